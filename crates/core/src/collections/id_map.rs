@@ -1,0 +1,60 @@
+//! A hash map keyed by identifiers, with a fixed hash.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A map whose order and layout are the same in every run. Never iterate it where the order could
+/// show.
+pub type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
+
+/// Multiply-and-rotate hashing of a few machine words. Keys come from this program or are bounded
+/// per peer, so resistance to chosen collisions is not needed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IdHasher(u64);
+
+impl IdHasher {
+    fn add(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(26) ^ word).wrapping_mul(0xf135_7aea_2e62_a9c5);
+    }
+}
+
+impl Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0.rotate_left(20)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.add(u64::from(byte));
+        }
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.add(u64::from(word));
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.add(word);
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.add(word as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_spread_over_the_low_bits() {
+        let mut map: IdMap<(u32, u32), u32> = IdMap::default();
+        for a in 0..200 {
+            for b in 0..200 {
+                map.insert((a, b), a * 1000 + b);
+            }
+        }
+        assert_eq!(map.len(), 40_000);
+        assert_eq!(map.get(&(7, 199)), Some(&7199));
+    }
+}

@@ -1,0 +1,134 @@
+//! A set of sequence numbers that fills up from the bottom.
+//!
+//! Packets of a message arrive nearly in order. So the set is the first missing number (`base`) and
+//! a bitmap in aligned blocks of 64, of which the one that holds `base` and its successor are
+//! inline; more are allocated only when something arrives more than 64 numbers early.
+
+use std::collections::VecDeque;
+
+const BITS: u32 = 64;
+
+/// Which of the sequence numbers 0, 1, 2, ... are in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SeqSet {
+    /// Every number below is in, this one is not.
+    base: u32,
+    /// How many numbers above base are in.
+    above: u32,
+    /// The blocks of numbers base / 64 and base / 64 + 1.
+    near: [u64; 2],
+    /// The blocks after those.
+    far: VecDeque<u64>,
+}
+
+impl SeqSet {
+    /// The smallest number that is not in.
+    pub fn first_missing(&self) -> u32 {
+        self.base
+    }
+
+    /// How many numbers are in.
+    pub fn len(&self) -> u32 {
+        self.base + self.above
+    }
+
+    /// Whether no number is in.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether `seq` is in.
+    pub fn contains(&self, seq: u32) -> bool {
+        if seq < self.base {
+            return true;
+        }
+        let block = (seq / BITS - self.base / BITS) as usize;
+        let word = match block {
+            0 | 1 => self.near[block],
+            _ => self.far.get(block - 2).copied().unwrap_or(0),
+        };
+        word >> (seq % BITS) & 1 == 1
+    }
+
+    /// Puts `seq` in; false if it was there.
+    pub fn insert(&mut self, seq: u32) -> bool {
+        if self.contains(seq) {
+            return false;
+        }
+        let block = (seq / BITS - self.base / BITS) as usize;
+        let word = match block {
+            0 | 1 => &mut self.near[block],
+            _ => {
+                if self.far.len() < block - 1 {
+                    self.far.resize(block - 1, 0);
+                }
+                &mut self.far[block - 2]
+            }
+        };
+        *word |= 1 << (seq % BITS);
+        self.above += 1;
+        if seq == self.base {
+            self.advance();
+        }
+        true
+    }
+
+    /// The smallest number at or above `from` that is not in.
+    pub fn next_missing(&self, from: u32) -> u32 {
+        let mut seq = from.max(self.base);
+        while self.contains(seq) {
+            seq += 1;
+        }
+        seq
+    }
+
+    /// Moves the base over the numbers that are in.
+    fn advance(&mut self) {
+        loop {
+            let run = (!(self.near[0] >> (self.base % BITS))).trailing_zeros();
+            // The shift brings in zeros, so a run ends at the block's end at the latest.
+            let run = run.min(BITS - self.base % BITS);
+            self.base += run;
+            self.above -= run;
+            if run == 0 || !self.base.is_multiple_of(BITS) {
+                return;
+            }
+            self.near = [self.near[1], self.far.pop_front().unwrap_or(0)];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn in_order_arrival_never_allocates() {
+        let mut set = SeqSet::default();
+        for seq in 0..10_000 {
+            assert!(set.insert(seq));
+        }
+        assert_eq!((set.first_missing(), set.len(), set.far.capacity()), (10_000, 10_000, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_like_a_tree_set(seqs in proptest::collection::vec(0u32..400, 0..600)) {
+            let mut set = SeqSet::default();
+            let mut model = BTreeSet::new();
+            for seq in seqs {
+                prop_assert_eq!(set.insert(seq), model.insert(seq));
+                let first_missing = (0..).find(|s| !model.contains(s)).unwrap();
+                prop_assert_eq!(set.first_missing(), first_missing);
+                prop_assert_eq!(set.len() as usize, model.len());
+                let next = (seq / 2..).find(|s| !model.contains(s)).unwrap();
+                prop_assert_eq!(set.next_missing(seq / 2), next);
+            }
+            for seq in 0..450 {
+                prop_assert_eq!(set.contains(seq), model.contains(&seq));
+            }
+        }
+    }
+}

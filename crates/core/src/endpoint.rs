@@ -1,0 +1,99 @@
+//! The seam: a protocol is an [`Endpoint`], and drivers run it.
+//!
+//! An endpoint is the transport of one host (or of one arbiter). It is *sans-IO*: time, randomness
+//! and packets are arguments, so the simulator, the host runtime and the fault checker run the
+//! same code. A driver loops over
+//!
+//! 1. one input: [`Endpoint::submit`], [`Endpoint::handle_packet`] or [`Endpoint::handle_timeout`];
+//! 2. all outputs: [`Endpoint::poll_event`] until `None`, [`Endpoint::poll_transmit`] as long as
+//!    the interface can take a packet, then [`Endpoint::poll_timeout`] for the next deadline.
+//!
+//! `now` never goes backwards. The interface *pulls*: it asks for a packet when it can send one,
+//! so that a protocol chooses at the last moment.
+
+use std::sync::Arc;
+
+use crate::id::{MsgId, NodeId};
+use crate::packet::Packet;
+use crate::rng::Rng;
+use crate::units::{Bytes, Time};
+use crate::wire::Header;
+
+/// A message to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The driver's number for it, unique among this sender's messages.
+    pub id: MsgId,
+    /// The receiving host.
+    pub dst: NodeId,
+    /// Its length.
+    pub size: Bytes,
+}
+
+/// What an endpoint tells its driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// At the receiver: every byte of the message is here. Said exactly once a message.
+    Delivered {
+        /// The sender.
+        src: NodeId,
+        /// The sender's number for the message.
+        msg: MsgId,
+    },
+    /// At the sender: the receiver confirmed the whole message.
+    Completed {
+        /// The message.
+        msg: MsgId,
+    },
+    /// At the sender: the receiver could not be reached and the endpoint gave up.
+    Failed {
+        /// The message.
+        msg: MsgId,
+    },
+}
+
+/// What a packet's payload was to its receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Receipt {
+    /// A control packet, or one that was malformed or came for an unknown message.
+    Control,
+    /// Bytes that had not arrived before.
+    Fresh,
+    /// Bytes that had arrived before.
+    Duplicate,
+}
+
+/// The transport of one host.
+pub trait Endpoint: Sized {
+    /// Its packets' header.
+    type Header: Header;
+    /// Its parameters, shared by all endpoints of a run.
+    type Config;
+
+    /// The endpoint of host `node`.
+    fn new(config: Arc<Self::Config>, node: NodeId, rng: Rng, now: Time) -> Self;
+
+    /// The application hands over a message.
+    fn submit(&mut self, now: Time, message: Message);
+
+    /// A packet has arrived. The answer says what became of its payload.
+    fn handle_packet(&mut self, now: Time, packet: &Packet<Self::Header>) -> Receipt;
+
+    /// A deadline may have passed. Calls before the deadline change nothing.
+    fn handle_timeout(&mut self, now: Time);
+
+    /// The next packet to put on the link, if any.
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<Self::Header>>;
+
+    /// Whether [`Endpoint::poll_transmit`] could answer with a packet now. A driver with a busy
+    /// link asks this instead of polling; a spurious `true` costs one empty poll.
+    fn wants_transmit(&self) -> bool {
+        true
+    }
+
+    /// When [`Endpoint::handle_timeout`] wants to be called; [`Time::NEVER`] for never.
+    fn poll_timeout(&self) -> Time;
+
+    /// The next thing to tell the driver.
+    fn poll_event(&mut self) -> Option<Event>;
+}

@@ -1,0 +1,22 @@
+//! The vocabulary that every part of Rampmeter shares.
+//!
+//! Time, bytes and rates as types ([`units`]), identifiers ([`id`]), random streams ([`rng`]), the
+//! packet ([`packet`]), the wire codec ([`wire`]), and the seam between protocols and the drivers
+//! that run them ([`endpoint`], [`family`]). Nothing here does I/O, reads a clock or draws entropy.
+
+pub mod collections;
+pub mod endpoint;
+pub mod family;
+pub mod id;
+pub mod packet;
+pub mod rng;
+pub mod units;
+pub mod wire;
+
+pub use endpoint::{Endpoint, Event, Message, Receipt};
+pub use family::{FabricFacts, Family, Hop, NoArbiter, Passive, Verdict};
+pub use id::{MsgId, NodeId};
+pub use packet::{Packet, PayloadRef, Priority};
+pub use rng::{Purpose, Rng};
+pub use units::{Bytes, Rate, Span, Time};
+pub use wire::{Header, WireError};

@@ -1,0 +1,102 @@
+//! The packet: what every fabric must see of it, which bytes of which message it carries, and
+//! the protocol's own header.
+
+use crate::id::{MsgId, NodeId};
+
+/// A traffic class, 0 the highest of eight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Priority(u8);
+
+impl Priority {
+    /// How many classes a port has.
+    pub const COUNT: usize = 8;
+    /// The highest class, used for control packets.
+    pub const HIGHEST: Self = Self(0);
+    /// The lowest class.
+    pub const LOWEST: Self = Self(Self::COUNT as u8 - 1);
+
+    /// Class `n`; numbers above the lowest class become the lowest.
+    pub const fn new(n: u8) -> Self {
+        if n < Self::COUNT as u8 { Self(n) } else { Self::LOWEST }
+    }
+
+    /// The number, 0 to 7.
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+}
+
+/// The bytes of a message that a packet carries. The bytes themselves live in the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct PayloadRef {
+    /// First byte within the message.
+    pub offset: u64,
+    /// The message, in the numbering of the sender's driver.
+    pub msg: MsgId,
+    /// How many bytes; zero in a control packet.
+    pub len: u16,
+}
+
+/// A packet. With a header of at most 32 bytes it fills one cache line in the simulator's slab.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Packet<H> {
+    /// The protocol's own part.
+    pub header: H,
+    /// The bytes carried.
+    pub payload: PayloadRef,
+    /// The sending host.
+    pub src: NodeId,
+    /// The receiving host.
+    pub dst: NodeId,
+    /// Bytes charged to every link, headers included.
+    pub wire_bytes: u16,
+    /// Path entropy that the sending interface sets and multipath switches use.
+    pub path: u16,
+    /// The class in which ports queue it.
+    pub priority: Priority,
+    /// Marks that switches set; see [`Marks`].
+    pub marks: Marks,
+}
+
+/// What a fabric may write on a packet: congestion experienced, payload trimmed, and whether the
+/// sender understands the first at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Marks(u8);
+
+impl Marks {
+    /// No marks.
+    pub const NONE: Self = Self(0);
+    /// The sender reacts to congestion marks (ECN-capable transport).
+    pub const ECN_CAPABLE: Self = Self(1);
+    /// A queue was over its marking threshold (congestion experienced).
+    pub const CONGESTION: Self = Self(2);
+    /// A switch cut the payload off.
+    pub const TRIMMED: Self = Self(4);
+
+    /// These marks and `other`.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether all of `other` is set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_with_a_32_byte_header_fills_one_cache_line_less_the_slab_link() {
+        assert!(size_of::<Packet<[u32; 7]>>() <= 64);
+    }
+
+    #[test]
+    fn marks_accumulate() {
+        let marks = Marks::ECN_CAPABLE.with(Marks::CONGESTION);
+        assert!(marks.contains(Marks::CONGESTION) && !marks.contains(Marks::TRIMMED));
+    }
+}
