@@ -1,0 +1,105 @@
+//! Where packets live: one slab, 64 bytes a packet, never moved.
+//!
+//! Ports hold packets in doubly linked lists of handles, so that queueing, dropping from the back
+//! and forwarding touch no memory but the packet's links. The slot freed last is used first.
+
+use rampmeter_core::{Packet, Time};
+
+/// A packet's place in the pool.
+pub type Handle = u32;
+
+/// No packet.
+pub(crate) const NIL: Handle = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Links {
+    pub(crate) next: Handle,
+    pub(crate) prev: Handle,
+}
+
+/// When a packet left its host, and when its last bit reaches the node it is at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamps {
+    pub(crate) sent: Time,
+    pub(crate) tail: Time,
+}
+
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Line<H>(Packet<H>);
+
+/// The slab of packets.
+#[derive(Debug)]
+pub struct PacketPool<H> {
+    packets: Vec<Line<H>>,
+    links: Vec<Links>,
+    stamps: Vec<Stamps>,
+    free: Vec<Handle>,
+}
+
+impl<H: Copy> PacketPool<H> {
+    /// An empty pool.
+    pub fn new() -> Self {
+        Self { packets: Vec::new(), links: Vec::new(), stamps: Vec::new(), free: Vec::new() }
+    }
+
+    /// Stores a packet that leaves its host at `sent`.
+    #[inline]
+    pub(crate) fn insert(&mut self, packet: Packet<H>, sent: Time) -> Handle {
+        let stamps = Stamps { sent, tail: sent };
+        if let Some(handle) = self.free.pop() {
+            self.packets[handle as usize] = Line(packet);
+            self.stamps[handle as usize] = stamps;
+            return handle;
+        }
+        let handle = self.packets.len() as Handle;
+        assert!(handle != NIL, "more than 2^32 - 2 packets in flight");
+        self.packets.push(Line(packet));
+        self.links.push(Links { next: NIL, prev: NIL });
+        self.stamps.push(stamps);
+        handle
+    }
+
+    /// Frees a packet's slot and returns the packet.
+    #[inline]
+    pub(crate) fn remove(&mut self, handle: Handle) -> Packet<H> {
+        self.free.push(handle);
+        self.packets[handle as usize].0
+    }
+
+    /// How many packets there are.
+    pub fn len(&self) -> usize {
+        self.packets.len() - self.free.len()
+    }
+
+    /// Whether there is no packet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, handle: Handle) -> &Packet<H> {
+        &self.packets[handle as usize].0
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, handle: Handle) -> &mut Packet<H> {
+        &mut self.packets[handle as usize].0
+    }
+
+    #[inline]
+    pub(crate) fn links(&mut self, handle: Handle) -> &mut Links {
+        &mut self.links[handle as usize]
+    }
+
+    #[inline]
+    pub(crate) fn stamps(&mut self, handle: Handle) -> &mut Stamps {
+        &mut self.stamps[handle as usize]
+    }
+}
+
+impl<H: Copy> Default for PacketPool<H> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

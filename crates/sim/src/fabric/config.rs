@@ -1,0 +1,98 @@
+//! The settings of a fabric.
+
+use rampmeter_core::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// How a switch that has several shortest paths chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spray {
+    /// Each host numbers its packets, from a random start, and switches use the number.
+    SourceRoundRobin,
+    /// A uniformly random path for each packet at each switch.
+    Random,
+    /// One path a message, by a hash of its ends and number.
+    Ecmp,
+}
+
+/// What happens to a packet that does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Overflow {
+    /// It is dropped.
+    TailDrop,
+    /// The newest packet of the lowest priority below its own is dropped for it.
+    PushOut,
+}
+
+/// When a switch may begin to forward a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switching {
+    /// When the last bit is in.
+    StoreAndForward,
+    /// When the header is in, as far as the output link does not run dry.
+    CutThrough {
+        /// Bytes that must be in.
+        header: Bytes,
+    },
+}
+
+/// How switches share their packet memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Buffer {
+    /// Every port has its own.
+    PerPort(Bytes),
+    /// One memory a switch; a port may hold `alpha` times what is free (dynamic thresholds of
+    /// Choudhury and Hahne).
+    Shared {
+        /// The memory of each switch.
+        per_switch: Bytes,
+        /// The threshold's factor.
+        alpha: f64,
+    },
+}
+
+/// The settings of a fabric; the default is the dcPIM paper's (table 1).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FabricConfig {
+    /// Packet memory.
+    pub buffer: Buffer,
+    /// What happens when it is full.
+    pub overflow: Overflow,
+    /// Path choice.
+    pub spray: Spray,
+    /// When forwarding begins.
+    pub switching: Switching,
+}
+
+impl Default for FabricConfig {
+    fn default() -> Self {
+        Self {
+            buffer: Buffer::PerPort(Bytes::new(500_000)),
+            overflow: Overflow::PushOut,
+            spray: Spray::SourceRoundRobin,
+            switching: Switching::StoreAndForward,
+        }
+    }
+}
+
+impl FabricConfig {
+    /// The limit of one port's queue where buffers are per port.
+    pub(crate) fn port_buffer(&self) -> u32 {
+        match self.buffer {
+            Buffer::PerPort(bytes) => u32::try_from(bytes.get()).unwrap_or(u32::MAX),
+            Buffer::Shared { .. } => u32::MAX,
+        }
+    }
+
+    /// Whether `bytes` more may wait at a port that holds `queued`, in a switch that holds `used`.
+    pub(crate) fn admits(&self, queued: u32, buffer: u32, used: u64, bytes: u32) -> bool {
+        match self.buffer {
+            Buffer::PerPort(_) => queued + bytes <= buffer,
+            Buffer::Shared { per_switch, alpha } => {
+                let free = per_switch.get().saturating_sub(used);
+                u64::from(bytes) <= free && f64::from(queued) < alpha * free as f64
+            }
+        }
+    }
+}

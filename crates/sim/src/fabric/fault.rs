@@ -1,0 +1,170 @@
+//! Faults: packets lost, doubled and delayed on links, and links and switches that fail.
+
+use crate::topo::{Node, Topology};
+use rampmeter_core::{Purpose, Rng, Span, Time};
+
+use super::Routes;
+
+/// What a link does to the packets it carries, each with the given probability.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct LinkFault {
+    /// A packet is lost.
+    pub loss: f64,
+    /// A packet arrives twice.
+    pub duplicate: f64,
+    /// A packet is held back, so that later ones overtake it.
+    pub reorder: f64,
+    /// The longest time a packet, or its twin, is held back.
+    pub delay_max: Span,
+}
+
+/// What fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A link, by its place in [`Topology::links`].
+    Link(u32),
+    /// A switch, by number: all its links.
+    Switch(u32),
+}
+
+/// A failure and its repair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// What fails.
+    pub target: Target,
+    /// When. Packets queued for or being on the link are lost.
+    pub from: Time,
+    /// When it works again; [`Time::NEVER`] if not.
+    pub until: Time,
+}
+
+/// The faults of a run. Routing follows failures and repairs at once.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct FaultSpec {
+    /// What every link does.
+    pub every_link: LinkFault,
+    /// What single links do instead.
+    pub links: Vec<(u32, LinkFault)>,
+    /// Failures and repairs.
+    pub outages: Vec<Outage>,
+}
+
+/// What happens to one packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fate {
+    pub(super) lost: bool,
+    pub(super) doubled: bool,
+    pub(super) delay: Span,
+    pub(super) twin_delay: Span,
+}
+
+#[derive(Debug)]
+pub(super) struct Faults {
+    links: Vec<LinkFault>,
+    link_of: Vec<u32>,
+    rngs: Vec<Rng>,
+    /// Failures and repairs in order of time: (when, outage, whether it is the repair).
+    changes: Vec<(Time, usize, bool)>,
+    done: usize,
+    outages: Vec<Outage>,
+    /// How many outages hold each link down.
+    down: Vec<u32>,
+    failed_at: Vec<Option<Time>>,
+}
+
+impl Faults {
+    pub(super) fn new(spec: FaultSpec, topology: &Topology, routes: &Routes, seed: u64) -> Self {
+        let mut links = vec![spec.every_link; topology.links().len()];
+        for (link, fault) in spec.links {
+            links[link as usize] = fault;
+        }
+        let mut changes = Vec::new();
+        for (i, outage) in spec.outages.iter().enumerate() {
+            changes.push((outage.from, i, false));
+            if outage.until < Time::NEVER {
+                changes.push((outage.until, i, true));
+            }
+        }
+        changes.sort();
+        let n_ports = routes.n_ports();
+        Self {
+            link_of: (0..n_ports as u32).map(|p| routes.end(p).0).collect(),
+            rngs: (0..n_ports as u64).map(|p| Rng::new(seed, p, Purpose::Fault)).collect(),
+            down: vec![0; links.len()],
+            failed_at: vec![None; n_ports],
+            outages: spec.outages,
+            done: 0,
+            links,
+            changes,
+        }
+    }
+
+    /// For each port, whether anything can ever happen on its link.
+    pub(super) fn faulty_ports(&self, routes: &Routes) -> Vec<bool> {
+        let fails = !self.outages.is_empty();
+        let faulty = |p| self.links[routes.end(p).0 as usize] != LinkFault::default() || fails;
+        (0..routes.n_ports() as u32).map(faulty).collect()
+    }
+
+    pub(super) fn draw(&mut self, port: u32) -> Fate {
+        let fault = self.links[self.link_of[port as usize] as usize];
+        let rng = &mut self.rngs[port as usize];
+        let mut hold = |p: f64| {
+            if p > 0.0 && rng.chance(p) {
+                let most = fault.delay_max.as_ps().max(1) as usize;
+                Some(Span::from_ps(1 + rng.below(most) as u64))
+            } else {
+                None
+            }
+        };
+        let delay = hold(fault.reorder).unwrap_or(Span::ZERO);
+        let twin = hold(fault.duplicate);
+        let lost = fault.loss > 0.0 && rng.chance(fault.loss);
+        Fate { lost, doubled: twin.is_some(), delay, twin_delay: twin.unwrap_or(Span::ZERO) }
+    }
+
+    pub(super) fn next_change(&self) -> Option<Time> {
+        self.changes.get(self.done).map(|c| c.0)
+    }
+
+    /// The links that change state at `now`, with their new state.
+    pub(super) fn due(&mut self, now: Time, topology: &Topology) -> Vec<(u32, bool)> {
+        let mut changed = Vec::new();
+        while let Some(&(time, outage, repaired)) = self.changes.get(self.done) {
+            if time > now {
+                break;
+            }
+            self.done += 1;
+            for link in links_of(self.outages[outage].target, topology) {
+                let down = &mut self.down[link as usize];
+                *down = if repaired { *down - 1 } else { *down + 1 };
+                changed.push((link, *down == 0));
+            }
+        }
+        changed
+    }
+
+    pub(super) fn is_up(&self, link: u32) -> bool {
+        self.down[link as usize] == 0
+    }
+
+    pub(super) fn mark_failed(&mut self, port: u32, now: Time) {
+        self.failed_at[port as usize] = Some(now);
+    }
+
+    /// Whether the link of `port` failed in the `span` before `now`.
+    pub(super) fn failed_within(&self, port: u32, now: Time, span: Span) -> bool {
+        self.failed_at[port as usize].is_some_and(|at| now.saturating_since(at) <= span)
+    }
+}
+
+fn links_of(target: Target, topology: &Topology) -> Vec<u32> {
+    match target {
+        Target::Link(link) => vec![link],
+        Target::Switch(switch) => {
+            let touches = |n: Node| n == Node::Switch(switch);
+            let links = topology.links().iter().enumerate();
+            links.filter(|(_, l)| touches(l.a) || touches(l.b)).map(|(i, _)| i as u32).collect()
+        }
+    }
+}

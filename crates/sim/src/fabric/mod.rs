@@ -1,0 +1,423 @@
+//! The fabric: ports, buffers, switches, and the packets inside.
+//!
+//! One event a hop: a packet that finds its output port idle is put on the link at once and only
+//! its arrival at the far end is scheduled. A packet that finds the port busy queues, and the
+//! port is woken when its link falls idle, where strict priorities choose the next packet. So a
+//! second event is spent only on packets that wait.
+
+mod config;
+mod fault;
+mod port;
+mod routing;
+mod stats;
+
+pub use config::{Buffer, FabricConfig, Overflow, Spray, Switching};
+pub use fault::{FaultSpec, LinkFault, Outage, Target};
+pub use routing::Routes;
+pub use stats::{DropReason, FabricStats, TierStats};
+
+use crate::engine::{Handle, Key, PacketPool, Wheel};
+use crate::topo::{Node, Topology};
+use fault::Faults;
+use port::{Port, Queues};
+use rampmeter_core::rng::mix;
+use rampmeter_core::{Bytes, Header, Hop, Packet, Purpose, Rate, Rng, Time, Verdict};
+
+/// What an event is; the upper bits of [`Key::what`], the port number being in the lower.
+pub(crate) const ARRIVE: u32 = 0;
+pub(crate) const WAKE: u32 = 1 << 29;
+
+/// All nodes and links, and the packets in them.
+#[derive(Debug)]
+pub struct Fabric<H, P> {
+    config: FabricConfig,
+    n_hosts: u32,
+    pub(crate) ports: Vec<Port>,
+    queues: Vec<Queues>,
+    rates: Vec<Rate>,
+    pub(crate) pool: PacketPool<H>,
+    topology: Topology,
+    routes: Routes,
+    hops: Vec<P>,
+    /// Bytes waiting in each switch.
+    used: Vec<u64>,
+    /// By how much the path number of a packet is divided before a switch takes its own choice.
+    path_divisors: Vec<u16>,
+    /// The next path number of each host's interface.
+    next_path: Vec<u16>,
+    spray: Vec<Rng>,
+    faults: Faults,
+    pub(crate) stats: FabricStats,
+}
+
+impl<H: Header, P: Hop<H>> Fabric<H, P> {
+    /// The idle fabric of `topology`. Random choices come from streams of `seed`.
+    pub fn new(topology: Topology, config: FabricConfig, faults: FaultSpec, seed: u64) -> Self {
+        let routes = Routes::new(&topology, &|_| true);
+        let n_hosts = topology.n_hosts();
+        let (tiers, tier_of) = stats::tiers(&topology, &routes);
+        let mut ports = Vec::with_capacity(routes.n_ports());
+        let mut rates = Vec::with_capacity(routes.n_ports());
+        let mut switch_of = vec![u32::MAX; routes.n_ports()];
+        for switch in 0..topology.n_switches() {
+            for (port, owner) in switch_of.iter_mut().enumerate().skip(n_hosts as usize) {
+                let (link, to) = routes.end(port as u32);
+                let link = topology.links()[link as usize];
+                let from = if link.a == to { link.b } else { link.a };
+                if from == Node::Switch(switch) {
+                    *owner = switch;
+                }
+            }
+        }
+        for (number, &switch) in switch_of.iter().enumerate() {
+            let (link, to) = routes.end(number as u32);
+            let link = topology.links()[link as usize];
+            let delay = link.propagation + topology.latency(to);
+            let to = match to {
+                Node::Host(h) => h,
+                Node::Switch(s) => n_hosts + s,
+            };
+            let buffer = config.port_buffer();
+            ports.push(Port::new(link.rate, delay, to, switch, tier_of[number], buffer));
+            rates.push(link.rate);
+        }
+        let n_switches = topology.n_switches();
+        let stream = |node: u32| Rng::new(seed, u64::from(node), Purpose::Spray);
+        let next_path = (0..n_hosts).map(|h| stream(h).bits() as u16).collect();
+        let path_divisors = stats::path_divisors(&topology, &routes);
+        let faults = Faults::new(faults, &topology, &routes, seed);
+        for (port, faulty) in ports.iter_mut().zip(faults.faulty_ports(&routes)) {
+            port.faulty = faulty;
+        }
+        Self {
+            queues: vec![Queues::EMPTY; ports.len()],
+            hops: (0..n_switches).map(P::new).collect(),
+            used: vec![0; n_switches as usize],
+            spray: (0..n_switches).map(|s| stream(n_hosts + s)).collect(),
+            stats: FabricStats::new(tiers),
+            pool: PacketPool::new(),
+            config,
+            n_hosts,
+            ports,
+            rates,
+            topology,
+            routes,
+            path_divisors,
+            next_path,
+            faults,
+        }
+    }
+
+    /// The topology it was built from.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// What has happened so far.
+    pub fn stats(&self) -> &FabricStats {
+        &self.stats
+    }
+
+    /// Whether `host`'s uplink can take a packet at `now`.
+    #[inline]
+    pub(crate) fn uplink_idle(&self, host: u32, now: Time) -> bool {
+        let port = &self.ports[host as usize];
+        port.busy_until <= now && !port.woken
+    }
+
+    /// Asks for a wake-up of `host`'s interface when its link falls idle.
+    #[inline]
+    pub(crate) fn wake_uplink(&mut self, host: u32, wheel: &mut Wheel) {
+        let port = &mut self.ports[host as usize];
+        if !port.woken {
+            port.woken = true;
+            wheel.push(Key { time: port.busy_until, what: WAKE | host, arg: 0 });
+        }
+    }
+
+    /// Puts a packet of `host` on its idle uplink.
+    #[inline]
+    pub(crate) fn send(&mut self, host: u32, packet: Packet<H>, now: Time, wheel: &mut Wheel) {
+        let mut packet = packet;
+        let path = &mut self.next_path[host as usize];
+        packet.path = *path;
+        *path = path.wrapping_add(1);
+        let handle = self.pool.insert(packet, now);
+        self.stats.injected += 1;
+        self.transmit(host, handle, now, wheel);
+    }
+
+    /// A packet's arrival event: at a switch it is forwarded, at a host its number is returned.
+    #[inline]
+    pub(crate) fn arrive(
+        &mut self,
+        via: u32,
+        handle: Handle,
+        now: Time,
+        wheel: &mut Wheel,
+    ) -> Option<u32> {
+        let port = &self.ports[via as usize];
+        if port.faulty && self.lost_in_outage(via, handle, now) {
+            self.discard(via, handle, DropReason::LinkDown);
+            return None;
+        }
+        let to = self.ports[via as usize].to;
+        if to < self.n_hosts {
+            return Some(to);
+        }
+        self.forward(to - self.n_hosts, via, handle, now, wheel);
+        None
+    }
+
+    /// Takes a packet out of the fabric at its host. Returns it and when it was sent.
+    #[inline]
+    pub(crate) fn take(&mut self, handle: Handle) -> (Packet<H>, Time) {
+        self.stats.delivered += 1;
+        let sent = self.pool.stamps(handle).sent;
+        (self.pool.remove(handle), sent)
+    }
+
+    /// The wake-up of a switch port: its link is idle and packets wait.
+    #[inline]
+    pub(crate) fn wake(&mut self, number: u32, now: Time, wheel: &mut Wheel) {
+        let port = &mut self.ports[number as usize];
+        port.woken = false;
+        if port.waiting == 0 {
+            return;
+        }
+        let handle = self.queues[number as usize].pop(port, &mut self.pool);
+        let (switch, more) = (port.switch, port.waiting != 0);
+        self.used[switch as usize] -= u64::from(self.pool.get(handle).wire_bytes);
+        self.transmit(number, handle, now, wheel);
+        if more {
+            let port = &mut self.ports[number as usize];
+            port.woken = true;
+            wheel.push(Key { time: port.busy_until, what: WAKE | number, arg: 0 });
+        }
+    }
+
+    #[inline]
+    fn forward(&mut self, switch: u32, via: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
+        let packet = self.pool.get_mut(handle);
+        let choices = self.routes.next(switch, packet.dst.get());
+        let egress = match choices.len() {
+            0 => {
+                self.discard(via, handle, DropReason::NoRoute);
+                return;
+            }
+            1 => choices[0],
+            n => {
+                let pick = match self.config.spray {
+                    Spray::SourceRoundRobin => {
+                        usize::from(packet.path / self.path_divisors[switch as usize]) % n
+                    }
+                    Spray::Random => self.spray[switch as usize].below(n),
+                    Spray::Ecmp => (flow_hash(packet, switch) % n as u64) as usize,
+                };
+                choices[pick]
+            }
+        };
+        if P::ACTIVE && self.hops[switch as usize].on_forward(now, egress, packet) == Verdict::Drop
+        {
+            self.discard(egress, handle, DropReason::Program);
+            return;
+        }
+        let port = &mut self.ports[egress as usize];
+        if port.busy_until <= now && !port.woken && port.up {
+            self.transmit(egress, handle, now, wheel);
+        } else {
+            self.enqueue(switch, egress, handle, now, wheel);
+        }
+    }
+
+    fn enqueue(&mut self, switch: u32, egress: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
+        if !self.ports[egress as usize].up {
+            self.discard(egress, handle, DropReason::LinkDown);
+            return;
+        }
+        if !self.make_room(switch, egress, handle) {
+            self.discard(egress, handle, DropReason::Buffer);
+            return;
+        }
+        let port = &mut self.ports[egress as usize];
+        self.used[switch as usize] += u64::from(self.pool.get(handle).wire_bytes);
+        self.queues[egress as usize].push(port, &mut self.pool, handle);
+        if !port.woken {
+            port.woken = true;
+            wheel.push(Key { time: port.busy_until.max(now), what: WAKE | egress, arg: 0 });
+        }
+    }
+
+    /// Whether the packet may queue, after pushing out lower ones where the fabric does that.
+    fn make_room(&mut self, switch: u32, egress: u32, handle: Handle) -> bool {
+        let packet = self.pool.get(handle);
+        let (bytes, priority) = (u32::from(packet.wire_bytes), packet.priority);
+        loop {
+            let port = &mut self.ports[egress as usize];
+            if self.config.admits(port.queued, port.buffer, self.used[switch as usize], bytes) {
+                return true;
+            }
+            if self.config.overflow == Overflow::TailDrop {
+                return false;
+            }
+            let queues = &mut self.queues[egress as usize];
+            let Some(out) = queues.pop_lowest(port, &mut self.pool, priority) else {
+                return false;
+            };
+            self.used[switch as usize] -= u64::from(self.pool.get(out).wire_bytes);
+            self.discard(egress, out, DropReason::PushedOut);
+        }
+    }
+
+    /// Puts a packet on an idle link and schedules its arrival.
+    #[inline]
+    fn transmit(&mut self, number: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
+        let bytes = self.pool.get(handle).wire_bytes;
+        let port = &mut self.ports[number as usize];
+        assert!(port.busy_until <= now, "port {number} sends two packets at once at {now}");
+        let tx = port.tx_time(bytes, &self.rates, number);
+        let mut at;
+        match self.config.switching {
+            Switching::StoreAndForward => {
+                port.busy_until = now + tx;
+                at = port.busy_until + port.delay;
+            }
+            Switching::CutThrough { header } => {
+                // A packet may leave before its tail is here, but must not run dry on the way out.
+                let tail = self.pool.stamps(handle).tail;
+                let start = now.max(Time::from_ps(tail.as_ps().saturating_sub(tx.as_ps())));
+                port.busy_until = start + tx;
+                let tail = port.busy_until + port.delay;
+                self.pool.stamps(handle).tail = tail;
+                at = if port.to < self.n_hosts {
+                    tail
+                } else {
+                    let head = bytes.min(header.get() as u16);
+                    start + port.tx_time(head, &self.rates, number) + port.delay
+                };
+            }
+        }
+        port.tx_bytes += u64::from(bytes);
+        self.stats.hops += 1;
+        if port.faulty {
+            match self.apply_faults(number, handle, at, wheel) {
+                Some(later) => at = later,
+                None => return,
+            }
+        }
+        wheel.push(Key { time: at, what: ARRIVE | number, arg: handle });
+    }
+
+    /// Loses, doubles or delays a packet that the link has carried; `None` if it is lost.
+    #[cold]
+    fn apply_faults(
+        &mut self,
+        number: u32,
+        handle: Handle,
+        at: Time,
+        wheel: &mut Wheel,
+    ) -> Option<Time> {
+        if !self.ports[number as usize].up {
+            self.discard(number, handle, DropReason::LinkDown);
+            return None;
+        }
+        let fate = self.faults.draw(number);
+        if fate.lost {
+            self.discard(number, handle, DropReason::Loss);
+            return None;
+        }
+        if fate.doubled {
+            let copy = *self.pool.get(handle);
+            let stamps = *self.pool.stamps(handle);
+            let twin = self.pool.insert(copy, stamps.sent);
+            *self.pool.stamps(twin) = stamps;
+            self.stats.duplicated += 1;
+            wheel.push(Key { time: at + fate.twin_delay, what: ARRIVE | number, arg: twin });
+        }
+        Some(at + fate.delay)
+    }
+
+    /// Whether the link of `via` failed while the packet was on it.
+    #[cold]
+    fn lost_in_outage(&mut self, via: u32, handle: Handle, now: Time) -> bool {
+        let port = &self.ports[via as usize];
+        let bytes = self.pool.get(handle).wire_bytes;
+        let on_link = port.delay + port.tx_time(bytes, &self.rates, via);
+        !port.up || self.faults.failed_within(via, now, on_link)
+    }
+
+    fn discard(&mut self, number: u32, handle: Handle, reason: DropReason) {
+        let packet = self.pool.remove(handle);
+        let tier = self.ports[number as usize].tier;
+        self.stats.count_drop(tier, reason, packet.wire_bytes, packet.payload.len > 0);
+    }
+
+    /// When the next link or switch fails or is repaired.
+    pub(crate) fn next_outage(&self) -> Option<Time> {
+        self.faults.next_change()
+    }
+
+    /// Carries out the failures and repairs that are due at `now`.
+    pub(crate) fn apply_outages(&mut self, now: Time) {
+        for (link, up) in self.faults.due(now, &self.topology) {
+            for number in 0..self.ports.len() as u32 {
+                if self.routes.end(number).0 != link {
+                    continue;
+                }
+                self.ports[number as usize].up = up;
+                if !up {
+                    self.faults.mark_failed(number, now);
+                    self.flush(number);
+                }
+            }
+        }
+        let faults = &self.faults;
+        self.routes = Routes::new(&self.topology, &|link| faults.is_up(link));
+    }
+
+    /// Drops what waits at a port whose link has failed.
+    fn flush(&mut self, number: u32) {
+        while self.ports[number as usize].waiting != 0 {
+            let port = &mut self.ports[number as usize];
+            let handle = self.queues[number as usize].pop(port, &mut self.pool);
+            let switch = port.switch;
+            self.used[switch as usize] -= u64::from(self.pool.get(handle).wire_bytes);
+            self.discard(number, handle, DropReason::LinkDown);
+        }
+    }
+
+    /// Checks that no packet was lost track of. Panics with the counts if one was.
+    pub(crate) fn check_conservation(&self) {
+        let s = &self.stats;
+        let made = s.injected + s.duplicated;
+        let ended = s.delivered + s.dropped() + self.pool.len() as u64;
+        assert!(made == ended, "{made} packets made, {ended} delivered, dropped or in flight");
+    }
+
+    /// Bytes waiting at each port with its tier, switches only.
+    pub fn queues(&self) -> impl Iterator<Item = (u8, u32)> {
+        self.ports[self.n_hosts as usize..].iter().map(|p| (p.tier, p.queued))
+    }
+
+    /// Bytes sent so far by each port with its tier and rate.
+    pub fn sent(&self) -> impl Iterator<Item = (u8, Rate, u64)> {
+        self.ports.iter().zip(&self.rates).map(|(p, &rate)| (p.tier, rate, p.tx_bytes))
+    }
+
+    /// Totals by tier up to now.
+    pub fn tier_stats(&self) -> Vec<TierStats> {
+        let mut tiers = self.stats.tiers.clone();
+        for port in &self.ports {
+            let tier = &mut tiers[port.tier as usize];
+            tier.bytes += port.tx_bytes;
+            tier.queue_max = tier.queue_max.max(Bytes::new(u64::from(port.queued_max)));
+        }
+        tiers
+    }
+}
+
+/// The hash by which equal-cost multipath keeps a message on one path.
+fn flow_hash<H>(packet: &Packet<H>, switch: u32) -> u64 {
+    let ends = u64::from(packet.src.get()) << 32 | u64::from(packet.dst.get());
+    mix(mix(ends) ^ (u64::from(packet.payload.msg.get()) << 32 | u64::from(switch)))
+}

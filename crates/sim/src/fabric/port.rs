@@ -1,0 +1,162 @@
+//! An output port: the state of one direction of a link, and the queues in front of it.
+
+use crate::engine::{Handle, Links, NIL, PacketPool};
+use rampmeter_core::{Bytes, Priority, Rate, Span, Time};
+
+/// The hot part of a port: one cache line.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+pub(crate) struct Port {
+    /// When the packet on the link will have left.
+    pub(crate) busy_until: Time,
+    /// Propagation, and processing at the far end.
+    pub(crate) delay: Span,
+    /// Bytes sent since the start.
+    pub(crate) tx_bytes: u64,
+    /// Picoseconds a byte; zero where that is not whole and `rate` must be used.
+    ps_per_byte: u32,
+    /// Bytes waiting, without the packet on the link.
+    pub(crate) queued: u32,
+    /// Most bytes that ever waited.
+    pub(crate) queued_max: u32,
+    /// The far end: hosts by number, then switches.
+    pub(crate) to: u32,
+    /// Bytes that may wait, where buffers are per port.
+    pub(crate) buffer: u32,
+    /// The switch whose buffer this port shares; `u32::MAX` at hosts.
+    pub(crate) switch: u32,
+    /// A bit per priority that has packets waiting.
+    pub(crate) waiting: u8,
+    /// The tier that statistics count it in.
+    pub(crate) tier: u8,
+    /// False while its link is down.
+    pub(crate) up: bool,
+    /// True if a wake-up at `busy_until` is in the event queue.
+    pub(crate) woken: bool,
+    /// True if the link loses, duplicates or delays packets, or ever fails.
+    pub(crate) faulty: bool,
+}
+
+/// The rest of a port: its queues, one list per priority.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+pub(crate) struct Queues {
+    head: [Handle; Priority::COUNT],
+    tail: [Handle; Priority::COUNT],
+}
+
+impl Port {
+    pub(crate) fn new(
+        rate: Rate,
+        delay: Span,
+        to: u32,
+        switch: u32,
+        tier: u8,
+        buffer: u32,
+    ) -> Self {
+        let exact = rate.exact_ps_per_byte().and_then(|ps| u32::try_from(ps).ok());
+        Self {
+            busy_until: Time::ZERO,
+            delay,
+            tx_bytes: 0,
+            ps_per_byte: exact.unwrap_or(0),
+            queued: 0,
+            queued_max: 0,
+            to,
+            buffer,
+            switch,
+            waiting: 0,
+            tier,
+            up: true,
+            woken: false,
+            faulty: false,
+        }
+    }
+
+    /// Time to send `bytes`; `rate` is consulted where picoseconds a byte are not whole.
+    #[inline]
+    pub(crate) fn tx_time(&self, bytes: u16, rate: &[Rate], port: u32) -> Span {
+        if self.ps_per_byte != 0 {
+            return Span::from_ps(u64::from(bytes) * u64::from(self.ps_per_byte));
+        }
+        rate[port as usize].tx_time(Bytes::new(u64::from(bytes)))
+    }
+}
+
+impl Queues {
+    pub(crate) const EMPTY: Self =
+        Self { head: [NIL; Priority::COUNT], tail: [NIL; Priority::COUNT] };
+
+    /// Appends a packet to the queue of its priority.
+    #[inline]
+    pub(crate) fn push<H: Copy>(
+        &mut self,
+        port: &mut Port,
+        pool: &mut PacketPool<H>,
+        handle: Handle,
+    ) {
+        let packet = pool.get(handle);
+        let (class, bytes) = (packet.priority.get() as usize, packet.wire_bytes);
+        port.queued += u32::from(bytes);
+        port.queued_max = port.queued_max.max(port.queued);
+        port.waiting |= 1 << class;
+        let last = std::mem::replace(&mut self.tail[class], handle);
+        *pool.links(handle) = Links { next: NIL, prev: last };
+        if last == NIL {
+            self.head[class] = handle;
+        } else {
+            pool.links(last).next = handle;
+        }
+    }
+
+    /// Takes the oldest packet of the highest priority; the port must have one waiting.
+    #[inline]
+    pub(crate) fn pop<H: Copy>(&mut self, port: &mut Port, pool: &mut PacketPool<H>) -> Handle {
+        let class = port.waiting.trailing_zeros() as usize;
+        let handle = self.head[class];
+        let next = pool.links(handle).next;
+        self.head[class] = next;
+        if next == NIL {
+            self.tail[class] = NIL;
+            port.waiting &= !(1 << class);
+        } else {
+            pool.links(next).prev = NIL;
+        }
+        port.queued -= u32::from(pool.get(handle).wire_bytes);
+        handle
+    }
+
+    /// Takes the newest packet of the lowest priority, if that is lower than `than`.
+    pub(crate) fn pop_lowest<H: Copy>(
+        &mut self,
+        port: &mut Port,
+        pool: &mut PacketPool<H>,
+        than: Priority,
+    ) -> Option<Handle> {
+        let class = 7usize.checked_sub(port.waiting.leading_zeros() as usize)?;
+        if class <= than.get() as usize {
+            return None;
+        }
+        let handle = self.tail[class];
+        let before = pool.links(handle).prev;
+        self.tail[class] = before;
+        if before == NIL {
+            self.head[class] = NIL;
+            port.waiting &= !(1 << class);
+        } else {
+            pool.links(before).next = NIL;
+        }
+        port.queued -= u32::from(pool.get(handle).wire_bytes);
+        Some(handle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hot_part_fills_one_cache_line() {
+        assert_eq!((size_of::<Port>(), size_of::<Queues>()), (64, 64));
+    }
+}

@@ -1,0 +1,146 @@
+//! What a fabric counts, and the tiers it counts by.
+
+use crate::topo::{Node, Topology};
+use rampmeter_core::Bytes;
+
+use super::Routes;
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropReason {
+    /// It did not fit.
+    Buffer,
+    /// A packet of higher priority took its place.
+    PushedOut,
+    /// The link lost it (an injected fault).
+    Loss,
+    /// Its link was down.
+    LinkDown,
+    /// No way led to its destination.
+    NoRoute,
+    /// The switch's program dropped it.
+    Program,
+}
+
+impl DropReason {
+    /// How many reasons there are.
+    pub const COUNT: usize = 6;
+    /// Their names in results, in order.
+    pub const NAMES: [&'static str; Self::COUNT] =
+        ["buffer", "pushed-out", "loss", "link-down", "no-route", "program"];
+}
+
+/// Totals of one tier: all ports of one kind, such as those from racks to hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TierStats {
+    /// Its name: `host-up`, `tor-up`, `spine-down`, `tor-down`, ...
+    pub name: String,
+    /// Ports in it.
+    pub ports: u32,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// The longest queue of any port.
+    pub queue_max: Bytes,
+    /// Packets dropped, by [`DropReason`].
+    pub drops: [u64; DropReason::COUNT],
+    /// Data packets dropped, for any reason.
+    pub data_drops: u64,
+    /// Bytes dropped.
+    pub bytes_dropped: u64,
+}
+
+/// Totals of a fabric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FabricStats {
+    /// Packets put on links.
+    pub hops: u64,
+    /// Packets that hosts sent.
+    pub injected: u64,
+    /// Packets that links doubled.
+    pub duplicated: u64,
+    /// Packets that reached their host.
+    pub delivered: u64,
+    pub(super) tiers: Vec<TierStats>,
+}
+
+impl FabricStats {
+    pub(super) fn new(tiers: Vec<TierStats>) -> Self {
+        Self { hops: 0, injected: 0, duplicated: 0, delivered: 0, tiers }
+    }
+
+    #[cold]
+    pub(super) fn count_drop(&mut self, tier: u8, reason: DropReason, bytes: u16, is_data: bool) {
+        let tier = &mut self.tiers[tier as usize];
+        tier.drops[reason as usize] += 1;
+        tier.data_drops += u64::from(is_data);
+        tier.bytes_dropped += u64::from(bytes);
+    }
+
+    /// Packets dropped anywhere for any reason.
+    pub fn dropped(&self) -> u64 {
+        self.tiers.iter().flat_map(|t| t.drops).sum()
+    }
+}
+
+/// The tiers of a topology, and the tier of each port.
+pub(super) fn tiers(topology: &Topology, routes: &Routes) -> (Vec<TierStats>, Vec<u8>) {
+    let top = topology.levels.iter().copied().max().unwrap_or(1);
+    let level = |node| match node {
+        Node::Host(_) => 0,
+        Node::Switch(s) => topology.levels[s as usize],
+    };
+    let mut tiers: Vec<TierStats> = Vec::new();
+    let mut tier_of = Vec::with_capacity(routes.n_ports());
+    for port in 0..routes.n_ports() as u32 {
+        let (link, to) = routes.end(port);
+        let link = topology.links()[link as usize];
+        let from = if link.a == to { link.b } else { link.a };
+        let name = tier_name(level(from), level(to), top);
+        let idx = tiers.iter().position(|t| t.name == name).unwrap_or_else(|| {
+            tiers.push(TierStats {
+                name,
+                ports: 0,
+                bytes: 0,
+                queue_max: Bytes::ZERO,
+                drops: [0; DropReason::COUNT],
+                data_drops: 0,
+                bytes_dropped: 0,
+            });
+            tiers.len() - 1
+        });
+        tiers[idx].ports += 1;
+        tier_of.push(idx as u8);
+    }
+    (tiers, tier_of)
+}
+
+fn tier_name(from: u8, to: u8, top: u8) -> String {
+    let node = match (from, top) {
+        (0, _) => "host".to_owned(),
+        (1, _) => "tor".to_owned(),
+        (2, 2) => "spine".to_owned(),
+        (2, 3) => "agg".to_owned(),
+        (3, 3) => "core".to_owned(),
+        _ => format!("level{from}"),
+    };
+    let direction = match from.cmp(&to) {
+        std::cmp::Ordering::Less => "up",
+        std::cmp::Ordering::Equal => "across",
+        std::cmp::Ordering::Greater => "down",
+    };
+    format!("{node}-{direction}")
+}
+
+/// For each switch, the number of path choices made below it: a source-numbered packet takes digit
+/// (path / divisor) there, so that consecutive numbers visit all paths.
+pub(super) fn path_divisors(topology: &Topology, routes: &Routes) -> Vec<u16> {
+    let top = topology.levels.iter().copied().max().unwrap_or(1);
+    let mut up_degree = vec![1u32; usize::from(top) + 1];
+    for (switch, &level) in topology.levels.iter().enumerate() {
+        let most = (0..topology.n_hosts()).map(|h| routes.next(switch as u32, h).len()).max();
+        let degree = &mut up_degree[usize::from(level)];
+        *degree = (*degree).max(most.unwrap_or(1) as u32);
+    }
+    let below = |level: u8| up_degree[1..usize::from(level)].iter().product::<u32>();
+    topology.levels.iter().map(|&l| u16::try_from(below(l)).unwrap_or(u16::MAX)).collect()
+}

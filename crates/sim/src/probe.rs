@@ -1,0 +1,74 @@
+//! Observation of a run, at no cost where nothing is observed.
+
+use rampmeter_core::{Bytes, MsgId, NodeId, Span, Time};
+
+use crate::fabric::Fabric;
+
+/// What became of one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowRecord {
+    /// Its place in the workload, from zero.
+    pub id: MsgId,
+    /// When the application submitted it.
+    pub arrival: Time,
+    /// The sender.
+    pub src: NodeId,
+    /// The receiver.
+    pub dst: NodeId,
+    /// Its length.
+    pub size: Bytes,
+    /// When the receiver had every byte.
+    pub delivered: Option<Time>,
+    /// When the sender knew.
+    pub completed: Option<Time>,
+    /// When the sender gave up.
+    pub failed: Option<Time>,
+    /// Bytes that reached the receiver more than once.
+    pub duplicate: Bytes,
+}
+
+/// An observer. The methods do nothing unless overridden, and calls to those compile to nothing.
+pub trait Probe {
+    /// Whether [`Probe::on_deliver`] is wanted.
+    const LATENCY: bool = false;
+
+    /// A message is over: delivered and confirmed, failed, or cut off by the end of the run.
+    fn on_flow(&mut self, _record: &FlowRecord) {}
+
+    /// A packet reached its host after `latency` in the fabric.
+    fn on_deliver(&mut self, _latency: Span, _is_data: bool) {}
+
+    /// The sampling interval has passed.
+    fn on_sample<H, P>(&mut self, _now: Time, _fabric: &Fabric<H, P>)
+    where
+        H: rampmeter_core::Header,
+        P: rampmeter_core::Hop<H>,
+    {
+    }
+}
+
+/// Observes nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoProbe;
+
+impl Probe for NoProbe {}
+
+impl<P: Probe> Probe for &mut P {
+    const LATENCY: bool = P::LATENCY;
+
+    fn on_flow(&mut self, record: &FlowRecord) {
+        (**self).on_flow(record);
+    }
+
+    fn on_deliver(&mut self, latency: Span, is_data: bool) {
+        (**self).on_deliver(latency, is_data);
+    }
+
+    fn on_sample<H, Q>(&mut self, now: Time, fabric: &Fabric<H, Q>)
+    where
+        H: rampmeter_core::Header,
+        Q: rampmeter_core::Hop<H>,
+    {
+        (**self).on_sample(now, fabric);
+    }
+}

@@ -1,0 +1,203 @@
+//! Builders of the standard topologies, and the checks that every topology passes.
+
+use thiserror::Error;
+
+use super::{Link, Node, Topology};
+use rampmeter_core::{Rate, Span};
+
+/// Why a topology cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum TopologyError {
+    /// A count is out of range.
+    #[error("{what} must be {expected}, got {got}")]
+    Count {
+        /// Which number.
+        what: &'static str,
+        /// Its allowed values.
+        expected: &'static str,
+        /// The value.
+        got: u64,
+    },
+    /// A link's end is not a node.
+    #[error("link {link}: expected {expected}, got \"{got}\"")]
+    BadEnd {
+        /// The link's place in the list, from zero.
+        link: usize,
+        /// What was expected.
+        expected: String,
+        /// What came.
+        got: String,
+    },
+    /// A host without exactly one link.
+    #[error("host h{host} must have exactly one link, to a switch; it has {links}")]
+    HostLinks {
+        /// The host.
+        host: u32,
+        /// How many it has.
+        links: usize,
+    },
+    /// Two hosts cannot reach one another.
+    #[error("hosts h0 and h{0} are not connected")]
+    Disconnected(u32),
+}
+
+/// Rates and delays that the builders of this module share.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wires {
+    pub(super) access: Rate,
+    pub(super) core: Rate,
+    pub(super) propagation: Span,
+    pub(super) switch_latency: Span,
+    pub(super) host_latency: Span,
+}
+
+/// Upper bound on hosts and on switches: identifiers and tables are sized for it.
+pub(super) const MAX_NODES: u64 = 65_536;
+
+pub(super) fn check_count(
+    what: &'static str,
+    got: u64,
+    least: u64,
+    expected: &'static str,
+) -> Result<u32, TopologyError> {
+    if got < least || got > MAX_NODES {
+        return Err(TopologyError::Count { what, expected, got });
+    }
+    Ok(got as u32)
+}
+
+impl Topology {
+    /// Checks `links` and numbers the levels.
+    pub(super) fn check(
+        n_hosts: u32,
+        n_switches: u32,
+        links: Vec<Link>,
+        wires: &Wires,
+    ) -> Result<Self, TopologyError> {
+        let mut host_links = vec![Vec::new(); n_hosts as usize];
+        for (idx, link) in links.iter().enumerate() {
+            if link.a == link.b {
+                let (expected, got) = ("two different nodes".into(), format!("{:?} twice", link.a));
+                return Err(TopologyError::BadEnd { link: idx, expected, got });
+            }
+            for (end, other) in [(link.a, link.b), (link.b, link.a)] {
+                if let Node::Host(h) = end {
+                    host_links[h as usize].push(other);
+                }
+            }
+        }
+        let mut tors = Vec::with_capacity(n_hosts as usize);
+        for (host, ends) in host_links.iter().enumerate() {
+            match ends[..] {
+                [Node::Switch(s)] => tors.push(s),
+                _ => return Err(TopologyError::HostLinks { host: host as u32, links: ends.len() }),
+            }
+        }
+        let levels = levels(n_switches, &tors, &links);
+        let (host_latency, switch_latency) = (wires.host_latency, wires.switch_latency);
+        let topology = Self { n_hosts, levels, links, host_latency, switch_latency, tors };
+        let routes = crate::fabric::Routes::new(&topology, &|_| true);
+        match (1..n_hosts).find(|&h| routes.first_port(Node::Switch(topology.tors[0]), h).is_none())
+        {
+            Some(host) => Err(TopologyError::Disconnected(host)),
+            None => Ok(topology),
+        }
+    }
+
+    /// `racks` leaf switches with `hosts_per_rack` hosts each, and `spines` spine switches, each
+    /// joined to every leaf.
+    pub(super) fn leaf_spine(
+        racks: u32,
+        hosts_per_rack: u32,
+        spines: u32,
+        wires: &Wires,
+    ) -> Result<Self, TopologyError> {
+        let n_hosts = racks * hosts_per_rack;
+        let mut links = attach(n_hosts, hosts_per_rack, wires);
+        for rack in 0..racks {
+            for spine in 0..spines {
+                links.push(trunk(rack, racks + spine, wires));
+            }
+        }
+        Self::check(n_hosts, racks + spines, links, wires)
+    }
+
+    /// A three-tier fat-tree of `k`-port switches: k pods of k/2 edge and k/2 aggregation switches,
+    /// (k/2)^2 core switches, k^3/4 hosts.
+    pub(super) fn fat_tree(k: u32, wires: &Wires) -> Result<Self, TopologyError> {
+        let half = k / 2;
+        let (n_edge, n_hosts) = (k * half, k * half * half);
+        let mut links = attach(n_hosts, half, wires);
+        for pod in 0..k {
+            for edge in 0..half {
+                for agg in 0..half {
+                    links.push(trunk(pod * half + edge, n_edge + pod * half + agg, wires));
+                }
+            }
+        }
+        for pod in 0..k {
+            for agg in 0..half {
+                for core in 0..half {
+                    let core = 2 * n_edge + agg * half + core;
+                    links.push(trunk(n_edge + pod * half + agg, core, wires));
+                }
+            }
+        }
+        Self::check(n_hosts, 2 * n_edge + half * half, links, wires)
+    }
+
+    /// `n_hosts` hosts at one switch.
+    pub(super) fn star(n_hosts: u32, wires: &Wires) -> Result<Self, TopologyError> {
+        Self::check(n_hosts, 1, attach(n_hosts, n_hosts, wires), wires)
+    }
+
+    /// Two switches with `per_side` hosts each and one link between them.
+    pub(super) fn dumbbell(per_side: u32, wires: &Wires) -> Result<Self, TopologyError> {
+        let mut links = attach(2 * per_side, per_side, wires);
+        links.push(trunk(0, 1, wires));
+        Self::check(2 * per_side, 2, links, wires)
+    }
+}
+
+fn attach(n_hosts: u32, hosts_per_switch: u32, wires: &Wires) -> Vec<Link> {
+    let link = |host| Link {
+        a: Node::Host(host),
+        b: Node::Switch(host / hosts_per_switch),
+        rate: wires.access,
+        propagation: wires.propagation,
+    };
+    (0..n_hosts).map(link).collect()
+}
+
+fn trunk(below: u32, above: u32, wires: &Wires) -> Link {
+    let (a, b) = (Node::Switch(below), Node::Switch(above));
+    Link { a, b, rate: wires.core, propagation: wires.propagation }
+}
+
+/// The level of each switch: one more than its distance from the nearest switch with hosts.
+fn levels(n_switches: u32, tors: &[u32], links: &[Link]) -> Vec<u8> {
+    let mut levels = vec![0u8; n_switches as usize];
+    let mut frontier: Vec<u32> = tors.to_vec();
+    let mut level = 1;
+    while !frontier.is_empty() {
+        for &s in &frontier {
+            if levels[s as usize] == 0 {
+                levels[s as usize] = level;
+            }
+        }
+        let mut next = Vec::new();
+        for link in links {
+            if let (Node::Switch(a), Node::Switch(b)) = (link.a, link.b) {
+                for (from, to) in [(a, b), (b, a)] {
+                    if levels[from as usize] == level && levels[to as usize] == 0 {
+                        next.push(to);
+                    }
+                }
+            }
+        }
+        frontier = next;
+        level = level.saturating_add(1);
+    }
+    levels
+}

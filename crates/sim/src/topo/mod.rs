@@ -1,0 +1,160 @@
+//! Topologies: which nodes there are and which links join them.
+//!
+//! A topology is checked once when it is built. Hosts are numbered from zero, each with one link
+//! to one switch; switches are numbered from zero too, with a level: 1 for those with hosts, then
+//! one more per tier.
+
+mod build;
+mod spec;
+
+pub use build::TopologyError;
+pub use spec::TopologySpec;
+
+use rampmeter_core::{Bytes, FabricFacts, Rate, Span};
+
+/// One end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Node {
+    /// A host, by number.
+    Host(u32),
+    /// A switch, by number.
+    Switch(u32),
+}
+
+/// A full-duplex link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// One end.
+    pub a: Node,
+    /// The other end.
+    pub b: Node,
+    /// Rate in each direction.
+    pub rate: Rate,
+    /// Time that a bit needs from one end to the other.
+    pub propagation: Span,
+}
+
+/// One hop of an idle path: a link's rate, and the time from the last bit's departure to the
+/// moment when the far end can act on it (propagation and processing).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathHop {
+    /// The link's rate.
+    pub rate: Rate,
+    /// Propagation and processing at the far end.
+    pub delay: Span,
+}
+
+/// A checked topology.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topology {
+    pub(crate) n_hosts: u32,
+    /// Level of each switch, 1 next to hosts.
+    pub(crate) levels: Vec<u8>,
+    pub(crate) links: Vec<Link>,
+    pub(crate) host_latency: Span,
+    pub(crate) switch_latency: Span,
+    /// The switch of each host.
+    pub(crate) tors: Vec<u32>,
+}
+
+impl Topology {
+    /// How many hosts there are.
+    pub fn n_hosts(&self) -> u32 {
+        self.n_hosts
+    }
+
+    /// How many switches there are.
+    pub fn n_switches(&self) -> u32 {
+        self.levels.len() as u32
+    }
+
+    /// The links; a link's place is its number in fault plans.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// The switch that `host` is attached to: its rack.
+    pub fn rack(&self, host: u32) -> u32 {
+        self.tors[host as usize]
+    }
+
+    /// Processing time where a packet enters `node`.
+    pub(crate) fn latency(&self, node: Node) -> Span {
+        match node {
+            Node::Host(_) => self.host_latency,
+            Node::Switch(_) => self.switch_latency,
+        }
+    }
+
+    /// The hops of a shortest path from `src` to `dst`, all links up; `None` if there is none. Of
+    /// equally short paths it is the one over the links named first.
+    pub fn path(&self, src: u32, dst: u32) -> Option<Vec<PathHop>> {
+        let routes = crate::fabric::Routes::new(self, &|_| true);
+        let mut at = Node::Host(src);
+        let mut hops = Vec::new();
+        while at != Node::Host(dst) {
+            let port = routes.first_port(at, dst)?;
+            let (link, to) = routes.end(port);
+            let link = self.links[link as usize];
+            hops.push(PathHop { rate: link.rate, delay: link.propagation + self.latency(to) });
+            at = to;
+        }
+        Some(hops)
+    }
+
+    /// The facts that protocols derive their parameters from, for full packets of `data` bytes and
+    /// control packets of `control` bytes on the wire.
+    pub fn facts(&self, data: Bytes, control: Bytes) -> FabricFacts {
+        let longest = self.longest_path();
+        let one_way = |bytes: Bytes| {
+            longest.iter().fold(Span::ZERO, |sum, hop| sum + hop.delay + hop.rate.tx_time(bytes))
+        };
+        let access = self.links.iter().filter(|l| matches!(l.a, Node::Host(_)));
+        FabricFacts {
+            n_hosts: self.n_hosts,
+            access_rate: access.map(|l| l.rate).min().expect("a topology has hosts"),
+            data_rtt: one_way(data) * 2,
+            control_rtt: one_way(control) * 2,
+        }
+    }
+
+    /// The path with the longest idle latency between a host of the first rack and the first host
+    /// of every rack, and from the first host of every rack back.
+    fn longest_path(&self) -> Vec<PathHop> {
+        let mut first_hosts: Vec<u32> = Vec::new();
+        for host in 0..self.n_hosts {
+            if first_hosts.iter().all(|&h| self.rack(h) != self.rack(host)) {
+                first_hosts.push(host);
+            }
+        }
+        let mut best: (Span, Vec<PathHop>) = (Span::ZERO, Vec::new());
+        let same_rack = (1..self.n_hosts).find(|&h| self.rack(h) == self.rack(0));
+        let routes = crate::fabric::Routes::new(self, &|_| true);
+        let pairs = first_hosts.iter().flat_map(|&a| first_hosts.iter().map(move |&b| (a, b)));
+        for (a, b) in pairs.filter(|(a, b)| a != b).chain(same_rack.map(|h| (0, h))) {
+            let Some(path) = self.path_with(&routes, a, b) else { continue };
+            let delay = path.iter().fold(Span::ZERO, |sum, hop| sum + hop.delay);
+            if delay > best.0 {
+                best = (delay, path);
+            }
+        }
+        best.1
+    }
+
+    fn path_with(
+        &self,
+        routes: &crate::fabric::Routes,
+        src: u32,
+        dst: u32,
+    ) -> Option<Vec<PathHop>> {
+        let mut at = Node::Host(src);
+        let mut hops = Vec::new();
+        while at != Node::Host(dst) {
+            let (link, to) = routes.end(routes.first_port(at, dst)?);
+            let link = self.links[link as usize];
+            hops.push(PathHop { rate: link.rate, delay: link.propagation + self.latency(to) });
+            at = to;
+        }
+        Some(hops)
+    }
+}

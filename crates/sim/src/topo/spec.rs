@@ -1,0 +1,266 @@
+//! Topologies as plans write them.
+
+use serde::{Deserialize, Serialize};
+
+use super::build::{MAX_NODES, Wires, check_count};
+use super::{Link, Node, Topology, TopologyError};
+use rampmeter_core::{Rate, Span};
+
+/// A topology in a plan. Rates are in Gbit/s and delays in nanoseconds; the defaults of rates and
+/// delays are those of the dcPIM paper (table 1), where 450 ns of processing are charged at hosts
+/// as at switches.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum TopologySpec {
+    /// Two tiers: every rack's switch is joined to every spine.
+    #[serde(rename_all = "kebab-case")]
+    LeafSpine {
+        /// Racks, 1 or more.
+        racks: u64,
+        /// Hosts in each rack, 1 or more.
+        hosts_per_rack: u64,
+        /// Spine switches, 1 or more.
+        spines: u64,
+        /// Rate of host links.
+        #[serde(default = "access")]
+        access_gbps: f64,
+        /// Rate of links between switches. Oversubscription is hosts_per_rack x access over
+        /// spines x core.
+        #[serde(default = "core")]
+        core_gbps: f64,
+        /// Propagation of every link.
+        #[serde(default = "propagation")]
+        propagation_ns: f64,
+        /// Processing in every switch.
+        #[serde(default = "processing")]
+        switch_ns: f64,
+        /// Processing in every host.
+        #[serde(default = "processing")]
+        host_ns: f64,
+    },
+    /// Three tiers of k-port switches, k^3/4 hosts.
+    #[serde(rename_all = "kebab-case")]
+    FatTree {
+        /// Ports a switch, even, 2 or more.
+        k: u64,
+        /// Rate of host links.
+        #[serde(default = "access")]
+        access_gbps: f64,
+        /// Rate of links between switches.
+        #[serde(default = "access")]
+        core_gbps: f64,
+        /// Propagation of every link.
+        #[serde(default = "propagation")]
+        propagation_ns: f64,
+        /// Processing in every switch.
+        #[serde(default = "processing")]
+        switch_ns: f64,
+        /// Processing in every host.
+        #[serde(default = "processing")]
+        host_ns: f64,
+    },
+    /// All hosts at one switch.
+    #[serde(rename_all = "kebab-case")]
+    Star {
+        /// Hosts, 2 or more.
+        hosts: u64,
+        /// Rate of host links.
+        #[serde(default = "access")]
+        access_gbps: f64,
+        /// Propagation of every link.
+        #[serde(default = "propagation")]
+        propagation_ns: f64,
+        /// Processing in every switch.
+        #[serde(default = "processing")]
+        switch_ns: f64,
+        /// Processing in every host.
+        #[serde(default = "processing")]
+        host_ns: f64,
+    },
+    /// Two switches with hosts and one link between them.
+    #[serde(rename_all = "kebab-case")]
+    Dumbbell {
+        /// Hosts on each side, 1 or more.
+        hosts_per_side: u64,
+        /// Rate of host links.
+        #[serde(default = "access")]
+        access_gbps: f64,
+        /// Rate of the link in the middle.
+        #[serde(default = "access")]
+        core_gbps: f64,
+        /// Propagation of every link.
+        #[serde(default = "propagation")]
+        propagation_ns: f64,
+        /// Processing in every switch.
+        #[serde(default = "processing")]
+        switch_ns: f64,
+        /// Processing in every host.
+        #[serde(default = "processing")]
+        host_ns: f64,
+    },
+    /// Any graph: hosts `h0`, `h1`, ... and switches `s0`, `s1`, ... joined by `links`.
+    #[serde(rename_all = "kebab-case")]
+    Links {
+        /// Hosts, 2 or more.
+        hosts: u64,
+        /// Switches, 1 or more.
+        switches: u64,
+        /// The links.
+        links: Vec<LinkSpec>,
+        /// Processing in every switch.
+        #[serde(default = "processing")]
+        switch_ns: f64,
+        /// Processing in every host.
+        #[serde(default = "processing")]
+        host_ns: f64,
+    },
+    /// A file with a table of kind `links`, relative to the plan.
+    File {
+        /// The file.
+        file: String,
+    },
+}
+
+/// One link of a topology file.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct LinkSpec {
+    /// Its two ends, such as `["h0", "s0"]`.
+    pub between: [String; 2],
+    /// Its rate in Gbit/s.
+    #[serde(default = "access")]
+    pub gbps: f64,
+    /// Its propagation in nanoseconds.
+    #[serde(default = "propagation")]
+    pub propagation_ns: f64,
+}
+
+fn access() -> f64 {
+    100.0
+}
+
+fn core() -> f64 {
+    400.0
+}
+
+fn propagation() -> f64 {
+    200.0
+}
+
+fn processing() -> f64 {
+    450.0
+}
+
+impl TopologySpec {
+    /// Checks the numbers and builds the topology.
+    ///
+    /// # Errors
+    /// A count, rate or delay out of range; a graph that is not connected; a host without exactly
+    /// one link; [`TopologySpec::File`], which the caller must read first.
+    pub fn build(&self) -> Result<Topology, TopologyError> {
+        match *self {
+            Self::LeafSpine { racks, hosts_per_rack, spines, core_gbps, .. } => {
+                let racks = check_count("racks", racks, 1, "1 to 65536")?;
+                let per_rack = check_count("hosts-per-rack", hosts_per_rack, 1, "1 to 65536")?;
+                let spines = check_count("spines", spines, 1, "1 to 65536")?;
+                let hosts = u64::from(racks) * u64::from(per_rack);
+                check_count("racks x hosts-per-rack", hosts, 2, "2 to 65536")?;
+                Topology::leaf_spine(racks, per_rack, spines, &self.wires(core_gbps)?)
+            }
+            Self::FatTree { k, core_gbps, .. } => {
+                if !(2..=64).contains(&k) || !k.is_multiple_of(2) {
+                    let expected = "an even number from 2 to 64";
+                    return Err(TopologyError::Count { what: "k", expected, got: k });
+                }
+                Topology::fat_tree(k as u32, &self.wires(core_gbps)?)
+            }
+            Self::Star { hosts, access_gbps, .. } => {
+                let hosts = check_count("hosts", hosts, 2, "2 to 65536")?;
+                Topology::star(hosts, &self.wires(access_gbps)?)
+            }
+            Self::Dumbbell { hosts_per_side, core_gbps, .. } => {
+                let side = check_count("hosts-per-side", hosts_per_side, 1, "1 to 32768")?;
+                check_count("hosts", u64::from(side) * 2, 2, "2 to 65536")?;
+                Topology::dumbbell(side, &self.wires(core_gbps)?)
+            }
+            Self::Links { hosts, switches, ref links, .. } => {
+                let hosts = check_count("hosts", hosts, 2, "2 to 65536")?;
+                let switches = check_count("switches", switches, 1, "1 to 65536")?;
+                let wires = self.wires(access())?;
+                let parse = |(i, spec): (usize, &LinkSpec)| spec.parse(i, hosts, switches);
+                let links = links.iter().enumerate().map(parse).collect::<Result<_, _>>()?;
+                Topology::check(hosts, switches, links, &wires)
+            }
+            Self::File { ref file } => Err(TopologyError::BadEnd {
+                link: 0,
+                expected: "a topology whose file has been read".into(),
+                got: file.clone(),
+            }),
+        }
+    }
+
+    fn wires(&self, core_gbps: f64) -> Result<Wires, TopologyError> {
+        let (access_gbps, propagation_ns, switch_ns, host_ns) = match *self {
+            Self::LeafSpine { access_gbps, propagation_ns, switch_ns, host_ns, .. }
+            | Self::FatTree { access_gbps, propagation_ns, switch_ns, host_ns, .. }
+            | Self::Star { access_gbps, propagation_ns, switch_ns, host_ns, .. }
+            | Self::Dumbbell { access_gbps, propagation_ns, switch_ns, host_ns, .. } => {
+                (access_gbps, propagation_ns, switch_ns, host_ns)
+            }
+            Self::Links { switch_ns, host_ns, .. } => (access(), propagation(), switch_ns, host_ns),
+            Self::File { .. } => (access(), propagation(), processing(), processing()),
+        };
+        Ok(Wires {
+            access: rate("access-gbps", access_gbps)?,
+            core: rate("core-gbps", core_gbps)?,
+            propagation: delay("propagation-ns", propagation_ns)?,
+            switch_latency: delay("switch-ns", switch_ns)?,
+            host_latency: delay("host-ns", host_ns)?,
+        })
+    }
+}
+
+impl LinkSpec {
+    fn parse(&self, link: usize, hosts: u32, switches: u32) -> Result<Link, TopologyError> {
+        let end = |name: &str| {
+            let number = |rest: &str, n: u32| rest.parse::<u32>().ok().filter(|&i| i < n);
+            let host = name.strip_prefix('h').and_then(|r| number(r, hosts)).map(Node::Host);
+            let switch = || name.strip_prefix('s').and_then(|r| number(r, switches));
+            host.or_else(|| switch().map(Node::Switch)).ok_or_else(|| TopologyError::BadEnd {
+                link,
+                expected: format!("h0 to h{} or s0 to s{}", hosts - 1, switches - 1),
+                got: name.to_owned(),
+            })
+        };
+        let (a, b) = (end(&self.between[0])?, end(&self.between[1])?);
+        Ok(Link {
+            // A host comes first, so that readers of the link list find access links easily.
+            a: a.min(b),
+            b: a.max(b),
+            rate: rate("gbps", self.gbps)?,
+            propagation: delay("propagation-ns", self.propagation_ns)?,
+        })
+    }
+}
+
+/// Gbit/s to a rate; integer bits per second.
+fn rate(what: &'static str, gbps: f64) -> Result<Rate, TopologyError> {
+    let bps = (gbps * 1e9).round();
+    let valid = (1e3..=1e14).contains(&bps);
+    valid.then(|| Rate::from_bps(bps as u64)).flatten().ok_or(TopologyError::Count {
+        what,
+        expected: "a rate from 0.000001 to 100000 Gbit/s",
+        got: gbps.max(0.0) as u64,
+    })
+}
+
+/// Nanoseconds to a span; whole picoseconds.
+fn delay(what: &'static str, ns: f64) -> Result<Span, TopologyError> {
+    if !(0.0..=1e9).contains(&ns) {
+        let expected = "a delay from 0 to 1000000000 ns";
+        return Err(TopologyError::Count { what, expected, got: ns.max(0.0) as u64 });
+    }
+    Ok(Span::from_ps((ns * 1e3).round() as u64))
+}
+
+const _: () = assert!(MAX_NODES <= u32::MAX as u64);
