@@ -1,1 +1,6 @@
-//! placeholder
+//! The protocols: one folder each, one state machine each.
+//!
+//! A protocol knows no driver. It implements [`Endpoint`](rampmeter_core::Endpoint) and is run by
+//! the simulator, by hosts and by the fault checker alike.
+
+pub mod dcpim;

@@ -1,0 +1,284 @@
+//! dcPIM's parameters (§3.6) and what they imply for one fabric.
+
+use rampmeter_core::{Bytes, FabricFacts, Span};
+use thiserror::Error;
+
+/// How many stages of a matching phase lie between two phases' starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phases {
+    /// 2r + 1 stages (§3.3, figure 2): data starts one stage after the last accept was sent.
+    Paper,
+    /// 2r stages: the last accept coincides with the next phase's first request, and data starts
+    /// with it. The authors' simulator does this.
+    Overlapped,
+}
+
+/// What becomes of capacity that the running data phase leaves idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleCapacity {
+    /// Nothing: a match serves in the data phase it was made for.
+    Unused,
+    /// A match may start at once on channels that the running data phase does not use, at the
+    /// lowest token rank. The authors' simulator does this; the paper does not say so.
+    Prompt,
+}
+
+/// From which of a source's flows a request for channels is derived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// All outstanding bytes of the source (§3.4).
+    Source,
+    /// Those of its smallest flow. The authors' simulator does this.
+    SmallestFlow,
+}
+
+/// How a receiver and a sender agree that a flow is announced and over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handshake {
+    /// Every notification is acknowledged; the sender asks with `finish`, the receiver answers
+    /// with `finish` (§3.2).
+    Explicit,
+    /// The receiver's final acknowledgement is all that it sends unasked; a sender that hears
+    /// nothing repeats its notification and is then answered. The authors' simulator sends the
+    /// same packets as long as none is lost.
+    Implicit,
+}
+
+/// How data packets are charged to links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Padding {
+    /// The last packet of a flow is as long as its payload and header.
+    Exact,
+    /// Every data packet is as long as a full one. The authors' simulator does this.
+    Full,
+}
+
+/// The priorities of data packets in the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataPriority {
+    /// Short flows 1, others by the rank of their source among the matched ones, which tokens
+    /// carry (§3.4: sources with fewer remaining bytes get higher priorities).
+    Token,
+    /// By total size in packets, to the base 7. The authors' simulator does this.
+    Size,
+}
+
+/// How a receiver counts the tokens in flight of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenWindow {
+    /// In sequence numbers: from the first packet that is missing to the last one tokened (§3.2).
+    Sequence,
+    /// In numbers of tokens: from the latest one whose data has come to the last one sent, so that
+    /// any data closes earlier gaps. The authors' simulator does this.
+    Number,
+}
+
+/// In which order a sender serves short flows and tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenOrder {
+    /// By rank, short flows first, and first come first served within a rank (§3.2).
+    Rank,
+    /// First come first served, except that a later one goes first if both its rank and its flow's
+    /// remaining packets are smaller. The authors' simulator does this.
+    RankAndRemaining,
+}
+
+/// What a receiver does for short flows that have been announced to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShortFlows {
+    /// Nothing: token clocking adapts to them (§3.2).
+    Ignore,
+    /// It withholds as many tokens as the latest one has packets. The authors' simulator does this.
+    Withhold,
+}
+
+/// dcPIM's parameters. [`DcpimConfig::paper`] and [`DcpimConfig::reference`] are the presets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DcpimConfig {
+    /// Matching rounds, r.
+    pub rounds: u8,
+    /// Channels of a host in each direction, k.
+    pub channels: u8,
+    /// Slack of a stage, beta, in thousandths.
+    pub beta_milli: u32,
+    /// Whether the first round prefers the smallest flows (§3.5).
+    pub fct_round: bool,
+    /// Largest flow, in packets, that is sent without matching; `None` for one BDP.
+    pub short_flow_max: Option<u32>,
+    /// Stages of a phase.
+    pub phases: Phases,
+    /// Use of idle capacity.
+    pub idle_capacity: IdleCapacity,
+    /// What requests ask for.
+    pub demand: Demand,
+    /// Announcement and end.
+    pub handshake: Handshake,
+    /// Charged length of last packets.
+    pub padding: Padding,
+    /// Priorities of data packets.
+    pub data_priority: DataPriority,
+    /// Counting of tokens in flight.
+    pub token_window: TokenWindow,
+    /// Service at the sender.
+    pub token_order: TokenOrder,
+    /// Courtesy to announced short flows.
+    pub short_flows: ShortFlows,
+    /// How much longer than half a control round trip tokens live past their phase, in full packet
+    /// times per channel of a host.
+    pub grace_packets: u32,
+    /// Payload of a full packet.
+    pub payload: Bytes,
+    /// Bytes of headers charged to each packet, and the length of a control packet.
+    pub header: Bytes,
+    /// Unanswered repetitions after which a flow is reported as failed.
+    pub attempts_max: u32,
+}
+
+impl DcpimConfig {
+    /// The paper's design (§3) and parameters (§4.1): r = k = 4, beta = 1.3.
+    pub fn paper() -> Self {
+        Self {
+            rounds: 4,
+            channels: 4,
+            beta_milli: 1300,
+            fct_round: true,
+            short_flow_max: None,
+            phases: Phases::Paper,
+            idle_capacity: IdleCapacity::Unused,
+            demand: Demand::Source,
+            handshake: Handshake::Explicit,
+            padding: Padding::Exact,
+            data_priority: DataPriority::Token,
+            token_window: TokenWindow::Sequence,
+            token_order: TokenOrder::Rank,
+            short_flows: ShortFlows::Ignore,
+            grace_packets: 0,
+            payload: Bytes::new(1460),
+            header: Bytes::new(40),
+            attempts_max: 24,
+        }
+    }
+
+    /// What the authors' simulator does, with the same parameters.
+    pub fn reference() -> Self {
+        Self {
+            phases: Phases::Overlapped,
+            idle_capacity: IdleCapacity::Prompt,
+            demand: Demand::SmallestFlow,
+            handshake: Handshake::Implicit,
+            padding: Padding::Full,
+            data_priority: DataPriority::Size,
+            token_window: TokenWindow::Number,
+            token_order: TokenOrder::RankAndRemaining,
+            short_flows: ShortFlows::Withhold,
+            grace_packets: 1,
+            ..Self::paper()
+        }
+    }
+}
+
+/// Why parameters are no use.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("dcpim.{key} must be {expected}, got {got}")]
+pub struct DcpimConfigError {
+    /// The parameter.
+    pub key: &'static str,
+    /// Its allowed values.
+    pub expected: &'static str,
+    /// The value.
+    pub got: u64,
+}
+
+/// The parameters of dcPIM on one fabric: a configuration that has been checked, and the times and
+/// counts that follow from it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dcpim {
+    /// The parameters.
+    pub config: DcpimConfig,
+    /// Time of a full packet on an access link.
+    pub mtu_time: Span,
+    /// Bandwidth-delay product in full packets: 49 in the paper's network.
+    pub bdp: u32,
+    /// Largest flow, in packets, that is sent without matching.
+    pub short_max: u32,
+    /// Length of a stage: beta times half a control round trip (§3.3).
+    pub stage: Span,
+    /// Stages of a phase.
+    pub stages: u32,
+    /// Full packets that a channel carries in a phase, at least 1.
+    pub channel_packets: u32,
+    /// How long tokens live past the end of their phase (§3.2).
+    pub grace: Span,
+    /// How long a flow waits for packets in flight when all have had a token, and beyond its own
+    /// length when it is short: the time of one BDP.
+    pub silence: Span,
+    /// How long after the last token a full window is opened again: 1.1 times `silence`.
+    pub window_timeout: Span,
+    /// When a notification or a finish is repeated for the first time.
+    pub retry: Span,
+    /// When a sender that has heard nothing asks whether the receiver still knows a flow.
+    pub keepalive: Span,
+    /// When a receiver forgets a flow whose sender is silent.
+    pub forget: Span,
+}
+
+impl DcpimConfig {
+    /// Checks the parameters and derives what follows from them on a fabric.
+    ///
+    /// # Errors
+    /// A parameter out of range.
+    pub fn on(self, facts: &FabricFacts) -> Result<Dcpim, DcpimConfigError> {
+        let check = |key, got: u64, least: u64, most: u64, expected| {
+            let fits = (least..=most).contains(&got);
+            if fits { Ok(()) } else { Err(DcpimConfigError { key, expected, got }) }
+        };
+        check("rounds", self.rounds.into(), 1, 32, "1 to 32")?;
+        check("channels", self.channels.into(), 1, 64, "1 to 64")?;
+        check("beta", self.beta_milli.into(), 100, 100_000, "0.1 to 100")?;
+        check("payload-bytes", self.payload.get(), 1, 9_000, "1 to 9000")?;
+        check("header-bytes", self.header.get(), 1, 1_000, "1 to 1000")?;
+        check("attempts-max", self.attempts_max.into(), 1, 1_000, "1 to 1000")?;
+        check("grace-packets", self.grace_packets.into(), 0, 1_000, "0 to 1000")?;
+        let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
+        let bdp = facts.data_rtt.as_ps().div_ceil(mtu_time.as_ps()) as u32;
+        let stage = facts.control_rtt.scale_floor(self.beta_milli.into(), 2_000);
+        let stages = match self.phases {
+            Phases::Paper => 2 * u32::from(self.rounds) + 1,
+            Phases::Overlapped => 2 * u32::from(self.rounds),
+        };
+        let channel_time = (stage * u64::from(stages)) / u64::from(self.channels);
+        let grace_packets = u64::from(self.grace_packets) * u64::from(self.channels);
+        let silence = mtu_time * u64::from(bdp);
+        let retry = match self.handshake {
+            Handshake::Explicit => facts.data_rtt,
+            Handshake::Implicit => facts.control_rtt * 64,
+        };
+        Ok(Dcpim {
+            mtu_time,
+            bdp,
+            short_max: self.short_flow_max.unwrap_or(bdp),
+            stage,
+            stages,
+            channel_packets: (channel_time.div_floor(mtu_time) as u32).max(1),
+            grace: facts.control_rtt / 2 + mtu_time * grace_packets,
+            silence,
+            window_timeout: silence.scale_floor(11, 10),
+            retry,
+            keepalive: facts.control_rtt * 64,
+            forget: facts.control_rtt * 64 * (u64::from(self.attempts_max) + 2) * 2,
+            config: self,
+        })
+    }
+}
+
+impl Dcpim {
+    /// Length of a phase.
+    pub fn phase(&self) -> Span {
+        self.stage * u64::from(self.stages)
+    }
+
+    /// Packets of a message of `size`.
+    pub fn packets(&self, size: Bytes) -> u32 {
+        u32::try_from(size.packets_ceil(self.config.payload)).unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,165 @@
+//! The endpoint: a sender and a receiver behind one interface, driven by one schedule.
+
+use std::sync::Arc;
+
+use rampmeter_core::{Bytes, Endpoint, Event, Message, NodeId, Packet, Receipt, Rng, Time};
+
+use super::DcpimStats;
+use super::config::Dcpim;
+use super::matching::Offer;
+use super::output::Output;
+use super::receiver::{Announcement, Receiver};
+use super::schedule::Schedule;
+use super::sender::Sender;
+use super::wire::{DcpimHeader, Match, Step};
+
+/// dcPIM at one host.
+#[derive(Debug)]
+pub struct DcpimHost {
+    dcpim: Arc<Dcpim>,
+    rng: Rng,
+    schedule: Schedule,
+    sender: Sender,
+    receiver: Receiver,
+    out: Output,
+    stats: DcpimStats,
+}
+
+impl DcpimHost {
+    /// What has been counted so far.
+    pub fn stats(&self) -> DcpimStats {
+        let late = self.sender.late() + self.receiver.late();
+        DcpimStats { late_matching_messages: late, ..self.stats }
+    }
+
+    fn announcement(
+        &self,
+        packet: &Packet<DcpimHeader>,
+        flow: u32,
+        slot: u32,
+        size: u64,
+    ) -> Announcement {
+        Announcement {
+            src: packet.src,
+            msg: packet.payload.msg,
+            flow,
+            tx_slot: slot,
+            packets: self.dcpim.packets(Bytes::new(size)),
+        }
+    }
+
+    fn on_match(&mut self, peer: NodeId, fields: Match) {
+        let offer = Offer { peer, fields };
+        match fields.step {
+            Step::Request => self.sender.on_request(offer),
+            Step::Grant => self.receiver.on_grant(offer),
+            Step::Accept => self.sender.on_accept(peer, fields, &self.dcpim, &mut self.out),
+            Step::Release => self.receiver.on_release(peer, fields),
+        }
+    }
+
+    fn run_stage(&mut self, now: Time) {
+        // A host that slept through more than a phase takes up the schedule where it is now.
+        if now.saturating_since(self.schedule.at()) > self.dcpim.phase() {
+            self.schedule = Schedule::from(now, &self.dcpim);
+            return;
+        }
+        let duties = self.schedule.advance(&self.dcpim);
+        let (dcpim, rng, out) = (&*self.dcpim, &mut self.rng, &mut self.out);
+        if let Some(round) = duties.accept {
+            self.receiver.accept(now, round, dcpim, rng, out);
+        }
+        if let Some(phase) = duties.begin {
+            self.receiver.begin(now, phase, dcpim);
+            self.sender.begin(phase);
+        }
+        if let Some(round) = duties.request {
+            self.receiver.request(now, round, dcpim, out);
+        }
+        if let Some(round) = duties.grant {
+            self.sender.grant(round, dcpim, rng, out);
+        }
+    }
+}
+
+impl Endpoint for DcpimHost {
+    type Header = DcpimHeader;
+    type Config = Dcpim;
+
+    fn new(config: Arc<Dcpim>, node: NodeId, rng: Rng, now: Time) -> Self {
+        Self {
+            schedule: Schedule::from(now, &config),
+            sender: Sender::new(node),
+            receiver: Receiver::new(),
+            out: Output::new(node, config.config.header.get() as u16),
+            stats: DcpimStats::default(),
+            dcpim: config,
+            rng,
+        }
+    }
+
+    fn submit(&mut self, now: Time, message: Message) {
+        self.sender.submit(now, message, &self.dcpim, &mut self.out);
+    }
+
+    fn handle_packet(&mut self, now: Time, packet: &Packet<DcpimHeader>) -> Receipt {
+        let (src, msg) = (packet.src, packet.payload.msg);
+        match packet.header {
+            DcpimHeader::Data { rx_slot, seq, number } => {
+                let (receiver, out) = (&mut self.receiver, &mut self.out);
+                return receiver.on_data(now, packet, rx_slot, seq, number, &self.dcpim, out);
+            }
+            DcpimHeader::Token(token) => self.sender.on_token(now, msg, token, &self.dcpim),
+            DcpimHeader::Unscheduled { flow, tx_slot, seq, size } => {
+                let flow = self.announcement(packet, flow, tx_slot, size);
+                let out = &mut self.out;
+                return self.receiver.on_unscheduled(now, flow, seq, &self.dcpim, out);
+            }
+            DcpimHeader::Notification { flow, tx_slot, size, repeated } => {
+                let flow = self.announcement(packet, flow, tx_slot, size);
+                self.receiver.on_notification(now, flow, repeated, &self.dcpim, &mut self.out);
+            }
+            DcpimHeader::Ack { tx_slot } => self.sender.on_ack(now, tx_slot, msg, &self.dcpim),
+            DcpimHeader::Match(fields) => self.on_match(src, fields),
+            DcpimHeader::Finish { flow, tx_slot, packets } => {
+                let flow = Announcement { src, msg, flow, tx_slot, packets };
+                self.receiver.on_finish(now, flow, &mut self.out);
+            }
+            DcpimHeader::Finished { tx_slot } => {
+                self.sender.on_finished(tx_slot, msg, &mut self.out);
+            }
+        }
+        Receipt::Control
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        while self.schedule.at() <= now {
+            self.run_stage(now);
+        }
+        if self.sender.deadline() <= now {
+            self.sender.handle_timeout(now, &self.dcpim, &mut self.out);
+        }
+        if self.receiver.deadline() <= now {
+            self.receiver.fire(now, &self.dcpim, &mut self.out, &mut self.stats);
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<DcpimHeader>> {
+        if let Some(packet) = self.out.next_control() {
+            return Some(packet);
+        }
+        self.sender.next_data(now, &self.dcpim, &mut self.out, &mut self.stats)
+    }
+
+    fn wants_transmit(&self) -> bool {
+        self.out.has_control() || self.sender.has_leave()
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.schedule.at().min(self.receiver.deadline()).min(self.sender.deadline())
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.out.next_event()
+    }
+}

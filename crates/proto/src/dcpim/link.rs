@@ -1,0 +1,156 @@
+//! A receiver's links: its channels from one matched source, and when they send their next token.
+
+use rampmeter_core::{NodeId, Span, Time};
+
+/// Timers of links fire this much after what made them due, so that whatever else happens at the
+/// same instant comes first.
+pub(super) const AFTER: Span = Span::from_ps(1);
+
+/// Rank of the first of the matched sources; short flows have rank 1.
+const FIRST_RANK: u8 = 2;
+/// Rank of tokens for prompt channels.
+const PROMPT_RANK: u8 = 7;
+
+/// When a link sends its next token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LinkTimer {
+    /// Not before something wakes it.
+    Dead,
+    /// When its pace allows.
+    Paced(Time),
+    /// When its flow's window is opened again; data that comes earlier wakes it.
+    Stalled(Time),
+}
+
+/// The channels from one source.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Link {
+    pub(super) src: NodeId,
+    /// Channels that it may use now.
+    pub(super) active: u8,
+    /// Channels that it has been matched on.
+    pub(super) channels: u8,
+    /// Remaining packets and announcement of the flow that it was first matched for.
+    key: (u32, u64),
+    pub(super) rank: u8,
+    pub(super) timer: LinkTimer,
+}
+
+/// The links of the running data phase, and those that the matching is building.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    running: Vec<Link>,
+    building: Vec<Link>,
+    deadline: Option<Time>,
+}
+
+impl Links {
+    /// When the first timer fires.
+    pub(super) fn deadline(&self) -> Time {
+        self.deadline.unwrap_or(Time::NEVER)
+    }
+
+    /// Adds accepted channels; prompt ones start at once.
+    pub(super) fn accept(
+        &mut self,
+        src: NodeId,
+        channels: u8,
+        prompt: u8,
+        key: (u32, u64),
+        now: Time,
+    ) {
+        let idx = self.building.iter().position(|l| l.src == src).unwrap_or_else(|| {
+            let (active, channels, timer) = (0, 0, LinkTimer::Dead);
+            self.building.push(Link { src, active, channels, key, rank: PROMPT_RANK, timer });
+            self.building.len() - 1
+        });
+        let link = &mut self.building[idx];
+        link.channels += channels;
+        link.active += prompt;
+        if prompt > 0 {
+            link.timer = LinkTimer::Paced(now + AFTER);
+        }
+        self.refresh();
+    }
+
+    /// Takes back channels that the sender cannot serve.
+    pub(super) fn release(&mut self, src: NodeId, channels: u8, prompt: u8) {
+        if let Some(link) = self.building.iter_mut().find(|l| l.src == src) {
+            link.channels = link.channels.saturating_sub(channels);
+            link.active = link.active.saturating_sub(prompt);
+            if link.active == 0 {
+                link.timer = LinkTimer::Dead;
+            }
+        }
+        self.refresh();
+    }
+
+    /// The links built become those that run, ranked by remaining packets.
+    pub(super) fn begin(&mut self, now: Time) {
+        std::mem::swap(&mut self.running, &mut self.building);
+        self.building.clear();
+        self.running.sort_by_key(|l| l.key);
+        let mut rank = FIRST_RANK;
+        for link in &mut self.running {
+            link.rank = rank.min(PROMPT_RANK);
+            rank = rank.saturating_add(link.channels);
+            link.active = link.channels;
+            link.timer = LinkTimer::Paced(now + AFTER);
+        }
+        self.refresh();
+    }
+
+    /// Channels from `src` in the running data phase and in the coming one.
+    pub(super) fn held(&self, src: NodeId) -> u32 {
+        let of = |links: &[Link]| {
+            links.iter().filter(|l| l.src == src).map(|l| u32::from(l.channels)).sum::<u32>()
+        };
+        of(&self.running) + of(&self.building)
+    }
+
+    /// Whether a running link from `src` is dead or stalled, so that news from there matter to it.
+    pub(super) fn is_waiting(&self, src: NodeId) -> bool {
+        let waits = |l: &Link| l.src == src && !matches!(l.timer, LinkTimer::Paced(_));
+        self.running.iter().any(waits)
+    }
+
+    /// Lets the running link from `src` try at once.
+    pub(super) fn wake(&mut self, src: NodeId, now: Time) {
+        if let Some(link) = self.running.iter_mut().find(|l| l.src == src) {
+            link.timer = LinkTimer::Paced(now + AFTER);
+        }
+        self.refresh();
+    }
+
+    /// How many links there are; they are numbered, the running ones first.
+    pub(super) fn len(&self) -> usize {
+        self.running.len() + self.building.len()
+    }
+
+    fn at(&mut self, idx: usize) -> &mut Link {
+        let n = self.running.len();
+        if idx < n { &mut self.running[idx] } else { &mut self.building[idx - n] }
+    }
+
+    /// Link `idx` if it is due at `now`.
+    pub(super) fn due(&mut self, idx: usize, now: Time) -> Option<Link> {
+        let link = *self.at(idx);
+        match link.timer {
+            LinkTimer::Paced(at) | LinkTimer::Stalled(at) if at <= now => Some(link),
+            _ => None,
+        }
+    }
+
+    pub(super) fn set_timer(&mut self, idx: usize, timer: LinkTimer) {
+        self.at(idx).timer = timer;
+    }
+
+    /// Finds the first deadline anew.
+    pub(super) fn refresh(&mut self) {
+        let at = |l: &Link| match l.timer {
+            LinkTimer::Dead => None,
+            LinkTimer::Paced(at) | LinkTimer::Stalled(at) => Some(at),
+        };
+        self.deadline = self.running.iter().chain(&self.building).filter_map(at).min();
+    }
+}

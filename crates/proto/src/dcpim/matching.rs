@@ -1,0 +1,99 @@
+//! Who is matched with whom: the choice that both sides make among offers (§3.1, §3.4, §3.5).
+//!
+//! Senders choose among requests and receivers among grants in the same way, so there is one
+//! function for both. An offer is served in part where capacity runs out. In the first round the
+//! smallest remaining flow comes first (the FCT-optimising round); in the others every order is
+//! equally likely.
+
+use rampmeter_core::{NodeId, Rng};
+
+use super::wire::Match;
+
+/// A request or a grant, and who sent it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// The other side.
+    pub peer: NodeId,
+    /// What it said.
+    pub fields: Match,
+}
+
+/// Which offers are served first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Smallest remaining flow, ties to the one announced first.
+    SmallestFirst,
+    /// Uniformly random.
+    Random,
+}
+
+/// Channels that may still be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// In the coming data phase.
+    pub channels: u8,
+    /// Of those, how many may start at once.
+    pub prompt: u8,
+}
+
+/// Serves `offers` until `capacity` is used up. Reorders and shortens `offers` to those served,
+/// with the channels that each is given.
+pub fn choose(offers: &mut Vec<Offer>, order: Order, capacity: Capacity, rng: &mut Rng) {
+    match order {
+        Order::SmallestFirst => offers.sort_by_key(|o| (o.fields.remaining, o.fields.announced)),
+        Order::Random => rng.shuffle(offers),
+    }
+    let mut left = capacity;
+    let mut served = 0;
+    for offer in offers.iter_mut() {
+        if left.channels == 0 {
+            break;
+        }
+        let fields = &mut offer.fields;
+        fields.channels = fields.channels.min(left.channels);
+        fields.prompt = fields.prompt.min(fields.channels).min(left.prompt);
+        left.channels -= fields.channels;
+        left.prompt -= fields.prompt;
+        served += 1;
+    }
+    offers.truncate(served);
+}
+
+/// Offers of rounds to come. Those of rounds past are late and not kept (§3.3).
+#[derive(Clone, Debug, Default)]
+pub struct Inbox {
+    offers: Vec<Offer>,
+    late: u64,
+}
+
+impl Inbox {
+    /// The most offers that are kept: more than any fabric has hosts.
+    const LIMIT: usize = 1 << 16;
+
+    /// Keeps `offer` for the stage that handles its round, unless `next`, the next (phase, round)
+    /// to be handled, is past it.
+    pub fn put(&mut self, offer: Offer, next: (u32, u8)) {
+        if (offer.fields.phase, offer.fields.round) < next || self.offers.len() == Self::LIMIT {
+            self.late += 1;
+        } else {
+            self.offers.push(offer);
+        }
+    }
+
+    /// Takes the offers of one round into `out`, and drops earlier ones.
+    pub fn take(&mut self, phase: u32, round: u8, out: &mut Vec<Offer>) {
+        out.clear();
+        if self.offers.is_empty() {
+            return;
+        }
+        let key = |o: &Offer| (o.fields.phase, o.fields.round);
+        out.extend(self.offers.iter().filter(|o| key(o) == (phase, round)));
+        self.late += self.offers.iter().filter(|o| key(o) < (phase, round)).count() as u64;
+        self.offers.retain(|o| key(o) > (phase, round));
+    }
+
+    /// How many offers came too late.
+    pub fn late(&self) -> u64 {
+        self.late
+    }
+}

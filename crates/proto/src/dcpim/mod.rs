@@ -1,0 +1,68 @@
+//! dcPIM (Cai, Arashloo, Agarwal: *dcPIM: Near-Optimal Proactive Datacenter Transport*, SIGCOMM
+//! 2022).
+//!
+//! Receivers and senders match k channels in r rounds of request, grant and accept, for a data
+//! phase that runs while the next matching is made. In its data phase a receiver sends one token a
+//! packet to each matched source. Flows up to one bandwidth-delay product skip all this and are
+//! sent at once.
+//!
+//! * [`config`]: parameters (§3.6), the `paper` and `reference` presets, what follows from them
+//! * [`wire`]: the packets
+//! * [`schedule`]: stages, rounds, phases by the host's own clock (§3.3)
+//! * [`matching`]: the choice among requests or grants (§3.1, §3.4, §3.5)
+//! * `receiver`, `rx_flow`, `link`: requests, accepts, tokens, windows, arrival (§3.2)
+//! * `sender`: announcement, grants, service of tokens, retransmission (§3.2, §3.5)
+//!
+//! `docs/protocols/dcpim.md` lists the packets, and what differs from the paper.
+
+pub mod config;
+pub mod matching;
+pub mod schedule;
+pub mod wire;
+
+mod host;
+mod link;
+mod output;
+mod receiver;
+mod rx_flow;
+mod sender;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{Dcpim, DcpimConfig, DcpimConfigError};
+pub use host::DcpimHost;
+
+use matching::Order;
+use rampmeter_core::{Family, NoArbiter, Passive};
+
+/// The dcPIM family.
+#[derive(Clone, Copy, Debug)]
+pub struct DcpimFamily;
+
+impl Family for DcpimFamily {
+    const NAME: &'static str = "dcpim";
+    type Config = Dcpim;
+    type Header = wire::DcpimHeader;
+    type Host = DcpimHost;
+    type Arbiter = NoArbiter<wire::DcpimHeader, Dcpim>;
+    type Hop = Passive;
+}
+
+/// What a host counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DcpimStats {
+    /// Tokens sent as a receiver.
+    pub tokens_sent: u64,
+    /// Tokens not sent in favour of announced short flows.
+    pub tokens_withheld: u64,
+    /// Tokens dropped as a sender because their time was over.
+    pub tokens_expired: u64,
+    /// Requests and grants that came after their stage.
+    pub late_matching_messages: u64,
+}
+
+/// The order in which offers are served: smallest flow first in the first round (§3.5).
+fn order(round: u8, dcpim: &Dcpim) -> Order {
+    if round == 0 && dcpim.config.fct_round { Order::SmallestFirst } else { Order::Random }
+}

@@ -1,0 +1,440 @@
+//! The receiver's side: announced flows, requests and accepts, tokens, arrived data.
+
+use rampmeter_core::collections::Slab;
+use rampmeter_core::{Event, MsgId, NodeId, Packet, Receipt, Rng, Time};
+
+use super::config::{Dcpim, Demand, Handshake, IdleCapacity, ShortFlows};
+use super::link::{LinkTimer, Links};
+use super::matching::{Capacity, Inbox, Offer, choose};
+use super::output::Output;
+use super::rx_flow::{RxFlow, Window};
+use super::wire::{DcpimHeader, Match, Step, Token};
+use super::{DcpimStats, order};
+
+/// Flows of one source.
+#[derive(Debug, Default)]
+struct Source {
+    /// Slots of flows that are not complete.
+    slots: Vec<u32>,
+    /// Numbers from here on have not been announced.
+    next_flow: u32,
+    /// Numbers below that have not been announced either.
+    skipped: Vec<u32>,
+    /// Whether it is in the list of sources with flows.
+    listed: bool,
+}
+
+/// What a receiver knows of a flow number.
+enum Known {
+    /// Never heard of it.
+    New,
+    /// It is in this slot.
+    Active(u32),
+    /// It is complete, or was given up.
+    Over,
+}
+
+/// A flow as its sender describes it.
+#[derive(Clone, Copy)]
+pub(super) struct Announcement {
+    pub(super) src: NodeId,
+    pub(super) msg: MsgId,
+    pub(super) flow: u32,
+    pub(super) tx_slot: u32,
+    pub(super) packets: u32,
+}
+
+/// How far ahead of the flows known a flow number may be; more is taken for a broken packet.
+const SKIP_MAX: u32 = 1 << 16;
+
+/// Phases between searches for flows whose sender is gone.
+const FORGET_PHASES: u32 = 256;
+
+/// The receiver of one host.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    flows: Slab<RxFlow>,
+    sources: Vec<Source>,
+    /// Sources with flows, in no particular but a reproducible order.
+    listed: Vec<u32>,
+    links: Links,
+    grants: Inbox,
+    /// The round whose grants are handled next.
+    next_accept: (u32, u8),
+    phase: u32,
+    /// Channels accepted in this phase.
+    accepted: u8,
+    /// Channels busy now, in the running data phase or prompted.
+    busy: u8,
+    withheld: u32,
+    offers: Vec<Offer>,
+}
+
+impl Receiver {
+    pub(super) fn new() -> Self {
+        Self {
+            flows: Slab::default(),
+            sources: Vec::new(),
+            listed: Vec::new(),
+            links: Links::default(),
+            grants: Inbox::default(),
+            next_accept: (0, 0),
+            phase: 0,
+            accepted: 0,
+            busy: 0,
+            withheld: 0,
+            offers: Vec::new(),
+        }
+    }
+
+    pub(super) fn deadline(&self) -> Time {
+        self.links.deadline()
+    }
+
+    pub(super) fn late(&self) -> u64 {
+        self.grants.late()
+    }
+
+    fn known(&mut self, src: NodeId, flow: u32) -> Known {
+        if self.sources.len() <= src.idx() {
+            self.sources.resize_with(src.idx() + 1, Source::default);
+        }
+        let source = &self.sources[src.idx()];
+        let flows = &self.flows;
+        if let Some(&slot) = source.slots.iter().find(|&&s| flows[s].flow == flow) {
+            return Known::Active(slot);
+        }
+        if flow >= source.next_flow || source.skipped.contains(&flow) {
+            Known::New
+        } else {
+            Known::Over
+        }
+    }
+
+    /// Enters a flow that is new. `None` if its number makes no sense.
+    fn enter(&mut self, now: Time, flow: Announcement, dcpim: &Dcpim) -> Option<u32> {
+        let source = &mut self.sources[flow.src.idx()];
+        if flow.flow >= source.next_flow {
+            if flow.flow - source.next_flow > SKIP_MAX {
+                return None;
+            }
+            source.skipped.extend(source.next_flow..flow.flow);
+            source.next_flow = flow.flow + 1;
+        } else {
+            source.skipped.retain(|&n| n != flow.flow);
+        }
+        let Announcement { src, msg, tx_slot, packets, .. } = flow;
+        let mut state = RxFlow::new(src, msg, flow.flow, tx_slot, packets, now);
+        if packets <= dcpim.short_max {
+            state.expect_all(now, dcpim);
+            if dcpim.config.short_flows == ShortFlows::Withhold {
+                self.withheld = packets;
+            }
+        }
+        let slot = self.flows.insert(state);
+        source.slots.push(slot);
+        if !source.listed {
+            source.listed = true;
+            self.listed.push(src.get());
+        }
+        Some(slot)
+    }
+
+    pub(super) fn on_notification(
+        &mut self,
+        now: Time,
+        flow: Announcement,
+        repeated: bool,
+        dcpim: &Dcpim,
+        out: &mut Output,
+    ) {
+        let explicit = dcpim.config.handshake == Handshake::Explicit;
+        match self.known(flow.src, flow.flow) {
+            Known::New => {
+                let Some(slot) = self.enter(now, flow, dcpim) else { return };
+                // A match of the running phase serves new flows too, without a request.
+                if self.links.is_waiting(flow.src) && self.candidate(flow.src, now) == Some(slot) {
+                    self.links.wake(flow.src, now);
+                }
+            }
+            Known::Active(slot) => self.flows[slot].heard = now,
+            Known::Over => {
+                if repeated {
+                    let tx_slot = flow.tx_slot;
+                    out.send(flow.src, flow.msg, DcpimHeader::Finished { tx_slot });
+                }
+                return;
+            }
+        }
+        if explicit || repeated {
+            out.send(flow.src, flow.msg, DcpimHeader::Ack { tx_slot: flow.tx_slot });
+        }
+    }
+
+    /// A packet of a short flow, which may come before its notification.
+    pub(super) fn on_unscheduled(
+        &mut self,
+        now: Time,
+        flow: Announcement,
+        seq: u32,
+        dcpim: &Dcpim,
+        out: &mut Output,
+    ) -> Receipt {
+        let slot = match self.known(flow.src, flow.flow) {
+            Known::Active(slot) => slot,
+            Known::Over => return Receipt::Duplicate,
+            Known::New => match self.enter(now, flow, dcpim) {
+                Some(slot) => slot,
+                None => return Receipt::Control,
+            },
+        };
+        self.on_packet(now, slot, seq, seq, dcpim, out)
+    }
+
+    /// A packet that a token asked for.
+    pub(super) fn on_data(
+        &mut self,
+        now: Time,
+        packet: &Packet<DcpimHeader>,
+        rx_slot: u32,
+        seq: u32,
+        number: u32,
+        dcpim: &Dcpim,
+        out: &mut Output,
+    ) -> Receipt {
+        // The slot is gone, or used anew, if the flow is over.
+        match self.flows.get(rx_slot) {
+            Some(f) if f.src == packet.src && f.msg == packet.payload.msg => {
+                self.on_packet(now, rx_slot, seq, number, dcpim, out)
+            }
+            _ => Receipt::Duplicate,
+        }
+    }
+
+    fn on_packet(
+        &mut self,
+        now: Time,
+        slot: u32,
+        seq: u32,
+        number: u32,
+        dcpim: &Dcpim,
+        out: &mut Output,
+    ) -> Receipt {
+        let flow = &mut self.flows[slot];
+        if seq >= flow.packets {
+            return Receipt::Control;
+        }
+        flow.heard = now;
+        flow.see(number);
+        let receipt = if flow.got.insert(seq) { Receipt::Fresh } else { Receipt::Duplicate };
+        let src = flow.src;
+        if flow.remaining() == 0 {
+            self.complete(slot, dcpim, out);
+        } else if self.links.is_waiting(src)
+            && self.flows[slot].is_clocked(dcpim)
+            && self.candidate(src, now) == Some(slot)
+        {
+            self.links.wake(src, now);
+        }
+        receipt
+    }
+
+    fn complete(&mut self, slot: u32, dcpim: &Dcpim, out: &mut Output) {
+        let Some(flow) = self.forget(slot) else { return };
+        out.say(Event::Delivered { src: flow.src, msg: flow.msg });
+        if dcpim.config.handshake == Handshake::Implicit || flow.asked {
+            out.send(flow.src, flow.msg, DcpimHeader::Finished { tx_slot: flow.tx_slot });
+        }
+    }
+
+    /// Drops a flow's state; its number counts as over.
+    fn forget(&mut self, slot: u32) -> Option<RxFlow> {
+        let flow = self.flows.remove(slot)?;
+        let source = &mut self.sources[flow.src.idx()];
+        source.slots.retain(|&s| s != slot);
+        if source.slots.is_empty() {
+            source.listed = false;
+            self.listed.retain(|&s| s != flow.src.get());
+        }
+        Some(flow)
+    }
+
+    /// The sender has sent every packet and asks whether all are here (§3.2). If not, the answer
+    /// follows when they are.
+    pub(super) fn on_finish(&mut self, now: Time, flow: Announcement, out: &mut Output) {
+        match self.known(flow.src, flow.flow) {
+            Known::Active(slot) => {
+                self.flows[slot].asked = true;
+                self.flows[slot].heard = now;
+            }
+            Known::Over => {
+                let tx_slot = flow.tx_slot;
+                out.send(flow.src, flow.msg, DcpimHeader::Finished { tx_slot });
+            }
+            Known::New => {}
+        }
+    }
+
+    pub(super) fn on_grant(&mut self, offer: Offer) {
+        self.grants.put(offer, self.next_accept);
+    }
+
+    pub(super) fn on_release(&mut self, peer: NodeId, fields: Match) {
+        if fields.phase == self.phase {
+            self.links.release(peer, fields.channels, fields.prompt);
+        }
+    }
+
+    /// Accept stage: takes channels among those granted (§3.1, §3.4).
+    pub(super) fn accept(
+        &mut self,
+        now: Time,
+        round: (u32, u8),
+        dcpim: &Dcpim,
+        rng: &mut Rng,
+        out: &mut Output,
+    ) {
+        let mut offers = std::mem::take(&mut self.offers);
+        self.grants.take(round.0, round.1, &mut offers);
+        self.next_accept = (round.0, round.1 + 1);
+        if !offers.is_empty() {
+            let k = dcpim.config.channels;
+            let prompt = match dcpim.config.idle_capacity {
+                IdleCapacity::Prompt => k.saturating_sub(self.busy),
+                IdleCapacity::Unused => 0,
+            };
+            let capacity = Capacity { channels: k - self.accepted, prompt };
+            choose(&mut offers, order(round.1, dcpim), capacity, rng);
+            for Offer { peer, fields } in offers.drain(..) {
+                self.accepted += fields.channels;
+                self.busy += fields.prompt;
+                let key = (fields.remaining, fields.announced);
+                self.links.accept(peer, fields.channels, fields.prompt, key, now);
+                let accept = Match { step: Step::Accept, ..fields };
+                out.send(peer, MsgId::default(), DcpimHeader::Match(accept));
+            }
+        }
+        self.offers = offers;
+    }
+
+    /// A phase begins: what has been matched becomes the data phase.
+    pub(super) fn begin(&mut self, now: Time, phase: u32, dcpim: &Dcpim) {
+        self.links.begin(now);
+        self.phase = phase;
+        self.busy = self.accepted;
+        self.accepted = 0;
+        self.next_accept = (phase, 0);
+        if phase.is_multiple_of(FORGET_PHASES) {
+            let stale = |f: &RxFlow| now.saturating_since(f.heard) > dcpim.forget;
+            let gone: Vec<u32> =
+                self.flows.iter().filter(|(_, f)| stale(f)).map(|(slot, _)| slot).collect();
+            for slot in gone {
+                self.forget(slot);
+            }
+        }
+    }
+
+    /// Request stage: asks each source for the channels that its flows can fill (§3.4).
+    pub(super) fn request(&mut self, now: Time, round: (u32, u8), dcpim: &Dcpim, out: &mut Output) {
+        let k = dcpim.config.channels;
+        let free = k - self.accepted;
+        if free == 0 {
+            return;
+        }
+        for &src in &self.listed {
+            let src = NodeId::new(src);
+            let Some(slot) = self.candidate(src, now) else { continue };
+            let (remaining, announced) = self.flows[slot].key();
+            let demand = match dcpim.config.demand {
+                Demand::SmallestFlow => u64::from(remaining),
+                Demand::Source => self.awake(src, now).map(|f| u64::from(f.remaining())).sum(),
+            };
+            let wanted = demand.div_ceil(u64::from(dcpim.channel_packets));
+            let held = u64::from(self.links.held(src));
+            if held >= wanted {
+                continue;
+            }
+            let channels = (wanted - held).min(u64::from(free)) as u8;
+            let prompt = match dcpim.config.idle_capacity {
+                IdleCapacity::Prompt => channels.min(k.saturating_sub(self.busy)),
+                IdleCapacity::Unused => 0,
+            };
+            let (phase, round) = round;
+            let step = Step::Request;
+            let fields = Match { step, channels, prompt, round, phase, remaining, announced };
+            out.send(src, self.flows[slot].msg, DcpimHeader::Match(fields));
+        }
+    }
+
+    /// The flows of a source that are not silent.
+    fn awake(&self, src: NodeId, now: Time) -> impl Iterator<Item = &RxFlow> {
+        let slots = self.sources.get(src.idx()).map_or(&[][..], |s| &s.slots);
+        slots.iter().map(|&s| &self.flows[s]).filter(move |f| f.silent_until <= now)
+    }
+
+    /// The flow of a source that is served: of those not silent, the one with the fewest missing
+    /// packets, of equals the one announced first.
+    fn candidate(&self, src: NodeId, now: Time) -> Option<u32> {
+        let slots = &self.sources.get(src.idx())?.slots;
+        let key = |slot: &&u32| self.flows[**slot].key();
+        let awake = slots.iter().filter(|&&slot| self.flows[slot].silent_until <= now);
+        awake.min_by_key(key).copied()
+    }
+
+    /// Sends the tokens that are due (§3.2).
+    pub(super) fn fire(
+        &mut self,
+        now: Time,
+        dcpim: &Dcpim,
+        out: &mut Output,
+        stats: &mut DcpimStats,
+    ) {
+        for idx in 0..self.links.len() {
+            let Some(link) = self.links.due(idx, now) else { continue };
+            let timer = self.fire_link(now, link.src, link.active, link.rank, dcpim, out, stats);
+            self.links.set_timer(idx, timer);
+        }
+        self.links.refresh();
+    }
+
+    fn fire_link(
+        &mut self,
+        now: Time,
+        src: NodeId,
+        active: u8,
+        rank: u8,
+        dcpim: &Dcpim,
+        out: &mut Output,
+        stats: &mut DcpimStats,
+    ) -> LinkTimer {
+        if active == 0 {
+            return LinkTimer::Dead;
+        }
+        // Each channel has 1/k of the rate (§3.4).
+        let pace = dcpim.mtu_time.scale_floor(dcpim.config.channels.into(), active.into());
+        if self.withheld > 0 {
+            self.withheld -= 1;
+            stats.tokens_withheld += 1;
+            return LinkTimer::Paced(now + pace);
+        }
+        let Some(slot) = self.candidate(src, now) else { return LinkTimer::Dead };
+        let flow = &mut self.flows[slot];
+        if let Window::FullUntil(at) = flow.window(now, active, dcpim) {
+            return LinkTimer::Stalled(at);
+        }
+        let (seq, number) = flow.take_token(now, dcpim);
+        let token = Token {
+            tx_slot: flow.tx_slot,
+            rx_slot: slot,
+            seq,
+            number,
+            cumulative: flow.got.first_missing(),
+            phase: self.phase,
+            remaining: flow.remaining(),
+            rank,
+        };
+        out.send(src, flow.msg, DcpimHeader::Token(token));
+        stats.tokens_sent += 1;
+        LinkTimer::Paced(now + pace)
+    }
+}

@@ -1,0 +1,154 @@
+//! A flow at its receiver: which packets are here, which have had tokens.
+
+use rampmeter_core::collections::SeqSet;
+use rampmeter_core::{MsgId, NodeId, Time};
+
+use super::config::{Dcpim, TokenWindow};
+
+/// A flow that has been announced and is not complete.
+#[derive(Clone, Debug)]
+pub(super) struct RxFlow {
+    pub(super) src: NodeId,
+    pub(super) msg: MsgId,
+    /// Its number among the flows of its pair.
+    pub(super) flow: u32,
+    pub(super) tx_slot: u32,
+    pub(super) packets: u32,
+    pub(super) announced: Time,
+    pub(super) heard: Time,
+    /// Until when it takes no part in matching and gets no tokens.
+    pub(super) silent_until: Time,
+    pub(super) got: SeqSet,
+    /// The sequence number at which the search for the next packet to token begins.
+    cursor: u32,
+    /// Tokens sent.
+    tokens: u32,
+    /// One more than the number of the latest token whose data has come.
+    seen: u32,
+    last_token: Time,
+    /// Whether the sender has asked if the flow is complete.
+    pub(super) asked: bool,
+}
+
+/// Whether a flow may have another token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Window {
+    Open,
+    /// Not before this instant, unless data comes.
+    FullUntil(Time),
+}
+
+impl RxFlow {
+    pub(super) fn new(
+        src: NodeId,
+        msg: MsgId,
+        flow: u32,
+        tx_slot: u32,
+        packets: u32,
+        now: Time,
+    ) -> Self {
+        Self {
+            src,
+            msg,
+            flow,
+            tx_slot,
+            packets,
+            announced: now,
+            heard: now,
+            silent_until: Time::ZERO,
+            got: SeqSet::default(),
+            cursor: 0,
+            tokens: 0,
+            seen: 0,
+            last_token: now,
+            asked: false,
+        }
+    }
+
+    /// The flow is short: all its packets are on their way (§3.2), so for as long as they need it
+    /// stands as if each had had a token.
+    pub(super) fn expect_all(&mut self, now: Time, dcpim: &Dcpim) {
+        self.tokens = self.packets;
+        self.cursor = self.packets;
+        self.silent_until = now + dcpim.mtu_time * u64::from(self.packets) + dcpim.silence;
+    }
+
+    /// Packets that are missing.
+    pub(super) fn remaining(&self) -> u32 {
+        self.packets - self.got.len()
+    }
+
+    /// By what the matching prefers flows.
+    pub(super) fn key(&self) -> (u32, u64) {
+        (self.remaining(), self.announced.as_ps())
+    }
+
+    /// Notes the number of the token whose data has come.
+    pub(super) fn see(&mut self, number: u32) {
+        self.seen = self.seen.max(number.saturating_add(1).min(self.tokens));
+    }
+
+    /// Tokens that count as in flight.
+    fn gap(&self, dcpim: &Dcpim) -> u32 {
+        match dcpim.config.token_window {
+            TokenWindow::Number => self.tokens - self.seen,
+            TokenWindow::Sequence => self.cursor.saturating_sub(self.got.first_missing()),
+        }
+    }
+
+    /// Whether data that has come leaves room for tokens whatever the channels.
+    pub(super) fn is_clocked(&self, dcpim: &Dcpim) -> bool {
+        self.gap(dcpim) <= dcpim.bdp
+    }
+
+    /// Whether a link with `active` of the host's channels may send a token for it (§3.2, §3.4:
+    /// each channel has 1/k of a window of one BDP). A window that has been full for long is
+    /// opened: the tokens or the data are lost.
+    pub(super) fn window(&mut self, now: Time, active: u8, dcpim: &Dcpim) -> Window {
+        let (bdp, k) = (dcpim.bdp, u32::from(dcpim.config.channels));
+        let active = u32::from(active);
+        let reopens = self.last_token + dcpim.window_timeout;
+        match dcpim.config.token_window {
+            TokenWindow::Number => {
+                let low = bdp / k * active;
+                if self.gap(dcpim) > low && now >= reopens {
+                    self.seen = (self.tokens + 1 - low).min(self.tokens);
+                }
+                // The limit is bdp active / k without rounding, and the gap is whole.
+                if self.gap(dcpim) * k <= bdp * active {
+                    return Window::Open;
+                }
+            }
+            TokenWindow::Sequence => {
+                let limit = (bdp * active).div_ceil(k).max(1);
+                if self.gap(dcpim) >= limit && now >= reopens {
+                    self.cursor = self.got.first_missing();
+                }
+                if self.gap(dcpim) < limit {
+                    return Window::Open;
+                }
+            }
+        }
+        Window::FullUntil(reopens.max(now + super::link::AFTER))
+    }
+
+    /// Takes the next packet to token, and the token's number. Packets that are missing come in
+    /// cyclic order; after the last of them the flow is silent while those in flight arrive.
+    pub(super) fn take_token(&mut self, now: Time, dcpim: &Dcpim) -> (u32, u32) {
+        let seq = self.next_missing(self.cursor);
+        let number = self.tokens;
+        self.tokens += 1;
+        self.cursor = seq + 1;
+        self.last_token = now;
+        if self.next_missing(self.cursor) <= seq {
+            self.silent_until = now + dcpim.silence;
+        }
+        (seq, number)
+    }
+
+    /// The first missing packet from `from` on, or else from the start.
+    fn next_missing(&self, from: u32) -> u32 {
+        let next = self.got.next_missing(from);
+        if next < self.packets { next } else { self.got.first_missing() }
+    }
+}

@@ -1,0 +1,84 @@
+//! Stages, rounds and phases by a host's own clock (§3.3, figure 2).
+//!
+//! Stage s of phase p starts at p P + s L. Round i uses stage 2i for requests, 2i + 1 for grants and
+//! 2i + 2 for accepts, which therefore coincide with the requests of round i + 1. In the paper's
+//! schedule a phase has 2r + 1 stages; in the overlapped one it has 2r and the last accepts coincide
+//! with the start of the next phase.
+
+use rampmeter_core::Time;
+
+use super::config::Dcpim;
+
+/// The stage that starts next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    phase: u32,
+    stage: u32,
+    at: Time,
+}
+
+/// What a host does at the start of a stage, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Duties {
+    /// As receiver, accept grants of this (phase, round).
+    pub accept: Option<(u32, u8)>,
+    /// The matches made before become those of the data phase, and this phase begins.
+    pub begin: Option<u32>,
+    /// As receiver, request in this (phase, round).
+    pub request: Option<(u32, u8)>,
+    /// As sender, grant requests of this (phase, round).
+    pub grant: Option<(u32, u8)>,
+}
+
+impl Schedule {
+    /// The first stage that starts at `now` or later.
+    pub fn from(now: Time, dcpim: &Dcpim) -> Self {
+        let stages = now.as_ps().div_ceil(dcpim.stage.as_ps());
+        let per_phase = u64::from(dcpim.stages);
+        Self {
+            phase: (stages / per_phase) as u32,
+            stage: (stages % per_phase) as u32,
+            at: Time::ZERO + dcpim.stage * stages,
+        }
+    }
+
+    /// When the next stage starts.
+    pub fn at(&self) -> Time {
+        self.at
+    }
+
+    /// The duties of the stage that starts now; moves on to the one after.
+    pub fn advance(&mut self, dcpim: &Dcpim) -> Duties {
+        let (phase, stage) = (self.phase, self.stage);
+        let rounds = u32::from(dcpim.config.rounds);
+        let round = (stage / 2) as u8;
+        let is_receivers = stage.is_multiple_of(2);
+        let accept = if !is_receivers {
+            None
+        } else if stage > 0 {
+            Some((phase, round - 1))
+        } else if dcpim.stages == 2 * rounds && phase > 0 {
+            Some((phase - 1, dcpim.config.rounds - 1))
+        } else {
+            None
+        };
+        let in_round = u32::from(round) < rounds;
+        self.stage += 1;
+        if self.stage == dcpim.stages {
+            self.stage = 0;
+            self.phase += 1;
+        }
+        self.at += dcpim.stage;
+        Duties {
+            accept,
+            begin: (stage == 0).then_some(phase),
+            request: (is_receivers && in_round).then_some((phase, round)),
+            grant: (!is_receivers).then_some((phase, round)),
+        }
+    }
+}
+
+/// The end of a phase.
+pub fn phase_end(phase: u32, dcpim: &Dcpim) -> Time {
+    Time::ZERO.saturating_add(dcpim.phase() * (u64::from(phase) + 1))
+}

@@ -1,0 +1,415 @@
+//! The sender's side: announcing flows, granting requests, spending tokens.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use rampmeter_core::collections::{SeqSet, Slab};
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{
+    Event, Message, MsgId, NodeId, Packet, PayloadRef, Priority, Rng, Span, Time,
+};
+
+use super::config::{DataPriority, Dcpim, Handshake, IdleCapacity, Padding, TokenOrder};
+use super::matching::{Capacity, Inbox, Offer, choose};
+use super::output::Output;
+use super::schedule::phase_end;
+use super::wire::{DcpimHeader, Match, Step, Token};
+use super::{DcpimStats, order};
+
+/// Rank of packets of short flows: above all tokens (§3.2).
+const SHORT_RANK: u8 = 1;
+
+/// What the sender waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Await {
+    /// Any sign that the receiver knows the flow.
+    Notice,
+    /// Tokens.
+    Tokens,
+    /// The receiver's finish.
+    Finish,
+}
+
+#[derive(Debug)]
+struct TxFlow {
+    dst: NodeId,
+    msg: MsgId,
+    flow: u32,
+    packets: u32,
+    size: u64,
+    /// Packets missing at the receiver, as the latest token said.
+    remaining: u32,
+    /// Which packets have been sent, where the handshake needs to know.
+    sent: SeqSet,
+    state: Await,
+    deadline: Time,
+    /// When its entry in the timer heap comes up; other entries of it are void.
+    timer_at: Time,
+    attempts: u32,
+}
+
+/// Packets that may be sent: one for a token, or all that are left of a short flow.
+#[derive(Clone, Copy, Debug)]
+struct Leave {
+    slot: u32,
+    msg: MsgId,
+    seq: u32,
+    end: u32,
+    rank: u8,
+    expires: Time,
+    /// The receiver's slot and the token's number; `None` for a short flow.
+    token: Option<(u32, u32)>,
+}
+
+/// The sender of one host.
+#[derive(Debug)]
+pub(super) struct Sender {
+    node: NodeId,
+    flows: Slab<TxFlow>,
+    /// The next flow number for each destination.
+    next_flow: Vec<u32>,
+    /// Leaves to send, oldest first.
+    leaves: VecDeque<Leave>,
+    /// Deadlines of flows, some outdated: (deadline, slot, message).
+    timers: BinaryHeap<Reverse<(Time, u32, MsgId)>>,
+    requests: Inbox,
+    /// The round whose requests are granted next.
+    next_grant: (u32, u8),
+    phase: u32,
+    /// Channels accepted in this phase and in the one before.
+    accepted: u8,
+    accepted_before: u8,
+    /// Channels busy now, in the running data phase or prompted.
+    busy: u8,
+    offers: Vec<Offer>,
+}
+
+impl Sender {
+    pub(super) fn new(node: NodeId) -> Self {
+        Self {
+            node,
+            flows: Slab::default(),
+            next_flow: Vec::new(),
+            leaves: VecDeque::new(),
+            timers: BinaryHeap::new(),
+            requests: Inbox::default(),
+            next_grant: (0, 0),
+            phase: 0,
+            accepted: 0,
+            accepted_before: 0,
+            busy: 0,
+            offers: Vec::new(),
+        }
+    }
+
+    /// When [`Sender::handle_timeout`] wants to be called.
+    pub(super) fn deadline(&self) -> Time {
+        self.timers.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
+    }
+
+    pub(super) fn has_leave(&self) -> bool {
+        !self.leaves.is_empty()
+    }
+
+    pub(super) fn late(&self) -> u64 {
+        self.requests.late()
+    }
+
+    /// A new flow: it is announced, and sent at once if it is short (§3.2).
+    pub(super) fn submit(&mut self, now: Time, message: Message, dcpim: &Dcpim, out: &mut Output) {
+        let Message { id: msg, dst, size } = message;
+        if self.next_flow.len() <= dst.idx() {
+            self.next_flow.resize(dst.idx() + 1, 0);
+        }
+        let flow = self.next_flow[dst.idx()];
+        self.next_flow[dst.idx()] = flow.wrapping_add(1);
+        let packets = dcpim.packets(size);
+        let deadline = now + dcpim.retry;
+        let slot = self.flows.insert(TxFlow {
+            dst,
+            msg,
+            flow,
+            packets,
+            size: size.get(),
+            remaining: packets,
+            sent: SeqSet::default(),
+            state: Await::Notice,
+            deadline,
+            timer_at: deadline,
+            attempts: 0,
+        });
+        self.timers.push(Reverse((deadline, slot, msg)));
+        let notification =
+            DcpimHeader::Notification { flow, tx_slot: slot, size: size.get(), repeated: false };
+        out.send(dst, msg, notification);
+        if packets <= dcpim.short_max {
+            let (rank, expires, token) = (SHORT_RANK, Time::NEVER, None);
+            let leave = Leave { slot, msg, seq: 0, end: packets, rank, expires, token };
+            self.leaves.push_back(leave);
+        }
+    }
+
+    /// The flow in `slot`, if it is still that of `msg`.
+    fn flow(&mut self, slot: u32, msg: MsgId) -> Option<&mut TxFlow> {
+        self.flows.get_mut(slot).filter(|f| f.msg == msg)
+    }
+
+    /// The receiver knows the flow.
+    pub(super) fn on_ack(&mut self, now: Time, slot: u32, msg: MsgId, dcpim: &Dcpim) {
+        if let Some(flow) = self.flow(slot, msg) {
+            flow.attempts = 0;
+            if flow.state != Await::Finish {
+                flow.state = Await::Tokens;
+                flow.deadline = now + dcpim.keepalive;
+            }
+        }
+    }
+
+    pub(super) fn on_token(&mut self, now: Time, msg: MsgId, token: Token, dcpim: &Dcpim) {
+        let Some(flow) = self.flow(token.tx_slot, msg) else { return };
+        if token.seq >= flow.packets {
+            return;
+        }
+        flow.attempts = 0;
+        flow.state = Await::Tokens;
+        flow.deadline = now + dcpim.keepalive;
+        flow.remaining = token.remaining;
+        self.leaves.push_back(Leave {
+            slot: token.tx_slot,
+            msg,
+            seq: token.seq,
+            end: token.seq + 1,
+            rank: token.rank,
+            expires: phase_end(token.phase, dcpim).saturating_add(dcpim.grace),
+            token: Some((token.rx_slot, token.number)),
+        });
+    }
+
+    /// The receiver has the whole flow.
+    pub(super) fn on_finished(&mut self, slot: u32, msg: MsgId, out: &mut Output) {
+        if self.flow(slot, msg).is_some() {
+            self.flows.remove(slot);
+            out.say(Event::Completed { msg });
+        }
+    }
+
+    pub(super) fn on_request(&mut self, offer: Offer) {
+        self.requests.put(offer, self.next_grant);
+    }
+
+    /// A receiver takes channels. Those beyond k, which only a late accept can cause, are given
+    /// back where idle capacity is in use and so must be counted.
+    pub(super) fn on_accept(
+        &mut self,
+        peer: NodeId,
+        fields: Match,
+        dcpim: &Dcpim,
+        out: &mut Output,
+    ) {
+        let current = fields.phase == self.phase;
+        let count = if current {
+            &mut self.accepted
+        } else if fields.phase.wrapping_add(1) == self.phase {
+            &mut self.accepted_before
+        } else {
+            return;
+        };
+        let taken = fields.channels.min(dcpim.config.channels - *count);
+        *count += taken;
+        let prompt = fields.prompt.min(taken);
+        if current {
+            self.busy += prompt;
+        }
+        let surplus = fields.channels - taken;
+        if surplus > 0 && dcpim.config.idle_capacity == IdleCapacity::Prompt {
+            let (step, prompt) = (Step::Release, fields.prompt - prompt);
+            let release = Match { step, channels: surplus, prompt, ..fields };
+            out.send(peer, MsgId::default(), DcpimHeader::Match(release));
+        }
+    }
+
+    /// A phase begins.
+    pub(super) fn begin(&mut self, phase: u32) {
+        self.phase = phase;
+        // Accepts of the last round are still on their way and not counted here.
+        self.busy = self.accepted;
+        self.accepted_before = self.accepted;
+        self.accepted = 0;
+        self.next_grant = (phase, 0);
+    }
+
+    /// Grant stage: offers free channels to those who asked (§3.1, §3.4). A grant reserves nothing
+    /// beyond its stage.
+    pub(super) fn grant(
+        &mut self,
+        round: (u32, u8),
+        dcpim: &Dcpim,
+        rng: &mut Rng,
+        out: &mut Output,
+    ) {
+        let mut offers = std::mem::take(&mut self.offers);
+        self.requests.take(round.0, round.1, &mut offers);
+        self.next_grant = (round.0, round.1 + 1);
+        if !offers.is_empty() {
+            let k = dcpim.config.channels;
+            let prompt = k.saturating_sub(self.busy);
+            let capacity = Capacity { channels: k - self.accepted, prompt };
+            choose(&mut offers, order(round.1, dcpim), capacity, rng);
+            for Offer { peer, fields } in offers.drain(..) {
+                let grant = Match { step: Step::Grant, ..fields };
+                out.send(peer, MsgId::default(), DcpimHeader::Match(grant));
+            }
+        }
+        self.offers = offers;
+    }
+
+    /// The next data packet, if there is leave to send one.
+    pub(super) fn next_data(
+        &mut self,
+        now: Time,
+        dcpim: &Dcpim,
+        out: &mut Output,
+        stats: &mut DcpimStats,
+    ) -> Option<Packet<DcpimHeader>> {
+        loop {
+            let idx = self.choose_leave(now, dcpim, stats)?;
+            let leave = &mut self.leaves[idx];
+            let Leave { slot, msg, seq, rank, token, .. } = *leave;
+            leave.seq += 1;
+            if leave.seq == leave.end {
+                self.leaves.remove(idx);
+            }
+            // A finished flow's leaves are void.
+            if self.flow(slot, msg).is_some() {
+                return Some(self.data(now, slot, seq, rank, token, dcpim, out));
+            }
+        }
+    }
+
+    /// Which leave is served; those that have expired are dropped on the way.
+    fn choose_leave(&mut self, now: Time, dcpim: &Dcpim, stats: &mut DcpimStats) -> Option<usize> {
+        while self.leaves.front().is_some_and(|l| l.expires < now) {
+            self.leaves.pop_front();
+            stats.tokens_expired += 1;
+        }
+        let mut best = 0;
+        let mut best_rank = self.leaves.front()?.rank;
+        for (idx, leave) in self.leaves.iter().enumerate().skip(1) {
+            if leave.rank >= best_rank || leave.expires < now {
+                continue;
+            }
+            let remaining = |l: &Leave| self.flows.get(l.slot).map_or(0, |f| f.remaining);
+            if dcpim.config.token_order == TokenOrder::RankAndRemaining
+                && remaining(leave) >= remaining(&self.leaves[best])
+            {
+                continue;
+            }
+            (best, best_rank) = (idx, leave.rank);
+        }
+        Some(best)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of a leave, taken apart")]
+    fn data(
+        &mut self,
+        now: Time,
+        slot: u32,
+        seq: u32,
+        rank: u8,
+        token: Option<(u32, u32)>,
+        dcpim: &Dcpim,
+        out: &mut Output,
+    ) -> Packet<DcpimHeader> {
+        let flow = &mut self.flows[slot];
+        let payload = dcpim.config.payload.get();
+        let offset = u64::from(seq) * payload;
+        let len = payload.min(flow.size - offset) as u16;
+        let body = match dcpim.config.padding {
+            Padding::Exact => len,
+            Padding::Full => payload as u16,
+        };
+        let header = match token {
+            Some((rx_slot, number)) => DcpimHeader::Data { rx_slot, seq, number },
+            None => {
+                let (flow, size) = (flow.flow, flow.size);
+                DcpimHeader::Unscheduled { flow, tx_slot: slot, seq, size }
+            }
+        };
+        let priority = match dcpim.config.data_priority {
+            DataPriority::Token => Priority::new(rank),
+            DataPriority::Size => size_priority(flow.packets),
+        };
+        let packet = Packet {
+            header,
+            payload: PayloadRef { msg: flow.msg, offset, len },
+            src: self.node,
+            dst: flow.dst,
+            wire_bytes: dcpim.config.header.get() as u16 + body,
+            path: 0,
+            priority,
+            marks: Marks::NONE,
+        };
+        if dcpim.config.handshake == Handshake::Explicit {
+            flow.sent.insert(seq);
+            if flow.sent.len() == flow.packets && flow.state != Await::Finish {
+                flow.state = Await::Finish;
+                flow.attempts = 0;
+                flow.deadline = now + dcpim.retry;
+                flow.timer_at = flow.deadline;
+                self.timers.push(Reverse((flow.deadline, slot, flow.msg)));
+                out.send(flow.dst, flow.msg, finish(flow, slot));
+            }
+        }
+        packet
+    }
+
+    /// Repeats what has not been answered, and gives up on what never is (§3.5).
+    pub(super) fn handle_timeout(&mut self, now: Time, dcpim: &Dcpim, out: &mut Output) {
+        while let Some(&Reverse((at, slot, msg))) = self.timers.peek() {
+            if at > now {
+                return;
+            }
+            self.timers.pop();
+            let Some(flow) = self.flow(slot, msg).filter(|f| f.timer_at == at) else { continue };
+            if flow.deadline > now {
+                flow.timer_at = flow.deadline;
+                let next = flow.deadline;
+                self.timers.push(Reverse((next, slot, msg)));
+                continue;
+            }
+            flow.attempts += 1;
+            if flow.attempts > dcpim.config.attempts_max {
+                self.flows.remove(slot);
+                out.say(Event::Failed { msg });
+                continue;
+            }
+            let header = match flow.state {
+                Await::Notice | Await::Tokens => {
+                    let (flow, size) = (flow.flow, flow.size);
+                    DcpimHeader::Notification { flow, tx_slot: slot, size, repeated: true }
+                }
+                Await::Finish => finish(flow, slot),
+            };
+            out.send(flow.dst, msg, header);
+            flow.deadline = now + backoff(flow.attempts, dcpim);
+            flow.timer_at = flow.deadline;
+            let next = flow.deadline;
+            self.timers.push(Reverse((next, slot, msg)));
+        }
+    }
+}
+
+fn finish(flow: &TxFlow, tx_slot: u32) -> DcpimHeader {
+    DcpimHeader::Finish { flow: flow.flow, tx_slot, packets: flow.packets }
+}
+
+/// The pause after the n-th repetition: doubled each time, up to the keep-alive interval.
+fn backoff(attempts: u32, dcpim: &Dcpim) -> Span {
+    (dcpim.retry * (1 << attempts.min(16))).min(dcpim.keepalive)
+}
+
+/// Priority by flow size to the base 7: the authors' simulator's.
+fn size_priority(packets: u32) -> Priority {
+    let bounds = [7, 49, 343, 2_401, 16_807];
+    Priority::new(1 + bounds.iter().filter(|&&b| packets > b).count() as u8)
+}

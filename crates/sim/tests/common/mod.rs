@@ -1,0 +1,161 @@
+//! A protocol with no protocol: a host sends every packet of its messages as fast as it can, in
+//! order of submission, and the receiver confirms each message once.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rampmeter_core::collections::{IdMap, SeqSet};
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{
+    Endpoint, Event, Family, Header, Message, MsgId, NoArbiter, NodeId, Packet, Passive,
+    PayloadRef, Priority, Receipt, Rng, Time, WireError,
+};
+
+/// How the packets are cut and classed.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    pub payload: u16,
+    pub header: u16,
+    pub priority: Priority,
+}
+
+impl Default for Cut {
+    fn default() -> Self {
+        Self { payload: 1460, header: 40, priority: Priority::new(1) }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum BlastHeader {
+    Data { packets: u32 },
+    Ack,
+}
+
+impl Header for BlastHeader {
+    fn wire_len(&self) -> usize {
+        match self {
+            Self::Data { .. } => 5,
+            Self::Ack => 1,
+        }
+    }
+
+    fn encode(&self, out: &mut [u8]) -> Result<usize, WireError> {
+        let mut w = rampmeter_core::wire::Writer::new(out);
+        match self {
+            Self::Data { packets } => w.u8(0)?.u32(*packets)?,
+            Self::Ack => w.u8(1)?,
+        };
+        Ok(w.written())
+    }
+
+    fn decode(bytes: &[u8]) -> Result<(Self, usize), WireError> {
+        let mut r = rampmeter_core::wire::Reader::new(bytes);
+        let header = match r.u8()? {
+            0 => Self::Data { packets: r.u32()? },
+            1 => Self::Ack,
+            other => return Err(WireError::UnknownType(other)),
+        };
+        Ok((header, r.consumed()))
+    }
+}
+
+pub struct Blast;
+
+impl Family for Blast {
+    const NAME: &'static str = "blast";
+    type Config = Cut;
+    type Header = BlastHeader;
+    type Host = BlastHost;
+    type Arbiter = NoArbiter<BlastHeader, Cut>;
+    type Hop = Passive;
+}
+
+pub struct BlastHost {
+    cut: Cut,
+    node: NodeId,
+    sending: VecDeque<(Message, u64)>,
+    acks: VecDeque<(NodeId, MsgId)>,
+    arrived: IdMap<u64, SeqSet>,
+    events: VecDeque<Event>,
+}
+
+impl Endpoint for BlastHost {
+    type Header = BlastHeader;
+    type Config = Cut;
+
+    fn new(config: Arc<Cut>, node: NodeId, _rng: Rng, _now: Time) -> Self {
+        Self {
+            cut: *config,
+            node,
+            sending: VecDeque::new(),
+            acks: VecDeque::new(),
+            arrived: IdMap::default(),
+            events: VecDeque::new(),
+        }
+    }
+
+    fn submit(&mut self, _now: Time, message: Message) {
+        self.sending.push_back((message, 0));
+    }
+
+    fn handle_packet(&mut self, _now: Time, packet: &Packet<BlastHeader>) -> Receipt {
+        let msg = packet.payload.msg;
+        let BlastHeader::Data { packets } = packet.header else {
+            self.events.push_back(Event::Completed { msg });
+            return Receipt::Control;
+        };
+        let key = u64::from(packet.src.get()) << 32 | u64::from(msg.get());
+        let set = self.arrived.entry(key).or_default();
+        if !set.insert((packet.payload.offset / u64::from(self.cut.payload)) as u32) {
+            return Receipt::Duplicate;
+        }
+        if set.len() == packets {
+            self.arrived.remove(&key);
+            self.events.push_back(Event::Delivered { src: packet.src, msg });
+            self.acks.push_back((packet.src, msg));
+        }
+        Receipt::Fresh
+    }
+
+    fn handle_timeout(&mut self, _now: Time) {}
+
+    fn poll_transmit(&mut self, _now: Time) -> Option<Packet<BlastHeader>> {
+        let packet = |dst, header, payload: PayloadRef, priority| Packet {
+            header,
+            payload,
+            src: self.node,
+            dst,
+            wire_bytes: self.cut.header + payload.len,
+            path: 0,
+            priority,
+            marks: Marks::NONE,
+        };
+        if let Some((dst, msg)) = self.acks.pop_front() {
+            let payload = PayloadRef { msg, offset: 0, len: 0 };
+            return Some(packet(dst, BlastHeader::Ack, payload, Priority::HIGHEST));
+        }
+        let (message, offset) = self.sending.front_mut()?;
+        let left = message.size.get() - *offset;
+        let len = left.min(u64::from(self.cut.payload)) as u16;
+        let payload = PayloadRef { msg: message.id, offset: *offset, len };
+        let packets = message.size.get().div_ceil(u64::from(self.cut.payload)) as u32;
+        let out = packet(message.dst, BlastHeader::Data { packets }, payload, self.cut.priority);
+        *offset += u64::from(len);
+        if *offset == message.size.get() {
+            self.sending.pop_front();
+        }
+        Some(out)
+    }
+
+    fn wants_transmit(&self) -> bool {
+        !self.acks.is_empty() || !self.sending.is_empty()
+    }
+
+    fn poll_timeout(&self) -> Time {
+        Time::NEVER
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+}
