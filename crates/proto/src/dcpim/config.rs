@@ -66,8 +66,9 @@ pub enum DataPriority {
 /// How a receiver counts the tokens in flight of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenWindow {
-    /// In sequence numbers: from the first packet that is missing to the last one tokened (§3.2).
-    Sequence,
+    /// Tokens for which no data has come (§3.2). Those of earlier phases count until they must
+    /// have expired at the sender; their packets are then the first to get new tokens.
+    Outstanding,
     /// In numbers of tokens: from the latest one whose data has come to the last one sent, so that
     /// any data closes earlier gaps. The authors' simulator does this.
     Number,
@@ -149,7 +150,7 @@ impl DcpimConfig {
             handshake: Handshake::Explicit,
             padding: Padding::Exact,
             data_priority: DataPriority::Token,
-            token_window: TokenWindow::Sequence,
+            token_window: TokenWindow::Outstanding,
             token_order: TokenOrder::Rank,
             short_flows: ShortFlows::Ignore,
             grace_packets: 0,
@@ -209,6 +210,8 @@ pub struct Dcpim {
     pub channel_packets: u32,
     /// How long tokens live past the end of their phase (§3.2).
     pub grace: Span,
+    /// How long after the end of a phase the last data for its tokens arrives.
+    pub stragglers: Span,
     /// How long a flow waits for packets in flight when all have had a token, and beyond its own
     /// length when it is short: the time of one BDP.
     pub silence: Span,
@@ -248,6 +251,7 @@ impl DcpimConfig {
         };
         let channel_time = (stage * u64::from(stages)) / u64::from(self.channels);
         let grace_packets = u64::from(self.grace_packets) * u64::from(self.channels);
+        let grace = facts.control_rtt / 2 + mtu_time * grace_packets;
         let silence = mtu_time * u64::from(bdp);
         let retry = match self.handshake {
             Handshake::Explicit => facts.data_rtt,
@@ -260,7 +264,8 @@ impl DcpimConfig {
             stage,
             stages,
             channel_packets: (channel_time.div_floor(mtu_time) as u32).max(1),
-            grace: facts.control_rtt / 2 + mtu_time * grace_packets,
+            grace,
+            stragglers: grace + facts.data_rtt / 2,
             silence,
             window_timeout: silence.scale_floor(11, 10),
             retry,

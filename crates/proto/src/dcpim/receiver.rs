@@ -324,6 +324,11 @@ impl Receiver {
         self.busy = self.accepted;
         self.accepted = 0;
         self.next_accept = (phase, 0);
+        for &src in &self.listed {
+            for &slot in &self.sources[src as usize].slots {
+                self.flows[slot].on_phase(now, dcpim);
+            }
+        }
         if phase.is_multiple_of(FORGET_PHASES) {
             let stale = |f: &RxFlow| now.saturating_since(f.heard) > dcpim.forget;
             let gone: Vec<u32> =

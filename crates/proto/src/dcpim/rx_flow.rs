@@ -26,6 +26,16 @@ pub(super) struct RxFlow {
     /// One more than the number of the latest token whose data has come.
     seen: u32,
     last_token: Time,
+    /// Tokens of this phase and of earlier ones for which no data has come.
+    open: u32,
+    open_before: u32,
+    /// The first token and the first sequence number of this phase.
+    phase_token: u32,
+    phase_seq: u32,
+    /// When the data of earlier tokens must be here, and which packet before `phase_seq` is then
+    /// the next to be looked at.
+    void_at: Time,
+    revisit: u32,
     /// Whether the sender has asked if the flow is complete.
     pub(super) asked: bool,
 }
@@ -61,6 +71,12 @@ impl RxFlow {
             tokens: 0,
             seen: 0,
             last_token: now,
+            open: 0,
+            open_before: 0,
+            phase_token: 0,
+            phase_seq: 0,
+            void_at: Time::NEVER,
+            revisit: 0,
             asked: false,
         }
     }
@@ -85,20 +101,31 @@ impl RxFlow {
 
     /// Notes the number of the token whose data has come.
     pub(super) fn see(&mut self, number: u32) {
+        let open = if number < self.phase_token { &mut self.open_before } else { &mut self.open };
+        *open = open.saturating_sub(1);
         self.seen = self.seen.max(number.saturating_add(1).min(self.tokens));
     }
 
+    /// A phase begins: tokens sent so far expire soon.
+    pub(super) fn on_phase(&mut self, now: Time, dcpim: &Dcpim) {
+        self.open_before += std::mem::take(&mut self.open);
+        self.phase_token = self.tokens;
+        self.phase_seq = self.cursor;
+        self.revisit = self.got.first_missing();
+        self.void_at = now + dcpim.stragglers;
+    }
+
     /// Tokens that count as in flight.
-    fn gap(&self, dcpim: &Dcpim) -> u32 {
+    fn in_flight(&self, dcpim: &Dcpim) -> u32 {
         match dcpim.config.token_window {
             TokenWindow::Number => self.tokens - self.seen,
-            TokenWindow::Sequence => self.cursor.saturating_sub(self.got.first_missing()),
+            TokenWindow::Outstanding => self.open + self.open_before,
         }
     }
 
     /// Whether data that has come leaves room for tokens whatever the channels.
     pub(super) fn is_clocked(&self, dcpim: &Dcpim) -> bool {
-        self.gap(dcpim) <= dcpim.bdp
+        self.in_flight(dcpim) <= dcpim.bdp
     }
 
     /// Whether a link with `active` of the host's channels may send a token for it (§3.2, §3.4:
@@ -108,42 +135,74 @@ impl RxFlow {
         let (bdp, k) = (dcpim.bdp, u32::from(dcpim.config.channels));
         let active = u32::from(active);
         let reopens = self.last_token + dcpim.window_timeout;
-        match dcpim.config.token_window {
+        let is_open = match dcpim.config.token_window {
             TokenWindow::Number => {
                 let low = bdp / k * active;
-                if self.gap(dcpim) > low && now >= reopens {
+                if self.in_flight(dcpim) > low && now >= reopens {
                     self.seen = (self.tokens + 1 - low).min(self.tokens);
                 }
-                // The limit is bdp active / k without rounding, and the gap is whole.
-                if self.gap(dcpim) * k <= bdp * active {
-                    return Window::Open;
-                }
+                // The limit is bdp active / k without rounding.
+                self.in_flight(dcpim) * k <= bdp * active
             }
-            TokenWindow::Sequence => {
+            TokenWindow::Outstanding => {
+                if now >= self.void_at {
+                    self.open_before = 0;
+                }
                 let limit = (bdp * active).div_ceil(k).max(1);
-                if self.gap(dcpim) >= limit && now >= reopens {
-                    self.cursor = self.got.first_missing();
+                if self.in_flight(dcpim) >= limit && now >= reopens {
+                    self.rewind();
                 }
-                if self.gap(dcpim) < limit {
-                    return Window::Open;
-                }
+                self.in_flight(dcpim) < limit
             }
+        };
+        if is_open {
+            Window::Open
+        } else {
+            Window::FullUntil(reopens.max(now + super::link::AFTER))
         }
-        Window::FullUntil(reopens.max(now + super::link::AFTER))
+    }
+
+    /// Nothing is in flight any more: tokens start again at the first missing packet.
+    fn rewind(&mut self) {
+        (self.open, self.open_before) = (0, 0);
+        self.cursor = self.got.first_missing();
+        self.void_at = Time::NEVER;
     }
 
     /// Takes the next packet to token, and the token's number. Packets that are missing come in
-    /// cyclic order; after the last of them the flow is silent while those in flight arrive.
+    /// cyclic order, those whose tokens have expired first; after the last of them the flow is
+    /// silent while those in flight arrive.
     pub(super) fn take_token(&mut self, now: Time, dcpim: &Dcpim) -> (u32, u32) {
-        let seq = self.next_missing(self.cursor);
         let number = self.tokens;
         self.tokens += 1;
-        self.cursor = seq + 1;
         self.last_token = now;
+        self.open += 1;
+        if let Some(seq) = self.take_expired(now, dcpim) {
+            return (seq, number);
+        }
+        let seq = self.next_missing(self.cursor);
+        self.cursor = seq + 1;
         if self.next_missing(self.cursor) <= seq {
             self.silent_until = now + dcpim.silence;
+            // What is still missing after the silence was lost.
+            self.void_at = Time::NEVER;
+            (self.open, self.open_before) = (0, 0);
         }
         (seq, number)
+    }
+
+    /// The next packet whose token was sent in an earlier phase and has expired.
+    fn take_expired(&mut self, now: Time, dcpim: &Dcpim) -> Option<u32> {
+        if dcpim.config.token_window == TokenWindow::Number || now < self.void_at {
+            return None;
+        }
+        let seq = self.got.next_missing(self.revisit);
+        if seq >= self.phase_seq {
+            self.void_at = Time::NEVER;
+            return None;
+        }
+        self.revisit = seq + 1;
+        Some(seq)
     }
 
     /// The first missing packet from `from` on, or else from the start.
