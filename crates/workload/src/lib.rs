@@ -1,1 +1,22 @@
-//! placeholder
+//! Workloads: who sends how much to whom, and when.
+//!
+//! A workload is described by a [`WorkloadSpec`] (the `[workload]` table of a plan), checked
+//! against the network it runs on by [`WorkloadSpec::validate`], and read as an iterator of
+//! [`Flow`]s in arrival order. Generated workloads are lazy and the same for the same seed;
+//! traces and imported files are read whole and checked first.
+//!
+//! *Load counts headers*: at load 1 the wire bytes of full packets fill every access link, so the
+//! arrival rate per host is `access rate x load / (8 x mean size x wire / payload)` with, by
+//! default, 1500 wire bytes for 1460 bytes of payload.
+
+pub mod flow;
+pub mod import;
+pub mod pattern;
+pub mod size;
+pub mod spec;
+pub mod trace;
+
+pub use flow::{Flow, FlowSource, Limit, merge};
+pub use size::{Shape, SizeDist, SizeError};
+pub use spec::{ValidWorkload, WorkloadContext, WorkloadError, WorkloadSpec};
+pub use trace::{ReferenceRow, TraceError};

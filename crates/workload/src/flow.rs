@@ -1,0 +1,116 @@
+//! One message to send, limits on how many, and merging of sources in arrival order.
+
+use std::iter::Peekable;
+
+use rampmeter_core::{Bytes, NodeId, Time};
+
+/// One message: when it is handed to the transport, from whom to whom, and how long it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Flow {
+    /// When the application hands it over.
+    pub arrival: Time,
+    /// The sending host.
+    pub src: NodeId,
+    /// The receiving host, never the sender.
+    pub dst: NodeId,
+    /// Its length, at least one byte.
+    pub size: Bytes,
+}
+
+/// Flows in arrival order.
+pub type FlowSource = Box<dyn Iterator<Item = Flow> + Send>;
+
+/// Where a source stops: at a number of flows, at an instant, or at whichever comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limit {
+    /// At most this many flows.
+    pub flows: Option<u64>,
+    /// Only flows that arrive before this instant.
+    pub until: Option<Time>,
+}
+
+impl Limit {
+    /// Cuts `source` at the limit.
+    pub fn apply(self, source: FlowSource) -> FlowSource {
+        let until = self.until.unwrap_or(Time::NEVER);
+        let before = source.take_while(move |flow| flow.arrival < until);
+        match self.flows {
+            // Counts beyond the address space cannot be reached.
+            Some(n) => Box::new(before.take(usize::try_from(n).unwrap_or(usize::MAX))),
+            None => Box::new(before),
+        }
+    }
+}
+
+/// Merges sources, each in arrival order, into one in arrival order. Flows that arrive at the same
+/// instant keep the order of `sources`, and within a source their own.
+pub fn merge(mut sources: Vec<FlowSource>) -> FlowSource {
+    match sources.len() {
+        1 => sources.remove(0),
+        _ => Box::new(Merge { sources: sources.into_iter().map(Iterator::peekable).collect() }),
+    }
+}
+
+/// Merges by scanning: a workload has a handful of sources, not thousands.
+struct Merge {
+    sources: Vec<Peekable<FlowSource>>,
+}
+
+impl Iterator for Merge {
+    type Item = Flow;
+
+    fn next(&mut self) -> Option<Flow> {
+        let mut first: Option<(Time, usize)> = None;
+        for (idx, source) in self.sources.iter_mut().enumerate() {
+            let Some(flow) = source.peek() else { continue };
+            if first.is_none_or(|(arrival, _)| flow.arrival < arrival) {
+                first = Some((flow.arrival, idx));
+            }
+        }
+        first.and_then(|(_, idx)| self.sources[idx].next())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(flows: &[(u64, u32)]) -> FlowSource {
+        let flows: Vec<Flow> = flows
+            .iter()
+            .map(|&(ps, src)| Flow {
+                arrival: Time::from_ps(ps),
+                src: NodeId::new(src),
+                dst: NodeId::new(99),
+                size: Bytes::new(1),
+            })
+            .collect();
+        Box::new(flows.into_iter())
+    }
+
+    fn sources_of(merged: FlowSource) -> Vec<u32> {
+        merged.map(|flow| flow.src.get()).collect()
+    }
+
+    #[test]
+    fn a_merge_is_in_arrival_order_and_ties_keep_the_order_of_sources() {
+        let merged = merge(vec![
+            source(&[(5, 0), (5, 1), (9, 2)]),
+            source(&[(1, 3), (5, 4)]),
+            source(&[]),
+            source(&[(5, 5)]),
+        ]);
+        assert_eq!(sources_of(merged), [3, 0, 1, 4, 5, 2]);
+        assert_eq!(sources_of(merge(vec![])), [0; 0]);
+    }
+
+    #[test]
+    fn a_limit_stops_at_whichever_bound_comes_first() {
+        let flows = [(1, 0), (2, 1), (3, 2), (4, 3)];
+        let by_count = Limit { flows: Some(2), until: Some(Time::from_ps(4)) };
+        assert_eq!(sources_of(by_count.apply(source(&flows))), [0, 1]);
+        let by_time = Limit { flows: Some(9), until: Some(Time::from_ps(4)) };
+        assert_eq!(sources_of(by_time.apply(source(&flows))), [0, 1, 2]);
+        assert_eq!(sources_of(Limit::default().apply(source(&flows))), [0, 1, 2, 3]);
+    }
+}

@@ -1,0 +1,30 @@
+//! Files that users of other simulators already have, read as traces.
+
+pub mod hpcc;
+pub mod htsim;
+pub mod yaps;
+
+use crate::trace::TraceError;
+
+/// Where a parser is, for its errors.
+#[derive(Clone, Copy, Debug)]
+struct Line<'a> {
+    file: &'a str,
+    number: u64,
+}
+
+impl Line<'_> {
+    fn wrong(&self, field: &'static str, expected: &str, got: &str) -> TraceError {
+        TraceError::Field {
+            file: self.file.to_owned(),
+            place: self.number,
+            field,
+            expected: expected.to_owned(),
+            got: format!("\"{got}\""),
+        }
+    }
+
+    fn number(&self, field: &'static str, text: &str) -> Result<u64, TraceError> {
+        text.parse().map_err(|_| self.wrong(field, "a whole number", text))
+    }
+}

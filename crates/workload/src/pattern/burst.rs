@@ -1,0 +1,239 @@
+//! Closed bursts: flows that are released together, once or with a period.
+//!
+//! A burst pattern is a sequence of batches. Each batch is filled when it is needed, in a fixed
+//! order, so a dense matrix of a thousand hosts never has more than one sender's flows in memory.
+
+use std::sync::Arc;
+
+use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
+
+use super::HostRange;
+use super::collective::{AllReduce, Skewed};
+use super::poisson::{PoissonClock, skip};
+use crate::flow::Flow;
+
+/// When a pattern happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rounds {
+    /// The first time.
+    pub start: Time,
+    /// From one time to the next.
+    pub period: Span,
+    /// How many times.
+    pub n: u64,
+}
+
+impl Rounds {
+    fn at(&self, round: u64) -> Time {
+        self.start.saturating_add(Span::from_ps(self.period.as_ps().saturating_mul(round)))
+    }
+}
+
+/// How a total is split over the flows of an incast or an outcast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Volume {
+    /// Every flow has this size.
+    PerFlow(Bytes),
+    /// All flows together have this size; the first ones carry what does not divide.
+    Total(Bytes),
+}
+
+impl Volume {
+    fn flow(self, idx: u32, n: u32) -> Bytes {
+        match self {
+            Self::PerFlow(size) => size,
+            Self::Total(total) => {
+                let (n, idx) = (u64::from(n), u64::from(idx));
+                Bytes::new(total.get() / n + u64::from(idx < total.get() % n))
+            }
+        }
+    }
+
+    fn total(self, n: u32) -> u128 {
+        match self {
+            Self::PerFlow(size) => u128::from(size.get()) * u128::from(n),
+            Self::Total(total) => u128::from(total.get()),
+        }
+    }
+}
+
+/// Which way the flows of a fan go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Many senders, one receiver: incast.
+    In,
+    /// One sender, many receivers: outcast.
+    Out,
+}
+
+/// Incast or outcast: one host on one side, a fan of others, all at once.
+#[derive(Clone, Debug)]
+pub struct Fan {
+    /// Incast or outcast.
+    pub direction: Direction,
+    /// How many hosts are on the wide side.
+    pub n: u32,
+    /// The host on the narrow side; drawn anew in every round if not given.
+    pub hub: Option<NodeId>,
+    /// Sizes.
+    pub volume: Volume,
+    /// How many hosts there are; the wide side is drawn from them without replacement.
+    pub n_hosts: u32,
+}
+
+impl Fan {
+    fn fill(&self, arrival: Time, state: &mut Draw, out: &mut Vec<Flow>) {
+        let rng = &mut state.rng;
+        let hub = self.hub.map_or_else(|| rng.below(self.n_hosts as usize), NodeId::idx);
+        // A partial shuffle of the others: the first n are a uniform choice in uniform order.
+        let others = self.n_hosts as usize - 1;
+        if state.order.len() != others {
+            state.order = (0..others as u32).collect();
+        }
+        for i in 0..self.n {
+            let at = i as usize + rng.below(others - i as usize);
+            state.order.swap(i as usize, at);
+            let other = NodeId::new(skip(state.order[i as usize] as usize, hub, 1) as u32);
+            let hub = NodeId::new(hub as u32);
+            let (src, dst) = match self.direction {
+                Direction::In => (other, hub),
+                Direction::Out => (hub, other),
+            };
+            out.push(Flow { arrival, src, dst, size: self.volume.flow(i, self.n) });
+        }
+    }
+}
+
+/// Every sender to every receiver, all at once: shuffle, or the dense matrix of all hosts.
+#[derive(Clone, Copy, Debug)]
+pub struct Grid {
+    /// Those that send.
+    pub senders: HostRange,
+    /// Those that receive; nobody sends to itself.
+    pub receivers: HostRange,
+    /// Of every flow.
+    pub size: Bytes,
+}
+
+impl Grid {
+    fn fill(&self, arrival: Time, sender: u32, out: &mut Vec<Flow>) {
+        let (src, size) = (self.senders.host(sender), self.size);
+        let receivers = (0..self.receivers.count).map(|i| self.receivers.host(i));
+        out.extend(receivers.filter(|&d| d != src).map(|dst| Flow { arrival, src, dst, size }));
+    }
+
+    fn flows_per_round(&self) -> u64 {
+        u64::from(self.senders.count) * u64::from(self.receivers.count)
+            - u64::from(self.senders.overlap(self.receivers))
+    }
+}
+
+/// What a batch consists of.
+#[derive(Clone, Debug)]
+pub enum Law {
+    /// Incast and outcast: a batch is a round.
+    Fan(Fan),
+    /// Shuffle and dense: a batch is one sender's flows in a round.
+    Grid(Grid),
+    /// A collective: a batch is one step.
+    AllReduce(AllReduce),
+    /// Skewed all-to-all: a batch is one sender's flows in a round.
+    Skewed(Skewed),
+}
+
+/// Randomness and scratch of a run.
+#[derive(Debug)]
+pub(super) struct Draw {
+    pub(super) rng: Rng,
+    pub(super) order: Vec<u32>,
+}
+
+/// A pattern of bursts, still without a seed.
+#[derive(Clone, Debug)]
+pub struct Bursts {
+    /// What happens.
+    pub law: Arc<Law>,
+    /// When.
+    pub rounds: Rounds,
+    /// Number of the pattern within its workload, which keeps its random streams apart.
+    pub stream: u64,
+}
+
+impl Bursts {
+    /// How many flows there are in all.
+    pub fn n_flows(&self) -> u64 {
+        let per_round = match &*self.law {
+            Law::Fan(fan) => u64::from(fan.n),
+            Law::Grid(grid) => grid.flows_per_round(),
+            Law::AllReduce(collective) => collective.flows_per_round(),
+            Law::Skewed(skewed) => skewed.flows_per_round(),
+        };
+        per_round.saturating_mul(self.rounds.n)
+    }
+
+    /// The mean size of the flows.
+    pub fn mean_bytes(&self) -> f64 {
+        let (total, n) = match &*self.law {
+            Law::Fan(fan) => (fan.volume.total(fan.n), u64::from(fan.n)),
+            Law::Grid(grid) => return grid.size.get() as f64,
+            Law::AllReduce(collective) => (collective.total(), collective.flows_per_round()),
+            Law::Skewed(skewed) => (skewed.total(), skewed.flows_per_round()),
+        };
+        total as f64 / n as f64
+    }
+
+    fn batches_per_round(&self) -> u64 {
+        match &*self.law {
+            Law::Fan(_) => 1,
+            Law::Grid(grid) => u64::from(grid.senders.count),
+            Law::AllReduce(collective) => u64::from(collective.n_steps()),
+            Law::Skewed(skewed) => u64::from(skewed.hosts.count),
+        }
+    }
+
+    /// The flows under `seed`.
+    pub fn flows(&self, seed: u64) -> impl Iterator<Item = Flow> + Send + use<> {
+        let this = self.clone();
+        let per_round = self.batches_per_round();
+        let mut draw = Draw { rng: Rng::new(seed, self.stream, Purpose::Pair), order: Vec::new() };
+        let n_batches = per_round.saturating_mul(self.rounds.n);
+        (0..n_batches).flat_map(move |batch| {
+            let mut out = Vec::new();
+            let (round, part) = (batch / per_round, (batch % per_round) as u32);
+            let at = this.rounds.at(round);
+            match &*this.law {
+                Law::Fan(fan) => fan.fill(at, &mut draw, &mut out),
+                Law::Grid(grid) => grid.fill(at, part, &mut out),
+                Law::AllReduce(collective) => collective.fill(at, part, &mut out),
+                Law::Skewed(skewed) => skewed.fill(at, part, &mut draw, &mut out),
+            }
+            out
+        })
+    }
+}
+
+/// Incasts that arrive as a Poisson process: the overlay of the bursty workloads.
+#[derive(Clone, Debug)]
+pub struct PoissonIncast {
+    /// One incast.
+    pub fan: Fan,
+    /// Incasts per picosecond.
+    pub events_per_ps: f64,
+    /// Number of the process within its workload, which keeps its random streams apart.
+    pub stream: u64,
+}
+
+impl PoissonIncast {
+    /// The endless flows under `seed`.
+    pub fn flows(&self, seed: u64) -> impl Iterator<Item = Flow> + Send + use<> {
+        let fan = self.fan.clone();
+        let mut clock = PoissonClock::new(self.events_per_ps, seed, self.stream);
+        let mut draw = Draw { rng: Rng::new(seed, self.stream, Purpose::Pair), order: Vec::new() };
+        std::iter::repeat_with(move || {
+            let mut out = Vec::new();
+            fan.fill(clock.tick(), &mut draw, &mut out);
+            out
+        })
+        .flatten()
+    }
+}

@@ -1,0 +1,394 @@
+//! Workloads as plans write them.
+//!
+//! ```toml
+//! pattern = "all-to-all"
+//! sizes = "imc10"            # or { fixed = 71540 }, or { cdf = "sizes.txt", unit = "packets" }
+//! load = 0.6
+//! flows = 1000000
+//! ```
+//!
+//! Sizes are in bytes, times in microseconds. Every pattern takes `flows` and `until-us`, and
+//! stops at whichever comes first; patterns that would go on for ever need one of them.
+
+mod sizes;
+#[cfg(test)]
+mod tests;
+mod valid;
+
+use std::path::PathBuf;
+
+use rampmeter_core::{Bytes, Rate};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+pub use sizes::{Interpolation, SizeSpec, Unit};
+pub use valid::ValidWorkload;
+
+use crate::pattern::HostRange;
+use crate::pattern::collective::Algorithm;
+use crate::size::SizeError;
+use crate::trace::{Format, TraceError};
+
+/// The network that a workload is checked against.
+#[derive(Clone, Debug)]
+pub struct WorkloadContext {
+    /// How many hosts there are.
+    pub n_hosts: u32,
+    /// The rate of their links, of which loads are fractions.
+    pub access_rate: Rate,
+    /// Payload of a full packet.
+    pub payload: Bytes,
+    /// The same packet's bytes on the wire.
+    pub wire: Bytes,
+    /// How many hosts share a rack, where the topology has racks; host `h` is in rack
+    /// `h / hosts_per_rack`.
+    pub hosts_per_rack: Option<u32>,
+    /// What relative file names are relative to.
+    pub base_dir: PathBuf,
+}
+
+/// Why a workload cannot run on a network.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WorkloadError {
+    /// A key is missing or has an impossible value.
+    #[error("{key}: expected {expected}, got {got}")]
+    Key {
+        /// The key, with the path to it.
+        key: String,
+        /// What is allowed.
+        expected: String,
+        /// What is there.
+        got: String,
+    },
+    /// The size distribution is not one.
+    #[error("{key}: {source}")]
+    Sizes {
+        /// The key, with the path to it.
+        key: String,
+        /// What is wrong.
+        source: SizeError,
+    },
+    /// The trace does not fit.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+}
+
+/// A workload in a plan.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(tag = "pattern", rename_all = "kebab-case")]
+pub enum WorkloadSpec {
+    /// Poisson arrivals; every ordered pair of hosts is equally likely.
+    AllToAll(PoissonSpec),
+    /// Poisson arrivals; every host sends to one other and receives from one.
+    Permutation(PoissonSpec),
+    /// Poisson arrivals with separate loads within racks and between them.
+    RackLocal(RackSpec),
+    /// All-to-all plus incasts that arrive as a Poisson process.
+    IncastOverlay(OverlaySpec),
+    /// Many senders to one receiver, all at once.
+    Incast(FanSpec),
+    /// One sender to many receivers, all at once.
+    Outcast(FanSpec),
+    /// Every sender to every receiver, all at once.
+    Shuffle(ShuffleSpec),
+    /// Every ordered pair of hosts, all at once.
+    Dense(DenseSpec),
+    /// An all-reduce, as phases at fixed instants.
+    AllReduce(AllReduceSpec),
+    /// An all-to-all whose receivers differ in popularity, as phases at fixed instants.
+    SkewedAllToAll(SkewedSpec),
+    /// Flows from a file.
+    Trace(TraceSpec),
+    /// Several workloads at once.
+    Mix(MixSpec),
+}
+
+/// Where a workload stops.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Stop {
+    flows: Option<u64>,
+    until_us: Option<f64>,
+}
+
+/// Keys of `all-to-all` and `permutation`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct PoissonSpec {
+    /// How long messages are.
+    pub sizes: SizeSpec,
+    /// Offered load of every host, headers included, above 0 and at most 2.
+    pub load: f64,
+    /// Stop after this many flows.
+    pub flows: Option<u64>,
+    /// Stop before this instant.
+    pub until_us: Option<f64>,
+}
+
+/// Keys of `rack-local`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RackSpec {
+    /// How long messages are.
+    pub sizes: SizeSpec,
+    /// Load of every host on hosts of its rack, headers included, 0 to 2.
+    pub local_load: f64,
+    /// Load of every host on hosts of other racks, headers included, 0 to 2.
+    pub remote_load: f64,
+    /// How many hosts share a rack; that of the topology if left out.
+    pub hosts_per_rack: Option<u32>,
+    /// Stop after this many flows.
+    pub flows: Option<u64>,
+    /// Stop before this instant.
+    pub until_us: Option<f64>,
+}
+
+/// Keys of `incast-overlay`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct OverlaySpec {
+    /// How long the messages of the all-to-all are.
+    pub sizes: SizeSpec,
+    /// Load of the all-to-all alone, headers included, above 0 and at most 2.
+    pub load: f64,
+    /// Load of the incasts on top of that, as a fraction of all hosts' capacity.
+    #[serde(default = "overlay_load")]
+    pub incast_load: f64,
+    /// Senders of an incast.
+    #[serde(default = "overlay_fan_in")]
+    pub fan_in: u32,
+    /// Size of every flow of an incast; by default 86 packets (the dcPIM study's 128 KB).
+    #[serde(default = "overlay_bytes")]
+    pub incast_bytes: u64,
+    /// Stop after this many flows, incasts included.
+    pub flows: Option<u64>,
+    /// Stop before this instant.
+    pub until_us: Option<f64>,
+}
+
+/// Keys of `incast` and `outcast`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct FanSpec {
+    /// How many senders (incast) or receivers (outcast); drawn anew in every round.
+    pub fan: u32,
+    /// The receiver (incast) or sender (outcast); drawn anew in every round if left out.
+    pub hub: Option<u32>,
+    /// Size of every flow. Either this or `total-bytes`.
+    pub flow_bytes: Option<u64>,
+    /// Size of all flows of a round together. Either this or `flow-bytes`.
+    pub total_bytes: Option<u64>,
+    /// When the first round starts.
+    #[serde(default)]
+    pub start_us: f64,
+    /// From one round to the next; needed for more than one.
+    pub period_us: Option<f64>,
+    /// How many rounds.
+    #[serde(default = "one")]
+    pub rounds: u64,
+    /// Stop after this many flows.
+    pub flows: Option<u64>,
+    /// Stop before this instant.
+    pub until_us: Option<f64>,
+}
+
+/// A run of hosts in a plan, such as `{ first = 0, count = 16 }`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RangeSpec {
+    /// The first.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+}
+
+impl From<RangeSpec> for HostRange {
+    fn from(spec: RangeSpec) -> Self {
+        Self { first: spec.first, count: spec.count }
+    }
+}
+
+/// Keys of `shuffle`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ShuffleSpec {
+    /// Those that send.
+    pub senders: RangeSpec,
+    /// Those that receive.
+    pub receivers: RangeSpec,
+    /// Size of every flow.
+    pub flow_bytes: u64,
+    /// When the first round starts.
+    #[serde(default)]
+    pub start_us: f64,
+    /// From one round to the next; needed for more than one.
+    pub period_us: Option<f64>,
+    /// How many rounds.
+    #[serde(default = "one")]
+    pub rounds: u64,
+    /// Stop after this many flows.
+    pub flows: Option<u64>,
+    /// Stop before this instant.
+    pub until_us: Option<f64>,
+}
+
+/// Keys of `dense`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct DenseSpec {
+    /// Size of every flow.
+    pub flow_bytes: u64,
+    /// When it starts.
+    #[serde(default)]
+    pub start_us: f64,
+    /// Stop after this many flows.
+    pub flows: Option<u64>,
+    /// Stop before this instant.
+    pub until_us: Option<f64>,
+}
+
+/// The algorithms of `all-reduce`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AlgorithmSpec {
+    /// See [`Algorithm::Ring`].
+    Ring,
+    /// See [`Algorithm::Tree`].
+    Tree,
+    /// See [`Algorithm::Butterfly`].
+    Butterfly,
+}
+
+impl From<AlgorithmSpec> for Algorithm {
+    fn from(spec: AlgorithmSpec) -> Self {
+        match spec {
+            AlgorithmSpec::Ring => Self::Ring,
+            AlgorithmSpec::Tree => Self::Tree,
+            AlgorithmSpec::Butterfly => Self::Butterfly,
+        }
+    }
+}
+
+/// Keys of `all-reduce`. Steps do not wait for each other; see [`crate::pattern::collective`].
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct AllReduceSpec {
+    /// How the data move.
+    pub algorithm: AlgorithmSpec,
+    /// The vector that every host has.
+    pub vector_bytes: u64,
+    /// From the start of a step to that of the next.
+    pub step_us: f64,
+    /// Those that take part; all if left out.
+    pub hosts: Option<RangeSpec>,
+    /// When the first round starts.
+    #[serde(default)]
+    pub start_us: f64,
+    /// From one round to the next; needed for more than one, at least the steps of a round.
+    pub period_us: Option<f64>,
+    /// How many rounds.
+    #[serde(default = "one")]
+    pub rounds: u64,
+    /// Stop after this many flows.
+    pub flows: Option<u64>,
+    /// Stop before this instant.
+    pub until_us: Option<f64>,
+}
+
+/// Keys of `skewed-all-to-all`. Rounds do not wait for each other.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SkewedSpec {
+    /// What every host sends in a round.
+    pub host_bytes: u64,
+    /// Zipf exponent of the receivers' popularity, 0 (all alike) to 10.
+    pub skew: f64,
+    /// Those that take part; all if left out.
+    pub hosts: Option<RangeSpec>,
+    /// When the first round starts.
+    #[serde(default)]
+    pub start_us: f64,
+    /// From one round to the next; needed for more than one.
+    pub period_us: Option<f64>,
+    /// How many rounds.
+    #[serde(default = "one")]
+    pub rounds: u64,
+    /// Stop after this many flows.
+    pub flows: Option<u64>,
+    /// Stop before this instant.
+    pub until_us: Option<f64>,
+}
+
+/// Keys of `trace`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TraceSpec {
+    /// The file.
+    pub file: PathBuf,
+    /// Its format; by its name if left out.
+    pub format: Option<Format>,
+    /// Sort flows that are not in arrival order instead of rejecting the file.
+    #[serde(default)]
+    pub sort: bool,
+    /// Stop after this many flows.
+    pub flows: Option<u64>,
+    /// Stop before this instant.
+    pub until_us: Option<f64>,
+}
+
+/// Keys of `mix`.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct MixSpec {
+    /// The workloads, which are merged in arrival order.
+    pub parts: Vec<WorkloadSpec>,
+    /// Stop after this many flows.
+    pub flows: Option<u64>,
+    /// Stop before this instant.
+    pub until_us: Option<f64>,
+}
+
+impl WorkloadSpec {
+    fn stop(&self) -> Stop {
+        let (flows, until_us) = match self {
+            Self::AllToAll(spec) | Self::Permutation(spec) => (spec.flows, spec.until_us),
+            Self::RackLocal(spec) => (spec.flows, spec.until_us),
+            Self::IncastOverlay(spec) => (spec.flows, spec.until_us),
+            Self::Incast(spec) | Self::Outcast(spec) => (spec.flows, spec.until_us),
+            Self::Shuffle(spec) => (spec.flows, spec.until_us),
+            Self::Dense(spec) => (spec.flows, spec.until_us),
+            Self::AllReduce(spec) => (spec.flows, spec.until_us),
+            Self::SkewedAllToAll(spec) => (spec.flows, spec.until_us),
+            Self::Trace(spec) => (spec.flows, spec.until_us),
+            Self::Mix(spec) => (spec.flows, spec.until_us),
+        };
+        Stop { flows, until_us }
+    }
+
+    /// Checks this workload against a network and reads the files it names.
+    ///
+    /// # Errors
+    /// Names the key, what was expected and what was given; for files also the line.
+    pub fn validate(self, context: &WorkloadContext) -> Result<ValidWorkload, WorkloadError> {
+        valid::validate(self, context)
+    }
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// Two percent of capacity (dcPIM §4.1, HPCC §5.3).
+fn overlay_load() -> f64 {
+    0.02
+}
+
+/// Fan-in of the dcPIM study's incasts.
+fn overlay_fan_in() -> u32 {
+    50
+}
+
+/// 86 packets, the dcPIM study's 128 KB.
+fn overlay_bytes() -> u64 {
+    86 * 1460
+}

@@ -1,0 +1,132 @@
+//! Message sizes as plans write them.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use rampmeter_core::Bytes;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{WorkloadContext, WorkloadError};
+use crate::size::{Shape, SizeDist, named, read_cdf};
+
+/// How long messages are: `"imc10"`, `{ fixed = 71540 }` or `{ cdf = "file.txt" }`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SizeSpec {
+    /// A published distribution; see [`crate::size::NAMES`].
+    Named(String),
+    /// A fixed size or a file.
+    Table(SizeTable),
+}
+
+/// The table form of [`SizeSpec`].
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SizeTable {
+    /// Every message has this many bytes. Either this or `cdf`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fixed: Option<u64>,
+    /// A file with a distribution; see [`read_cdf`]. Either this or `fixed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cdf: Option<PathBuf>,
+    /// The unit of the file's sizes.
+    #[serde(default)]
+    pub unit: Unit,
+    /// What happens between the file's points.
+    #[serde(default)]
+    pub interpolation: Interpolation,
+}
+
+/// The unit of a file's sizes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// One byte.
+    #[default]
+    Bytes,
+    /// The payload of a full packet.
+    Packets,
+}
+
+/// What happens between a file's points.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Interpolation {
+    /// See [`Shape::Linear`].
+    #[default]
+    Linear,
+    /// See [`Shape::Steps`].
+    Steps,
+}
+
+impl SizeSpec {
+    /// The distribution that this names, for the workload at `path` within the plan.
+    pub(super) fn resolve(
+        &self,
+        path: &str,
+        context: &WorkloadContext,
+    ) -> Result<SizeDist, WorkloadError> {
+        let key = format!("{path}sizes");
+        let wrong = |expected: &str, got: String| {
+            Err(WorkloadError::Key { key: key.clone(), expected: expected.to_owned(), got })
+        };
+        let sizes = match self {
+            Self::Named(name) => named(name),
+            Self::Table(table) => match (table.fixed, &table.cdf) {
+                (Some(fixed), None) if (1..=1 << 50).contains(&fixed) => {
+                    Ok(SizeDist::fixed(Bytes::new(fixed)))
+                }
+                (Some(fixed), None) => return wrong("fixed from 1 to 2^50", fixed.to_string()),
+                (None, Some(file)) => {
+                    let unit = match table.unit {
+                        Unit::Bytes => Bytes::new(1),
+                        Unit::Packets => context.payload,
+                    };
+                    let shape = match table.interpolation {
+                        Interpolation::Linear => Shape::Linear,
+                        Interpolation::Steps => Shape::Steps,
+                    };
+                    read_cdf(&context.base_dir.join(file), shape, unit)
+                }
+                (None, None) => return wrong("fixed or cdf", "neither".to_owned()),
+                (Some(_), Some(_)) => return wrong("fixed or cdf", "both".to_owned()),
+            },
+        };
+        sizes.map_err(|source| WorkloadError::Sizes { key, source })
+    }
+}
+
+impl<'de> Deserialize<'de> for SizeSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SizeVisitor)
+    }
+}
+
+impl Serialize for SizeSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Named(name) => serializer.serialize_str(name),
+            Self::Table(table) => table.serialize(serializer),
+        }
+    }
+}
+
+/// Written out, because an untagged enum would answer every mistake with "did not match".
+struct SizeVisitor;
+
+impl<'de> Visitor<'de> for SizeVisitor {
+    type Value = SizeSpec;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a distribution, { fixed = bytes } or { cdf = \"file\" }")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<SizeSpec, E> {
+        Ok(SizeSpec::Named(name.to_owned()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<SizeSpec, A::Error> {
+        SizeTable::deserialize(MapAccessDeserializer::new(map)).map(SizeSpec::Table)
+    }
+}

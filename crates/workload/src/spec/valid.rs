@@ -1,0 +1,436 @@
+//! Checking a workload against a network, and running it.
+
+use std::sync::Arc;
+
+use rampmeter_core::{Bytes, NodeId, Span, Time};
+
+use super::{
+    AllReduceSpec, DenseSpec, FanSpec, MixSpec, OverlaySpec, PoissonSpec, RackSpec, RangeSpec,
+    ShuffleSpec, SizeSpec, SkewedSpec, Stop, TraceSpec, WorkloadContext, WorkloadError,
+    WorkloadSpec,
+};
+use crate::flow::{Flow, FlowSource, Limit, merge};
+use crate::pattern::HostRange;
+use crate::pattern::burst::{Bursts, Direction, Fan, Grid, Law, PoissonIncast, Rounds, Volume};
+use crate::pattern::collective::{Algorithm, AllReduce, Skewed};
+use crate::pattern::poisson::{Load, Pairs, Poisson};
+use crate::size::SizeDist;
+use crate::trace::{self, Check, Format, Order};
+
+/// A workload that fits its network.
+#[derive(Clone, Debug)]
+pub struct ValidWorkload {
+    source: Source,
+    limit: Limit,
+    /// The distribution behind random sizes, for bins by its quantiles.
+    sizes: Option<Arc<SizeDist>>,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Poisson(Vec<Poisson>),
+    Overlay(Poisson, PoissonIncast),
+    Bursts(Bursts),
+    Trace(Arc<[Flow]>),
+    Mix(Vec<ValidWorkload>),
+}
+
+impl ValidWorkload {
+    /// The flows under `seed`, in arrival order. The same seed gives the same flows.
+    pub fn flows(&self, seed: u64) -> FlowSource {
+        let source: FlowSource = match &self.source {
+            Source::Poisson(processes) => {
+                let sources = processes.iter().map(|p| Box::new(p.flows(seed)) as FlowSource);
+                merge(sources.collect())
+            }
+            Source::Overlay(poisson, incasts) => {
+                merge(vec![Box::new(poisson.flows(seed)), Box::new(incasts.flows(seed))])
+            }
+            Source::Bursts(bursts) => Box::new(bursts.flows(seed)),
+            Source::Trace(flows) => {
+                let flows = Arc::clone(flows);
+                Box::new((0..flows.len()).map(move |i| flows[i]))
+            }
+            Source::Mix(parts) => merge(parts.iter().map(|part| part.flows(seed)).collect()),
+        };
+        self.limit.apply(source)
+    }
+
+    /// How many flows there will be, where that does not depend on the seed.
+    pub fn total_flows(&self) -> Option<u64> {
+        let before = |flows: &[Flow]| {
+            let until = self.limit.until.unwrap_or(Time::NEVER);
+            flows.partition_point(|flow| flow.arrival < until) as u64
+        };
+        let available = match &self.source {
+            Source::Trace(flows) => Some(before(flows)),
+            _ if self.limit.until.is_some() => return None,
+            Source::Poisson(_) | Source::Overlay(..) => Some(u64::MAX),
+            Source::Bursts(bursts) => Some(bursts.n_flows()),
+            Source::Mix(parts) => {
+                parts.iter().map(Self::total_flows).try_fold(0u64, |sum, n| sum.checked_add(n?))
+            }
+        };
+        available.map(|n| n.min(self.limit.flows.unwrap_or(u64::MAX)))
+    }
+
+    /// The exact mean message size of the pattern, limits aside; `None` for mixtures.
+    pub fn mean_bytes(&self) -> Option<f64> {
+        match &self.source {
+            Source::Poisson(processes) => processes.first().map(|p| p.sizes.mean_bytes()),
+            Source::Overlay(poisson, incasts) => {
+                let flows = incasts.events_per_ps * f64::from(incasts.fan.n);
+                let Volume::PerFlow(size) = incasts.fan.volume else { return None };
+                let bytes = flows * size.get() as f64
+                    + poisson.arrivals_per_ps * poisson.sizes.mean_bytes();
+                Some(bytes / (flows + poisson.arrivals_per_ps))
+            }
+            Source::Bursts(bursts) => Some(bursts.mean_bytes()),
+            Source::Trace(flows) => {
+                let total: u128 = flows.iter().map(|flow| u128::from(flow.size.get())).sum();
+                (!flows.is_empty()).then(|| total as f64 / flows.len() as f64)
+            }
+            Source::Mix(_) => None,
+        }
+    }
+
+    /// The distribution of random sizes; `None` for patterns with sizes of their own.
+    pub fn sizes(&self) -> Option<&SizeDist> {
+        self.sizes.as_deref()
+    }
+}
+
+pub(super) fn validate(
+    spec: WorkloadSpec,
+    context: &WorkloadContext,
+) -> Result<ValidWorkload, WorkloadError> {
+    let mut streams = 0;
+    Checker { context, path: String::new(), streams: &mut streams }.workload(spec)
+}
+
+/// Checks one workload; those in a mix have their own path and share the stream numbers.
+struct Checker<'a> {
+    context: &'a WorkloadContext,
+    path: String,
+    streams: &'a mut u64,
+}
+
+impl Checker<'_> {
+    fn workload(&mut self, spec: WorkloadSpec) -> Result<ValidWorkload, WorkloadError> {
+        if self.context.n_hosts < 2 {
+            let got = self.context.n_hosts;
+            return self.wrong("pattern", "a network of at least 2 hosts", got);
+        }
+        let limit = self.limit(spec.stop())?;
+        let mut sizes = None;
+        let source = match spec {
+            WorkloadSpec::AllToAll(spec) => {
+                self.poisson(&spec, Pairs::AllToAll { n_hosts: self.n() }, &mut sizes)?
+            }
+            WorkloadSpec::Permutation(spec) => {
+                self.poisson(&spec, Pairs::Permutation { n_hosts: self.n() }, &mut sizes)?
+            }
+            WorkloadSpec::RackLocal(spec) => self.racks(&spec, &mut sizes)?,
+            WorkloadSpec::IncastOverlay(spec) => self.overlay(&spec, &mut sizes)?,
+            WorkloadSpec::Incast(spec) => self.fan(&spec, Direction::In)?,
+            WorkloadSpec::Outcast(spec) => self.fan(&spec, Direction::Out)?,
+            WorkloadSpec::Shuffle(spec) => self.shuffle(&spec)?,
+            WorkloadSpec::Dense(spec) => self.dense(&spec)?,
+            WorkloadSpec::AllReduce(spec) => self.all_reduce(&spec)?,
+            WorkloadSpec::SkewedAllToAll(spec) => self.skewed(&spec)?,
+            WorkloadSpec::Trace(spec) => self.trace(&spec)?,
+            WorkloadSpec::Mix(spec) => self.mix(spec)?,
+        };
+        let endless = matches!(source, Source::Poisson(_) | Source::Overlay(..));
+        if endless && limit == Limit::default() {
+            return self.wrong(
+                "flows",
+                "flows or until-us, for a pattern without an end",
+                "neither",
+            );
+        }
+        Ok(ValidWorkload { source, limit, sizes })
+    }
+
+    fn poisson(
+        &mut self,
+        spec: &PoissonSpec,
+        pairs: Pairs,
+        sizes: &mut Option<Arc<SizeDist>>,
+    ) -> Result<Source, WorkloadError> {
+        let load = self.load("load", spec.load, f64::MIN_POSITIVE)?;
+        let dist = self.sizes(&spec.sizes, sizes)?;
+        Ok(Source::Poisson(vec![Poisson::new(pairs, dist, &load, self.stream())]))
+    }
+
+    fn racks(
+        &mut self,
+        spec: &RackSpec,
+        sizes: &mut Option<Arc<SizeDist>>,
+    ) -> Result<Source, WorkloadError> {
+        let (n_hosts, known) = (self.n(), spec.hosts_per_rack.or(self.context.hosts_per_rack));
+        let Some(rack) = known else {
+            return self.wrong("hosts-per-rack", "a number, as the topology has no racks", "none");
+        };
+        if rack == 0 || !n_hosts.is_multiple_of(rack) {
+            let expected = format!("a divisor of the {n_hosts} hosts");
+            return self.wrong("hosts-per-rack", &expected, rack);
+        }
+        let local = self.load("local-load", spec.local_load, 0.0)?;
+        let remote = self.load("remote-load", spec.remote_load, 0.0)?;
+        if local.fraction > 0.0 && rack < 2 {
+            return self.wrong("local-load", "0 with one host in a rack", spec.local_load);
+        }
+        if remote.fraction > 0.0 && rack == n_hosts {
+            return self.wrong("remote-load", "0 with a single rack", spec.remote_load);
+        }
+        let dist = self.sizes(&spec.sizes, sizes)?;
+        let mut processes = Vec::new();
+        for (pairs, load) in [
+            (Pairs::SameRack { n_hosts, rack }, local),
+            (Pairs::OtherRack { n_hosts, rack }, remote),
+        ] {
+            // Each process keeps its stream when the other's load is zero.
+            let stream = self.stream();
+            if load.fraction > 0.0 {
+                processes.push(Poisson::new(pairs, Arc::clone(&dist), &load, stream));
+            }
+        }
+        if processes.is_empty() {
+            return self.wrong("local-load", "a load above 0 here or in remote-load", 0);
+        }
+        Ok(Source::Poisson(processes))
+    }
+
+    fn overlay(
+        &mut self,
+        spec: &OverlaySpec,
+        sizes: &mut Option<Arc<SizeDist>>,
+    ) -> Result<Source, WorkloadError> {
+        let load = self.load("load", spec.load, f64::MIN_POSITIVE)?;
+        let extra = self.load("incast-load", spec.incast_load, f64::MIN_POSITIVE)?;
+        let n = self.count("fan-in", spec.fan_in, self.n() - 1)?;
+        let size = self.bytes("incast-bytes", spec.incast_bytes)?;
+        let dist = self.sizes(&spec.sizes, sizes)?;
+        let pairs = Pairs::AllToAll { n_hosts: self.n() };
+        let poisson = Poisson::new(pairs, dist, &load, self.stream());
+        let fan = Fan {
+            direction: Direction::In,
+            n,
+            hub: None,
+            volume: Volume::PerFlow(size),
+            n_hosts: self.n(),
+        };
+        let per_host = extra.arrivals_per_ps(size.get() as f64);
+        let events_per_ps = per_host * f64::from(self.n()) / f64::from(n);
+        Ok(Source::Overlay(poisson, PoissonIncast { fan, events_per_ps, stream: self.stream() }))
+    }
+
+    fn fan(&mut self, spec: &FanSpec, direction: Direction) -> Result<Source, WorkloadError> {
+        let n = self.count("fan", spec.fan, self.n() - 1)?;
+        let hub = match spec.hub {
+            Some(hub) if hub >= self.n() => {
+                return self.wrong("hub", &format!("a host below {}", self.n()), hub);
+            }
+            hub => hub.map(NodeId::new),
+        };
+        let volume = match (spec.flow_bytes, spec.total_bytes) {
+            (Some(size), None) => Volume::PerFlow(self.bytes("flow-bytes", size)?),
+            (None, Some(total)) if total < u64::from(n) => {
+                return self.wrong(
+                    "total-bytes",
+                    &format!("at least a byte for each of {n} flows"),
+                    total,
+                );
+            }
+            (None, Some(total)) => Volume::Total(self.bytes("total-bytes", total)?),
+            (None, None) => {
+                return self.wrong("flow-bytes", "flow-bytes or total-bytes", "neither");
+            }
+            (Some(_), Some(_)) => {
+                return self.wrong("flow-bytes", "flow-bytes or total-bytes", "both");
+            }
+        };
+        let rounds = self.rounds(spec.start_us, spec.period_us, spec.rounds)?;
+        Ok(self.bursts(Law::Fan(Fan { direction, n, hub, volume, n_hosts: self.n() }), rounds))
+    }
+
+    fn shuffle(&mut self, spec: &ShuffleSpec) -> Result<Source, WorkloadError> {
+        let senders = self.range("senders", Some(spec.senders), 1)?;
+        let receivers = self.range("receivers", Some(spec.receivers), 1)?;
+        if senders.count == 1 && senders == receivers {
+            return self.wrong("receivers", "a host other than the sender", receivers.first);
+        }
+        let size = self.bytes("flow-bytes", spec.flow_bytes)?;
+        let rounds = self.rounds(spec.start_us, spec.period_us, spec.rounds)?;
+        Ok(self.bursts(Law::Grid(Grid { senders, receivers, size }), rounds))
+    }
+
+    fn dense(&mut self, spec: &DenseSpec) -> Result<Source, WorkloadError> {
+        let all = HostRange::all(self.n());
+        let size = self.bytes("flow-bytes", spec.flow_bytes)?;
+        let rounds = self.rounds(spec.start_us, None, 1)?;
+        Ok(self.bursts(Law::Grid(Grid { senders: all, receivers: all, size }), rounds))
+    }
+
+    fn all_reduce(&mut self, spec: &AllReduceSpec) -> Result<Source, WorkloadError> {
+        let hosts = self.range("hosts", spec.hosts, 2)?;
+        let algorithm = Algorithm::from(spec.algorithm);
+        if algorithm == Algorithm::Butterfly && !hosts.count.is_power_of_two() {
+            return self.wrong("hosts", "a power of two for a butterfly", hosts.count);
+        }
+        let size = self.bytes("vector-bytes", spec.vector_bytes)?;
+        let step = self.span("step-us", spec.step_us)?;
+        let law = AllReduce { algorithm, hosts, size, step };
+        let rounds = self.rounds(spec.start_us, spec.period_us, spec.rounds)?;
+        let steps = u64::from(law.n_steps()).saturating_mul(step.as_ps());
+        if rounds.n > 1 && rounds.period.as_ps() < steps {
+            let expected = format!("at least the {} us that a round takes", steps as f64 / 1e6);
+            return self.wrong("period-us", &expected, rounds.period.as_us_f64());
+        }
+        Ok(self.bursts(Law::AllReduce(law), rounds))
+    }
+
+    fn skewed(&mut self, spec: &SkewedSpec) -> Result<Source, WorkloadError> {
+        let hosts = self.range("hosts", spec.hosts, 2)?;
+        if !(0.0..=10.0).contains(&spec.skew) {
+            return self.wrong("skew", "a number from 0 to 10", spec.skew);
+        }
+        let size = self.bytes("host-bytes", spec.host_bytes)?;
+        let rounds = self.rounds(spec.start_us, spec.period_us, spec.rounds)?;
+        Ok(self.bursts(Law::Skewed(Skewed { hosts, size, skew: spec.skew }), rounds))
+    }
+
+    fn trace(&mut self, spec: &TraceSpec) -> Result<Source, WorkloadError> {
+        let file = self.context.base_dir.join(&spec.file);
+        let Some(format) = spec.format.or_else(|| Format::of(&file)) else {
+            let expected = "csv, parquet, yaps, htsim or hpcc, as the file's name does not say";
+            return self.wrong("format", expected, "none");
+        };
+        let order = if spec.sort { Order::Sort } else { Order::Require };
+        let flows = trace::read(&file, format, Check { n_hosts: self.n(), order })?;
+        Ok(Source::Trace(flows.into()))
+    }
+
+    fn mix(&mut self, spec: MixSpec) -> Result<Source, WorkloadError> {
+        if spec.parts.is_empty() {
+            return self.wrong("parts", "at least one workload", "none");
+        }
+        let mut parts = Vec::new();
+        for (idx, part) in spec.parts.into_iter().enumerate() {
+            let path = format!("{}parts[{idx}].", self.path);
+            let mut checker = Checker { context: self.context, path, streams: &mut *self.streams };
+            parts.push(checker.workload(part)?);
+        }
+        Ok(Source::Mix(parts))
+    }
+
+    fn bursts(&mut self, law: Law, rounds: Rounds) -> Source {
+        Source::Bursts(Bursts { law: Arc::new(law), rounds, stream: self.stream() })
+    }
+}
+
+/// The checks of single keys.
+impl Checker<'_> {
+    fn n(&self) -> u32 {
+        self.context.n_hosts
+    }
+
+    fn stream(&mut self) -> u64 {
+        *self.streams += 1;
+        *self.streams - 1
+    }
+
+    fn wrong<T>(&self, key: &str, expected: &str, got: impl ToString) -> Result<T, WorkloadError> {
+        let key = format!("{}{key}", self.path);
+        Err(WorkloadError::Key { key, expected: expected.to_owned(), got: got.to_string() })
+    }
+
+    fn limit(&self, stop: Stop) -> Result<Limit, WorkloadError> {
+        if stop.flows == Some(0) {
+            return self.wrong("flows", "at least 1", 0);
+        }
+        let until = stop.until_us.map(|us| self.span("until-us", us)).transpose()?;
+        if until == Some(Span::ZERO) {
+            return self.wrong("until-us", "a time above 0", 0);
+        }
+        Ok(Limit { flows: stop.flows, until: until.map(|span| Time::ZERO + span) })
+    }
+
+    fn load(&self, key: &str, fraction: f64, min: f64) -> Result<Load, WorkloadError> {
+        if !(min..=2.0).contains(&fraction) {
+            let expected =
+                if min > 0.0 { "a load above 0, at most 2" } else { "a load from 0 to 2" };
+            return self.wrong(key, expected, fraction);
+        }
+        let WorkloadContext { access_rate, payload, wire, .. } = *self.context;
+        Ok(Load { fraction, access_rate, payload, wire })
+    }
+
+    fn sizes(
+        &self,
+        spec: &SizeSpec,
+        keep: &mut Option<Arc<SizeDist>>,
+    ) -> Result<Arc<SizeDist>, WorkloadError> {
+        let dist = Arc::new(spec.resolve(&self.path, self.context)?);
+        Ok(Arc::clone(keep.insert(dist)))
+    }
+
+    fn span(&self, key: &str, us: f64) -> Result<Span, WorkloadError> {
+        if !(0.0..=US_MAX).contains(&us) {
+            return self.wrong(key, "microseconds from 0 to 10^13", us);
+        }
+        Ok(Span::from_ps((us * 1e6).round() as u64))
+    }
+
+    fn bytes(&self, key: &str, bytes: u64) -> Result<Bytes, WorkloadError> {
+        if !(1..=1 << 50).contains(&bytes) {
+            return self.wrong(key, "bytes from 1 to 2^50", bytes);
+        }
+        Ok(Bytes::new(bytes))
+    }
+
+    fn count(&self, key: &str, n: u32, max: u32) -> Result<u32, WorkloadError> {
+        if !(1..=max).contains(&n) {
+            return self.wrong(key, &format!("from 1 to {max}, the other hosts"), n);
+        }
+        Ok(n)
+    }
+
+    fn range(
+        &self,
+        key: &str,
+        spec: Option<RangeSpec>,
+        min: u32,
+    ) -> Result<HostRange, WorkloadError> {
+        let range = spec.map_or_else(|| HostRange::all(self.n()), HostRange::from);
+        let end = u64::from(range.first) + u64::from(range.count);
+        if range.count < min || end > u64::from(self.n()) {
+            let expected = format!("at least {min} of the hosts 0 to {}", self.n() - 1);
+            let got = format!("{} from {}", range.count, range.first);
+            return self.wrong(key, &expected, got);
+        }
+        Ok(range)
+    }
+
+    fn rounds(
+        &self,
+        start_us: f64,
+        period_us: Option<f64>,
+        n: u64,
+    ) -> Result<Rounds, WorkloadError> {
+        let start = Time::ZERO + self.span("start-us", start_us)?;
+        let period = match period_us {
+            Some(us) => self.span("period-us", us)?,
+            None if n > 1 => return self.wrong("period-us", "a period for several rounds", "none"),
+            None => Span::ZERO,
+        };
+        if n == 0 {
+            return self.wrong("rounds", "at least 1", 0);
+        }
+        Ok(Rounds { start, period, n })
+    }
+}
+
+/// The longest time in a plan: 115 days, within the range of [`Time`].
+const US_MAX: f64 = 1e13;

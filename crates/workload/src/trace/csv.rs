@@ -1,0 +1,157 @@
+//! Traces as comma-separated values, plain or gzip-compressed.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Write};
+use std::path::Path;
+
+use csv::{ReaderBuilder, StringRecord};
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+
+use super::decimal::{ARRIVAL_UNITS, parse_ps};
+use super::{RawRow, ReferenceRow, TraceError};
+use crate::flow::Flow;
+
+/// Writes `flows` with a header; compressed if the name of `file` ends in `.gz`.
+///
+/// # Errors
+/// [`TraceError::Io`] with the file's name.
+pub fn write_csv(file: &Path, flows: impl IntoIterator<Item = Flow>) -> Result<(), TraceError> {
+    write_lines(file, "arrival_ps,src,dst,size_bytes", flows.into_iter().map(|flow| line(&flow)))
+}
+
+/// Writes flows with their completion and ideal times, in the format of [`super::read_reference`].
+///
+/// # Errors
+/// [`TraceError::Io`] with the file's name.
+pub fn write_reference_csv(file: &Path, rows: &[ReferenceRow]) -> Result<(), TraceError> {
+    let header = "flow,arrival_ps,src,dst,size_bytes,fct_ps,ideal_ps";
+    let text = |span: Option<_>| {
+        span.map(rampmeter_core::Span::as_ps).map_or(String::new(), |ps| ps.to_string())
+    };
+    let lines = rows.iter().enumerate().map(|(idx, row)| {
+        format!("{idx},{},{},{}", line(&row.flow), text(row.fct), text(row.ideal))
+    });
+    write_lines(file, header, lines)
+}
+
+fn line(flow: &Flow) -> String {
+    let (src, dst) = (flow.src.get(), flow.dst.get());
+    format!("{},{src},{dst},{}", flow.arrival.as_ps(), flow.size.get())
+}
+
+fn write_lines(
+    file: &Path,
+    header: &str,
+    lines: impl Iterator<Item = String>,
+) -> Result<(), TraceError> {
+    let write = || -> std::io::Result<()> {
+        let out = BufWriter::new(File::create(file)?);
+        let mut out: Box<dyn Write> = if is_gz(file) {
+            Box::new(GzEncoder::new(out, Compression::default()))
+        } else {
+            Box::new(out)
+        };
+        writeln!(out, "{header}")?;
+        for line in lines {
+            writeln!(out, "{line}")?;
+        }
+        out.flush()
+    };
+    write().map_err(|source| TraceError::Io { file: file.display().to_string(), source })
+}
+
+fn is_gz(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
+}
+
+pub(super) fn read(file: &Path, name: &str) -> Result<Vec<RawRow>, TraceError> {
+    let io = |source| TraceError::Io { file: name.to_owned(), source };
+    let input = BufReader::new(File::open(file).map_err(io)?);
+    let input: Box<dyn Read> =
+        if is_gz(file) { Box::new(MultiGzDecoder::new(input)) } else { Box::new(input) };
+    parse(name, input)
+}
+
+/// Where the columns are.
+struct Columns {
+    arrival: (usize, u64),
+    src: usize,
+    dst: usize,
+    size: usize,
+    fct: Option<usize>,
+    ideal: Option<usize>,
+}
+
+impl Columns {
+    fn find(file: &str, header: &StringRecord) -> Result<Self, TraceError> {
+        let position = |name: &str| header.iter().position(|column| column.trim() == name);
+        let missing = |expected: &str| TraceError::Column {
+            file: file.to_owned(),
+            expected: expected.to_owned(),
+            got: header.iter().collect::<Vec<_>>().join(","),
+        };
+        let need = |name: &str| position(name).ok_or_else(|| missing(name));
+        let arrival = ARRIVAL_UNITS
+            .iter()
+            .find_map(|&(name, unit)| position(name).map(|at| (at, unit)))
+            .ok_or_else(|| missing("arrival_ps (or arrival_ns, arrival_us, arrival_s)"))?;
+        Ok(Self {
+            arrival,
+            src: need("src")?,
+            dst: need("dst")?,
+            size: need("size_bytes")?,
+            fct: position("fct_ps"),
+            ideal: position("ideal_ps"),
+        })
+    }
+}
+
+fn parse(file: &str, input: impl Read) -> Result<Vec<RawRow>, TraceError> {
+    let mut reader = ReaderBuilder::new().flexible(true).from_reader(input);
+    let format =
+        |error: csv::Error| TraceError::Format { file: file.to_owned(), reason: error.to_string() };
+    let columns = Columns::find(file, reader.headers().map_err(format)?)?;
+    let mut rows = Vec::new();
+    let mut record = StringRecord::new();
+    while reader.read_record(&mut record).map_err(format)? {
+        let place = record.position().map_or(0, csv::Position::line);
+        rows.push(parse_record(file, place, &columns, &record)?);
+    }
+    Ok(rows)
+}
+
+fn parse_record(
+    file: &str,
+    place: u64,
+    columns: &Columns,
+    record: &StringRecord,
+) -> Result<RawRow, TraceError> {
+    let get = |at: usize| record.get(at).unwrap_or("").trim();
+    let wrong = |field, expected: &str, got: &str| TraceError::Field {
+        file: file.to_owned(),
+        place,
+        field,
+        expected: expected.to_owned(),
+        got: format!("\"{got}\""),
+    };
+    let number =
+        |field, at| get(at).parse::<u64>().map_err(|_| wrong(field, "a whole number", get(at)));
+    let optional = |field, at: Option<usize>| match at.map(|at| (at, get(at))) {
+        None | Some((_, "")) => Ok(None),
+        Some((at, _)) => number(field, at).map(Some),
+    };
+    let (at, unit_ps) = columns.arrival;
+    let arrival_ps = parse_ps(get(at), unit_ps)
+        .ok_or_else(|| wrong("arrival", "a time from 0 to 2^63 ps", get(at)))?;
+    Ok(RawRow {
+        place,
+        arrival_ps,
+        src: number("src", columns.src)?,
+        dst: number("dst", columns.dst)?,
+        size_bytes: number("size_bytes", columns.size)?,
+        fct_ps: optional("fct_ps", columns.fct)?,
+        ideal_ps: optional("ideal_ps", columns.ideal)?,
+    })
+}

@@ -1,0 +1,85 @@
+//! Times in decimal notation, read without going through floating point.
+
+use rampmeter_core::units::PS_PER_SECOND;
+
+/// Picoseconds in `text`, a plain decimal number of units of `unit_ps` picoseconds; digits beyond
+/// the picosecond round to nearest. Numbers with an exponent are read as floating point. `None`
+/// if it is not a number, is negative or is beyond 2^63 ps (106 days).
+pub(crate) fn parse_ps(text: &str, unit_ps: u64) -> Option<u64> {
+    if text.contains(['e', 'E']) {
+        let ps = (text.parse::<f64>().ok()? * unit_ps as f64).round();
+        return (0.0..PS_MAX as f64).contains(&ps).then_some(ps as u64);
+    }
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let mut ps: u64 = 0;
+    for digit in whole.bytes() {
+        ps = ps.checked_mul(10)?.checked_add(digit_of(digit)?)?;
+    }
+    ps = ps.checked_mul(unit_ps)?;
+    let (mut place, mut rest, mut scale) = (unit_ps, 0, 1);
+    for digit in fraction.bytes() {
+        let digit = digit_of(digit)?;
+        if place > 1 {
+            place /= 10;
+            ps = ps.checked_add(digit * place)?;
+        } else if scale == 1 {
+            rest = digit;
+            scale = 10;
+        }
+    }
+    ps = ps.checked_add(u64::from(rest >= 5))?;
+    (ps <= PS_MAX).then_some(ps)
+}
+
+fn digit_of(byte: u8) -> Option<u64> {
+    byte.is_ascii_digit().then(|| u64::from(byte - b'0'))
+}
+
+const PS_MAX: u64 = 1 << 63;
+
+/// The units of the arrival column, by its name.
+pub(super) const ARRIVAL_UNITS: [(&str, u64); 4] = [
+    ("arrival_ps", 1),
+    ("arrival_ns", PS_PER_SECOND / 1_000_000_000),
+    ("arrival_us", PS_PER_SECOND / 1_000_000),
+    ("arrival_s", PS_PER_SECOND),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn decimals_are_exact_and_round_below_a_picosecond() {
+        assert_eq!(parse_ps("1000000.0246", 1_000_000), Some(1_000_000_024_600));
+        assert_eq!(parse_ps("0.1", PS_PER_SECOND), Some(100_000_000_000));
+        assert_eq!(parse_ps(".0005", 1000), Some(1));
+        assert_eq!(parse_ps("0.00049", 1000), Some(0));
+        assert_eq!(parse_ps("7", 1), Some(7));
+        assert_eq!(parse_ps("2.5e-6", PS_PER_SECOND), Some(2_500_000));
+    }
+
+    #[test]
+    fn other_texts_are_rejected() {
+        for text in ["", ".", "-1", "+1", "1,5", "nan", "e", "1e99", "9223372036854775809"] {
+            assert_eq!(parse_ps(text, 1), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_number_of_picoseconds_survives_printing_in_microseconds(ps in 0..PS_MAX) {
+            let text = format!("{}.{:06}", ps / 1_000_000, ps % 1_000_000);
+            prop_assert_eq!(parse_ps(&text, 1_000_000), Some(ps));
+        }
+
+        #[test]
+        fn no_text_panics(text in "\\PC*") {
+            parse_ps(&text, 1000);
+        }
+    }
+}
