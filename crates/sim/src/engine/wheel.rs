@@ -5,7 +5,9 @@
 //!
 //! *This way*: time is cut into slots of a power of two picoseconds. A push appends to its slot; the
 //! slot that is being served is sorted once (stably, so insertion order breaks ties) and read
-//! front to back. Events past the wheel's horizon wait in a heap.
+//! front to back. Events past the wheel's horizon wait in a heap. A slot is a list of small chunks
+//! from a pool that uses the chunk freed last first: the memory in use is what the pending events
+//! need, and stays in the cache.
 //!
 //! *What can go wrong*: an event in the heap must come out before one with the same time that is
 //! pushed later straight into the wheel. So events leave the heap in the very step in which their
@@ -29,6 +31,20 @@ pub struct Key {
 
 const SLOTS: usize = 2048;
 const WORDS: usize = SLOTS / 64;
+/// Events in a chunk: with the two words of its list, 128 bytes.
+const CHUNK: usize = 7;
+const NIL: u32 = u32::MAX;
+const NEVER: Key = Key { time: Time::NEVER, what: 0, arg: 0 };
+
+/// A piece of a slot's list.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(128))]
+struct Chunk {
+    keys: [Key; CHUNK],
+    len: u32,
+    /// The chunk that was filled before.
+    before: u32,
+}
 
 /// The event queue.
 #[derive(Debug)]
@@ -40,7 +56,10 @@ pub struct Wheel {
     /// The events of the slot being served, sorted; those before `head` are done.
     current: Vec<Key>,
     head: usize,
-    slots: Vec<Vec<Key>>,
+    /// The newest chunk of each slot.
+    slots: Vec<u32>,
+    chunks: Vec<Chunk>,
+    free: Vec<u32>,
     /// A bit per slot that holds events.
     occupied: [u64; WORDS],
     overflow: BinaryHeap<Reverse<(Time, u64, u32, u32)>>,
@@ -57,7 +76,9 @@ impl Wheel {
             cursor: 0,
             current: Vec::new(),
             head: 0,
-            slots: vec![Vec::new(); SLOTS],
+            slots: vec![NIL; SLOTS],
+            chunks: Vec::new(),
+            free: Vec::new(),
             occupied: [0; WORDS],
             overflow: BinaryHeap::new(),
             inserted: 0,
@@ -82,14 +103,63 @@ impl Wheel {
         let slot = key.time.as_ps() >> self.shift;
         let ahead = slot.wrapping_sub(self.cursor);
         if ahead.wrapping_sub(1) < SLOTS as u64 - 1 {
-            let idx = slot as usize % SLOTS;
-            self.slots[idx].push(key);
-            self.occupied[idx / 64] |= 1 << (idx % 64);
+            self.push_slot(slot as usize % SLOTS, key);
         } else if slot <= self.cursor {
             self.push_current(key);
         } else {
             self.overflow.push(Reverse((key.time, self.inserted, key.what, key.arg)));
             self.inserted += 1;
+        }
+    }
+
+    #[inline]
+    fn push_slot(&mut self, idx: usize, key: Key) {
+        let newest = self.slots[idx];
+        if newest != NIL {
+            let chunk = &mut self.chunks[newest as usize];
+            let len = chunk.len as usize;
+            if len < CHUNK {
+                chunk.keys[len] = key;
+                chunk.len += 1;
+                return;
+            }
+        } else {
+            self.occupied[idx / 64] |= 1 << (idx % 64);
+        }
+        self.slots[idx] = self.new_chunk(key, newest);
+    }
+
+    fn new_chunk(&mut self, key: Key, before: u32) -> u32 {
+        if let Some(number) = self.free.pop() {
+            let chunk = &mut self.chunks[number as usize];
+            chunk.keys[0] = key;
+            (chunk.len, chunk.before) = (1, before);
+            return number;
+        }
+        let mut keys = [NEVER; CHUNK];
+        keys[0] = key;
+        self.chunks.push(Chunk { keys, len: 1, before });
+        self.chunks.len() as u32 - 1
+    }
+
+    /// Moves a slot's events to `current`, in order of insertion.
+    fn open_slot(&mut self, idx: usize) {
+        let newest = std::mem::replace(&mut self.slots[idx], NIL);
+        self.occupied[idx / 64] &= !(1 << (idx % 64));
+        let mut number = newest;
+        let mut total = 0;
+        while number != NIL {
+            total += self.chunks[number as usize].len as usize;
+            number = self.chunks[number as usize].before;
+        }
+        self.current.resize(total, NEVER);
+        let (mut number, mut end) = (newest, total);
+        while number != NIL {
+            let chunk = &self.chunks[number as usize];
+            let start = end - chunk.len as usize;
+            self.current[start..end].copy_from_slice(&chunk.keys[..chunk.len as usize]);
+            self.free.push(number);
+            (number, end) = (chunk.before, start);
         }
     }
 
@@ -125,11 +195,9 @@ impl Wheel {
             },
         };
         self.cursor = next;
-        let idx = next as usize % SLOTS;
-        std::mem::swap(&mut self.current, &mut self.slots[idx]);
-        self.occupied[idx / 64] &= !(1 << (idx % 64));
+        self.open_slot(next as usize % SLOTS);
         self.admit_overflow();
-        self.current.sort_by_key(|k| k.time);
+        sort_by_time(&mut self.current);
         true
     }
 
@@ -146,9 +214,7 @@ impl Wheel {
                 self.current.push(key);
                 continue;
             }
-            let idx = slot as usize % SLOTS;
-            self.slots[idx].push(key);
-            self.occupied[idx / 64] |= 1 << (idx % 64);
+            self.push_slot(slot as usize % SLOTS, key);
         }
     }
 
@@ -169,6 +235,23 @@ impl Wheel {
             }
         }
         None
+    }
+}
+
+/// Sorts stably by time: slots hold a few events, for which insertion is fastest.
+fn sort_by_time(keys: &mut [Key]) {
+    if keys.len() > 24 {
+        keys.sort_by_key(|k| k.time);
+        return;
+    }
+    for i in 1..keys.len() {
+        let key = keys[i];
+        let mut at = i;
+        while at > 0 && keys[at - 1].time > key.time {
+            keys[at] = keys[at - 1];
+            at -= 1;
+        }
+        keys[at] = key;
     }
 }
 

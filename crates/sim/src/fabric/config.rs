@@ -63,6 +63,10 @@ pub struct FabricConfig {
     pub spray: Spray,
     /// When forwarding begins.
     pub switching: Switching,
+    /// Packets of the highest priority up to this length get their departure time when they reach a
+    /// port, which strict priority makes certain, and do not count as waiting. It saves an event
+    /// for most control packets. Zero for fabrics in which they compete for buffers.
+    pub express: u16,
 }
 
 impl Default for FabricConfig {
@@ -72,6 +76,7 @@ impl Default for FabricConfig {
             overflow: Overflow::PushOut,
             spray: Spray::SourceRoundRobin,
             switching: Switching::StoreAndForward,
+            express: 64,
         }
     }
 }

@@ -13,7 +13,7 @@ mod stats;
 
 pub use config::{Buffer, FabricConfig, Overflow, Spray, Switching};
 pub use fault::{FaultSpec, LinkFault, Outage, Target};
-pub use routing::Routes;
+pub use routing::{Next, Routes};
 pub use stats::{DropReason, FabricStats, TierStats};
 
 use crate::engine::{Handle, Key, PacketPool, Wheel};
@@ -21,7 +21,7 @@ use crate::topo::{Node, Topology};
 use fault::Faults;
 use port::{Port, Queues};
 use rampmeter_core::rng::mix;
-use rampmeter_core::{Bytes, Header, Hop, Packet, Purpose, Rate, Rng, Time, Verdict};
+use rampmeter_core::{Bytes, Header, Hop, Packet, Priority, Purpose, Rate, Rng, Time, Verdict};
 
 /// What an event is; the upper bits of [`Key::what`], the port number being in the lower.
 pub(crate) const ARRIVE: u32 = 0;
@@ -181,6 +181,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     #[inline]
     pub(crate) fn wake(&mut self, number: u32, now: Time, wheel: &mut Wheel) {
         let port = &mut self.ports[number as usize];
+        if port.busy_until > now {
+            // An express packet has taken the link in the meantime.
+            wheel.push(Key { time: port.busy_until, what: WAKE | number, arg: 0 });
+            return;
+        }
         port.woken = false;
         if port.waiting == 0 {
             return;
@@ -199,22 +204,21 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     #[inline]
     fn forward(&mut self, switch: u32, via: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
         let packet = self.pool.get_mut(handle);
-        let choices = self.routes.next(switch, packet.dst.get());
-        let egress = match choices.len() {
-            0 => {
-                self.discard(via, handle, DropReason::NoRoute);
-                return;
-            }
-            1 => choices[0],
-            n => {
-                let pick = match self.config.spray {
+        let egress = match self.routes.next(switch, packet.dst.get()) {
+            Next::One(port) => port,
+            Next::Many(ports) => {
+                let n = ports.len();
+                ports[match self.config.spray {
                     Spray::SourceRoundRobin => {
                         usize::from(packet.path / self.path_divisors[switch as usize]) % n
                     }
                     Spray::Random => self.spray[switch as usize].below(n),
                     Spray::Ecmp => (flow_hash(packet, switch) % n as u64) as usize,
-                };
-                choices[pick]
+                }]
+            }
+            Next::None => {
+                self.discard(via, handle, DropReason::NoRoute);
+                return;
             }
         };
         if P::ACTIVE && self.hops[switch as usize].on_forward(now, egress, packet) == Verdict::Drop
@@ -223,8 +227,16 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             return;
         }
         let port = &mut self.ports[egress as usize];
-        if port.busy_until <= now && !port.woken && port.up {
+        if port.up && port.busy_until <= now && !port.woken {
             self.transmit(egress, handle, now, wheel);
+        } else if port.up
+            && packet.priority == Priority::HIGHEST
+            && packet.wire_bytes <= self.config.express
+            && !port.highest_waits()
+        {
+            // Nothing can come before it any more: it leaves when the link falls idle.
+            let start = port.busy_until.max(now);
+            self.transmit(egress, handle, start, wheel);
         } else {
             self.enqueue(switch, egress, handle, now, wheel);
         }
@@ -269,7 +281,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
     }
 
-    /// Puts a packet on an idle link and schedules its arrival.
+    /// Puts a packet on a link that is idle at `now` and schedules its arrival.
     #[inline]
     fn transmit(&mut self, number: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
         let bytes = self.pool.get(handle).wire_bytes;

@@ -73,6 +73,12 @@ impl Port {
         }
     }
 
+    /// Whether packets of the highest priority wait.
+    #[inline]
+    pub(crate) fn highest_waits(&self) -> bool {
+        self.waiting & 1 != 0
+    }
+
     /// Time to send `bytes`; `rate` is consulted where picoseconds a byte are not whole.
     #[inline]
     pub(crate) fn tx_time(&self, bytes: u16, rate: &[Rate], port: u32) -> Span {

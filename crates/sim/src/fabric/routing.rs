@@ -13,15 +13,37 @@ use crate::topo::{Node, Topology};
 pub struct Routes {
     /// Link and far end of each port.
     ends: Vec<(u32, Node)>,
-    /// Rack index of each host: the column of its table.
-    rack: Vec<u32>,
-    /// Port towards each host at its own switch.
-    down: Vec<u32>,
-    /// Switch of each rack index.
+    /// Of each host, its rack's column in the table and the port towards it at its own switch.
+    hosts: Vec<(u32, u32)>,
+    /// The switch of each column.
     tors: Vec<u32>,
-    /// Start and count in `choices`, by switch x racks + rack.
-    table: Vec<(u32, u32)>,
+    /// What each switch does with packets for each rack, by switch x racks + rack.
+    table: Vec<Entry>,
     choices: Vec<u32>,
+}
+
+/// What a switch does with packets for a rack.
+#[derive(Clone, Copy, Debug)]
+enum Entry {
+    /// There is no way.
+    Unreachable,
+    /// The rack is its own: each host has a port.
+    Own,
+    /// One port leads there.
+    One(u32),
+    /// Several do: this part of the choices.
+    Many(u32, u32),
+}
+
+/// The ports by which a switch may send a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next<'a> {
+    /// None: there is no way.
+    None,
+    /// One.
+    One(u32),
+    /// Several, all on shortest paths.
+    Many(&'a [u32]),
 }
 
 impl Routes {
@@ -53,15 +75,16 @@ impl Routes {
         tors.sort_unstable();
         tors.dedup();
         let index = |tor| tors.binary_search(tor).expect("every rack is listed") as u32;
-        let rack = topology.tors.iter().map(index).collect();
-        let mut routes = Self { ends, rack, down, tors, table: Vec::new(), choices: Vec::new() };
+        let racks = topology.tors.iter().map(index);
+        let hosts = racks.zip(down).collect();
+        let mut routes = Self { ends, hosts, tors, table: Vec::new(), choices: Vec::new() };
         routes.fill(&of_switch, &first, up);
         routes
     }
 
     fn fill(&mut self, of_switch: &[Vec<(u32, Node)>], first: &[u32], up: &dyn Fn(u32) -> bool) {
         let n = of_switch.len();
-        self.table = vec![(0, 0); n * self.tors.len()];
+        self.table = vec![Entry::Unreachable; n * self.tors.len()];
         for (rack, &tor) in self.tors.iter().enumerate() {
             let distance = distances(of_switch, tor, up);
             for switch in 0..n {
@@ -74,8 +97,13 @@ impl Routes {
                         self.choices.push(first[switch] + i as u32);
                     }
                 }
-                self.table[switch * self.tors.len() + rack] =
-                    (start, self.choices.len() as u32 - start);
+                let count = self.choices.len() as u32 - start;
+                self.table[switch * self.tors.len() + rack] = match count {
+                    _ if switch == tor as usize => Entry::Own,
+                    0 => Entry::Unreachable,
+                    1 => Entry::One(self.choices[start as usize]),
+                    _ => Entry::Many(start, count),
+                };
             }
         }
     }
@@ -90,23 +118,29 @@ impl Routes {
         self.ends[port as usize]
     }
 
-    /// The ports by which `switch` may send to host `dst`: one if the host is its own, all those on
-    /// shortest paths otherwise, none if there is no path.
+    /// The ports by which `switch` may send to host `dst`.
     #[inline]
-    pub fn next(&self, switch: u32, dst: u32) -> &[u32] {
-        let rack = self.rack[dst as usize];
-        if self.tors[rack as usize] == switch {
-            return std::slice::from_ref(&self.down[dst as usize]);
+    pub fn next(&self, switch: u32, dst: u32) -> Next<'_> {
+        let (rack, down) = self.hosts[dst as usize];
+        match self.table[switch as usize * self.tors.len() + rack as usize] {
+            Entry::Unreachable => Next::None,
+            Entry::Own => Next::One(down),
+            Entry::One(port) => Next::One(port),
+            Entry::Many(start, count) => {
+                Next::Many(&self.choices[start as usize..(start + count) as usize])
+            }
         }
-        let (start, count) = self.table[switch as usize * self.tors.len() + rack as usize];
-        &self.choices[start as usize..(start + count) as usize]
     }
 
     /// The first port from `at` towards `dst`.
     pub fn first_port(&self, at: Node, dst: u32) -> Option<u32> {
         match at {
             Node::Host(h) => Some(h),
-            Node::Switch(s) => self.next(s, dst).first().copied(),
+            Node::Switch(s) => match self.next(s, dst) {
+                Next::None => None,
+                Next::One(port) => Some(port),
+                Next::Many(ports) => ports.first().copied(),
+            },
         }
     }
 }
