@@ -7,6 +7,8 @@
 pub mod burst;
 pub mod collective;
 pub mod poisson;
+#[cfg(test)]
+mod tests;
 
 use rampmeter_core::NodeId;
 

@@ -67,9 +67,10 @@ impl ValidWorkload {
             _ if self.limit.until.is_some() => return None,
             Source::Poisson(_) | Source::Overlay(..) => Some(u64::MAX),
             Source::Bursts(bursts) => Some(bursts.n_flows()),
-            Source::Mix(parts) => {
-                parts.iter().map(Self::total_flows).try_fold(0u64, |sum, n| sum.checked_add(n?))
-            }
+            Source::Mix(parts) => parts
+                .iter()
+                .map(Self::total_flows)
+                .try_fold(0u64, |sum, n| Some(sum.saturating_add(n?))),
         };
         available.map(|n| n.min(self.limit.flows.unwrap_or(u64::MAX)))
     }
@@ -105,13 +106,16 @@ pub(super) fn validate(
     context: &WorkloadContext,
 ) -> Result<ValidWorkload, WorkloadError> {
     let mut streams = 0;
-    Checker { context, path: String::new(), streams: &mut streams }.workload(spec)
+    Checker { context, path: String::new(), bound: Limit::default(), streams: &mut streams }
+        .workload(spec)
 }
 
 /// Checks one workload; those in a mix have their own path and share the stream numbers.
 struct Checker<'a> {
     context: &'a WorkloadContext,
     path: String,
+    /// The limit of the mix that the workload is in, which ends endless parts too.
+    bound: Limit,
     streams: &'a mut u64,
 }
 
@@ -139,10 +143,10 @@ impl Checker<'_> {
             WorkloadSpec::AllReduce(spec) => self.all_reduce(&spec)?,
             WorkloadSpec::SkewedAllToAll(spec) => self.skewed(&spec)?,
             WorkloadSpec::Trace(spec) => self.trace(&spec)?,
-            WorkloadSpec::Mix(spec) => self.mix(spec)?,
+            WorkloadSpec::Mix(spec) => self.mix(spec, limit)?,
         };
         let endless = matches!(source, Source::Poisson(_) | Source::Overlay(..));
-        if endless && limit == Limit::default() {
+        if endless && limit == Limit::default() && self.bound == Limit::default() {
             return self.wrong(
                 "flows",
                 "flows or until-us, for a pattern without an end",
@@ -312,14 +316,16 @@ impl Checker<'_> {
         Ok(Source::Trace(flows.into()))
     }
 
-    fn mix(&mut self, spec: MixSpec) -> Result<Source, WorkloadError> {
+    fn mix(&mut self, spec: MixSpec, limit: Limit) -> Result<Source, WorkloadError> {
         if spec.parts.is_empty() {
             return self.wrong("parts", "at least one workload", "none");
         }
         let mut parts = Vec::new();
         for (idx, part) in spec.parts.into_iter().enumerate() {
             let path = format!("{}parts[{idx}].", self.path);
-            let mut checker = Checker { context: self.context, path, streams: &mut *self.streams };
+            let bound = if limit == Limit::default() { self.bound } else { limit };
+            let mut checker =
+                Checker { context: self.context, path, bound, streams: &mut *self.streams };
             parts.push(checker.workload(part)?);
         }
         Ok(Source::Mix(parts))

@@ -1,1 +1,275 @@
+//! Round trips, imports, and files that are wrong.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use rampmeter_core::{Bytes, NodeId, Span, Time};
+use tempfile::TempDir;
+
+use super::{
+    Check, Format, Order, ReferenceRow, read, read_reference, write_csv, write_parquet,
+    write_reference_csv,
+};
+use crate::flow::Flow;
+
+fn flow((arrival, src, dst, size): (u64, u32, u32, u64)) -> Flow {
+    Flow {
+        arrival: Time::from_ps(arrival),
+        src: NodeId::new(src),
+        dst: NodeId::new(dst),
+        size: Bytes::new(size),
+    }
+}
+
+fn check(n_hosts: u32, order: Order) -> Check {
+    Check { n_hosts, order }
+}
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+prop_compose! {
+    fn flows()(
+        mut rows in prop::collection::vec((0..1u64 << 40, 0..50u32, 1..50u32, 1..1u64 << 50), 0..300)
+    ) -> Vec<Flow> {
+        rows.sort_by_key(|row| row.0);
+        rows.into_iter().map(|(at, src, by, size)| flow((at, src, (src + by) % 50, size))).collect()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn csv_gzip_and_parquet_give_back_what_was_written(flows in flows()) {
+        let dir = TempDir::new().unwrap();
+        let check = check(50, Order::Require);
+        for name in ["a.csv", "a.csv.gz", "a.parquet"] {
+            let file = dir.path().join(name);
+            let format = Format::of(&file).unwrap();
+            match format {
+                Format::Parquet => write_parquet(&file, flows.iter().copied()).unwrap(),
+                _ => write_csv(&file, flows.iter().copied()).unwrap(),
+            }
+            prop_assert_eq!(&read(&file, format, check).unwrap(), &flows);
+        }
+    }
+
+    #[test]
+    fn a_reference_file_gives_back_what_was_written(flows in flows(), fct in 0..1u64 << 60) {
+        let rows: Vec<ReferenceRow> = flows
+            .into_iter()
+            .enumerate()
+            .map(|(i, flow)| {
+                let fct = (i % 3 > 0).then(|| Span::from_ps(fct));
+                ReferenceRow { flow, fct, ideal: Some(Span::from_ps(5_508_000)) }
+            })
+            .collect();
+        let dir = TempDir::new().unwrap();
+        let file = dir.path().join("reference.csv.gz");
+        write_reference_csv(&file, &rows).unwrap();
+        prop_assert_eq!(read_reference(&file, Format::Csv, check(50, Order::Require)).unwrap(), rows);
+    }
+
+    #[test]
+    fn no_text_panics(text in "[0-9a-z,>. \n-]{0,200}") {
+        for format in [Format::Csv, Format::Yaps, Format::Htsim, Format::Hpcc, Format::Parquet] {
+            let dir = TempDir::new().unwrap();
+            let file = dir.path().join("any");
+            fs::write(&file, &text).unwrap();
+            let _ = read(&file, format, check(50, Order::Sort));
+        }
+    }
+}
+
+mod csv {
+    use super::*;
+
+    fn parse(text: &str, order: Order) -> Result<Vec<ReferenceRow>, String> {
+        let dir = TempDir::new().unwrap();
+        let file = dir.path().join("t.csv");
+        fs::write(&file, text).unwrap();
+        read_reference(&file, Format::Csv, check(16, order))
+            .map_err(|error| error.to_string().replace(&format!("{}/", dir.path().display()), ""))
+    }
+
+    #[test]
+    fn columns_may_be_in_any_order_and_unit_among_others() {
+        let text = "note,size_bytes,dst,src,arrival_us\nx,1460,1,0,0.0246\n\"y,z\",5840,2,0,1\n";
+        let rows = parse(text, Order::Require).unwrap();
+        assert_eq!(rows[0].flow, flow((24_600, 0, 1, 1460)));
+        assert_eq!(rows[1].flow, flow((1_000_000, 0, 2, 5840)));
+        assert_eq!((rows[0].fct, rows[0].ideal), (None, None));
+    }
+
+    #[test]
+    fn the_format_of_recorded_runs_carries_completion_and_ideal() {
+        let text = "flow,arrival_ps,src,dst,size_bytes,fct_ps,ideal_ps\n\
+                    0,24600,1,12,1460,5511200,5508000\n1,31000,3,4,1460,,5508000\n";
+        let rows = parse(text, Order::Require).unwrap();
+        assert_eq!(rows[0].fct, Some(Span::from_ps(5_511_200)));
+        assert_eq!((rows[1].fct, rows[1].ideal), (None, Some(Span::from_ps(5_508_000))));
+    }
+
+    #[test]
+    fn flows_out_of_order_are_rejected_or_sorted() {
+        let text = "arrival_ps,src,dst,size_bytes\n5,0,1,1\n4,2,3,1\n5,4,5,1\n";
+        assert_eq!(
+            parse(text, Order::Require).unwrap_err(),
+            "t.csv:3: arrival: expected at least 5 ps, the one before, got 4"
+        );
+        let sources: Vec<u32> =
+            parse(text, Order::Sort).unwrap().iter().map(|row| row.flow.src.get()).collect();
+        assert_eq!(sources, [2, 0, 4]);
+    }
+
+    #[test]
+    fn wrong_files_say_where_what_was_expected_and_what_came() {
+        let head = "arrival_ps,src,dst,size_bytes,fct_ps\n";
+        let cases = [
+            ("1,0,1,0,", "t.csv:2: size_bytes: expected at least 1, got 0"),
+            ("1,3,3,9,", "t.csv:2: dst: expected a host other than src, got 3"),
+            ("1,16,3,9,", "t.csv:2: src: expected a host below 16, got 16"),
+            ("1,0,99999999999,9,", "t.csv:2: dst: expected a host below 16, got 99999999999"),
+            ("1,0,1,9,\n2,x,1,9,", "t.csv:3: src: expected a whole number, got \"x\""),
+            ("1,0,1,1.5,", "t.csv:2: size_bytes: expected a whole number, got \"1.5\""),
+            ("-1,0,1,9,", "t.csv:2: arrival: expected a time from 0 to 2^63 ps, got \"-1\""),
+            (",0,1,9,", "t.csv:2: arrival: expected a time from 0 to 2^63 ps, got \"\""),
+            ("1,0,1", "t.csv:2: size_bytes: expected a whole number, got \"\""),
+            ("1,0,1,9,slow", "t.csv:2: fct_ps: expected a whole number, got \"slow\""),
+        ];
+        for (line, message) in cases {
+            assert_eq!(parse(&format!("{head}{line}\n"), Order::Require).unwrap_err(), message);
+        }
+        assert_eq!(
+            parse("arrival,src,dst,size_bytes\n", Order::Require).unwrap_err(),
+            "t.csv: expected a column arrival_ps (or arrival_ns, arrival_us, arrival_s), \
+             got arrival,src,dst,size_bytes"
+        );
+        assert_eq!(
+            parse("arrival_ps,src,size_bytes\n", Order::Require).unwrap_err(),
+            "t.csv: expected a column dst, got arrival_ps,src,size_bytes"
+        );
+        let message = parse("", Order::Require).unwrap_err();
+        assert!(message.starts_with("t.csv: expected a column arrival_ps"), "{message}");
+    }
+
+    #[test]
+    fn a_file_that_is_not_compressed_although_its_name_says_so_is_an_error() {
+        let dir = TempDir::new().unwrap();
+        let file = dir.path().join("t.csv.gz");
+        fs::write(&file, "arrival_ps,src,dst,size_bytes\n").unwrap();
+        let message = read(&file, Format::Csv, check(2, Order::Require)).unwrap_err().to_string();
+        assert!(message.contains("t.csv.gz: invalid gzip header"), "{message}");
+    }
+}
+
+mod parquet {
+    use super::*;
+
+    #[test]
+    fn wrong_tables_name_the_row() {
+        let dir = TempDir::new().unwrap();
+        let file = dir.path().join("t.parquet");
+        let rows = [(1, 0, 1, 9), (2, 4, 4, 9)].map(flow);
+        write_parquet(&file, rows).unwrap();
+        let message =
+            read(&file, Format::Parquet, check(16, Order::Require)).unwrap_err().to_string();
+        assert!(message.ends_with("t.parquet:2: dst: expected a host other than src, got 4"));
+        fs::write(&file, "not a table").unwrap();
+        let message =
+            read(&file, Format::Parquet, check(16, Order::Require)).unwrap_err().to_string();
+        assert!(message.contains("t.parquet: Parquet error: "), "{message}");
+    }
+}
+
+mod import {
+    use super::*;
+
+    #[test]
+    fn yaps_lines_are_sorted_and_lose_the_first_second() {
+        let rows =
+            read_reference(&fixture("yaps.log"), Format::Yaps, check(144, Order::Require)).unwrap();
+        let flows: Vec<Flow> = rows.iter().map(|row| row.flow).collect();
+        let expected =
+            [(24_600, 1, 22, 1460), (31_000, 83, 103, 1460), (296_900, 128, 137, 5840)].map(flow);
+        assert_eq!(flows, expected);
+        assert_eq!(rows[2].fct, Some(Span::from_ps(3_209_600)));
+        assert_eq!(rows[0].ideal, Some(Span::from_ps(5_508_000)));
+    }
+
+    #[test]
+    fn a_connection_matrix_is_read_in_picoseconds() {
+        let flows = read(&fixture("incast.cm"), Format::Htsim, check(16, Order::Require)).unwrap();
+        let expected = [(0, 1, 0, 2_000_000), (0, 2, 0, 2_000_000), (5_000_000, 3, 4, 4000)];
+        assert_eq!(flows, expected.map(flow));
+    }
+
+    #[test]
+    fn a_flow_file_is_read_up_to_its_count() {
+        let flows = read(&fixture("flow.txt"), Format::Hpcc, check(16, Order::Require)).unwrap();
+        let expected = [(2_000_000_000_000, 2, 1, 200_000), (2_000_015_000_000, 3, 1, 150_000)];
+        assert_eq!(flows, expected.map(flow));
+    }
+
+    #[test]
+    fn wrong_files_say_where_what_was_expected_and_what_came() {
+        let dir = TempDir::new().unwrap();
+        let cases = [
+            (Format::Yaps, "no flows\n", "f: expected lines of finished flows, got none"),
+            (
+                Format::Yaps,
+                "0 1460 a 22 1.0 2.0 1.0 1.0 1.0 1/1//1 0/0/0 0\n",
+                "f:1: src: expected a whole number, got \"a\"",
+            ),
+            (
+                Format::Yaps,
+                "0 1460 1 22 soon 2.0 1.0 1.0 1.0 1/1//1 0/0/0 0\n",
+                "f:1: start: expected microseconds, got \"soon\"",
+            ),
+            (
+                Format::Htsim,
+                "Nodes 4\nConnections 2\n1->0 id 1 start 0 size 5\n",
+                "f:2: Connections: expected 1, as many as follow, got \"2\"",
+            ),
+            (
+                Format::Htsim,
+                "1->0 id 1 trigger 1 size 5\n",
+                "f:1: trigger: expected a start time instead of a trigger, got \"1\"",
+            ),
+            (Format::Htsim, "1->0 size 5\n", "f:1: start: expected a start time, got \"none\""),
+            (Format::Htsim, "1->0 start 0\n", "f:1: size: expected a size, got \"none\""),
+            (
+                Format::Htsim,
+                "1->0 start 0 length 5\n",
+                "f:1: connection: expected start, size, id or prio, got \"length\"",
+            ),
+            (Format::Htsim, "flow 1\n", "f:1: line: expected a connection src->dst, got \"flow\""),
+            (Format::Hpcc, "", "f:1: count: expected a whole number, got \"\""),
+            (
+                Format::Hpcc,
+                "2\n2 1 3 100 200000 2\n",
+                "f:1: count: expected 1, as many as follow, got \"2\"",
+            ),
+            (
+                Format::Hpcc,
+                "1\n2 1 3 200000 2\n",
+                "f:2: line: expected src dst pg dport size start, got \"2 1 3 200000 2\"",
+            ),
+            (
+                Format::Hpcc,
+                "2\n2 1 3 100 5 2\n2 1 3 100 5 1\n",
+                "f:3: arrival: expected at least 2000000000000 ps, the one before, \
+                 got 1000000000000",
+            ),
+        ];
+        for (format, text, message) in cases {
+            let file = dir.path().join("f");
+            fs::write(&file, text).unwrap();
+            let error = read(&file, format, check(144, Order::Require)).unwrap_err().to_string();
+            assert_eq!(error.replace(&format!("{}/", dir.path().display()), ""), message);
+        }
+    }
+}
