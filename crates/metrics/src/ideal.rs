@@ -1,0 +1,328 @@
+//! How long a message takes when it is alone in the network, exactly.
+//!
+//! A message is cut into full packets and a last one. Packet `k` may start on hop `i` when its
+//! head is there and the hop has sent packet `k - 1`. With full packets all alike, the last
+//! arrival is the longest way through the grid of packets and hops, and that way can be written
+//! down: the `n - 1` full packets wait behind each other at the slowest hop up to some hop `j`,
+//! the last packet follows the one before it on hop `j` and is never held up after that. The
+//! ideal is the maximum over `j`; the tests compare it with the recurrence, packet by packet.
+//!
+//! Three ideals are in use, by name:
+//! - `delivered`: until the last bit is at the receiver. The default.
+//! - `acked`: until the acknowledgement of it is back at the sender over the same hops. The
+//!   oracle of the simulators of pHost and dcPIM.
+//! - `figure`: as `acked`, but the first link carries only the payload, without headers, and
+//!   later hops one full packet. The published figures of dcPIM divide by it.
+
+use std::fmt;
+
+use rampmeter_core::{Bytes, Rate, Span};
+use serde::{Deserialize, Serialize};
+
+/// One link of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathHop {
+    /// Its rate.
+    pub rate: Rate,
+    /// From the last bit sent to the last bit there, processing included.
+    pub delay: Span,
+}
+
+/// When a switch begins to forward a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Forwarding {
+    /// When its last bit is in.
+    StoreAndForward,
+    /// When its header is in, but not so early that the output link would run dry.
+    CutThrough {
+        /// Bytes of the header.
+        #[serde(with = "bytes")]
+        header: Bytes,
+    },
+}
+
+/// How long the last packet of a message is on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LastPacket {
+    /// What is left and the header.
+    OwnSize,
+    /// As a full one.
+    Padded,
+}
+
+/// How messages become packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Framing {
+    /// Payload of a full packet.
+    pub payload: Bytes,
+    /// A full packet on the wire.
+    pub wire: Bytes,
+    /// The last packet.
+    pub last: LastPacket,
+    /// An acknowledgement on the wire.
+    pub ack: Bytes,
+}
+
+impl Framing {
+    /// 1460 B of payload in 1500 B, every packet padded, 40 B acknowledgements: the framing of the
+    /// dcPIM and pHost studies.
+    pub const PADDED_1500: Self = Self {
+        payload: Bytes::new(1460),
+        wire: Bytes::new(1500),
+        last: LastPacket::Padded,
+        ack: Bytes::new(40),
+    };
+
+    /// How many packets a message of `size` has; one for an empty one.
+    pub fn packets(&self, size: Bytes) -> u64 {
+        size.packets_ceil(self.payload)
+    }
+
+    /// The last packet of a message of `size` on the wire.
+    fn last_wire(&self, size: Bytes) -> Bytes {
+        match self.last {
+            LastPacket::Padded => self.wire,
+            LastPacket::OwnSize => {
+                let before = (self.packets(size) - 1) * self.payload.get();
+                Bytes::new(size.get() - before) + (self.wire - self.payload)
+            }
+        }
+    }
+}
+
+/// Which ideal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ideal {
+    /// Until the last bit is at the receiver.
+    #[default]
+    Delivered,
+    /// Until its acknowledgement is at the sender.
+    Acked,
+    /// What the published figures of dcPIM divide by.
+    Figure,
+}
+
+impl Ideal {
+    /// Its name in plans and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::Acked => "acked",
+            Self::Figure => "figure",
+        }
+    }
+}
+
+impl fmt::Display for Ideal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Ideals on any path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdealModel {
+    /// How switches forward.
+    pub forwarding: Forwarding,
+    /// How messages become packets.
+    pub framing: Framing,
+}
+
+impl IdealModel {
+    /// The ideal completion time of a message of `size` over `path`, which is not empty.
+    pub fn fct(&self, ideal: Ideal, size: Bytes, path: &[PathHop]) -> Span {
+        assert!(!path.is_empty(), "a path has at least one hop");
+        match ideal {
+            Ideal::Delivered => self.delivered(size, path),
+            Ideal::Acked => self.delivered(size, path) + self.ack(path),
+            Ideal::Figure => {
+                let first = path[0].rate.tx_time(size);
+                let later = sum(path[1..].iter().map(|hop| hop.rate.tx_time(self.framing.wire)));
+                first + later + propagation(path) + self.ack(path)
+            }
+        }
+    }
+
+    /// Until the last bit is at the receiver.
+    fn delivered(&self, size: Bytes, path: &[PathHop]) -> Span {
+        let n = self.framing.packets(size);
+        let last = self.framing.last_wire(size);
+        let alone = self.alone(last, path);
+        if n == 1 {
+            return alone;
+        }
+        let full = self.framing.wire;
+        // Up to hop j: the heads of full packets, then the slowest of these hops n - 2 times, then
+        // one more full packet on j itself, and from there the last packet.
+        let (mut heads, mut last_heads, mut slowest) = (Span::ZERO, Span::ZERO, Span::ZERO);
+        let mut longest = Span::ZERO;
+        for (j, hop) in path.iter().enumerate() {
+            let tx = hop.rate.tx_time(full);
+            slowest = slowest.max(tx);
+            let waiting = Span::from_ps(slowest.as_ps().saturating_mul(n - 2));
+            let rest = alone - last_heads;
+            longest = longest.max(heads + waiting + tx + rest);
+            if let Some(next) = path.get(j + 1) {
+                heads += self.head(full, hop, next);
+                last_heads += self.head(last, hop, next);
+            }
+        }
+        longest
+    }
+
+    /// One packet of `wire` bytes over the path.
+    fn alone(&self, wire: Bytes, path: &[PathHop]) -> Span {
+        let heads = path.windows(2).map(|pair| self.head(wire, &pair[0], &pair[1]));
+        let tail = path[path.len() - 1].rate.tx_time(wire);
+        sum(heads) + tail + propagation(path)
+    }
+
+    fn ack(&self, path: &[PathHop]) -> Span {
+        let back: Vec<PathHop> = path.iter().rev().copied().collect();
+        self.alone(self.framing.ack, &back)
+    }
+
+    /// From the start of a packet on one hop to its earliest start on the next, propagation aside.
+    fn head(&self, wire: Bytes, hop: &PathHop, next: &PathHop) -> Span {
+        let whole = hop.rate.tx_time(wire);
+        match self.forwarding {
+            Forwarding::StoreAndForward => whole,
+            Forwarding::CutThrough { header } => {
+                let head = hop.rate.tx_time(header.min(wire));
+                head.max(whole.saturating_sub(next.rate.tx_time(wire)))
+            }
+        }
+    }
+}
+
+fn propagation(path: &[PathHop]) -> Span {
+    sum(path.iter().map(|hop| hop.delay))
+}
+
+fn sum(spans: impl Iterator<Item = Span>) -> Span {
+    spans.fold(Span::ZERO, |total, span| total + span)
+}
+
+/// Bytes as a plain number in plans and results.
+mod bytes {
+    use rampmeter_core::Bytes;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        bytes: &Bytes,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(bytes.get())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Bytes, D::Error> {
+        u64::deserialize(d).map(Bytes::new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The path of the published topologies: between racks, or within one.
+    fn path(access_gbps: u64, delay_ns: u64, same_rack: bool) -> Vec<PathHop> {
+        let delay = Span::from_ns(delay_ns);
+        let access = PathHop { rate: Rate::from_gbps(access_gbps), delay };
+        let core = PathHop { rate: Rate::from_gbps(4 * access_gbps), delay };
+        if same_rack { vec![access; 2] } else { vec![access, core, core, access] }
+    }
+
+    const REFERENCE: IdealModel =
+        IdealModel { forwarding: Forwarding::StoreAndForward, framing: Framing::PADDED_1500 };
+
+    fn ps(ideal: Ideal, packets: u64, same_rack: bool) -> u64 {
+        let size = Bytes::new(1460 * packets);
+        REFERENCE.fct(ideal, size, &path(100, 650, same_rack)).as_ps()
+    }
+
+    #[test]
+    fn one_packet_takes_the_published_times() {
+        assert_eq!(ps(Ideal::Acked, 1, false), 5_508_000);
+        assert_eq!(ps(Ideal::Acked, 1, true), 2_846_400);
+        assert_eq!(ps(Ideal::Delivered, 1, false), 4 * 650_000 + 300_000);
+        // Propagation both ways, 1460 B, one and a half packets of 1500 B, 100 B.
+        assert_eq!(ps(Ideal::Figure, 1, false), 5_200_000 + 116_800 + 180_000 + 8_000);
+        // Propagation both ways, 1460 B, one packet of 1500 B, 80 B.
+        assert_eq!(ps(Ideal::Figure, 1, true), 2_600_000 + 116_800 + 120_000 + 6_400);
+    }
+
+    #[test]
+    fn further_packets_cost_one_transmission_on_the_access_link_each() {
+        assert_eq!(ps(Ideal::Acked, 873, false), 5_508_000 + 872 * 120_000);
+        assert_eq!(ps(Ideal::Figure, 873, false), ps(Ideal::Figure, 1, false) + 872 * 116_800);
+    }
+
+    #[test]
+    fn names_are_those_of_plans() {
+        let names = [Ideal::Delivered, Ideal::Acked, Ideal::Figure].map(Ideal::name);
+        assert_eq!(names, ["delivered", "acked", "figure"]);
+        assert_eq!(serde_json::to_string(&Ideal::Figure).unwrap(), "\"figure\"");
+    }
+
+    /// Packet by packet, hop by hop: when each packet starts on each hop.
+    fn recurrence(model: &IdealModel, size: Bytes, path: &[PathHop]) -> u64 {
+        let framing = &model.framing;
+        let n = framing.packets(size);
+        let mut free = vec![0; path.len()];
+        let mut arrived = 0;
+        for k in 0..n {
+            let wire = if k + 1 < n { framing.wire } else { framing.last_wire(size) };
+            let (mut head, mut tail) = (0u64, 0u64);
+            for (i, hop) in path.iter().enumerate() {
+                let tx = hop.rate.tx_time(wire).as_ps();
+                let start = match model.forwarding {
+                    Forwarding::StoreAndForward => tail.max(free[i]),
+                    Forwarding::CutThrough { .. } => head.max(tail.saturating_sub(tx)).max(free[i]),
+                };
+                free[i] = start + tx;
+                tail = start + tx + hop.delay.as_ps();
+                if let Forwarding::CutThrough { header } = model.forwarding {
+                    let head_tx = hop.rate.tx_time(header.min(wire));
+                    head = start + head_tx.as_ps() + hop.delay.as_ps();
+                }
+            }
+            arrived = tail;
+        }
+        arrived
+    }
+
+    prop_compose! {
+        fn any_path()(hops in prop::collection::vec((1..500u64, 0..3_000_000u64), 1..8))
+            -> Vec<PathHop> {
+            hops.into_iter().map(|(gbps, delay)| PathHop {
+                rate: Rate::from_gbps(gbps),
+                delay: Span::from_ps(delay),
+            }).collect()
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+
+        #[test]
+        fn the_closed_form_is_the_recurrence(
+            path in any_path(),
+            size in 1..80_000u64,
+            header in prop::option::of(1..1500u64),
+            padded: bool,
+        ) {
+            let last = if padded { LastPacket::Padded } else { LastPacket::OwnSize };
+            let forwarding = header.map_or(Forwarding::StoreAndForward, |header| {
+                Forwarding::CutThrough { header: Bytes::new(header) }
+            });
+            let model = IdealModel { forwarding, framing: Framing { last, ..Framing::PADDED_1500 } };
+            let size = Bytes::new(size);
+            let ours = model.fct(Ideal::Delivered, size, &path).as_ps();
+            prop_assert_eq!(ours, recurrence(&model, size, &path));
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Slowdown statistics, overall and by message size.
+
+use rampmeter_core::{Bytes, Rate, Span};
+use serde::{Deserialize, Serialize};
+
+use crate::ideal::Ideal;
+use crate::row::{FlowColumns, FlowRow, Status};
+use crate::selection::Selection;
+
+/// What statistics need of a flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// Its length in bytes.
+    pub size_bytes: u64,
+    /// Completion over ideal.
+    pub slowdown: f64,
+}
+
+impl Sample {
+    /// The sample of a row that has completed in the sense of `ideal`.
+    pub fn of(row: &FlowRow, ideal: Ideal) -> Option<Self> {
+        row.slowdown(ideal).map(|slowdown| Self { size_bytes: row.size_bytes, slowdown })
+    }
+}
+
+/// Exact statistics of a set of values. Quantiles are by nearest rank: the p-quantile of n values
+/// is the value number `ceil(p n)` in ascending order, always one that occurred.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stats {
+    /// How many values.
+    pub count: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// The median.
+    pub p50: f64,
+    /// The 99th percentile.
+    pub p99: f64,
+    /// The 99.9th percentile.
+    pub p999: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Stats {
+    /// The statistics of `values`, which are sorted in the process; `None` of none.
+    pub fn of(values: &mut [f64]) -> Option<Self> {
+        values.sort_unstable_by(f64::total_cmp);
+        let max = *values.last()?;
+        // Summed in ascending order, so that the order of the input does not matter.
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let [p50, p99, p999] = [(1, 2), (99, 100), (999, 1000)].map(|p| quantile(values, p));
+        Some(Self { count: values.len() as u64, mean, p50, p99, p999, max })
+    }
+}
+
+/// The nearest-rank quantile `p.0 / p.1` of ascending values, of which there is at least one. The
+/// rank is computed in integers: 0.99 x 100 is 99.00000000000001 in floating point.
+fn quantile(sorted: &[f64], p: (usize, usize)) -> f64 {
+    let rank = (sorted.len() * p.0).div_ceil(p.1);
+    sorted[rank.max(1) - 1]
+}
+
+/// How sizes are put into bins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bins {
+    /// Below 1, 2, 4, 8 and 16 times this many bytes, and the rest: the bins of dcPIM's figure 3.
+    BdpMultiples {
+        /// One bandwidth-delay product in bytes of payload.
+        bdp_bytes: u64,
+    },
+    /// 1, 2 to 7, 8 to 49, 50 to 343, 344 to 2401 and more packets of 1460 B.
+    PacketClasses,
+    /// Powers of ten of bytes, up to 1 GB.
+    Decades,
+    /// Ten groups of equal numbers of flows, by the nine sizes that separate them; see
+    /// `SizeDist::deciles` of the workloads. A flow of such a size is in the lower group.
+    Deciles {
+        /// The sizes in bytes, ascending; equal ones make empty bins, which are left out.
+        sizes: Vec<u64>,
+    },
+    /// Sizes up to and including each of these, and the rest.
+    Custom {
+        /// The largest size of each bin in bytes, ascending.
+        upper_bytes: Vec<u64>,
+    },
+}
+
+impl Bins {
+    /// The largest size of every bin but the last, which has none.
+    fn uppers(&self) -> Vec<u64> {
+        let mut uppers = match self {
+            Self::BdpMultiples { bdp_bytes } => {
+                [1, 2, 4, 8, 16].map(|n| (n * bdp_bytes).saturating_sub(1)).to_vec()
+            }
+            Self::PacketClasses => [1, 7, 49, 343, 2401].map(|n| n * PACKET).to_vec(),
+            Self::Decades => (1..=9).map(|n| 10u64.pow(n) - 1).collect(),
+            Self::Deciles { sizes } => sizes.clone(),
+            Self::Custom { upper_bytes } => upper_bytes.clone(),
+        };
+        uppers.dedup();
+        uppers
+    }
+
+    /// The names of the bins, in order of size.
+    pub fn labels(&self) -> Vec<String> {
+        let named = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        match self {
+            Self::BdpMultiples { .. } => {
+                named(&["<1 BDP", "<2 BDP", "<4 BDP", "<8 BDP", "<16 BDP", "rest"])
+            }
+            Self::PacketClasses => named(&["1", "2-7", "8-49", "50-343", "344-2401", ">2401"]),
+            Self::Decades | Self::Deciles { .. } | Self::Custom { .. } => {
+                let uppers = self.uppers();
+                let bounded = uppers.iter().map(|upper| format!("<={upper} B"));
+                let rest = uppers.last().map_or("all".to_owned(), |upper| format!(">{upper} B"));
+                bounded.chain([rest]).collect()
+            }
+        }
+    }
+
+    /// The slowdowns of each bin.
+    pub(crate) fn split(&self, samples: impl Iterator<Item = Sample>) -> Vec<Vec<f64>> {
+        let uppers = self.uppers();
+        let mut bins = vec![Vec::new(); uppers.len() + 1];
+        for sample in samples {
+            bins[uppers.partition_point(|&upper| upper < sample.size_bytes)].push(sample.slowdown);
+        }
+        bins
+    }
+}
+
+/// The statistics of one bin.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BinStats {
+    /// Which sizes.
+    pub label: String,
+    /// Their statistics; `None` if no flow is in the bin.
+    pub stats: Option<Stats>,
+}
+
+/// What a run's flows come to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Against which ideal.
+    pub ideal: Ideal,
+    /// Which flows.
+    pub selection: Selection,
+    /// All flows of the run.
+    pub flows: u64,
+    /// Flows of the run, selected or not, that the transport gave up.
+    pub failed: u64,
+    /// Flows of the run, selected or not, that had not finished when it ended.
+    pub unfinished: u64,
+    /// Payload bytes of the run sent more than once, as a fraction of all bytes of its flows.
+    pub retransmitted: f64,
+    /// Slowdown of the selected flows.
+    pub overall: Option<Stats>,
+    /// The same by size.
+    pub bins: Vec<BinStats>,
+    /// Normalised completion time of the selected flows: their mean completion time over their
+    /// mean ideal (pHost §4.1). Long flows dominate it.
+    pub nfct: Option<f64>,
+}
+
+/// Summarises the selected flows.
+pub fn summarise(
+    columns: &FlowColumns,
+    selection: Selection,
+    ideal: Ideal,
+    bins: &Bins,
+) -> Summary {
+    let rows: Vec<FlowRow> = selection.rows(columns, ideal).collect();
+    let samples = || rows.iter().filter_map(|row| Sample::of(row, ideal));
+    let mut slowdowns: Vec<f64> = samples().map(|sample| sample.slowdown).collect();
+    let labels = bins.labels().into_iter().zip(bins.split(samples()));
+    let bins = labels
+        .map(|(label, mut values)| BinStats { label, stats: Stats::of(&mut values) })
+        .collect();
+    let count = |status| columns.status.iter().filter(|&&s| s == status).count() as u64;
+    let total = |values: &[u64]| values.iter().map(|&n| u128::from(n)).sum::<u128>() as f64;
+    Summary {
+        ideal,
+        selection,
+        flows: columns.len() as u64,
+        failed: count(Status::Failed),
+        unfinished: count(Status::Unfinished),
+        retransmitted: match total(&columns.size_bytes) {
+            0.0 => 0.0,
+            bytes => total(&columns.retransmitted_bytes) / bytes,
+        },
+        overall: Stats::of(&mut slowdowns),
+        bins,
+        nfct: nfct(&rows, ideal),
+    }
+}
+
+/// The sum of completion times over the sum of ideals.
+fn nfct(rows: &[FlowRow], ideal: Ideal) -> Option<f64> {
+    let sum =
+        |of: &dyn Fn(&FlowRow) -> u64| rows.iter().map(|row| u128::from(of(row))).sum::<u128>();
+    let ideals = sum(&|row| row.ideal_ps(ideal));
+    let completions = sum(&|row| row.completion_ps(ideal).unwrap_or(0));
+    (ideals > 0).then(|| completions as f64 / ideals as f64)
+}
+
+/// Payload delivered per second as a fraction of what `n_hosts` links of `rate` carry.
+pub fn goodput(delivered: Bytes, n_hosts: u32, rate: Rate, during: Span) -> f64 {
+    let bits = delivered.get() as f64 * 8.0;
+    bits / (rate.as_bps() as f64 * f64::from(n_hosts) * during.as_secs_f64())
+}
+
+/// Payload of a full packet, the unit of the packet classes.
+const PACKET: u64 = 1460;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn quantiles_are_values_by_nearest_rank() {
+        let mut values: Vec<f64> = (1..=100).rev().map(f64::from).collect();
+        let stats = Stats::of(&mut values).unwrap();
+        assert_eq!((stats.p50, stats.p99, stats.p999, stats.max), (50.0, 99.0, 100.0, 100.0));
+        assert_eq!((stats.count, stats.mean), (100, 50.5));
+        assert_eq!(Stats::of(&mut []), None);
+        assert_eq!(Stats::of(&mut [7.0]).unwrap().p999, 7.0);
+    }
+
+    proptest! {
+        #[test]
+        fn a_quantile_has_the_right_share_at_or_below_it(
+            mut values in prop::collection::vec(0.0..10.0f64, 1..2000)
+        ) {
+            let n = values.len() as f64;
+            let stats = Stats::of(&mut values).unwrap();
+            for (p, value) in [(0.5, stats.p50), (0.99, stats.p99), (0.999, stats.p999)] {
+                let at_most = values.iter().filter(|&&v| v <= value).count() as f64;
+                let below = values.iter().filter(|&&v| v < value).count() as f64;
+                prop_assert!(at_most >= p * n - 1e-9 && below < p * n + 1e-9);
+            }
+        }
+    }
+
+    fn bin_of(bins: &Bins, size_bytes: u64) -> String {
+        let split = bins.split([Sample { size_bytes, slowdown: 1.0 }].into_iter());
+        bins.labels()[split.iter().position(|bin| !bin.is_empty()).unwrap()].clone()
+    }
+
+    #[test]
+    fn sizes_fall_into_the_published_bins() {
+        let bdp = Bins::BdpMultiples { bdp_bytes: 49 * 1460 };
+        let cases = [(1, "<1 BDP"), (48, "<1 BDP"), (49, "<2 BDP"), (97, "<2 BDP"), (98, "<4 BDP")];
+        for (packets, label) in cases.into_iter().chain([(783, "<16 BDP"), (784, "rest")]) {
+            assert_eq!(bin_of(&bdp, packets * 1460), label, "{packets} packets");
+        }
+        let cases = [(1, "1"), (2, "2-7"), (49, "8-49"), (50, "50-343"), (2401, "344-2401")];
+        for (packets, label) in cases.into_iter().chain([(2402, ">2401")]) {
+            assert_eq!(bin_of(&Bins::PacketClasses, packets * 1460), label, "{packets} packets");
+        }
+        assert_eq!(bin_of(&Bins::Decades, 9), "<=9 B");
+        assert_eq!(bin_of(&Bins::Decades, 10), "<=99 B");
+        assert_eq!(bin_of(&Bins::Decades, 5_000_000_000), ">999999999 B");
+        let deciles = Bins::Deciles { sizes: vec![1460, 1460, 2920] };
+        assert_eq!(deciles.labels(), ["<=1460 B", "<=2920 B", ">2920 B"]);
+        assert_eq!(bin_of(&deciles, 1460), "<=1460 B");
+        assert_eq!(Bins::Custom { upper_bytes: vec![] }.labels(), ["all"]);
+    }
+
+    fn row(size_bytes: u64, fct_ps: Option<u64>) -> FlowRow {
+        FlowRow {
+            flow: 0,
+            arrival_ps: 0,
+            src: 0,
+            dst: 1,
+            size_bytes,
+            fct_ps,
+            acked_ps: None,
+            ideal_ps: size_bytes,
+            acked_ideal_ps: size_bytes,
+            figure_ideal_ps: size_bytes,
+            retransmitted_bytes: 10,
+            status: if fct_ps.is_some() { Status::Finished } else { Status::Unfinished },
+        }
+    }
+
+    #[test]
+    fn a_summary_says_what_it_is_of() {
+        let rows = [row(1000, Some(3000)), row(3000, Some(3000)), row(6000, None)];
+        let columns: FlowColumns = rows.into_iter().collect();
+        let bins = Bins::Custom { upper_bytes: vec![500, 2000] };
+        let summary = summarise(&columns, Selection::default(), Ideal::Delivered, &bins);
+        assert_eq!((summary.flows, summary.failed, summary.unfinished), (3, 0, 1));
+        assert_eq!(summary.overall.unwrap().mean, 2.0);
+        assert_eq!(summary.nfct, Some(1.5));
+        assert_eq!(summary.retransmitted, 0.003);
+        let means: Vec<Option<f64>> =
+            summary.bins.iter().map(|bin| bin.stats.map(|stats| stats.mean)).collect();
+        assert_eq!(means, [None, Some(3.0), Some(1.0)]);
+        let json = serde_json::to_value(&summary).unwrap();
+        assert_eq!(json["bins"][1]["label"], "<=2000 B");
+        assert_eq!(json["ideal"], "delivered");
+        let acked = summarise(&columns, Selection::default(), Ideal::Acked, &bins);
+        assert_eq!((acked.overall, acked.nfct), (None, None));
+    }
+
+    #[test]
+    fn goodput_is_a_fraction_of_all_links() {
+        let span = Span::from_us(1);
+        assert_eq!(goodput(Bytes::new(12_500), 2, Rate::from_gbps(100), span), 0.5);
+    }
+}

@@ -1,0 +1,129 @@
+//! Parquet tables that appear under their name only when they are complete.
+//!
+//! A table is written to `name.partial` in batches and renamed when it is finished, so that a
+//! file under its final name is never half a result.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use thiserror::Error;
+
+/// Why a table cannot be written or read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TableError {
+    /// The file system refuses.
+    #[error("{file}: {source}")]
+    Io {
+        /// The file.
+        file: String,
+        /// The reason.
+        source: std::io::Error,
+    },
+    /// Parquet or Arrow refuses.
+    #[error("{file}: {reason}")]
+    Format {
+        /// The file.
+        file: String,
+        /// The reason.
+        reason: String,
+    },
+    /// A column is missing or of another type.
+    #[error("{file}: expected a column {column} of {expected}, got {got}")]
+    Column {
+        /// The file.
+        file: String,
+        /// The column.
+        column: &'static str,
+        /// Its type.
+        expected: &'static str,
+        /// Its type in the file, or the columns of the file.
+        got: String,
+    },
+    /// A value is impossible.
+    #[error("{file}: row {row}: {column}: expected {expected}, got {got}")]
+    Value {
+        /// The file.
+        file: String,
+        /// The row, from 1.
+        row: u64,
+        /// The column.
+        column: &'static str,
+        /// What is allowed.
+        expected: &'static str,
+        /// What is there.
+        got: String,
+    },
+}
+
+/// A table that is being written.
+pub struct TableWriter {
+    writer: ArrowWriter<File>,
+    partial: PathBuf,
+    file: PathBuf,
+}
+
+impl std::fmt::Debug for TableWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TableWriter").field("file", &self.file).finish_non_exhaustive()
+    }
+}
+
+impl TableWriter {
+    /// Starts the table that will be `file`.
+    ///
+    /// # Errors
+    /// If the partial file cannot be made.
+    pub fn create(file: &Path, schema: SchemaRef) -> Result<Self, TableError> {
+        let mut partial = OsString::from(file);
+        partial.push(".partial");
+        let partial = PathBuf::from(partial);
+        let out = File::create(&partial).map_err(|source| io(&partial, source))?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_max_row_group_row_count(Some(ROW_GROUP))
+            .build();
+        let writer = ArrowWriter::try_new(out, schema, Some(properties))
+            .map_err(|error| broken(&partial, error))?;
+        Ok(Self { writer, partial, file: file.to_owned() })
+    }
+
+    /// Adds rows.
+    ///
+    /// # Errors
+    /// If they cannot be encoded or written.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<(), TableError> {
+        self.writer.write(batch).map_err(|error| broken(&self.partial, error))
+    }
+
+    /// Writes `metadata` and the footer, and gives the table its name.
+    ///
+    /// # Errors
+    /// If the rest cannot be written or the file cannot be renamed.
+    pub fn finish(mut self, metadata: &[(String, String)]) -> Result<(), TableError> {
+        for (key, value) in metadata {
+            let entry = KeyValue { key: key.clone(), value: Some(value.clone()) };
+            self.writer.append_key_value_metadata(entry);
+        }
+        self.writer.close().map_err(|error| broken(&self.partial, error))?;
+        fs::rename(&self.partial, &self.file).map_err(|source| io(&self.file, source))
+    }
+}
+
+pub(crate) fn io(file: &Path, source: std::io::Error) -> TableError {
+    TableError::Io { file: file.display().to_string(), source }
+}
+
+pub(crate) fn broken(file: &Path, error: impl std::fmt::Display) -> TableError {
+    TableError::Format { file: file.display().to_string(), reason: error.to_string() }
+}
+
+/// Rows a group: what a writer holds in memory, encoded.
+const ROW_GROUP: usize = 1 << 18;
