@@ -319,7 +319,8 @@ mod tests {
             let forwarding = header.map_or(Forwarding::StoreAndForward, |header| {
                 Forwarding::CutThrough { header: Bytes::new(header) }
             });
-            let model = IdealModel { forwarding, framing: Framing { last, ..Framing::PADDED_1500 } };
+            let framing = Framing { last, ..Framing::PADDED_1500 };
+            let model = IdealModel { forwarding, framing };
             let size = Bytes::new(size);
             let ours = model.fct(Ideal::Delivered, size, &path).as_ps();
             prop_assert_eq!(ours, recurrence(&model, size, &path));

@@ -2,8 +2,8 @@
 //!
 //! A run streams one [`FlowRow`] a flow into a Parquet table ([`writer`]); [`ideal`] says how long
 //! each flow would have taken alone; [`slowdown`] makes the statistics that papers print, over an
-//! explicit [`Selection`] of flows; [`compare`] sets two results side by side. [`histogram`] and
-//! [`series`] hold what is counted rather than listed, and [`stats`] joins runs over seeds.
+//! explicit [`Selection`] of flows; [`mod@compare`] sets two results side by side. [`histogram`]
+//! and [`series`] hold what is counted rather than listed, and [`stats`] joins runs over seeds.
 
 pub mod compare;
 pub mod histogram;

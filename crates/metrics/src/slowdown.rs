@@ -159,7 +159,7 @@ pub struct Summary {
     /// The same by size.
     pub bins: Vec<BinStats>,
     /// Normalised completion time of the selected flows: their mean completion time over their
-    /// mean ideal (pHost §4.1). Long flows dominate it.
+    /// mean ideal, as the pHost study defines it. Long flows dominate it.
     pub nfct: Option<f64>,
 }
 

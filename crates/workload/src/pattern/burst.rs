@@ -77,8 +77,10 @@ pub struct Fan {
     pub hub: Option<NodeId>,
     /// Sizes.
     pub volume: Volume,
-    /// How many hosts there are; the wide side is drawn from them without replacement.
+    /// How many hosts there are; a hub that is not given is any of them.
     pub n_hosts: u32,
+    /// Those of which the wide side is drawn, without replacement and without the hub.
+    pub peers: HostRange,
 }
 
 impl Fan {
@@ -86,14 +88,15 @@ impl Fan {
         let rng = &mut state.rng;
         let hub = self.hub.map_or_else(|| rng.below(self.n_hosts as usize), NodeId::idx);
         // A partial shuffle of the others: the first n are a uniform choice in uniform order.
-        let others = self.n_hosts as usize - 1;
+        let hole = hub.wrapping_sub(self.peers.first as usize);
+        let others = self.peers.count as usize - usize::from(hole < self.peers.count as usize);
         if state.order.len() != others {
             state.order = (0..others as u32).collect();
         }
         for i in 0..self.n {
             let at = i as usize + rng.below(others - i as usize);
             state.order.swap(i as usize, at);
-            let other = NodeId::new(skip(state.order[i as usize] as usize, hub, 1) as u32);
+            let other = self.peers.host(skip(state.order[i as usize] as usize, hole, 1) as u32);
             let hub = NodeId::new(hub as u32);
             let (src, dst) = match self.direction {
                 Direction::In => (other, hub),

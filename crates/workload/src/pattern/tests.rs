@@ -156,7 +156,7 @@ mod burst {
     use super::*;
 
     fn fan(direction: Direction, volume: Volume) -> Fan {
-        Fan { direction, n: 5, hub: None, volume, n_hosts: 8 }
+        Fan { direction, n: 5, hub: None, volume, n_hosts: 8, peers: HostRange::all(8) }
     }
 
     #[test]
@@ -187,6 +187,21 @@ mod burst {
     }
 
     #[test]
+    fn peers_bound_the_wide_side_and_the_hub_is_never_among_them() {
+        let volume = Volume::PerFlow(Bytes::new(9));
+        for (hub, first, cells) in [(1, 3, 5), (4, 2, 5)] {
+            let peers = HostRange { first, count: cells + u32::from(hub >= first) };
+            let law =
+                Fan { hub: Some(NodeId::new(hub)), n: 2, peers, ..fan(Direction::In, volume) };
+            let counts = pairs_of(bursts(Law::Fan(law), 2000).flows(1));
+            assert!(
+                counts.keys().all(|&(src, dst)| dst == hub && peers.contains(NodeId::new(src)))
+            );
+            assert_uniform(counts.into_values(), cells as usize);
+        }
+    }
+
+    #[test]
     fn a_grid_has_every_pair_once_a_round() {
         let range = |first, count| HostRange { first, count };
         let size = Bytes::new(7);
@@ -207,7 +222,8 @@ mod burst {
     #[test]
     fn poisson_incasts_offer_their_load() {
         let volume = Volume::PerFlow(Bytes::new(125_560));
-        let fan = Fan { direction: Direction::In, n: 50, hub: None, volume, n_hosts: 144 };
+        let fan =
+            Fan { n: 50, n_hosts: 144, peers: HostRange::all(144), ..fan(Direction::In, volume) };
         let per_host = load(0.02).arrivals_per_ps(125_560.0);
         let incasts = PoissonIncast { fan, events_per_ps: per_host * 144.0 / 50.0, stream: 0 };
         let n = 20_000;

@@ -174,6 +174,9 @@ pub struct FanSpec {
     pub fan: u32,
     /// The receiver (incast) or sender (outcast); drawn anew in every round if left out.
     pub hub: Option<u32>,
+    /// The hosts among which the senders (incast) or receivers (outcast) are drawn; all if left
+    /// out. The hub is never among them.
+    pub peers: Option<RangeSpec>,
     /// Size of every flow. Either this or `total-bytes`.
     pub flow_bytes: Option<u64>,
     /// Size of all flows of a round together. Either this or `flow-bytes`.
@@ -378,12 +381,12 @@ fn one() -> u64 {
     1
 }
 
-/// Two percent of capacity (dcPIM §4.1, HPCC §5.3).
+/// Two percent of capacity, as in the bursty workloads of the HPCC and dcPIM studies.
 fn overlay_load() -> f64 {
     0.02
 }
 
-/// Fan-in of the dcPIM study's incasts.
+/// Fan-in of the dcPIM study's incasts (its table of workloads).
 fn overlay_fan_in() -> u32 {
     50
 }

@@ -33,11 +33,12 @@ const PLANS: [(&str, u64); 14] = [
     ("pattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.6\nflows = 500", 500),
     ("pattern = 'permutation'\nsizes = { fixed = 71540 }\nload = 0.5\nflows = 300", 300),
     (
-        "pattern = 'rack-local'\nsizes = 'web-search'\nlocal-load = 0.4\nremote-load = 0.2\nflows = 400",
+        "pattern = 'rack-local'\nsizes = 'web-search'\nlocal-load = 0.4\nremote-load = 0.2\n\
+         flows = 400",
         400,
     ),
     ("pattern = 'incast-overlay'\nsizes = 'imc10'\nload = 0.6\nfan-in = 8\nflows = 600", 600),
-    ("pattern = 'incast'\nfan = 10\ntotal-bytes = 1000000\nrounds = 3\nperiod-us = 100.0", 30),
+    ("pattern = 'incast'\nfan = 10\ntotal-bytes = 1000000\nrounds = 3\nperiod-us = 100", 30),
     ("pattern = 'outcast'\nfan = 4\nflow-bytes = 1460\nhub = 2", 4),
     (
         "pattern = 'shuffle'\nsenders = { first = 0, count = 4 }\n\
@@ -47,7 +48,8 @@ const PLANS: [(&str, u64); 14] = [
     ("pattern = 'dense'\nflow-bytes = 131400000", 240),
     ("pattern = 'all-reduce'\nalgorithm = 'ring'\nvector-bytes = 1048576\nstep-us = 20.0", 480),
     (
-        "pattern = 'skewed-all-to-all'\nhost-bytes = 1000000\nskew = 1.0\nrounds = 2\nperiod-us = 5.0",
+        "pattern = 'skewed-all-to-all'\nhost-bytes = 1000000\nskew = 1.0\nrounds = 2\n\
+         period-us = 5.0",
         480,
     ),
     ("pattern = 'trace'\nfile = 'incast.cm'", 3),
@@ -142,7 +144,7 @@ fn a_spec_survives_writing_and_reading() {
 
 /// Wrong keys of an otherwise right plan, and the messages.
 #[rustfmt::skip]
-const WRONG: [(&str, &str); 30] = [
+const WRONG: [(&str, &str); 31] = [
     ("pattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.6",
      "flows: expected flows or until-us, for a pattern without an end, got neither"),
     ("pattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.0\nflows = 1",
@@ -189,6 +191,8 @@ const WRONG: [(&str, &str); 30] = [
      "fan-in: expected from 1 to 15, the other hosts, got 50"),
     ("pattern = 'incast'\nfan = 16\nflow-bytes = 1",
      "fan: expected from 1 to 15, the other hosts, got 16"),
+    ("pattern = 'incast'\nfan = 4\nflow-bytes = 1\nhub = 1\npeers = { first = 0, count = 4 }",
+     "fan: expected from 1 to 3, the other hosts, got 4"),
     ("pattern = 'incast'\nfan = 4", "flow-bytes: expected flow-bytes or total-bytes, got neither"),
     ("pattern = 'incast'\nfan = 4\ntotal-bytes = 3",
      "total-bytes: expected at least a byte for each of 4 flows, got 3"),
@@ -206,7 +210,8 @@ const WRONG: [(&str, &str); 30] = [
       period-us = 29.0",
      "period-us: expected at least the 30 us that a round takes, got 29"),
     ("pattern = 'trace'\nfile = 'yaps.log'",
-     "format: expected csv, parquet, yaps, htsim or hpcc, as the file's name does not say, got none"),
+     "format: expected csv, parquet, yaps, htsim or hpcc, as the file's name does not say, \
+      got none"),
     ("pattern = 'mix'\n[[parts]]\npattern = 'dense'\nflow-bytes = 1\n[[parts]]\n\
       pattern = 'dense'\nflow-bytes = 0",
      "parts[1].flow-bytes: expected bytes from 1 to 2^50, got 0"),

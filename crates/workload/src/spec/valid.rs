@@ -224,6 +224,7 @@ impl Checker<'_> {
             hub: None,
             volume: Volume::PerFlow(size),
             n_hosts: self.n(),
+            peers: HostRange::all(self.n()),
         };
         let per_host = extra.arrivals_per_ps(size.get() as f64);
         let events_per_ps = per_host * f64::from(self.n()) / f64::from(n);
@@ -231,13 +232,16 @@ impl Checker<'_> {
     }
 
     fn fan(&mut self, spec: &FanSpec, direction: Direction) -> Result<Source, WorkloadError> {
-        let n = self.count("fan", spec.fan, self.n() - 1)?;
+        let peers = self.range("peers", spec.peers, 1)?;
         let hub = match spec.hub {
             Some(hub) if hub >= self.n() => {
                 return self.wrong("hub", &format!("a host below {}", self.n()), hub);
             }
             hub => hub.map(NodeId::new),
         };
+        // A hub that is not known yet may be one of the peers.
+        let inside = hub.is_none_or(|hub| peers.contains(hub));
+        let n = self.count("fan", spec.fan, peers.count - u32::from(inside))?;
         let volume = match (spec.flow_bytes, spec.total_bytes) {
             (Some(size), None) => Volume::PerFlow(self.bytes("flow-bytes", size)?),
             (None, Some(total)) if total < u64::from(n) => {
@@ -256,7 +260,8 @@ impl Checker<'_> {
             }
         };
         let rounds = self.rounds(spec.start_us, spec.period_us, spec.rounds)?;
-        Ok(self.bursts(Law::Fan(Fan { direction, n, hub, volume, n_hosts: self.n() }), rounds))
+        Ok(self
+            .bursts(Law::Fan(Fan { direction, n, hub, volume, n_hosts: self.n(), peers }), rounds))
     }
 
     fn shuffle(&mut self, spec: &ShuffleSpec) -> Result<Source, WorkloadError> {

@@ -32,10 +32,14 @@ fn fixture(name: &str) -> PathBuf {
 
 prop_compose! {
     fn flows()(
-        mut rows in prop::collection::vec((0..1u64 << 40, 0..50u32, 1..50u32, 1..1u64 << 50), 0..300)
+        mut rows in prop::collection::vec(
+            (0..1u64 << 40, 0..50u32, 1..50u32, 1..1u64 << 50),
+            0..300,
+        )
     ) -> Vec<Flow> {
         rows.sort_by_key(|row| row.0);
-        rows.into_iter().map(|(at, src, by, size)| flow((at, src, (src + by) % 50, size))).collect()
+        let flow = |(at, src, by, size)| flow((at, src, (src + by) % 50, size));
+        rows.into_iter().map(flow).collect()
     }
 }
 
@@ -70,7 +74,8 @@ proptest! {
         let dir = TempDir::new().unwrap();
         let file = dir.path().join("reference.csv.gz");
         write_reference_csv(&file, &rows).unwrap();
-        prop_assert_eq!(read_reference(&file, Format::Csv, check(50, Order::Require)).unwrap(), rows);
+        let read = read_reference(&file, Format::Csv, check(50, Order::Require)).unwrap();
+        prop_assert_eq!(read, rows);
     }
 
     #[test]
