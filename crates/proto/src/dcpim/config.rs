@@ -1,10 +1,12 @@
 //! dcPIM's parameters (§3.6) and what they imply for one fabric.
 
 use rampmeter_core::{Bytes, FabricFacts, Span};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// How many stages of a matching phase lie between two phases' starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Phases {
     /// 2r + 1 stages (§3.3, figure 2): data starts one stage after the last accept was sent.
     Paper,
@@ -13,8 +15,21 @@ pub enum Phases {
     Overlapped,
 }
 
+/// What becomes of requests and grants whose round is not the one that a host is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rounds {
+    /// They are ignored (§3.3 allows it). With clocks further apart than the slack of a stage, some
+    /// pairs of hosts can then never match. The authors' simulator does this.
+    Strict,
+    /// A host goes by its own stages alone (§3.5): a request is granted in the sender's next grant
+    /// stage and a grant accepted in the receiver's next accept stage of the phase it was asked in.
+    Local,
+}
+
 /// What becomes of capacity that the running data phase leaves idle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum IdleCapacity {
     /// Nothing: a match serves in the data phase it was made for.
     Unused,
@@ -24,7 +39,8 @@ pub enum IdleCapacity {
 }
 
 /// From which of a source's flows a request for channels is derived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Demand {
     /// All outstanding bytes of the source (§3.4).
     Source,
@@ -33,7 +49,8 @@ pub enum Demand {
 }
 
 /// How a receiver and a sender agree that a flow is announced and over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Handshake {
     /// Every notification is acknowledged; the sender asks with `finish`, the receiver answers
     /// with `finish` (§3.2).
@@ -45,7 +62,8 @@ pub enum Handshake {
 }
 
 /// How data packets are charged to links.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Padding {
     /// The last packet of a flow is as long as its payload and header.
     Exact,
@@ -54,7 +72,8 @@ pub enum Padding {
 }
 
 /// The priorities of data packets in the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum DataPriority {
     /// Short flows 1, others by the rank of their source among the matched ones, which tokens
     /// carry (§3.4: sources with fewer remaining bytes get higher priorities).
@@ -64,7 +83,8 @@ pub enum DataPriority {
 }
 
 /// How a receiver counts the tokens in flight of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum TokenWindow {
     /// Tokens for which no data has come (§3.2). Those of earlier phases count until they must
     /// have expired at the sender; their packets are then the first to get new tokens.
@@ -75,7 +95,8 @@ pub enum TokenWindow {
 }
 
 /// In which order a sender serves short flows and tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum TokenOrder {
     /// By rank, short flows first, and first come first served within a rank (§3.2).
     Rank,
@@ -85,7 +106,8 @@ pub enum TokenOrder {
 }
 
 /// What a receiver does for short flows that have been announced to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ShortFlows {
     /// Nothing: token clocking adapts to them (§3.2).
     Ignore,
@@ -108,6 +130,8 @@ pub struct DcpimConfig {
     pub short_flow_max: Option<u32>,
     /// Stages of a phase.
     pub phases: Phases,
+    /// Treatment of messages out of their round.
+    pub round_view: Rounds,
     /// Use of idle capacity.
     pub idle_capacity: IdleCapacity,
     /// What requests ask for.
@@ -145,6 +169,7 @@ impl DcpimConfig {
             fct_round: true,
             short_flow_max: None,
             phases: Phases::Paper,
+            round_view: Rounds::Local,
             idle_capacity: IdleCapacity::Unused,
             demand: Demand::Source,
             handshake: Handshake::Explicit,
@@ -164,6 +189,7 @@ impl DcpimConfig {
     pub fn reference() -> Self {
         Self {
             phases: Phases::Overlapped,
+            round_view: Rounds::Strict,
             idle_capacity: IdleCapacity::Prompt,
             demand: Demand::SmallestFlow,
             handshake: Handshake::Implicit,

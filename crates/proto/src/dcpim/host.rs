@@ -51,8 +51,8 @@ impl DcpimHost {
     fn on_match(&mut self, peer: NodeId, fields: Match) {
         let offer = Offer { peer, fields };
         match fields.step {
-            Step::Request => self.sender.on_request(offer),
-            Step::Grant => self.receiver.on_grant(offer),
+            Step::Request => self.sender.on_request(offer, &self.dcpim),
+            Step::Grant => self.receiver.on_grant(offer, &self.dcpim),
             Step::Accept => self.sender.on_accept(peer, fields, &self.dcpim, &mut self.out),
             Step::Release => self.receiver.on_release(peer, fields),
         }
@@ -109,7 +109,9 @@ impl Endpoint for DcpimHost {
                 let (receiver, out) = (&mut self.receiver, &mut self.out);
                 return receiver.on_data(now, packet, rx_slot, seq, number, &self.dcpim, out);
             }
-            DcpimHeader::Token(token) => self.sender.on_token(now, msg, token, &self.dcpim),
+            DcpimHeader::Token { .. } => {
+                self.sender.on_token(now, msg, &packet.header, &self.dcpim);
+            }
             DcpimHeader::Unscheduled { flow, tx_slot, seq, size } => {
                 let flow = self.announcement(packet, flow, tx_slot, size);
                 let out = &mut self.out;
@@ -123,7 +125,7 @@ impl Endpoint for DcpimHost {
             DcpimHeader::Match(fields) => self.on_match(src, fields),
             DcpimHeader::Finish { flow, tx_slot, packets } => {
                 let flow = Announcement { src, msg, flow, tx_slot, packets };
-                self.receiver.on_finish(now, flow, &mut self.out);
+                self.receiver.on_finish(now, flow, &self.dcpim, &mut self.out);
             }
             DcpimHeader::Finished { tx_slot } => {
                 self.sender.on_finished(tx_slot, msg, &mut self.out);

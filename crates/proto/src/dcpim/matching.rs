@@ -7,6 +7,7 @@
 
 use rampmeter_core::{NodeId, Rng};
 
+use super::config::Rounds;
 use super::wire::Match;
 
 /// A request or a grant, and who sent it.
@@ -59,7 +60,7 @@ pub fn choose(offers: &mut Vec<Offer>, order: Order, capacity: Capacity, rng: &m
     offers.truncate(served);
 }
 
-/// Offers of rounds to come. Those of rounds past are late and not kept (§3.3).
+/// Offers that wait for the stage that handles them.
 #[derive(Clone, Debug, Default)]
 pub struct Inbox {
     offers: Vec<Offer>,
@@ -70,30 +71,40 @@ impl Inbox {
     /// The most offers that are kept: more than any fabric has hosts.
     const LIMIT: usize = 1 << 16;
 
-    /// Keeps `offer` for the stage that handles its round, unless `next`, the next (phase, round)
-    /// to be handled, is past it.
-    pub fn put(&mut self, offer: Offer, next: (u32, u8)) {
-        if (offer.fields.phase, offer.fields.round) < next || self.offers.len() == Self::LIMIT {
+    /// Keeps `offer`. Where rounds are strict, one of a round before `next`, the (phase, round) to
+    /// be handled next, is late and dropped (§3.3).
+    pub fn put(&mut self, offer: Offer, next: (u32, u8), rounds: Rounds) {
+        let is_late = rounds == Rounds::Strict && round_of(&offer) < next;
+        if is_late || self.offers.len() == Self::LIMIT {
             self.late += 1;
         } else {
             self.offers.push(offer);
         }
     }
 
-    /// Takes the offers of one round into `out`, and drops earlier ones.
-    pub fn take(&mut self, phase: u32, round: u8, out: &mut Vec<Offer>) {
+    /// Takes the offers that the stage of `round` handles into `out`: those of the round, or all
+    /// where hosts go by their own stages. Offers of later rounds stay.
+    pub fn take(&mut self, round: (u32, u8), rounds: Rounds, out: &mut Vec<Offer>) {
         out.clear();
         if self.offers.is_empty() {
             return;
         }
-        let key = |o: &Offer| (o.fields.phase, o.fields.round);
-        out.extend(self.offers.iter().filter(|o| key(o) == (phase, round)));
-        self.late += self.offers.iter().filter(|o| key(o) < (phase, round)).count() as u64;
-        self.offers.retain(|o| key(o) > (phase, round));
+        match rounds {
+            Rounds::Local => out.append(&mut self.offers),
+            Rounds::Strict => {
+                out.extend(self.offers.iter().filter(|o| round_of(o) == round));
+                self.late += self.offers.iter().filter(|o| round_of(o) < round).count() as u64;
+                self.offers.retain(|o| round_of(o) > round);
+            }
+        }
     }
 
     /// How many offers came too late.
     pub fn late(&self) -> u64 {
         self.late
     }
+}
+
+fn round_of(offer: &Offer) -> (u32, u8) {
+    (offer.fields.phase, offer.fields.round)
 }

@@ -8,7 +8,7 @@ use super::link::{LinkTimer, Links};
 use super::matching::{Capacity, Inbox, Offer, choose};
 use super::output::Output;
 use super::rx_flow::{RxFlow, Window};
-use super::wire::{DcpimHeader, Match, Step, Token};
+use super::wire::{DcpimHeader, Match, Step};
 use super::{DcpimStats, order};
 
 /// Flows of one source.
@@ -20,6 +20,8 @@ struct Source {
     next_flow: u32,
     /// Numbers below that have not been announced either.
     skipped: Vec<u32>,
+    /// Numbers of flows that were given up. Their senders get no answer, and give up too.
+    abandoned: Vec<u32>,
     /// Whether it is in the list of sources with flows.
     listed: bool,
 }
@@ -30,8 +32,10 @@ enum Known {
     New,
     /// It is in this slot.
     Active(u32),
-    /// It is complete, or was given up.
+    /// It is complete.
     Over,
+    /// It was given up.
+    Abandoned,
 }
 
 /// A flow as its sender describes it.
@@ -106,6 +110,8 @@ impl Receiver {
         }
         if flow >= source.next_flow || source.skipped.contains(&flow) {
             Known::New
+        } else if source.abandoned.contains(&flow) {
+            Known::Abandoned
         } else {
             Known::Over
         }
@@ -165,6 +171,7 @@ impl Receiver {
                 }
                 return;
             }
+            Known::Abandoned => return,
         }
         if explicit || repeated {
             out.send(flow.src, flow.msg, DcpimHeader::Ack { tx_slot: flow.tx_slot });
@@ -183,6 +190,7 @@ impl Receiver {
         let slot = match self.known(flow.src, flow.flow) {
             Known::Active(slot) => slot,
             Known::Over => return Receipt::Duplicate,
+            Known::Abandoned => return Receipt::Control,
             Known::New => match self.enter(now, flow, dcpim) {
                 Some(slot) => slot,
                 None => return Receipt::Control,
@@ -247,7 +255,7 @@ impl Receiver {
         }
     }
 
-    /// Drops a flow's state; its number counts as over.
+    /// Drops a flow's state; its number counts as over unless it is abandoned.
     fn forget(&mut self, slot: u32) -> Option<RxFlow> {
         let flow = self.flows.remove(slot)?;
         let source = &mut self.sources[flow.src.idx()];
@@ -261,22 +269,39 @@ impl Receiver {
 
     /// The sender has sent every packet and asks whether all are here (§3.2). If not, the answer
     /// follows when they are.
-    pub(super) fn on_finish(&mut self, now: Time, flow: Announcement, out: &mut Output) {
+    pub(super) fn on_finish(
+        &mut self,
+        now: Time,
+        flow: Announcement,
+        dcpim: &Dcpim,
+        out: &mut Output,
+    ) {
         match self.known(flow.src, flow.flow) {
             Known::Active(slot) => {
-                self.flows[slot].asked = true;
-                self.flows[slot].heard = now;
+                let state = &mut self.flows[slot];
+                state.heard = now;
+                // The sender asks again: it need not, packets are missing and will get tokens.
+                if std::mem::replace(&mut state.asked, true) {
+                    out.send(flow.src, flow.msg, DcpimHeader::Ack { tx_slot: flow.tx_slot });
+                }
             }
             Known::Over => {
                 let tx_slot = flow.tx_slot;
                 out.send(flow.src, flow.msg, DcpimHeader::Finished { tx_slot });
             }
-            Known::New => {}
+            Known::Abandoned => {}
+            // All that came before was lost.
+            Known::New => {
+                if let Some(slot) = self.enter(now, flow, dcpim) {
+                    self.flows[slot].asked = true;
+                    out.send(flow.src, flow.msg, DcpimHeader::Ack { tx_slot: flow.tx_slot });
+                }
+            }
         }
     }
 
-    pub(super) fn on_grant(&mut self, offer: Offer) {
-        self.grants.put(offer, self.next_accept);
+    pub(super) fn on_grant(&mut self, offer: Offer, dcpim: &Dcpim) {
+        self.grants.put(offer, self.next_accept, dcpim.config.round_view);
     }
 
     pub(super) fn on_release(&mut self, peer: NodeId, fields: Match) {
@@ -295,7 +320,9 @@ impl Receiver {
         out: &mut Output,
     ) {
         let mut offers = std::mem::take(&mut self.offers);
-        self.grants.take(round.0, round.1, &mut offers);
+        self.grants.take(round, dcpim.config.round_view, &mut offers);
+        // Channels asked for in an earlier phase are not those of this one.
+        offers.retain(|o| o.fields.phase == round.0);
         self.next_accept = (round.0, round.1 + 1);
         if !offers.is_empty() {
             let k = dcpim.config.channels;
@@ -334,7 +361,9 @@ impl Receiver {
             let gone: Vec<u32> =
                 self.flows.iter().filter(|(_, f)| stale(f)).map(|(slot, _)| slot).collect();
             for slot in gone {
-                self.forget(slot);
+                if let Some(flow) = self.forget(slot) {
+                    self.sources[flow.src.idx()].abandoned.push(flow.flow);
+                }
             }
         }
     }
@@ -428,7 +457,7 @@ impl Receiver {
             return LinkTimer::Stalled(at);
         }
         let (seq, number) = flow.take_token(now, dcpim);
-        let token = Token {
+        let token = DcpimHeader::Token {
             tx_slot: flow.tx_slot,
             rx_slot: slot,
             seq,
@@ -438,7 +467,7 @@ impl Receiver {
             remaining: flow.remaining(),
             rank,
         };
-        out.send(src, flow.msg, DcpimHeader::Token(token));
+        out.send(src, flow.msg, token);
         stats.tokens_sent += 1;
         LinkTimer::Paced(now + pace)
     }

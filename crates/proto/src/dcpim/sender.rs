@@ -9,11 +9,11 @@ use rampmeter_core::{
     Event, Message, MsgId, NodeId, Packet, PayloadRef, Priority, Rng, Span, Time,
 };
 
-use super::config::{DataPriority, Dcpim, Handshake, IdleCapacity, Padding, TokenOrder};
+use super::config::{DataPriority, Dcpim, Handshake, IdleCapacity, Padding, Rounds, TokenOrder};
 use super::matching::{Capacity, Inbox, Offer, choose};
 use super::output::Output;
 use super::schedule::phase_end;
-use super::wire::{DcpimHeader, Match, Step, Token};
+use super::wire::{DcpimHeader, Match, Step};
 use super::{DcpimStats, order};
 
 /// Rank of packets of short flows: above all tokens (§3.2).
@@ -39,6 +39,8 @@ struct TxFlow {
     size: u64,
     /// Packets missing at the receiver, as the latest token said.
     remaining: u32,
+    /// Every packet below has arrived, as tokens said (§3.2).
+    arrived: u32,
     /// Which packets have been sent, where the handshake needs to know.
     sent: SeqSet,
     state: Await,
@@ -132,6 +134,7 @@ impl Sender {
             packets,
             size: size.get(),
             remaining: packets,
+            arrived: 0,
             sent: SeqSet::default(),
             state: Await::Notice,
             deadline,
@@ -154,35 +157,61 @@ impl Sender {
         self.flows.get_mut(slot).filter(|f| f.msg == msg)
     }
 
-    /// The receiver knows the flow.
+    /// The receiver knows the flow and will ask for what it misses.
     pub(super) fn on_ack(&mut self, now: Time, slot: u32, msg: MsgId, dcpim: &Dcpim) {
         if let Some(flow) = self.flow(slot, msg) {
             flow.attempts = 0;
-            if flow.state != Await::Finish {
-                flow.state = Await::Tokens;
-                flow.deadline = now + dcpim.keepalive;
-            }
+            flow.state = Await::Tokens;
+            flow.deadline = now + dcpim.keepalive;
         }
     }
 
-    pub(super) fn on_token(&mut self, now: Time, msg: MsgId, token: Token, dcpim: &Dcpim) {
-        let Some(flow) = self.flow(token.tx_slot, msg) else { return };
-        if token.seq >= flow.packets {
+    /// The receiver asks for one packet.
+    pub(super) fn on_token(&mut self, now: Time, msg: MsgId, header: &DcpimHeader, dcpim: &Dcpim) {
+        let &DcpimHeader::Token {
+            tx_slot,
+            rx_slot,
+            seq,
+            number,
+            cumulative,
+            phase,
+            remaining,
+            rank,
+        } = header
+        else {
+            return;
+        };
+        let Some(flow) = self.flow(tx_slot, msg) else { return };
+        if seq >= flow.packets {
             return;
         }
         flow.attempts = 0;
         flow.state = Await::Tokens;
         flow.deadline = now + dcpim.keepalive;
-        flow.remaining = token.remaining;
+        flow.remaining = remaining;
+        flow.arrived = flow.arrived.max(cumulative);
+        let expires = self.expiry(now, phase, dcpim);
         self.leaves.push_back(Leave {
-            slot: token.tx_slot,
+            slot: tx_slot,
             msg,
-            seq: token.seq,
-            end: token.seq + 1,
-            rank: token.rank,
-            expires: phase_end(token.phase, dcpim).saturating_add(dcpim.grace),
-            token: Some((token.rx_slot, token.number)),
+            seq,
+            end: seq + 1,
+            rank,
+            expires,
+            token: Some((rx_slot, number)),
         });
+    }
+
+    /// When a token of the receiver's `phase` that arrives now expires: a grace period after the end
+    /// of its phase (§3.2). Where hosts go by their own clocks, a receiver whose phases are not
+    /// these means the phase that this host is in.
+    fn expiry(&self, now: Time, phase: u32, dcpim: &Dcpim) -> Time {
+        let end = |phase| phase_end(phase, dcpim).saturating_add(dcpim.grace);
+        let is_apart = end(phase) < now || phase > self.phase + 1;
+        match dcpim.config.round_view {
+            Rounds::Local if is_apart => end(self.phase),
+            Rounds::Local | Rounds::Strict => end(phase),
+        }
     }
 
     /// The receiver has the whole flow.
@@ -193,8 +222,8 @@ impl Sender {
         }
     }
 
-    pub(super) fn on_request(&mut self, offer: Offer) {
-        self.requests.put(offer, self.next_grant);
+    pub(super) fn on_request(&mut self, offer: Offer, dcpim: &Dcpim) {
+        self.requests.put(offer, self.next_grant, dcpim.config.round_view);
     }
 
     /// A receiver takes channels. Those beyond k, which only a late accept can cause, are given
@@ -206,7 +235,8 @@ impl Sender {
         dcpim: &Dcpim,
         out: &mut Output,
     ) {
-        let current = fields.phase == self.phase;
+        let local = dcpim.config.round_view == Rounds::Local;
+        let current = local || fields.phase == self.phase;
         let count = if current {
             &mut self.accepted
         } else if fields.phase.wrapping_add(1) == self.phase {
@@ -248,7 +278,7 @@ impl Sender {
         out: &mut Output,
     ) {
         let mut offers = std::mem::take(&mut self.offers);
-        self.requests.take(round.0, round.1, &mut offers);
+        self.requests.take(round, dcpim.config.round_view, &mut offers);
         self.next_grant = (round.0, round.1 + 1);
         if !offers.is_empty() {
             let k = dcpim.config.channels;
@@ -279,8 +309,8 @@ impl Sender {
             if leave.seq == leave.end {
                 self.leaves.remove(idx);
             }
-            // A finished flow's leaves are void.
-            if self.flow(slot, msg).is_some() {
+            // Leaves of finished flows, and for packets that have arrived since, are void.
+            if self.flow(slot, msg).is_some_and(|f| seq >= f.arrived) {
                 return Some(self.data(now, slot, seq, rank, token, dcpim, out));
             }
         }

@@ -1,1 +1,398 @@
-//! Tests of dcPIM.
+//! Tests of dcPIM's parts. Whole runs are in `tests/` of this crate.
+
+mod wire {
+    use super::super::wire::*;
+    use proptest::prelude::*;
+    use rampmeter_core::{Header, WireError};
+
+    fn matching() -> impl Strategy<Value = DcpimHeader> {
+        let step = prop_oneof![
+            Just(Step::Request),
+            Just(Step::Grant),
+            Just(Step::Accept),
+            Just(Step::Release)
+        ];
+        let numbers = (1u8.., any::<u8>(), any::<u8>(), any::<u32>(), any::<u32>(), any::<u64>());
+        (step, numbers).prop_map(
+            |(step, (channels, prompt, round, phase, remaining, announced))| {
+                let prompt = prompt.min(channels);
+                let fields = Match { step, channels, prompt, round, phase, remaining, announced };
+                DcpimHeader::Match(fields)
+            },
+        )
+    }
+
+    fn token() -> impl Strategy<Value = DcpimHeader> {
+        (any::<[u32; 7]>(), any::<u8>()).prop_map(|(n, rank)| {
+            let [tx_slot, rx_slot, seq, number, cumulative, phase, remaining] = n;
+            DcpimHeader::Token { tx_slot, rx_slot, seq, number, cumulative, phase, remaining, rank }
+        })
+    }
+
+    fn header() -> impl Strategy<Value = DcpimHeader> {
+        let n = any::<u32>;
+        prop_oneof![
+            (n(), n(), 1u64.., any::<bool>()).prop_map(|(flow, tx_slot, size, repeated)| {
+                DcpimHeader::Notification { flow, tx_slot, size, repeated }
+            }),
+            n().prop_map(|tx_slot| DcpimHeader::Ack { tx_slot }),
+            (n(), n(), n(), 1u64..).prop_map(|(flow, tx_slot, seq, size)| {
+                DcpimHeader::Unscheduled { flow, tx_slot, seq, size }
+            }),
+            (n(), n(), n()).prop_map(|(rx_slot, seq, number)| DcpimHeader::Data {
+                rx_slot,
+                seq,
+                number
+            }),
+            token(),
+            matching(),
+            (n(), n(), n()).prop_map(|(flow, tx_slot, packets)| {
+                DcpimHeader::Finish { flow, tx_slot, packets }
+            }),
+            n().prop_map(|tx_slot| DcpimHeader::Finished { tx_slot }),
+        ]
+    }
+
+    #[test]
+    fn headers_leave_a_packet_in_one_cache_line() {
+        assert!(size_of::<rampmeter_core::Packet<DcpimHeader>>() <= 64);
+    }
+
+    #[test]
+    fn layout_is_type_byte_then_big_endian_fields() {
+        let header =
+            DcpimHeader::Notification { flow: 1, tx_slot: 2, size: 0x0304, repeated: true };
+        let mut bytes = [0; 18];
+        assert_eq!(header.encode(&mut bytes), Ok(18));
+        assert_eq!(bytes, [1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 3, 4, 1]);
+    }
+
+    #[test]
+    fn impossible_fields_are_named() {
+        let decode = |bytes: &[u8]| DcpimHeader::decode(bytes).unwrap_err();
+        assert_eq!(decode(&[]), WireError::Truncated { needed: 1, got: 0 });
+        assert_eq!(decode(&[99]), WireError::UnknownType(99));
+        let zero_channels = [7; 1].iter().chain(&[0; 19]).copied().collect::<Vec<u8>>();
+        let message = decode(&zero_channels).to_string();
+        assert_eq!(message, "field channels must be at least 1, got 0");
+    }
+
+    proptest! {
+        #[test]
+        fn decode_inverts_encode(header in header()) {
+            let mut bytes = [0; 64];
+            let written = header.encode(&mut bytes).unwrap();
+            prop_assert_eq!(written, header.wire_len());
+            prop_assert_eq!(DcpimHeader::decode(&bytes[..written]), Ok((header, written)));
+            for short in 0..written {
+                let got = DcpimHeader::decode(&bytes[..short]);
+                let is_truncated = matches!(got, Err(WireError::Truncated { .. }));
+                prop_assert!(is_truncated);
+                prop_assert!(header.encode(&mut bytes.clone()[..short]).is_err());
+            }
+        }
+
+        #[test]
+        fn any_bytes_decode_or_fail_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            if let Ok((header, read)) = DcpimHeader::decode(&bytes) {
+                let mut again = [0; 64];
+                prop_assert_eq!(header.encode(&mut again), Ok(read));
+                prop_assert_eq!(&again[..read], &bytes[..read]);
+            }
+        }
+    }
+}
+
+mod config {
+    use super::super::config::*;
+    use rampmeter_core::{FabricFacts, Rate, Span};
+
+    /// The paper's network (§3.4): 5.8 us and 5.2 us round trips at 100 Gbit/s.
+    fn facts() -> FabricFacts {
+        FabricFacts {
+            n_hosts: 144,
+            access_rate: Rate::from_gbps(100),
+            data_rtt: Span::from_ns(5_800),
+            control_rtt: Span::from_ns(5_216),
+        }
+    }
+
+    #[test]
+    fn the_papers_network_gives_the_papers_numbers() {
+        let paper = DcpimConfig::paper().on(&facts()).unwrap();
+        // §3.4: (2r+1) beta cRTT/2 is 30.4 us with cRTT 5.2; BDP 72.5 KB is 49 packets.
+        assert_eq!(paper.phase(), Span::from_ps(3_390_400 * 9));
+        assert_eq!((paper.bdp, paper.short_max), (49, 49));
+        let reference = DcpimConfig::reference().on(&facts()).unwrap();
+        assert_eq!(reference.phase(), Span::from_ps(27_123_200));
+        assert_eq!(reference.channel_packets, 56);
+        assert_eq!(reference.window_timeout, Span::from_ps(6_468_000));
+        assert_eq!(reference.grace, Span::from_ps(3_088_000));
+    }
+
+    #[test]
+    fn parameters_out_of_range_are_named() {
+        let error = DcpimConfig { channels: 0, ..DcpimConfig::paper() }.on(&facts()).unwrap_err();
+        assert_eq!(error.to_string(), "dcpim.channels must be 1 to 64, got 0");
+    }
+}
+
+mod schedule {
+    use super::super::config::DcpimConfig;
+    use super::super::schedule::*;
+    use rampmeter_core::{FabricFacts, Rate, Span, Time};
+
+    fn all_duties(config: DcpimConfig, phases: u32) -> Vec<(Time, Duties)> {
+        let facts = FabricFacts {
+            n_hosts: 2,
+            access_rate: Rate::from_gbps(100),
+            data_rtt: Span::from_us(6),
+            control_rtt: Span::from_us(5),
+        };
+        let dcpim = config.on(&facts).unwrap();
+        let mut schedule = Schedule::from(Time::ZERO, &dcpim);
+        let next = |_| (schedule.at(), schedule.advance(&dcpim));
+        (0..phases * dcpim.stages).map(next).collect()
+    }
+
+    #[test]
+    fn every_round_has_a_request_a_grant_and_an_accept_one_stage_apart() {
+        for config in [DcpimConfig::paper(), DcpimConfig::reference()] {
+            let rounds = config.rounds;
+            let duties = all_duties(config, 3);
+            let stage = duties[1].0 - duties[0].0;
+            let at = |what: &dyn Fn(&Duties) -> bool| {
+                duties.iter().find(|(_, d)| what(d)).map(|(at, _)| *at).unwrap()
+            };
+            for phase in 0..2 {
+                for round in (0..rounds).map(|r| (phase, r)) {
+                    let request = at(&|d| d.request == Some(round));
+                    assert_eq!(at(&|d| d.grant == Some(round)), request + stage);
+                    assert_eq!(at(&|d| d.accept == Some(round)), request + stage * 2);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn data_starts_a_stage_after_the_last_accept_or_with_it() {
+        let last_accept_to_begin = |config: DcpimConfig| {
+            let last = (0, config.rounds - 1);
+            let duties = all_duties(config, 2);
+            let accept = duties.iter().find(|(_, d)| d.accept == Some(last)).unwrap().0;
+            duties.iter().find(|(_, d)| d.begin == Some(1)).unwrap().0 - accept
+        };
+        assert_eq!(last_accept_to_begin(DcpimConfig::paper()).as_ps(), 3_250_000);
+        assert_eq!(last_accept_to_begin(DcpimConfig::reference()), Span::ZERO);
+    }
+}
+
+mod matching {
+    use super::super::config::Rounds;
+    use super::super::matching::*;
+    use super::super::wire::{Match, Step};
+    use proptest::prelude::*;
+    use rampmeter_core::{NodeId, Purpose, Rng};
+
+    fn offer(peer: u32, channels: u8, remaining: u32) -> Offer {
+        let (step, prompt, round, phase, announced) = (Step::Request, channels, 0, 0, peer.into());
+        let fields = Match { step, channels, prompt, round, phase, remaining, announced };
+        Offer { peer: NodeId::new(peer), fields }
+    }
+
+    fn rng(seed: u64) -> Rng {
+        Rng::new(seed, 0, Purpose::Test)
+    }
+
+    proptest! {
+        #[test]
+        fn capacity_is_used_up_and_never_exceeded(
+            asked in proptest::collection::vec((1u8..9, 1u32..1000), 0..20),
+            channels in 0u8..9,
+            prompt in 0u8..9,
+            smallest in any::<bool>(),
+            seed in any::<u64>(),
+        ) {
+            let order = if smallest { Order::SmallestFirst } else { Order::Random };
+            let mut offers: Vec<Offer> =
+                asked.iter().enumerate().map(|(i, a)| offer(i as u32, a.0, a.1)).collect();
+            choose(&mut offers, order, Capacity { channels, prompt }, &mut rng(seed));
+            let given: u32 = offers.iter().map(|o| u32::from(o.fields.channels)).sum();
+            let wanted: u32 = asked.iter().map(|a| u32::from(a.0)).sum();
+            prop_assert_eq!(given, wanted.min(channels.into()));
+            let started: u32 = offers.iter().map(|o| u32::from(o.fields.prompt)).sum();
+            prop_assert!(started <= prompt.into());
+            for o in &offers {
+                prop_assert!(o.fields.channels > 0 && o.fields.prompt <= o.fields.channels);
+                prop_assert!(o.fields.channels <= asked[o.peer.idx()].0);
+            }
+            if smallest {
+                prop_assert!(offers.is_sorted_by_key(|o| (o.fields.remaining, o.peer)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_random_choice_is_uniform() {
+        let mut rng = rng(3);
+        let mut wins = [0u32; 5];
+        for _ in 0..50_000 {
+            let mut offers = (0..5).map(|p| offer(p, 1, p)).collect();
+            choose(&mut offers, Order::Random, Capacity { channels: 1, prompt: 0 }, &mut rng);
+            wins[offers[0].peer.idx()] += 1;
+        }
+        // Chi-square with 4 degrees of freedom; 23.5 is its 0.9999 quantile.
+        let chi2: f64 = wins.iter().map(|&w| (f64::from(w) - 1e4).powi(2) / 1e4).sum();
+        assert!(chi2 < 23.5, "{wins:?}");
+    }
+
+    fn at(phase: u32, round: u8) -> Offer {
+        let mut o = offer(1, 1, 1);
+        (o.fields.phase, o.fields.round) = (phase, round);
+        o
+    }
+
+    #[test]
+    fn strict_rounds_drop_late_offers_and_keep_early_ones() {
+        let mut inbox = Inbox::default();
+        for early_or_late in [at(0, 3), at(1, 0), at(1, 1)] {
+            inbox.put(early_or_late, (1, 0), Rounds::Strict);
+        }
+        let mut out = Vec::new();
+        inbox.take((1, 0), Rounds::Strict, &mut out);
+        assert_eq!((out.len(), inbox.late()), (1, 1));
+        inbox.take((1, 1), Rounds::Strict, &mut out);
+        assert_eq!((out.len(), inbox.late()), (1, 1));
+    }
+
+    #[test]
+    fn local_rounds_serve_whatever_has_come() {
+        let mut inbox = Inbox::default();
+        for any in [at(0, 3), at(1, 0), at(7, 1)] {
+            inbox.put(any, (1, 0), Rounds::Local);
+        }
+        let mut out = Vec::new();
+        inbox.take((1, 0), Rounds::Local, &mut out);
+        assert_eq!((out.len(), inbox.late()), (3, 0));
+    }
+
+    /// A random bipartite graph of `n` receivers and `n` senders with mean degree `degree`, as
+    /// the senders that each receiver has flows from.
+    fn graph(n: usize, degree: usize, rng: &mut Rng) -> Vec<Vec<usize>> {
+        let mut edges = vec![Vec::new(); n];
+        for _ in 0..n * degree {
+            let (receiver, sender) = (rng.below(n), rng.below(n));
+            if !edges[receiver].contains(&sender) {
+                edges[receiver].push(sender);
+            }
+        }
+        edges
+    }
+
+    /// Matches with one channel in rounds of request, grant and accept, by [`choose`]. Returns the
+    /// size after each round; the last is that of a maximal matching.
+    fn matching_sizes(edges: &[Vec<usize>], rng: &mut Rng) -> Vec<usize> {
+        let n = edges.len();
+        let one = Capacity { channels: 1, prompt: 0 };
+        let (mut receiver_of, mut sender_of) = (vec![None; n], vec![None; n]);
+        let mut sizes = Vec::new();
+        loop {
+            let mut requests = vec![Vec::new(); n];
+            for (r, senders) in edges.iter().enumerate().filter(|(r, _)| sender_of[*r].is_none()) {
+                for &s in senders.iter().filter(|&&s| receiver_of[s].is_none()) {
+                    requests[s].push(offer(r as u32, 1, 1));
+                }
+            }
+            if requests.iter().all(Vec::is_empty) {
+                return sizes;
+            }
+            let mut grants = vec![Vec::new(); n];
+            for (s, mut requests) in requests.into_iter().enumerate() {
+                choose(&mut requests, Order::Random, one, rng);
+                for granted in requests {
+                    grants[granted.peer.idx()].push(offer(s as u32, 1, 1));
+                }
+            }
+            for (r, mut grants) in grants.into_iter().enumerate() {
+                choose(&mut grants, Order::Random, one, rng);
+                for accepted in grants {
+                    sender_of[r] = Some(accepted.peer.idx());
+                    receiver_of[accepted.peer.idx()] = Some(r);
+                }
+            }
+            sizes.push(receiver_of.iter().flatten().count());
+        }
+    }
+
+    /// Theorem 1 (§3.1): after r rounds E[M] is at least (1 - d alpha / 4^r) M*, where M* = n / alpha
+    /// is the size that the matching converges to.
+    #[test]
+    fn sizes_are_at_least_those_of_theorem_1() {
+        let mut rng = rng(1);
+        for n in [16, 144, 1024, 4096] {
+            for degree in [1, 2, 5, 16, 64] {
+                let runs = if n > 1000 { 3 } else { 20 };
+                let mut sum = vec![0.0; 8];
+                let mut converged = 0.0;
+                let mut edges_total = 0;
+                for _ in 0..runs {
+                    let edges = graph(n, degree, &mut rng);
+                    edges_total += edges.iter().map(Vec::len).sum::<usize>();
+                    let sizes = matching_sizes(&edges, &mut rng);
+                    let last = *sizes.last().unwrap();
+                    converged += last as f64;
+                    for (r, total) in sum.iter_mut().enumerate() {
+                        *total += *sizes.get(r).unwrap_or(&last) as f64;
+                    }
+                }
+                let mean_degree = edges_total as f64 / (n * runs) as f64;
+                let alpha = (n * runs) as f64 / converged;
+                for (r, total) in sum.iter().enumerate() {
+                    let bound = 1.0 - mean_degree * alpha / 4f64.powi(r as i32 + 1);
+                    let share = total / converged;
+                    assert!(share >= bound, "n {n} degree {degree} round {r}: {share} < {bound}");
+                }
+                // The theorem's point: four rounds suffice at low degree, whatever n is.
+                if degree <= 5 {
+                    assert!(sum[3] / converged > 0.97, "n {n} degree {degree}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_converged_matching_is_maximal_and_within_half_of_the_maximum() {
+        let mut rng = rng(2);
+        for _ in 0..50 {
+            let edges = graph(200, 3, &mut rng);
+            let size = *matching_sizes(&edges, &mut rng).last().unwrap();
+            let maximum = maximum_matching(&edges);
+            assert!(size <= maximum && 2 * size >= maximum, "{size} of {maximum}");
+        }
+    }
+
+    /// The size of a maximum matching, by augmenting paths.
+    fn maximum_matching(edges: &[Vec<usize>]) -> usize {
+        fn augment(
+            r: usize,
+            edges: &[Vec<usize>],
+            seen: &mut [bool],
+            of: &mut [Option<usize>],
+        ) -> bool {
+            edges[r].iter().any(|&s| {
+                if std::mem::replace(&mut seen[s], true) {
+                    return false;
+                }
+                let free = of[s].is_none_or(|other| augment(other, edges, seen, of));
+                if free {
+                    of[s] = Some(r);
+                }
+                free
+            })
+        }
+        let mut of = vec![None; edges.len()];
+        (0..edges.len())
+            .filter(|&r| augment(r, edges, &mut vec![false; edges.len()], &mut of))
+            .count()
+    }
+}

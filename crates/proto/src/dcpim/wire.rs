@@ -41,27 +41,6 @@ pub struct Match {
     pub announced: u64,
 }
 
-/// A token: the receiver's leave to send one packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Token {
-    /// The flow's slot at the sender.
-    pub tx_slot: u32,
-    /// Its slot at the receiver.
-    pub rx_slot: u32,
-    /// The packet to send.
-    pub seq: u32,
-    /// How many tokens the flow had before.
-    pub number: u32,
-    /// Every packet below has arrived.
-    pub cumulative: u32,
-    /// The phase after which the token is void.
-    pub phase: u32,
-    /// Packets of the flow that have not arrived.
-    pub remaining: u32,
-    /// Its rank, lower first: 2 and up for matched sources, 7 for prompt channels.
-    pub rank: u8,
-}
-
 /// A dcPIM header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DcpimHeader {
@@ -103,7 +82,27 @@ pub enum DcpimHeader {
         number: u32,
     },
     /// Receiver to sender: send one packet.
-    Token(Token),
+    ///
+    /// The fields stand here, not in a type of their own, so that the tag fits beside them and a
+    /// header into 32 bytes.
+    Token {
+        /// The flow's slot at the sender.
+        tx_slot: u32,
+        /// Its slot at the receiver.
+        rx_slot: u32,
+        /// The packet to send.
+        seq: u32,
+        /// How many tokens the flow had before.
+        number: u32,
+        /// Every packet below has arrived.
+        cumulative: u32,
+        /// The phase after which the token is void.
+        phase: u32,
+        /// Packets of the flow that have not arrived.
+        remaining: u32,
+        /// Its rank, lower first: 2 and up for matched sources, 7 for prompt channels.
+        rank: u8,
+    },
     /// A step of the matching.
     Match(Match),
     /// Sender to receiver: every packet of the flow has been sent.
@@ -129,7 +128,7 @@ impl DcpimHeader {
             Self::Ack { .. } => 2,
             Self::Data { .. } => 3,
             Self::Unscheduled { .. } => 11,
-            Self::Token(_) => 4,
+            Self::Token { .. } => 4,
             Self::Finish { .. } => 5,
             Self::Finished { .. } => 6,
             Self::Match(m) => match m.step {
@@ -149,7 +148,7 @@ impl Header for DcpimHeader {
             Self::Ack { .. } | Self::Finished { .. } => 5,
             Self::Finish { .. } | Self::Data { .. } => 13,
             Self::Unscheduled { .. } => 21,
-            Self::Token(_) => 30,
+            Self::Token { .. } => 30,
             Self::Match(_) => 20,
         }
     }
@@ -170,9 +169,9 @@ impl Header for DcpimHeader {
             Self::Data { rx_slot, seq, number } => {
                 w.u32(rx_slot)?.u32(seq)?.u32(number)?;
             }
-            Self::Token(t) => {
-                w.u32(t.tx_slot)?.u32(t.rx_slot)?.u32(t.seq)?.u32(t.number)?;
-                w.u32(t.cumulative)?.u32(t.phase)?.u32(t.remaining)?.u8(t.rank)?;
+            Self::Token { tx_slot, rx_slot, seq, number, cumulative, phase, remaining, rank } => {
+                w.u32(tx_slot)?.u32(rx_slot)?.u32(seq)?.u32(number)?;
+                w.u32(cumulative)?.u32(phase)?.u32(remaining)?.u8(rank)?;
             }
             Self::Match(m) => {
                 w.u8(m.channels)?.u8(m.prompt)?.u8(m.round)?;
@@ -202,7 +201,7 @@ impl Header for DcpimHeader {
             }
             2 => Self::Ack { tx_slot: r.u32()? },
             3 => Self::Data { rx_slot: r.u32()?, seq: r.u32()?, number: r.u32()? },
-            4 => Self::Token(Token {
+            4 => Self::Token {
                 tx_slot: r.u32()?,
                 rx_slot: r.u32()?,
                 seq: r.u32()?,
@@ -211,7 +210,7 @@ impl Header for DcpimHeader {
                 phase: r.u32()?,
                 remaining: r.u32()?,
                 rank: r.u8()?,
-            }),
+            },
             5 => Self::Finish { flow: r.u32()?, tx_slot: r.u32()?, packets: r.u32()? },
             6 => Self::Finished { tx_slot: r.u32()? },
             7 => decode_match(Step::Request, &mut r)?,
