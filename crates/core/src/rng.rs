@@ -58,8 +58,9 @@ impl Rng {
 
     /// An exponentially distributed number with mean one.
     pub fn exponential(&mut self) -> f64 {
-        // 1 - u lies in (0, 1], so that the logarithm is finite.
-        -(1.0 - self.unit()).ln()
+        // 1 - u lies in (0, 1], so that the logarithm is finite. The platform's own logarithm may
+        // differ in the last bit from machine to machine; this one does not.
+        -libm::log(1.0 - self.unit())
     }
 
     /// True with probability `p`.

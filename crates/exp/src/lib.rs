@@ -1,1 +1,22 @@
-//! placeholder
+//! Experiments: a plan becomes a checked plan, a run, and results with a manifest.
+//!
+//! This crate joins what the others keep apart. A [`Plan`] is TOML as a person writes it;
+//! [`Plan::check`] turns it into a [`ValidPlan`], the only thing that can be run; the transport's
+//! name is matched once, in [`run`], and everything below is monomorphised.
+
+mod bench;
+mod check;
+mod convert;
+mod manifest;
+mod plan;
+mod record;
+mod run;
+mod summary;
+
+pub use bench::{BenchReport, bench};
+pub use check::ValidPlan;
+pub use convert::{ConvertError, convert};
+pub use manifest::{COMMIT, PROFILE, VERSION};
+pub use plan::{Plan, PlanError};
+pub use run::{Observer, Progress, RunError, Silent, run};
+pub use summary::{RunStatus, Summary};

@@ -21,7 +21,7 @@ pub use histogram::{LatencyHistogram, LatencySummary};
 pub use ideal::{Forwarding, Framing, Ideal, IdealModel, LastPacket, PathHop};
 pub use row::{FlowColumns, FlowRow, Status};
 pub use selection::{Mark, Selection};
-pub use slowdown::{Bins, Sample, Stats, Summary, summarise};
+pub use slowdown::{BinStats, Bins, Sample, Stats, Summary, by_size, summarise};
 pub use stats::Spread;
 pub use table::TableError;
 pub use writer::{FlowWriter, read_flows};

@@ -55,8 +55,8 @@ pub struct FlowRow {
     pub acked_ideal_ps: u64,
     /// The ideal `figure`, which goes with `acked_ps`.
     pub figure_ideal_ps: u64,
-    /// Payload bytes sent more than once.
-    pub retransmitted_bytes: u64,
+    /// Payload bytes that arrived more than once.
+    pub duplicate_bytes: u64,
     /// How it ended.
     pub status: Status,
 }
@@ -99,7 +99,7 @@ pub struct FlowColumns {
     pub ideal_ps: Vec<u64>,
     pub acked_ideal_ps: Vec<u64>,
     pub figure_ideal_ps: Vec<u64>,
-    pub retransmitted_bytes: Vec<u64>,
+    pub duplicate_bytes: Vec<u64>,
     pub status: Vec<Status>,
 }
 
@@ -126,7 +126,7 @@ impl FlowColumns {
         self.ideal_ps.push(row.ideal_ps);
         self.acked_ideal_ps.push(row.acked_ideal_ps);
         self.figure_ideal_ps.push(row.figure_ideal_ps);
-        self.retransmitted_bytes.push(row.retransmitted_bytes);
+        self.duplicate_bytes.push(row.duplicate_bytes);
         self.status.push(row.status);
     }
 
@@ -143,7 +143,7 @@ impl FlowColumns {
             ideal_ps: self.ideal_ps[idx],
             acked_ideal_ps: self.acked_ideal_ps[idx],
             figure_ideal_ps: self.figure_ideal_ps[idx],
-            retransmitted_bytes: self.retransmitted_bytes[idx],
+            duplicate_bytes: self.duplicate_bytes[idx],
             status: self.status[idx],
         }
     }

@@ -78,7 +78,7 @@ mod tests {
             ideal_ps: 1,
             acked_ideal_ps: 1,
             figure_ideal_ps: 1,
-            retransmitted_bytes: 0,
+            duplicate_bytes: 0,
             status: Status::Finished,
         };
         rows.iter().enumerate().map(row).collect()

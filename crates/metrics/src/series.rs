@@ -73,7 +73,7 @@ impl QueueDistribution {
         self.tiers.iter().map(summary).collect()
     }
 
-    /// Writes the columns `tier`, `length_bytes`, `samples` and `cdf`, the share of the tier's
+    /// Writes the columns `tier`, `queue_bytes`, `samples` and `cdf`, the share of the tier's
     /// samples at or below the length.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ impl QueueDistribution {
             metadata,
             vec![
                 ("tier", DataType::Utf8, Arc::new(StringArray::from(tiers))),
-                ("length_bytes", DataType::UInt64, Arc::new(UInt64Array::from(lengths))),
+                ("queue_bytes", DataType::UInt64, Arc::new(UInt64Array::from(lengths))),
                 ("samples", DataType::UInt64, Arc::new(UInt64Array::from(counts))),
                 ("cdf", DataType::Float64, Arc::new(Float64Array::from(cdf))),
             ],
@@ -155,6 +155,48 @@ pub fn write_links(
             ("tier", DataType::Utf8, Arc::new(tiers)),
             ("carried_bytes", DataType::UInt64, numbers(|sample| sample.carried.get())),
             ("utilisation", DataType::Float64, Arc::new(shares)),
+        ],
+    )
+}
+
+/// All ports of one tier during one interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TierSample {
+    /// When the interval ended.
+    pub end: Time,
+    /// The tier.
+    pub tier: String,
+    /// The share of their capacity that the ports used in the interval.
+    pub utilisation: f64,
+    /// Their mean queue at the end of it, in bytes.
+    pub queue_mean: f64,
+    /// Their longest queue at the end of it.
+    pub queue_max: Bytes,
+}
+
+/// Writes the columns `time_ps`, `tier`, `utilisation`, `queue_mean_bytes` and `queue_max_bytes`.
+///
+/// # Errors
+/// If the table cannot be written.
+pub fn write_tiers(
+    file: &Path,
+    samples: &[TierSample],
+    metadata: &[(String, String)],
+) -> Result<(), TableError> {
+    let times: UInt64Array = samples.iter().map(|sample| sample.end.as_ps()).collect();
+    let tiers: StringArray = samples.iter().map(|sample| Some(sample.tier.as_str())).collect();
+    let shares: Float64Array = samples.iter().map(|sample| sample.utilisation).collect();
+    let means: Float64Array = samples.iter().map(|sample| sample.queue_mean).collect();
+    let longest: UInt64Array = samples.iter().map(|sample| sample.queue_max.get()).collect();
+    write_table(
+        file,
+        metadata,
+        vec![
+            ("time_ps", DataType::UInt64, Arc::new(times)),
+            ("tier", DataType::Utf8, Arc::new(tiers)),
+            ("utilisation", DataType::Float64, Arc::new(shares)),
+            ("queue_mean_bytes", DataType::Float64, Arc::new(means)),
+            ("queue_max_bytes", DataType::UInt64, Arc::new(longest)),
         ],
     )
 }

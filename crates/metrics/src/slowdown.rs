@@ -135,6 +135,8 @@ impl Bins {
 pub struct BinStats {
     /// Which sizes.
     pub label: String,
+    /// The largest of them in bytes; `None` if they have no upper end.
+    pub upper_bytes: Option<u64>,
     /// Their statistics; `None` if no flow is in the bin.
     pub stats: Option<Stats>,
 }
@@ -152,8 +154,8 @@ pub struct Summary {
     pub failed: u64,
     /// Flows of the run, selected or not, that had not finished when it ended.
     pub unfinished: u64,
-    /// Payload bytes of the run sent more than once, as a fraction of all bytes of its flows.
-    pub retransmitted: f64,
+    /// Payload bytes of the run that arrived more than once, as a fraction of all bytes of its flows.
+    pub duplicate: f64,
     /// Slowdown of the selected flows.
     pub overall: Option<Stats>,
     /// The same by size.
@@ -172,11 +174,7 @@ pub fn summarise(
 ) -> Summary {
     let rows: Vec<FlowRow> = selection.rows(columns, ideal).collect();
     let samples = || rows.iter().filter_map(|row| Sample::of(row, ideal));
-    let mut slowdowns: Vec<f64> = samples().map(|sample| sample.slowdown).collect();
-    let labels = bins.labels().into_iter().zip(bins.split(samples()));
-    let bins = labels
-        .map(|(label, mut values)| BinStats { label, stats: Stats::of(&mut values) })
-        .collect();
+    let (overall, bins) = by_size(samples, bins);
     let count = |status| columns.status.iter().filter(|&&s| s == status).count() as u64;
     let total = |values: &[u64]| values.iter().map(|&n| u128::from(n)).sum::<u128>() as f64;
     Summary {
@@ -185,14 +183,32 @@ pub fn summarise(
         flows: columns.len() as u64,
         failed: count(Status::Failed),
         unfinished: count(Status::Unfinished),
-        retransmitted: match total(&columns.size_bytes) {
+        duplicate: match total(&columns.size_bytes) {
             0.0 => 0.0,
-            bytes => total(&columns.retransmitted_bytes) / bytes,
+            bytes => total(&columns.duplicate_bytes) / bytes,
         },
-        overall: Stats::of(&mut slowdowns),
+        overall,
         bins,
         nfct: nfct(&rows, ideal),
     }
+}
+
+/// Statistics of slowdowns, overall and by size. `samples` is asked for them twice.
+pub fn by_size<I: Iterator<Item = Sample>>(
+    samples: impl Fn() -> I,
+    bins: &Bins,
+) -> (Option<Stats>, Vec<BinStats>) {
+    let mut slowdowns: Vec<f64> = samples().map(|sample| sample.slowdown).collect();
+    let overall = Stats::of(&mut slowdowns);
+    drop(slowdowns);
+    let uppers = bins.uppers().into_iter().map(Some).chain([None]);
+    let labels = bins.labels().into_iter().zip(uppers).zip(bins.split(samples()));
+    let stats = labels.map(|((label, upper_bytes), mut values)| BinStats {
+        label,
+        upper_bytes,
+        stats: Stats::of(&mut values),
+    });
+    (overall, stats.collect())
 }
 
 /// The sum of completion times over the sum of ideals.
@@ -280,7 +296,7 @@ mod tests {
             ideal_ps: size_bytes,
             acked_ideal_ps: size_bytes,
             figure_ideal_ps: size_bytes,
-            retransmitted_bytes: 10,
+            duplicate_bytes: 10,
             status: if fct_ps.is_some() { Status::Finished } else { Status::Unfinished },
         }
     }
@@ -294,7 +310,7 @@ mod tests {
         assert_eq!((summary.flows, summary.failed, summary.unfinished), (3, 0, 1));
         assert_eq!(summary.overall.unwrap().mean, 2.0);
         assert_eq!(summary.nfct, Some(1.5));
-        assert_eq!(summary.retransmitted, 0.003);
+        assert_eq!(summary.duplicate, 0.003);
         let means: Vec<Option<f64>> =
             summary.bins.iter().map(|bin| bin.stats.map(|stats| stats.mean)).collect();
         assert_eq!(means, [None, Some(3.0), Some(1.0)]);

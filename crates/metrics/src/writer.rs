@@ -86,7 +86,7 @@ impl FlowWriter {
             Arc::new(UInt64Array::from(rows.ideal_ps)),
             Arc::new(UInt64Array::from(rows.acked_ideal_ps)),
             Arc::new(UInt64Array::from(rows.figure_ideal_ps)),
-            Arc::new(UInt64Array::from(rows.retransmitted_bytes)),
+            Arc::new(UInt64Array::from(rows.duplicate_bytes)),
             Arc::new(status),
         ];
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)
@@ -128,8 +128,8 @@ fn read_batch(source: &Source<'_>, columns: &mut FlowColumns) -> Result<(), Tabl
     source.values::<UInt64Type>("ideal_ps", "uint64", &mut columns.ideal_ps)?;
     source.values::<UInt64Type>("acked_ideal_ps", "uint64", &mut columns.acked_ideal_ps)?;
     source.values::<UInt64Type>("figure_ideal_ps", "uint64", &mut columns.figure_ideal_ps)?;
-    let retransmitted = &mut columns.retransmitted_bytes;
-    source.values::<UInt64Type>("retransmitted_bytes", "uint64", retransmitted)?;
+    let duplicate = &mut columns.duplicate_bytes;
+    source.values::<UInt64Type>("duplicate_bytes", "uint64", duplicate)?;
     let names = source.column("status")?.as_string_opt::<i32>();
     let names = names.ok_or_else(|| source.mistyped("status", "strings"))?;
     for (idx, name) in names.iter().enumerate() {
@@ -217,7 +217,7 @@ fn schema() -> SchemaRef {
         column("ideal_ps", DataType::UInt64, false),
         column("acked_ideal_ps", DataType::UInt64, false),
         column("figure_ideal_ps", DataType::UInt64, false),
-        column("retransmitted_bytes", DataType::UInt64, false),
+        column("duplicate_bytes", DataType::UInt64, false),
         column("status", DataType::Utf8, false),
     ]))
 }
@@ -246,7 +246,7 @@ mod tests {
             ideal_ps: 2_900_000,
             acked_ideal_ps: 5_508_000,
             figure_ideal_ps: 5_504_800,
-            retransmitted_bytes: flow % 3,
+            duplicate_bytes: flow % 3,
             status: if finished { Status::Finished } else { Status::Unfinished },
         }
     }

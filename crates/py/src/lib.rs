@@ -1,1 +1,134 @@
-//! placeholder
+//! The private module `rampmeter._core`: conversions and errors, nothing else.
+
+use std::path::{Path, PathBuf};
+
+use pyo3::create_exception;
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rampmeter_exp::{Observer, Plan, Progress, RunError, ValidPlan};
+use rampmeter_workload::size;
+
+create_exception!(rampmeter._core, PlanError, PyValueError, "A plan or trace that cannot be used.");
+create_exception!(rampmeter._core, ResultError, PyOSError, "Results that cannot be written.");
+
+/// Where texts that Python passes come from, in errors.
+const ORIGIN: &str = "plan";
+
+/// Passes progress to a Python callable, and its answer and errors back.
+struct PyObserver {
+    callback: Option<Py<PyAny>>,
+    error: Option<PyErr>,
+}
+
+impl Observer for PyObserver {
+    fn on_progress(&mut self, progress: &Progress) -> bool {
+        let Some(callback) = &self.callback else { return true };
+        let answer = Python::attach(|py| {
+            py.check_signals()?;
+            let dict = PyDict::new(py);
+            dict.set_item("submitted", progress.submitted)?;
+            dict.set_item("delivered", progress.delivered)?;
+            dict.set_item("total", progress.total)?;
+            dict.set_item("now_ps", progress.now.as_ps())?;
+            dict.set_item("hops", progress.hops)?;
+            dict.set_item("events", progress.events)?;
+            callback.call1(py, (dict,))?.is_truthy(py)
+        });
+        answer.unwrap_or_else(|error| {
+            self.error = Some(error);
+            false
+        })
+    }
+}
+
+fn plan_error(error: impl ToString) -> PyErr {
+    PlanError::new_err(error.to_string())
+}
+
+fn valid(plan: &str, base: &str) -> PyResult<ValidPlan> {
+    let plan = Plan::from_toml(plan, ORIGIN).map_err(plan_error)?;
+    plan.check(ORIGIN, Path::new(base)).map_err(plan_error)
+}
+
+fn run_error(error: &RunError) -> PyErr {
+    ResultError::new_err(error.to_string())
+}
+
+/// Runs a plan and writes its results to the folder `out`; returns the summary as JSON.
+#[pyfunction]
+#[pyo3(signature = (plan, base, out, progress=None))]
+fn run(
+    py: Python<'_>,
+    plan: &str,
+    base: &str,
+    out: PathBuf,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let plan = valid(plan, base)?;
+    let mut observer = PyObserver { callback: progress, error: None };
+    let summary = py.detach(|| rampmeter_exp::run(&plan, &out, &mut observer));
+    if let Some(error) = observer.error {
+        return Err(error);
+    }
+    Ok(summary.map_err(|e| run_error(&e))?.to_json())
+}
+
+/// Checks a plan; returns it with every default as JSON.
+#[pyfunction]
+fn check(plan: &str, base: &str) -> PyResult<String> {
+    let plan = valid(plan, base)?;
+    serde_json::to_string(plan.plan()).map_err(plan_error)
+}
+
+/// Runs a plan without writing anything; returns its speed as JSON.
+#[pyfunction]
+#[pyo3(name = "bench")]
+fn speed(py: Python<'_>, plan: &str, base: &str) -> PyResult<String> {
+    let plan = valid(plan, base)?;
+    let report = py.detach(|| rampmeter_exp::bench(&plan));
+    serde_json::to_string(&report).map_err(plan_error)
+}
+
+/// Turns a trace of another tool, or of another form, into a trace of ours; returns its flows.
+#[pyfunction]
+#[pyo3(signature = (source, format, target, sort=false))]
+fn convert(
+    py: Python<'_>,
+    source: PathBuf,
+    format: &str,
+    target: PathBuf,
+    sort: bool,
+) -> PyResult<usize> {
+    py.detach(|| rampmeter_exp::convert(&source, format, &target, sort)).map_err(plan_error)
+}
+
+/// The names of the published size distributions.
+#[pyfunction]
+fn distributions() -> Vec<&'static str> {
+    size::NAMES.to_vec()
+}
+
+/// The mean of a published size distribution in bytes.
+#[pyfunction]
+fn distribution_mean(name: &str) -> PyResult<f64> {
+    Ok(size::named(name).map_err(plan_error)?.mean_bytes())
+}
+
+/// The module.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("PlanError", py.get_type::<PlanError>())?;
+    module.add("ResultError", py.get_type::<ResultError>())?;
+    module.add("VERSION", rampmeter_exp::VERSION)?;
+    module.add("COMMIT", rampmeter_exp::COMMIT)?;
+    module.add("PROFILE", rampmeter_exp::PROFILE)?;
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(speed, module)?)?;
+    module.add_function(wrap_pyfunction!(convert, module)?)?;
+    module.add_function(wrap_pyfunction!(distributions, module)?)?;
+    module.add_function(wrap_pyfunction!(distribution_mean, module)?)?;
+    Ok(())
+}

@@ -406,6 +406,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         assert!(made == ended, "{made} packets made, {ended} delivered, dropped or in flight");
     }
 
+    /// The names of the tiers, by number.
+    pub fn tier_names(&self) -> Vec<&str> {
+        self.stats.tiers.iter().map(|t| t.name.as_str()).collect()
+    }
+
     /// Bytes waiting at each port with its tier, switches only.
     pub fn queues(&self) -> impl Iterator<Item = (u8, u32)> {
         self.ports[self.n_hosts as usize..].iter().map(|p| (p.tier, p.queued))

@@ -1,0 +1,240 @@
+//! From a plan to one that can be run: files read, numbers checked, pieces built.
+
+use std::path::Path;
+
+use rampmeter_core::{Bytes, FabricFacts, Span, Time};
+use rampmeter_proto::dcpim::Dcpim;
+use rampmeter_sim::{
+    Buffer, ClockSpec, FabricConfig, FaultSpec, LinkFault, Outage, SimSpec, Switching, Target,
+    Topology, TopologySpec,
+};
+use rampmeter_workload::{ValidWorkload, WorkloadContext};
+
+use crate::plan::{
+    ClocksSpec, FabricSpec, FaultsSpec, OutageSpec, Plan, PlanError, SwitchingSpec, TransportSpec,
+    locate,
+};
+
+/// A plan that has been checked.
+#[derive(Clone, Debug)]
+pub struct ValidPlan {
+    pub(crate) plan: Plan,
+    pub(crate) sim: SimSpec,
+    pub(crate) facts: FabricFacts,
+    pub(crate) transport: ValidTransport,
+    pub(crate) workload: ValidWorkload,
+    pub(crate) payload: Bytes,
+    pub(crate) header: Bytes,
+}
+
+/// A protocol with its parameters for this fabric.
+#[derive(Clone, Debug)]
+pub(crate) enum ValidTransport {
+    Dcpim(Dcpim),
+}
+
+/// Where a plan came from.
+struct Context<'a> {
+    origin: &'a str,
+    base: &'a Path,
+}
+
+impl Context<'_> {
+    fn bad(&self, key: &str, message: impl ToString) -> PlanError {
+        PlanError::Value {
+            origin: self.origin.to_owned(),
+            key: key.to_owned(),
+            message: message.to_string(),
+        }
+    }
+
+    fn range(&self, key: &str, value: f64, least: f64, most: f64) -> Result<f64, PlanError> {
+        if (least..=most).contains(&value) {
+            return Ok(value);
+        }
+        Err(self.bad(key, format!("expected a number from {least} to {most}, got {value}")))
+    }
+
+    /// Microseconds to a span in whole picoseconds.
+    fn micros(&self, key: &str, us: f64, least: f64) -> Result<Span, PlanError> {
+        let us = self.range(key, us, least, 1e12)?;
+        Ok(Span::from_ps((us * 1e6).round() as u64))
+    }
+}
+
+impl Plan {
+    /// Checks the plan and builds what a run needs. Relative file names are relative to `base`;
+    /// `origin` names the plan in errors.
+    ///
+    /// # Errors
+    /// [`PlanError::Value`] with the path to the key.
+    pub fn check(self, origin: &str, base: &Path) -> Result<ValidPlan, PlanError> {
+        let cx = Context { origin, base };
+        let topology = topology(&self.topology, &cx)?;
+        let (payload, header) = match &self.transport {
+            TransportSpec::Dcpim(spec) => {
+                let config = spec.config();
+                (config.payload, config.header)
+            }
+        };
+        let facts = topology.facts(payload + header, header);
+        let transport = match &self.transport {
+            TransportSpec::Dcpim(spec) => {
+                let beta = spec.beta.unwrap_or(1.0);
+                cx.range("transport.beta", beta, 0.1, 100.0)?;
+                let dcpim = spec.config().on(&facts);
+                ValidTransport::Dcpim(dcpim.map_err(|e| {
+                    let expected = format!("expected {}, got {}", e.expected, e.got);
+                    cx.bad(&format!("transport.{}", e.key), expected)
+                })?)
+            }
+        };
+        let context = WorkloadContext {
+            n_hosts: topology.n_hosts(),
+            access_rate: facts.access_rate,
+            payload,
+            wire: payload + header,
+            hosts_per_rack: hosts_per_rack(&self.topology),
+            base_dir: base.to_owned(),
+        };
+        let workload = self.workload.clone().validate(&context);
+        let workload = workload.map_err(|e| cx.bad("workload", e))?;
+        let sim = SimSpec {
+            fabric: fabric(&self.fabric, &cx)?,
+            faults: faults(&self.faults, &topology, &cx)?,
+            clocks: clocks(&self.clocks, &cx)?,
+            topology,
+            seed: self.seed,
+            drain: cx.micros("run.drain-us", self.run.drain_us, 0.0)?,
+            sample: match self.run.sample_us {
+                0.0 => None,
+                us => Some(cx.micros("run.sample-us", us, 0.001)?),
+            },
+            paranoid: self.run.paranoid,
+        };
+        if self.measure.finished_before_arrival == Some(0) {
+            let message = "expected a flow's number, from 1, got 0";
+            return Err(cx.bad("measure.finished-before-arrival", message));
+        }
+        Ok(ValidPlan { plan: self, sim, facts, transport, workload, payload, header })
+    }
+}
+
+impl ValidPlan {
+    /// The plan that was checked.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What protocols derive their parameters from.
+    pub fn facts(&self) -> &FabricFacts {
+        &self.facts
+    }
+}
+
+fn topology(spec: &TopologySpec, cx: &Context<'_>) -> Result<Topology, PlanError> {
+    let TopologySpec::File { file } = spec else {
+        return spec.build().map_err(|e| cx.bad("topology", e));
+    };
+    let path = cx.base.join(file);
+    let text = std::fs::read_to_string(&path)
+        .map_err(|e| cx.bad("topology.file", format!("{}: {e}", path.display())))?;
+    let spec: TopologySpec = toml::from_str(&text).map_err(|e| {
+        cx.bad("topology.file", format!("{}: {}", path.display(), locate(&e, &text)))
+    })?;
+    if let TopologySpec::File { .. } = spec {
+        let message = format!("{}: expected a topology, got another file", path.display());
+        return Err(cx.bad("topology.file", message));
+    }
+    spec.build().map_err(|e| cx.bad("topology.file", format!("{}: {e}", path.display())))
+}
+
+fn hosts_per_rack(spec: &TopologySpec) -> Option<u32> {
+    match *spec {
+        TopologySpec::LeafSpine { hosts_per_rack, .. } => Some(hosts_per_rack as u32),
+        TopologySpec::FatTree { k, .. } => Some(k as u32 / 2),
+        TopologySpec::Dumbbell { hosts_per_side, .. } => Some(hosts_per_side as u32),
+        TopologySpec::Star { .. } | TopologySpec::Links { .. } | TopologySpec::File { .. } => None,
+    }
+}
+
+fn fabric(spec: &FabricSpec, cx: &Context<'_>) -> Result<FabricConfig, PlanError> {
+    let bytes =
+        |key, value: u64, least| cx.range(key, value as f64, least, 4e9).map(|_| Bytes::new(value));
+    let buffer = match (spec.buffer_bytes, spec.shared_buffer_bytes) {
+        (Some(_), Some(shared)) => {
+            let message = format!("expected one of buffer-bytes and this, got both ({shared})");
+            return Err(cx.bad("fabric.shared-buffer-bytes", message));
+        }
+        (Some(own), None) => Buffer::PerPort(bytes("fabric.buffer-bytes", own, 1500.0)?),
+        (None, Some(shared)) => Buffer::Shared {
+            per_switch: bytes("fabric.shared-buffer-bytes", shared, 1500.0)?,
+            alpha: cx.range("fabric.alpha", spec.alpha, 1e-3, 1e3)?,
+        },
+        (None, None) => FabricConfig::default().buffer,
+    };
+    let cut_through = bytes("fabric.cut-through-bytes", spec.cut_through_bytes, 1.0)?;
+    let express = cx.range("fabric.express-bytes", spec.express_bytes as f64, 0.0, 9000.0)?;
+    Ok(FabricConfig {
+        buffer,
+        overflow: spec.overflow,
+        spray: spec.spray,
+        switching: match spec.switching {
+            SwitchingSpec::StoreAndForward => Switching::StoreAndForward,
+            SwitchingSpec::CutThrough => Switching::CutThrough { header: cut_through },
+        },
+        express: express as u16,
+    })
+}
+
+fn clocks(spec: &ClocksSpec, cx: &Context<'_>) -> Result<ClockSpec, PlanError> {
+    Ok(ClockSpec {
+        offset_max: cx.micros("clocks.offset-us", spec.offset_us, 0.0)?,
+        drift_ppm_max: cx.range("clocks.drift-ppm", spec.drift_ppm, 0.0, 100_000.0)?,
+    })
+}
+
+fn faults(
+    spec: &FaultsSpec,
+    topology: &Topology,
+    cx: &Context<'_>,
+) -> Result<FaultSpec, PlanError> {
+    let outage = |(i, outage): (usize, &OutageSpec)| {
+        let key = |name: &str| format!("faults.outages[{i}].{name}");
+        let number = |name: &str, n: u32, count: u32| {
+            cx.range(&key(name), n.into(), 0.0, (count - 1).into()).map(|_| n)
+        };
+        let target = match (outage.link, outage.switch) {
+            (Some(link), None) => {
+                Target::Link(number("link", link, topology.links().len() as u32)?)
+            }
+            (None, Some(switch)) => {
+                Target::Switch(number("switch", switch, topology.n_switches())?)
+            }
+            (link, switch) => {
+                let message =
+                    format!("expected either link or switch, got {link:?} and {switch:?}");
+                return Err(cx.bad(&key("link"), message));
+            }
+        };
+        let from = Time::ZERO + cx.micros(&key("from-us"), outage.from_us, 0.0)?;
+        let until = match outage.until_us {
+            None => Time::NEVER,
+            Some(us) => {
+                let least = (outage.from_us + 1e-6).min(1e12);
+                Time::ZERO + cx.micros(&key("until-us"), us, least)?
+            }
+        };
+        Ok(Outage { target, from, until })
+    };
+    Ok(FaultSpec {
+        every_link: LinkFault {
+            loss: cx.range("faults.loss", spec.loss, 0.0, 1.0)?,
+            duplicate: cx.range("faults.duplicate", spec.duplicate, 0.0, 1.0)?,
+            reorder: cx.range("faults.reorder", spec.reorder, 0.0, 1.0)?,
+            delay_max: cx.micros("faults.delay-us", spec.delay_us, 0.0)?,
+        },
+        links: Vec::new(),
+        outages: spec.outages.iter().enumerate().map(outage).collect::<Result<_, _>>()?,
+    })
+}

@@ -1,0 +1,30 @@
+//! What a result says of itself: plan, seed, version, commit, counts, wall time.
+
+use serde::Serialize;
+
+use crate::plan::Plan;
+use crate::summary::RunStatus;
+
+/// The version of this build.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The commit of this build, or `unknown`.
+pub const COMMIT: &str = env!("RAMPMETER_COMMIT");
+/// The build profile: `release` or `debug`.
+pub const PROFILE: &str = env!("RAMPMETER_PROFILE");
+
+/// The manifest of a result folder. Everything but the wall time is the same whenever the plan
+/// is run again.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Manifest<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) seed: u64,
+    pub(crate) version: &'static str,
+    pub(crate) commit: &'static str,
+    pub(crate) profile: &'static str,
+    pub(crate) status: RunStatus,
+    pub(crate) flows: u64,
+    pub(crate) packet_hops: u64,
+    pub(crate) events: u64,
+    pub(crate) simulated_ps: u64,
+    pub(crate) wall_seconds: f64,
+}

@@ -1,0 +1,305 @@
+//! Plans as people write them: TOML with defaults, unknown keys refused.
+
+use rampmeter_proto::dcpim::config::{
+    DataPriority, DcpimConfig, Demand, Handshake, IdleCapacity, Padding, Phases, Rounds,
+    ShortFlows, TokenOrder, TokenWindow,
+};
+use rampmeter_sim::{Overflow, Spray, TopologySpec};
+use rampmeter_workload::WorkloadSpec;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Why a plan cannot be run: where, what was expected, what came.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// The text is not TOML, has an unknown key, or a value of the wrong type.
+    #[error("{origin}: {message}")]
+    Syntax {
+        /// The file, or what else the text came from.
+        origin: String,
+        /// Line, column and what is wrong there.
+        message: String,
+    },
+    /// A value is impossible.
+    #[error("{origin}: {key}: {message}")]
+    Value {
+        /// The file, or what else the text came from.
+        origin: String,
+        /// The path to the key.
+        key: String,
+        /// What was expected and what came.
+        message: String,
+    },
+}
+
+/// A plan: everything that decides the result of a run.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Plan {
+    /// The seed of every random stream.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// Nodes and links.
+    pub topology: TopologySpec,
+    /// Buffers, spraying, switching.
+    #[serde(default)]
+    pub fabric: FabricSpec,
+    /// The protocol and its parameters.
+    pub transport: TransportSpec,
+    /// Who sends what when.
+    pub workload: WorkloadSpec,
+    /// When the run ends, and what it records.
+    #[serde(default)]
+    pub run: RunSpec,
+    /// Which flows the statistics count.
+    #[serde(default)]
+    pub measure: MeasureSpec,
+    /// Host clocks.
+    #[serde(default)]
+    pub clocks: ClocksSpec,
+    /// What goes wrong.
+    #[serde(default)]
+    pub faults: FaultsSpec,
+}
+
+fn default_seed() -> u64 {
+    1
+}
+
+/// The `fabric` table. The defaults are the dcPIM paper's.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct FabricSpec {
+    /// Packet memory of each switch port, where ports have their own.
+    pub buffer_bytes: Option<u64>,
+    /// Packet memory of each switch, where its ports share it.
+    pub shared_buffer_bytes: Option<u64>,
+    /// A port may hold this many times what is free of a shared memory.
+    pub alpha: f64,
+    /// What happens when it is full.
+    pub overflow: Overflow,
+    /// Path choice.
+    pub spray: Spray,
+    /// When forwarding begins.
+    pub switching: SwitchingSpec,
+    /// Bytes that must be in before cut-through forwarding begins.
+    pub cut_through_bytes: u64,
+    /// Packets of the highest priority up to this length do not count as waiting; see
+    /// `FabricConfig::express`.
+    pub express_bytes: u64,
+}
+
+/// When forwarding begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SwitchingSpec {
+    /// When the last bit is in.
+    StoreAndForward,
+    /// When the header is in.
+    CutThrough,
+}
+
+impl Default for FabricSpec {
+    fn default() -> Self {
+        Self {
+            buffer_bytes: None,
+            shared_buffer_bytes: None,
+            alpha: 1.0,
+            overflow: Overflow::PushOut,
+            spray: Spray::SourceRoundRobin,
+            switching: SwitchingSpec::StoreAndForward,
+            cut_through_bytes: 64,
+            express_bytes: 64,
+        }
+    }
+}
+
+/// The `transport` table.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(tag = "name", rename_all = "kebab-case")]
+pub enum TransportSpec {
+    /// dcPIM.
+    Dcpim(DcpimSpec),
+}
+
+/// Which description of a protocol its defaults follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preset {
+    /// The paper.
+    #[default]
+    Paper,
+    /// The authors' simulator.
+    Reference,
+}
+
+/// Keys of the dcPIM transport. Each one that is left out has the preset's value.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct DcpimSpec {
+    /// Where defaults come from.
+    pub preset: Preset,
+    /// Matching rounds, r.
+    pub rounds: Option<u8>,
+    /// Channels, k.
+    pub channels: Option<u8>,
+    /// Slack of a stage, beta.
+    pub beta: Option<f64>,
+    /// Whether the first round prefers the smallest flows.
+    pub fct_round: Option<bool>,
+    /// Largest flow that is sent without matching; one BDP if left out.
+    pub short_flow_packets: Option<u32>,
+    /// Stages of a phase.
+    pub phases: Option<Phases>,
+    /// Treatment of matching messages out of their round.
+    pub round_view: Option<Rounds>,
+    /// Use of capacity that the running phase leaves idle.
+    pub idle_capacity: Option<IdleCapacity>,
+    /// What requests ask for.
+    pub demand: Option<Demand>,
+    /// Announcement and end of flows.
+    pub handshake: Option<Handshake>,
+    /// Charged length of last packets.
+    pub padding: Option<Padding>,
+    /// Priorities of data packets.
+    pub data_priority: Option<DataPriority>,
+    /// Counting of tokens in flight.
+    pub token_window: Option<TokenWindow>,
+    /// Service at the sender.
+    pub token_order: Option<TokenOrder>,
+    /// Courtesy to announced short flows.
+    pub short_flows: Option<ShortFlows>,
+    /// Extra life of tokens, in packet times per channel.
+    pub grace_packets: Option<u32>,
+    /// Unanswered repetitions after which a flow fails.
+    pub attempts_max: Option<u32>,
+}
+
+impl DcpimSpec {
+    /// The configuration: the preset with these changes.
+    pub fn config(&self) -> DcpimConfig {
+        let base = match self.preset {
+            Preset::Paper => DcpimConfig::paper(),
+            Preset::Reference => DcpimConfig::reference(),
+        };
+        let beta_milli = self.beta.map(|b| (b * 1e3).round().clamp(0.0, 1e9) as u32);
+        DcpimConfig {
+            rounds: self.rounds.unwrap_or(base.rounds),
+            channels: self.channels.unwrap_or(base.channels),
+            beta_milli: beta_milli.unwrap_or(base.beta_milli),
+            fct_round: self.fct_round.unwrap_or(base.fct_round),
+            short_flow_max: self.short_flow_packets.or(base.short_flow_max),
+            phases: self.phases.unwrap_or(base.phases),
+            round_view: self.round_view.unwrap_or(base.round_view),
+            idle_capacity: self.idle_capacity.unwrap_or(base.idle_capacity),
+            demand: self.demand.unwrap_or(base.demand),
+            handshake: self.handshake.unwrap_or(base.handshake),
+            padding: self.padding.unwrap_or(base.padding),
+            data_priority: self.data_priority.unwrap_or(base.data_priority),
+            token_window: self.token_window.unwrap_or(base.token_window),
+            token_order: self.token_order.unwrap_or(base.token_order),
+            short_flows: self.short_flows.unwrap_or(base.short_flows),
+            grace_packets: self.grace_packets.unwrap_or(base.grace_packets),
+            attempts_max: self.attempts_max.unwrap_or(base.attempts_max),
+            ..base
+        }
+    }
+}
+
+/// The `run` table.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct RunSpec {
+    /// How long after the last arrival unfinished flows are waited for.
+    pub drain_us: f64,
+    /// How often queues and links are looked at.
+    pub sample_us: f64,
+    /// Pass every packet through the wire codec.
+    pub paranoid: bool,
+}
+
+impl Default for RunSpec {
+    fn default() -> Self {
+        Self { drain_us: 1e6, sample_us: 10.0, paranoid: false }
+    }
+}
+
+/// The `measure` table: which flows the statistics of the summary count. Every flow is in the
+/// table of flows in any case.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct MeasureSpec {
+    /// Leave out the flows that arrive first.
+    pub warmup_flows: u64,
+    /// Count only flows that finish before this one arrives (numbered from 1).
+    pub finished_before_arrival: Option<u64>,
+}
+
+/// The `clocks` table.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ClocksSpec {
+    /// Clocks start up to this far apart.
+    pub offset_us: f64,
+    /// Clocks run fast or slow by up to this.
+    pub drift_ppm: f64,
+}
+
+/// The `faults` table.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct FaultsSpec {
+    /// Probability that a link loses a packet.
+    pub loss: f64,
+    /// Probability that a link delivers a packet twice.
+    pub duplicate: f64,
+    /// Probability that a link holds a packet back.
+    pub reorder: f64,
+    /// Longest time that packets and twins are held back.
+    pub delay_us: f64,
+    /// Failures and repairs.
+    pub outages: Vec<OutageSpec>,
+}
+
+/// One failure.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct OutageSpec {
+    /// The link that fails, by its place in the topology.
+    pub link: Option<u32>,
+    /// The switch that fails, by number.
+    pub switch: Option<u32>,
+    /// When.
+    pub from_us: f64,
+    /// When it is repaired; never if left out.
+    pub until_us: Option<f64>,
+}
+
+impl Plan {
+    /// Reads a plan. `origin` names the text in errors.
+    ///
+    /// # Errors
+    /// [`PlanError::Syntax`] with line and column.
+    pub fn from_toml(text: &str, origin: &str) -> Result<Self, PlanError> {
+        toml::from_str(text)
+            .map_err(|e| PlanError::Syntax { origin: origin.to_owned(), message: locate(&e, text) })
+    }
+
+    /// The plan as TOML with every default written out.
+    pub fn to_toml(&self) -> String {
+        // Every type here serialises to a table of plain values.
+        toml::to_string(self).unwrap_or_else(|e| format!("# cannot be written as TOML: {e}\n"))
+    }
+}
+
+/// A TOML error on one line: where, what, and the line it is about.
+pub(crate) fn locate(error: &toml::de::Error, text: &str) -> String {
+    let message = error.message().trim().replace('\n', " ");
+    let Some(span) = error.span() else { return message };
+    let before = &text[..span.start.min(text.len())];
+    let line = before.matches('\n').count() + 1;
+    let column = before.len() - before.rfind('\n').map_or(0, |i| i + 1) + 1;
+    let source = text.lines().nth(line - 1).unwrap_or("").trim();
+    format!("line {line}, column {column}: {message} (at: {source})")
+}

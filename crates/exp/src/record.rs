@@ -1,0 +1,182 @@
+//! Observing a run: flows to a table and to compact samples, queues and links by tier, latencies.
+
+use rampmeter_core::collections::IdMap;
+use rampmeter_core::{Bytes, Header, Hop, NodeId, Span, Time};
+use rampmeter_metrics::ideal::PathHop;
+use rampmeter_metrics::row::{FlowRow, Status};
+use rampmeter_metrics::series::{QueueDistribution, TierSample};
+use rampmeter_metrics::{FlowWriter, Ideal, IdealModel, LatencyHistogram, TableError};
+use rampmeter_sim::fabric::Fabric;
+use rampmeter_sim::{FlowRecord, Probe, Topology};
+
+/// The ideals of every pair of hosts. Paths depend on racks only, so they are found once a pair of
+/// racks.
+#[derive(Debug)]
+pub(crate) struct Ideals {
+    topology: Topology,
+    model: IdealModel,
+    paths: IdMap<(u32, u32), Vec<PathHop>>,
+}
+
+impl Ideals {
+    pub(crate) fn new(topology: Topology, model: IdealModel) -> Self {
+        Self { topology, model, paths: IdMap::default() }
+    }
+
+    /// The three ideals of a flow: delivered, acked, figure.
+    pub(crate) fn of(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> [Span; 3] {
+        let key = (self.topology.rack(src.get()), self.topology.rack(dst.get()));
+        let topology = &self.topology;
+        let path = self.paths.entry(key).or_insert_with(|| {
+            let path = topology.path(src.get(), dst.get()).unwrap_or_default();
+            path.into_iter().map(|hop| PathHop { rate: hop.rate, delay: hop.delay }).collect()
+        });
+        if path.is_empty() {
+            return [Span::ZERO; 3];
+        }
+        [Ideal::Delivered, Ideal::Acked, Ideal::Figure].map(|i| self.model.fct(i, size, path))
+    }
+}
+
+/// What the statistics need of a flow that finished.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept {
+    pub(crate) number: u32,
+    pub(crate) arrival: Time,
+    pub(crate) size: u64,
+    /// Delivered, acked; `u64::MAX` picoseconds if not.
+    pub(crate) fct: [u64; 2],
+    pub(crate) ideal: [u64; 3],
+}
+
+/// The standard probe.
+pub(crate) struct Recorder {
+    ideals: Ideals,
+    writer: Option<FlowWriter>,
+    pub(crate) error: Option<TableError>,
+    pub(crate) kept: Vec<Kept>,
+    pub(crate) failed: u64,
+    pub(crate) unfinished: u64,
+    pub(crate) duplicate_bytes: u64,
+    pub(crate) data_latency: LatencyHistogram,
+    pub(crate) control_latency: LatencyHistogram,
+    pub(crate) queues: QueueDistribution,
+    pub(crate) series: Vec<TierSample>,
+    last_sample: Time,
+    sent_before: Vec<u64>,
+}
+
+impl Recorder {
+    pub(crate) fn new(ideals: Ideals, writer: Option<FlowWriter>) -> Self {
+        Self {
+            ideals,
+            writer,
+            error: None,
+            kept: Vec::new(),
+            failed: 0,
+            unfinished: 0,
+            duplicate_bytes: 0,
+            data_latency: LatencyHistogram::new(),
+            control_latency: LatencyHistogram::new(),
+            queues: QueueDistribution::new(),
+            series: Vec::new(),
+            last_sample: Time::ZERO,
+            sent_before: Vec::new(),
+        }
+    }
+
+    /// Completes the table of flows.
+    pub(crate) fn finish(&mut self, metadata: &[(String, String)]) -> Result<(), TableError> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        match self.writer.take() {
+            Some(writer) => writer.finish(metadata).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Probe for Recorder {
+    const LATENCY: bool = true;
+
+    fn on_flow(&mut self, record: &FlowRecord) {
+        let [ideal, acked_ideal, figure_ideal] =
+            self.ideals.of(record.src, record.dst, record.size);
+        let since = |end: Option<Time>| end.map(|end| (end - record.arrival).as_ps());
+        let (fct_ps, acked_ps) = (since(record.delivered), since(record.completed));
+        let status = match (record.delivered, record.failed) {
+            (Some(_), _) => Status::Finished,
+            (None, Some(_)) => Status::Failed,
+            (None, None) => Status::Unfinished,
+        };
+        match status {
+            Status::Finished => self.kept.push(Kept {
+                number: record.id.get(),
+                arrival: record.arrival,
+                size: record.size.get(),
+                fct: [fct_ps.unwrap_or(u64::MAX), acked_ps.unwrap_or(u64::MAX)],
+                ideal: [ideal.as_ps(), acked_ideal.as_ps(), figure_ideal.as_ps()],
+            }),
+            Status::Failed => self.failed += 1,
+            Status::Unfinished => self.unfinished += 1,
+        }
+        self.duplicate_bytes += record.duplicate.get();
+        let row = FlowRow {
+            flow: record.id.get().into(),
+            arrival_ps: record.arrival.as_ps(),
+            src: record.src.get(),
+            dst: record.dst.get(),
+            size_bytes: record.size.get(),
+            fct_ps,
+            acked_ps,
+            ideal_ps: ideal.as_ps(),
+            acked_ideal_ps: acked_ideal.as_ps(),
+            figure_ideal_ps: figure_ideal.as_ps(),
+            duplicate_bytes: record.duplicate.get(),
+            status,
+        };
+        if let Some(writer) = &mut self.writer
+            && let Err(error) = writer.push(&row)
+        {
+            // The run goes on to a clean end; the error is reported there.
+            self.writer = None;
+            self.error = Some(error);
+        }
+    }
+
+    fn on_deliver(&mut self, latency: Span, is_data: bool) {
+        let histogram = if is_data { &mut self.data_latency } else { &mut self.control_latency };
+        histogram.record(latency);
+    }
+
+    fn on_sample<H: Header, P: Hop<H>>(&mut self, now: Time, fabric: &Fabric<H, P>) {
+        let interval = now - self.last_sample;
+        self.last_sample = now;
+        let tiers = fabric.tier_names();
+        let mut carried = vec![(0u64, 0u128); tiers.len()];
+        for (tier, rate, bytes) in fabric.sent() {
+            let sum = &mut carried[usize::from(tier)];
+            sum.0 += bytes;
+            sum.1 += u128::from(rate.bytes_floor(interval).get());
+        }
+        self.sent_before.resize(tiers.len(), 0);
+        let mut queued = vec![(0u64, 0u32, 0u32); tiers.len()];
+        for (tier, bytes) in fabric.queues() {
+            let sum = &mut queued[usize::from(tier)];
+            *sum = (sum.0 + u64::from(bytes), sum.1.max(bytes), sum.2 + 1);
+            self.queues.record(tiers[usize::from(tier)], Bytes::new(bytes.into()), 1);
+        }
+        for (i, tier) in tiers.into_iter().enumerate() {
+            let (total, longest, ports) = queued[i];
+            let bytes = carried[i].0 - std::mem::replace(&mut self.sent_before[i], carried[i].0);
+            self.series.push(TierSample {
+                end: now,
+                tier: tier.to_owned(),
+                utilisation: bytes as f64 / carried[i].1.max(1) as f64,
+                queue_mean: total as f64 / f64::from(ports.max(1)),
+                queue_max: Bytes::new(longest.into()),
+            });
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Running a checked plan.
+
+use std::cell::Cell;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rampmeter_core::{Family, Time};
+use rampmeter_metrics::ideal::{Forwarding, Framing, IdealModel, LastPacket};
+use rampmeter_metrics::series::write_tiers;
+use rampmeter_metrics::{FlowWriter, TableError};
+use rampmeter_proto::dcpim::DcpimFamily;
+use rampmeter_proto::dcpim::config::Padding;
+use rampmeter_sim::{Arrival, Sim, Status, Switching};
+use thiserror::Error;
+
+use crate::check::{ValidPlan, ValidTransport};
+use crate::manifest::{COMMIT, Manifest, PROFILE, VERSION};
+use crate::record::{Ideals, Recorder};
+use crate::summary::{Outcome, RunStatus, Summary};
+
+/// Events between two looks at the clock.
+const BATCH: u64 = 1 << 18;
+/// How often an observer hears of progress.
+const PROGRESS_EVERY: Duration = Duration::from_millis(200);
+
+/// Why a run has no results.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// A table could not be written.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// A folder or file could not be written.
+    #[error("{}: {source}", file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Flows submitted.
+    pub submitted: u64,
+    /// Flows delivered.
+    pub delivered: u64,
+    /// Flows that there will be, where that is known.
+    pub total: Option<u64>,
+    /// Simulated time.
+    pub now: Time,
+    /// Packets put on links.
+    pub hops: u64,
+    /// Events.
+    pub events: u64,
+}
+
+/// Somebody who watches a run and may stop it.
+pub trait Observer {
+    /// Hears of progress; answers whether to go on.
+    fn on_progress(&mut self, progress: &Progress) -> bool;
+}
+
+/// Watches nothing and never stops.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn on_progress(&mut self, _progress: &Progress) -> bool {
+        true
+    }
+}
+
+/// Runs `plan` and writes to the folder `out`: `flows.parquet`, `series.parquet`,
+/// `queues.parquet`, `summary.json`, `manifest.json`, the last one last. A run that is stopped keeps
+/// what it has.
+///
+/// # Errors
+/// If results cannot be written.
+pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<Summary, RunError> {
+    fs::create_dir_all(out).map_err(|source| io(out, source))?;
+    // A manifest says that a folder is complete; an old one must not speak for new files.
+    let manifest = out.join("manifest.json");
+    match fs::remove_file(&manifest) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io(&manifest, e)),
+        _ => {}
+    }
+    let writer = FlowWriter::create(&out.join("flows.parquet"))?;
+    let mut recorder = recorder(plan, Some(writer));
+    let started = wall_clock();
+    let ran = simulate(plan, &mut recorder, observer);
+    let metadata = metadata(plan);
+    recorder.finish(&metadata)?;
+    write_tiers(&out.join("series.parquet"), &recorder.series, &metadata)?;
+    recorder.queues.write(&out.join("queues.parquet"), &metadata)?;
+    let manifest_text = |summary: &Summary| {
+        serde_json::to_string_pretty(&Manifest {
+            plan: plan.plan(),
+            seed: plan.plan().seed,
+            version: VERSION,
+            commit: COMMIT,
+            profile: PROFILE,
+            status: summary.status,
+            flows: summary.flows.submitted,
+            packet_hops: summary.counters.packet_hops,
+            events: summary.counters.events,
+            simulated_ps: summary.counters.end_ps,
+            wall_seconds: started.elapsed().as_secs_f64(),
+        })
+        .unwrap_or_default()
+    };
+    let summary = Summary::of(ran.outcome(plan), &mut recorder, &plan.plan().measure);
+    write(&out.join("summary.json"), &summary.to_json())?;
+    write(&manifest, &manifest_text(&summary))?;
+    Ok(summary)
+}
+
+/// A run that is over.
+pub(crate) struct Ran {
+    pub(crate) status: RunStatus,
+    pub(crate) counters: rampmeter_sim::Counters,
+    pub(crate) hops: u64,
+    end: Time,
+    tiers: Vec<rampmeter_sim::fabric::TierStats>,
+    offered_packets: u64,
+}
+
+impl Ran {
+    fn outcome(&self, plan: &ValidPlan) -> Outcome<'_> {
+        let wire = plan.payload + plan.header;
+        let packet = plan.facts.access_rate.tx_time(wire).as_ps();
+        let bdp_packets = plan.facts.data_rtt.as_ps().div_ceil(packet);
+        Outcome {
+            status: self.status,
+            counters: &self.counters,
+            packet_hops: self.hops,
+            end_ps: self.end.as_ps(),
+            tiers: self.tiers.clone(),
+            offered_packets: self.offered_packets,
+            bdp_bytes: bdp_packets * plan.payload.get(),
+        }
+    }
+}
+
+pub(crate) fn recorder(plan: &ValidPlan, writer: Option<FlowWriter>) -> Recorder {
+    let ValidTransport::Dcpim(dcpim) = &plan.transport;
+    let last = match dcpim.config.padding {
+        Padding::Exact => LastPacket::OwnSize,
+        Padding::Full => LastPacket::Padded,
+    };
+    let forwarding = match plan.sim.fabric.switching {
+        Switching::StoreAndForward => Forwarding::StoreAndForward,
+        Switching::CutThrough { header } => Forwarding::CutThrough { header },
+    };
+    let wire = plan.payload + plan.header;
+    let framing = Framing { payload: plan.payload, wire, last, ack: plan.header };
+    let ideals = Ideals::new(plan.sim.topology.clone(), IdealModel { forwarding, framing });
+    Recorder::new(ideals, writer)
+}
+
+/// Matches the transport's name, once; below everything is monomorphised.
+pub(crate) fn simulate(
+    plan: &ValidPlan,
+    recorder: &mut Recorder,
+    observer: &mut dyn Observer,
+) -> Ran {
+    match &plan.transport {
+        ValidTransport::Dcpim(dcpim) => {
+            simulate_family::<DcpimFamily>(plan, Arc::new(dcpim.clone()), recorder, observer)
+        }
+    }
+}
+
+fn simulate_family<F: Family>(
+    plan: &ValidPlan,
+    config: Arc<F::Config>,
+    recorder: &mut Recorder,
+    observer: &mut dyn Observer,
+) -> Ran {
+    let offered_packets = Cell::new(0);
+    let arrivals = plan.workload.flows(plan.plan().seed).map(|flow| {
+        offered_packets.set(offered_packets.get() + flow.size.packets_ceil(plan.payload));
+        Arrival { at: flow.arrival, src: flow.src, dst: flow.dst, size: flow.size }
+    });
+    let total = plan.workload.total_flows();
+    let mut sim = Sim::<F, _, _>::new(plan.sim.clone(), config, arrivals, recorder);
+    let mut told = wall_clock();
+    let status = loop {
+        match sim.run(BATCH) {
+            Status::Finished => break RunStatus::Finished,
+            Status::Censored => break RunStatus::Censored,
+            Status::Running => {}
+        }
+        if told.elapsed() < PROGRESS_EVERY {
+            continue;
+        }
+        told = wall_clock();
+        let counters = sim.counters();
+        let progress = Progress {
+            submitted: counters.submitted,
+            delivered: counters.delivered,
+            total,
+            now: sim.now(),
+            hops: sim.fabric().stats().hops,
+            events: counters.events,
+        };
+        if !observer.on_progress(&progress) {
+            break RunStatus::Interrupted;
+        }
+    };
+    let ran = Ran {
+        status,
+        counters: *sim.counters(),
+        hops: sim.fabric().stats().hops,
+        end: sim.now(),
+        tiers: sim.fabric().tier_stats(),
+        offered_packets: 0,
+    };
+    sim.into_probe();
+    Ran { offered_packets: offered_packets.get(), ..ran }
+}
+
+fn metadata(plan: &ValidPlan) -> Vec<(String, String)> {
+    let entries = [
+        ("rampmeter.version", VERSION.to_owned()),
+        ("rampmeter.commit", COMMIT.to_owned()),
+        ("rampmeter.seed", plan.plan().seed.to_string()),
+        ("rampmeter.plan", plan.plan().to_toml()),
+    ];
+    entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// Writes a whole file or none.
+fn write(file: &Path, text: &str) -> Result<(), RunError> {
+    let partial = file.with_extension("json.partial");
+    fs::write(&partial, text).map_err(|source| io(&partial, source))?;
+    fs::rename(&partial, file).map_err(|source| io(file, source))
+}
+
+fn io(file: &Path, source: std::io::Error) -> RunError {
+    RunError::Io { file: file.to_owned(), source }
+}
+
+/// The wall clock, for progress and manifests; results do not depend on it.
+#[expect(clippy::disallowed_methods, reason = "progress and manifests tell wall time")]
+pub(crate) fn wall_clock() -> std::time::Instant {
+    std::time::Instant::now()
+}
