@@ -1,0 +1,64 @@
+//! The same plan and seed give the same bytes, alone or beside other runs.
+
+use std::path::Path;
+use std::thread;
+
+use rampmeter_exp::{Observer, Plan, Progress, RunStatus, Silent, run};
+
+const FILES: [&str; 4] = ["flows.parquet", "series.parquet", "queues.parquet", "summary.json"];
+
+fn plan(seed: u64, preset: &str) -> String {
+    format!(
+        "seed = {seed}\n[topology]\nkind = \"leaf-spine\"\nracks = 3\nhosts-per-rack = 4\n\
+         spines = 2\n[transport]\nname = \"dcpim\"\npreset = \"{preset}\"\n[workload]\n\
+         pattern = \"all-to-all\"\nsizes = \"imc10\"\nload = 0.7\nflows = 2000\n[run]\n\
+         paranoid = true\n[clocks]\noffset-us = 0.2\ndrift-ppm = 10\n[faults]\nloss = 0.001\n"
+    )
+}
+
+fn results(seed: u64, preset: &str) -> Vec<Vec<u8>> {
+    let text = plan(seed, preset);
+    let plan = Plan::from_toml(&text, "plan").unwrap().check("plan", Path::new(".")).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    run(&plan, out.path(), &mut Silent).unwrap();
+    FILES.iter().map(|name| std::fs::read(out.path().join(name)).unwrap()).collect()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_on_one_thread_and_on_four() {
+    let once = results(7, "paper");
+    assert!(once == results(7, "paper"), "a second run differs");
+    let threads: Vec<_> = (0..4).map(|_| thread::spawn(|| results(7, "paper"))).collect();
+    for thread in threads {
+        assert!(thread.join().unwrap() == once, "a run beside others differs");
+    }
+}
+
+#[test]
+fn another_seed_or_preset_gives_other_results() {
+    let one = results(1, "paper");
+    assert!(one[0] != results(2, "paper")[0]);
+    assert!(one[0] != results(1, "reference")[0]);
+}
+
+/// Stops a run as soon as it hears of it.
+struct Impatient;
+
+impl Observer for Impatient {
+    fn on_progress(&mut self, _progress: &Progress) -> bool {
+        false
+    }
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_it_has() {
+    let text = plan(1, "reference").replace("flows = 2000", "flows = 10000000");
+    let plan = Plan::from_toml(&text, "plan").unwrap().check("plan", Path::new(".")).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let summary = run(&plan, out.path(), &mut Impatient).unwrap();
+    assert_eq!(summary.status, RunStatus::Interrupted);
+    let (flows, _) = rampmeter_metrics::read_flows(&out.path().join("flows.parquet")).unwrap();
+    assert!(flows.len() as u64 == summary.flows.submitted && summary.flows.delivered > 0);
+    let manifest = std::fs::read_to_string(out.path().join("manifest.json")).unwrap();
+    assert!(manifest.contains("\"status\": \"interrupted\""));
+}
