@@ -1,0 +1,73 @@
+"""The private extension module: conversions and errors around the simulator, nothing else."""
+
+from collections.abc import Callable
+from os import PathLike
+from typing import Final, TypedDict, type_check_only
+
+__all__ = [
+    "COMMIT",
+    "PROFILE",
+    "VERSION",
+    "PlanError",
+    "ResultError",
+    "bench",
+    "check",
+    "convert",
+    "distribution_mean",
+    "distributions",
+    "run",
+]
+
+VERSION: Final[str]
+"""The version of the simulator."""
+COMMIT: Final[str]
+"""The git commit that the module was built from, or `unknown`."""
+PROFILE: Final[str]
+"""The build profile, such as `release`."""
+
+class PlanError(ValueError):
+    """A plan or trace that cannot be used: where, what was expected, what came."""
+
+class ResultError(OSError):
+    """Results that cannot be written."""
+
+@type_check_only
+class Progress(TypedDict):
+    """How far a run is."""
+
+    submitted: int
+    delivered: int
+    total: int | None
+    now_ps: int
+    hops: int
+    events: int
+
+def run(
+    plan: str,
+    base: str,
+    out: str | PathLike[str],
+    progress: Callable[[Progress], bool] | None = None,
+) -> str:
+    """Run a plan (TOML text) and write its results to the folder `out`; give the summary as JSON.
+
+    Relative files of the plan are relative to `base`. `progress` is called about five times a
+    second; when it returns false the run ends with the status `interrupted` and keeps what is
+    done. The interpreter lock is released meanwhile.
+    """
+
+def check(plan: str, base: str) -> str:
+    """Check a plan; give it with every default as JSON."""
+
+def bench(plan: str, base: str) -> str:
+    """Run a plan without writing anything; give its speed as JSON."""
+
+def convert(
+    source: str | PathLike[str], format: str, target: str | PathLike[str], sort: bool = False
+) -> int:
+    """Turn a trace of another tool, or of another form, into ours; give its number of flows."""
+
+def distributions() -> list[str]:
+    """The names of the published size distributions."""
+
+def distribution_mean(name: str) -> float:
+    """The mean of a published size distribution in bytes."""

@@ -1,0 +1,49 @@
+"""Figures of papers: their runs, the published values, and whether ours match.
+
+Each figure is a folder `papers/<paper>/fig<number>` with `figure.toml` (what is run and shown),
+`plan.toml` (what the runs have in common), `expected.toml` (published values) and `NOTES.md`.
+"""
+
+from pathlib import Path
+
+from rampmeter._core import PlanError
+from rampmeter.papers.figure import Figure, Mode, list_figures, load_figure
+from rampmeter.papers.reproduce import Panel, Report, data_packets, jobs_of, make_report
+from rampmeter.papers.verdict import Measured, Row, judge, tolerance_text
+
+__all__ = [
+    "Figure",
+    "Measured",
+    "Mode",
+    "Panel",
+    "Report",
+    "Row",
+    "data_packets",
+    "find_figure",
+    "find_papers",
+    "judge",
+    "jobs_of",
+    "list_figures",
+    "load_figure",
+    "make_report",
+    "tolerance_text",
+]
+
+
+def find_papers() -> Path:
+    """The folder `papers`: of the working directory or one above it, else of the source tree."""
+    here = Path.cwd()
+    for folder in (here, *here.parents, Path(__file__).resolve().parents[3]):
+        if list_figures(folder / "papers"):
+            return folder / "papers"
+    raise PlanError(f"papers: expected a folder papers in {here} or above it, there is none")
+
+
+def find_figure(root: Path, paper: str, number: str) -> Path:
+    """The folder of one figure."""
+    folders = list_figures(root)
+    for folder in folders:
+        if folder.parent.name == paper and folder.name == f"fig{number}":
+            return folder
+    known = ", ".join(f"{f.parent.name} {f.name.removeprefix('fig')}" for f in folders)
+    raise PlanError(f"papers: expected one of {known}, got {paper} {number}")

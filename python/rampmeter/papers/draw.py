@@ -1,0 +1,95 @@
+"""A sub-figure's rows as a plot."""
+
+import math
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure as Drawing
+
+from rampmeter import plots
+from rampmeter.papers.figure import Figure, Metric, SubFigure
+from rampmeter.papers.verdict import Measured, Row
+
+WORKLOADS = {"imc10": "IMC10", "web-search": "Web Search", "data-mining": "Data Mining"}
+"""Size distributions as papers write them."""
+
+MEASURED = "measured (reference preset)"
+VARIANT = "measured (paper preset)"
+
+
+def draw(figure: Figure, panel: SubFigure, rows: Sequence[Row], note: str = "") -> Drawing:
+    """The plot of a panel. `note` is put behind its title."""
+    title = f"{figure.number}{panel.id}  {panel.title}{note}"
+    match panel.drawing:
+        case "by-load":
+            return _by_load(figure, rows, title)
+        case "by-workload":
+            names = [workload(figure, run) for run in panel.runs]
+            keys = [(run, None) for run in panel.runs]
+            return plots.bars(names, _series(rows, keys), title=title, x_label="Workload")
+        case "by-size":
+            keys = [(panel.runs[0], idx) for idx in range(len(panel.labels))]
+            series = [
+                plots.SizeSeries(s.name, s.means, s.p99s, s.is_published, panel.labels)
+                for s in _series(rows, keys)
+            ]
+            return plots.slowdown_by_size(series, title=title, x_label="Flow size (BDP)")
+
+
+def workload(figure: Figure, run_id: str) -> str:
+    """The workload of a run, as papers write it."""
+    sizes = figure.plan.with_(*figure.run(run_id).overrides).get("workload.sizes")
+    return WORKLOADS.get(sizes, str(sizes)) if isinstance(sizes, str) else "own sizes"
+
+
+def load(figure: Figure, run_id: str) -> float:
+    """The load of a run."""
+    return float(figure.plan.with_(*figure.run(run_id).overrides).get("workload.load"))
+
+
+def run_name(figure: Figure, run_id: str) -> str:
+    """A run for people."""
+    return f"{workload(figure, run_id)}, load {load(figure, run_id):.2f}"
+
+
+def _by_load(figure: Figure, rows: Sequence[Row], title: str) -> Drawing:
+    lines = []
+    for name in dict.fromkeys(workload(figure, row.cell.run) for row in rows):
+        own = [row for row in rows if workload(figure, row.cell.run) == name]
+        at = [(load(figure, row.cell.run), row) for row in own]
+        lines.append(
+            plots.Line(
+                name,
+                [plots.Point(x, r.measured.mean) for x, r in at if r.measured is not None],
+                [plots.Point(x, r.fact.published) for x, r in at if r.fact is not None],
+                [plots.Point(x, r.variant.mean) for x, r in at if r.variant is not None],
+            )
+        )
+    y_label = "Utilisation (delivered / offered)"
+    return plots.by_load(lines, y_label=y_label, title=title, variant_name="paper preset")
+
+
+def _series(
+    rows: Sequence[Row], keys: Sequence[tuple[str, int | None]]
+) -> list[plots.BarSeries]:
+    """Published, measured and the variant's bars, those of them that have values."""
+    by_key = {(row.cell.run, row.cell.bin, row.cell.metric): row for row in rows}
+
+    def column(metric: Metric, which: str) -> list[float | None]:
+        cells = [by_key.get((run, idx, metric)) for run, idx in keys]
+        return [_value(cell, which) if cell else None for cell in cells]
+
+    series = [
+        plots.BarSeries("published", column("mean", "fact"), column("p99", "fact"), True),
+        plots.BarSeries(MEASURED, column("mean", "measured"), column("p99", "measured")),
+        plots.BarSeries(VARIANT, column("mean", "variant"), column("p99", "variant")),
+    ]
+    return [one for one in series if any(value is not None for value in one.means)]
+
+
+def _value(row: Row, which: str) -> float | None:
+    if which == "fact":
+        return row.fact.published if row.fact else None
+    measured: Measured | None = row.measured if which == "measured" else row.variant
+    if measured is None or math.isnan(measured.mean):
+        return None
+    return measured.mean

@@ -1,0 +1,141 @@
+"""Makes a figure of a paper: runs, tables, plots, report."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rampmeter import _core
+from rampmeter.papers.figure import Figure, FigureRun, Mode
+from rampmeter.papers.verdict import Row, rows_of
+from rampmeter.results import Run
+from rampmeter.runner import Batch, Job
+
+REPORT = "report.json"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A sub-figure that has been made."""
+
+    id: str
+    title: str
+    rows: tuple[Row, ...]
+    image: Path
+
+
+@dataclass(frozen=True)
+class Report:
+    """A figure that has been made."""
+
+    figure: Figure
+    mode: Mode
+    panels: tuple[Panel, ...]
+    file: Path
+
+    def counts(self) -> dict[str, int]:
+        """How many values got which verdict."""
+        verdicts = [row.verdict for panel in self.panels for row in panel.rows]
+        return {name: verdicts.count(name) for name in ("match", "miss", "not judged")}
+
+
+def jobs_of(figure: Figure, mode: Mode, seeds: Sequence[int], out: Path) -> list[Job]:
+    """The simulations of a figure, the longest first so that all cores end together."""
+    asked = [(run, run.flows_in(mode, figure.published_flows)) for run in figure.runs]
+    sized = [(run, flows) for run, flows in asked if flows is not None]
+    sized.sort(key=lambda pair: -_cost(figure, *pair))
+    return [
+        Job(
+            job_name(run.id, seed),
+            figure.plan_of(run, flows, seed),
+            out / "runs" / run.id / f"seed-{seed}",
+        )
+        for run, flows in sized
+        for seed in seeds
+    ]
+
+
+def job_name(run_id: str, seed: int) -> str:
+    """What progress calls one simulation."""
+    return f"{run_id} seed {seed}"
+
+
+def data_packets(figure: Figure, mode: Mode) -> float:
+    """About how many data packets the runs of a figure send."""
+    asked = [(run, run.flows_in(mode, figure.published_flows)) for run in figure.runs]
+    return sum(_cost(figure, run, flows) for run, flows in asked if flows is not None)
+
+
+def make_report(
+    figure: Figure, mode: Mode, seeds: Sequence[int], batch: Batch, out: Path
+) -> Report:
+    """Tables, plots and `report.json` from the runs that are complete."""
+    from rampmeter.papers.draw import draw
+
+    by_name = batch.runs()
+    runs = {
+        run.id: [by_name[name] for seed in seeds if (name := job_name(run.id, seed)) in by_name]
+        for run in figure.runs
+    }
+    left_out = frozenset(
+        run.id for run in figure.runs if run.flows_in(mode, figure.published_flows) is None
+    )
+    note = "" if mode.name in ("judged", "full") else f"  ({mode.label}: reduced)"
+    out.mkdir(parents=True, exist_ok=True)
+    panels = []
+    for panel in figure.sub_figures:
+        rows = rows_of(figure, panel, runs, mode, left_out)
+        image = out / f"fig{figure.number}{panel.id}.png"
+        draw(figure, panel, rows, note).savefig(image)
+        panels.append(Panel(panel.id, panel.title, tuple(rows), image))
+    report = Report(figure, mode, tuple(panels), out / REPORT)
+    text = json.dumps(_report_json(report, seeds, batch, runs), indent=2, allow_nan=False)
+    report.file.write_text(text + "\n", encoding="utf-8")
+    return report
+
+
+def _report_json(
+    report: Report, seeds: Sequence[int], batch: Batch, runs: dict[str, list[Run]]
+) -> dict[str, Any]:
+    figure = report.figure
+    return {
+        "paper": figure.paper,
+        "figure": figure.number,
+        "title": figure.title,
+        "claim": figure.claim,
+        "mode": report.mode.label,
+        "seeds": list(seeds),
+        "version": _core.VERSION,
+        "commit": _core.COMMIT,
+        "is_interrupted": batch.is_interrupted,
+        "wall_seconds": round(batch.wall_seconds, 3),
+        "published_flows": figure.published_flows,
+        "verdicts": report.counts(),
+        "runs": [
+            {
+                "run": run_id,
+                "folder": str(run.path.relative_to(report.file.parent)),
+                "status": run.status,
+                "flows": run.summary["flows"],
+            }
+            for run_id, of_seeds in runs.items()
+            for run in of_seeds
+        ],
+        "sub_figures": [
+            {
+                "id": panel.id,
+                "title": panel.title,
+                "image": panel.image.name,
+                "rows": [row.to_json() for row in panel.rows],
+            }
+            for panel in report.panels
+        ],
+    }
+
+
+def _cost(figure: Figure, run: FigureRun, flows: int) -> float:
+    """About the data packets of a run."""
+    sizes = figure.plan.with_(*run.overrides).get("workload.sizes")
+    mean = _core.distribution_mean(sizes) if isinstance(sizes, str) else 1e5
+    return flows * mean / 1460

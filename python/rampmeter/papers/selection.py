@@ -1,0 +1,85 @@
+"""Which flows the statistics of a figure count, and the statistics."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rampmeter.results import IDEALS, Run
+
+
+@dataclass(frozen=True)
+class Flows:
+    """The columns that statistics need, one element a flow; `took_ps` is NaN if unfinished."""
+
+    arrival_ps: NDArray[np.float64]
+    size_bytes: NDArray[np.int64]
+    took_ps: NDArray[np.float64]
+    ideal_ps: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, run: Run, ideal: str = "figure") -> "Flows":
+        """The columns of a run, with the completion time that belongs to an ideal."""
+        took, alone = IDEALS[ideal]
+        table = run.columns("arrival_ps", "size_bytes", took, alone)
+        return cls(
+            table["arrival_ps"].to_numpy().astype(np.float64),
+            table["size_bytes"].to_numpy().astype(np.int64),
+            table[took].to_numpy().astype(np.float64),
+            table[alone].to_numpy().astype(np.float64),
+        )
+
+    def slowdown(self) -> NDArray[np.float64]:
+        """How much longer each flow took than alone."""
+        return self.took_ps / self.ideal_ps
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Statistics of the slowdown of some flows; NaN if there are none."""
+
+    count: int
+    mean: float
+    p99: float
+
+    @classmethod
+    def of(cls, slowdown: NDArray[np.float64]) -> "Statistics":
+        """The statistics; percentiles are interpolated linearly, as the authors' scripts do."""
+        if slowdown.size == 0:
+            return cls(0, float("nan"), float("nan"))
+        p99 = np.percentile(slowdown, 99.0, method="linear")
+        return cls(int(slowdown.size), float(slowdown.mean()), float(p99))
+
+
+def finished_before(flows: Flows, fraction: float) -> NDArray[np.bool_]:
+    """The flows that finish before this fraction of the arrivals has come.
+
+    With 1 000 000 flows and 0.4 these are the flows that finish before the 400 000th arrival.
+    The number of that arrival is rounded up, so that it is the last one where `fraction` is 1.
+    """
+    if not 0.0 < fraction <= 1.0:
+        raise ValueError(f"fraction: expected above 0 and at most 1, got {fraction}")
+    n_flows = flows.arrival_ps.size
+    if n_flows == 0:
+        return np.zeros(0, dtype=np.bool_)
+    nth = min(n_flows, max(1, int(np.ceil(fraction * n_flows - 1e-9))))
+    mark = np.partition(flows.arrival_ps, nth - 1)[nth - 1]
+    # Comparisons with NaN are false, so unfinished flows are out.
+    return (flows.arrival_ps + flows.took_ps) < mark
+
+
+def by_size(
+    flows: Flows, counted: NDArray[np.bool_], edges_bytes: Sequence[int]
+) -> list[Statistics]:
+    """Statistics of each size bin; a flow of exactly an edge's size is in the bin above it."""
+    bins = np.searchsorted(np.asarray(edges_bytes), flows.size_bytes, side="right")
+    slowdown = flows.slowdown()
+    return [
+        Statistics.of(slowdown[counted & (bins == idx)]) for idx in range(len(edges_bytes) + 1)
+    ]
+
+
+def overall(flows: Flows, counted: NDArray[np.bool_]) -> Statistics:
+    """Statistics of all counted flows."""
+    return Statistics.of(flows.slowdown()[counted])

@@ -1,0 +1,162 @@
+"""Plans: everything that decides the result of a run, as TOML."""
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rampmeter import _core
+from rampmeter._core import PlanError
+from rampmeter.spec import Part
+from rampmeter.toml import Table, TomlValue, dumps
+
+Override: TypeAlias = tuple[str, TomlValue]
+"""A key's path and its new value, such as `("workload.load", 0.7)`."""
+
+CORE_ORIGIN = "plan: "
+"""What the simulator calls the text it is given, at the start of its messages."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan as TOML text. Its values are checked when it runs, or by `check`."""
+
+    text: str
+    """The plan."""
+    base: Path = Path()
+    """What relative file names in it are relative to."""
+    origin: str = "plan"
+    """What errors call it."""
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "Plan":
+        """Read a plan from a file.
+
+        Raises `PlanError` when it cannot be read or is not TOML.
+        """
+        file = Path(path)
+        try:
+            text = file.read_text(encoding="utf-8")
+        except OSError as error:
+            raise PlanError(f"{file}: {error.strerror or error}") from None
+        except UnicodeDecodeError as error:
+            raise PlanError(f"{file}: expected UTF-8 text, got {error.reason}") from None
+        plan = cls(text, file.parent, str(file))
+        plan.table()
+        return plan
+
+    @classmethod
+    def of(
+        cls, *, seed: int = 1, base: str | PathLike[str] = ".", **parts: Part | Table | None
+    ) -> "Plan":
+        """A plan from its parts: `topology`, `transport`, `workload` and other tables."""
+        table: dict[str, TomlValue] = {"seed": seed}
+        for name, part in parts.items():
+            if part is not None:
+                table[name] = part.table() if isinstance(part, Part) else part
+        return cls(dumps(table), Path(base))
+
+    def table(self) -> dict[str, Any]:
+        """The plan as a nested table."""
+        try:
+            return tomllib.loads(self.text)
+        except tomllib.TOMLDecodeError as error:
+            message = str(error)
+            raise PlanError(f"{self.origin}: {message[:1].lower()}{message[1:]}") from None
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value at a path such as `workload.load`, or `default`."""
+        value: Any = self.table()
+        for part in key.split("."):
+            if not isinstance(value, Mapping) or part not in value:
+                return default
+            value = value[part]
+        return value
+
+    def with_(self, *overrides: Override) -> "Plan":
+        """The plan with some values changed.
+
+        >>> Plan("seed = 1").with_(("workload.load", 0.7)).get("workload.load")
+        0.7
+        """
+        if not overrides:
+            return self
+        table = self.table()
+        for key, value in overrides:
+            _assign(table, key, value)
+        return Plan(dumps(table), self.base, self.origin)
+
+    def check(self) -> dict[str, Any]:
+        """The whole plan with every default; raises `PlanError` when it cannot run."""
+        try:
+            checked: dict[str, Any] = json.loads(_core.check(self.text, str(self.base)))
+        except PlanError as error:
+            raise self.named(error) from None
+        return checked
+
+    def named(self, error: PlanError) -> PlanError:
+        """The simulator's error with the name of this plan."""
+        message = str(error)
+        if message.startswith(CORE_ORIGIN):
+            message = f"{self.origin}: {message.removeprefix(CORE_ORIGIN)}"
+        return PlanError(message)
+
+    def input_digests(self) -> dict[str, str]:
+        """The files that the plan reads, each with the SHA-256 of what it holds."""
+        digests = {}
+        for name in sorted(set(_file_names(self.table()))):
+            file = self.base / name
+            if file.is_file():
+                with file.open("rb") as stream:
+                    digests[name] = hashlib.file_digest(stream, "sha256").hexdigest()
+        return digests
+
+
+def parse_override(text: str) -> Override:
+    """An override from `key=value`; the value is TOML, or else a plain string.
+
+    >>> parse_override("workload.load=0.7"), parse_override("transport.preset=paper")
+    (('workload.load', 0.7), ('transport.preset', 'paper'))
+    """
+    key, equals, value = text.partition("=")
+    key = key.strip()
+    if not equals or not all(key.split(".")):
+        raise PlanError(f"--set: expected key=value, got {text}")
+    return key, parse_value(value.strip())
+
+
+def parse_value(text: str) -> TomlValue:
+    """A TOML value, or the text itself where it is not one."""
+    try:
+        table: dict[str, TomlValue] = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return table["value"] if len(table) == 1 else text
+
+
+def _assign(table: dict[str, Any], key: str, value: TomlValue) -> None:
+    *parents, last = key.split(".")
+    for depth, name in enumerate(parents, start=1):
+        inner = table.setdefault(name, {})
+        if not isinstance(inner, dict):
+            path = ".".join(parents[:depth])
+            raise PlanError(f"{key}: expected {path} to be a table, got {inner!r}")
+        table = inner
+    table[last] = value
+
+
+def _file_names(value: object) -> Iterator[str]:
+    """The values of the keys that name files, at any depth."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if key in ("file", "cdf") and isinstance(inner, str):
+                yield inner
+            else:
+                yield from _file_names(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _file_names(inner)

@@ -1,0 +1,82 @@
+"""Cumulative distributions: completion times and queue lengths."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from rampmeter.plots.style import (
+    LINES,
+    PALETTE,
+    PUBLISHED,
+    house,
+    legend_above,
+    new_figure,
+    plain_log_ticks,
+)
+
+POINTS_MAX = 2000
+"""Points of a drawn curve; more cannot be seen and make files large."""
+
+
+def fct_cdf(fct_ps: NDArray[np.generic], ideal_ps: NDArray[np.generic]) -> Figure:
+    """Completion times of finished flows beside those they would have had alone."""
+    fct = fct_ps.astype(np.float64)
+    finished = np.isfinite(fct)
+    with house():
+        figure, axes = new_figure()
+        axes.plot(*_cdf(fct[finished] / 1e6), color=PALETTE[0], label="measured")
+        ideal = ideal_ps.astype(np.float64)[finished] / 1e6
+        axes.plot(*_cdf(ideal), color=PUBLISHED, linestyle="--", label="idle network")
+        axes.set_xscale("log")
+        plain_log_ticks(axes, "x")
+        axes.set_ylim(0, 1.01)
+        axes.set_xlabel("Flow completion time (µs)")
+        axes.set_ylabel("Fraction of flows")
+        legend_above(axes)
+    return figure
+
+
+def queue_cdf(tiers: Mapping[str, tuple[NDArray[np.generic], NDArray[np.generic]]]) -> Figure:
+    """Queue lengths by tier, from pairs of upper edges in bytes and samples up to them.
+
+    The fraction is of those samples that exceed each length, on a logarithmic axis: queues are
+    empty most of the time, and the tail is what matters.
+    """
+    with house():
+        figure, axes = new_figure()
+        for idx, (tier, (edges, samples)) in enumerate(tiers.items()):
+            order = np.argsort(edges.astype(np.float64))
+            counts = samples.astype(np.float64)[order]
+            total = counts.sum()
+            if total == 0:
+                continue
+            exceeding = np.clip(1.0 - np.cumsum(counts) / total, 0.0, 1.0)
+            exceeding[exceeding < 0.5 / total] = np.nan
+            axes.step(
+                edges.astype(np.float64)[order] / 1e3,
+                exceeding,
+                where="post",
+                color=PALETTE[idx % len(PALETTE)],
+                linestyle=LINES[idx // len(PALETTE) % len(LINES)],
+                label=tier,
+            )
+        axes.set_yscale("log")
+        axes.set_xlim(left=0)
+        axes.set_xlabel("Queue length (kB)")
+        axes.set_ylabel("Fraction of samples above")
+        legend_above(axes)
+    return figure
+
+
+def _cdf(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The points of a distribution's curve, thinned evenly in probability."""
+    if values.size == 0:
+        return values, values
+    ordered = np.sort(values)
+    fractions = np.arange(1, ordered.size + 1) / ordered.size
+    if ordered.size <= POINTS_MAX:
+        return ordered, fractions
+    picks = np.unique(np.linspace(0, ordered.size - 1, POINTS_MAX).astype(np.int64))
+    return ordered[picks], fractions[picks]

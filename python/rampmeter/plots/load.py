@@ -1,0 +1,108 @@
+"""Quantities by offered load: a line for each series, published points beside."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from rampmeter.plots.style import (
+    LINES,
+    MARKERS,
+    PALETTE,
+    PUBLISHED,
+    house,
+    legend_above,
+    new_figure,
+)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A value at a load."""
+
+    load: float
+    value: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """One workload: what was measured, what was published, and what a variant gave."""
+
+    name: str
+    measured: Sequence[Point]
+    published: Sequence[Point] = ()
+    variant: Sequence[Point] = ()
+
+
+def by_load(
+    lines: Sequence[Line], *, y_label: str, title: str = "", variant_name: str = "variant"
+) -> Figure:
+    """A quantity by offered load. Published points are hollow, in the shape of their line's."""
+    with house():
+        figure, axes = new_figure(5.2, 3.3)
+        for idx, line in enumerate(lines):
+            _draw(axes, line, idx)
+        _proxies(axes, lines, variant_name)
+        axes.set_xlabel("Offered load (fraction of access capacity, headers included)")
+        axes.set_ylabel(y_label)
+        axes.margins(x=0.04, y=0.08)
+        legend_above(axes, columns=3)
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", fontsize=9.5)
+    return figure
+
+
+def _draw(axes: Axes, line: Line, idx: int) -> None:
+    colour, marker = PALETTE[idx % len(PALETTE)], MARKERS[idx % len(MARKERS)]
+    measured = sorted(line.measured, key=lambda point: point.load)
+    axes.plot(
+        [point.load for point in measured],
+        [point.value for point in measured],
+        color=colour,
+        marker=marker,
+        markersize=4,
+        linestyle=LINES[idx % len(LINES)],
+        label=line.name,
+        zorder=3,
+    )
+    axes.plot(
+        [point.load for point in line.published],
+        [point.value for point in line.published],
+        linestyle="none",
+        marker=marker,
+        markersize=9,
+        markerfacecolor="none",
+        markeredgecolor=PUBLISHED,
+        markeredgewidth=1.0,
+        zorder=2,
+    )
+    axes.plot(
+        [point.load for point in line.variant],
+        [point.value for point in line.variant],
+        linestyle="none",
+        marker="x",
+        markersize=6,
+        markeredgewidth=1.6,
+        color=colour,
+        zorder=4,
+    )
+
+
+def _proxies(axes: Axes, lines: Sequence[Line], variant_name: str) -> None:
+    """Legend entries that hold for every line."""
+    if any(line.published for line in lines):
+        axes.plot(
+            [],
+            [],
+            linestyle="none",
+            marker="o",
+            markersize=8,
+            markerfacecolor="none",
+            markeredgecolor=PUBLISHED,
+            label="published",
+        )
+    if any(line.variant for line in lines):
+        axes.plot(
+            [], [], linestyle="none", marker="x", markeredgewidth=1.6, color="k", label=variant_name
+        )

@@ -1,0 +1,136 @@
+"""Slowdown by flow size and by workload: bars of means with the 99th percentile above."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from rampmeter.plots.style import (
+    HATCHES,
+    PALETTE,
+    PUBLISHED,
+    house,
+    legend_above,
+    new_figure,
+    number,
+    plain_log_ticks,
+)
+
+GROUP_WIDTH = 0.8
+"""The part of the axis that the bars of one group take."""
+
+
+@dataclass(frozen=True)
+class BarSeries:
+    """Bars of one colour, one a group; `None` where there is no value."""
+
+    name: str
+    means: Sequence[float | None]
+    p99s: Sequence[float | None]
+    is_published: bool = False
+
+
+@dataclass(frozen=True)
+class SizeSeries(BarSeries):
+    """The bars of one result by flow size."""
+
+    labels: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, name: str, groups: Sequence[Mapping[str, Any]]) -> "SizeSeries":
+        """The series of a summary's list of size groups; empty groups have no bar."""
+        has_flows = [group["count"] > 0 for group in groups]
+        pairs = list(zip(groups, has_flows, strict=True))
+        return cls(
+            name,
+            [group["mean"] if full else None for group, full in pairs],
+            [group["p99"] if full else None for group, full in pairs],
+            labels=[str(group["label"]) for group in groups],
+        )
+
+
+def slowdown_by_size(
+    series: Sequence[SizeSeries], *, title: str = "", x_label: str = "Flow size"
+) -> Figure:
+    """Mean slowdown by flow size with whiskers up to the 99th percentile."""
+    if not series:
+        raise ValueError("expected at least one series, got none")
+    labels = series[0].labels
+    width = max(4.6, 0.28 * len(labels) * len(series) + 1.6)
+    return bars(labels, series, title=title, x_label=x_label, width=width)
+
+
+def bars(
+    labels: Sequence[str],
+    series: Sequence[BarSeries],
+    *,
+    title: str = "",
+    x_label: str = "",
+    width: float = 4.6,
+) -> Figure:
+    """Groups of bars: means, with whiskers up to the 99th percentile where it is known."""
+    with house():
+        figure, axes = new_figure(width)
+        colours = iter(PALETTE)
+        for idx, one in enumerate(series):
+            colour = PUBLISHED if one.is_published else next(colours)
+            _draw(axes, one, colour, (idx, len(series)))
+        axes.set_xticks(range(len(labels)), labels)
+        axes.tick_params(axis="x", length=0)
+        axes.set_xlim(-0.6, len(labels) - 0.4)
+        axes.set_xlabel(x_label)
+        axes.set_ylabel("Slowdown (bar: mean, whisker: p99)")
+        _scale(axes, [v for one in series for v in (*one.means, *one.p99s) if v is not None])
+        _label(figure, axes, title)
+    return figure
+
+
+def _draw(axes: Axes, series: BarSeries, colour: str, place: tuple[int, int]) -> None:
+    idx, n_series = place
+    step = GROUP_WIDTH / n_series
+    shown = [i for i, mean in enumerate(series.means) if mean is not None]
+    centres = [i - GROUP_WIDTH / 2 + (idx + 0.5) * step for i in shown]
+    means = [series.means[i] or 0.0 for i in shown]
+    axes.bar(
+        centres,
+        means,
+        width=step * 0.88,
+        label=series.name,
+        color="white" if series.is_published else colour,
+        edgecolor=colour,
+        hatch=HATCHES[1] if series.is_published else HATCHES[0],
+        linewidth=0.8,
+    )
+    tops = [max(0.0, (series.p99s[i] or mean) - mean) for i, mean in zip(shown, means, strict=True)]
+    if any(tops):
+        axes.errorbar(
+            centres,
+            means,
+            yerr=[[0.0] * len(tops), tops],
+            fmt="none",
+            ecolor="#222222",
+            elinewidth=0.8,
+            capsize=min(2.5, step * 6),
+            capthick=0.8,
+        )
+
+
+def _scale(axes: Axes, values: Sequence[float]) -> None:
+    """From 1 (an idle network); logarithmic where the values span more than a decade."""
+    top = max(values, default=2.0)
+    if top > 20:
+        axes.set_yscale("log")
+        axes.set_ylim(0.9, top * 1.3)
+        plain_log_ticks(axes, "y")
+        axes.yaxis.set_minor_formatter(lambda value, _: number(value) if value in (2, 5, 20) else "")
+    else:
+        axes.set_ylim(0, top * 1.08)
+    axes.axhline(1.0, color="#888888", linewidth=0.7, linestyle=(0, (4, 3)), zorder=0.5)
+
+
+def _label(figure: Figure, axes: Axes, title: str) -> None:
+    legend_above(axes)
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=9.5)

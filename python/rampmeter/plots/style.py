@@ -1,0 +1,96 @@
+"""How figures look: fonts, colours that colour-blind readers can tell apart, axes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+PALETTE: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""The palette of Okabe and Ito."""
+MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
+LINES: Final = ("-", "--", "-.", ":")
+HATCHES: Final = ("", "////", "....", "xxxx")
+PUBLISHED: Final = "#4D4D4D"
+"""The colour of published values, which no measured series has."""
+
+RC: Final = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.labelsize": 9,
+    "axes.titlesize": 9.5,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 5,
+    "hatch.linewidth": 0.6,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "savefig.dpi": 200,
+}
+
+
+@contextmanager
+def house() -> Iterator[None]:
+    """The project's look, for figures made within."""
+    with mpl.rc_context(RC):
+        yield
+
+
+def new_figure(width: float = 4.6, height: float = 3.1) -> tuple[Figure, Axes]:
+    """A figure of one pair of axes, in inches, that no window and no global state knows."""
+    figure = Figure(figsize=(width, height), layout="constrained", dpi=RC["savefig.dpi"])
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.grid(axis="y")
+    return figure, axes
+
+
+def legend_above(axes: Axes, columns: int = 4) -> None:
+    """A legend above the axes, where it covers no data."""
+    handles, labels = axes.get_legend_handles_labels()
+    if handles:
+        axes.legend(
+            handles,
+            labels,
+            loc="lower left",
+            bbox_to_anchor=(0, 1.0),
+            ncols=min(columns, len(handles)),
+            borderaxespad=0.3,
+            columnspacing=1.3,
+            handletextpad=0.5,
+        )
+
+
+def plain_log_ticks(axes: Axes, which: str) -> None:
+    """Ticks of a logarithmic axis as plain numbers (`0.5`, `20`, `1 000`)."""
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+
+
+def number(value: float) -> str:
+    """A number without trailing zeros, with thousands apart."""
+    return f"{value:,.6g}".replace(",", "\u2009")
+
+
+def byte_size(size: float) -> str:
+    """A number of bytes with its decimal unit.
+
+    >>> byte_size(71_540), byte_size(2_000_000)
+    ('71.5 kB', '2 MB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 999.5 or unit == "GB":
+            break
+        size /= 1000
+    return f"{size:.3g} {unit}"

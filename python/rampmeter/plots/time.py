@@ -1,0 +1,40 @@
+"""Quantities over simulated time."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from rampmeter.plots.style import PALETTE, house, legend_above, new_figure
+
+INTERVALS_MAX = 400
+"""Intervals drawn; more are averaged, since single ones are mostly noise."""
+
+
+def utilisation(tiers: Mapping[str, tuple[NDArray[np.generic], NDArray[np.generic]]]) -> Figure:
+    """Utilisation of the links of each tier, from pairs of times in ps and fractions."""
+    with house():
+        figure, axes = new_figure(5.2)
+        for idx, (tier, (time_ps, fraction)) in enumerate(tiers.items()):
+            times, values = thin(time_ps.astype(np.float64) / 1e9, fraction.astype(np.float64))
+            axes.plot(times, values, color=PALETTE[idx % len(PALETTE)], linewidth=1.2, label=tier)
+        axes.set_ylim(0, 1.02)
+        axes.set_xlim(left=0)
+        axes.set_xlabel("Simulated time (ms)")
+        axes.set_ylabel("Utilisation of links")
+        legend_above(axes)
+    return figure
+
+
+def thin(
+    times: NDArray[np.float64], values: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Means over neighbouring intervals, so that at most `INTERVALS_MAX` are left."""
+    group = -(-times.size // INTERVALS_MAX)
+    if group <= 1:
+        return times, values
+    starts = np.arange(0, times.size, group)
+    sizes = np.diff(np.append(starts, times.size))
+    means = np.add.reduceat(values, starts) / sizes
+    return times[starts + sizes - 1], means

@@ -1,0 +1,169 @@
+"""Results of runs. The only module that knows the files of a result folder and their columns."""
+
+import json
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from rampmeter._core import ResultError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from matplotlib.figure import Figure
+
+FLOWS = "flows.parquet"
+SERIES = "series.parquet"
+QUEUES = "queues.parquet"
+SUMMARY = "summary.json"
+MANIFEST = "manifest.json"
+
+COMPLETE = frozenset({"finished", "censored"})
+"""The statuses of runs that came to the end of their plan."""
+
+IDEALS = {
+    "delivered": ("fct_ps", "ideal_ps"),
+    "acked": ("acked_ps", "acked_ideal_ps"),
+    "figure": ("acked_ps", "figure_ideal_ps"),
+}
+"""What a flow took and the least it could have taken, by the name of the ideal."""
+
+
+class Run:
+    """The results of one run, read from its folder when they are asked for."""
+
+    def __init__(
+        self, path: str | PathLike[str], *, temporary: TemporaryDirectory[str] | None = None
+    ) -> None:
+        """`temporary` is a folder that goes when this object goes."""
+        self.path = Path(path)
+        self._temporary = temporary
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Statistics: slowdown by size, utilisation, drops by tier."""
+        return read_json(self.path / SUMMARY)
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """What the run was: plan, seed, version, commit, counts, wall time, status."""
+        return read_json(self.path / MANIFEST)
+
+    @cached_property
+    def flows(self) -> "pa.Table":
+        """A row for each flow, as an Arrow table; `.flows.to_pandas()` works with pandas."""
+        return self._table(FLOWS)
+
+    @cached_property
+    def series(self) -> "pa.Table":
+        """Utilisation and queues by tier over time."""
+        return self._table(SERIES)
+
+    @cached_property
+    def queues(self) -> "pa.Table":
+        """How often queues had which length, by tier."""
+        return self._table(QUEUES)
+
+    def columns(self, *names: str) -> "pa.Table":
+        """Some columns of the table of flows, read anew: tables of large runs are large."""
+        return self._table(FLOWS, list(names))
+
+    @property
+    def status(self) -> str:
+        """`finished`, `censored` (the time to drain was too short) or `interrupted`."""
+        return str(self.summary["status"])
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the run came to the end of its plan."""
+        return self.status in COMPLETE
+
+    @property
+    def name(self) -> str:
+        """What plots call the run."""
+        return self.path.name
+
+    @property
+    def plot(self) -> "Plots":
+        """Plots of this run."""
+        return Plots(self)
+
+    def _table(self, name: str, columns: list[str] | None = None) -> "pa.Table":
+        import pyarrow.parquet as pq
+
+        file = self.path / name
+        if not file.is_file():
+            raise ResultError(f"{file}: expected a table of results, there is no such file")
+        try:
+            return pq.read_table(file, columns=columns)
+        except (OSError, ValueError) as error:
+            raise ResultError(f"{file}: expected a Parquet table, got {error}") from None
+
+
+class Plots:
+    """The plots of one run; each is a matplotlib figure (`figure.savefig("a.png")`)."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def slowdown_by_size(self, ideal: str = "delivered", bins: str = "bdp") -> "Figure":
+        """Mean and 99th percentile of slowdown by flow size."""
+        from rampmeter import plots
+
+        groups = slowdown(self._run.summary, ideal)[bins]
+        return plots.slowdown_by_size([plots.SizeSeries.of("measured", groups)])
+
+    def fct_cdf(self) -> "Figure":
+        """The distribution of flow completion times, beside that of an idle network."""
+        from rampmeter import plots
+
+        flows = self._run.flows
+        return plots.fct_cdf(flows["fct_ps"].to_numpy(), flows["ideal_ps"].to_numpy())
+
+    def utilisation(self) -> "Figure":
+        """Utilisation of the links of each tier over time."""
+        from rampmeter import plots
+
+        return plots.utilisation(tiers(self._run.series, "time_ps", "utilisation"))
+
+    def queue_cdf(self) -> "Figure":
+        """The distribution of queue lengths by tier."""
+        from rampmeter import plots
+
+        return plots.queue_cdf(tiers(self._run.queues, "queue_bytes", "samples"))
+
+
+def slowdown(summary: dict[str, Any], ideal: str) -> dict[str, Any]:
+    """The slowdown statistics of a summary against one ideal."""
+    by_ideal: dict[str, Any] = summary["slowdown"]
+    if ideal not in by_ideal:
+        raise ValueError(f"ideal: expected one of {', '.join(by_ideal)}, got {ideal}")
+    statistics: dict[str, Any] = by_ideal[ideal]
+    return statistics
+
+
+def tiers(table: "pa.Table", x: str, y: str) -> dict[str, tuple[Any, Any]]:
+    """Two columns of a table as arrays, by tier."""
+    import numpy as np
+
+    names = np.asarray(table["tier"].to_pylist())
+    columns = table[x].to_numpy(), table[y].to_numpy()
+    order = dict.fromkeys(names.tolist())
+    return {tier: (columns[0][names == tier], columns[1][names == tier]) for tier in order}
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """A JSON object from a result folder."""
+    try:
+        value = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ResultError(f"{file}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise ResultError(f"{file}: expected JSON, got {error}") from None
+    if not isinstance(value, dict):
+        raise ResultError(f"{file}: expected a JSON object, got {type(value).__name__}")
+    return value

@@ -1,0 +1,251 @@
+"""The parts of a plan as types: topologies, fabrics, transports, workloads.
+
+Each is a frozen dataclass whose fields are the keys of its table, with `_` for `-`. A field that
+is `None` is left out, so that the simulator's default holds. Values are checked by the simulator,
+which says where, what was expected and what came.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import ClassVar, TypeAlias
+
+from rampmeter.toml import Table, TomlValue
+
+Sizes: TypeAlias = str | Mapping[str, int | str]
+"""A distribution's name, or `{"fixed": 71_540}`, or `{"cdf": "sizes.txt", "unit": "packets"}`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One table of a plan."""
+
+    TAG: ClassVar[tuple[str, str] | None] = None
+
+    def table(self) -> dict[str, TomlValue]:
+        """The keys that are set, as the plan spells them."""
+        table: dict[str, TomlValue] = dict([self.TAG]) if self.TAG else {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is not None:
+                table[field.name.replace("_", "-")] = _plain(value)
+        return table
+
+
+def _plain(value: object) -> TomlValue:
+    if isinstance(value, Part):
+        return value.table()
+    if isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, Sequence):
+        return [_plain(item) for item in value]
+    raise TypeError(f"expected a value that a plan can hold, got {value!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topology(Part):
+    """What every topology has. Rates are in Gbit/s, delays in nanoseconds."""
+
+    access_gbps: float | None = None
+    propagation_ns: float | None = None
+    switch_ns: float | None = None
+    host_ns: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeafSpine(Topology):
+    """Two tiers: every rack's switch is joined to every spine. The defaults are dcPIM's setup."""
+
+    TAG = ("kind", "leaf-spine")
+    racks: int = 9
+    hosts_per_rack: int = 16
+    spines: int = 4
+    core_gbps: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FatTree(Topology):
+    """Three tiers of k-port switches with k^3/4 hosts."""
+
+    TAG = ("kind", "fat-tree")
+    k: int
+    core_gbps: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Star(Topology):
+    """All hosts at one switch."""
+
+    TAG = ("kind", "star")
+    hosts: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dumbbell(Topology):
+    """Two switches with hosts, and one link between them."""
+
+    TAG = ("kind", "dumbbell")
+    hosts_per_side: int
+    core_gbps: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopologyFile(Part):
+    """A topology from a file of nodes and links."""
+
+    TAG = ("kind", "file")
+    file: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fabric(Part):
+    """Buffers, spraying and switching."""
+
+    buffer_bytes: int | None = None
+    shared_buffer_bytes: int | None = None
+    alpha: float | None = None
+    overflow: str | None = None
+    spray: str | None = None
+    switching: str | None = None
+    cut_through_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class DcPim(Part):
+    """DcPIM with `r` matching rounds and `k` channels; `preset` is `paper` or `reference`.
+
+    `options` holds further keys of the transport table, such as `{"beta": 1.3}`.
+    """
+
+    r: int | None = None
+    k: int | None = None
+    preset: str | None = None
+    options: Table | None = None
+
+    def table(self) -> dict[str, TomlValue]:
+        """The transport table."""
+        table: dict[str, TomlValue] = {"name": "dcpim"}
+        named = {"preset": self.preset, "rounds": self.r, "channels": self.k}
+        table |= {key: value for key, value in named.items() if value is not None}
+        return table | dict(self.options or {})
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllToAll(Part):
+    """Poisson arrivals between all pairs of hosts. `load` is of every host, headers included."""
+
+    TAG = ("pattern", "all-to-all")
+    sizes: Sizes
+    load: float
+    flows: int | None = None
+    until_us: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Permutation(Part):
+    """Poisson arrivals; every host sends to one other and receives from one."""
+
+    TAG = ("pattern", "permutation")
+    sizes: Sizes
+    load: float
+    flows: int | None = None
+    until_us: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Incast(Part):
+    """`fan` senders to one receiver, all at once, `rounds` times."""
+
+    TAG = ("pattern", "incast")
+    fan: int
+    hub: int | None = None
+    flow_bytes: int | None = None
+    total_bytes: int | None = None
+    start_us: float | None = None
+    period_us: float | None = None
+    rounds: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace(Part):
+    """Flows from a file: CSV or Parquet, with arrival, source, destination and size."""
+
+    TAG = ("pattern", "trace")
+    file: str
+    format: str | None = None
+    sort: bool | None = None
+    flows: int | None = None
+    until_us: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure(Part):
+    """Which flows the statistics of the summary count."""
+
+    warmup_flows: int | None = None
+    finished_before_arrival: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(Part):
+    """When a run ends, and what it records."""
+
+    drain_us: float | None = None
+    sample_us: float | None = None
+    paranoid: bool | None = None
+
+
+def leaf_spine(
+    racks: int = 9,
+    hosts_per_rack: int = 16,
+    spines: int = 4,
+    *,
+    access_gbps: float | None = None,
+    core_gbps: float | None = None,
+) -> LeafSpine:
+    """A leaf-spine topology; without arguments the 144 hosts of dcPIM's evaluation."""
+    return LeafSpine(
+        racks=racks,
+        hosts_per_rack=hosts_per_rack,
+        spines=spines,
+        access_gbps=access_gbps,
+        core_gbps=core_gbps,
+    )
+
+
+def fat_tree(k: int, *, access_gbps: float | None = None) -> FatTree:
+    """A fat-tree of k-port switches, k even."""
+    return FatTree(k=k, access_gbps=access_gbps)
+
+
+def star(hosts: int, *, access_gbps: float | None = None) -> Star:
+    """All hosts at one switch."""
+    return Star(hosts=hosts, access_gbps=access_gbps)
+
+
+def dumbbell(
+    hosts_per_side: int, *, access_gbps: float | None = None, core_gbps: float | None = None
+) -> Dumbbell:
+    """Two switches with hosts, and one link between them."""
+    return Dumbbell(hosts_per_side=hosts_per_side, access_gbps=access_gbps, core_gbps=core_gbps)
+
+
+def all_to_all(sizes: Sizes, load: float, flows: int) -> AllToAll:
+    """Poisson arrivals between all pairs; `sizes` is a distribution's name or a table."""
+    return AllToAll(sizes=sizes, load=load, flows=flows)
+
+
+def imc10(load: float, flows: int = 100_000) -> AllToAll:
+    """The all-to-all IMC10 workload (Benson et al., IMC 2010)."""
+    return all_to_all("imc10", load, flows)
+
+
+def web_search(load: float, flows: int = 100_000) -> AllToAll:
+    """The all-to-all Web Search workload (DCTCP, SIGCOMM 2010)."""
+    return all_to_all("web-search", load, flows)
+
+
+def data_mining(load: float, flows: int = 100_000) -> AllToAll:
+    """The all-to-all Data Mining workload (VL2, SIGCOMM 2009)."""
+    return all_to_all("data-mining", load, flows)
