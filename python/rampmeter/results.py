@@ -1,6 +1,9 @@
 """Results of runs. The only module that knows the files of a result folder and their columns."""
 
 import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -114,7 +117,7 @@ class Plots:
         """Mean and 99th percentile of slowdown by flow size."""
         from rampmeter import plots
 
-        groups = slowdown(self._run.summary, ideal)[bins]
+        groups = slowdown_groups(self._run.summary, ideal, bins)
         return plots.slowdown_by_size([plots.SizeSeries.of("measured", groups)])
 
     def fct_cdf(self) -> "Figure":
@@ -137,12 +140,52 @@ class Plots:
         return plots.queue_cdf(tiers(self._run.queues, "queue_bytes", "samples"))
 
 
-def slowdown(summary: dict[str, Any], ideal: str) -> dict[str, Any]:
-    """The slowdown statistics of a summary against one ideal."""
-    by_ideal: dict[str, Any] = summary["slowdown"]
+@dataclass(frozen=True)
+class Group:
+    """The slowdown of some flows: all, or those of one size bin. NaN where there are none."""
+
+    label: str
+    upper_bytes: int | None
+    count: int
+    mean: float
+    p50: float
+    p99: float
+    p999: float
+    max: float
+
+    @classmethod
+    def of(
+        cls, statistics: Mapping[str, Any] | None, label: str, upper_bytes: int | None = None
+    ) -> "Group":
+        """A group from a summary's statistics, which are null for no flows."""
+        names = ("mean", "p50", "p99", "p999", "max")
+        if statistics is None:
+            return cls(label, upper_bytes, 0, *(math.nan for _ in names))
+        values = (float(statistics[name]) for name in names)
+        return cls(label, upper_bytes, int(statistics["count"]), *values)
+
+
+def overall_slowdown(summary: Mapping[str, Any], ideal: str = "delivered") -> Group:
+    """The slowdown of all flows counted."""
+    return Group.of(_slowdown(summary, ideal)["overall"], "all")
+
+
+def slowdown_groups(
+    summary: Mapping[str, Any], ideal: str = "delivered", bins: str = "bdp"
+) -> list[Group]:
+    """The slowdown by size; `bins` is `bdp`, `decades`, `deciles` or `classes`."""
+    statistics = _slowdown(summary, ideal)
+    if bins not in statistics or bins == "overall":
+        known = ", ".join(name for name in statistics if name != "overall")
+        raise ValueError(f"bins: expected one of {known}, got {bins}")
+    return [Group.of(b["stats"], str(b["label"]), b["upper_bytes"]) for b in statistics[bins]]
+
+
+def _slowdown(summary: Mapping[str, Any], ideal: str) -> Mapping[str, Any]:
+    by_ideal: Mapping[str, Any] = summary["slowdown"]
     if ideal not in by_ideal:
         raise ValueError(f"ideal: expected one of {', '.join(by_ideal)}, got {ideal}")
-    statistics: dict[str, Any] = by_ideal[ideal]
+    statistics: Mapping[str, Any] = by_ideal[ideal]
     return statistics
 
 

@@ -4,13 +4,19 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-TomlValue: TypeAlias = (
-    "bool | int | float | str | Sequence[TomlValue] | Mapping[str, TomlValue]"
-)
+TomlValue: TypeAlias = "bool | int | float | str | Sequence[TomlValue] | Mapping[str, TomlValue]"
 Table: TypeAlias = Mapping[str, TomlValue]
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+_ESCAPES = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\b": "\\b",
+    "\t": "\\t",
+    "\n": "\\n",
+    "\f": "\\f",
+    "\r": "\\r",
+}
 
 
 def dumps(table: Table) -> str:

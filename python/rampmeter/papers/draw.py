@@ -24,15 +24,15 @@ def draw(figure: Figure, panel: SubFigure, rows: Sequence[Row], note: str = "") 
             return _by_load(figure, rows, title)
         case "by-workload":
             names = [workload(figure, run) for run in panel.runs]
-            keys = [(run, None) for run in panel.runs]
-            return plots.bars(names, _series(rows, keys), title=title, x_label="Workload")
+            series = _series(rows, [(run, None) for run in panel.runs])
+            return plots.bars(names, series, title=title, x_label="Workload")
         case "by-size":
-            keys = [(panel.runs[0], idx) for idx in range(len(panel.labels))]
-            series = [
-                plots.SizeSeries(s.name, s.means, s.p99s, s.is_published, panel.labels)
-                for s in _series(rows, keys)
+            bins = _series(rows, [(panel.runs[0], idx) for idx in range(len(panel.labels))])
+            sized = [
+                plots.SizeSeries(one.name, one.means, one.p99s, one.is_published, panel.labels)
+                for one in bins
             ]
-            return plots.slowdown_by_size(series, title=title, x_label="Flow size (BDP)")
+            return plots.slowdown_by_size(sized, title=title, x_label="Flow size (BDP)")
 
 
 def workload(figure: Figure, run_id: str) -> str:
@@ -68,9 +68,7 @@ def _by_load(figure: Figure, rows: Sequence[Row], title: str) -> Drawing:
     return plots.by_load(lines, y_label=y_label, title=title, variant_name="paper preset")
 
 
-def _series(
-    rows: Sequence[Row], keys: Sequence[tuple[str, int | None]]
-) -> list[plots.BarSeries]:
+def _series(rows: Sequence[Row], keys: Sequence[tuple[str, int | None]]) -> list[plots.BarSeries]:
     """Published, measured and the variant's bars, those of them that have values."""
     by_key = {(row.cell.run, row.cell.bin, row.cell.metric): row for row in rows}
 

@@ -253,9 +253,7 @@ def _facts(file: Path) -> dict[CellId, Fact]:
         metric = cast(Metric, section.take("metric", str))
         source = section.take("source", str)
         for value in section.sections("values"):
-            cell = CellId(
-                panel, value.take("run", str), metric, value.take("bin", int, None)
-            )
+            cell = CellId(panel, value.take("run", str), metric, value.take("bin", int, None))
             facts[cell] = Fact(value.take("published", float), tolerances[0], source)
             value.end()
         section.end()

@@ -66,7 +66,8 @@ def finished_before(flows: Flows, fraction: float) -> NDArray[np.bool_]:
     nth = min(n_flows, max(1, int(np.ceil(fraction * n_flows - 1e-9))))
     mark = np.partition(flows.arrival_ps, nth - 1)[nth - 1]
     # Comparisons with NaN are false, so unfinished flows are out.
-    return (flows.arrival_ps + flows.took_ps) < mark
+    finished: NDArray[np.bool_] = (flows.arrival_ps + flows.took_ps) < mark
+    return finished
 
 
 def by_size(
@@ -75,9 +76,7 @@ def by_size(
     """Statistics of each size bin; a flow of exactly an edge's size is in the bin above it."""
     bins = np.searchsorted(np.asarray(edges_bytes), flows.size_bytes, side="right")
     slowdown = flows.slowdown()
-    return [
-        Statistics.of(slowdown[counted & (bins == idx)]) for idx in range(len(edges_bytes) + 1)
-    ]
+    return [Statistics.of(slowdown[counted & (bins == idx)]) for idx in range(len(edges_bytes) + 1)]
 
 
 def overall(flows: Flows, counted: NDArray[np.bool_]) -> Statistics:

@@ -142,9 +142,7 @@ def tolerance_text(tolerance: Tolerance) -> str:
     return f"±{tolerance.value:g}"
 
 
-def _over_seeds(
-    panel: SubFigure, runs: Sequence[Run]
-) -> dict[tuple[Metric, int | None], Measured]:
+def _over_seeds(panel: SubFigure, runs: Sequence[Run]) -> dict[tuple[Metric, int | None], Measured]:
     cells = [measure(panel, run) for run in runs]
     joined = {}
     for key in cells[0] if cells else ():

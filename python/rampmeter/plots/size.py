@@ -1,8 +1,7 @@
 """Slowdown by flow size and by workload: bars of means with the 99th percentile above."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,9 +13,10 @@ from rampmeter.plots.style import (
     house,
     legend_above,
     new_figure,
-    number,
     plain_log_ticks,
 )
+from rampmeter.results import Group
+from rampmeter.text import thousands
 
 GROUP_WIDTH = 0.8
 """The part of the axis that the bars of one group take."""
@@ -39,15 +39,13 @@ class SizeSeries(BarSeries):
     labels: Sequence[str] = ()
 
     @classmethod
-    def of(cls, name: str, groups: Sequence[Mapping[str, Any]]) -> "SizeSeries":
-        """The series of a summary's list of size groups; empty groups have no bar."""
-        has_flows = [group["count"] > 0 for group in groups]
-        pairs = list(zip(groups, has_flows, strict=True))
+    def of(cls, name: str, groups: Sequence[Group]) -> "SizeSeries":
+        """The series of size groups; empty groups have no bar."""
         return cls(
             name,
-            [group["mean"] if full else None for group, full in pairs],
-            [group["p99"] if full else None for group, full in pairs],
-            labels=[str(group["label"]) for group in groups],
+            [group.mean if group.count else None for group in groups],
+            [group.p99 if group.count else None for group in groups],
+            labels=[group.label for group in groups],
         )
 
 
@@ -124,7 +122,9 @@ def _scale(axes: Axes, values: Sequence[float]) -> None:
         axes.set_yscale("log")
         axes.set_ylim(0.9, top * 1.3)
         plain_log_ticks(axes, "y")
-        axes.yaxis.set_minor_formatter(lambda value, _: number(value) if value in (2, 5, 20) else "")
+        axes.yaxis.set_minor_formatter(
+            lambda value, _: thousands(value) if value in (2, 5, 20) else ""
+        )
     else:
         axes.set_ylim(0, top * 1.08)
     axes.axhline(1.0, color="#888888", linewidth=0.7, linestyle=(0, (4, 3)), zorder=0.5)

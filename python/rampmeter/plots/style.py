@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
+
+from rampmeter.text import thousands
 
 PALETTE: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """The palette of Okabe and Ito."""
@@ -18,7 +20,8 @@ HATCHES: Final = ("", "////", "....", "xxxx")
 PUBLISHED: Final = "#4D4D4D"
 """The colour of published values, which no measured series has."""
 
-RC: Final = {
+DPI: Final = 200
+RC: Final[dict[Any, Any]] = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "axes.labelsize": 9,
@@ -34,9 +37,6 @@ RC: Final = {
     "hatch.linewidth": 0.6,
     "grid.color": "#DDDDDD",
     "grid.linewidth": 0.6,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "savefig.dpi": 200,
 }
 
 
@@ -49,9 +49,11 @@ def house() -> Iterator[None]:
 
 def new_figure(width: float = 4.6, height: float = 3.1) -> tuple[Figure, Axes]:
     """A figure of one pair of axes, in inches, that no window and no global state knows."""
-    figure = Figure(figsize=(width, height), layout="constrained", dpi=RC["savefig.dpi"])
+    figure = Figure(figsize=(width, height), layout="constrained", dpi=DPI)
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
+    # Ticks are made when the figure is drawn, when the look is no longer in force.
+    axes.tick_params(which="both", labelsize=8, width=0.7)
     axes.grid(axis="y")
     return figure, axes
 
@@ -75,22 +77,4 @@ def legend_above(axes: Axes, columns: int = 4) -> None:
 def plain_log_ticks(axes: Axes, which: str) -> None:
     """Ticks of a logarithmic axis as plain numbers (`0.5`, `20`, `1 000`)."""
     axis = axes.xaxis if which == "x" else axes.yaxis
-    axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
-
-
-def number(value: float) -> str:
-    """A number without trailing zeros, with thousands apart."""
-    return f"{value:,.6g}".replace(",", "\u2009")
-
-
-def byte_size(size: float) -> str:
-    """A number of bytes with its decimal unit.
-
-    >>> byte_size(71_540), byte_size(2_000_000)
-    ('71.5 kB', '2 MB')
-    """
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 999.5 or unit == "GB":
-            break
-        size /= 1000
-    return f"{size:.3g} {unit}"
+    axis.set_major_formatter(FuncFormatter(lambda value, _: thousands(value)))

@@ -1,0 +1,45 @@
+"""Numbers as people read them."""
+
+import math
+
+NONE = "-"
+"""What stands for a value that is not there."""
+
+
+def number(value: float | None, places: int = 3) -> str:
+    """A number with a fixed number of decimal places, or a dash."""
+    if value is None or math.isnan(value):
+        return NONE
+    return f"{value:.{places}f}"
+
+
+def count(value: int) -> str:
+    """A whole number with its thousands apart."""
+    return f"{value:,}".replace(",", " ")
+
+
+def mega(value: float) -> str:
+    """A number in millions."""
+    return f"{value / 1e6:.2f} M"
+
+
+def thousands(value: float) -> str:
+    """A number without trailing zeros, with thousands apart.
+
+    >>> thousands(0.5), thousands(20.0)
+    ('0.5', '20')
+    """
+    return f"{value:,.6g}".replace(",", "\u2009")
+
+
+def byte_size(size: float) -> str:
+    """A number of bytes with its decimal unit.
+
+    >>> byte_size(71_540), byte_size(2_000_000)
+    ('71.5 kB', '2 MB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 999.5 or unit == "GB":
+            break
+        size /= 1000
+    return f"{size:.3g} {unit}"
