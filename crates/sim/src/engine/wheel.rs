@@ -42,8 +42,8 @@ const NEVER: Key = Key { time: Time::NEVER, what: 0, arg: 0 };
 struct Chunk {
     keys: [Key; CHUNK],
     len: u32,
-    /// The chunk that was filled before.
-    before: u32,
+    /// The chunk that was filled next.
+    next: u32,
 }
 
 /// The event queue.
@@ -56,8 +56,8 @@ pub struct Wheel {
     /// The events of the slot being served, sorted; those before `head` are done.
     current: Vec<Key>,
     head: usize,
-    /// The newest chunk of each slot.
-    slots: Vec<u32>,
+    /// The oldest and the newest chunk of each slot.
+    slots: Vec<(u32, u32)>,
     chunks: Vec<Chunk>,
     free: Vec<u32>,
     /// A bit per slot that holds events.
@@ -76,7 +76,7 @@ impl Wheel {
             cursor: 0,
             current: Vec::new(),
             head: 0,
-            slots: vec![NIL; SLOTS],
+            slots: vec![(NIL, NIL); SLOTS],
             chunks: Vec::new(),
             free: Vec::new(),
             occupied: [0; WORDS],
@@ -114,7 +114,7 @@ impl Wheel {
 
     #[inline]
     fn push_slot(&mut self, idx: usize, key: Key) {
-        let newest = self.slots[idx];
+        let newest = self.slots[idx].1;
         if newest != NIL {
             let chunk = &mut self.chunks[newest as usize];
             let len = chunk.len as usize;
@@ -123,43 +123,43 @@ impl Wheel {
                 chunk.len += 1;
                 return;
             }
-        } else {
-            self.occupied[idx / 64] |= 1 << (idx % 64);
         }
-        self.slots[idx] = self.new_chunk(key, newest);
+        let number = self.new_chunk(key);
+        self.slots[idx].1 = number;
+        if newest == NIL {
+            self.slots[idx].0 = number;
+            self.occupied[idx / 64] |= 1 << (idx % 64);
+        } else {
+            self.chunks[newest as usize].next = number;
+        }
     }
 
-    fn new_chunk(&mut self, key: Key, before: u32) -> u32 {
+    fn new_chunk(&mut self, key: Key) -> u32 {
         if let Some(number) = self.free.pop() {
             let chunk = &mut self.chunks[number as usize];
             chunk.keys[0] = key;
-            (chunk.len, chunk.before) = (1, before);
+            (chunk.len, chunk.next) = (1, NIL);
             return number;
         }
         let mut keys = [NEVER; CHUNK];
         keys[0] = key;
-        self.chunks.push(Chunk { keys, len: 1, before });
+        self.chunks.push(Chunk { keys, len: 1, next: NIL });
         self.chunks.len() as u32 - 1
     }
 
     /// Moves a slot's events to `current`, in order of insertion.
     fn open_slot(&mut self, idx: usize) {
-        let newest = std::mem::replace(&mut self.slots[idx], NIL);
+        let (mut number, _) = std::mem::replace(&mut self.slots[idx], (NIL, NIL));
         self.occupied[idx / 64] &= !(1 << (idx % 64));
-        let mut number = newest;
-        let mut total = 0;
-        while number != NIL {
-            total += self.chunks[number as usize].len as usize;
-            number = self.chunks[number as usize].before;
-        }
-        self.current.resize(total, NEVER);
-        let (mut number, mut end) = (newest, total);
         while number != NIL {
             let chunk = &self.chunks[number as usize];
-            let start = end - chunk.len as usize;
-            self.current[start..end].copy_from_slice(&chunk.keys[..chunk.len as usize]);
+            // Whole chunks are copied, and the part that is not in use cut off: that is faster than
+            // copying a number of events that the processor cannot predict.
+            let len = self.current.len() + chunk.len as usize;
+            self.current.extend_from_slice(&chunk.keys);
+            self.current.truncate(len);
             self.free.push(number);
-            (number, end) = (chunk.before, start);
+            number = chunk.next;
         }
     }
 
@@ -238,21 +238,33 @@ impl Wheel {
     }
 }
 
-/// Sorts stably by time: slots hold a few events, for which insertion is fastest.
+/// Most events that are sorted by rank.
+const RANKED: usize = 24;
+
+/// Sorts stably by time. Slots hold a few events, whose order the processor cannot predict; so each
+/// one's rank is counted without a branch.
 fn sort_by_time(keys: &mut [Key]) {
-    if keys.len() > 24 {
+    let n = keys.len();
+    if n > RANKED {
         keys.sort_by_key(|k| k.time);
         return;
     }
-    for i in 1..keys.len() {
-        let key = keys[i];
-        let mut at = i;
-        while at > 0 && keys[at - 1].time > key.time {
-            keys[at] = keys[at - 1];
-            at -= 1;
+    let mut ranks = [0u8; RANKED];
+    let mut sorted = [NEVER; RANKED];
+    for i in 1..n {
+        let time = keys[i].time;
+        let mut before = 0;
+        for j in 0..i {
+            let is_later = u8::from(keys[j].time > time);
+            ranks[j] += is_later;
+            before += 1 - is_later;
         }
-        keys[at] = key;
+        ranks[i] = before;
     }
+    for i in 0..n {
+        sorted[usize::from(ranks[i]) % RANKED] = keys[i];
+    }
+    keys.copy_from_slice(&sorted[..n]);
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ mod stats;
 
 pub use config::{Buffer, FabricConfig, Overflow, Spray, Switching};
 pub use fault::{FaultSpec, LinkFault, Outage, Target};
-pub use routing::{Next, Routes};
+pub use routing::Routes;
 pub use stats::{DropReason, FabricStats, TierStats};
 
 use crate::engine::{Handle, Key, PacketPool, Wheel};
@@ -204,22 +204,17 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     #[inline]
     fn forward(&mut self, switch: u32, via: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
         let packet = self.pool.get_mut(handle);
-        let egress = match self.routes.next(switch, packet.dst.get()) {
-            Next::One(port) => port,
-            Next::Many(ports) => {
-                let n = ports.len();
-                ports[match self.config.spray {
-                    Spray::SourceRoundRobin => {
-                        usize::from(packet.path / self.path_divisors[switch as usize]) % n
-                    }
-                    Spray::Random => self.spray[switch as usize].below(n),
-                    Spray::Ecmp => (flow_hash(packet, switch) % n as u64) as usize,
-                }]
-            }
-            Next::None => {
-                self.discard(via, handle, DropReason::NoRoute);
-                return;
-            }
+        let dst = packet.dst.get();
+        let path = match self.config.spray {
+            // Fabrics with two tiers of choices take a digit of the number in each.
+            Spray::SourceRoundRobin if self.path_divisors[switch as usize] == 1 => packet.path,
+            Spray::SourceRoundRobin => packet.path / self.path_divisors[switch as usize],
+            Spray::Random => self.spray[switch as usize].bits() as u16,
+            Spray::Ecmp => flow_hash(packet, switch) as u16,
+        };
+        let Some(egress) = self.routes.by_path(switch, dst, path) else {
+            self.discard(via, handle, DropReason::NoRoute);
+            return;
         };
         if P::ACTIVE && self.hops[switch as usize].on_forward(now, egress, packet) == Verdict::Drop
         {

@@ -22,28 +22,14 @@ pub struct Routes {
     choices: Vec<u32>,
 }
 
-/// What a switch does with packets for a rack.
-#[derive(Clone, Copy, Debug)]
-enum Entry {
-    /// There is no way.
-    Unreachable,
-    /// The rack is its own: each host has a port.
-    Own,
-    /// One port leads there.
-    One(u32),
-    /// Several do: this part of the choices.
-    Many(u32, u32),
-}
-
-/// The ports by which a switch may send a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next<'a> {
-    /// None: there is no way.
-    None,
-    /// One.
-    One(u32),
-    /// Several, all on shortest paths.
-    Many(&'a [u32]),
+/// What a switch does with packets for a rack: the ports on shortest paths are `count` of the
+/// choices, from `start` on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    start: u32,
+    count: u16,
+    /// `count - 1` if that is a mask, as it mostly is.
+    mask: u16,
 }
 
 impl Routes {
@@ -84,7 +70,7 @@ impl Routes {
 
     fn fill(&mut self, of_switch: &[Vec<(u32, Node)>], first: &[u32], up: &dyn Fn(u32) -> bool) {
         let n = of_switch.len();
-        self.table = vec![Entry::Unreachable; n * self.tors.len()];
+        self.table = vec![Entry::default(); n * self.tors.len()];
         for (rack, &tor) in self.tors.iter().enumerate() {
             let distance = distances(of_switch, tor, up);
             for switch in 0..n {
@@ -97,13 +83,9 @@ impl Routes {
                         self.choices.push(first[switch] + i as u32);
                     }
                 }
-                let count = self.choices.len() as u32 - start;
-                self.table[switch * self.tors.len() + rack] = match count {
-                    _ if switch == tor as usize => Entry::Own,
-                    0 => Entry::Unreachable,
-                    1 => Entry::One(self.choices[start as usize]),
-                    _ => Entry::Many(start, count),
-                };
+                let count = (self.choices.len() - start as usize) as u16;
+                let mask = if count.is_power_of_two() { count - 1 } else { 0 };
+                self.table[switch * self.tors.len() + rack] = Entry { start, count, mask };
             }
         }
     }
@@ -118,29 +100,44 @@ impl Routes {
         self.ends[port as usize]
     }
 
-    /// The ports by which `switch` may send to host `dst`.
-    #[inline]
-    pub fn next(&self, switch: u32, dst: u32) -> Next<'_> {
-        let (rack, down) = self.hosts[dst as usize];
-        match self.table[switch as usize * self.tors.len() + rack as usize] {
-            Entry::Unreachable => Next::None,
-            Entry::Own => Next::One(down),
-            Entry::One(port) => Next::One(port),
-            Entry::Many(start, count) => {
-                Next::Many(&self.choices[start as usize..(start + count) as usize])
-            }
+    /// The ports by which `switch` may send to host `dst`: none, one, or all on shortest paths.
+    pub fn next(&self, switch: u32, dst: u32) -> &[u32] {
+        let (rack, down) = &self.hosts[dst as usize];
+        if self.tors[*rack as usize] == switch {
+            return std::slice::from_ref(down);
         }
+        let Entry { start, count, .. } = self.entry(switch, *rack);
+        &self.choices[start as usize..start as usize + usize::from(count)]
+    }
+
+    /// The port by which `switch` sends a packet with this path number to host `dst`; `None` if there
+    /// is no way.
+    #[inline]
+    pub fn by_path(&self, switch: u32, dst: u32, path: u16) -> Option<u32> {
+        let (rack, down) = self.hosts[dst as usize];
+        if self.tors[rack as usize] == switch {
+            return Some(down);
+        }
+        let Entry { start, count, mask } = self.entry(switch, rack);
+        let pick = match (count, mask) {
+            (0, _) => return None,
+            (1, _) => 0,
+            (_, 0) => path % count,
+            _ => path & mask,
+        };
+        Some(self.choices[start as usize + usize::from(pick)])
+    }
+
+    #[inline]
+    fn entry(&self, switch: u32, rack: u32) -> Entry {
+        self.table[switch as usize * self.tors.len() + rack as usize]
     }
 
     /// The first port from `at` towards `dst`.
     pub fn first_port(&self, at: Node, dst: u32) -> Option<u32> {
         match at {
             Node::Host(h) => Some(h),
-            Node::Switch(s) => match self.next(s, dst) {
-                Next::None => None,
-                Next::One(port) => Some(port),
-                Next::Many(ports) => ports.first().copied(),
-            },
+            Node::Switch(s) => self.next(s, dst).first().copied(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::topo::{Node, Topology};
 use rampmeter_core::Bytes;
 
-use super::routing::{Next, Routes};
+use super::Routes;
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,12 +137,7 @@ pub(super) fn path_divisors(topology: &Topology, routes: &Routes) -> Vec<u16> {
     let top = topology.levels.iter().copied().max().unwrap_or(1);
     let mut up_degree = vec![1u32; usize::from(top) + 1];
     for (switch, &level) in topology.levels.iter().enumerate() {
-        let ways = |h| match routes.next(switch as u32, h) {
-            Next::None => 0,
-            Next::One(_) => 1,
-            Next::Many(ports) => ports.len(),
-        };
-        let most = (0..topology.n_hosts()).map(ways).max();
+        let most = (0..topology.n_hosts()).map(|h| routes.next(switch as u32, h).len()).max();
         let degree = &mut up_degree[usize::from(level)];
         *degree = (*degree).max(most.unwrap_or(1) as u32);
     }

@@ -17,11 +17,13 @@ pub struct Cut {
     pub payload: u16,
     pub header: u16,
     pub priority: Priority,
+    /// If a host is named, its packets keep that priority and all others get priority 6.
+    pub urgent: Option<NodeId>,
 }
 
 impl Default for Cut {
     fn default() -> Self {
-        Self { payload: 1460, header: 40, priority: Priority::new(1) }
+        Self { payload: 1460, header: 40, priority: Priority::new(1), urgent: None }
     }
 }
 
@@ -139,7 +141,9 @@ impl Endpoint for BlastHost {
         let len = left.min(u64::from(self.cut.payload)) as u16;
         let payload = PayloadRef { msg: message.id, offset: *offset, len };
         let packets = message.size.get().div_ceil(u64::from(self.cut.payload)) as u32;
-        let out = packet(message.dst, BlastHeader::Data { packets }, payload, self.cut.priority);
+        let is_urgent = self.cut.urgent.is_none_or(|host| host == self.node);
+        let priority = if is_urgent { self.cut.priority } else { Priority::new(6) };
+        let out = packet(message.dst, BlastHeader::Data { packets }, payload, priority);
         *offset += u64::from(len);
         if *offset == message.size.get() {
             self.sending.pop_front();
