@@ -165,7 +165,7 @@ fn a_full_port_drops_newcomers_and_stays_within_its_buffer() {
     }
 }
 
-/// Three senders of low-priority packets and then one of high-priority packets share a port: with
+/// Four senders of low-priority packets and then one of high-priority packets share a port: with
 /// push-out every high-priority packet gets through, with tail drop none that finds it full.
 #[test]
 fn push_out_makes_room_for_higher_priorities_only() {
@@ -181,9 +181,10 @@ fn push_out_makes_room_for_higher_priorities_only() {
             dst: NodeId::new(0),
             size: Bytes::new(1460 * packets),
         };
-        // Host 5 sends at the priority of its packets' number class, 1; the others at 6.
-        let arrivals =
-            [1, 2, 3, 4].map(|h| from(h, 0, 40)).into_iter().chain([from(5, 2_000_000, 10)]);
+        // Host 5 sends at priority 1, the others at 6. Packets come and go every 120 ns: those of
+        // hosts 3 and 4 half a turn after the port has sent one, so that host 5's find it full.
+        let low = [(1, 0), (2, 0), (3, 60_000), (4, 60_000)].map(|(h, at)| from(h, at, 40));
+        let arrivals = low.into_iter().chain([from(5, 2_000_000, 10)]);
         let config = Arc::new(Cut { urgent: Some(NodeId::new(5)), ..Cut::default() });
         let mut sim = Sim::<Blast, _, _>::new(spec, config, arrivals, Delivered::default());
         assert_eq!(sim.run(u64::MAX), Status::Censored);
