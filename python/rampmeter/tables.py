@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from rich import box
 from rich.table import Table
 
 from rampmeter.results import Group, Run, overall_slowdown, slowdown_groups
@@ -97,9 +98,17 @@ def speed(reports: Mapping[str, Mapping[str, Any]]) -> Table:
 
 def new_table(title: str, *headings: str) -> Table:
     """A table whose first column is text and whose others are numbers."""
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
     for idx, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if idx else "left", no_wrap=idx > 0)
+        table.add_column(heading, justify="right" if idx else "left", no_wrap=True)
     return table
 
 

@@ -12,8 +12,8 @@ from rampmeter.papers.verdict import Measured, Row
 WORKLOADS = {"imc10": "IMC10", "web-search": "Web Search", "data-mining": "Data Mining"}
 """Size distributions as papers write them."""
 
-MEASURED = "measured (reference preset)"
-VARIANT = "measured (paper preset)"
+MEASURED = "measured"
+VARIANT = "measured, paper preset"
 
 
 def draw(figure: Figure, panel: SubFigure, rows: Sequence[Row], note: str = "") -> Drawing:
@@ -44,11 +44,6 @@ def workload(figure: Figure, run_id: str) -> str:
 def load(figure: Figure, run_id: str) -> float:
     """The load of a run."""
     return float(figure.plan.with_(*figure.run(run_id).overrides).get("workload.load"))
-
-
-def run_name(figure: Figure, run_id: str) -> str:
-    """A run for people."""
-    return f"{workload(figure, run_id)}, load {load(figure, run_id):.2f}"
 
 
 def _by_load(figure: Figure, rows: Sequence[Row], title: str) -> Drawing:

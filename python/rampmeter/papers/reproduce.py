@@ -81,7 +81,7 @@ def make_report(
     left_out = frozenset(
         run.id for run in figure.runs if run.flows_in(mode, figure.published_flows) is None
     )
-    note = "" if mode.name in ("judged", "full") else f"  ({mode.label}: reduced)"
+    note = "" if mode.name in ("judged", "full") else f"  ({mode.label} run, not judged)"
     out.mkdir(parents=True, exist_ok=True)
     panels = []
     for panel in figure.sub_figures:

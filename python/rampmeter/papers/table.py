@@ -1,11 +1,13 @@
 """Published and measured values side by side, on a terminal."""
 
 import math
+from collections import Counter
 
 from rich.table import Table
 from rich.text import Text
 
-from rampmeter.papers.draw import run_name
+from rampmeter.papers.draw import load, workload
+from rampmeter.papers.figure import SubFigure
 from rampmeter.papers.reproduce import Panel, Report
 from rampmeter.papers.verdict import Measured, Row, tolerance_text
 from rampmeter.tables import new_table
@@ -16,32 +18,45 @@ VERDICT_STYLES = {"match": "green", "miss": "bold red", "not judged": "dim"}
 
 def panel_table(report: Report, panel: Panel) -> Table:
     """Published and measured values of one sub-figure."""
-    figure = report.figure
-    labels = next(one.labels for one in figure.sub_figures if one.id == panel.id)
+    spec = next(one for one in report.figure.sub_figures if one.id == panel.id)
     has_variant = any(row.variant is not None for row in panel.rows)
-    headings = ["", "metric", "published", "measured", "difference", "tolerance", "verdict"]
-    if has_variant:
-        headings.insert(4, "paper preset")
-    table = new_table(f"{figure.number}{panel.id}  {panel.title}", *headings)
+    columns = ["", "metric", "published", "measured", "paper preset", "diff", "within", "verdict"]
+    shown = [
+        name
+        for name in columns
+        if (name != "metric" or len(spec.metrics) > 1) and (name != "paper preset" or has_variant)
+    ]
+    table = new_table(f"{report.figure.number}{panel.id}  {panel.title}", *shown)
     for row in panel.rows:
-        # A panel by size shows one run, so the bin is enough.
-        name = run_name(figure, row.cell.run) if row.cell.bin is None else labels[row.cell.bin]
-        places = 4 if row.cell.metric == "utilisation" else 3
-        cells: list[str | Text] = [
-            name if row.cell.bin is None else f"{name} BDP",
-            row.cell.metric,
-            number(row.fact.published, places) if row.fact else NONE,
-            _measured(row.measured, places),
-        ]
-        if has_variant:
-            cells.append(_measured(row.variant, places))
-        cells += [
-            _difference(row, places),
-            tolerance_text(row.fact.tolerance) if row.fact else NONE,
-            _verdict(row),
-        ]
-        table.add_row(*cells)
+        cells = dict(zip(columns, _cells(report, spec, row), strict=True))
+        table.add_row(*(cells[name] for name in shown))
+    reasons = Counter(row.reason for row in panel.rows if row.reason)
+    if reasons:
+        table.caption = "not judged: " + ", ".join(f"{n} {reason}" for reason, n in reasons.items())
     return table
+
+
+def _cells(report: Report, spec: SubFigure, row: Row) -> list[str | Text]:
+    places = 4 if row.cell.metric == "utilisation" else 3
+    verdict = NONE if row.verdict == "not judged" else row.verdict
+    return [
+        _name(report, spec, row),
+        row.cell.metric,
+        number(row.fact.published, places) if row.fact else NONE,
+        _measured(row.measured, places),
+        _measured(row.variant, places),
+        _difference(row, places),
+        tolerance_text(row.fact.tolerance) if row.fact else NONE,
+        Text(verdict, style=VERDICT_STYLES[row.verdict]),
+    ]
+
+
+def _name(report: Report, spec: SubFigure, row: Row) -> str:
+    if row.cell.bin is not None:
+        return f"{spec.labels[row.cell.bin]} BDP"
+    name = workload(report.figure, row.cell.run)
+    at_load = f", {load(report.figure, row.cell.run):.2f}"
+    return name + at_load if spec.drawing == "by-load" else name
 
 
 def _measured(measured: Measured | None, places: int) -> str:
@@ -59,8 +74,3 @@ def _difference(row: Row, places: int) -> str:
     if row.fact.tolerance.kind == "relative":
         return f"{row.difference * 100:+.1f} %"
     return f"{row.difference:+.{places}f}"
-
-
-def _verdict(row: Row) -> Text:
-    text = f"{row.verdict}: {row.reason}" if row.reason else row.verdict
-    return Text(text, style=VERDICT_STYLES[row.verdict])

@@ -10,8 +10,8 @@ from rampmeter.plots.style import (
     LINES,
     PALETTE,
     PUBLISHED,
+    finish,
     house,
-    legend_above,
     new_figure,
     plain_log_ticks,
 )
@@ -34,7 +34,7 @@ def fct_cdf(fct_ps: NDArray[np.generic], ideal_ps: NDArray[np.generic]) -> Figur
         axes.set_ylim(0, 1.01)
         axes.set_xlabel("Flow completion time (µs)")
         axes.set_ylabel("Fraction of flows")
-        legend_above(axes)
+        finish(figure, axes)
     return figure
 
 
@@ -66,7 +66,7 @@ def queue_cdf(tiers: Mapping[str, tuple[NDArray[np.generic], NDArray[np.generic]
         axes.set_xlim(left=0)
         axes.set_xlabel("Queue length (kB)")
         axes.set_ylabel("Fraction of samples above")
-        legend_above(axes)
+        finish(figure, axes)
     return figure
 
 

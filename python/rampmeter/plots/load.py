@@ -11,8 +11,8 @@ from rampmeter.plots.style import (
     MARKERS,
     PALETTE,
     PUBLISHED,
+    finish,
     house,
-    legend_above,
     new_figure,
 )
 
@@ -40,16 +40,14 @@ def by_load(
 ) -> Figure:
     """A quantity by offered load. Published points are hollow, in the shape of their line's."""
     with house():
-        figure, axes = new_figure(5.2, 3.3)
+        figure, axes = new_figure(5.4, 3.3)
         for idx, line in enumerate(lines):
             _draw(axes, line, idx)
         _proxies(axes, lines, variant_name)
         axes.set_xlabel("Offered load (fraction of access capacity, headers included)")
         axes.set_ylabel(y_label)
         axes.margins(x=0.04, y=0.08)
-        legend_above(axes, columns=3)
-        if title:
-            figure.suptitle(title, x=0.01, ha="left", fontsize=9.5)
+        finish(figure, axes, title, columns=5)
     return figure
 
 
@@ -73,7 +71,7 @@ def _draw(axes: Axes, line: Line, idx: int) -> None:
         marker=marker,
         markersize=9,
         markerfacecolor="none",
-        markeredgecolor=PUBLISHED,
+        markeredgecolor=colour,
         markeredgewidth=1.0,
         zorder=2,
     )

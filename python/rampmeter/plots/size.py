@@ -10,8 +10,8 @@ from rampmeter.plots.style import (
     HATCHES,
     PALETTE,
     PUBLISHED,
+    finish,
     house,
-    legend_above,
     new_figure,
     plain_log_ticks,
 )
@@ -81,7 +81,7 @@ def bars(
         axes.set_xlabel(x_label)
         axes.set_ylabel("Slowdown (bar: mean, whisker: p99)")
         _scale(axes, [v for one in series for v in (*one.means, *one.p99s) if v is not None])
-        _label(figure, axes, title)
+        finish(figure, axes, title)
     return figure
 
 
@@ -101,17 +101,16 @@ def _draw(axes: Axes, series: BarSeries, colour: str, place: tuple[int, int]) ->
         hatch=HATCHES[1] if series.is_published else HATCHES[0],
         linewidth=0.8,
     )
-    tops = [max(0.0, (series.p99s[i] or mean) - mean) for i, mean in zip(shown, means, strict=True)]
-    if any(tops):
-        axes.errorbar(
-            centres,
-            means,
-            yerr=[[0.0] * len(tops), tops],
-            fmt="none",
-            ecolor="#222222",
-            elinewidth=0.8,
-            capsize=min(2.5, step * 6),
-            capthick=0.8,
+    whiskers = [
+        (centre, mean, top)
+        for i, centre, mean in zip(shown, centres, means, strict=True)
+        if (top := series.p99s[i]) is not None and top > mean
+    ]
+    if whiskers:
+        at, bottoms, tops = zip(*whiskers, strict=True)
+        axes.vlines(at, bottoms, tops, color="#222222", linewidth=0.8)
+        axes.plot(
+            at, tops, linestyle="none", marker="_", markersize=min(5, step * 18), color="#222222"
         )
 
 
@@ -128,9 +127,3 @@ def _scale(axes: Axes, values: Sequence[float]) -> None:
     else:
         axes.set_ylim(0, top * 1.08)
     axes.axhline(1.0, color="#888888", linewidth=0.7, linestyle=(0, (4, 3)), zorder=0.5)
-
-
-def _label(figure: Figure, axes: Axes, title: str) -> None:
-    legend_above(axes)
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=9.5)

@@ -21,6 +21,7 @@ PUBLISHED: Final = "#4D4D4D"
 """The colour of published values, which no measured series has."""
 
 DPI: Final = 200
+TITLE_SIZE: Final = 9.5
 RC: Final[dict[Any, Any]] = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
@@ -58,20 +59,25 @@ def new_figure(width: float = 4.6, height: float = 3.1) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def legend_above(axes: Axes, columns: int = 4) -> None:
-    """A legend above the axes, where it covers no data."""
+def finish(figure: Figure, axes: Axes, title: str = "", columns: int = 4) -> None:
+    """A title, and a legend above the axes where it covers no data."""
     handles, labels = axes.get_legend_handles_labels()
-    if handles:
-        axes.legend(
-            handles,
-            labels,
-            loc="lower left",
-            bbox_to_anchor=(0, 1.0),
-            ncols=min(columns, len(handles)),
-            borderaxespad=0.3,
-            columnspacing=1.3,
-            handletextpad=0.5,
-        )
+    if not handles:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=TITLE_SIZE)
+        return
+    # The title is the legend's, since the layout would put one on the other.
+    figure.legend(
+        handles,
+        labels,
+        loc="outside upper left",
+        title=title or None,
+        title_fontsize=TITLE_SIZE,
+        alignment="left",
+        ncols=min(columns, len(handles)),
+        borderpad=0.2,
+        columnspacing=1.3,
+        handletextpad=0.5,
+    )
 
 
 def plain_log_ticks(axes: Axes, which: str) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from rampmeter.plots.style import PALETTE, house, legend_above, new_figure
+from rampmeter.plots.style import LINES, PALETTE, finish, house, new_figure
 
 INTERVALS_MAX = 400
 """Intervals drawn; more are averaged, since single ones are mostly noise."""
@@ -18,12 +18,19 @@ def utilisation(tiers: Mapping[str, tuple[NDArray[np.generic], NDArray[np.generi
         figure, axes = new_figure(5.2)
         for idx, (tier, (time_ps, fraction)) in enumerate(tiers.items()):
             times, values = thin(time_ps.astype(np.float64) / 1e9, fraction.astype(np.float64))
-            axes.plot(times, values, color=PALETTE[idx % len(PALETTE)], linewidth=1.2, label=tier)
+            axes.plot(
+                times,
+                values,
+                color=PALETTE[idx % len(PALETTE)],
+                linestyle=LINES[idx % len(LINES)],
+                linewidth=1.2,
+                label=tier,
+            )
         axes.set_ylim(0, 1.02)
         axes.set_xlim(left=0)
         axes.set_xlabel("Simulated time (ms)")
         axes.set_ylabel("Utilisation of links")
-        legend_above(axes)
+        finish(figure, axes)
     return figure
 
 
