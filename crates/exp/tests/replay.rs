@@ -4,6 +4,8 @@
 //! `dcpim_100g_websearch_load0.6.csv.gz`; without it these tests say that they are skipped.
 //! `docs/howto/reference-data.md` says how to make such files.
 
+#![expect(clippy::print_stdout, reason = "tests say what they skip and what they measured")]
+
 use std::path::{Path, PathBuf};
 
 use rampmeter_exp::{Plan, Silent, run};

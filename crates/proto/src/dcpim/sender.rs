@@ -339,7 +339,6 @@ impl Sender {
         Some(best)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of a leave, taken apart")]
     fn data(
         &mut self,
         now: Time,

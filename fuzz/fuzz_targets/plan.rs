@@ -1,0 +1,14 @@
+//! Whatever text comes, the reader of plans accepts it or says what is wrong.
+
+#![no_main]
+
+use std::path::Path;
+
+use libfuzzer_sys::fuzz_target;
+use rampmeter_exp::Plan;
+
+fuzz_target!(|text: &str| {
+    if let Ok(plan) = Plan::from_toml(text, "plan") {
+        let _ = plan.check("plan", Path::new("/nonexistent"));
+    }
+});
