@@ -88,7 +88,7 @@ mod wire {
                 let got = DcpimHeader::decode(&bytes[..short]);
                 let is_truncated = matches!(got, Err(WireError::Truncated { .. }));
                 prop_assert!(is_truncated);
-                prop_assert!(header.encode(&mut bytes.clone()[..short]).is_err());
+                prop_assert!(header.encode(&mut [0; 64][..short]).is_err());
             }
         }
 
@@ -332,7 +332,7 @@ mod matching {
         for n in [16, 144, 1024, 4096] {
             for degree in [1, 2, 5, 16, 64] {
                 let runs = if n > 1000 { 3 } else { 20 };
-                let mut sum = vec![0.0; 8];
+                let mut sum = [0.0; 8];
                 let mut converged = 0.0;
                 let mut edges_total = 0;
                 for _ in 0..runs {

@@ -13,12 +13,12 @@ use rampmeter_core::{
 
 /// How the packets are cut and classed.
 #[derive(Clone, Copy, Debug)]
-pub struct Cut {
-    pub payload: u16,
-    pub header: u16,
-    pub priority: Priority,
+pub(crate) struct Cut {
+    pub(crate) payload: u16,
+    pub(crate) header: u16,
+    pub(crate) priority: Priority,
     /// If a host is named, its packets keep that priority and all others get priority 6.
-    pub urgent: Option<NodeId>,
+    pub(crate) urgent: Option<NodeId>,
 }
 
 impl Default for Cut {
@@ -28,7 +28,7 @@ impl Default for Cut {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum BlastHeader {
+pub(crate) enum BlastHeader {
     Data { packets: u32 },
     Ack,
 }
@@ -61,7 +61,7 @@ impl Header for BlastHeader {
     }
 }
 
-pub struct Blast;
+pub(crate) struct Blast;
 
 impl Family for Blast {
     const NAME: &'static str = "blast";
@@ -72,7 +72,7 @@ impl Family for Blast {
     type Hop = Passive;
 }
 
-pub struct BlastHost {
+pub(crate) struct BlastHost {
     cut: Cut,
     node: NodeId,
     sending: VecDeque<(Message, u64)>,
