@@ -1,8 +1,10 @@
 """Running plans from Python."""
 
+import shutil
+import weakref
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Any
 
 from rich.console import Console
@@ -39,15 +41,17 @@ def run(
     """
     parts = {"topology": topology, "transport": transport, "workload": workload, **tables}
     complete = _plan(plan, seed, parts)
-    temporary = TemporaryDirectory(prefix="rampmeter-") if out is None else None
-    folder = Path(temporary.name if temporary else out or "")
+    folder = Path(mkdtemp(prefix="rampmeter-") if out is None else out)
+    done = Run(folder)
+    if out is None:
+        weakref.finalize(done, shutil.rmtree, folder, ignore_errors=True)
     jobs = [Job("run", complete, folder)]
     with watching(Console(stderr=True), jobs, is_quiet=quiet) as watcher:
         batch = run_all(jobs, watcher)
     batch.raise_failures()
     if batch.is_interrupted:
         raise KeyboardInterrupt
-    return Run(folder, temporary=temporary)
+    return done
 
 
 def _plan(plan: Plan | str | PathLike[str] | None, seed: int | None, parts: dict[str, Any]) -> Plan:

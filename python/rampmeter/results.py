@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from rampmeter._core import ResultError
@@ -36,12 +35,8 @@ IDEALS = {
 class Run:
     """The results of one run, read from its folder when they are asked for."""
 
-    def __init__(
-        self, path: str | PathLike[str], *, temporary: TemporaryDirectory[str] | None = None
-    ) -> None:
-        """`temporary` is a folder that goes when this object goes."""
+    def __init__(self, path: str | PathLike[str]) -> None:
         self.path = Path(path)
-        self._temporary = temporary
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"

@@ -7,28 +7,28 @@ use rampmeter_metrics::row::{FlowRow, Status};
 use rampmeter_metrics::series::{QueueDistribution, TierSample};
 use rampmeter_metrics::{FlowWriter, Ideal, IdealModel, LatencyHistogram, TableError};
 use rampmeter_sim::fabric::Fabric;
-use rampmeter_sim::{FlowRecord, Probe, Topology};
+use rampmeter_sim::{FlowRecord, Paths, Probe, Topology};
 
 /// The ideals of every pair of hosts. Paths depend on racks only, so they are found once a pair of
 /// racks.
 #[derive(Debug)]
 pub(crate) struct Ideals {
-    topology: Topology,
+    paths: Paths,
     model: IdealModel,
-    paths: IdMap<(u32, u32), Vec<PathHop>>,
+    by_racks: IdMap<(u32, u32), Vec<PathHop>>,
 }
 
 impl Ideals {
     pub(crate) fn new(topology: Topology, model: IdealModel) -> Self {
-        Self { topology, model, paths: IdMap::default() }
+        Self { paths: Paths::new(topology), model, by_racks: IdMap::default() }
     }
 
     /// The three ideals of a flow: delivered, acked, figure.
     pub(crate) fn of(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> [Span; 3] {
-        let key = (self.topology.rack(src.get()), self.topology.rack(dst.get()));
-        let topology = &self.topology;
-        let path = self.paths.entry(key).or_insert_with(|| {
-            let path = topology.path(src.get(), dst.get()).unwrap_or_default();
+        let paths = &self.paths;
+        let rack = |host: NodeId| paths.topology().rack(host.get());
+        let path = self.by_racks.entry((rack(src), rack(dst))).or_insert_with(|| {
+            let path = paths.of(src.get(), dst.get()).unwrap_or_default();
             path.into_iter().map(|hop| PathHop { rate: hop.rate, delay: hop.delay }).collect()
         });
         if path.is_empty() {

@@ -17,4 +17,4 @@ pub use fabric::{Buffer, FabricConfig, FaultSpec, LinkFault, Outage, Overflow, S
 pub use fabric::{Switching, Target};
 pub use probe::{FlowRecord, NoProbe, Probe};
 pub use run::{Arrival, Counters, Sim, SimSpec, Status};
-pub use topo::{Topology, TopologyError, TopologySpec};
+pub use topo::{Paths, Topology, TopologyError, TopologySpec};

@@ -146,7 +146,7 @@ where
         let n_hosts = spec.topology.n_hosts();
         // Slots of about a nanosecond hold a few events each at 144 hosts; larger fabrics have
         // more events in the same time.
-        let width = Span::from_ps((1024 * 144 / u64::from(n_hosts)).clamp(128, 4096));
+        let width = Span::from_ps((1024 * 144 / u64::from(n_hosts)).clamp(256, 4096));
         let host = |h: u32| {
             let clock = HostClock::draw(&spec.clocks, h, spec.seed);
             let rng = Rng::new(spec.seed, u64::from(h), Purpose::Endpoint);

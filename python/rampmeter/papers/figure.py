@@ -184,8 +184,8 @@ class _Section:
             )
         return str(value)
 
-    def sections(self, key: str) -> list["_Section"]:
-        tables = self.take(key, list)
+    def sections(self, key: str, default: Any = ...) -> list["_Section"]:
+        tables = self.take(key, list, default)
         return [_Section(table, f"{self._where}: {key}[{i}]") for i, table in enumerate(tables)]
 
     def end(self) -> None:
@@ -223,7 +223,7 @@ def _sub_figure(section: _Section) -> SubFigure:
         section.choice("metrics", metric, ("utilisation", "mean", "p99"))
         for metric in section.take("metrics", list)
     ]
-    bins: list[dict[str, Any]] = section.take("bins", list, [])
+    bins = [_bin(bin_) for bin_ in section.sections("bins", default=[])]
     sub_figure = SubFigure(
         id=section.take("id", str),
         title=section.take("title", str),
@@ -231,11 +231,18 @@ def _sub_figure(section: _Section) -> SubFigure:
         metrics=tuple(cast(Metric, metric) for metric in metrics),
         runs=tuple(section.take("runs", list)),
         finished_before=section.take("finished-before", float, 1.0),
-        edges_bytes=tuple(bin_["below-bytes"] for bin_ in bins if "below-bytes" in bin_),
-        labels=tuple(bin_["label"] for bin_ in bins),
+        edges_bytes=tuple(edge for _, edge in bins if edge is not None),
+        labels=tuple(label for label, _ in bins),
     )
     section.end()
     return sub_figure
+
+
+def _bin(section: _Section) -> tuple[str, int | None]:
+    """A bin's label and upper edge in bytes."""
+    parts = section.take("label", str), section.take("below-bytes", int, None)
+    section.end()
+    return parts
 
 
 def _facts(file: Path) -> dict[CellId, Fact]:

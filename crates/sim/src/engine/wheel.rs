@@ -29,7 +29,7 @@ pub struct Key {
     pub arg: u32,
 }
 
-const SLOTS: usize = 2048;
+const SLOTS: usize = 8192;
 const WORDS: usize = SLOTS / 64;
 /// Events in a chunk: with the two words of its list, 128 bytes.
 const CHUNK: usize = 7;

@@ -10,6 +10,7 @@ mod spec;
 pub use build::TopologyError;
 pub use spec::TopologySpec;
 
+use crate::fabric::Routes;
 use rampmeter_core::{Bytes, FabricFacts, Rate, Span};
 
 /// One end of a link.
@@ -86,22 +87,6 @@ impl Topology {
         }
     }
 
-    /// The hops of a shortest path from `src` to `dst`, all links up; `None` if there is none. Of
-    /// equally short paths it is the one over the links named first.
-    pub fn path(&self, src: u32, dst: u32) -> Option<Vec<PathHop>> {
-        let routes = crate::fabric::Routes::new(self, &|_| true);
-        let mut at = Node::Host(src);
-        let mut hops = Vec::new();
-        while at != Node::Host(dst) {
-            let port = routes.first_port(at, dst)?;
-            let (link, to) = routes.end(port);
-            let link = self.links[link as usize];
-            hops.push(PathHop { rate: link.rate, delay: link.propagation + self.latency(to) });
-            at = to;
-        }
-        Some(hops)
-    }
-
     /// The facts that protocols derive their parameters from, for full packets of `data` bytes and
     /// control packets of `control` bytes on the wire.
     pub fn facts(&self, data: Bytes, control: Bytes) -> FabricFacts {
@@ -118,8 +103,8 @@ impl Topology {
         }
     }
 
-    /// The path with the longest idle latency between a host of the first rack and the first host
-    /// of every rack, and from the first host of every rack back.
+    /// The path with the longest idle latency among those between the first hosts of all racks and
+    /// one within the first rack.
     fn longest_path(&self) -> Vec<PathHop> {
         let mut first_hosts: Vec<u32> = Vec::new();
         for host in 0..self.n_hosts {
@@ -127,12 +112,12 @@ impl Topology {
                 first_hosts.push(host);
             }
         }
+        let paths = Paths::new(self.clone());
         let mut best: (Span, Vec<PathHop>) = (Span::ZERO, Vec::new());
         let same_rack = (1..self.n_hosts).find(|&h| self.rack(h) == self.rack(0));
-        let routes = crate::fabric::Routes::new(self, &|_| true);
         let pairs = first_hosts.iter().flat_map(|&a| first_hosts.iter().map(move |&b| (a, b)));
         for (a, b) in pairs.filter(|(a, b)| a != b).chain(same_rack.map(|h| (0, h))) {
-            let Some(path) = self.path_with(&routes, a, b) else { continue };
+            let Some(path) = paths.of(a, b) else { continue };
             let delay = path.iter().fold(Span::ZERO, |sum, hop| sum + hop.delay);
             if delay > best.0 {
                 best = (delay, path);
@@ -140,19 +125,36 @@ impl Topology {
         }
         best.1
     }
+}
 
-    fn path_with(
-        &self,
-        routes: &crate::fabric::Routes,
-        src: u32,
-        dst: u32,
-    ) -> Option<Vec<PathHop>> {
+/// The shortest paths of a topology, all links up.
+#[derive(Clone, Debug)]
+pub struct Paths {
+    topology: Topology,
+    routes: Routes,
+}
+
+impl Paths {
+    /// Finds the paths.
+    pub fn new(topology: Topology) -> Self {
+        Self { routes: Routes::new(&topology, &|_| true), topology }
+    }
+
+    /// The topology.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// The hops of a shortest path from host `src` to host `dst`; `None` if there is none. Of equally
+    /// short paths it is the one over the links named first.
+    pub fn of(&self, src: u32, dst: u32) -> Option<Vec<PathHop>> {
         let mut at = Node::Host(src);
         let mut hops = Vec::new();
         while at != Node::Host(dst) {
-            let (link, to) = routes.end(routes.first_port(at, dst)?);
-            let link = self.links[link as usize];
-            hops.push(PathHop { rate: link.rate, delay: link.propagation + self.latency(to) });
+            let (link, to) = self.routes.end(self.routes.first_port(at, dst)?);
+            let link = self.topology.links[link as usize];
+            let delay = link.propagation + self.topology.latency(to);
+            hops.push(PathHop { rate: link.rate, delay });
             at = to;
         }
         Some(hops)
