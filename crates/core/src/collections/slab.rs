@@ -57,6 +57,11 @@ impl<T> Slab<T> {
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         self.slots.iter().enumerate().filter_map(|(i, v)| Some((i as u32, v.as_ref()?)))
     }
+
+    /// The values, to change, by slot.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.slots.iter_mut().flatten()
+    }
 }
 
 impl<T> std::ops::Index<u32> for Slab<T> {

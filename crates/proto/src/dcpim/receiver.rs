@@ -11,19 +11,35 @@ use super::rx_flow::{RxFlow, Window};
 use super::wire::{DcpimHeader, Match, Step};
 use super::{DcpimStats, order};
 
-/// Flows of one source.
-#[derive(Debug, Default)]
+/// No slot: the end of a source's list.
+const NONE: u32 = u32::MAX;
+
+/// Flows of one source. Hosts have one of these for each host that they ever heard of, so it is small:
+/// the flows are a list through their own states, and what is rare lives apart.
+#[derive(Debug)]
 struct Source {
-    /// Slots of flows that are not complete.
-    slots: Vec<u32>,
+    /// The slot of the first flow that is not complete; the others follow by `RxFlow::next`.
+    first: u32,
     /// Numbers from here on have not been announced.
     next_flow: u32,
-    /// Numbers below that have not been announced either.
+    gaps: Option<Box<Gaps>>,
+}
+
+/// Flow numbers of a source that are out of the ordinary.
+#[derive(Debug, Default)]
+struct Gaps {
+    /// Numbers below `next_flow` that have not been announced either.
     skipped: Vec<u32>,
     /// Numbers of flows that were given up. Their senders get no answer, and give up too.
     abandoned: Vec<u32>,
-    /// Whether it is in the list of sources with flows.
-    listed: bool,
+}
+
+impl Source {
+    const EMPTY: Self = Self { first: NONE, next_flow: 0, gaps: None };
+
+    fn gaps(&mut self) -> &mut Gaps {
+        self.gaps.get_or_insert_default()
+    }
 }
 
 /// What a receiver knows of a flow number.
@@ -101,20 +117,27 @@ impl Receiver {
 
     fn known(&mut self, src: NodeId, flow: u32) -> Known {
         if self.sources.len() <= src.idx() {
-            self.sources.resize_with(src.idx() + 1, Source::default);
+            self.sources.resize_with(src.idx() + 1, || Source::EMPTY);
         }
-        let source = &self.sources[src.idx()];
-        let flows = &self.flows;
-        if let Some(&slot) = source.slots.iter().find(|&&s| flows[s].flow == flow) {
+        if let Some(slot) = self.of_source(src).find(|&slot| self.flows[slot].flow == flow) {
             return Known::Active(slot);
         }
-        if flow >= source.next_flow || source.skipped.contains(&flow) {
-            Known::New
-        } else if source.abandoned.contains(&flow) {
-            Known::Abandoned
-        } else {
-            Known::Over
+        let source = &self.sources[src.idx()];
+        if flow >= source.next_flow {
+            return Known::New;
         }
+        match &source.gaps {
+            Some(gaps) if gaps.skipped.contains(&flow) => Known::New,
+            Some(gaps) if gaps.abandoned.contains(&flow) => Known::Abandoned,
+            _ => Known::Over,
+        }
+    }
+
+    /// The slots of a source's flows that are not complete.
+    fn of_source(&self, src: NodeId) -> impl Iterator<Item = u32> {
+        let first = self.sources.get(src.idx()).map_or(NONE, |s| s.first);
+        let some = |slot: u32| (slot != NONE).then_some(slot);
+        std::iter::successors(some(first), move |&slot| some(self.flows[slot].next))
     }
 
     /// Enters a flow that is new. `None` if its number makes no sense.
@@ -124,10 +147,13 @@ impl Receiver {
             if flow.flow - source.next_flow > SKIP_MAX {
                 return None;
             }
-            source.skipped.extend(source.next_flow..flow.flow);
+            if flow.flow > source.next_flow {
+                let skipped = source.next_flow..flow.flow;
+                source.gaps().skipped.extend(skipped);
+            }
             source.next_flow = flow.flow + 1;
         } else {
-            source.skipped.retain(|&n| n != flow.flow);
+            source.gaps().skipped.retain(|&n| n != flow.flow);
         }
         let Announcement { src, msg, tx_slot, packets, .. } = flow;
         let mut state = RxFlow::new(src, msg, flow.flow, tx_slot, packets, now);
@@ -137,12 +163,12 @@ impl Receiver {
                 self.withheld = packets;
             }
         }
-        let slot = self.flows.insert(state);
-        source.slots.push(slot);
-        if !source.listed {
-            source.listed = true;
+        if source.first == NONE {
             self.listed.push(src.get());
         }
+        state.next = source.first;
+        let slot = self.flows.insert(state);
+        source.first = slot;
         Some(slot)
     }
 
@@ -259,9 +285,15 @@ impl Receiver {
     fn forget(&mut self, slot: u32) -> Option<RxFlow> {
         let flow = self.flows.remove(slot)?;
         let source = &mut self.sources[flow.src.idx()];
-        source.slots.retain(|&s| s != slot);
-        if source.slots.is_empty() {
-            source.listed = false;
+        if source.first == slot {
+            source.first = flow.next;
+        } else {
+            let before = self.of_source(flow.src).find(|&s| self.flows[s].next == slot);
+            if let Some(before) = before {
+                self.flows[before].next = flow.next;
+            }
+        }
+        if self.sources[flow.src.idx()].first == NONE {
             self.listed.retain(|&s| s != flow.src.get());
         }
         Some(flow)
@@ -351,10 +383,8 @@ impl Receiver {
         self.busy = self.accepted;
         self.accepted = 0;
         self.next_accept = (phase, 0);
-        for &src in &self.listed {
-            for &slot in &self.sources[src as usize].slots {
-                self.flows[slot].on_phase(now, dcpim);
-            }
+        for flow in self.flows.iter_mut() {
+            flow.on_phase(now, dcpim);
         }
         if phase.is_multiple_of(FORGET_PHASES) {
             let stale = |f: &RxFlow| now.saturating_since(f.heard) > dcpim.forget;
@@ -362,7 +392,7 @@ impl Receiver {
                 self.flows.iter().filter(|(_, f)| stale(f)).map(|(slot, _)| slot).collect();
             for slot in gone {
                 if let Some(flow) = self.forget(slot) {
-                    self.sources[flow.src.idx()].abandoned.push(flow.flow);
+                    self.sources[flow.src.idx()].gaps().abandoned.push(flow.flow);
                 }
             }
         }
@@ -402,17 +432,14 @@ impl Receiver {
 
     /// The flows of a source that are not silent.
     fn awake(&self, src: NodeId, now: Time) -> impl Iterator<Item = &RxFlow> {
-        let slots = self.sources.get(src.idx()).map_or(&[][..], |s| &s.slots);
-        slots.iter().map(|&s| &self.flows[s]).filter(move |f| f.silent_until <= now)
+        self.of_source(src).map(|slot| &self.flows[slot]).filter(move |f| f.silent_until <= now)
     }
 
     /// The flow of a source that is served: of those not silent, the one with the fewest missing
     /// packets, of equals the one announced first.
     fn candidate(&self, src: NodeId, now: Time) -> Option<u32> {
-        let slots = &self.sources.get(src.idx())?.slots;
-        let key = |slot: &&u32| self.flows[**slot].key();
-        let awake = slots.iter().filter(|&&slot| self.flows[slot].silent_until <= now);
-        awake.min_by_key(key).copied()
+        let awake = self.of_source(src).filter(|&slot| self.flows[slot].silent_until <= now);
+        awake.min_by_key(|&slot| self.flows[slot].key())
     }
 
     /// Sends the tokens that are due (§3.2).

@@ -13,6 +13,8 @@ pub(super) struct RxFlow {
     /// Its number among the flows of its pair.
     pub(super) flow: u32,
     pub(super) tx_slot: u32,
+    /// The slot of the source's next flow in the receiver's list.
+    pub(super) next: u32,
     pub(super) packets: u32,
     pub(super) announced: Time,
     pub(super) heard: Time,
@@ -62,6 +64,7 @@ impl RxFlow {
             msg,
             flow,
             tx_slot,
+            next: u32::MAX,
             packets,
             announced: now,
             heard: now,
