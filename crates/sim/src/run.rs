@@ -22,6 +22,9 @@ const SUBMIT: u32 = 0;
 const SAMPLE: u32 = 1;
 const OUTAGE: u32 = 2;
 
+/// How many events ahead the memory of an arrival is loaded.
+const AHEAD: usize = 3;
+
 /// A message that an application submits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
@@ -198,6 +201,11 @@ where
             }
             assert!(key.time >= self.now, "seed {}: time goes back at {}", self.seed, self.now);
             self.now = key.time;
+            if let Some(next) = self.wheel.upcoming(AHEAD)
+                && next.what & KIND == ARRIVE
+            {
+                self.fabric.touch(next.what & !KIND, next.arg);
+            }
             self.counters.events += 1;
             self.dispatch(key);
         }

@@ -175,6 +175,12 @@ impl Wheel {
         Some(key)
     }
 
+    /// The event `ahead` places after the one popped last, if it is in the slot being served.
+    #[inline]
+    pub fn upcoming(&self, ahead: usize) -> Option<Key> {
+        self.current.get(self.head + ahead).copied()
+    }
+
     /// Inserts into the slot being served, behind all events of the same time.
     fn push_current(&mut self, key: Key) {
         let later =

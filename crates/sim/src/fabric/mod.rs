@@ -169,6 +169,14 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         None
     }
 
+    /// Loads what an arrival will need, while the processor has something else to do: in large
+    /// fabrics both lines are in the last level of the cache at best.
+    #[inline]
+    pub(crate) fn touch(&self, via: u32, handle: Handle) {
+        std::hint::black_box(self.pool.get(handle).wire_bytes);
+        std::hint::black_box(self.ports[via as usize].to);
+    }
+
     /// Takes a packet out of the fabric at its host. Returns it and when it was sent.
     #[inline]
     pub(crate) fn take(&mut self, handle: Handle) -> (Packet<H>, Time) {
