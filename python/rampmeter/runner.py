@@ -7,13 +7,16 @@ same plan, the same input files and the same simulator is not run again.
 import hashlib
 import json
 import os
+import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from rampmeter import _core, results
@@ -120,22 +123,41 @@ def run_all(
         job.plan.check()
     stop = threading.Event()
     worker = _Worker(watcher or Silent(), stop)
-    with ThreadPoolExecutor(max(1, min(n_threads or n_cores(), len(jobs)))) as pool:
+    n_workers = max(1, min(n_threads or n_cores(), len(jobs)))
+    with _stopping_on_interrupt(stop), ThreadPoolExecutor(n_workers) as pool:
         futures = [pool.submit(worker.run, job) for job in jobs]
-        try:
-            _wait(futures)
-        except KeyboardInterrupt:
-            stop.set()
-            _wait(futures)
+        # Again and again with a time limit, since a signal that comes to another thread does not
+        # end a wait of this one.
+        while wait(futures, timeout=POLL_SECONDS).not_done:
+            pass
     outcomes = tuple(future.result() for future in futures)
     return Batch(outcomes, stop.is_set(), time.monotonic() - start)
 
 
-def _wait(futures: Sequence[Future[Outcome]]) -> None:
-    """Wait with a time limit again and again: a wait without one cannot be interrupted."""
-    pending = set(futures)
-    while pending:
-        _, pending = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
+@contextmanager
+def _stopping_on_interrupt(stop: threading.Event) -> Iterator[None]:
+    """Let the first Ctrl-C set `stop`, and only the second one raise `KeyboardInterrupt`.
+
+    An exception could come anywhere, such as between the start of a thread and the note that it
+    must be waited for. Signals go to the main thread alone, so elsewhere nothing is done; where
+    they are ignored they stay so.
+    """
+    previous = signal.getsignal(signal.SIGINT)
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or previous is None or previous is signal.SIG_IGN:
+        yield
+        return
+
+    def on_interrupt(_signal: int, _frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 class _Worker:

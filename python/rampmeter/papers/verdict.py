@@ -47,7 +47,7 @@ class Row:
     @property
     def difference(self) -> float | None:
         """Measured less published, as the tolerance counts it."""
-        if self.fact is None or self.measured is None:
+        if self.fact is None or self.measured is None or self.measured.n_counted == 0:
             return None
         difference = self.measured.mean - self.fact.published
         relative = self.fact.tolerance.kind == "relative"

@@ -1,0 +1,82 @@
+# Everything from a fresh clone. Needed: cargo (see rust-version in Cargo.toml), Python 3.11 or
+# later with venv, a C compiler, and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+LOCKED := $(VENV)/.locked
+BUILT := $(VENV)/.built
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+# The flags of `rampmeter papers`, such as --seeds 3.
+FLAGS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help: ## Show what there is
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+
+.PHONY: demo
+demo: $(BUILT) ## A reduced figure 3 of dcPIM: a few minutes, tables and plots
+	$(BIN)/rampmeter papers dcpim 3 --quick $(FLAGS)
+
+.PHONY: figures
+figures: $(BUILT) ## Every figure at the judged flow counts; goes on where it stopped
+	$(BIN)/rampmeter papers dcpim 3 $(FLAGS)
+
+.PHONY: bench
+bench: $(BUILT) ## The speed of whole runs on one core, and of the engine's parts
+	$(BIN)/rampmeter bench
+	cargo bench --workspace --locked
+
+.PHONY: test
+test: lint test-rust test-python ## Everything that must hold before a change goes in
+
+.PHONY: lint
+lint: $(BUILT) ## Formats, lints, types, and the stub against the binary
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff format --check python tests
+	$(BIN)/ruff check python tests
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest rampmeter._core --ignore-disjoint-bases
+
+# RAMPMETER_REFERENCE, where it is set, names the folder of recorded runs that replay tests read.
+.PHONY: test-rust
+test-rust: $(LOCKED) ## Unit, property, replay and documentation tests of the crates
+	cargo test --workspace --locked
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+
+.PHONY: test-python
+test-python: $(BUILT) ## Tests of the package and of the built module, same-seed-twice among them
+	$(BIN)/python -m pytest
+
+.PHONY: build
+build: $(BUILT) ## The virtual environment with the package in it
+
+$(LOCKED): requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "make: expected Python 3.11 or later, got $$($(PYTHON) --version); set PYTHON=" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@touch $@
+
+$(BUILT): $(LOCKED) $(RUST_SOURCES) pyproject.toml
+	env -u CONDA_PREFIX VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release
+	@touch $@
+
+.PHONY: lock
+lock: ## Renew requirements.lock from pyproject.toml
+	$(PYTHON) -m venv $(VENV)/lock
+	$(VENV)/lock/bin/python -m pip install --quiet pip-tools
+	{ echo "# Exact versions of everything that the Makefile installs; made by \`make lock\`."; \
+	  $(VENV)/lock/bin/pip-compile --quiet --extra dev --strip-extras --no-header --upgrade \
+	    --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --output-file - \
+	    pyproject.toml; } > requirements.lock
+
+.PHONY: clean
+clean: ## Remove what was built; results stay
+	rm -rf target $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -f python/rampmeter/_core*.so
+	find python tests -name __pycache__ -type d -exec rm -rf {} +

@@ -1,0 +1,130 @@
+"""What tests share: a small run of the simulator, and a simulator that does as it is told."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import rampmeter as rm
+from rampmeter import _core
+from rampmeter.results import FLOWS, MANIFEST, SUMMARY
+
+if TYPE_CHECKING:
+    from rampmeter._core import Progress
+
+ROOT = Path(__file__).parents[1]
+FIG3 = ROOT / "papers/dcpim/fig3"
+
+SMALL = """\
+seed = 1
+[topology]
+kind = "star"
+hosts = 8
+[transport]
+name = "dcpim"
+[workload]
+pattern = "all-to-all"
+sizes = "imc10"
+load = 0.5
+flows = 200
+"""
+
+
+@pytest.fixture
+def plan_file(tmp_path: Path) -> Path:
+    """A plan that runs in a moment."""
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL)
+    return file
+
+
+@pytest.fixture(scope="session")
+def small_run(tmp_path_factory: pytest.TempPathFactory) -> rm.Run:
+    """The results of the small plan."""
+    return rm.run(rm.Plan(SMALL), out=tmp_path_factory.mktemp("small"), quiet=True)
+
+
+Script = Callable[[Callable[["Progress"], bool]], str]
+
+
+class FakeCore:
+    """Stands in for `_core.run`; writes what the runner needs and counts its runs."""
+
+    def __init__(self) -> None:
+        self.plans: list[str] = []
+        self.script: Script = lambda _: "finished"
+        """Called with the progress callback; gives the status of the run, or raises."""
+
+    def run(
+        self, plan: str, base: str, out: str, progress: Callable[["Progress"], bool] | None = None
+    ) -> str:
+        self.plans.append(plan)
+        assert progress is not None
+        status = self.script(progress)
+        write_results(Path(out), status=status)
+        return (Path(out) / SUMMARY).read_text()
+
+
+@pytest.fixture
+def fake_core(monkeypatch: pytest.MonkeyPatch) -> FakeCore:
+    """A simulator that finishes at once unless its script says otherwise."""
+    fake = FakeCore()
+    monkeypatch.setattr(_core, "run", fake.run)
+    return fake
+
+
+def progress(delivered: int = 1) -> "Progress":
+    return {
+        "submitted": delivered,
+        "delivered": delivered,
+        "total": 10,
+        "now_ps": 1,
+        "hops": 1,
+        "events": 1,
+    }
+
+
+def write_results(
+    out: Path,
+    *,
+    status: str = "finished",
+    utilisation: float = 0.99,
+    rows: list[tuple[int, int, float | None, int]] | None = None,
+) -> rm.Run:
+    """A result folder; `rows` are arrival, size, time taken and ideal of each flow."""
+    out.mkdir(parents=True, exist_ok=True)
+    rows = rows or [(0, 1460, 5.0, 5), (10, 1460, 5.0, 5)]
+    arrival, size, took, ideal = (list(column) for column in zip(*rows, strict=True))
+    columns = {
+        "arrival_ps": pa.array(arrival, pa.uint64()),
+        "size_bytes": pa.array(size, pa.uint64()),
+        "fct_ps": pa.array(took, pa.uint64()),
+        "acked_ps": pa.array(took, pa.uint64()),
+        "ideal_ps": pa.array(ideal, pa.uint64()),
+        "acked_ideal_ps": pa.array(ideal, pa.uint64()),
+        "figure_ideal_ps": pa.array(ideal, pa.uint64()),
+    }
+    pq.write_table(pa.table(columns), out / FLOWS)
+    delivered = int(np.count_nonzero([t is not None for t in took]))
+    summary = {
+        "status": status,
+        "flows": {"submitted": len(rows), "delivered": delivered, "failed": 0},
+        "utilisation": utilisation,
+        "nfct": 1.0,
+        "goodput_gbps": 1.0,
+        "slowdown": {
+            "delivered": {
+                "overall": {"count": 1, "mean": 1, "p50": 1, "p99": 1, "p999": 1, "max": 1},
+                "bdp": [{"label": "<1 BDP", "upper_bytes": 71_539, "stats": None}],
+            }
+        },
+        "tiers": [],
+    }
+    (out / SUMMARY).write_text(json.dumps(summary))
+    (out / MANIFEST).write_text(json.dumps({"status": status}))
+    return rm.Run(out)

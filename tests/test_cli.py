@@ -1,0 +1,252 @@
+"""The command: what it prints, where it writes, how it fails."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner, Result
+
+import rampmeter as rm
+from rampmeter import _core, benchmark
+from rampmeter.cli import main
+
+from .conftest import FakeCore, progress
+
+if TYPE_CHECKING:
+    from rampmeter._core import Progress
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def ok(*arguments: object) -> Result:
+    result = call(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def error_line(*arguments: object) -> str:
+    """The one line on standard error of a command that must fail with code 2."""
+    result = call(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stderr.count("\n") == 1
+    return result.stderr.strip()
+
+
+class TestHelp:
+    @pytest.mark.parametrize("command", [[], *([name] for name in main.commands)], ids=str)
+    def test_every_help_text_has_an_example(self, command: list[str]) -> None:
+        text = ok(*command, "--help").stdout
+        assert "Example" in text
+        assert f"  rampmeter {' '.join(command)}".rstrip() in text.partition("Example")[2]
+
+    def test_the_version_names_the_commit(self) -> None:
+        assert ok("--version").stdout == f"rampmeter {_core.VERSION} ({_core.COMMIT})\n"
+
+
+class TestRun:
+    def test_prints_tables_and_keeps_results(self, plan_file: Path) -> None:
+        result = ok("run", plan_file, "--out", "here")
+        for heading in ("Overview", "Slowdown by flow size", "Ports by tier", "tor"):
+            assert heading in result.stdout
+        assert "small: finished" in result.stderr
+        assert rm.Run("here").status == "finished"
+
+    def test_changes_are_in_the_plan_and_the_folder_s_name(self, plan_file: Path) -> None:
+        ok("run", plan_file, "--set", "workload.load=0.3", "--seed", 5, "--quiet")
+        run = rm.Run("results/small-load=0.3-seed=5")
+        assert run.manifest["seed"] == 5
+        assert run.manifest["plan"]["workload"]["load"] == 0.3
+
+    def test_quiet_is_quiet(self, plan_file: Path) -> None:
+        assert ok("run", plan_file, "--quiet").stderr == ""
+
+    def test_the_same_run_is_not_repeated(self, plan_file: Path) -> None:
+        ok("run", plan_file)
+        assert "kept from an earlier run" in ok("run", plan_file).stderr
+
+    def test_an_interrupt_shows_what_is_done(self, plan_file: Path, fake_core: FakeCore) -> None:
+        def until_told(on_progress: Callable[["Progress"], bool]) -> str:
+            signal.raise_signal(signal.SIGINT)
+            while on_progress(progress()):
+                pass
+            return "interrupted"
+
+        fake_core.script = until_told
+        result = call("run", plan_file, "--out", "here")
+        assert result.exit_code == 130
+        assert "status" in result.stdout
+        assert result.stderr.endswith("rampmeter: interrupted\n")
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [
+            (["workload.load=-1"], "workload: load: expected"),
+            (["workload.sizes=imc11"], 'unknown distribution "imc11", expected one of imc10'),
+            (["topology.hosts=0"], "topology"),
+            (["topology.kind=ring"], "unknown variant `ring`"),
+            (["seed=x"], "seed"),
+            (["transport.roundz=3"], "unknown field `roundz`"),
+            (["workload.flows"], "--set: expected key=value, got workload.flows"),
+            (["seed.x=1"], "expected seed to be a table, got 1"),
+        ],
+    )
+    @pytest.mark.parametrize("command", ["run", "check", "bench"])
+    def test_bad_values_are_one_line(
+        self, plan_file: Path, command: str, settings: list[str], message: str
+    ) -> None:
+        options = [word for setting in settings for word in ("--set", setting)]
+        line = error_line(command, plan_file, *options)
+        assert message in line
+
+    def test_the_line_names_the_file_and_the_place(self, plan_file: Path) -> None:
+        plan_file.write_text(plan_file.read_text().replace("seed = 1", 'seed = "x"'))
+        line = error_line("run", plan_file)
+        assert line.startswith(f"rampmeter: {plan_file}: line 1, column 8: ")
+        assert "expected u64" in line
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["run", "none.toml"], "none.toml: No such file or directory"),
+            (["compare", "none.toml", "--transports", "dcpim"], "none.toml: No such file"),
+            (["plot", "none"], "none/summary.json: No such file"),
+            (["convert", "none.csv", "a.csv", "--format", "csv"], "none.csv"),
+            (["convert", "none.csv", "a.csv", "--format", "xml"], "xml"),
+            (["papers", "dcpim", "99"], "expected one of dcpim 3, got dcpim 99"),
+            (["papers", "other"], "expected one of dcpim, got other"),
+            (["papers", "dcpim", "3", "--quick", "--full"], "expected at most one of them"),
+            (["papers", "dcpim", "3", "--scale", "-1"], "--scale: expected above 0"),
+        ],
+    )
+    def test_bad_arguments_are_one_line(self, arguments: list[str], message: str) -> None:
+        assert message in error_line(*arguments)
+
+    def test_a_result_folder_that_cannot_be_is_one_line(self, plan_file: Path) -> None:
+        Path("file").write_text("")
+        assert "file/" in error_line("run", plan_file, "--out", "file/inside", "--quiet")
+
+
+class TestCompare:
+    def test_the_same_flows_go_through_each(self, plan_file: Path) -> None:
+        names = "dcpim:paper,dcpim:reference"
+        result = ok("compare", plan_file, "--transports", names, "--out", "here")
+        paper, reference = rm.Run("here/dcpim-paper"), rm.Run("here/dcpim-reference")
+        for column in ("arrival_ps", "src", "dst", "size_bytes"):
+            by_flow = [run.flows.sort_by("flow")[column].to_pylist() for run in (paper, reference)]
+            assert by_flow[0] == by_flow[1]
+        assert paper.manifest["plan"]["transport"]["preset"] == "paper"
+        assert "dcpim:reference" in result.stdout
+        assert Path("here/slowdown_by_size.png").is_file()
+
+    @pytest.mark.parametrize("names", ["", "dcpim,", "dcpim,dcpim"])
+    def test_names_must_differ(self, plan_file: Path, names: str) -> None:
+        assert "expected names that differ" in error_line(
+            "compare", plan_file, "--transports", names
+        )
+
+    def test_unknown_transports_are_refused(self, plan_file: Path) -> None:
+        assert "tcp" in error_line("compare", plan_file, "--transports", "dcpim,tcp")
+
+
+class TestPapers:
+    def test_figures_are_listed(self) -> None:
+        assert "rampmeter papers dcpim 3" in ok("papers").stdout
+        assert ok("papers", "dcpim").stdout == ok("papers").stdout
+
+    def test_a_figure_has_tables_plots_and_a_report(self) -> None:
+        result = ok("papers", "dcpim", "3", "--scale", "0.0001", "--out", "here", "--quiet")
+        report = json.loads(Path("here/report.json").read_text())
+        assert [panel["id"] for panel in report["sub_figures"]] == list("abcde")
+        for panel in report["sub_figures"]:
+            assert Path("here", panel["image"]).is_file()
+            assert f"3{panel['id']}  {panel['title']}" in result.stdout
+        assert report["verdicts"]["match"] == report["verdicts"]["miss"] == 0
+        assert len(report["runs"]) == 19
+        assert all(run["status"] == "finished" for run in report["runs"])
+
+    def test_an_interrupted_figure_reports_what_is_done(self, fake_core: FakeCore) -> None:
+        def third_is_interrupted(on_progress: Callable[["Progress"], bool]) -> str:
+            if len(fake_core.plans) < 3:
+                return "finished"
+            signal.raise_signal(signal.SIGINT)
+            while on_progress(progress()):
+                pass
+            return "interrupted"
+
+        fake_core.script = third_is_interrupted
+        arguments = ["papers", "dcpim", "3", "--quick", "--jobs", "1", "--out", "here"]
+        assert call(*arguments).exit_code == 130
+        report = json.loads(Path("here/report.json").read_text())
+        assert report["is_interrupted"]
+        assert len(report["runs"]) == 2
+        fake_core.script = lambda _: "finished"
+        assert ok(*arguments).stderr.count("kept from an earlier run") == 2
+
+
+class TestOtherCommands:
+    def test_check_prints_a_plan_that_is_the_same_plan(self, plan_file: Path) -> None:
+        text = ok("check", plan_file).stdout
+        assert tomllib.loads(text)["fabric"]["spray"] == "source-round-robin"
+        Path("complete.toml").write_text(text)
+        assert ok("check", "complete.toml").stdout == text
+
+    def test_plot_writes_four_images(self, small_run: rm.Run) -> None:
+        result = ok("plot", small_run.path, "--out", "images")
+        names = ["slowdown_by_size", "fct_cdf", "utilisation", "queue_cdf"]
+        assert result.stdout.split() == [f"images/{name}.png" for name in names]
+        assert all(Path("images", f"{name}.png").is_file() for name in names)
+
+    def test_convert_makes_a_trace_that_a_plan_can_use(self, plan_file: Path) -> None:
+        Path("a.csv").write_text("arrival_us,src,dst,size_bytes\n2,0,1,100\n1,1,2,200\n")
+        line = error_line("convert", "a.csv", "b.parquet", "--format", "csv")
+        assert "a.csv" in line
+        result = ok("convert", "a.csv", "b.parquet", "--format", "csv", "--sort")
+        assert result.stdout == "b.parquet: 2 flows\n"
+        workload = f'{{ pattern = "trace", file = "{Path.cwd()}/b.parquet" }}'
+        ok("run", plan_file, "--set", f"workload={workload}", "--out", "here", "--quiet")
+        assert set(rm.Run("here").flows["size_bytes"].to_pylist()) == {100, 200}
+
+    def test_bench_prints_speeds(self, plan_file: Path) -> None:
+        text = ok("bench", plan_file, "--set", "workload.flows=2000").stdout
+        assert "packet-hops per CPU second" in text
+        reports = json.loads(ok("bench", plan_file, "--json").stdout)
+        assert reports["small"]["hops"] > 0
+
+    def test_the_standard_benchmarks_are_plans_that_can_run(self) -> None:
+        for plan in benchmark.PLANS.values():
+            plan.check()
+
+
+def test_ctrl_c_ends_a_real_run_and_keeps_what_is_done(plan_file: Path) -> None:
+    command = [sys.executable, "-m", "rampmeter.cli", "run", str(plan_file)]
+    options = ["--set", "workload.flows=100000000", "--out", "here", "--quiet"]
+    process = subprocess.Popen(
+        [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while not Path("here").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, "rampmeter: interrupted\n"), output
+    run = rm.Run("here")
+    assert run.status == "interrupted"
+    assert 0 < run.summary["flows"]["delivered"] < 100_000_000
+    assert run.flows.num_rows > 0

@@ -1,0 +1,143 @@
+"""Plans: parts, overrides, files and errors."""
+
+from pathlib import Path
+
+import pytest
+
+import rampmeter as rm
+from rampmeter.plan import parse_override, parse_value
+from rampmeter.toml import TomlValue
+
+from .conftest import SMALL
+
+
+class TestParts:
+    def test_fields_become_keys_of_the_plan(self) -> None:
+        plan = rm.Plan.of(
+            topology=rm.leaf_spine(2, 4, 2, core_gbps=400.0),
+            transport=rm.DcPim(r=3, k=2, preset="reference", options={"beta": 1.5}),
+            workload=rm.imc10(load=0.6, flows=10),
+            fabric=rm.Fabric(buffer_bytes=1_000_000),
+            seed=7,
+        )
+        assert plan.table() == {
+            "seed": 7,
+            "topology": {
+                "kind": "leaf-spine",
+                "racks": 2,
+                "hosts-per-rack": 4,
+                "spines": 2,
+                "core-gbps": 400.0,
+            },
+            "transport": {
+                "name": "dcpim",
+                "preset": "reference",
+                "rounds": 3,
+                "channels": 2,
+                "beta": 1.5,
+            },
+            "workload": {"pattern": "all-to-all", "sizes": "imc10", "load": 0.6, "flows": 10},
+            "fabric": {"buffer-bytes": 1_000_000},
+        }
+
+    @pytest.mark.parametrize(
+        "topology",
+        [rm.leaf_spine(2, 2, 1), rm.fat_tree(4), rm.star(4), rm.dumbbell(3)],
+        ids=lambda part: type(part).__name__,
+    )
+    @pytest.mark.parametrize(
+        "workload",
+        [
+            rm.web_search(0.5, 10),
+            rm.data_mining(0.5, 10),
+            rm.all_to_all({"fixed": 1460}, 0.5, 10),
+            rm.Permutation(sizes="imc10", load=0.5, flows=10),
+            rm.Incast(fan=2, flow_bytes=1000),
+        ],
+        ids=lambda part: str(part.table()),
+    )
+    def test_every_part_is_one_that_the_simulator_takes(
+        self, topology: rm.Star, workload: rm.AllToAll
+    ) -> None:
+        plan = rm.Plan.of(
+            topology=topology,
+            transport=rm.DcPim(r=4, k=4),
+            workload=workload,
+            fabric=rm.Fabric(shared_buffer_bytes=10**7, alpha=2.0, spray="random"),
+            measure=rm.Measure(warmup_flows=1),
+            run=rm.RunOptions(sample_us=5.0, paranoid=True),
+        )
+        assert plan.check()["seed"] == 1
+
+
+class TestOverrides:
+    def test_they_change_values_and_add_tables(self) -> None:
+        plan = rm.Plan(SMALL).with_(("workload.load", 0.7), ("fabric.spray", "ecmp"))
+        assert plan.get("workload.load") == 0.7
+        assert plan.get("fabric") == {"spray": "ecmp"}
+        assert plan.get("workload.sizes") == "imc10"
+
+    def test_without_any_the_text_stays(self) -> None:
+        assert rm.Plan("# mine\nseed = 1\n").with_().text == "# mine\nseed = 1\n"
+
+    def test_a_value_has_no_keys(self) -> None:
+        with pytest.raises(rm.PlanError, match=r"seed.x: expected seed to be a table, got 1"):
+            rm.Plan(SMALL).with_(("seed.x", 1))
+
+    @pytest.mark.parametrize(
+        ("text", "value"),
+        [
+            ("0.7", 0.7),
+            ("100_000", 100_000),
+            ("true", True),
+            ("imc10", "imc10"),
+            ('"imc10"', "imc10"),
+            ("{ fixed = 1460 }", {"fixed": 1460}),
+            ("[1, 2]", [1, 2]),
+            ("", ""),
+            ("1\nx = 2", "1\nx = 2"),
+        ],
+    )
+    def test_values_are_toml_or_plain_strings(self, text: str, value: object) -> None:
+        assert parse_value(text) == value
+
+    @pytest.mark.parametrize("text", ["load", "=1", ".load=1", "a..b=1", ""])
+    def test_what_is_not_key_and_value_is_refused(self, text: str) -> None:
+        with pytest.raises(rm.PlanError, match="expected key=value"):
+            parse_override(text)
+
+
+class TestErrors:
+    def test_a_missing_file_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(rm.PlanError, match=r"none\.toml: No such file"):
+            rm.Plan.load(tmp_path / "none.toml")
+
+    def test_what_is_not_text_is_said(self, tmp_path: Path) -> None:
+        (tmp_path / "a.toml").write_bytes(b"\xff\xfe")
+        with pytest.raises(rm.PlanError, match=r"a\.toml: expected UTF-8 text"):
+            rm.Plan.load(tmp_path / "a.toml")
+
+    def test_bad_toml_names_file_and_line(self, tmp_path: Path) -> None:
+        (tmp_path / "a.toml").write_text("seed = 1\nload = = 2\n")
+        with pytest.raises(rm.PlanError, match=r"a\.toml: .*line 2"):
+            rm.Plan.load(tmp_path / "a.toml")
+
+    def test_the_simulators_messages_name_the_file(self, plan_file: Path) -> None:
+        plan = rm.Plan.load(plan_file).with_(("workload.load", -1))
+        with pytest.raises(rm.PlanError, match=rf"^{plan_file}: workload: load: expected") as error:
+            plan.check()
+        assert "got -1" in str(error.value)
+
+    def test_unknown_keys_are_refused(self) -> None:
+        with pytest.raises(rm.PlanError, match="unknown field `hostz`"):
+            rm.Plan(SMALL).with_(("run.hostz", 9)).check()
+
+
+def test_input_files_are_known_by_what_they_hold(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a")
+    parts: list[TomlValue] = [{"file": "t.csv"}, {"sizes": {"cdf": "missing.txt"}}]
+    plan = rm.Plan.of(base=tmp_path, workload={"parts": parts})
+    before = plan.input_digests()
+    (tmp_path / "t.csv").write_text("b")
+    assert list(before) == ["t.csv"]
+    assert plan.input_digests() != before

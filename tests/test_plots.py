@@ -1,0 +1,166 @@
+"""Plots show the numbers they are given."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.container import BarContainer
+from matplotlib.figure import Figure
+
+import rampmeter as rm
+from rampmeter import plots
+from rampmeter.papers import Mode, load_figure
+from rampmeter.papers.draw import draw
+from rampmeter.papers.verdict import rows_of
+from rampmeter.plots.time import thin
+from rampmeter.results import Group, slowdown_groups
+
+from .conftest import FIG3, write_results
+
+
+@pytest.fixture(autouse=True)
+def settings_stay_as_they_were() -> Iterator[None]:
+    before = dict(mpl.rcParams)
+    yield
+    assert dict(mpl.rcParams) == before
+
+
+def heights(figure: Figure) -> dict[str, list[float]]:
+    containers = [c for c in figure.axes[0].containers if isinstance(c, BarContainer)]
+    return {str(c.get_label()): [float(bar.get_height()) for bar in c] for c in containers}
+
+
+def lines(figure: Figure) -> dict[str, list[tuple[float, float]]]:
+    return {
+        str(line.get_label()): [(float(x), float(y)) for x, y in np.asarray(line.get_xydata())]
+        for line in figure.axes[0].get_lines()
+    }
+
+
+def tick_labels(figure: Figure) -> list[str]:
+    return [label.get_text() for label in figure.axes[0].get_xticklabels()]
+
+
+class TestBars:
+    def test_each_series_has_a_bar_for_each_value(self) -> None:
+        series = [
+            plots.BarSeries("ours", [1.0, None, 3.0], [2.0, None, None]),
+            plots.BarSeries("published", [1.5, 2.5, 3.5], [None] * 3, is_published=True),
+        ]
+        figure = plots.bars(["a", "b", "c"], series, x_label="Workload")
+        assert heights(figure) == {"ours": [1.0, 3.0], "published": [1.5, 2.5, 3.5]}
+        assert tick_labels(figure) == ["a", "b", "c"]
+        assert figure.axes[0].get_xlabel() == "Workload"
+
+    def test_whiskers_end_at_the_99th_percentile(self) -> None:
+        figure = plots.bars(["a"], [plots.BarSeries("ours", [1.5], [4.0])])
+        assert [4.0] in [[y for _, y in points] for points in lines(figure).values()]
+
+    def test_groups_without_flows_have_no_bar(self) -> None:
+        statistics = {"count": 2, "mean": 1.5, "p50": 1, "p99": 2, "p999": 2, "max": 2}
+        groups = [Group.of(statistics, "<1"), Group.of(None, "rest")]
+        figure = plots.slowdown_by_size([plots.SizeSeries.of("ours", groups)])
+        assert heights(figure) == {"ours": [1.5]}
+        assert tick_labels(figure) == ["<1", "rest"]
+
+    @pytest.mark.parametrize(("top", "scale"), [(12.0, "linear"), (120.0, "log")])
+    def test_wide_ranges_are_logarithmic(self, top: float, scale: str) -> None:
+        figure = plots.bars(["a"], [plots.BarSeries("ours", [2.0], [top])])
+        assert figure.axes[0].get_yscale() == scale
+
+    def test_nothing_to_show_is_an_error(self) -> None:
+        with pytest.raises(ValueError, match="at least one series"):
+            plots.slowdown_by_size([])
+
+
+def test_lines_by_load_are_in_order_of_load() -> None:
+    line = plots.Line("IMC10", [plots.Point(0.8, 0.9), plots.Point(0.5, 1.0)])
+    figure = plots.by_load([line], y_label="Utilisation")
+    assert lines(figure)["IMC10"] == [(0.5, 1.0), (0.8, 0.9)]
+
+
+class TestDistributions:
+    def test_completion_times_are_in_microseconds_and_finished(self) -> None:
+        figure = plots.fct_cdf(np.array([4e6, np.nan, 2e6]), np.array([1e6, 9e6, 1e6]))
+        assert lines(figure) == {
+            "measured": [(2.0, 0.5), (4.0, 1.0)],
+            "idle network": [(1.0, 0.5), (1.0, 1.0)],
+        }
+
+    def test_long_curves_are_thinned_and_keep_their_ends(self) -> None:
+        values = np.arange(1, 100_001) * 1e6
+        points = lines(plots.fct_cdf(values, values))["measured"]
+        assert len(points) <= 2000
+        assert points[0] == (1.0, 1e-5)
+        assert points[-1] == (100_000.0, 1.0)
+
+    def test_queues_show_the_fraction_above_each_length(self) -> None:
+        tiers = {"tor-down": (np.array([0, 1500, 3000]), np.array([90, 9, 1]))}
+        points = lines(plots.queue_cdf(tiers))["tor-down"]
+        assert [x for x, _ in points] == [0.0, 1.5, 3.0]
+        assert points[0][1] == pytest.approx(0.1)
+        assert points[1][1] == pytest.approx(0.01)
+        assert np.isnan(points[2][1])
+
+    def test_empty_tables_make_empty_plots(self) -> None:
+        plots.fct_cdf(np.zeros(0), np.zeros(0))
+        plots.queue_cdf({"tor-up": (np.zeros(1), np.zeros(1))})
+
+
+class TestTime:
+    def test_few_intervals_are_shown_as_they_are(self) -> None:
+        tiers = {"host-up": (np.array([1e9, 2e9]), np.array([0.25, 0.5]))}
+        assert lines(plots.utilisation(tiers))["host-up"] == [(1.0, 0.25), (2.0, 0.5)]
+
+    @pytest.mark.parametrize("n", [400, 401, 1000, 12_345])
+    def test_many_are_averaged_without_losing_any(self, n: int) -> None:
+        times, values = thin(np.arange(n, dtype=float), np.arange(n, dtype=float))
+        assert times.size <= 400
+        assert times[-1] == n - 1
+        assert values[0] == pytest.approx((np.ceil(n / 400) - 1) / 2)
+
+
+class TestRuns:
+    def test_every_plot_of_a_run_can_be_saved(self, small_run: rm.Run, tmp_path: Path) -> None:
+        for plot in (
+            small_run.plot.slowdown_by_size,
+            small_run.plot.fct_cdf,
+            small_run.plot.utilisation,
+            small_run.plot.queue_cdf,
+        ):
+            file = tmp_path / f"{plot.__name__}.png"
+            plot().savefig(file)
+            assert file.read_bytes().startswith(b"\x89PNG")
+
+    def test_bars_are_the_means_of_the_summary(self, small_run: rm.Run) -> None:
+        groups = slowdown_groups(small_run.summary)
+        means = [group.mean for group in groups if group.count]
+        assert heights(small_run.plot.slowdown_by_size())["measured"] == pytest.approx(means)
+
+
+class TestPanels:
+    FIGURE = load_figure(FIG3)
+
+    def test_published_values_are_beside_measured_ones(self, tmp_path: Path) -> None:
+        panel = self.FIGURE.sub_figures[1]
+        runs = {"imc10-0.60": [write_results(tmp_path, rows=[(0, 1, 6, 5), (50, 1, 5, 5)] * 5)]}
+        figure = draw(self.FIGURE, panel, rows_of(self.FIGURE, panel, runs, Mode()))
+        assert heights(figure)["published"] == [1.518, 1.972, 1.284]
+        assert tick_labels(figure) == ["IMC10", "Web Search", "Data Mining"]
+
+    def test_utilisation_has_a_line_for_each_workload(self, tmp_path: Path) -> None:
+        panel = self.FIGURE.sub_figures[0]
+        runs = {"web-search-0.70": [write_results(tmp_path, utilisation=0.9)]}
+        figure = draw(self.FIGURE, panel, rows_of(self.FIGURE, panel, runs, Mode()))
+        shown = lines(figure)
+        assert shown["Web Search"] == [(0.7, 0.9)]
+        assert shown["IMC10"] == []
+        published = [points for points in shown.values() if len(points) == 6]
+        assert (0.84, 0.9793) in published[0]
+
+    def test_a_panel_without_any_value_is_empty_but_there(self) -> None:
+        panel = self.FIGURE.sub_figures[4]
+        figure = draw(self.FIGURE, panel, rows_of(self.FIGURE, panel, {}, Mode()))
+        assert heights(figure) == {"measured": []}

@@ -1,0 +1,130 @@
+"""Results as the simulator writes them."""
+
+import importlib.util
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pytest
+
+import rampmeter as rm
+from rampmeter.results import overall_slowdown, slowdown_groups
+
+
+def test_the_tables_have_the_documented_columns(small_run: rm.Run) -> None:
+    assert small_run.flows.column_names == [
+        "flow",
+        "arrival_ps",
+        "src",
+        "dst",
+        "size_bytes",
+        "fct_ps",
+        "acked_ps",
+        "ideal_ps",
+        "acked_ideal_ps",
+        "figure_ideal_ps",
+        "duplicate_bytes",
+        "status",
+    ]
+    series = ["time_ps", "tier", "utilisation", "queue_mean_bytes", "queue_max_bytes"]
+    assert small_run.series.column_names == series
+    assert small_run.queues.column_names[:3] == ["tier", "queue_bytes", "samples"]
+
+
+def test_every_flow_has_a_row_and_none_beats_the_ideal(small_run: rm.Run) -> None:
+    flows = small_run.flows
+    assert flows.num_rows == small_run.summary["flows"]["submitted"] == 200
+    assert pc.all(pc.greater_equal(flows["fct_ps"], flows["ideal_ps"])).as_py()
+
+
+def test_the_summary_agrees_with_the_table(small_run: rm.Run) -> None:
+    flows = small_run.flows
+    ratio = flows["fct_ps"].to_numpy() / flows["ideal_ps"].to_numpy()
+    group = overall_slowdown(small_run.summary)
+    assert group.count == 200
+    assert group.mean == pytest.approx(ratio.mean())
+    assert sum(g.count for g in slowdown_groups(small_run.summary)) == 200
+
+
+@pytest.mark.parametrize("bins", ["bdp", "decades", "deciles", "classes"])
+def test_every_kind_of_bins_counts_every_flow(small_run: rm.Run, bins: str) -> None:
+    assert sum(g.count for g in slowdown_groups(small_run.summary, "acked", bins)) == 200
+
+
+def test_unknown_ideals_and_bins_are_listed(small_run: rm.Run) -> None:
+    with pytest.raises(ValueError, match="expected one of acked, delivered, figure, got best"):
+        overall_slowdown(small_run.summary, "best")
+    with pytest.raises(ValueError, match=r"expected one of bdp, .* got overall"):
+        slowdown_groups(small_run.summary, bins="overall")
+
+
+def test_the_manifest_says_what_ran(small_run: rm.Run) -> None:
+    manifest = small_run.manifest
+    assert manifest["seed"] == 1
+    assert manifest["status"] == "finished"
+    assert manifest["version"] == rm.__version__
+
+
+def test_tables_go_to_pandas_where_it_is_there(small_run: rm.Run) -> None:
+    if importlib.util.find_spec("pandas") is None:
+        pytest.skip("pandas is not installed")
+    assert len(small_run.flows.to_pandas()) == 200
+
+
+class TestErrors:
+    def test_a_folder_without_results_says_what_is_missing(self, tmp_path: Path) -> None:
+        with pytest.raises(rm.ResultError, match=r"summary\.json: No such file"):
+            _ = rm.Run(tmp_path).summary
+        with pytest.raises(rm.ResultError, match=r"flows\.parquet: expected a table of results"):
+            _ = rm.Run(tmp_path).flows
+
+    @pytest.mark.parametrize("text", ["{", "[]", "\xff"])
+    def test_broken_json_is_an_error(self, tmp_path: Path, text: str) -> None:
+        (tmp_path / "summary.json").write_bytes(text.encode("latin-1"))
+        with pytest.raises(rm.ResultError, match="expected"):
+            _ = rm.Run(tmp_path).summary
+
+    def test_a_broken_table_is_an_error(self, tmp_path: Path) -> None:
+        (tmp_path / "flows.parquet").write_text("no table")
+        with pytest.raises(rm.ResultError, match="expected a Parquet table"):
+            _ = rm.Run(tmp_path).flows
+
+
+class TestApi:
+    def test_parts_make_a_run(self) -> None:
+        run = rm.run(
+            topology=rm.star(4),
+            transport=rm.DcPim(r=2, k=2),
+            workload=rm.imc10(load=0.4, flows=20),
+            seed=3,
+            quiet=True,
+        )
+        assert run.flows.num_rows == 20
+        assert run.manifest["plan"]["transport"]["rounds"] == 2
+
+    def test_results_without_a_folder_go_with_the_object(self) -> None:
+        run = rm.run(
+            topology=rm.star(4),
+            transport=rm.DcPim(),
+            workload=rm.imc10(load=0.4, flows=5),
+            quiet=True,
+        )
+        path = run.path
+        assert path.is_dir()
+        del run
+        assert not path.exists()
+
+    def test_parts_replace_those_of_a_file(self, plan_file: Path, tmp_path: Path) -> None:
+        run = rm.run(plan_file, workload=rm.imc10(0.3, 7), seed=9, out=tmp_path / "out", quiet=True)
+        assert run.flows.num_rows == 7
+        assert run.manifest["seed"] == 9
+        assert run.manifest["plan"]["topology"]["hosts"] == 8
+
+    def test_a_bad_plan_raises_its_error(self) -> None:
+        with pytest.raises(rm.PlanError, match="topology"):
+            rm.run(transport=rm.DcPim(), workload=rm.imc10(0.3, 7), quiet=True)
+
+    def test_distributions_have_their_published_means(self) -> None:
+        assert {"imc10", "web-search", "data-mining"} <= set(rm.distributions())
+        assert rm.distribution_mean("imc10") == pytest.approx(195_357, rel=1e-4)
+        with pytest.raises(rm.PlanError, match="imc11"):
+            rm.distribution_mean("imc11")

@@ -1,0 +1,185 @@
+"""Runs in parallel: what is kept, what is run again, what an interrupt leaves."""
+
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import rampmeter as rm
+from rampmeter import _core, runner
+from rampmeter.runner import Job, Outcome, run_all
+
+from .conftest import SMALL, FakeCore, progress
+
+if TYPE_CHECKING:
+    from rampmeter._core import Progress
+
+
+def jobs(folder: Path, n: int = 1, plan: rm.Plan | None = None) -> list[Job]:
+    return [Job(f"job {i}", plan or rm.Plan(SMALL), folder / str(i)) for i in range(n)]
+
+
+def states(todo: list[Job]) -> list[str]:
+    return [outcome.state for outcome in run_all(todo).outcomes]
+
+
+class TestResuming:
+    def test_a_complete_result_is_not_run_again(self, fake_core: FakeCore, tmp_path: Path) -> None:
+        assert states(jobs(tmp_path)) == ["ran"]
+        assert states(jobs(tmp_path)) == ["kept"]
+        assert len(fake_core.plans) == 1
+
+    def test_a_censored_result_is_complete(self, fake_core: FakeCore, tmp_path: Path) -> None:
+        fake_core.script = lambda _: "censored"
+        assert states(jobs(tmp_path)) + states(jobs(tmp_path)) == ["ran", "kept"]
+
+    def test_an_interrupted_one_is_run_again(self, fake_core: FakeCore, tmp_path: Path) -> None:
+        fake_core.script = lambda _: "interrupted"
+        assert states(jobs(tmp_path)) == ["interrupted"]
+        fake_core.script = lambda _: "finished"
+        assert states(jobs(tmp_path)) == ["ran"]
+
+    def test_another_plan_is_run(self, fake_core: FakeCore, tmp_path: Path) -> None:
+        states(jobs(tmp_path))
+        assert states(jobs(tmp_path, plan=rm.Plan(SMALL).with_(("seed", 2)))) == ["ran"]
+
+    @pytest.mark.parametrize("name", ["VERSION", "COMMIT"])
+    def test_another_simulator_runs_again(
+        self, fake_core: FakeCore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    ) -> None:
+        states(jobs(tmp_path))
+        monkeypatch.setattr(_core, name, "other")
+        assert states(jobs(tmp_path)) == ["ran"]
+
+    def test_another_input_file_is_run(self, fake_core: FakeCore, tmp_path: Path) -> None:
+        trace = tmp_path / "trace.csv"
+        header = "arrival_ps,src,dst,size_bytes\n"
+        trace.write_text(header + "0,0,1,100\n")
+        plan = rm.Plan.of(
+            topology=rm.star(4), transport=rm.DcPim(), workload=rm.Trace(file=str(trace))
+        )
+        assert states(jobs(tmp_path, plan=plan)) == ["ran"]
+        trace.write_text(header + "0,0,1,200\n")
+        assert states(jobs(tmp_path, plan=plan)) == ["ran"]
+
+    @pytest.mark.parametrize("name", ["summary.json", "flows.parquet", "manifest.json"])
+    def test_a_result_that_lacks_a_file_is_run_again(
+        self, fake_core: FakeCore, tmp_path: Path, name: str
+    ) -> None:
+        states(jobs(tmp_path))
+        (tmp_path / "0" / name).unlink()
+        assert states(jobs(tmp_path)) == ["ran"]
+
+    def test_a_run_that_dies_leaves_nothing_that_passes_for_a_result(
+        self, fake_core: FakeCore, tmp_path: Path
+    ) -> None:
+        states(jobs(tmp_path))
+        changed = jobs(tmp_path, plan=rm.Plan(SMALL).with_(("seed", 2)))
+
+        def die(_: Callable[["Progress"], bool]) -> str:
+            raise rm.ResultError("no space left")
+
+        fake_core.script = die
+        assert states(changed) == ["failed"]
+        fake_core.script = lambda _: "finished"
+        assert states(jobs(tmp_path)) == ["ran"]
+
+
+class TestFailures:
+    def test_all_plans_are_checked_before_any_runs(
+        self, fake_core: FakeCore, tmp_path: Path
+    ) -> None:
+        good, bad = jobs(tmp_path, 2)
+        bad = Job("bad", bad.plan.with_(("workload.load", -1)), bad.out)
+        with pytest.raises(rm.PlanError, match="load"):
+            run_all([good, bad])
+        assert fake_core.plans == []
+
+    def test_one_failure_leaves_the_others(self, fake_core: FakeCore, tmp_path: Path) -> None:
+        (tmp_path / "0").write_text("a file where a folder must be")
+        batch = run_all(jobs(tmp_path, 2))
+        assert [outcome.state for outcome in batch.outcomes] == ["failed", "ran"]
+        assert list(batch.runs()) == ["job 1"]
+        with pytest.raises(OSError, match="Not a directory"):
+            batch.raise_failures()
+
+
+class TestParallel:
+    def test_runs_go_side_by_side(self, fake_core: FakeCore, tmp_path: Path) -> None:
+        together = threading.Barrier(3, timeout=10)
+
+        def meet(_: Callable[["Progress"], bool]) -> str:
+            together.wait()
+            return "finished"
+
+        fake_core.script = meet
+        batch = run_all(jobs(tmp_path, 3), n_threads=3)
+        assert {outcome.state for outcome in batch.outcomes} == {"ran"}
+
+    def test_the_simulator_lets_other_threads_run(self, tmp_path: Path) -> None:
+        """Two real runs are both under way before either ends."""
+        events: list[str] = []
+
+        class Watcher(runner.Silent):
+            def on_start(self, job: Job) -> None:
+                events.append("start")
+
+            def on_end(self, outcome: Outcome) -> None:
+                events.append("end")
+
+        plan = rm.Plan(SMALL).with_(("workload.flows", 3000))
+        run_all(jobs(tmp_path, 2, plan), Watcher(), n_threads=2)
+        assert events == ["start", "start", "end", "end"]
+
+
+class TestInterrupts:
+    def test_running_jobs_stop_and_waiting_ones_do_not_start(
+        self, fake_core: FakeCore, tmp_path: Path
+    ) -> None:
+        def until_told(on_progress: Callable[["Progress"], bool]) -> str:
+            signal.raise_signal(signal.SIGINT)
+            while on_progress(progress()):
+                pass
+            return "interrupted"
+
+        fake_core.script = until_told
+        batch = run_all(jobs(tmp_path, 3), n_threads=1)
+        assert batch.is_interrupted
+        assert [outcome.state for outcome in batch.outcomes] == ["interrupted"] * 3
+        assert len(fake_core.plans) == 1
+        # What the first one had done is kept; the others have nothing.
+        assert batch.outcomes[0].run is not None
+        assert batch.outcomes[1].run is None
+        assert batch.runs() == {}
+
+    def test_finished_jobs_stay_finished(self, fake_core: FakeCore, tmp_path: Path) -> None:
+        def second_is_interrupted(on_progress: Callable[["Progress"], bool]) -> str:
+            if len(fake_core.plans) == 1:
+                return "finished"
+            signal.raise_signal(signal.SIGINT)
+            while on_progress(progress()):
+                pass
+            return "interrupted"
+
+        fake_core.script = second_is_interrupted
+        batch = run_all(jobs(tmp_path, 2), n_threads=1)
+        assert list(batch.runs()) == ["job 0"]
+        fake_core.script = lambda _: "finished"
+        assert states(jobs(tmp_path, 2)) == ["kept", "ran"]
+
+
+def test_equal_plans_give_equal_bytes_at_any_number_of_threads(tmp_path: Path) -> None:
+    plans = [rm.Plan(SMALL).with_(("seed", seed)) for seed in (1, 2, 3)]
+    for threads in (1, 3):
+        todo = [Job(str(i), plan, tmp_path / str(threads) / str(i)) for i, plan in enumerate(plans)]
+        run_all(todo, n_threads=threads)
+    names = ("flows.parquet", "series.parquet", "queues.parquet", "summary.json")
+    for i in range(3):
+        for name in names:
+            one = (tmp_path / "1" / str(i) / name).read_bytes()
+            assert one == (tmp_path / "3" / str(i) / name).read_bytes(), f"plan {i}: {name}"
+    flows = {(tmp_path / "1" / str(i) / "flows.parquet").read_bytes() for i in range(3)}
+    assert len(flows) == 3
