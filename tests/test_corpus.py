@@ -1,0 +1,26 @@
+"""Every broken plan of the corpus ends the command with code 2 and the line that it expects."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from rampmeter.cli import main
+
+CORPUS = Path(__file__).parent / "corpus" / "bad"
+PLANS = sorted(CORPUS.glob("*.toml"))
+
+
+def test_the_corpus_has_at_least_40_plans() -> None:
+    assert len(PLANS) >= 40
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.stem)
+def test_a_broken_plan_ends_with_code_2_and_one_precise_line(plan: Path) -> None:
+    expected = plan.read_text().partition("\n")[0].removeprefix("# expect: ")
+    result = CliRunner().invoke(main, ["check", str(plan)])
+    assert result.exit_code == 2, result.output
+    assert result.stderr.count("\n") == 1, result.stderr
+    assert plan.name in result.stderr
+    assert expected in result.stderr
+    assert "Traceback" not in result.output
