@@ -58,27 +58,20 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let (tiers, tier_of) = stats::tiers(&topology, &routes);
         let mut ports = Vec::with_capacity(routes.n_ports());
         let mut rates = Vec::with_capacity(routes.n_ports());
-        let mut switch_of = vec![u32::MAX; routes.n_ports()];
-        for switch in 0..topology.n_switches() {
-            for (port, owner) in switch_of.iter_mut().enumerate().skip(n_hosts as usize) {
-                let (link, to) = routes.end(port as u32);
-                let link = topology.links()[link as usize];
-                let from = if link.a == to { link.b } else { link.a };
-                if from == Node::Switch(switch) {
-                    *owner = switch;
-                }
-            }
-        }
-        for (number, &switch) in switch_of.iter().enumerate() {
+        for (number, &tier) in tier_of.iter().enumerate() {
             let (link, to) = routes.end(number as u32);
             let link = topology.links()[link as usize];
+            let switch = match if link.a == to { link.b } else { link.a } {
+                Node::Switch(s) => s,
+                Node::Host(_) => u32::MAX,
+            };
             let delay = link.propagation + topology.latency(to);
             let to = match to {
                 Node::Host(h) => h,
                 Node::Switch(s) => n_hosts + s,
             };
             let buffer = config.port_buffer();
-            ports.push(Port::new(link.rate, delay, to, switch, tier_of[number], buffer));
+            ports.push(Port::new(link.rate, delay, to, switch, tier, buffer));
             rates.push(link.rate);
         }
         let n_switches = topology.n_switches();
