@@ -23,6 +23,8 @@ def test_the_tables_have_the_documented_columns(small_run: rm.Run) -> None:
         "acked_ideal_ps",
         "figure_ideal_ps",
         "duplicate_bytes",
+        "deadline_ps",
+        "tenant",
         "status",
     ]
     series = ["time_ps", "tier", "utilisation", "queue_mean_bytes", "queue_max_bytes"]

@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use crate::id::{MsgId, NodeId};
+use crate::id::{MsgId, NodeId, TenantId};
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Bytes, Time};
@@ -28,6 +28,17 @@ pub struct Message {
     pub dst: NodeId,
     /// Its length.
     pub size: Bytes,
+    /// When the application needs it by, on this host's clock; [`Time::NEVER`] if it does not say.
+    pub deadline: Time,
+    /// Whom it belongs to.
+    pub tenant: TenantId,
+}
+
+impl Message {
+    /// A message without a deadline, of no particular tenant.
+    pub fn new(id: MsgId, dst: NodeId, size: Bytes) -> Self {
+        Self { id, dst, size, deadline: Time::NEVER, tenant: TenantId::default() }
+    }
 }
 
 /// What an endpoint tells its driver.

@@ -1,5 +1,6 @@
 //! A protocol family: the endpoints, header and switch program that make up one transport.
 
+use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -19,10 +20,24 @@ pub enum Verdict {
     Drop,
 }
 
+/// Which packet a port sends next, and which one it drops when it is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queueing {
+    /// The oldest packet of the highest [`Priority`](crate::Priority); the fabric's settings say
+    /// what is dropped.
+    Classes,
+    /// The earliest packet of the message that has the lowest [`Header::rank`]; of the packets with
+    /// the highest rank the newest is dropped (pFabric §4.1, §4.2).
+    Ranks,
+}
+
 /// What a switch does beyond forwarding: reservations, telemetry, selective drop.
 pub trait Hop<H>: Sized {
     /// False if [`Hop::on_forward`] does nothing; the call is then compiled out.
     const ACTIVE: bool;
+
+    /// How its ports queue.
+    const QUEUEING: Queueing = Queueing::Classes;
 
     /// The program of one switch, numbered among the switches.
     fn new(switch: u32) -> Self;
@@ -47,10 +62,27 @@ impl<H> Hop<H> for Passive {
     }
 }
 
+/// A switch that does nothing but queue by rank.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ranked;
+
+impl<H> Hop<H> for Ranked {
+    const ACTIVE: bool = false;
+    const QUEUEING: Queueing = Queueing::Ranks;
+
+    fn new(_switch: u32) -> Self {
+        Self
+    }
+
+    fn on_forward(&mut self, _now: Time, _egress: u32, _packet: &mut Packet<H>) -> Verdict {
+        Verdict::Forward
+    }
+}
+
 /// The facts of a fabric from which protocols derive their parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FabricFacts {
-    /// How many hosts there are.
+    /// How many hosts there are. Arbiters' numbers follow those of hosts.
     pub n_hosts: u32,
     /// Rate of the slowest host link.
     pub access_rate: Rate,
@@ -76,39 +108,41 @@ pub trait Family: 'static {
     type Hop: Hop<Self::Header>;
 }
 
-/// The arbiter of families that have none. It can be constructed, and does nothing.
+/// The arbiter of families that have none. There is no value of this type, so that whatever a driver
+/// does for arbiters is compiled out.
 #[derive(Debug)]
-pub struct NoArbiter<H, C>(PhantomData<fn() -> (H, C)>);
+pub struct NoArbiter<H, C>(Infallible, PhantomData<fn() -> (H, C)>);
 
 impl<H: Header, C> Endpoint for NoArbiter<H, C> {
     type Header = H;
     type Config = C;
 
+    /// Panics: drivers make no arbiters for a family that has none.
     fn new(_config: Arc<C>, _node: NodeId, _rng: Rng, _now: Time) -> Self {
-        Self(PhantomData)
+        panic!("this family has no arbiter")
     }
 
-    fn submit(&mut self, _now: Time, _message: Message) {}
+    fn submit(&mut self, _now: Time, _message: Message) {
+        match self.0 {}
+    }
 
     fn handle_packet(&mut self, _now: Time, _packet: &Packet<H>) -> Receipt {
-        Receipt::Control
+        match self.0 {}
     }
 
-    fn handle_timeout(&mut self, _now: Time) {}
+    fn handle_timeout(&mut self, _now: Time) {
+        match self.0 {}
+    }
 
     fn poll_transmit(&mut self, _now: Time) -> Option<Packet<H>> {
-        None
-    }
-
-    fn wants_transmit(&self) -> bool {
-        false
+        match self.0 {}
     }
 
     fn poll_timeout(&self) -> Time {
-        Time::NEVER
+        match self.0 {}
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        None
+        match self.0 {}
     }
 }

@@ -9,6 +9,10 @@ pub struct NodeId(u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct MsgId(u32);
 
+/// A tenant: one of several users of the network among whom policies divide it. Zero where nobody says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct TenantId(u32);
+
 macro_rules! dense_id {
     ($name:ident) => {
         impl $name {
@@ -32,3 +36,4 @@ macro_rules! dense_id {
 
 dense_id!(NodeId);
 dense_id!(MsgId);
+dense_id!(TenantId);

@@ -14,8 +14,8 @@ pub mod units;
 pub mod wire;
 
 pub use endpoint::{Endpoint, Event, Message, Receipt};
-pub use family::{FabricFacts, Family, Hop, NoArbiter, Passive, Verdict};
-pub use id::{MsgId, NodeId};
+pub use family::{FabricFacts, Family, Hop, NoArbiter, Passive, Queueing, Ranked, Verdict};
+pub use id::{MsgId, NodeId, TenantId};
 pub use packet::{Packet, PayloadRef, Priority};
 pub use rng::{Purpose, Rng};
 pub use units::{Bytes, Rate, Span, Time};

@@ -28,6 +28,8 @@ pub enum Purpose {
     Clock = 7,
     /// Tests and tools.
     Test = 8,
+    /// Deadlines of messages.
+    Deadline = 9,
 }
 
 /// One random stream.

@@ -46,6 +46,12 @@ pub trait Header: Copy + PartialEq + std::fmt::Debug {
     /// # Errors
     /// Anything that is not an encoding of a valid header.
     fn decode(bytes: &[u8]) -> Result<(Self, usize), WireError>;
+
+    /// The packet's place among others where ports queue by rank
+    /// ([`Queueing::Ranks`](crate::Queueing)), lowest first.
+    fn rank(&self) -> u32 {
+        0
+    }
 }
 
 /// Writes big-endian fields to the front of a slice.

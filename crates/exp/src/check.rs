@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use rampmeter_core::{Bytes, FabricFacts, Span, Time};
-use rampmeter_proto::dcpim::Dcpim;
 use rampmeter_sim::{
     Buffer, ClockSpec, FabricConfig, FaultSpec, LinkFault, Outage, SimSpec, Switching, Target,
     Topology, TopologySpec,
@@ -11,9 +10,10 @@ use rampmeter_sim::{
 use rampmeter_workload::{ValidWorkload, WorkloadContext};
 
 use crate::plan::{
-    ClocksSpec, FabricSpec, FaultsSpec, OutageSpec, Plan, PlanError, SwitchingSpec, TransportSpec,
+    ClocksSpec, DeadlinesSpec, FabricSpec, FaultsSpec, OutageSpec, Plan, PlanError, SwitchingSpec,
     locate,
 };
+use crate::transport::{Cut, TransportSpec, ValidTransport};
 
 /// A plan that has been checked.
 #[derive(Clone, Debug)]
@@ -23,14 +23,8 @@ pub struct ValidPlan {
     pub(crate) facts: FabricFacts,
     pub(crate) transport: ValidTransport,
     pub(crate) workload: ValidWorkload,
-    pub(crate) payload: Bytes,
-    pub(crate) header: Bytes,
-}
-
-/// A protocol with its parameters for this fabric.
-#[derive(Clone, Debug)]
-pub(crate) enum ValidTransport {
-    Dcpim(Dcpim),
+    pub(crate) cut: Cut,
+    pub(crate) deadlines: Option<DeadlinesSpec>,
 }
 
 /// Where a plan came from.
@@ -71,24 +65,16 @@ impl Plan {
     pub fn check(self, origin: &str, base: &Path) -> Result<ValidPlan, PlanError> {
         let cx = Context { origin, base };
         let topology = topology(&self.topology, &cx)?;
-        let (payload, header) = match &self.transport {
-            TransportSpec::Dcpim(spec) => {
-                let config = spec.config();
-                (config.payload, config.header)
-            }
-        };
+        let cut = self.transport.cut();
+        let Cut { payload, header, .. } = cut;
         let facts = topology.facts(payload + header, header);
-        let transport = match &self.transport {
-            TransportSpec::Dcpim(spec) => {
-                let beta = spec.beta.unwrap_or(1.0);
-                cx.range("transport.beta", beta, 0.1, 100.0)?;
-                let dcpim = spec.config().on(&facts);
-                ValidTransport::Dcpim(dcpim.map_err(|e| {
-                    let expected = format!("expected {}, got {}", e.expected, e.got);
-                    cx.bad(&format!("transport.{}", e.key), expected)
-                })?)
-            }
-        };
+        if let TransportSpec::Dcpim(spec) = &self.transport {
+            cx.range("transport.beta", spec.beta.unwrap_or(1.0), 0.1, 100.0)?;
+        }
+        let transport = self.transport.on(&facts).map_err(|e| {
+            let message = format!("expected {}, got {}", e.expected, e.got);
+            cx.bad(&format!("transport.{}", e.key), message)
+        })?;
         let context = WorkloadContext {
             n_hosts: topology.n_hosts(),
             access_rate: facts.access_rate,
@@ -116,7 +102,12 @@ impl Plan {
             let message = "expected a flow's number, from 1, got 0";
             return Err(cx.bad("measure.finished-before-arrival", message));
         }
-        Ok(ValidPlan { plan: self, sim, facts, transport, workload, payload, header })
+        let deadlines = self.deadlines.clone();
+        if let Some(spec) = &deadlines {
+            cx.range("deadlines.mean-us", spec.mean_us, 1e-3, 1e12)?;
+            cx.range("deadlines.at-least-ideals", spec.at_least_ideals, 0.0, 1e6)?;
+        }
+        Ok(ValidPlan { plan: self, sim, facts, transport, workload, cut, deadlines })
     }
 }
 
@@ -179,6 +170,7 @@ fn fabric(spec: &FabricSpec, cx: &Context<'_>) -> Result<FabricConfig, PlanError
         buffer,
         overflow: spec.overflow,
         spray: spec.spray,
+        interface: spec.interface,
         switching: match spec.switching {
             SwitchingSpec::StoreAndForward => Switching::StoreAndForward,
             SwitchingSpec::CutThrough => Switching::CutThrough { header: cut_through },

@@ -12,6 +12,7 @@ mod plan;
 mod record;
 mod run;
 mod summary;
+mod transport;
 
 pub use bench::{BenchReport, bench};
 pub use check::ValidPlan;

@@ -4,7 +4,7 @@ use rampmeter_core::collections::IdMap;
 use rampmeter_core::{Bytes, Header, Hop, NodeId, Span, Time};
 use rampmeter_metrics::ideal::PathHop;
 use rampmeter_metrics::row::{FlowRow, Status};
-use rampmeter_metrics::series::{QueueDistribution, TierSample};
+use rampmeter_metrics::series::{QueueDistribution, TenantSample, TierSample};
 use rampmeter_metrics::{FlowWriter, Ideal, IdealModel, LatencyHistogram, TableError};
 use rampmeter_sim::fabric::Fabric;
 use rampmeter_sim::{FlowRecord, Paths, Probe, Topology};
@@ -44,6 +44,7 @@ pub(crate) struct Kept {
     pub(crate) number: u32,
     pub(crate) arrival: Time,
     pub(crate) size: u64,
+    pub(crate) tenant: u32,
     /// Delivered, acked; `u64::MAX` picoseconds if not.
     pub(crate) fct: [u64; 2],
     pub(crate) ideal: [u64; 3],
@@ -58,10 +59,14 @@ pub(crate) struct Recorder {
     pub(crate) failed: u64,
     pub(crate) unfinished: u64,
     pub(crate) duplicate_bytes: u64,
+    /// Flows that had a deadline, and those of them that met it.
+    pub(crate) with_deadline: u64,
+    pub(crate) in_time: u64,
     pub(crate) data_latency: LatencyHistogram,
     pub(crate) control_latency: LatencyHistogram,
     pub(crate) queues: QueueDistribution,
     pub(crate) series: Vec<TierSample>,
+    pub(crate) tenants: Vec<TenantSample>,
     last_sample: Time,
     sent_before: Vec<u64>,
 }
@@ -76,10 +81,13 @@ impl Recorder {
             failed: 0,
             unfinished: 0,
             duplicate_bytes: 0,
+            with_deadline: 0,
+            in_time: 0,
             data_latency: LatencyHistogram::new(),
             control_latency: LatencyHistogram::new(),
             queues: QueueDistribution::new(),
             series: Vec::new(),
+            tenants: Vec::new(),
             last_sample: Time::ZERO,
             sent_before: Vec::new(),
         }
@@ -115,6 +123,7 @@ impl Probe for Recorder {
                 number: record.id.get(),
                 arrival: record.arrival,
                 size: record.size.get(),
+                tenant: record.tenant.get(),
                 fct: [fct_ps.unwrap_or(u64::MAX), acked_ps.unwrap_or(u64::MAX)],
                 ideal: [ideal.as_ps(), acked_ideal.as_ps(), figure_ideal.as_ps()],
             }),
@@ -122,6 +131,14 @@ impl Probe for Recorder {
             Status::Unfinished => self.unfinished += 1,
         }
         self.duplicate_bytes += record.duplicate.get();
+        let deadline_ps = match record.deadline {
+            Time::NEVER => None,
+            at => Some((at - record.arrival).as_ps()),
+        };
+        if let Some(deadline) = deadline_ps {
+            self.with_deadline += 1;
+            self.in_time += u64::from(fct_ps.is_some_and(|fct| fct <= deadline));
+        }
         let row = FlowRow {
             flow: record.id.get().into(),
             arrival_ps: record.arrival.as_ps(),
@@ -134,6 +151,8 @@ impl Probe for Recorder {
             acked_ideal_ps: acked_ideal.as_ps(),
             figure_ideal_ps: figure_ideal.as_ps(),
             duplicate_bytes: record.duplicate.get(),
+            deadline_ps,
+            tenant: record.tenant.get(),
             status,
         };
         if let Some(writer) = &mut self.writer
@@ -150,7 +169,19 @@ impl Probe for Recorder {
         histogram.record(latency);
     }
 
-    fn on_sample<H: Header, P: Hop<H>>(&mut self, now: Time, fabric: &Fabric<H, P>) {
+    fn on_sample<H: Header, P: Hop<H>>(
+        &mut self,
+        now: Time,
+        fabric: &Fabric<H, P>,
+        delivered: &[u64],
+    ) {
+        if delivered.len() > 1 {
+            let sample = |(&bytes, tenant)| {
+                let delivered = Bytes::new(bytes);
+                TenantSample { time: now, tenant, delivered }
+            };
+            self.tenants.extend(delivered.iter().zip(0..).map(sample));
+        }
         let interval = now - self.last_sample;
         self.last_sample = now;
         let tiers = fabric.tier_names();

@@ -6,19 +6,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rampmeter_core::{Family, Time};
-use rampmeter_metrics::ideal::{Forwarding, Framing, IdealModel, LastPacket};
-use rampmeter_metrics::series::write_tiers;
+use rampmeter_core::{Family, Purpose, Rng, Span, Time};
+use rampmeter_metrics::ideal::{Forwarding, Framing, IdealModel};
+use rampmeter_metrics::series::{write_tenants, write_tiers};
 use rampmeter_metrics::{FlowWriter, TableError};
 use rampmeter_proto::dcpim::DcpimFamily;
-use rampmeter_proto::dcpim::config::Padding;
+use rampmeter_proto::pfabric::PfabricFamily;
+use rampmeter_proto::phost::PhostFamily;
 use rampmeter_sim::{Arrival, Sim, Status, Switching};
+use rampmeter_workload::Flow;
 use thiserror::Error;
 
-use crate::check::{ValidPlan, ValidTransport};
+use crate::check::ValidPlan;
 use crate::manifest::{COMMIT, Manifest, PROFILE, VERSION};
+use crate::plan::DeadlinesSpec;
 use crate::record::{Ideals, Recorder};
 use crate::summary::{Outcome, RunStatus, Summary};
+use crate::transport::{Cut, ValidTransport};
 
 /// Events between two looks at the clock.
 const BATCH: u64 = 1 << 18;
@@ -96,6 +100,9 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
     let metadata = metadata(plan);
     recorder.finish(&metadata)?;
     write_tiers(&out.join("series.parquet"), &recorder.series, &metadata)?;
+    if !recorder.tenants.is_empty() {
+        write_tenants(&out.join("tenants.parquet"), &recorder.tenants, &metadata)?;
+    }
     recorder.queues.write(&out.join("queues.parquet"), &metadata)?;
     let manifest_text = |summary: &Summary| {
         serde_json::to_string_pretty(&Manifest {
@@ -131,7 +138,7 @@ pub(crate) struct Ran {
 
 impl Ran {
     fn outcome(&self, plan: &ValidPlan) -> Outcome<'_> {
-        let wire = plan.payload + plan.header;
+        let wire = plan.cut.payload + plan.cut.header;
         let packet = plan.facts.access_rate.tx_time(wire).as_ps();
         let bdp_packets = plan.facts.data_rtt.as_ps().div_ceil(packet);
         Outcome {
@@ -141,25 +148,25 @@ impl Ran {
             end_ps: self.end.as_ps(),
             tiers: self.tiers.clone(),
             offered_packets: self.offered_packets,
-            bdp_bytes: bdp_packets * plan.payload.get(),
+            bdp_bytes: bdp_packets * plan.cut.payload.get(),
         }
     }
 }
 
 pub(crate) fn recorder(plan: &ValidPlan, writer: Option<FlowWriter>) -> Recorder {
-    let ValidTransport::Dcpim(dcpim) = &plan.transport;
-    let last = match dcpim.config.padding {
-        Padding::Exact => LastPacket::OwnSize,
-        Padding::Full => LastPacket::Padded,
-    };
+    Recorder::new(ideals(plan), writer)
+}
+
+/// The ideals of the plan's flows.
+pub(crate) fn ideals(plan: &ValidPlan) -> Ideals {
     let forwarding = match plan.sim.fabric.switching {
         Switching::StoreAndForward => Forwarding::StoreAndForward,
         Switching::CutThrough { header } => Forwarding::CutThrough { header },
     };
-    let wire = plan.payload + plan.header;
-    let framing = Framing { payload: plan.payload, wire, last, ack: plan.header };
-    let ideals = Ideals::new(plan.sim.topology.clone(), IdealModel { forwarding, framing });
-    Recorder::new(ideals, writer)
+    let wire = plan.cut.payload + plan.cut.header;
+    let Cut { payload, header: ack, last } = plan.cut;
+    let framing = Framing { payload, wire, last, ack };
+    Ideals::new(plan.sim.topology.clone(), IdealModel { forwarding, framing })
 }
 
 /// Matches the transport's name, once; below everything is monomorphised.
@@ -170,24 +177,33 @@ pub(crate) fn simulate(
 ) -> Ran {
     match &plan.transport {
         ValidTransport::Dcpim(dcpim) => {
-            simulate_family::<DcpimFamily>(plan, Arc::new(dcpim.clone()), recorder, observer)
+            simulate_family::<DcpimFamily>(plan, dcpim.clone(), recorder, observer)
+        }
+        ValidTransport::Phost(phost) => {
+            simulate_family::<PhostFamily>(plan, phost.clone(), recorder, observer)
+        }
+        ValidTransport::Pfabric(pfabric) => {
+            simulate_family::<PfabricFamily>(plan, pfabric.clone(), recorder, observer)
         }
     }
 }
 
 fn simulate_family<F: Family>(
     plan: &ValidPlan,
-    config: Arc<F::Config>,
+    config: F::Config,
     recorder: &mut Recorder,
     observer: &mut dyn Observer,
 ) -> Ran {
     let offered_packets = Cell::new(0);
+    let mut deadlines = Deadlines::new(plan);
     let arrivals = plan.workload.flows(plan.plan().seed).map(|flow| {
-        offered_packets.set(offered_packets.get() + flow.size.packets_ceil(plan.payload));
-        Arrival { at: flow.arrival, src: flow.src, dst: flow.dst, size: flow.size }
+        offered_packets.set(offered_packets.get() + flow.size.packets_ceil(plan.cut.payload));
+        let deadline = deadlines.draw(&flow);
+        let Flow { arrival: at, src, dst, size, tenant } = flow;
+        Arrival { at, src, dst, size, deadline, tenant }
     });
     let total = plan.workload.total_flows();
-    let mut sim = Sim::<F, _, _>::new(plan.sim.clone(), config, arrivals, recorder);
+    let mut sim = Sim::<F, _, _>::new(plan.sim.clone(), Arc::new(config), arrivals, recorder);
     let mut told = wall_clock();
     let status = loop {
         match sim.run(BATCH) {
@@ -222,6 +238,27 @@ fn simulate_family<F: Family>(
     };
     sim.into_probe();
     Ran { offered_packets: offered_packets.get(), ..ran }
+}
+
+/// Draws the deadlines of flows (pHost §4.1).
+struct Deadlines {
+    law: Option<(DeadlinesSpec, Rng, Ideals)>,
+}
+
+impl Deadlines {
+    fn new(plan: &ValidPlan) -> Self {
+        let rng = || Rng::new(plan.plan().seed, 0, Purpose::Deadline);
+        Self { law: plan.deadlines.clone().map(|spec| (spec, rng(), ideals(plan))) }
+    }
+
+    /// When the application needs `flow`.
+    fn draw(&mut self, flow: &Flow) -> Time {
+        let Some((spec, rng, ideals)) = &mut self.law else { return Time::NEVER };
+        let [ideal, ..] = ideals.of(flow.src, flow.dst, flow.size);
+        let drawn = spec.mean_us * 1e6 * rng.exponential();
+        let least = spec.at_least_ideals * ideal.as_ps() as f64;
+        flow.arrival.saturating_add(Span::from_ps(drawn.max(least).round() as u64))
+    }
 }
 
 fn metadata(plan: &ValidPlan) -> Vec<(String, String)> {

@@ -37,6 +37,10 @@ pub struct Summary {
     pub nfct: Option<f64>,
     /// Message bytes delivered until arrivals stopped, over that time, all hosts together.
     pub goodput_gbps: f64,
+    /// Share of the flows with a deadline that were delivered by it.
+    pub deadlines_met: Option<f64>,
+    /// Slowdown (`delivered`) of the flows counted, by tenant; only where there are several.
+    pub tenants: BTreeMap<u32, Stats>,
     /// Slowdown by ideal: `delivered`, `acked`, `figure`.
     pub slowdown: BTreeMap<&'static str, Slowdown>,
     /// Totals by hop tier.
@@ -159,6 +163,8 @@ impl Summary {
             };
             slowdown.insert(name, by_all_bins(samples, outcome.bdp_bytes));
         }
+        let has_deadlines = recorder.with_deadline > 0;
+        let met = recorder.in_time as f64 / recorder.with_deadline as f64;
         let sum = |of: &dyn Fn(&Kept) -> u64| counted.iter().map(|k| of(k) as f64).sum::<f64>();
         let ideal_sum = sum(&|k| k.ideal[0]);
         let seconds = counters.last_arrival.as_secs_f64();
@@ -180,6 +186,8 @@ impl Summary {
             utilisation: delivered_packets / (outcome.offered_packets.max(1)) as f64,
             nfct: (ideal_sum > 0.0).then(|| sum(&|k| k.fct[0]) / ideal_sum),
             goodput_gbps: if seconds > 0.0 { goodput } else { 0.0 },
+            deadlines_met: has_deadlines.then_some(met),
+            tenants: by_tenant(&counted),
             slowdown,
             tiers: outcome.tiers.into_iter().map(Tier::from).collect(),
             queues: recorder.queues.summaries(),
@@ -194,6 +202,17 @@ impl Summary {
             },
         }
     }
+}
+
+fn by_tenant(counted: &[&Kept]) -> BTreeMap<u32, Stats> {
+    let mut samples: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for k in counted.iter().filter(|k| k.ideal[0] > 0) {
+        samples.entry(k.tenant).or_default().push(k.fct[0] as f64 / k.ideal[0] as f64);
+    }
+    if samples.len() < 2 {
+        return BTreeMap::new();
+    }
+    samples.into_iter().filter_map(|(t, mut s)| Some((t, Stats::of(&mut s)?))).collect()
 }
 
 fn by_all_bins<I: Iterator<Item = Sample>>(

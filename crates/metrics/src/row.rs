@@ -57,6 +57,10 @@ pub struct FlowRow {
     pub figure_ideal_ps: u64,
     /// Payload bytes that arrived more than once.
     pub duplicate_bytes: u64,
+    /// From submission until the application needed it; null if it did not say.
+    pub deadline_ps: Option<u64>,
+    /// Whom it belonged to.
+    pub tenant: u32,
     /// How it ended.
     pub status: Status,
 }
@@ -100,6 +104,8 @@ pub struct FlowColumns {
     pub acked_ideal_ps: Vec<u64>,
     pub figure_ideal_ps: Vec<u64>,
     pub duplicate_bytes: Vec<u64>,
+    pub deadline_ps: Vec<Option<u64>>,
+    pub tenant: Vec<u32>,
     pub status: Vec<Status>,
 }
 
@@ -127,6 +133,8 @@ impl FlowColumns {
         self.acked_ideal_ps.push(row.acked_ideal_ps);
         self.figure_ideal_ps.push(row.figure_ideal_ps);
         self.duplicate_bytes.push(row.duplicate_bytes);
+        self.deadline_ps.push(row.deadline_ps);
+        self.tenant.push(row.tenant);
         self.status.push(row.status);
     }
 
@@ -144,6 +152,8 @@ impl FlowColumns {
             acked_ideal_ps: self.acked_ideal_ps[idx],
             figure_ideal_ps: self.figure_ideal_ps[idx],
             duplicate_bytes: self.duplicate_bytes[idx],
+            deadline_ps: self.deadline_ps[idx],
+            tenant: self.tenant[idx],
             status: self.status[idx],
         }
     }

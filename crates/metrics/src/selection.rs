@@ -79,6 +79,8 @@ mod tests {
             acked_ideal_ps: 1,
             figure_ideal_ps: 1,
             duplicate_bytes: 0,
+            deadline_ps: None,
+            tenant: 0,
             status: Status::Finished,
         };
         rows.iter().enumerate().map(row).collect()

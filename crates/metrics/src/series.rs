@@ -12,6 +12,40 @@ use serde::Serialize;
 
 use crate::table::{TableError, TableWriter, broken};
 
+/// What one tenant's messages had brought to their receivers by an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TenantSample {
+    /// The instant.
+    pub time: Time,
+    /// The tenant.
+    pub tenant: u32,
+    /// Message bytes so far.
+    pub delivered: Bytes,
+}
+
+/// Writes the columns `time_ps`, `tenant` and `delivered_bytes`.
+///
+/// # Errors
+/// If the table cannot be written.
+pub fn write_tenants(
+    file: &Path,
+    samples: &[TenantSample],
+    metadata: &[(String, String)],
+) -> Result<(), TableError> {
+    let times: Vec<u64> = samples.iter().map(|s| s.time.as_ps()).collect();
+    let tenants: Vec<u32> = samples.iter().map(|s| s.tenant).collect();
+    let delivered: Vec<u64> = samples.iter().map(|s| s.delivered.get()).collect();
+    write_table(
+        file,
+        metadata,
+        vec![
+            ("time_ps", DataType::UInt64, Arc::new(UInt64Array::from(times))),
+            ("tenant", DataType::UInt32, Arc::new(UInt32Array::from(tenants))),
+            ("delivered_bytes", DataType::UInt64, Arc::new(UInt64Array::from(delivered))),
+        ],
+    )
+}
+
 /// How long queues were, by tier: a count of samples for every length that occurred.
 #[derive(Clone, Debug, Default)]
 pub struct QueueDistribution {

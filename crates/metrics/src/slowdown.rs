@@ -297,6 +297,8 @@ mod tests {
             acked_ideal_ps: size_bytes,
             figure_ideal_ps: size_bytes,
             duplicate_bytes: 10,
+            deadline_ps: None,
+            tenant: 0,
             status: if fct_ps.is_some() { Status::Finished } else { Status::Unfinished },
         }
     }

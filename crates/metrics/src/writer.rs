@@ -87,6 +87,8 @@ impl FlowWriter {
             Arc::new(UInt64Array::from(rows.acked_ideal_ps)),
             Arc::new(UInt64Array::from(rows.figure_ideal_ps)),
             Arc::new(UInt64Array::from(rows.duplicate_bytes)),
+            Arc::new(UInt64Array::from(rows.deadline_ps)),
+            Arc::new(UInt32Array::from(rows.tenant)),
             Arc::new(status),
         ];
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns)
@@ -130,6 +132,8 @@ fn read_batch(source: &Source<'_>, columns: &mut FlowColumns) -> Result<(), Tabl
     source.values::<UInt64Type>("figure_ideal_ps", "uint64", &mut columns.figure_ideal_ps)?;
     let duplicate = &mut columns.duplicate_bytes;
     source.values::<UInt64Type>("duplicate_bytes", "uint64", duplicate)?;
+    source.optional("deadline_ps", &mut columns.deadline_ps)?;
+    source.values::<UInt32Type>("tenant", "uint32", &mut columns.tenant)?;
     let names = source.column("status")?.as_string_opt::<i32>();
     let names = names.ok_or_else(|| source.mistyped("status", "strings"))?;
     for (idx, name) in names.iter().enumerate() {
@@ -218,6 +222,8 @@ fn schema() -> SchemaRef {
         column("acked_ideal_ps", DataType::UInt64, false),
         column("figure_ideal_ps", DataType::UInt64, false),
         column("duplicate_bytes", DataType::UInt64, false),
+        column("deadline_ps", DataType::UInt64, true),
+        column("tenant", DataType::UInt32, false),
         column("status", DataType::Utf8, false),
     ]))
 }
@@ -247,6 +253,8 @@ mod tests {
             acked_ideal_ps: 5_508_000,
             figure_ideal_ps: 5_504_800,
             duplicate_bytes: flow % 3,
+            deadline_ps: (flow % 5 == 2).then_some(100_000_000),
+            tenant: (flow % 2) as u32,
             status: if finished { Status::Finished } else { Status::Unfinished },
         }
     }

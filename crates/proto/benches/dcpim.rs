@@ -93,8 +93,7 @@ fn run(topology: &Topology, config: DcpimConfig, flows: u64) -> u64 {
         base_dir: ".".into(),
     };
     let workload = spec.validate(&context).expect("a valid workload");
-    let arrivals =
-        workload.flows(1).map(|f| Arrival { at: f.arrival, src: f.src, dst: f.dst, size: f.size });
+    let arrivals = workload.flows(1).map(|f| Arrival::new(f.arrival, f.src, f.dst, f.size));
     let facts = topology.facts(config.payload + config.header, Bytes::new(40));
     let dcpim = Arc::new(config.on(&facts).expect("valid parameters"));
     let spec = SimSpec {

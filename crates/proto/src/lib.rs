@@ -4,3 +4,9 @@
 //! the simulator, by hosts and by the fault checker alike.
 
 pub mod dcpim;
+pub mod pfabric;
+pub mod phost;
+
+mod shared;
+
+pub use shared::{ConfigError, Padding};

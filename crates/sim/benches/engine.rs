@@ -101,7 +101,7 @@ fn run(topology: &Topology, packets: u64) -> u64 {
         let src = rng.below(n as usize) as u32;
         let dst = (src + 1 + rng.below(n as usize - 1) as u32) % n;
         let (src, dst) = (NodeId::new(src), NodeId::new(dst));
-        Arrival { at: Time::from_ps(at as u64), src, dst, size: Bytes::new(1460) }
+        Arrival::new(Time::from_ps(at as u64), src, dst, Bytes::new(1460))
     });
     let spec = SimSpec {
         topology: topology.clone(),

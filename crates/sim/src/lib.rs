@@ -9,12 +9,15 @@ pub mod fabric;
 pub mod topo;
 
 mod clock;
+mod ledger;
 mod probe;
+mod role;
 mod run;
 
 pub use clock::ClockSpec;
-pub use fabric::{Buffer, FabricConfig, FaultSpec, LinkFault, Outage, Overflow, Spray};
+pub use fabric::{Buffer, FabricConfig, FaultSpec, Interface, LinkFault, Outage, Overflow, Spray};
 pub use fabric::{Switching, Target};
+pub use ledger::Counters;
 pub use probe::{FlowRecord, NoProbe, Probe};
-pub use run::{Arrival, Counters, Sim, SimSpec, Status};
-pub use topo::{Paths, Topology, TopologyError, TopologySpec};
+pub use run::{Arrival, Sim, SimSpec, Status};
+pub use topo::{ArbiterLink, Paths, Topology, TopologyError, TopologySpec};

@@ -1,6 +1,6 @@
 //! Observation of a run, at no cost where nothing is observed.
 
-use rampmeter_core::{Bytes, MsgId, NodeId, Span, Time};
+use rampmeter_core::{Bytes, MsgId, NodeId, Span, TenantId, Time};
 
 use crate::fabric::Fabric;
 
@@ -17,6 +17,10 @@ pub struct FlowRecord {
     pub dst: NodeId,
     /// Its length.
     pub size: Bytes,
+    /// When the application needed it by; [`Time::NEVER`] if it did not say.
+    pub deadline: Time,
+    /// Whom it belonged to.
+    pub tenant: TenantId,
     /// When the receiver had every byte.
     pub delivered: Option<Time>,
     /// When the sender knew.
@@ -38,8 +42,9 @@ pub trait Probe {
     /// A packet reached its host after `latency` in the fabric.
     fn on_deliver(&mut self, _latency: Span, _is_data: bool) {}
 
-    /// The sampling interval has passed.
-    fn on_sample<H, P>(&mut self, _now: Time, _fabric: &Fabric<H, P>)
+    /// The sampling interval has passed. `delivered` holds the message bytes that have arrived so far,
+    /// by tenant.
+    fn on_sample<H, P>(&mut self, _now: Time, _fabric: &Fabric<H, P>, _delivered: &[u64])
     where
         H: rampmeter_core::Header,
         P: rampmeter_core::Hop<H>,
@@ -64,11 +69,11 @@ impl<P: Probe> Probe for &mut P {
         (**self).on_deliver(latency, is_data);
     }
 
-    fn on_sample<H, Q>(&mut self, now: Time, fabric: &Fabric<H, Q>)
+    fn on_sample<H, Q>(&mut self, now: Time, fabric: &Fabric<H, Q>, delivered: &[u64])
     where
         H: rampmeter_core::Header,
         Q: rampmeter_core::Hop<H>,
     {
-        (**self).on_sample(now, fabric);
+        (**self).on_sample(now, fabric, delivered);
     }
 }

@@ -1,17 +1,18 @@
 //! The run loop: hosts, their interfaces and clocks, and the messages in progress.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Bytes, Endpoint, Event, Family, Header, Message, MsgId, NodeId, Packet, Purpose, Receipt, Rng,
-    Span, Time,
+    Bytes, Endpoint, Family, Header, Message, NodeId, Packet, Purpose, Receipt, Rng, Span,
+    TenantId, Time,
 };
 
 use crate::clock::{ClockSpec, HostClock};
 use crate::engine::{Key, Wheel};
-use crate::fabric::{ARRIVE, Fabric, FabricConfig, FaultSpec, WAKE};
-use crate::probe::{FlowRecord, Probe};
+use crate::fabric::{ARRIVE, Fabric, FabricConfig, FaultSpec, Interface, WAKE};
+use crate::ledger::{Counters, Ledger};
+use crate::probe::Probe;
+use crate::role::Role;
 use crate::topo::Topology;
 
 /// Kinds of events beside those of the fabric, and the mask that tells kinds apart.
@@ -36,6 +37,17 @@ pub struct Arrival {
     pub dst: NodeId,
     /// How long it is.
     pub size: Bytes,
+    /// When the application needs it by; [`Time::NEVER`] if it does not say.
+    pub deadline: Time,
+    /// Whom it belongs to.
+    pub tenant: TenantId,
+}
+
+impl Arrival {
+    /// A message without a deadline, of no particular tenant.
+    pub fn new(at: Time, src: NodeId, dst: NodeId, size: Bytes) -> Self {
+        Self { at, src, dst, size, deadline: Time::NEVER, tenant: TenantId::default() }
+    }
 }
 
 /// What a run needs beside the protocol's configuration and the arrivals.
@@ -70,48 +82,9 @@ pub enum Status {
     Censored,
 }
 
-/// Totals of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Counters {
-    /// Events taken from the queue.
-    pub events: u64,
-    /// Messages submitted.
-    pub submitted: u64,
-    /// Messages delivered in full.
-    pub delivered: u64,
-    /// Messages that their sender reported as failed.
-    pub failed: u64,
-    /// Bytes submitted.
-    pub offered_bytes: u64,
-    /// Message bytes that reached their receiver for the first time.
-    pub fresh_bytes: u64,
-    /// Data packets that brought them.
-    pub fresh_packets: u64,
-    /// Message bytes that had been there before.
-    pub duplicate_bytes: u64,
-    /// When the last message was submitted.
-    pub last_arrival: Time,
-    /// `fresh_bytes` at that moment.
-    pub fresh_bytes_at_last_arrival: u64,
-    /// `fresh_packets` at that moment.
-    pub fresh_packets_at_last_arrival: u64,
-}
-
-struct Flow {
-    arrival: Time,
-    src: NodeId,
-    dst: NodeId,
-    size: u64,
-    fresh: u64,
-    duplicate: u64,
-    delivered: Option<Time>,
-    completed: Option<Time>,
-    failed: Option<Time>,
-    recorded: bool,
-}
-
-struct Host<E> {
-    endpoint: E,
+/// A host or an arbiter.
+struct End<F: Family> {
+    endpoint: Role<F::Host, F::Arbiter>,
     /// When the earliest timer event in the queue fires.
     timer_at: Time,
     clock: HostClock,
@@ -122,14 +95,13 @@ pub struct Sim<F: Family, A, P> {
     now: Time,
     wheel: Wheel,
     fabric: Fabric<F::Header, F::Hop>,
-    hosts: Vec<Host<F::Host>>,
+    /// Hosts, then arbiters.
+    ends: Vec<End<F>>,
+    config: Arc<F::Config>,
+    interface: Interface,
     arrivals: A,
     next: Option<Arrival>,
-    /// Messages not yet recorded, and the number of the first of them.
-    flows: VecDeque<Flow>,
-    first_flow: u32,
-    open: u64,
-    counters: Counters,
+    ledger: Ledger,
     seed: u64,
     deadline: Time,
     drain: Span,
@@ -147,29 +119,32 @@ where
     /// A simulation at time zero. Arrivals must come in order of time.
     pub fn new(spec: SimSpec, config: Arc<F::Config>, arrivals: A, probe: P) -> Self {
         let n_hosts = spec.topology.n_hosts();
+        let n_ends = n_hosts + spec.topology.n_arbiters();
         // Slots of about a nanosecond hold a few events each at 144 hosts; larger fabrics have
         // more events in the same time.
         let width = Span::from_ps((1024 * 144 / u64::from(n_hosts)).clamp(256, 4096));
-        let host = |h: u32| {
-            let clock = HostClock::draw(&spec.clocks, h, spec.seed);
-            let rng = Rng::new(spec.seed, u64::from(h), Purpose::Endpoint);
-            let node = NodeId::new(h);
+        let end = |end: u32| {
+            let clock = HostClock::draw(&spec.clocks, end, spec.seed);
+            let rng = Rng::new(spec.seed, u64::from(end), Purpose::Endpoint);
+            let (config, node) = (Arc::clone(&config), NodeId::new(end));
             let now = clock.local(Time::ZERO);
-            let endpoint = F::Host::new(Arc::clone(&config), node, rng, now);
-            Host { endpoint, timer_at: Time::NEVER, clock }
+            let endpoint = match end < n_hosts {
+                true => Role::Host(F::Host::new(config, node, rng, now)),
+                false => Role::Arbiter(F::Arbiter::new(config, node, rng, now)),
+            };
+            End { endpoint, timer_at: Time::NEVER, clock }
         };
-        let hosts = (0..n_hosts).map(host).collect();
+        let ends = (0..n_ends).map(end).collect();
         let mut sim = Self {
             now: Time::ZERO,
             wheel: Wheel::new(width),
-            hosts,
+            interface: spec.fabric.interface,
+            ends,
+            config,
             fabric: Fabric::new(spec.topology, spec.fabric, spec.faults, spec.seed),
             arrivals,
             next: None,
-            flows: VecDeque::new(),
-            first_flow: 0,
-            open: 0,
-            counters: Counters::default(),
+            ledger: Ledger::new(spec.seed),
             seed: spec.seed,
             deadline: Time::NEVER,
             drain: spec.drain,
@@ -182,17 +157,17 @@ where
         if let Some(interval) = sim.sample {
             sim.push_other(Time::ZERO + interval, SAMPLE);
         }
-        for h in 0..n_hosts {
-            sim.drain(h);
+        for end in 0..n_ends {
+            sim.drain(end);
         }
         sim
     }
 
     /// Runs until `budget` more events are done or the run is over.
     pub fn run(&mut self, budget: u64) -> Status {
-        let stop = self.counters.events.saturating_add(budget);
-        while self.counters.events < stop {
-            if self.open == 0 && self.next.is_none() {
+        let stop = self.ledger.counters.events.saturating_add(budget);
+        while self.ledger.counters.events < stop {
+            if self.ledger.is_settled() && self.next.is_none() {
                 return self.end(Status::Finished);
             }
             let Some(key) = self.wheel.pop() else { return self.end(Status::Censored) };
@@ -206,7 +181,7 @@ where
             {
                 self.fabric.touch(next.what & !KIND, next.arg);
             }
-            self.counters.events += 1;
+            self.ledger.counters.events += 1;
             self.dispatch(key);
         }
         Status::Running
@@ -219,7 +194,7 @@ where
 
     /// Totals so far.
     pub fn counters(&self) -> &Counters {
-        &self.counters
+        &self.ledger.counters
     }
 
     /// The fabric.
@@ -229,7 +204,10 @@ where
 
     /// The endpoint of `host`.
     pub fn endpoint(&self, host: u32) -> &F::Host {
-        &self.hosts[host as usize].endpoint
+        match &self.ends[host as usize].endpoint {
+            Role::Host(endpoint) => endpoint,
+            Role::Arbiter(_) => panic!("{host} is the number of an arbiter"),
+        }
     }
 
     /// The probe.
@@ -253,7 +231,7 @@ where
                     self.deliver(host, key.arg);
                 }
             }
-            WAKE if number < self.hosts.len() as u32 => {
+            WAKE if number < self.ends.len() as u32 && self.interface == Interface::Pull => {
                 self.fabric.ports[number as usize].woken = false;
                 self.pull(number);
             }
@@ -267,13 +245,16 @@ where
         match what {
             SUBMIT => self.submit(),
             SAMPLE => {
-                self.probe.on_sample(self.now, &self.fabric);
+                self.probe.on_sample(self.now, &self.fabric, self.ledger.delivered());
                 self.fabric.check_conservation();
                 let interval = self.sample.expect("sampling events exist only with an interval");
                 self.push_other(self.now + interval, SAMPLE);
             }
             _ => {
                 self.fabric.apply_outages(self.now);
+                for arbiter in self.fabric.arbiters_restarting(self.now) {
+                    self.restart_arbiter(arbiter);
+                }
                 self.schedule_outage();
             }
         }
@@ -286,42 +267,18 @@ where
         if P::LATENCY {
             self.probe.on_deliver(self.now - sent, is_data);
         }
-        let state = &mut self.hosts[host as usize];
+        let state = &mut self.ends[host as usize];
         let receipt = state.endpoint.handle_packet(state.clock.local(self.now), &packet);
         match receipt {
             Receipt::Control => {}
-            Receipt::Fresh => self.count_fresh(&packet),
-            Receipt::Duplicate => {
-                let bytes = u64::from(packet.payload.len);
-                self.counters.duplicate_bytes += bytes;
-                if let Some(flow) = self.flow(packet.payload.msg) {
-                    flow.duplicate += bytes;
-                }
-            }
+            Receipt::Fresh => self.ledger.on_fresh(self.now, packet.payload),
+            Receipt::Duplicate => self.ledger.on_duplicate(packet.payload),
         }
         self.drain(host);
     }
 
-    #[inline]
-    fn count_fresh(&mut self, packet: &Packet<F::Header>) {
-        let bytes = u64::from(packet.payload.len);
-        self.counters.fresh_bytes += bytes;
-        self.counters.fresh_packets += 1;
-        let (seed, now) = (self.seed, self.now);
-        let flow = self.flow(packet.payload.msg);
-        let flow = flow.expect("fresh bytes belong to a message that is not over");
-        flow.fresh += bytes;
-        assert!(flow.fresh <= flow.size, "seed {seed}: a byte delivered twice at {now}");
-    }
-
-    #[inline]
-    fn flow(&mut self, msg: MsgId) -> Option<&mut Flow> {
-        let idx = msg.get().checked_sub(self.first_flow)?;
-        self.flows.get_mut(idx as usize)
-    }
-
     fn fire(&mut self, host: u32, at: Time) {
-        let state = &mut self.hosts[host as usize];
+        let state = &mut self.ends[host as usize];
         if state.timer_at != at {
             return;
         }
@@ -335,32 +292,19 @@ where
 
     fn submit(&mut self) {
         let Some(arrival) = self.next.take() else { return };
-        let id = MsgId::new(self.first_flow + self.flows.len() as u32);
-        self.flows.push_back(Flow {
-            arrival: self.now,
-            src: arrival.src,
-            dst: arrival.dst,
-            size: arrival.size.get(),
-            fresh: 0,
-            duplicate: 0,
-            delivered: None,
-            completed: None,
-            failed: None,
-            recorded: false,
-        });
-        self.open += 1;
-        self.counters.submitted += 1;
-        self.counters.offered_bytes += arrival.size.get();
+        let id = self.ledger.submit(self.now, &arrival);
         let host = arrival.src.get();
-        let state = &mut self.hosts[host as usize];
-        let message = Message { id, dst: arrival.dst, size: arrival.size };
+        let state = &mut self.ends[host as usize];
+        let Arrival { dst, size, deadline, tenant, .. } = arrival;
+        let deadline = match deadline {
+            Time::NEVER => Time::NEVER,
+            at => state.clock.local(at),
+        };
+        let message = Message { id, dst, size, deadline, tenant };
         state.endpoint.submit(state.clock.local(self.now), message);
         self.fetch_arrival();
         if self.next.is_none() {
-            let counters = &mut self.counters;
-            counters.last_arrival = self.now;
-            counters.fresh_bytes_at_last_arrival = counters.fresh_bytes;
-            counters.fresh_packets_at_last_arrival = counters.fresh_packets;
+            self.ledger.on_last_arrival(self.now);
             self.deadline = self.now.saturating_add(self.drain);
         }
         self.drain(host);
@@ -387,13 +331,18 @@ where
     /// Takes everything that an endpoint has to say after an input.
     #[inline]
     fn drain(&mut self, host: u32) {
-        while let Some(event) = self.hosts[host as usize].endpoint.poll_event() {
-            self.handle_event(event);
+        while let Some(event) = self.ends[host as usize].endpoint.poll_event() {
+            if let Some(record) = self.ledger.on_event(self.now, event) {
+                self.probe.on_flow(&record);
+            }
+        }
+        if self.interface == Interface::Queue {
+            return self.hand_over(host);
         }
         if self.fabric.uplink_idle(host, self.now) {
             self.pull(host);
         } else {
-            if self.hosts[host as usize].endpoint.wants_transmit() {
+            if self.ends[host as usize].endpoint.wants_transmit() {
                 self.fabric.wake_uplink(host, &mut self.wheel);
             }
             self.set_timer(host);
@@ -403,7 +352,7 @@ where
     /// The interface asks for a packet; its link is idle.
     #[inline]
     fn pull(&mut self, host: u32) {
-        let state = &mut self.hosts[host as usize];
+        let state = &mut self.ends[host as usize];
         if state.endpoint.wants_transmit() {
             let local = state.clock.local(self.now);
             if let Some(packet) = state.endpoint.poll_transmit(local) {
@@ -411,7 +360,7 @@ where
                     check_codec(&packet);
                 }
                 self.fabric.send(host, packet, self.now, &mut self.wheel);
-                if self.hosts[host as usize].endpoint.wants_transmit() {
+                if self.ends[host as usize].endpoint.wants_transmit() {
                     self.fabric.wake_uplink(host, &mut self.wheel);
                 }
             }
@@ -421,7 +370,7 @@ where
 
     #[inline]
     fn set_timer(&mut self, host: u32) {
-        let state = &mut self.hosts[host as usize];
+        let state = &mut self.ends[host as usize];
         let local = state.endpoint.poll_timeout();
         if local == Time::NEVER {
             return;
@@ -433,85 +382,36 @@ where
         }
     }
 
-    fn handle_event(&mut self, event: Event) {
-        let (now, seed) = (self.now, self.seed);
-        let (Event::Delivered { msg, .. } | Event::Completed { msg } | Event::Failed { msg }) =
-            event;
-        let flow = self.flow(msg);
-        let flow = flow.unwrap_or_else(|| panic!("seed {seed}: {event:?} after its end at {now}"));
-        match event {
-            Event::Delivered { src, .. } => {
-                assert!(flow.delivered.is_none(), "seed {seed}: {event:?} twice at {now}");
-                assert!(
-                    flow.fresh == flow.size && flow.src == src,
-                    "seed {seed}: {event:?} with {} of {} bytes at {now}",
-                    flow.fresh,
-                    flow.size
-                );
-                flow.delivered = Some(now);
-                self.counters.delivered += 1;
+    /// Hands every packet that an endpoint has to its interface, which queues them.
+    fn hand_over(&mut self, host: u32) {
+        let local = self.ends[host as usize].clock.local(self.now);
+        while let Some(packet) = self.ends[host as usize].endpoint.poll_transmit(local) {
+            if self.paranoid {
+                check_codec(&packet);
             }
-            Event::Completed { .. } => {
-                assert!(
-                    flow.delivered.is_some() && flow.completed.is_none() && flow.failed.is_none(),
-                    "seed {seed}: {event:?} out of turn at {now}"
-                );
-                flow.completed = Some(now);
-                self.open -= 1;
-            }
-            Event::Failed { .. } => {
-                assert!(
-                    flow.completed.is_none() && flow.failed.is_none(),
-                    "seed {seed}: {event:?} out of turn at {now}"
-                );
-                flow.failed = Some(now);
-                self.counters.failed += 1;
-                self.open -= 1;
-            }
+            self.fabric.offer(host, packet, self.now, &mut self.wheel);
         }
-        self.record(msg);
+        self.set_timer(host);
     }
 
-    /// Hands a message that is over to the probe, and forgets those at the front.
-    fn record(&mut self, msg: MsgId) {
-        let idx = (msg.get() - self.first_flow) as usize;
-        let flow = &mut self.flows[idx];
-        // A failed message may still be delivered; it is recorded at the end.
-        if flow.delivered.is_none() || (flow.completed.is_none() && flow.failed.is_none()) {
-            return;
-        }
-        flow.recorded = true;
-        self.probe.on_flow(&flow_record(msg, &self.flows[idx]));
-        while self.flows.front().is_some_and(|f| f.recorded) {
-            self.flows.pop_front();
-            self.first_flow += 1;
-        }
+    /// An arbiter comes back after a crash, knowing nothing.
+    fn restart_arbiter(&mut self, number: u32) {
+        let end = self.fabric.topology().n_hosts() + number;
+        let state = &mut self.ends[end as usize];
+        let rng = Rng::new(self.seed, u64::from(end), Purpose::Endpoint);
+        let now = state.clock.local(self.now);
+        let config = Arc::clone(&self.config);
+        state.endpoint = Role::Arbiter(F::Arbiter::new(config, NodeId::new(end), rng, now));
+        state.timer_at = Time::NEVER;
+        self.drain(end);
     }
 
     fn end(&mut self, status: Status) -> Status {
         self.fabric.check_conservation();
-        for (i, flow) in self.flows.iter_mut().enumerate() {
-            if !flow.recorded {
-                flow.recorded = true;
-                let msg = MsgId::new(self.first_flow + i as u32);
-                self.probe.on_flow(&flow_record(msg, flow));
-            }
+        for record in self.ledger.close_all() {
+            self.probe.on_flow(&record);
         }
         status
-    }
-}
-
-fn flow_record(id: MsgId, flow: &Flow) -> FlowRecord {
-    FlowRecord {
-        id,
-        arrival: flow.arrival,
-        src: flow.src,
-        dst: flow.dst,
-        size: Bytes::new(flow.size),
-        delivered: flow.delivered,
-        completed: flow.completed,
-        failed: flow.failed,
-        duplicate: Bytes::new(flow.duplicate),
     }
 }
 

@@ -51,7 +51,7 @@ fn mean_wait(rho: f64, packets: u64, seed: u64) -> f64 {
     let arrivals = (0..packets).map(move |_| {
         at += rng.exponential() * service / rho;
         let src = NodeId::new(1 + rng.below(n - 1) as u32);
-        Arrival { at: Time::from_ps(at as u64), src, dst: NodeId::new(0), size: Bytes::new(1460) }
+        Arrival::new(Time::from_ps(at as u64), src, NodeId::new(0), Bytes::new(1460))
     });
     let mut fcts = Fcts::default();
     let mut sim = Sim::<Blast, _, _>::new(
@@ -107,7 +107,7 @@ fn a_lone_message_takes_exactly_the_pipeline_time_on_every_topology() {
         for packets in [1u64, 2, 49, 1000] {
             let size = Bytes::new(packets * 1460);
             let at = Time::from_ps(12_345);
-            let arrival = Arrival { at, src: NodeId::new(0), dst: NodeId::new(dst), size };
+            let arrival = Arrival::new(at, NodeId::new(0), NodeId::new(dst), size);
             let mut fcts = Fcts::default();
             let arrivals = std::iter::once(arrival);
             let config = Arc::new(Cut::default());
@@ -126,7 +126,7 @@ fn cut_through_saves_the_body_of_the_packet_at_each_switch_of_equal_rate() {
     let mut spec = spec(star(2));
     spec.fabric.switching = Switching::CutThrough { header: Bytes::new(64) };
     let size = Bytes::new(1460 * 3);
-    let arrival = Arrival { at: Time::ZERO, src: NodeId::new(0), dst: NodeId::new(1), size };
+    let arrival = Arrival::new(Time::ZERO, NodeId::new(0), NodeId::new(1), size);
     let mut fcts = Fcts::default();
     let arrivals = std::iter::once(arrival);
     let mut sim = Sim::<Blast, _, _>::new(spec, Arc::new(Cut::default()), arrivals, &mut fcts);
@@ -145,12 +145,8 @@ fn a_full_port_drops_newcomers_and_stays_within_its_buffer() {
         spec.fabric.buffer = Buffer::PerPort(Bytes::new(15_000));
         spec.fabric.overflow = overflow;
         spec.drain = Span::from_us(100);
-        let arrivals = (1..11).map(|h| Arrival {
-            at: Time::ZERO,
-            src: NodeId::new(h),
-            dst: NodeId::new(0),
-            size: Bytes::new(14_600),
-        });
+        let arrivals = (1..11)
+            .map(|h| Arrival::new(Time::ZERO, NodeId::new(h), NodeId::new(0), Bytes::new(14_600)));
         let config = Arc::new(Cut::default());
         let mut sim = Sim::<Blast, _, _>::new(spec, config, arrivals, NoProbe);
         assert_eq!(sim.run(u64::MAX), Status::Censored);
@@ -175,11 +171,13 @@ fn push_out_makes_room_for_higher_priorities_only() {
         spec.fabric.buffer = Buffer::PerPort(Bytes::new(15_000));
         spec.fabric.overflow = overflow;
         spec.drain = Span::from_us(200);
-        let from = |src: u32, at: u64, packets: u64| Arrival {
-            at: Time::from_ps(at),
-            src: NodeId::new(src),
-            dst: NodeId::new(0),
-            size: Bytes::new(1460 * packets),
+        let from = |src: u32, at: u64, packets: u64| {
+            Arrival::new(
+                Time::from_ps(at),
+                NodeId::new(src),
+                NodeId::new(0),
+                Bytes::new(1460 * packets),
+            )
         };
         // Host 5 sends at priority 1, the others at 6. Packets come and go every 120 ns: those of
         // hosts 3 and 4 half a turn after the port has sent one, so that host 5's find it full.
@@ -225,11 +223,8 @@ fn routing_follows_failures_and_repairs() {
     spec.drain = Span::from_us(100);
     let (from, until) = (Time::from_ps(50_000_000), Time::from_ps(100_000_000));
     spec.faults.outages.push(Outage { target: Target::Switch(2), from, until });
-    let send = |at: u64, packets: u64| Arrival {
-        at: Time::from_ps(at),
-        src: NodeId::new(0),
-        dst: NodeId::new(3),
-        size: Bytes::new(1460 * packets),
+    let send = |at: u64, packets: u64| {
+        Arrival::new(Time::from_ps(at), NodeId::new(0), NodeId::new(3), Bytes::new(1460 * packets))
     };
     // The second is under way when spine 0 (switch 2) fails, the others are not.
     let arrivals =

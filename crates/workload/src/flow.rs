@@ -2,7 +2,7 @@
 
 use std::iter::Peekable;
 
-use rampmeter_core::{Bytes, NodeId, Time};
+use rampmeter_core::{Bytes, NodeId, TenantId, Time};
 
 /// One message: when it is handed to the transport, from whom to whom, and how long it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,6 +15,15 @@ pub struct Flow {
     pub dst: NodeId,
     /// Its length, at least one byte.
     pub size: Bytes,
+    /// Whom it belongs to: the part of a mix that it came from, zero outside of mixes.
+    pub tenant: TenantId,
+}
+
+impl Flow {
+    /// A flow of no particular tenant.
+    pub fn new(arrival: Time, src: NodeId, dst: NodeId, size: Bytes) -> Self {
+        Self { arrival, src, dst, size, tenant: TenantId::default() }
+    }
 }
 
 /// Flows in arrival order.
@@ -78,11 +87,9 @@ mod tests {
     fn source(flows: &[(u64, u32)]) -> FlowSource {
         let flows: Vec<Flow> = flows
             .iter()
-            .map(|&(ps, src)| Flow {
-                arrival: Time::from_ps(ps),
-                src: NodeId::new(src),
-                dst: NodeId::new(99),
-                size: Bytes::new(1),
+            .map(|&(ps, src)| {
+                let (src, dst) = (NodeId::new(src), NodeId::new(99));
+                Flow::new(Time::from_ps(ps), src, dst, Bytes::new(1))
             })
             .collect();
         Box::new(flows.into_iter())

@@ -58,6 +58,11 @@ impl<T> Slab<T> {
         self.slots.iter().enumerate().filter_map(|(i, v)| Some((i as u32, v.as_ref()?)))
     }
 
+    /// The values with their slots, to change, by slot.
+    pub fn entries_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
+        self.slots.iter_mut().enumerate().filter_map(|(i, v)| Some((i as u32, v.as_mut()?)))
+    }
+
     /// The values, to change, by slot.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slots.iter_mut().flatten()

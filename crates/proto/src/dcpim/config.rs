@@ -2,7 +2,8 @@
 
 use rampmeter_core::{Bytes, FabricFacts, Span};
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
+
+use crate::shared::{ConfigError, Padding, within};
 
 /// How many stages of a matching phase lie between two phases' starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -59,16 +60,6 @@ pub enum Handshake {
     /// nothing repeats its notification and is then answered. The authors' simulator sends the
     /// same packets as long as none is lost.
     Implicit,
-}
-
-/// How data packets are charged to links.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Padding {
-    /// The last packet of a flow is as long as its payload and header.
-    Exact,
-    /// Every data packet is as long as a full one. The authors' simulator does this.
-    Full,
 }
 
 /// The priorities of data packets in the network.
@@ -204,18 +195,6 @@ impl DcpimConfig {
     }
 }
 
-/// Why parameters are no use.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("dcpim.{key} must be {expected}, got {got}")]
-pub struct DcpimConfigError {
-    /// The parameter.
-    pub key: &'static str,
-    /// Its allowed values.
-    pub expected: &'static str,
-    /// The value.
-    pub got: u64,
-}
-
 /// The parameters of dcPIM on one fabric: a configuration that has been checked, and the times and
 /// counts that follow from it.
 #[derive(Clone, Debug, PartialEq)]
@@ -256,18 +235,14 @@ impl DcpimConfig {
     ///
     /// # Errors
     /// A parameter out of range.
-    pub fn on(self, facts: &FabricFacts) -> Result<Dcpim, DcpimConfigError> {
-        let check = |key, got: u64, least: u64, most: u64, expected| {
-            let fits = (least..=most).contains(&got);
-            if fits { Ok(()) } else { Err(DcpimConfigError { key, expected, got }) }
-        };
-        check("rounds", self.rounds.into(), 1, 32, "1 to 32")?;
-        check("channels", self.channels.into(), 1, 64, "1 to 64")?;
-        check("beta", self.beta_milli.into(), 100, 100_000, "0.1 to 100")?;
-        check("payload-bytes", self.payload.get(), 1, 9_000, "1 to 9000")?;
-        check("header-bytes", self.header.get(), 1, 1_000, "1 to 1000")?;
-        check("attempts-max", self.attempts_max.into(), 1, 1_000, "1 to 1000")?;
-        check("grace-packets", self.grace_packets.into(), 0, 1_000, "0 to 1000")?;
+    pub fn on(self, facts: &FabricFacts) -> Result<Dcpim, ConfigError> {
+        within("rounds", self.rounds.into(), 1..=32, "1 to 32")?;
+        within("channels", self.channels.into(), 1..=64, "1 to 64")?;
+        within("beta", self.beta_milli.into(), 100..=100_000, "0.1 to 100")?;
+        within("payload-bytes", self.payload.get(), 1..=9_000, "1 to 9000")?;
+        within("header-bytes", self.header.get(), 1..=1_000, "1 to 1000")?;
+        within("attempts-max", self.attempts_max.into(), 1..=1_000, "1 to 1000")?;
+        within("grace-packets", self.grace_packets.into(), 0..=1_000, "0 to 1000")?;
         let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
         let bdp = facts.data_rtt.as_ps().div_ceil(mtu_time.as_ps()) as u32;
         let stage = facts.control_rtt.scale_floor(self.beta_milli.into(), 2_000);

@@ -7,11 +7,11 @@ use rampmeter_core::{Bytes, Endpoint, Event, Message, NodeId, Packet, Receipt, R
 use super::DcpimStats;
 use super::config::Dcpim;
 use super::matching::Offer;
-use super::output::Output;
 use super::receiver::{Announcement, Receiver};
 use super::schedule::Schedule;
 use super::sender::Sender;
 use super::wire::{DcpimHeader, Match, Step};
+use crate::shared::Output;
 
 /// dcPIM at one host.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct DcpimHost {
     schedule: Schedule,
     sender: Sender,
     receiver: Receiver,
-    out: Output,
+    out: Output<DcpimHeader>,
     stats: DcpimStats,
 }
 

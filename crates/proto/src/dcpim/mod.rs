@@ -22,7 +22,6 @@ pub mod wire;
 
 mod host;
 mod link;
-mod output;
 mod receiver;
 mod rx_flow;
 mod sender;
@@ -30,7 +29,7 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Dcpim, DcpimConfig, DcpimConfigError};
+pub use config::{Dcpim, DcpimConfig};
 pub use host::DcpimHost;
 
 use matching::Order;

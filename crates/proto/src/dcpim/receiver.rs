@@ -6,44 +6,16 @@ use rampmeter_core::{Event, MsgId, NodeId, Packet, Receipt, Rng, Time};
 use super::config::{Dcpim, Demand, Handshake, IdleCapacity, ShortFlows};
 use super::link::{LinkTimer, Links};
 use super::matching::{Capacity, Inbox, Offer, choose};
-use super::output::Output;
 use super::rx_flow::{RxFlow, Window};
 use super::wire::{DcpimHeader, Match, Step};
 use super::{DcpimStats, order};
+use crate::shared::{FlowNumbers, Known, Output};
 
 /// No slot: the end of a source's list.
 const NONE: u32 = u32::MAX;
 
-/// Flows of one source. Hosts have one of these for each host that they ever heard of, so it is small:
-/// the flows are a list through their own states, and what is rare lives apart.
-#[derive(Debug)]
-struct Source {
-    /// The slot of the first flow that is not complete; the others follow by `RxFlow::next`.
-    first: u32,
-    /// Numbers from here on have not been announced.
-    next_flow: u32,
-    gaps: Option<Box<Gaps>>,
-}
-
-/// Flow numbers of a source that are out of the ordinary.
-#[derive(Debug, Default)]
-struct Gaps {
-    /// Numbers below `next_flow` that have not been announced either.
-    skipped: Vec<u32>,
-    /// Numbers of flows that were given up. Their senders get no answer, and give up too.
-    abandoned: Vec<u32>,
-}
-
-impl Source {
-    const EMPTY: Self = Self { first: NONE, next_flow: 0, gaps: None };
-
-    fn gaps(&mut self) -> &mut Gaps {
-        self.gaps.get_or_insert_default()
-    }
-}
-
-/// What a receiver knows of a flow number.
-enum Known {
+/// What a receiver knows of a flow.
+enum Found {
     /// Never heard of it.
     New,
     /// It is in this slot.
@@ -64,9 +36,6 @@ pub(super) struct Announcement {
     pub(super) packets: u32,
 }
 
-/// How far ahead of the flows known a flow number may be; more is taken for a broken packet.
-const SKIP_MAX: u32 = 1 << 16;
-
 /// Phases between searches for flows whose sender is gone.
 const FORGET_PHASES: u32 = 256;
 
@@ -74,7 +43,9 @@ const FORGET_PHASES: u32 = 256;
 #[derive(Debug)]
 pub(super) struct Receiver {
     flows: Slab<RxFlow>,
-    sources: Vec<Source>,
+    numbers: FlowNumbers,
+    /// The slot of each source's first flow that is not complete; the others follow by `RxFlow::next`.
+    first: Vec<u32>,
     /// Sources with flows, in no particular but a reproducible order.
     listed: Vec<u32>,
     links: Links,
@@ -94,7 +65,8 @@ impl Receiver {
     pub(super) fn new() -> Self {
         Self {
             flows: Slab::default(),
-            sources: Vec::new(),
+            numbers: FlowNumbers::default(),
+            first: Vec::new(),
             listed: Vec::new(),
             links: Links::default(),
             grants: Inbox::default(),
@@ -115,45 +87,32 @@ impl Receiver {
         self.grants.late()
     }
 
-    fn known(&mut self, src: NodeId, flow: u32) -> Known {
-        if self.sources.len() <= src.idx() {
-            self.sources.resize_with(src.idx() + 1, || Source::EMPTY);
-        }
+    fn find(&mut self, flow: Announcement) -> Found {
+        let Announcement { src, flow, .. } = flow;
         if let Some(slot) = self.of_source(src).find(|&slot| self.flows[slot].flow == flow) {
-            return Known::Active(slot);
+            return Found::Active(slot);
         }
-        let source = &self.sources[src.idx()];
-        if flow >= source.next_flow {
-            return Known::New;
-        }
-        match &source.gaps {
-            Some(gaps) if gaps.skipped.contains(&flow) => Known::New,
-            Some(gaps) if gaps.abandoned.contains(&flow) => Known::Abandoned,
-            _ => Known::Over,
+        match self.numbers.known(src, flow) {
+            Known::New => Found::New,
+            Known::Entered => Found::Over,
+            Known::Abandoned => Found::Abandoned,
         }
     }
 
     /// The slots of a source's flows that are not complete.
     fn of_source(&self, src: NodeId) -> impl Iterator<Item = u32> {
-        let first = self.sources.get(src.idx()).map_or(NONE, |s| s.first);
+        let first = self.first.get(src.idx()).copied().unwrap_or(NONE);
         let some = |slot: u32| (slot != NONE).then_some(slot);
         std::iter::successors(some(first), move |&slot| some(self.flows[slot].next))
     }
 
     /// Enters a flow that is new. `None` if its number makes no sense.
     fn enter(&mut self, now: Time, flow: Announcement, dcpim: &Dcpim) -> Option<u32> {
-        let source = &mut self.sources[flow.src.idx()];
-        if flow.flow >= source.next_flow {
-            if flow.flow - source.next_flow > SKIP_MAX {
-                return None;
-            }
-            if flow.flow > source.next_flow {
-                let skipped = source.next_flow..flow.flow;
-                source.gaps().skipped.extend(skipped);
-            }
-            source.next_flow = flow.flow + 1;
-        } else {
-            source.gaps().skipped.retain(|&n| n != flow.flow);
+        if !self.numbers.enter(flow.src, flow.flow) {
+            return None;
+        }
+        if self.first.len() <= flow.src.idx() {
+            self.first.resize(flow.src.idx() + 1, NONE);
         }
         let Announcement { src, msg, tx_slot, packets, .. } = flow;
         let mut state = RxFlow::new(src, msg, flow.flow, tx_slot, packets, now);
@@ -163,12 +122,13 @@ impl Receiver {
                 self.withheld = packets;
             }
         }
-        if source.first == NONE {
+        let first = &mut self.first[src.idx()];
+        if *first == NONE {
             self.listed.push(src.get());
         }
-        state.next = source.first;
+        state.next = *first;
         let slot = self.flows.insert(state);
-        source.first = slot;
+        *first = slot;
         Some(slot)
     }
 
@@ -178,26 +138,26 @@ impl Receiver {
         flow: Announcement,
         repeated: bool,
         dcpim: &Dcpim,
-        out: &mut Output,
+        out: &mut Output<DcpimHeader>,
     ) {
         let explicit = dcpim.config.handshake == Handshake::Explicit;
-        match self.known(flow.src, flow.flow) {
-            Known::New => {
+        match self.find(flow) {
+            Found::New => {
                 let Some(slot) = self.enter(now, flow, dcpim) else { return };
                 // A match of the running phase serves new flows too, without a request.
                 if self.links.is_waiting(flow.src) && self.candidate(flow.src, now) == Some(slot) {
                     self.links.wake(flow.src, now);
                 }
             }
-            Known::Active(slot) => self.flows[slot].heard = now,
-            Known::Over => {
+            Found::Active(slot) => self.flows[slot].heard = now,
+            Found::Over => {
                 if repeated {
                     let tx_slot = flow.tx_slot;
                     out.send(flow.src, flow.msg, DcpimHeader::Finished { tx_slot });
                 }
                 return;
             }
-            Known::Abandoned => return,
+            Found::Abandoned => return,
         }
         if explicit || repeated {
             out.send(flow.src, flow.msg, DcpimHeader::Ack { tx_slot: flow.tx_slot });
@@ -211,13 +171,13 @@ impl Receiver {
         flow: Announcement,
         seq: u32,
         dcpim: &Dcpim,
-        out: &mut Output,
+        out: &mut Output<DcpimHeader>,
     ) -> Receipt {
-        let slot = match self.known(flow.src, flow.flow) {
-            Known::Active(slot) => slot,
-            Known::Over => return Receipt::Duplicate,
-            Known::Abandoned => return Receipt::Control,
-            Known::New => match self.enter(now, flow, dcpim) {
+        let slot = match self.find(flow) {
+            Found::Active(slot) => slot,
+            Found::Over => return Receipt::Duplicate,
+            Found::Abandoned => return Receipt::Control,
+            Found::New => match self.enter(now, flow, dcpim) {
                 Some(slot) => slot,
                 None => return Receipt::Control,
             },
@@ -234,7 +194,7 @@ impl Receiver {
         seq: u32,
         number: u32,
         dcpim: &Dcpim,
-        out: &mut Output,
+        out: &mut Output<DcpimHeader>,
     ) -> Receipt {
         // The slot is gone, or used anew, if the flow is over.
         match self.flows.get(rx_slot) {
@@ -252,7 +212,7 @@ impl Receiver {
         seq: u32,
         number: u32,
         dcpim: &Dcpim,
-        out: &mut Output,
+        out: &mut Output<DcpimHeader>,
     ) -> Receipt {
         let flow = &mut self.flows[slot];
         if seq >= flow.packets {
@@ -273,7 +233,7 @@ impl Receiver {
         receipt
     }
 
-    fn complete(&mut self, slot: u32, dcpim: &Dcpim, out: &mut Output) {
+    fn complete(&mut self, slot: u32, dcpim: &Dcpim, out: &mut Output<DcpimHeader>) {
         let Some(flow) = self.forget(slot) else { return };
         out.say(Event::Delivered { src: flow.src, msg: flow.msg });
         if dcpim.config.handshake == Handshake::Implicit || flow.asked {
@@ -284,16 +244,16 @@ impl Receiver {
     /// Drops a flow's state; its number counts as over unless it is abandoned.
     fn forget(&mut self, slot: u32) -> Option<RxFlow> {
         let flow = self.flows.remove(slot)?;
-        let source = &mut self.sources[flow.src.idx()];
-        if source.first == slot {
-            source.first = flow.next;
+        let first = &mut self.first[flow.src.idx()];
+        if *first == slot {
+            *first = flow.next;
         } else {
             let before = self.of_source(flow.src).find(|&s| self.flows[s].next == slot);
             if let Some(before) = before {
                 self.flows[before].next = flow.next;
             }
         }
-        if self.sources[flow.src.idx()].first == NONE {
+        if self.first[flow.src.idx()] == NONE {
             self.listed.retain(|&s| s != flow.src.get());
         }
         Some(flow)
@@ -306,10 +266,10 @@ impl Receiver {
         now: Time,
         flow: Announcement,
         dcpim: &Dcpim,
-        out: &mut Output,
+        out: &mut Output<DcpimHeader>,
     ) {
-        match self.known(flow.src, flow.flow) {
-            Known::Active(slot) => {
+        match self.find(flow) {
+            Found::Active(slot) => {
                 let state = &mut self.flows[slot];
                 state.heard = now;
                 // The sender asks again: it need not, packets are missing and will get tokens.
@@ -317,13 +277,13 @@ impl Receiver {
                     out.send(flow.src, flow.msg, DcpimHeader::Ack { tx_slot: flow.tx_slot });
                 }
             }
-            Known::Over => {
+            Found::Over => {
                 let tx_slot = flow.tx_slot;
                 out.send(flow.src, flow.msg, DcpimHeader::Finished { tx_slot });
             }
-            Known::Abandoned => {}
+            Found::Abandoned => {}
             // All that came before was lost.
-            Known::New => {
+            Found::New => {
                 if let Some(slot) = self.enter(now, flow, dcpim) {
                     self.flows[slot].asked = true;
                     out.send(flow.src, flow.msg, DcpimHeader::Ack { tx_slot: flow.tx_slot });
@@ -349,7 +309,7 @@ impl Receiver {
         round: (u32, u8),
         dcpim: &Dcpim,
         rng: &mut Rng,
-        out: &mut Output,
+        out: &mut Output<DcpimHeader>,
     ) {
         let mut offers = std::mem::take(&mut self.offers);
         self.grants.take(round, dcpim.config.round_view, &mut offers);
@@ -392,14 +352,20 @@ impl Receiver {
                 self.flows.iter().filter(|(_, f)| stale(f)).map(|(slot, _)| slot).collect();
             for slot in gone {
                 if let Some(flow) = self.forget(slot) {
-                    self.sources[flow.src.idx()].gaps().abandoned.push(flow.flow);
+                    self.numbers.abandon(flow.src, flow.flow);
                 }
             }
         }
     }
 
     /// Request stage: asks each source for the channels that its flows can fill (§3.4).
-    pub(super) fn request(&mut self, now: Time, round: (u32, u8), dcpim: &Dcpim, out: &mut Output) {
+    pub(super) fn request(
+        &mut self,
+        now: Time,
+        round: (u32, u8),
+        dcpim: &Dcpim,
+        out: &mut Output<DcpimHeader>,
+    ) {
         let k = dcpim.config.channels;
         let free = k - self.accepted;
         if free == 0 {
@@ -447,7 +413,7 @@ impl Receiver {
         &mut self,
         now: Time,
         dcpim: &Dcpim,
-        out: &mut Output,
+        out: &mut Output<DcpimHeader>,
         stats: &mut DcpimStats,
     ) {
         for idx in 0..self.links.len() {
@@ -465,7 +431,7 @@ impl Receiver {
         active: u8,
         rank: u8,
         dcpim: &Dcpim,
-        out: &mut Output,
+        out: &mut Output<DcpimHeader>,
         stats: &mut DcpimStats,
     ) -> LinkTimer {
         if active == 0 {

@@ -1,7 +1,6 @@
 //! The sender's side: announcing flows, granting requests, spending tokens.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use rampmeter_core::collections::{SeqSet, Slab};
 use rampmeter_core::packet::Marks;
@@ -9,12 +8,12 @@ use rampmeter_core::{
     Event, Message, MsgId, NodeId, Packet, PayloadRef, Priority, Rng, Span, Time,
 };
 
-use super::config::{DataPriority, Dcpim, Handshake, IdleCapacity, Padding, Rounds, TokenOrder};
+use super::config::{DataPriority, Dcpim, Handshake, IdleCapacity, Rounds, TokenOrder};
 use super::matching::{Capacity, Inbox, Offer, choose};
-use super::output::Output;
 use super::schedule::phase_end;
 use super::wire::{DcpimHeader, Match, Step};
 use super::{DcpimStats, order};
+use crate::shared::{NextNumber, Output, Padding, Timers};
 
 /// Rank of packets of short flows: above all tokens (§3.2).
 const SHORT_RANK: u8 = 1;
@@ -68,12 +67,11 @@ struct Leave {
 pub(super) struct Sender {
     node: NodeId,
     flows: Slab<TxFlow>,
-    /// The next flow number for each destination.
-    next_flow: Vec<u32>,
+    numbers: NextNumber,
     /// Leaves to send, oldest first.
     leaves: VecDeque<Leave>,
-    /// Deadlines of flows, some outdated: (deadline, slot, message).
-    timers: BinaryHeap<Reverse<(Time, u32, MsgId)>>,
+    /// Deadlines of flows by slot and message.
+    timers: Timers<(u32, MsgId)>,
     requests: Inbox,
     /// The round whose requests are granted next.
     next_grant: (u32, u8),
@@ -91,9 +89,9 @@ impl Sender {
         Self {
             node,
             flows: Slab::default(),
-            next_flow: Vec::new(),
+            numbers: NextNumber::default(),
             leaves: VecDeque::new(),
-            timers: BinaryHeap::new(),
+            timers: Timers::default(),
             requests: Inbox::default(),
             next_grant: (0, 0),
             phase: 0,
@@ -106,7 +104,7 @@ impl Sender {
 
     /// When [`Sender::handle_timeout`] wants to be called.
     pub(super) fn deadline(&self) -> Time {
-        self.timers.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
+        self.timers.next()
     }
 
     pub(super) fn has_leave(&self) -> bool {
@@ -118,13 +116,15 @@ impl Sender {
     }
 
     /// A new flow: it is announced, and sent at once if it is short (§3.2).
-    pub(super) fn submit(&mut self, now: Time, message: Message, dcpim: &Dcpim, out: &mut Output) {
-        let Message { id: msg, dst, size } = message;
-        if self.next_flow.len() <= dst.idx() {
-            self.next_flow.resize(dst.idx() + 1, 0);
-        }
-        let flow = self.next_flow[dst.idx()];
-        self.next_flow[dst.idx()] = flow.wrapping_add(1);
+    pub(super) fn submit(
+        &mut self,
+        now: Time,
+        message: Message,
+        dcpim: &Dcpim,
+        out: &mut Output<DcpimHeader>,
+    ) {
+        let Message { id: msg, dst, size, .. } = message;
+        let flow = self.numbers.take(dst);
         let packets = dcpim.packets(size);
         let deadline = now + dcpim.retry;
         let slot = self.flows.insert(TxFlow {
@@ -141,7 +141,7 @@ impl Sender {
             timer_at: deadline,
             attempts: 0,
         });
-        self.timers.push(Reverse((deadline, slot, msg)));
+        self.timers.push(deadline, (slot, msg));
         let notification =
             DcpimHeader::Notification { flow, tx_slot: slot, size: size.get(), repeated: false };
         out.send(dst, msg, notification);
@@ -215,7 +215,7 @@ impl Sender {
     }
 
     /// The receiver has the whole flow.
-    pub(super) fn on_finished(&mut self, slot: u32, msg: MsgId, out: &mut Output) {
+    pub(super) fn on_finished(&mut self, slot: u32, msg: MsgId, out: &mut Output<DcpimHeader>) {
         if self.flow(slot, msg).is_some() {
             self.flows.remove(slot);
             out.say(Event::Completed { msg });
@@ -233,7 +233,7 @@ impl Sender {
         peer: NodeId,
         fields: Match,
         dcpim: &Dcpim,
-        out: &mut Output,
+        out: &mut Output<DcpimHeader>,
     ) {
         let local = dcpim.config.round_view == Rounds::Local;
         let current = local || fields.phase == self.phase;
@@ -275,7 +275,7 @@ impl Sender {
         round: (u32, u8),
         dcpim: &Dcpim,
         rng: &mut Rng,
-        out: &mut Output,
+        out: &mut Output<DcpimHeader>,
     ) {
         let mut offers = std::mem::take(&mut self.offers);
         self.requests.take(round, dcpim.config.round_view, &mut offers);
@@ -298,7 +298,7 @@ impl Sender {
         &mut self,
         now: Time,
         dcpim: &Dcpim,
-        out: &mut Output,
+        out: &mut Output<DcpimHeader>,
         stats: &mut DcpimStats,
     ) -> Option<Packet<DcpimHeader>> {
         loop {
@@ -347,7 +347,7 @@ impl Sender {
         rank: u8,
         token: Option<(u32, u32)>,
         dcpim: &Dcpim,
-        out: &mut Output,
+        out: &mut Output<DcpimHeader>,
     ) -> Packet<DcpimHeader> {
         let flow = &mut self.flows[slot];
         let payload = dcpim.config.payload.get();
@@ -385,7 +385,7 @@ impl Sender {
                 flow.attempts = 0;
                 flow.deadline = now + dcpim.retry;
                 flow.timer_at = flow.deadline;
-                self.timers.push(Reverse((flow.deadline, slot, flow.msg)));
+                self.timers.push(flow.deadline, (slot, flow.msg));
                 out.send(flow.dst, flow.msg, finish(flow, slot));
             }
         }
@@ -393,17 +393,18 @@ impl Sender {
     }
 
     /// Repeats what has not been answered, and gives up on what never is (§3.5).
-    pub(super) fn handle_timeout(&mut self, now: Time, dcpim: &Dcpim, out: &mut Output) {
-        while let Some(&Reverse((at, slot, msg))) = self.timers.peek() {
-            if at > now {
-                return;
-            }
-            self.timers.pop();
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Time,
+        dcpim: &Dcpim,
+        out: &mut Output<DcpimHeader>,
+    ) {
+        while let Some((at, (slot, msg))) = self.timers.pop_due(now) {
             let Some(flow) = self.flow(slot, msg).filter(|f| f.timer_at == at) else { continue };
             if flow.deadline > now {
                 flow.timer_at = flow.deadline;
                 let next = flow.deadline;
-                self.timers.push(Reverse((next, slot, msg)));
+                self.timers.push(next, (slot, msg));
                 continue;
             }
             flow.attempts += 1;
@@ -423,7 +424,7 @@ impl Sender {
             flow.deadline = now + backoff(flow.attempts, dcpim);
             flow.timer_at = flow.deadline;
             let next = flow.deadline;
-            self.timers.push(Reverse((next, slot, msg)));
+            self.timers.push(next, (slot, msg));
         }
     }
 }

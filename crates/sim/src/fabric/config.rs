@@ -15,6 +15,16 @@ pub enum Spray {
     Ecmp,
 }
 
+/// How hosts hand packets to their interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Interface {
+    /// The interface asks for a packet when its link is idle, and holds none.
+    Pull,
+    /// Hosts hand over every packet at once; the interface queues and drops like a switch port.
+    Queue,
+}
+
 /// What happens to a packet that does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -63,6 +73,8 @@ pub struct FabricConfig {
     pub spray: Spray,
     /// When forwarding begins.
     pub switching: Switching,
+    /// Where packets wait in hosts.
+    pub interface: Interface,
     /// Packets of the highest priority up to this length get their departure time when they reach a
     /// port, which strict priority makes certain, and do not count as waiting. It saves an event
     /// for most control packets. Zero for fabrics in which they compete for buffers.
@@ -76,6 +88,7 @@ impl Default for FabricConfig {
             overflow: Overflow::PushOut,
             spray: Spray::SourceRoundRobin,
             switching: Switching::StoreAndForward,
+            interface: Interface::Pull,
             express: 64,
         }
     }

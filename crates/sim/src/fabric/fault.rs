@@ -25,6 +25,9 @@ pub enum Target {
     Link(u32),
     /// A switch, by number: all its links.
     Switch(u32),
+    /// An arbiter, by number among arbiters: its link fails, and when it comes back it has forgotten
+    /// everything.
+    Arbiter(u32),
 }
 
 /// A failure and its repair.
@@ -144,6 +147,14 @@ impl Faults {
         changed
     }
 
+    pub(super) fn arbiters_restarting(&self, now: Time) -> Vec<u32> {
+        let restarting = |o: &Outage| match o.target {
+            Target::Arbiter(arbiter) if o.until == now => Some(arbiter),
+            _ => None,
+        };
+        self.outages.iter().filter_map(restarting).collect()
+    }
+
     pub(super) fn is_up(&self, link: u32) -> bool {
         self.down[link as usize] == 0
     }
@@ -161,6 +172,7 @@ impl Faults {
 fn links_of(target: Target, topology: &Topology) -> Vec<u32> {
     match target {
         Target::Link(link) => vec![link],
+        Target::Arbiter(arbiter) => vec![topology.link_of(topology.n_hosts() + arbiter)],
         Target::Switch(switch) => {
             let touches = |n: Node| n == Node::Switch(switch);
             let links = topology.links().iter().enumerate();

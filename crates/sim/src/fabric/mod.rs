@@ -11,7 +11,7 @@ mod port;
 mod routing;
 mod stats;
 
-pub use config::{Buffer, FabricConfig, Overflow, Spray, Switching};
+pub use config::{Buffer, FabricConfig, Interface, Overflow, Spray, Switching};
 pub use fault::{FaultSpec, LinkFault, Outage, Target};
 pub use routing::Routes;
 pub use stats::{DropReason, FabricStats, TierStats};
@@ -21,7 +21,9 @@ use crate::topo::{Node, Topology};
 use fault::Faults;
 use port::{Port, Queues};
 use rampmeter_core::rng::mix;
-use rampmeter_core::{Bytes, Header, Hop, Packet, Priority, Purpose, Rate, Rng, Time, Verdict};
+use rampmeter_core::{
+    Bytes, Header, Hop, Packet, Priority, Purpose, Queueing, Rate, Rng, Time, Verdict,
+};
 
 /// What an event is; the upper bits of [`Key::what`], the port number being in the lower.
 pub(crate) const ARRIVE: u32 = 0;
@@ -31,7 +33,8 @@ pub(crate) const WAKE: u32 = 1 << 29;
 #[derive(Debug)]
 pub struct Fabric<H, P> {
     config: FabricConfig,
-    n_hosts: u32,
+    /// Hosts and arbiters.
+    n_ends: u32,
     pub(crate) ports: Vec<Port>,
     queues: Vec<Queues>,
     rates: Vec<Rate>,
@@ -39,7 +42,7 @@ pub struct Fabric<H, P> {
     topology: Topology,
     routes: Routes,
     hops: Vec<P>,
-    /// Bytes waiting in each switch.
+    /// Bytes waiting in each switch, and last those in all hosts' interfaces.
     used: Vec<u64>,
     /// By how much the path number of a packet is divided before a switch takes its own choice.
     path_divisors: Vec<u16>,
@@ -54,7 +57,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// The idle fabric of `topology`. Random choices come from streams of `seed`.
     pub fn new(topology: Topology, config: FabricConfig, faults: FaultSpec, seed: u64) -> Self {
         let routes = Routes::new(&topology, &|_| true);
-        let n_hosts = topology.n_hosts();
+        let (n_ends, n_switches) = (topology.n_ends, topology.n_switches());
         let (tiers, tier_of) = stats::tiers(&topology, &routes);
         let mut ports = Vec::with_capacity(routes.n_ports());
         let mut rates = Vec::with_capacity(routes.n_ports());
@@ -63,20 +66,19 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             let link = topology.links()[link as usize];
             let switch = match if link.a == to { link.b } else { link.a } {
                 Node::Switch(s) => s,
-                Node::Host(_) => u32::MAX,
+                Node::Host(_) => n_switches,
             };
             let delay = link.propagation + topology.latency(to);
             let to = match to {
                 Node::Host(h) => h,
-                Node::Switch(s) => n_hosts + s,
+                Node::Switch(s) => n_ends + s,
             };
             let buffer = config.port_buffer();
             ports.push(Port::new(link.rate, delay, to, switch, tier, buffer));
             rates.push(link.rate);
         }
-        let n_switches = topology.n_switches();
         let stream = |node: u32| Rng::new(seed, u64::from(node), Purpose::Spray);
-        let next_path = (0..n_hosts).map(|h| stream(h).bits() as u16).collect();
+        let next_path = (0..n_ends).map(|h| stream(h).bits() as u16).collect();
         let path_divisors = stats::path_divisors(&topology, &routes);
         let faults = Faults::new(faults, &topology, &routes, seed);
         for (port, faulty) in ports.iter_mut().zip(faults.faulty_ports(&routes)) {
@@ -85,12 +87,12 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         Self {
             queues: vec![Queues::EMPTY; ports.len()],
             hops: (0..n_switches).map(P::new).collect(),
-            used: vec![0; n_switches as usize],
-            spray: (0..n_switches).map(|s| stream(n_hosts + s)).collect(),
+            used: vec![0; n_switches as usize + 1],
+            spray: (0..n_switches).map(|s| stream(n_ends + s)).collect(),
             stats: FabricStats::new(tiers),
             pool: PacketPool::new(),
             config,
-            n_hosts,
+            n_ends,
             ports,
             rates,
             topology,
@@ -132,12 +134,30 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     #[inline]
     pub(crate) fn send(&mut self, host: u32, packet: Packet<H>, now: Time, wheel: &mut Wheel) {
         let mut packet = packet;
-        let path = &mut self.next_path[host as usize];
-        packet.path = *path;
-        *path = path.wrapping_add(1);
+        packet.path = self.take_path(host);
         let handle = self.pool.insert(packet, now);
         self.stats.injected += 1;
         self.transmit(host, handle, now, wheel);
+    }
+
+    /// The next path number of a host's interface.
+    #[inline]
+    fn take_path(&mut self, host: u32) -> u16 {
+        let next = &mut self.next_path[host as usize];
+        let path = *next;
+        *next = path.wrapping_add(1);
+        path
+    }
+
+    /// Queues a packet of `host` at its interface, or puts it on the link if that is idle.
+    pub(crate) fn offer(&mut self, host: u32, packet: Packet<H>, now: Time, wheel: &mut Wheel) {
+        if self.uplink_idle(host, now) {
+            return self.send(host, packet, now, wheel);
+        }
+        let handle = self.pool.insert(packet, now);
+        self.stats.injected += 1;
+        let interfaces = self.ports[host as usize].switch;
+        self.enqueue(interfaces, host, handle, now, wheel);
     }
 
     /// A packet's arrival event: at a switch it is forwarded, at a host its number is returned.
@@ -155,10 +175,10 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             return None;
         }
         let to = self.ports[via as usize].to;
-        if to < self.n_hosts {
+        if to < self.n_ends {
             return Some(to);
         }
-        self.forward(to - self.n_hosts, via, handle, now, wheel);
+        self.forward(to - self.n_ends, via, handle, now, wheel);
         None
     }
 
@@ -178,7 +198,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         (self.pool.remove(handle), sent)
     }
 
-    /// The wake-up of a switch port: its link is idle and packets wait.
+    /// The wake-up of a port with a queue: its link is idle and packets wait.
     #[inline]
     pub(crate) fn wake(&mut self, number: u32, now: Time, wheel: &mut Wheel) {
         let port = &mut self.ports[number as usize];
@@ -191,9 +211,16 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         if port.waiting == 0 {
             return;
         }
-        let handle = self.queues[number as usize].pop(port, &mut self.pool);
+        let queues = &mut self.queues[number as usize];
+        let handle = match P::QUEUEING {
+            Queueing::Classes => queues.pop(port, &mut self.pool),
+            Queueing::Ranks => queues.pop_best(port, &mut self.pool),
+        };
         let (switch, more) = (port.switch, port.waiting != 0);
         self.used[switch as usize] -= u64::from(self.pool.get(handle).wire_bytes);
+        if number < self.n_ends {
+            self.pool.get_mut(handle).path = self.take_path(number);
+        }
         self.transmit(number, handle, now, wheel);
         if more {
             let port = &mut self.ports[number as usize];
@@ -228,6 +255,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         } else if port.up
             && packet.priority == Priority::HIGHEST
             && packet.wire_bytes <= self.config.express
+            && P::QUEUEING == Queueing::Classes
             && !port.highest_waits()
         {
             // Nothing can come before it any more: it leaves when the link falls idle.
@@ -249,7 +277,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
         let port = &mut self.ports[egress as usize];
         self.used[switch as usize] += u64::from(self.pool.get(handle).wire_bytes);
-        self.queues[egress as usize].push(port, &mut self.pool, handle);
+        let queues = &mut self.queues[egress as usize];
+        match P::QUEUEING {
+            Queueing::Classes => queues.push(port, &mut self.pool, handle),
+            Queueing::Ranks => queues.push_ranked(port, &mut self.pool, handle),
+        }
         if !port.woken {
             port.woken = true;
             wheel.push(Key { time: port.busy_until.max(now), what: WAKE | egress, arg: 0 });
@@ -260,18 +292,26 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     fn make_room(&mut self, switch: u32, egress: u32, handle: Handle) -> bool {
         let packet = self.pool.get(handle);
         let (bytes, priority) = (u32::from(packet.wire_bytes), packet.priority);
+        let rank = packet.header.rank();
         loop {
             let port = &mut self.ports[egress as usize];
-            if self.config.admits(port.queued, port.buffer, self.used[switch as usize], bytes) {
+            let fits = if egress < self.n_ends {
+                port.queued + bytes <= port.buffer
+            } else {
+                self.config.admits(port.queued, port.buffer, self.used[switch as usize], bytes)
+            };
+            if fits {
                 return true;
             }
-            if self.config.overflow == Overflow::TailDrop {
-                return false;
-            }
             let queues = &mut self.queues[egress as usize];
-            let Some(out) = queues.pop_lowest(port, &mut self.pool, priority) else {
-                return false;
+            let out = match (P::QUEUEING, self.config.overflow) {
+                (Queueing::Ranks, _) => queues.pop_worst(port, &mut self.pool, rank),
+                (Queueing::Classes, Overflow::TailDrop) => None,
+                (Queueing::Classes, Overflow::PushOut) => {
+                    queues.pop_lowest(port, &mut self.pool, priority)
+                }
             };
+            let Some(out) = out else { return false };
             self.used[switch as usize] -= u64::from(self.pool.get(out).wire_bytes);
             self.discard(egress, out, DropReason::PushedOut);
         }
@@ -297,7 +337,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 port.busy_until = start + tx;
                 let tail = port.busy_until + port.delay;
                 self.pool.stamps(handle).tail = tail;
-                at = if port.to < self.n_hosts {
+                at = if port.to < self.n_ends {
                     tail
                 } else {
                     let head = bytes.min(header.get() as u16);
@@ -383,11 +423,20 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.routes = Routes::new(&self.topology, &|link| faults.is_up(link));
     }
 
+    /// The arbiters that come back at `now` after a crash, by number.
+    pub(crate) fn arbiters_restarting(&self, now: Time) -> Vec<u32> {
+        self.faults.arbiters_restarting(now)
+    }
+
     /// Drops what waits at a port whose link has failed.
     fn flush(&mut self, number: u32) {
         while self.ports[number as usize].waiting != 0 {
             let port = &mut self.ports[number as usize];
-            let handle = self.queues[number as usize].pop(port, &mut self.pool);
+            let queues = &mut self.queues[number as usize];
+            let handle = match P::QUEUEING {
+                Queueing::Classes => queues.pop(port, &mut self.pool),
+                Queueing::Ranks => queues.pop_best(port, &mut self.pool),
+            };
             let switch = port.switch;
             self.used[switch as usize] -= u64::from(self.pool.get(handle).wire_bytes);
             self.discard(number, handle, DropReason::LinkDown);
@@ -407,9 +456,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.stats.tiers.iter().map(|t| t.name.as_str()).collect()
     }
 
-    /// Bytes waiting at each port with its tier, switches only.
+    /// Bytes waiting at each port with its tier; hosts' interfaces are left out.
     pub fn queues(&self) -> impl Iterator<Item = (u8, u32)> {
-        self.ports[self.n_hosts as usize..].iter().map(|p| (p.tier, p.queued))
+        self.ports[self.n_ends as usize..].iter().map(|p| (p.tier, p.queued))
     }
 
     /// Bytes sent so far by each port with its tier and rate.

@@ -1,7 +1,7 @@
 //! An output port: the state of one direction of a link, and the queues in front of it.
 
 use crate::engine::{Handle, Links, NIL, PacketPool};
-use rampmeter_core::{Bytes, Priority, Rate, Span, Time};
+use rampmeter_core::{Bytes, Header, Packet, Priority, Rate, Span, Time};
 
 /// The hot part of a port: one cache line.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Port {
     pub(crate) to: u32,
     /// Bytes that may wait, where buffers are per port.
     pub(crate) buffer: u32,
-    /// The switch whose buffer this port shares; `u32::MAX` at hosts.
+    /// The switch whose buffer this port shares; one past the last switch at hosts.
     pub(crate) switch: u32,
     /// A bit per priority that has packets waiting.
     pub(crate) waiting: u8,
@@ -37,7 +37,8 @@ pub(crate) struct Port {
     pub(crate) faulty: bool,
 }
 
-/// The rest of a port: its queues, one list per priority.
+/// The rest of a port: its queues, one list per priority, or a single one in order of arrival where
+/// ports queue by rank.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Queues {
@@ -154,6 +155,99 @@ impl Queues {
         }
         port.queued -= u32::from(pool.get(handle).wire_bytes);
         Some(handle)
+    }
+}
+
+/// Queueing by rank: everything is in the list of the highest class, in order of arrival, and
+/// searched; pFabric's buffers hold two dozen full packets (§4.2 searches them in hardware).
+impl Queues {
+    /// Appends a packet.
+    pub(crate) fn push_ranked<H: Header>(
+        &mut self,
+        port: &mut Port,
+        pool: &mut PacketPool<H>,
+        handle: Handle,
+    ) {
+        port.queued += u32::from(pool.get(handle).wire_bytes);
+        port.queued_max = port.queued_max.max(port.queued);
+        port.waiting = 1;
+        let last = std::mem::replace(&mut self.tail[0], handle);
+        *pool.links(handle) = Links { next: NIL, prev: last };
+        if last == NIL {
+            self.head[0] = handle;
+        } else {
+            pool.links(last).next = handle;
+        }
+    }
+
+    /// Takes the earliest packet of the message whose packet has the lowest rank, the first of equals.
+    pub(crate) fn pop_best<H: Header>(
+        &mut self,
+        port: &mut Port,
+        pool: &mut PacketPool<H>,
+    ) -> Handle {
+        let mut best = self.head[0];
+        let mut rank = pool.get(best).header.rank();
+        let mut at = pool.links(best).next;
+        while at != NIL {
+            let its = pool.get(at).header.rank();
+            if its < rank {
+                (best, rank) = (at, its);
+            }
+            at = pool.links(at).next;
+        }
+        let flow = |p: &Packet<H>| (p.src, p.payload.msg, p.dst);
+        let wanted = flow(pool.get(best));
+        let mut at = self.head[0];
+        while flow(pool.get(at)) != wanted {
+            at = pool.links(at).next;
+        }
+        self.unlink_ranked(port, pool, at);
+        at
+    }
+
+    /// Takes the packet of the highest rank above `than`, the newest of equals; `None` if there is none.
+    pub(crate) fn pop_worst<H: Header>(
+        &mut self,
+        port: &mut Port,
+        pool: &mut PacketPool<H>,
+        than: u32,
+    ) -> Option<Handle> {
+        let (mut worst, mut rank) = (NIL, than);
+        let mut at = self.tail[0];
+        while at != NIL {
+            let its = pool.get(at).header.rank();
+            if its > rank {
+                (worst, rank) = (at, its);
+            }
+            at = pool.links(at).prev;
+        }
+        if worst == NIL {
+            return None;
+        }
+        self.unlink_ranked(port, pool, worst);
+        Some(worst)
+    }
+
+    fn unlink_ranked<H: Header>(
+        &mut self,
+        port: &mut Port,
+        pool: &mut PacketPool<H>,
+        handle: Handle,
+    ) {
+        let Links { next, prev } = *pool.links(handle);
+        match prev {
+            NIL => self.head[0] = next,
+            _ => pool.links(prev).next = next,
+        }
+        match next {
+            NIL => self.tail[0] = prev,
+            _ => pool.links(next).prev = prev,
+        }
+        if self.head[0] == NIL {
+            port.waiting = 0;
+        }
+        port.queued -= u32::from(pool.get(handle).wire_bytes);
     }
 }
 

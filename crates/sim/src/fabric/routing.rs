@@ -35,8 +35,8 @@ struct Entry {
 impl Routes {
     /// Routes over the links that `up` says are up, by link number.
     pub fn new(topology: &Topology, up: &dyn Fn(u32) -> bool) -> Self {
-        let (n_hosts, n_switches) = (topology.n_hosts(), topology.n_switches());
-        let mut ends = vec![(0, Node::Host(0)); n_hosts as usize];
+        let (n_ends, n_switches) = (topology.n_ends, topology.n_switches());
+        let mut ends = vec![(0, Node::Host(0)); n_ends as usize];
         let mut of_switch: Vec<Vec<(u32, Node)>> = vec![Vec::new(); n_switches as usize];
         for (number, link) in topology.links().iter().enumerate() {
             for (from, to) in [(link.a, link.b), (link.b, link.a)] {
@@ -51,8 +51,8 @@ impl Routes {
             first.push(ends.len() as u32);
             ends.extend_from_slice(ports);
         }
-        let mut down = vec![0; n_hosts as usize];
-        for (port, (_, to)) in ends.iter().enumerate().skip(n_hosts as usize) {
+        let mut down = vec![0; n_ends as usize];
+        for (port, (_, to)) in ends.iter().enumerate().skip(n_ends as usize) {
             if let Node::Host(h) = *to {
                 down[h as usize] = port as u32;
             }

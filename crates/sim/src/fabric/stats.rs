@@ -95,7 +95,12 @@ pub(super) fn tiers(topology: &Topology, routes: &Routes) -> (Vec<TierStats>, Ve
         let (link, to) = routes.end(port);
         let link = topology.links()[link as usize];
         let from = if link.a == to { link.b } else { link.a };
-        let name = tier_name(level(from), level(to), top);
+        let is_arbiter = |n: Node| matches!(n, Node::Host(h) if h >= topology.n_hosts());
+        let name = match (is_arbiter(from), is_arbiter(to)) {
+            (true, _) => "arbiter-up".to_owned(),
+            (_, true) => "arbiter-down".to_owned(),
+            _ => tier_name(level(from), level(to), top),
+        };
         let idx = tiers.iter().position(|t| t.name == name).unwrap_or_else(|| {
             tiers.push(TierStats {
                 name,

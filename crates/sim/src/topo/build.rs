@@ -96,7 +96,9 @@ impl Topology {
         }
         let levels = levels(n_switches, &tors, &links);
         let (host_latency, switch_latency) = (wires.host_latency, wires.switch_latency);
-        let topology = Self { n_hosts, levels, links, host_latency, switch_latency, tors };
+        let (n_ends, n_arbiters) = (n_hosts, 0);
+        let topology =
+            Self { n_ends, n_arbiters, levels, links, host_latency, switch_latency, tors };
         let routes = crate::fabric::Routes::new(&topology, &|_| true);
         match (1..n_hosts).find(|&h| routes.first_port(Node::Switch(topology.tors[0]), h).is_none())
         {

@@ -16,7 +16,7 @@ use rampmeter_core::{Bytes, FabricFacts, Rate, Span};
 /// One end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Node {
-    /// A host, by number.
+    /// A host or an arbiter, by number: arbiters follow the hosts.
     Host(u32),
     /// A switch, by number.
     Switch(u32),
@@ -48,20 +48,58 @@ pub struct PathHop {
 /// A checked topology.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
-    pub(crate) n_hosts: u32,
+    /// Hosts and arbiters, in this order.
+    pub(crate) n_ends: u32,
+    pub(crate) n_arbiters: u32,
     /// Level of each switch, 1 next to hosts.
     pub(crate) levels: Vec<u8>,
     pub(crate) links: Vec<Link>,
     pub(crate) host_latency: Span,
     pub(crate) switch_latency: Span,
-    /// The switch of each host.
+    /// The switch of each host and arbiter.
     pub(crate) tors: Vec<u32>,
+}
+
+/// How an arbiter is joined to the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArbiterLink {
+    /// The switch it hangs at.
+    pub switch: u32,
+    /// The rate of its link.
+    pub rate: Rate,
+    /// The propagation of its link.
+    pub propagation: Span,
 }
 
 impl Topology {
     /// How many hosts there are.
     pub fn n_hosts(&self) -> u32 {
-        self.n_hosts
+        self.n_ends - self.n_arbiters
+    }
+
+    /// How many arbiters there are. Their numbers follow those of the hosts.
+    pub fn n_arbiters(&self) -> u32 {
+        self.n_arbiters
+    }
+
+    /// The topology with one more arbiter, which processes packets as long as hosts do.
+    #[must_use]
+    pub fn with_arbiter(mut self, arbiter: ArbiterLink) -> Self {
+        let ArbiterLink { switch, rate, propagation } = arbiter;
+        assert!(switch < self.n_switches(), "no switch {switch} for an arbiter");
+        let (a, b) = (Node::Host(self.n_ends), Node::Switch(switch));
+        self.links.push(Link { a, b, rate, propagation });
+        self.tors.push(switch);
+        self.n_ends += 1;
+        self.n_arbiters += 1;
+        self
+    }
+
+    /// The place of an end's link among [`Topology::links`].
+    pub(crate) fn link_of(&self, end: u32) -> u32 {
+        let of_end = |l: &Link| l.a == Node::Host(end) || l.b == Node::Host(end);
+        let link = self.links.iter().position(of_end);
+        link.expect("every host and arbiter has a link") as u32
     }
 
     /// How many switches there are.
@@ -94,9 +132,11 @@ impl Topology {
         let one_way = |bytes: Bytes| {
             longest.iter().fold(Span::ZERO, |sum, hop| sum + hop.delay + hop.rate.tx_time(bytes))
         };
-        let access = self.links.iter().filter(|l| matches!(l.a, Node::Host(_)));
+        let n_hosts = self.n_hosts();
+        let is_host = |n: Node| matches!(n, Node::Host(h) if h < n_hosts);
+        let access = self.links.iter().filter(|l| is_host(l.a) || is_host(l.b));
         FabricFacts {
-            n_hosts: self.n_hosts,
+            n_hosts,
             access_rate: access.map(|l| l.rate).min().expect("a topology has hosts"),
             data_rtt: one_way(data) * 2,
             control_rtt: one_way(control) * 2,
@@ -107,14 +147,14 @@ impl Topology {
     /// one within the first rack.
     fn longest_path(&self) -> Vec<PathHop> {
         let mut first_hosts: Vec<u32> = Vec::new();
-        for host in 0..self.n_hosts {
+        for host in 0..self.n_hosts() {
             if first_hosts.iter().all(|&h| self.rack(h) != self.rack(host)) {
                 first_hosts.push(host);
             }
         }
         let paths = Paths::new(self.clone());
         let mut best: (Span, Vec<PathHop>) = (Span::ZERO, Vec::new());
-        let same_rack = (1..self.n_hosts).find(|&h| self.rack(h) == self.rack(0));
+        let same_rack = (1..self.n_hosts()).find(|&h| self.rack(h) == self.rack(0));
         let pairs = first_hosts.iter().flat_map(|&a| first_hosts.iter().map(move |&b| (a, b)));
         for (a, b) in pairs.filter(|(a, b)| a != b).chain(same_rack.map(|h| (0, h))) {
             let Some(path) = paths.of(a, b) else { continue };

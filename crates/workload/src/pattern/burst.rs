@@ -102,7 +102,7 @@ impl Fan {
                 Direction::In => (other, hub),
                 Direction::Out => (hub, other),
             };
-            out.push(Flow { arrival, src, dst, size: self.volume.flow(i, self.n) });
+            out.push(Flow::new(arrival, src, dst, self.volume.flow(i, self.n)));
         }
     }
 }
@@ -122,7 +122,7 @@ impl Grid {
     fn fill(&self, arrival: Time, sender: u32, out: &mut Vec<Flow>) {
         let (src, size) = (self.senders.host(sender), self.size);
         let receivers = (0..self.receivers.count).map(|i| self.receivers.host(i));
-        out.extend(receivers.filter(|&d| d != src).map(|dst| Flow { arrival, src, dst, size }));
+        out.extend(receivers.filter(|&d| d != src).map(|dst| Flow::new(arrival, src, dst, size)));
     }
 
     fn flows_per_round(&self) -> u64 {

@@ -81,7 +81,7 @@ impl AllReduce {
         let n = self.hosts.count;
         let mut push = |src: u32, dst: u32, size: u64| {
             let (src, dst) = (self.hosts.host(src), self.hosts.host(dst));
-            out.push(Flow { arrival, src, dst, size: Bytes::new(size.max(1)) });
+            out.push(Flow::new(arrival, src, dst, Bytes::new(size.max(1))));
         };
         let levels = self.levels();
         // The second half of a tree or a butterfly undoes the first in reverse order.
@@ -151,7 +151,7 @@ impl Skewed {
         out.extend(others().map(|host| {
             let size = (self.size.get() as f64 * weight(host) / whole).round();
             let dst = self.hosts.host(host as u32);
-            Flow { arrival, src, dst, size: Bytes::new((size as u64).max(1)) }
+            Flow::new(arrival, src, dst, Bytes::new((size as u64).max(1)))
         }));
     }
 }

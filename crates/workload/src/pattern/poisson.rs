@@ -105,7 +105,7 @@ impl Poisson {
         std::iter::from_fn(move || {
             let arrival = clock.tick();
             let (src, dst) = pairs.draw();
-            Some(Flow { arrival, src, dst, size: sizes.sample(&mut size_rng) })
+            Some(Flow::new(arrival, src, dst, sizes.sample(&mut size_rng)))
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, NodeId, Span, Time};
+use rampmeter_core::{Bytes, NodeId, Span, TenantId, Time};
 
 use super::{
     AllReduceSpec, DenseSpec, FanSpec, MixSpec, OverlaySpec, PoissonSpec, RackSpec, RangeSpec,
@@ -51,7 +51,13 @@ impl ValidWorkload {
                 let flows = Arc::clone(flows);
                 Box::new((0..flows.len()).map(move |i| flows[i]))
             }
-            Source::Mix(parts) => merge(parts.iter().map(|part| part.flows(seed)).collect()),
+            Source::Mix(parts) => {
+                let of_tenant = |(part, tenant): (&Self, u32)| -> FlowSource {
+                    let tenant = TenantId::new(tenant);
+                    Box::new(part.flows(seed).map(move |flow| Flow { tenant, ..flow }))
+                };
+                merge(parts.iter().zip(0..).map(of_tenant).collect())
+            }
         };
         self.limit.apply(source)
     }

@@ -208,12 +208,12 @@ fn checked(file: &str, rows: Vec<RawRow>, check: Check) -> Result<Vec<ReferenceR
         }
         before = row.arrival_ps;
         flows.push(ReferenceRow {
-            flow: Flow {
-                arrival: Time::from_ps(row.arrival_ps),
-                src: NodeId::new(src),
-                dst: NodeId::new(dst),
-                size: Bytes::new(row.size_bytes),
-            },
+            flow: Flow::new(
+                Time::from_ps(row.arrival_ps),
+                NodeId::new(src),
+                NodeId::new(dst),
+                Bytes::new(row.size_bytes),
+            ),
             fct: row.fct_ps.map(Span::from_ps),
             ideal: row.ideal_ps.map(Span::from_ps),
         });

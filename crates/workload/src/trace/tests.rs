@@ -14,12 +14,7 @@ use super::{
 use crate::flow::Flow;
 
 fn flow((arrival, src, dst, size): (u64, u32, u32, u64)) -> Flow {
-    Flow {
-        arrival: Time::from_ps(arrival),
-        src: NodeId::new(src),
-        dst: NodeId::new(dst),
-        size: Bytes::new(size),
-    }
+    Flow::new(Time::from_ps(arrival), NodeId::new(src), NodeId::new(dst), Bytes::new(size))
 }
 
 fn check(n_hosts: u32, order: Order) -> Check {

@@ -5,24 +5,22 @@ use std::collections::VecDeque;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Event, MsgId, NodeId, Packet, PayloadRef, Priority};
 
-use super::wire::DcpimHeader;
-
 /// Control packets waiting for the interface, and events waiting for the driver.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(crate) struct Output<H> {
     node: NodeId,
     control_bytes: u16,
-    control: VecDeque<Packet<DcpimHeader>>,
+    control: VecDeque<Packet<H>>,
     events: VecDeque<Event>,
 }
 
-impl Output {
-    pub(super) fn new(node: NodeId, control_bytes: u16) -> Self {
+impl<H> Output<H> {
+    pub(crate) fn new(node: NodeId, control_bytes: u16) -> Self {
         Self { node, control_bytes, control: VecDeque::new(), events: VecDeque::new() }
     }
 
-    /// Queues a control packet about `msg`. All have the highest priority (§3).
-    pub(super) fn send(&mut self, dst: NodeId, msg: MsgId, header: DcpimHeader) {
+    /// Queues a control packet about `msg`. All have the highest priority.
+    pub(crate) fn send(&mut self, dst: NodeId, msg: MsgId, header: H) {
         self.control.push_back(Packet {
             header,
             payload: PayloadRef { msg, offset: 0, len: 0 },
@@ -35,19 +33,19 @@ impl Output {
         });
     }
 
-    pub(super) fn say(&mut self, event: Event) {
+    pub(crate) fn say(&mut self, event: Event) {
         self.events.push_back(event);
     }
 
-    pub(super) fn next_control(&mut self) -> Option<Packet<DcpimHeader>> {
+    pub(crate) fn next_control(&mut self) -> Option<Packet<H>> {
         self.control.pop_front()
     }
 
-    pub(super) fn has_control(&self) -> bool {
+    pub(crate) fn has_control(&self) -> bool {
         !self.control.is_empty()
     }
 
-    pub(super) fn next_event(&mut self) -> Option<Event> {
+    pub(crate) fn next_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 }

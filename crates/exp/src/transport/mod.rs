@@ -1,0 +1,133 @@
+//! The `transport` table: which protocol runs, and with which parameters.
+//!
+//! To add a protocol: a module with its keys, a variant of [`TransportSpec`] and of
+//! [`ValidTransport`] with an arm in each method here, and a line in `run::simulate`.
+
+mod dcpim;
+mod pfabric;
+mod phost;
+
+use rampmeter_core::{Bytes, FabricFacts};
+use rampmeter_metrics::ideal::LastPacket;
+use rampmeter_proto::dcpim::Dcpim;
+use rampmeter_proto::pfabric::Pfabric;
+use rampmeter_proto::phost::Phost;
+use rampmeter_proto::{ConfigError, Padding};
+use serde::{Deserialize, Serialize};
+
+pub(crate) use dcpim::DcpimSpec;
+pub(crate) use pfabric::PfabricSpec;
+pub(crate) use phost::PhostSpec;
+
+/// The `transport` table.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(tag = "name", rename_all = "kebab-case")]
+pub enum TransportSpec {
+    /// dcPIM.
+    Dcpim(DcpimSpec),
+    /// pHost.
+    Phost(PhostSpec),
+    /// pFabric.
+    Pfabric(PfabricSpec),
+}
+
+/// Which description of a protocol its defaults follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preset {
+    /// The paper.
+    #[default]
+    Paper,
+    /// The authors' simulator.
+    Reference,
+}
+
+/// The keys of a protocol as plans write them: those of its configuration, each of which has the
+/// preset's value where it is left out. For those after `or derived` that may be `None`.
+macro_rules! transport_spec {
+    (
+        $(#[$doc:meta])*
+        $spec:ident of $config:ident {
+            $($(#[$key_doc:meta])* $key:ident: $of:ty,)*
+        } or derived {
+            $($(#[$option_doc:meta])* $option:ident: $option_of:ty,)*
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+        pub struct $spec {
+            /// Where defaults come from.
+            pub preset: Preset,
+            $($(#[$key_doc])* pub $key: Option<$of>,)*
+            $($(#[$option_doc])* pub $option: Option<$option_of>,)*
+        }
+
+        impl $spec {
+            /// The configuration: the preset with these changes.
+            pub fn config(&self) -> $config {
+                let base = match self.preset {
+                    Preset::Paper => $config::paper(),
+                    Preset::Reference => $config::reference(),
+                };
+                $config {
+                    $($key: self.$key.unwrap_or(base.$key),)*
+                    $($option: self.$option.or(base.$option),)*
+                    ..base
+                }
+            }
+        }
+    };
+}
+pub(crate) use transport_spec;
+
+/// A protocol with its parameters for one fabric.
+#[derive(Clone, Debug)]
+pub(crate) enum ValidTransport {
+    Dcpim(Dcpim),
+    Phost(Phost),
+    Pfabric(Pfabric),
+}
+
+/// How a transport cuts messages into packets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cut {
+    /// Payload of a full packet.
+    pub(crate) payload: Bytes,
+    /// Headers on the wire; also the length of a control packet.
+    pub(crate) header: Bytes,
+    pub(crate) last: LastPacket,
+}
+
+impl TransportSpec {
+    pub(crate) fn cut(&self) -> Cut {
+        let (payload, header, padding) = match self {
+            Self::Dcpim(spec) => {
+                let config = spec.config();
+                (config.payload, config.header, config.padding)
+            }
+            Self::Phost(spec) => {
+                let config = spec.config();
+                (config.payload, config.header, config.padding)
+            }
+            Self::Pfabric(spec) => {
+                let config = spec.config();
+                (config.payload, config.header, config.padding)
+            }
+        };
+        let last = match padding {
+            Padding::Exact => LastPacket::OwnSize,
+            Padding::Full => LastPacket::Padded,
+        };
+        Cut { payload, header, last }
+    }
+
+    /// Checks the parameters and derives what follows from them on a fabric.
+    pub(crate) fn on(&self, facts: &FabricFacts) -> Result<ValidTransport, ConfigError> {
+        match self {
+            Self::Dcpim(spec) => spec.config().on(facts).map(ValidTransport::Dcpim),
+            Self::Phost(spec) => spec.config().on(facts).map(ValidTransport::Phost),
+            Self::Pfabric(spec) => spec.config().on(facts).map(ValidTransport::Pfabric),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Time-slot allocation (Fastpass §3): which pairs of hosts may send in which slot.
+//!
+//! The problem: in each slot a matching of sources and destinations, maximal among the pairs with
+//! demand, those served least recently first, which is max-min fair. The simple way, one slot
+//! after the other, looks at every pair with demand once a slot. Here, as in the paper's pipeline, a
+//! batch of slots is filled together: each host has a word with a bit for every slot in which it
+//! is free, and a pair takes the first slot that is free at both ends with one AND and one
+//! count of trailing zeros. A pair that has got a slot queues again behind those that were served
+//! before that slot. A pair that finds no common slot is done with this batch, because free slots
+//! only become fewer; so when no pair is left every slot's matching is maximal.
+
+use rampmeter_core::collections::IdMap;
+
+/// Slots that are filled together (Fastpass §3.2 has 16).
+pub const BATCH_MAX: u32 = 64;
+
+/// One slot of one pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Allocation {
+    /// The slot's place in its batch.
+    pub slot: u8,
+    /// The sending host.
+    pub src: u16,
+    /// The receiving host.
+    pub dst: u16,
+}
+
+/// A pair of hosts with demand.
+#[derive(Clone, Copy, Debug)]
+struct Demand {
+    src: u16,
+    dst: u16,
+    /// Slots still wanted.
+    slots: u32,
+}
+
+/// The demands of all pairs, and who was served when.
+#[derive(Debug)]
+pub struct Allocator {
+    batch: u32,
+    demands: Vec<Demand>,
+    /// Places in `demands` that are free.
+    vacant: Vec<u32>,
+    /// The place of each pair with demand, by source << 16 | destination.
+    places: IdMap<u32, u32>,
+    /// Places in the order in which they were last served, longest ago first.
+    queue: Vec<u32>,
+    /// Places by the slot of this batch that they were last served in.
+    served: Vec<Vec<u32>>,
+    /// Places that found no common slot in this batch.
+    unserved: Vec<u32>,
+    /// Free slots of each host as a source and as a destination.
+    src_free: Vec<u64>,
+    dst_free: Vec<u64>,
+}
+
+impl Allocator {
+    /// An allocator for `n_hosts` hosts, at most 65 536, that fills `batch` slots together, at most
+    /// [`BATCH_MAX`].
+    pub fn new(n_hosts: u32, batch: u32) -> Self {
+        assert!((1..=BATCH_MAX).contains(&batch), "a batch of {batch} slots");
+        assert!(n_hosts <= 1 << 16, "{n_hosts} hosts");
+        Self {
+            batch,
+            demands: Vec::new(),
+            vacant: Vec::new(),
+            places: IdMap::default(),
+            queue: Vec::new(),
+            served: vec![Vec::new(); batch as usize],
+            unserved: Vec::new(),
+            src_free: vec![0; n_hosts as usize],
+            dst_free: vec![0; n_hosts as usize],
+        }
+    }
+
+    /// Adds demand of a pair.
+    pub fn request(&mut self, src: u16, dst: u16, slots: u32) {
+        if slots == 0 {
+            return;
+        }
+        let key = u32::from(src) << 16 | u32::from(dst);
+        if let Some(&place) = self.places.get(&key) {
+            let demand = &mut self.demands[place as usize];
+            demand.slots = demand.slots.saturating_add(slots);
+            return;
+        }
+        let demand = Demand { src, dst, slots };
+        let place = match self.vacant.pop() {
+            Some(place) => {
+                self.demands[place as usize] = demand;
+                place
+            }
+            None => {
+                self.demands.push(demand);
+                self.demands.len() as u32 - 1
+            }
+        };
+        self.places.insert(key, place);
+        self.queue.push(place);
+    }
+
+    /// Forgets the demand of a source.
+    pub fn withdraw(&mut self, src: u16) {
+        // Whoever has no demand left goes when the queue is next walked.
+        self.demands.iter_mut().filter(|d| d.src == src).for_each(|d| d.slots = 0);
+    }
+
+    /// The slots that a pair still wants.
+    pub fn demand(&self, src: u16, dst: u16) -> u32 {
+        let key = u32::from(src) << 16 | u32::from(dst);
+        self.places.get(&key).map_or(0, |&place| self.demands[place as usize].slots)
+    }
+
+    /// Fills the next batch and appends its allocations to `out`, in no particular order.
+    pub fn allocate(&mut self, out: &mut Vec<Allocation>) {
+        let all = u64::MAX >> (BATCH_MAX - self.batch);
+        self.src_free.fill(all);
+        self.dst_free.fill(all);
+        let mut queue = std::mem::take(&mut self.queue);
+        for place in queue.drain(..) {
+            self.serve(place, None, out);
+        }
+        self.queue = queue;
+        for slot in 0..self.batch as usize {
+            let mut next = 0;
+            // Whoever is served again in this slot or an earlier one comes again behind the others.
+            while let Some(&place) = self.served[slot].get(next) {
+                next += 1;
+                self.serve(place, Some(slot), out);
+            }
+            self.served[slot].clear();
+        }
+        // Those who got nothing have waited longest; the others follow in the order of their last slot.
+        let mut order = std::mem::take(&mut self.unserved);
+        order.append(&mut self.queue);
+        self.queue = order;
+    }
+
+    /// Gives a pair that was last served in `after` of this batch, or before the batch, one slot.
+    #[inline]
+    fn serve(&mut self, place: u32, after: Option<usize>, out: &mut Vec<Allocation>) {
+        let demand = &mut self.demands[place as usize];
+        if demand.slots == 0 {
+            self.places.remove(&(u32::from(demand.src) << 16 | u32::from(demand.dst)));
+            self.vacant.push(place);
+            return;
+        }
+        let (src, dst) = (demand.src, demand.dst);
+        let common = self.src_free[usize::from(src)] & self.dst_free[usize::from(dst)];
+        if common == 0 {
+            match after {
+                None => self.unserved.push(place),
+                Some(_) => self.queue.push(place),
+            }
+            return;
+        }
+        let slot = common.trailing_zeros() as usize;
+        let bit = 1 << slot;
+        self.src_free[usize::from(src)] ^= bit;
+        self.dst_free[usize::from(dst)] ^= bit;
+        demand.slots -= 1;
+        out.push(Allocation { slot: slot as u8, src, dst });
+        self.served[slot.max(after.unwrap_or(0))].push(place);
+    }
+}

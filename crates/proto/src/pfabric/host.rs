@@ -1,0 +1,89 @@
+//! The endpoint: a source and a destination behind one interface.
+
+use std::sync::Arc;
+
+use rampmeter_core::{Endpoint, Event, Message, NodeId, Packet, Receipt, Rng, Time};
+
+use super::PfabricStats;
+use super::config::Pfabric;
+use super::receiver::{Described, Receiver};
+use super::sender::Sender;
+use super::wire::PfabricHeader;
+use crate::shared::Output;
+
+/// pFabric at one host.
+#[derive(Debug)]
+pub struct PfabricHost {
+    pfabric: Arc<Pfabric>,
+    sender: Sender,
+    receiver: Receiver,
+    out: Output<PfabricHeader>,
+    stats: PfabricStats,
+}
+
+impl PfabricHost {
+    /// What has been counted so far.
+    pub fn stats(&self) -> PfabricStats {
+        self.stats
+    }
+}
+
+impl Endpoint for PfabricHost {
+    type Header = PfabricHeader;
+    type Config = Pfabric;
+
+    fn new(config: Arc<Pfabric>, node: NodeId, _rng: Rng, _now: Time) -> Self {
+        Self {
+            sender: Sender::new(node),
+            receiver: Receiver::default(),
+            out: Output::new(node, config.config.header.get() as u16),
+            stats: PfabricStats::default(),
+            pfabric: config,
+        }
+    }
+
+    fn submit(&mut self, _now: Time, message: Message) {
+        self.sender.submit(message, &self.pfabric);
+    }
+
+    fn handle_packet(&mut self, now: Time, packet: &Packet<PfabricHeader>) -> Receipt {
+        let (src, msg) = (packet.src, packet.payload.msg);
+        let (of, seq) = match packet.header {
+            PfabricHeader::Data { flow, tx_slot, seq, size, .. } => {
+                (Described { src, msg, flow, tx_slot, size }, Some(seq))
+            }
+            PfabricHeader::Probe { flow, tx_slot, size, .. } => {
+                (Described { src, msg, flow, tx_slot, size }, None)
+            }
+            PfabricHeader::Ack { tx_slot, cumulative, sack } => {
+                let ack = (tx_slot, cumulative, sack);
+                self.sender.on_ack(now, msg, ack, &self.pfabric, &mut self.out);
+                return Receipt::Control;
+            }
+        };
+        self.receiver.on_packet(now, of, seq, &self.pfabric, &mut self.out)
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.sender.handle_timeout(now, &self.pfabric, &mut self.out, &mut self.stats);
+    }
+
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<PfabricHeader>> {
+        if let Some(packet) = self.out.next_control() {
+            return Some(packet);
+        }
+        self.sender.next_data(now, &self.pfabric)
+    }
+
+    fn wants_transmit(&self) -> bool {
+        self.out.has_control() || self.sender.is_ready()
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.sender.deadline()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.out.next_event()
+    }
+}

@@ -1,0 +1,230 @@
+//! pHost's parameters and what they imply for one fabric.
+
+use rampmeter_core::{Bytes, FabricFacts, Span};
+use serde::{Deserialize, Serialize};
+
+use crate::shared::{ConfigError, Framing, Padding, within};
+
+/// Which flows get free tokens (pHost §3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FreeTokens {
+    /// Every flow, for its first packets.
+    EveryFlow,
+    /// Flows that need no others. The authors' simulator does this.
+    ShortFlows,
+}
+
+/// Whom sources and destinations serve first (pHost §3.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// The flow with the fewest remaining packets.
+    Srpt,
+    /// The flow with the earliest deadline.
+    Edf,
+    /// The tenant that has been served least, and of its flows the one with the fewest remaining
+    /// packets.
+    TenantFair,
+}
+
+/// The priorities of data packets in the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DataPriority {
+    /// Short flows above long ones (pHost §3.3).
+    Size,
+    /// One for all. The authors' simulator does this.
+    Single,
+}
+
+/// How long a destination waits for packets of free tokens before it asks for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FreeRepair {
+    /// As long as they take, and a round trip.
+    RoundTrip,
+    /// Twice as long as they take, so that flows with nothing to repair are often sent twice. The
+    /// authors' simulator does this.
+    TwicePace,
+}
+
+/// What a destination does for free tokens that have been announced to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FreeHold {
+    /// Nothing.
+    Ignore,
+    /// It sends no tokens for as long as their packets take. The authors' simulator does this.
+    Withhold,
+}
+
+/// When a destination that has no flow to serve serves one again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wake {
+    /// When data ends a flow's downgrading, a wait is over, or a flow is announced.
+    OnData,
+    /// As before, but data goes unnoticed until then. The authors' simulator does this.
+    OnClock,
+}
+
+/// pHost's parameters. [`PhostConfig::paper`] and [`PhostConfig::reference`] are the presets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PhostConfig {
+    /// Free tokens of a flow; one more than a bandwidth-delay product has if `None`.
+    pub free_tokens: Option<u32>,
+    /// Who gets them.
+    pub free_for: FreeTokens,
+    /// Life of a token at its source, in thousandths of a full packet's time.
+    pub token_life_milli: u32,
+    /// Unanswered tokens at which a flow is downgraded; as many as free tokens if `None`.
+    pub downgrade_threshold: Option<u32>,
+    /// For how long, in full packet times after its last token; three times as many as free tokens and
+    /// one if `None`.
+    pub downgrade_packets: Option<u32>,
+    /// How long a destination waits after a flow's last token before it asks again for what is missing,
+    /// in full packet times; one more than free tokens if `None`.
+    pub resend_packets: Option<u32>,
+    /// Whom both ends serve first.
+    pub policy: Policy,
+    /// Priorities of data packets.
+    pub data_priority: DataPriority,
+    /// Repair of packets of free tokens.
+    pub free_repair: FreeRepair,
+    /// Courtesy to announced free tokens.
+    pub free_hold: FreeHold,
+    /// Attention while there is no flow to serve.
+    pub wake: Wake,
+    /// Charged length of last packets.
+    pub padding: Padding,
+    /// Payload of a full packet.
+    pub payload: Bytes,
+    /// Bytes of headers charged to each packet, and the length of a control packet.
+    pub header: Bytes,
+    /// Unanswered repetitions after which a flow is reported as failed.
+    pub attempts_max: u32,
+}
+
+impl PhostConfig {
+    /// The paper's design (§3) with the parameters of its study.
+    pub fn paper() -> Self {
+        Self {
+            free_tokens: None,
+            free_for: FreeTokens::EveryFlow,
+            token_life_milli: 1_500,
+            downgrade_threshold: None,
+            downgrade_packets: None,
+            resend_packets: None,
+            policy: Policy::Srpt,
+            data_priority: DataPriority::Size,
+            free_repair: FreeRepair::RoundTrip,
+            free_hold: FreeHold::Ignore,
+            wake: Wake::OnData,
+            padding: Padding::Exact,
+            payload: Bytes::new(1460),
+            header: Bytes::new(40),
+            attempts_max: 24,
+        }
+    }
+
+    /// What the authors' simulator does, with the same parameters.
+    pub fn reference() -> Self {
+        Self {
+            free_for: FreeTokens::ShortFlows,
+            data_priority: DataPriority::Single,
+            free_repair: FreeRepair::TwicePace,
+            free_hold: FreeHold::Withhold,
+            wake: Wake::OnClock,
+            padding: Padding::Full,
+            ..Self::paper()
+        }
+    }
+}
+
+/// The parameters of pHost on one fabric: a configuration that has been checked, and the times and
+/// counts that follow from it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phost {
+    /// The parameters.
+    pub config: PhostConfig,
+    /// Time of a full packet on an access link: a destination sends a token each (§3.1).
+    pub mtu_time: Span,
+    /// Free tokens of a flow.
+    pub free: u32,
+    /// Unanswered tokens at which a flow is downgraded.
+    pub threshold: u32,
+    /// For how long.
+    pub downgrade: Span,
+    /// Wait for what is in flight when every packet has had a token.
+    pub resend: Span,
+    /// Life of a token at its source.
+    pub token_life: Span,
+    /// Unloaded round trip.
+    pub rtt: Span,
+    /// When a RTS is repeated for the first time.
+    pub retry: Span,
+    /// When a source that has heard nothing asks whether its destination still knows a flow.
+    pub keepalive: Span,
+    /// When a destination forgets a flow whose source is silent.
+    pub forget: Span,
+}
+
+impl PhostConfig {
+    /// Checks the parameters and derives what follows from them on a fabric.
+    ///
+    /// # Errors
+    /// A parameter out of range.
+    pub fn on(self, facts: &FabricFacts) -> Result<Phost, ConfigError> {
+        within("token-life", self.token_life_milli.into(), 1..=10_000_000, "0.001 to 10000")?;
+        within("payload-bytes", self.payload.get(), 1..=9_000, "1 to 9000")?;
+        within("header-bytes", self.header.get(), 1..=1_000, "1 to 1000")?;
+        within("attempts-max", self.attempts_max.into(), 1..=1_000, "1 to 1000")?;
+        let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
+        let bdp = facts.data_rtt.as_ps().div_ceil(mtu_time.as_ps()) as u32;
+        let free = self.free_tokens.unwrap_or(bdp + 1);
+        let given = |key, packets: Option<u32>, derived: u32| {
+            let packets = packets.unwrap_or(derived);
+            within(key, packets.into(), 1..=1_000_000, "1 to 1000000").map(|()| packets)
+        };
+        let threshold = given("downgrade-threshold", self.downgrade_threshold, free.max(1))?;
+        let downgrade = given("downgrade-packets", self.downgrade_packets, 3 * free + 1)?;
+        let resend = given("resend-packets", self.resend_packets, free + 1)?;
+        within("free-tokens", free.into(), 0..=1_000_000, "0 to 1000000")?;
+        let keepalive = facts.control_rtt * 64;
+        Ok(Phost {
+            mtu_time,
+            free,
+            threshold,
+            downgrade: mtu_time * u64::from(downgrade),
+            resend: mtu_time * u64::from(resend),
+            token_life: mtu_time.scale_floor(self.token_life_milli.into(), 1_000),
+            rtt: facts.data_rtt,
+            retry: keepalive,
+            keepalive,
+            forget: keepalive * (u64::from(self.attempts_max) + 2) * 2,
+            config: self,
+        })
+    }
+}
+
+impl Phost {
+    pub(super) fn framing(&self) -> Framing {
+        let PhostConfig { payload, header, padding, .. } = self.config;
+        Framing { payload, header, padding }
+    }
+
+    /// How long `n` free tokens live.
+    pub(super) fn free_life(&self, n: u32) -> Span {
+        self.mtu_time * u64::from(n) + self.token_life
+    }
+
+    /// How many packets of a flow of `packets` have free tokens.
+    pub fn free_of(&self, packets: u32) -> u32 {
+        match self.config.free_for {
+            FreeTokens::EveryFlow => packets.min(self.free),
+            FreeTokens::ShortFlows if packets <= self.free => packets,
+            FreeTokens::ShortFlows => 0,
+        }
+    }
+}

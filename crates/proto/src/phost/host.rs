@@ -1,0 +1,126 @@
+//! The endpoint: a source and a destination behind one interface.
+
+use std::sync::Arc;
+
+use rampmeter_core::{
+    Bytes, Endpoint, Event, Message, NodeId, Packet, Receipt, Rng, TenantId, Time,
+};
+
+use super::PhostStats;
+use super::config::Phost;
+use super::receiver::{Announcement, Receiver};
+use super::sender::Sender;
+use super::wire::PhostHeader;
+use crate::shared::Output;
+
+/// pHost at one host.
+#[derive(Debug)]
+pub struct PhostHost {
+    phost: Arc<Phost>,
+    sender: Sender,
+    receiver: Receiver,
+    out: Output<PhostHeader>,
+    stats: PhostStats,
+}
+
+impl PhostHost {
+    /// What has been counted so far.
+    pub fn stats(&self) -> PhostStats {
+        self.stats
+    }
+
+    fn announcement(
+        &self,
+        packet: &Packet<PhostHeader>,
+        flow: u32,
+        tx_slot: u32,
+        size: u64,
+    ) -> Announcement {
+        Announcement {
+            src: packet.src,
+            msg: packet.payload.msg,
+            flow,
+            tx_slot,
+            packets: self.phost.framing().packets(Bytes::new(size)),
+            deadline: Time::NEVER,
+            tenant: TenantId::default(),
+        }
+    }
+}
+
+impl Endpoint for PhostHost {
+    type Header = PhostHeader;
+    type Config = Phost;
+
+    fn new(config: Arc<Phost>, node: NodeId, _rng: Rng, _now: Time) -> Self {
+        Self {
+            sender: Sender::new(node),
+            receiver: Receiver::new(),
+            out: Output::new(node, config.config.header.get() as u16),
+            stats: PhostStats::default(),
+            phost: config,
+        }
+    }
+
+    fn submit(&mut self, now: Time, message: Message) {
+        self.sender.submit(now, message, &self.phost, &mut self.out);
+    }
+
+    fn handle_packet(&mut self, now: Time, packet: &Packet<PhostHeader>) -> Receipt {
+        let msg = packet.payload.msg;
+        match packet.header {
+            PhostHeader::Data { rx_slot, seq, number } => {
+                let (phost, out) = (&self.phost, &mut self.out);
+                return self.receiver.on_data(now, packet, (rx_slot, seq, number), phost, out);
+            }
+            PhostHeader::Token { .. } => {
+                self.sender.on_token(now, msg, &packet.header, &self.phost);
+            }
+            PhostHeader::Free { flow, tx_slot, seq, size } => {
+                let flow = self.announcement(packet, flow, tx_slot, size);
+                return self.receiver.on_free(now, flow, seq, &self.phost, &mut self.out);
+            }
+            PhostHeader::Rts { flow, tx_slot, size, time_left, tenant, repeated } => {
+                let flow = Announcement {
+                    deadline: now.saturating_add(time_left),
+                    tenant: TenantId::new(tenant.into()),
+                    ..self.announcement(packet, flow, tx_slot, size)
+                };
+                self.receiver.on_rts(now, flow, repeated, &self.phost, &mut self.out);
+            }
+            PhostHeader::Ack { tx_slot } => self.sender.on_ack(tx_slot, msg, &mut self.out),
+            PhostHeader::Heard { tx_slot } => {
+                self.sender.on_heard(now, tx_slot, msg, &self.phost);
+            }
+        }
+        Receipt::Control
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        if self.receiver.deadline() <= now {
+            self.receiver.fire(now, &self.phost, &mut self.out, &mut self.stats);
+        }
+        if self.sender.deadline() <= now {
+            self.sender.handle_timeout(now, &self.phost, &mut self.out);
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<PhostHeader>> {
+        if let Some(packet) = self.out.next_control() {
+            return Some(packet);
+        }
+        self.sender.next_data(now, &self.phost, &mut self.stats)
+    }
+
+    fn wants_transmit(&self) -> bool {
+        self.out.has_control() || self.sender.has_token()
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.receiver.deadline().min(self.sender.deadline())
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.out.next_event()
+    }
+}

@@ -1,0 +1,53 @@
+//! pHost (Gao, Narayan, Kumar, Agarwal, Ratnasamy, Shenker: *pHost: Distributed Near-Optimal
+//! Datacenter Transport Over Commodity Network Fabric*, CoNEXT 2015).
+//!
+//! A source announces a flow with a RTS. A destination sends one token a packet time to the source
+//! of the flow that it prefers; a source sends one packet a token, of the flow that it prefers.
+//! Free tokens spare short flows the round trip; tokens expire and flows whose tokens go
+//! unanswered are downgraded, so that neither end waits for the other.
+//!
+//! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
+//! * [`wire`]: the packets
+//! * `sender`: RTS, tokens, the choice among flows with tokens (algorithm 1)
+//! * `receiver`: pending flows, tokens, downgrading, arrival (algorithm 2)
+//!
+//! `docs/protocols/phost.md` lists the packets, and what differs from the paper.
+
+pub mod config;
+pub mod wire;
+
+mod host;
+mod receiver;
+mod sender;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{Phost, PhostConfig};
+pub use host::PhostHost;
+
+use rampmeter_core::{Family, NoArbiter, Passive};
+
+/// The pHost family.
+#[derive(Clone, Copy, Debug)]
+pub struct PhostFamily;
+
+impl Family for PhostFamily {
+    const NAME: &'static str = "phost";
+    type Config = Phost;
+    type Header = wire::PhostHeader;
+    type Host = PhostHost;
+    type Arbiter = NoArbiter<wire::PhostHeader, Phost>;
+    type Hop = Passive;
+}
+
+/// What a host counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PhostStats {
+    /// Tokens sent as a destination.
+    pub tokens_sent: u64,
+    /// Tokens dropped as a source because their time was over, free ones included.
+    pub tokens_expired: u64,
+    /// Tokens not sent in favour of announced free tokens.
+    pub tokens_withheld: u64,
+}

@@ -1,0 +1,58 @@
+//! Cutting messages into packets.
+
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{Bytes, MsgId, NodeId, Packet, PayloadRef, Priority};
+
+use super::Padding;
+
+/// How a protocol cuts messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Framing {
+    pub(crate) payload: Bytes,
+    pub(crate) header: Bytes,
+    pub(crate) padding: Padding,
+}
+
+/// A message being sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) src: NodeId,
+    pub(crate) dst: NodeId,
+    pub(crate) msg: MsgId,
+    /// Bytes.
+    pub(crate) size: u64,
+}
+
+impl Framing {
+    /// Packets of a message of `size`.
+    pub(crate) fn packets(&self, size: Bytes) -> u32 {
+        u32::try_from(size.packets_ceil(self.payload)).unwrap_or(u32::MAX)
+    }
+
+    /// The packet number `seq` of a message, which must have one.
+    pub(crate) fn data<H>(
+        &self,
+        message: Outgoing,
+        seq: u32,
+        priority: Priority,
+        header: H,
+    ) -> Packet<H> {
+        let payload = self.payload.get();
+        let offset = u64::from(seq) * payload;
+        let len = payload.min(message.size - offset) as u16;
+        let body = match self.padding {
+            Padding::Exact => len,
+            Padding::Full => payload as u16,
+        };
+        Packet {
+            header,
+            payload: PayloadRef { msg: message.msg, offset, len },
+            src: message.src,
+            dst: message.dst,
+            wire_bytes: self.header.get() as u16 + body,
+            path: 0,
+            priority,
+            marks: Marks::NONE,
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The numbers by which the flows of a pair of hosts are told apart, at both ends.
+//!
+//! A sender counts the flows to each destination. So a receiver knows which flows it has had from
+//! two words a sender, however many there were, and answers what comes late for a flow that is
+//! over.
+
+use rampmeter_core::NodeId;
+
+/// The sender's side: the next number for each destination.
+#[derive(Debug, Default)]
+pub(crate) struct NextNumber(Vec<u32>);
+
+impl NextNumber {
+    /// Takes the number of a new flow to `dst`.
+    pub(crate) fn take(&mut self, dst: NodeId) -> u32 {
+        if self.0.len() <= dst.idx() {
+            self.0.resize(dst.idx() + 1, 0);
+        }
+        let next = &mut self.0[dst.idx()];
+        let number = *next;
+        *next = number.wrapping_add(1);
+        number
+    }
+}
+
+/// What a receiver knows of a flow's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// Never heard of it.
+    New,
+    /// It was entered.
+    Entered,
+    /// It was given up. Its sender gets no answer, and gives up too.
+    Abandoned,
+}
+
+/// The receiver's side: which numbers of each source have been used.
+#[derive(Debug, Default)]
+pub(crate) struct FlowNumbers(Vec<Numbers>);
+
+/// Hosts have one of these for each host that they ever heard of, so it is small.
+#[derive(Debug, Default)]
+struct Numbers {
+    /// Numbers from here on are new.
+    next: u32,
+    /// What is out of the ordinary.
+    gaps: Option<Box<Gaps>>,
+}
+
+#[derive(Debug, Default)]
+struct Gaps {
+    /// Numbers below `next` that are new.
+    skipped: Vec<u32>,
+    abandoned: Vec<u32>,
+}
+
+/// How far ahead of the flows known a number may be; more is taken for a broken packet.
+const SKIP_MAX: u32 = 1 << 16;
+
+impl FlowNumbers {
+    fn of(&mut self, src: NodeId) -> &mut Numbers {
+        if self.0.len() <= src.idx() {
+            self.0.resize_with(src.idx() + 1, Numbers::default);
+        }
+        &mut self.0[src.idx()]
+    }
+
+    /// What is known of a source's flow.
+    pub(crate) fn known(&mut self, src: NodeId, flow: u32) -> Known {
+        let numbers = self.of(src);
+        if flow >= numbers.next {
+            return Known::New;
+        }
+        match &numbers.gaps {
+            Some(gaps) if gaps.skipped.contains(&flow) => Known::New,
+            Some(gaps) if gaps.abandoned.contains(&flow) => Known::Abandoned,
+            _ => Known::Entered,
+        }
+    }
+
+    /// Enters a flow that is new; false if its number makes no sense.
+    pub(crate) fn enter(&mut self, src: NodeId, flow: u32) -> bool {
+        let numbers = self.of(src);
+        if flow < numbers.next {
+            numbers.gaps.get_or_insert_default().skipped.retain(|&n| n != flow);
+            return true;
+        }
+        if flow - numbers.next > SKIP_MAX {
+            return false;
+        }
+        if flow > numbers.next {
+            let skipped = numbers.next..flow;
+            numbers.gaps.get_or_insert_default().skipped.extend(skipped);
+        }
+        numbers.next = flow + 1;
+        true
+    }
+
+    /// Gives up a flow that was entered.
+    pub(crate) fn abandon(&mut self, src: NodeId, flow: u32) {
+        self.of(src).gaps.get_or_insert_default().abandoned.push(flow);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn a_number_is_new_exactly_until_it_is_entered(
+            flows in proptest::collection::vec((0u32..4, 0u32..40), 0..200),
+        ) {
+            let mut numbers = FlowNumbers::default();
+            let mut model = BTreeSet::new();
+            for (src, flow) in flows {
+                let known = numbers.known(NodeId::new(src), flow);
+                prop_assert_eq!(known == Known::New, !model.contains(&(src, flow)));
+                if known == Known::New {
+                    prop_assert!(numbers.enter(NodeId::new(src), flow));
+                    model.insert((src, flow));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn absurd_numbers_are_refused_and_abandoned_ones_stay_so() {
+        let mut numbers = FlowNumbers::default();
+        let src = NodeId::new(7);
+        assert!(!numbers.enter(src, SKIP_MAX + 1));
+        assert!(numbers.enter(src, 3));
+        numbers.abandon(src, 3);
+        assert_eq!(numbers.known(src, 3), Known::Abandoned);
+        assert_eq!(numbers.known(src, 2), Known::New);
+    }
+}

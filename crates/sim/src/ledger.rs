@@ -1,0 +1,207 @@
+//! The messages of a run: what was submitted, what has arrived, and that nothing arrives twice.
+
+use std::collections::VecDeque;
+
+use rampmeter_core::{Bytes, Event, MsgId, PayloadRef, Time};
+
+use crate::probe::FlowRecord;
+use crate::run::Arrival;
+
+/// Totals of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Events taken from the queue.
+    pub events: u64,
+    /// Messages submitted.
+    pub submitted: u64,
+    /// Messages delivered in full.
+    pub delivered: u64,
+    /// Messages that their sender reported as failed.
+    pub failed: u64,
+    /// Bytes submitted.
+    pub offered_bytes: u64,
+    /// Message bytes that reached their receiver for the first time.
+    pub fresh_bytes: u64,
+    /// Data packets that brought them.
+    pub fresh_packets: u64,
+    /// Message bytes that had been there before.
+    pub duplicate_bytes: u64,
+    /// When the last message was submitted.
+    pub last_arrival: Time,
+    /// `fresh_bytes` at that moment.
+    pub fresh_bytes_at_last_arrival: u64,
+    /// `fresh_packets` at that moment.
+    pub fresh_packets_at_last_arrival: u64,
+}
+
+/// Every message from its submission until it is over.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    pub(crate) counters: Counters,
+    seed: u64,
+    /// Messages not yet over, and those after the first of them.
+    flows: VecDeque<Entry>,
+    /// The number of the first.
+    first: u32,
+    /// Messages neither confirmed nor failed.
+    open: u64,
+    /// Message bytes that have arrived, by tenant.
+    delivered: Vec<u64>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    record: FlowRecord,
+    fresh: u64,
+    is_over: bool,
+}
+
+impl Ledger {
+    /// `seed` is named where a check fails.
+    pub(crate) fn new(seed: u64) -> Self {
+        let (counters, flows) = (Counters::default(), VecDeque::new());
+        Self { counters, seed, flows, first: 0, open: 0, delivered: vec![0] }
+    }
+
+    /// Whether every message submitted is confirmed or has failed.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.open == 0
+    }
+
+    /// A message is submitted and numbered.
+    pub(crate) fn submit(&mut self, now: Time, arrival: &Arrival) -> MsgId {
+        let id = MsgId::new(self.first + self.flows.len() as u32);
+        let record = FlowRecord {
+            id,
+            arrival: now,
+            src: arrival.src,
+            dst: arrival.dst,
+            size: arrival.size,
+            deadline: arrival.deadline,
+            tenant: arrival.tenant,
+            delivered: None,
+            completed: None,
+            failed: None,
+            duplicate: Bytes::ZERO,
+        };
+        self.flows.push_back(Entry { record, fresh: 0, is_over: false });
+        self.open += 1;
+        if self.delivered.len() <= arrival.tenant.idx() {
+            self.delivered.resize(arrival.tenant.idx() + 1, 0);
+        }
+        self.counters.submitted += 1;
+        self.counters.offered_bytes += arrival.size.get();
+        id
+    }
+
+    /// The last message has been submitted.
+    pub(crate) fn on_last_arrival(&mut self, now: Time) {
+        let counters = &mut self.counters;
+        counters.last_arrival = now;
+        counters.fresh_bytes_at_last_arrival = counters.fresh_bytes;
+        counters.fresh_packets_at_last_arrival = counters.fresh_packets;
+    }
+
+    #[inline]
+    fn entry(&mut self, msg: MsgId) -> Option<&mut Entry> {
+        let idx = msg.get().checked_sub(self.first)?;
+        self.flows.get_mut(idx as usize)
+    }
+
+    /// Bytes that an endpoint says had not arrived before.
+    #[inline]
+    pub(crate) fn on_fresh(&mut self, now: Time, payload: PayloadRef) {
+        let bytes = u64::from(payload.len);
+        self.counters.fresh_bytes += bytes;
+        self.counters.fresh_packets += 1;
+        let seed = self.seed;
+        let entry = self.entry(payload.msg);
+        let entry = entry.expect("fresh bytes belong to a message that is not over");
+        entry.fresh += bytes;
+        let (size, tenant) = (entry.record.size.get(), entry.record.tenant);
+        assert!(entry.fresh <= size, "seed {seed}: a byte delivered twice at {now}");
+        self.delivered[tenant.idx()] += bytes;
+    }
+
+    /// Message bytes that have arrived so far, by tenant.
+    pub(crate) fn delivered(&self) -> &[u64] {
+        &self.delivered
+    }
+
+    /// Bytes that had arrived before.
+    pub(crate) fn on_duplicate(&mut self, payload: PayloadRef) {
+        let bytes = u64::from(payload.len);
+        self.counters.duplicate_bytes += bytes;
+        if let Some(entry) = self.entry(payload.msg) {
+            entry.record.duplicate += Bytes::new(bytes);
+        }
+    }
+
+    /// An endpoint's event. Returns the message's record if it is over by it.
+    pub(crate) fn on_event(&mut self, now: Time, event: Event) -> Option<FlowRecord> {
+        let seed = self.seed;
+        let (Event::Delivered { msg, .. } | Event::Completed { msg } | Event::Failed { msg }) =
+            event;
+        let entry = self.entry(msg);
+        let entry =
+            entry.unwrap_or_else(|| panic!("seed {seed}: {event:?} after its end at {now}"));
+        let (fresh, flow) = (entry.fresh, &mut entry.record);
+        match event {
+            Event::Delivered { src, .. } => {
+                assert!(flow.delivered.is_none(), "seed {seed}: {event:?} twice at {now}");
+                let size = flow.size.get();
+                assert!(
+                    fresh == size && flow.src == src,
+                    "seed {seed}: {event:?} with {fresh} of {size} bytes at {now}"
+                );
+                flow.delivered = Some(now);
+                self.counters.delivered += 1;
+            }
+            Event::Completed { .. } => {
+                let in_turn = flow.delivered.is_some();
+                assert!(
+                    in_turn && flow.completed.is_none() && flow.failed.is_none(),
+                    "seed {seed}: {event:?} out of turn at {now}"
+                );
+                flow.completed = Some(now);
+                self.open -= 1;
+            }
+            Event::Failed { .. } => {
+                assert!(
+                    flow.completed.is_none() && flow.failed.is_none(),
+                    "seed {seed}: {event:?} out of turn at {now}"
+                );
+                flow.failed = Some(now);
+                self.counters.failed += 1;
+                self.open -= 1;
+            }
+        }
+        self.close(msg)
+    }
+
+    /// The record of a message that is over; those at the front are forgotten.
+    fn close(&mut self, msg: MsgId) -> Option<FlowRecord> {
+        let entry = self.entry(msg)?;
+        let flow = &entry.record;
+        // A failed message may still be delivered; it is recorded at the end.
+        if flow.delivered.is_none() || (flow.completed.is_none() && flow.failed.is_none()) {
+            return None;
+        }
+        let record = *flow;
+        entry.is_over = true;
+        while self.flows.front().is_some_and(|e| e.is_over) {
+            self.flows.pop_front();
+            self.first += 1;
+        }
+        Some(record)
+    }
+
+    /// Ends everything: the records of the messages that are not over.
+    pub(crate) fn close_all(&mut self) -> impl Iterator<Item = FlowRecord> + use<'_> {
+        let open = self.flows.iter_mut().filter(|e| !e.is_over);
+        open.map(|entry| {
+            entry.is_over = true;
+            entry.record
+        })
+    }
+}
