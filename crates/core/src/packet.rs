@@ -72,6 +72,8 @@ impl Marks {
     pub const CONGESTION: Self = Self(2);
     /// A switch cut the payload off.
     pub const TRIMMED: Self = Self(4);
+    /// The sender has chosen the path; interfaces and switches keep to it.
+    pub const ROUTED: Self = Self(8);
 
     /// These marks and `other`.
     #[must_use]

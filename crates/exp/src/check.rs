@@ -64,14 +64,14 @@ impl Plan {
     /// [`PlanError::Value`] with the path to the key.
     pub fn check(self, origin: &str, base: &Path) -> Result<ValidPlan, PlanError> {
         let cx = Context { origin, base };
-        let topology = topology(&self.topology, &cx)?;
+        let topology = self.transport.with_arbiters(topology(&self.topology, &cx)?);
         let cut = self.transport.cut();
         let Cut { payload, header, .. } = cut;
         let facts = topology.facts(payload + header, header);
         if let TransportSpec::Dcpim(spec) = &self.transport {
             cx.range("transport.beta", spec.beta.unwrap_or(1.0), 0.1, 100.0)?;
         }
-        let transport = self.transport.on(&facts).map_err(|e| {
+        let transport = self.transport.on(&facts, &topology).map_err(|e| {
             let message = format!("expected {}, got {}", e.expected, e.got);
             cx.bad(&format!("transport.{}", e.key), message)
         })?;

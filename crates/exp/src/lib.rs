@@ -7,6 +7,7 @@
 mod bench;
 mod check;
 mod convert;
+mod ideal;
 mod manifest;
 mod plan;
 mod record;

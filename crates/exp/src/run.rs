@@ -11,6 +11,7 @@ use rampmeter_metrics::ideal::{Forwarding, Framing, IdealModel};
 use rampmeter_metrics::series::{write_tenants, write_tiers};
 use rampmeter_metrics::{FlowWriter, TableError};
 use rampmeter_proto::dcpim::DcpimFamily;
+use rampmeter_proto::fastpass::{Fastpass, FastpassFamily};
 use rampmeter_proto::pfabric::PfabricFamily;
 use rampmeter_proto::phost::PhostFamily;
 use rampmeter_sim::{Arrival, Sim, Status, Switching};
@@ -18,6 +19,7 @@ use rampmeter_workload::Flow;
 use thiserror::Error;
 
 use crate::check::ValidPlan;
+use crate::ideal::simulate_ideal;
 use crate::manifest::{COMMIT, Manifest, PROFILE, VERSION};
 use crate::plan::DeadlinesSpec;
 use crate::record::{Ideals, Recorder};
@@ -131,9 +133,10 @@ pub(crate) struct Ran {
     pub(crate) status: RunStatus,
     pub(crate) counters: rampmeter_sim::Counters,
     pub(crate) hops: u64,
-    end: Time,
-    tiers: Vec<rampmeter_sim::fabric::TierStats>,
-    offered_packets: u64,
+    pub(crate) end: Time,
+    pub(crate) tiers: Vec<rampmeter_sim::fabric::TierStats>,
+    /// Packets of all flows submitted.
+    pub(crate) offered_packets: u64,
 }
 
 impl Ran {
@@ -175,25 +178,6 @@ pub(crate) fn simulate(
     recorder: &mut Recorder,
     observer: &mut dyn Observer,
 ) -> Ran {
-    match &plan.transport {
-        ValidTransport::Dcpim(dcpim) => {
-            simulate_family::<DcpimFamily>(plan, dcpim.clone(), recorder, observer)
-        }
-        ValidTransport::Phost(phost) => {
-            simulate_family::<PhostFamily>(plan, phost.clone(), recorder, observer)
-        }
-        ValidTransport::Pfabric(pfabric) => {
-            simulate_family::<PfabricFamily>(plan, pfabric.clone(), recorder, observer)
-        }
-    }
-}
-
-fn simulate_family<F: Family>(
-    plan: &ValidPlan,
-    config: F::Config,
-    recorder: &mut Recorder,
-    observer: &mut dyn Observer,
-) -> Ran {
     let offered_packets = Cell::new(0);
     let mut deadlines = Deadlines::new(plan);
     let arrivals = plan.workload.flows(plan.plan().seed).map(|flow| {
@@ -202,8 +186,58 @@ fn simulate_family<F: Family>(
         let Flow { arrival: at, src, dst, size, tenant } = flow;
         Arrival { at, src, dst, size, deadline, tenant }
     });
+    let ran = match &plan.transport {
+        ValidTransport::Dcpim(config) => {
+            simulate_family::<DcpimFamily>(plan, config.clone(), arrivals, recorder, observer)
+        }
+        ValidTransport::Phost(config) => {
+            simulate_family::<PhostFamily>(plan, config.clone(), arrivals, recorder, observer)
+        }
+        ValidTransport::Pfabric(config) => {
+            simulate_family::<PfabricFamily>(plan, config.clone(), arrivals, recorder, observer)
+        }
+        ValidTransport::Fastpass(config) => {
+            let config = Fastpass::clone(config);
+            simulate_family::<FastpassFamily>(plan, config, arrivals, recorder, observer)
+        }
+        ValidTransport::Ideal => simulate_ideal(plan, arrivals, recorder, observer),
+    };
+    Ran { offered_packets: offered_packets.get(), ..ran }
+}
+
+/// Whether an observer is to hear of progress again.
+pub(crate) struct Pace {
+    told: std::time::Instant,
+}
+
+impl Pace {
+    pub(crate) fn new() -> Self {
+        Self { told: wall_clock() }
+    }
+
+    /// Asks the clock at every few events only.
+    pub(crate) fn is_due(&mut self, events: u64) -> bool {
+        if !events.is_multiple_of(PACE_EVENTS) || self.told.elapsed() < PROGRESS_EVERY {
+            return false;
+        }
+        self.told = wall_clock();
+        true
+    }
+}
+
+/// Events of the ideal between two looks at the clock.
+const PACE_EVENTS: u64 = 256;
+
+fn simulate_family<F: Family>(
+    plan: &ValidPlan,
+    config: F::Config,
+    arrivals: impl Iterator<Item = Arrival>,
+    recorder: &mut Recorder,
+    observer: &mut dyn Observer,
+) -> Ran {
     let total = plan.workload.total_flows();
-    let mut sim = Sim::<F, _, _>::new(plan.sim.clone(), Arc::new(config), arrivals, recorder);
+    let spec = plan.sim.clone();
+    let mut sim = Sim::<F, _, _>::new(spec, Arc::new(config), arrivals, recorder);
     let mut told = wall_clock();
     let status = loop {
         match sim.run(BATCH) {
@@ -237,7 +271,7 @@ fn simulate_family<F: Family>(
         offered_packets: 0,
     };
     sim.into_probe();
-    Ran { offered_packets: offered_packets.get(), ..ran }
+    ran
 }
 
 /// Draws the deadlines of flows (pHost §4.1).

@@ -4,6 +4,8 @@
 //! the simulator, by hosts and by the fault checker alike.
 
 pub mod dcpim;
+pub mod fastpass;
+pub mod ideal;
 pub mod pfabric;
 pub mod phost;
 

@@ -71,19 +71,7 @@ impl Ledger {
     /// A message is submitted and numbered.
     pub(crate) fn submit(&mut self, now: Time, arrival: &Arrival) -> MsgId {
         let id = MsgId::new(self.first + self.flows.len() as u32);
-        let record = FlowRecord {
-            id,
-            arrival: now,
-            src: arrival.src,
-            dst: arrival.dst,
-            size: arrival.size,
-            deadline: arrival.deadline,
-            tenant: arrival.tenant,
-            delivered: None,
-            completed: None,
-            failed: None,
-            duplicate: Bytes::ZERO,
-        };
+        let record = FlowRecord::new(id, now, arrival);
         self.flows.push_back(Entry { record, fresh: 0, is_over: false });
         self.open += 1;
         if self.delivered.len() <= arrival.tenant.idx() {

@@ -20,4 +20,4 @@ pub use fabric::{Switching, Target};
 pub use ledger::Counters;
 pub use probe::{FlowRecord, NoProbe, Probe};
 pub use run::{Arrival, Sim, SimSpec, Status};
-pub use topo::{ArbiterLink, Paths, Topology, TopologyError, TopologySpec};
+pub use topo::{ArbiterLink, Paths, RegularPaths, Topology, TopologyError, TopologySpec};

@@ -3,6 +3,7 @@
 use rampmeter_core::{Bytes, MsgId, NodeId, Span, TenantId, Time};
 
 use crate::fabric::Fabric;
+use crate::run::Arrival;
 
 /// What became of one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,25 @@ pub struct FlowRecord {
     pub failed: Option<Time>,
     /// Bytes that reached the receiver more than once.
     pub duplicate: Bytes,
+}
+
+impl FlowRecord {
+    /// The record of a message just submitted.
+    pub fn new(id: MsgId, now: Time, arrival: &Arrival) -> Self {
+        Self {
+            id,
+            arrival: now,
+            src: arrival.src,
+            dst: arrival.dst,
+            size: arrival.size,
+            deadline: arrival.deadline,
+            tenant: arrival.tenant,
+            delivered: None,
+            completed: None,
+            failed: None,
+            duplicate: Bytes::ZERO,
+        }
+    }
 }
 
 /// An observer. The methods do nothing unless overridden, and calls to those compile to nothing.

@@ -4,18 +4,24 @@
 //! [`ValidTransport`] with an arm in each method here, and a line in `run::simulate`.
 
 mod dcpim;
+mod fastpass;
+mod ideal;
 mod pfabric;
 mod phost;
 
 use rampmeter_core::{Bytes, FabricFacts};
 use rampmeter_metrics::ideal::LastPacket;
 use rampmeter_proto::dcpim::Dcpim;
+use rampmeter_proto::fastpass::Fastpass;
 use rampmeter_proto::pfabric::Pfabric;
 use rampmeter_proto::phost::Phost;
 use rampmeter_proto::{ConfigError, Padding};
+use rampmeter_sim::Topology;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use dcpim::DcpimSpec;
+pub(crate) use fastpass::FastpassSpec;
+pub(crate) use ideal::IdealSpec;
 pub(crate) use pfabric::PfabricSpec;
 pub(crate) use phost::PhostSpec;
 
@@ -29,6 +35,10 @@ pub enum TransportSpec {
     Phost(PhostSpec),
     /// pFabric.
     Pfabric(PfabricSpec),
+    /// Fastpass.
+    Fastpass(FastpassSpec),
+    /// The ideal: no protocol, but what a clairvoyant scheduler would reach.
+    Ideal(IdealSpec),
 }
 
 /// Which description of a protocol its defaults follow.
@@ -87,6 +97,8 @@ pub(crate) enum ValidTransport {
     Dcpim(Dcpim),
     Phost(Phost),
     Pfabric(Pfabric),
+    Fastpass(Box<Fastpass>),
+    Ideal,
 }
 
 /// How a transport cuts messages into packets.
@@ -114,6 +126,11 @@ impl TransportSpec {
                 let config = spec.config();
                 (config.payload, config.header, config.padding)
             }
+            Self::Fastpass(spec) => {
+                let config = spec.config();
+                (config.payload, config.header, config.padding)
+            }
+            Self::Ideal(spec) => spec.framing(),
         };
         let last = match padding {
             Padding::Exact => LastPacket::OwnSize,
@@ -122,12 +139,28 @@ impl TransportSpec {
         Cut { payload, header, last }
     }
 
+    /// The network with the transport's arbiters, if it has any.
+    pub(crate) fn with_arbiters(&self, topology: Topology) -> Topology {
+        match self {
+            Self::Fastpass(spec) => spec.with_arbiters(topology),
+            Self::Dcpim(_) | Self::Phost(_) | Self::Pfabric(_) | Self::Ideal(_) => topology,
+        }
+    }
+
     /// Checks the parameters and derives what follows from them on a fabric.
-    pub(crate) fn on(&self, facts: &FabricFacts) -> Result<ValidTransport, ConfigError> {
+    pub(crate) fn on(
+        &self,
+        facts: &FabricFacts,
+        topology: &Topology,
+    ) -> Result<ValidTransport, ConfigError> {
         match self {
             Self::Dcpim(spec) => spec.config().on(facts).map(ValidTransport::Dcpim),
             Self::Phost(spec) => spec.config().on(facts).map(ValidTransport::Phost),
             Self::Pfabric(spec) => spec.config().on(facts).map(ValidTransport::Pfabric),
+            Self::Fastpass(spec) => {
+                spec.on(facts, topology).map(|config| ValidTransport::Fastpass(Box::new(config)))
+            }
+            Self::Ideal(_) => Ok(ValidTransport::Ideal),
         }
     }
 }

@@ -176,6 +176,8 @@ impl Colouring<'_> {
                 return;
             }
         }
-        unreachable!("a bipartite graph has a matching that covers all nodes of its largest degree");
+        unreachable!(
+            "a bipartite graph has a matching that covers all nodes of its largest degree"
+        );
     }
 }

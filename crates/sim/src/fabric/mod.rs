@@ -20,6 +20,7 @@ use crate::engine::{Handle, Key, PacketPool, Wheel};
 use crate::topo::{Node, Topology};
 use fault::Faults;
 use port::{Port, Queues};
+use rampmeter_core::packet::Marks;
 use rampmeter_core::rng::mix;
 use rampmeter_core::{
     Bytes, Header, Hop, Packet, Priority, Purpose, Queueing, Rate, Rng, Time, Verdict,
@@ -134,7 +135,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     #[inline]
     pub(crate) fn send(&mut self, host: u32, packet: Packet<H>, now: Time, wheel: &mut Wheel) {
         let mut packet = packet;
-        packet.path = self.take_path(host);
+        if !packet.marks.contains(Marks::ROUTED) {
+            packet.path = self.take_path(host);
+        }
         let handle = self.pool.insert(packet, now);
         self.stats.injected += 1;
         self.transmit(host, handle, now, wheel);
@@ -218,7 +221,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         };
         let (switch, more) = (port.switch, port.waiting != 0);
         self.used[switch as usize] -= u64::from(self.pool.get(handle).wire_bytes);
-        if number < self.n_ends {
+        if number < self.n_ends && !self.pool.get(handle).marks.contains(Marks::ROUTED) {
             self.pool.get_mut(handle).path = self.take_path(number);
         }
         self.transmit(number, handle, now, wheel);
@@ -237,6 +240,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             // Fabrics with two tiers of choices take a digit of the number in each.
             Spray::SourceRoundRobin if self.path_divisors[switch as usize] == 1 => packet.path,
             Spray::SourceRoundRobin => packet.path / self.path_divisors[switch as usize],
+            _ if packet.marks.contains(Marks::ROUTED) => {
+                packet.path / self.path_divisors[switch as usize]
+            }
             Spray::Random => self.spray[switch as usize].bits() as u16,
             Spray::Ecmp => flow_hash(packet, switch) as u16,
         };

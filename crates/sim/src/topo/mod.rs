@@ -5,9 +5,11 @@
 //! one more per tier.
 
 mod build;
+mod regular;
 mod spec;
 
 pub use build::TopologyError;
+pub use regular::RegularPaths;
 pub use spec::TopologySpec;
 
 use crate::fabric::Routes;

@@ -1,0 +1,275 @@
+//! The arbiter (Fastpass §3 to §5): an endpoint like any other. It gives out slots a batch at a time,
+//! chooses a path for each packet, and says so to each source. Its standby listens, and answers
+//! hosts only when the arbiter has been silent for long.
+
+use std::sync::Arc;
+
+use rampmeter_core::collections::IdMap;
+use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
+
+use super::allocate::{Allocation, Allocator};
+use super::config::{Fastpass, Model};
+use super::epoch::EpochArbiter;
+use super::timetable::slot_start;
+use super::wire::{Demand, FastpassHeader, List, Slot};
+use crate::shared::Output;
+
+/// The arbiter of a network, in either model.
+#[derive(Debug)]
+pub struct FastpassArbiter {
+    fastpass: Arc<Fastpass>,
+    out: Output<FastpassHeader>,
+    role: Role,
+}
+
+#[derive(Debug)]
+enum Role {
+    Slots(Box<SlotArbiter>),
+    Epochs(EpochArbiter),
+}
+
+/// What an arbiter knows of a host.
+#[derive(Debug, Default)]
+struct Client {
+    incarnation: u32,
+    heard: u32,
+    given: u32,
+    /// Slots asked for, by destination.
+    totals: IdMap<u16, u32>,
+    /// It has asked since the last batch, and so gets an answer.
+    is_owed: bool,
+}
+
+/// Slots of pairs.
+#[derive(Debug)]
+struct SlotArbiter {
+    is_standby: bool,
+    /// When the other arbiter was last heard.
+    heard_other: Time,
+    next_watchdog: Time,
+    allocator: Allocator,
+    clients: Vec<Client>,
+    /// The first slot of the next batch, and whether anybody waits for it.
+    next_batch: u64,
+    is_awake: bool,
+    allocations: Vec<Allocation>,
+}
+
+/// Watchdog intervals after which a standby takes over.
+const PATIENCE: u64 = 4;
+
+impl SlotArbiter {
+    fn new(now: Time, is_standby: bool, fastpass: &Fastpass) -> Self {
+        let n_hosts = fastpass.n_hosts;
+        Self {
+            is_standby,
+            heard_other: now,
+            next_watchdog: now,
+            allocator: Allocator::new(n_hosts, fastpass.config.batch),
+            clients: (0..n_hosts).map(|_| Client::default()).collect(),
+            next_batch: 0,
+            is_awake: false,
+            allocations: Vec::new(),
+        }
+    }
+
+    fn is_passive(&self, now: Time, fastpass: &Fastpass) -> bool {
+        self.is_standby && now.saturating_since(self.heard_other) <= fastpass.watchdog * PATIENCE
+    }
+
+    fn on_request(
+        &mut self,
+        now: Time,
+        src: NodeId,
+        header: &FastpassHeader,
+        fastpass: &Fastpass,
+        out: &mut Output<FastpassHeader>,
+    ) {
+        let &FastpassHeader::Request { incarnation, number, demands } = header else { return };
+        if self.is_passive(now, fastpass) {
+            let answer = FastpassHeader::Passive;
+            out.send_sized(src, MsgId::default(), answer, fastpass.control_bytes(&answer));
+            return;
+        }
+        let Some(client) = self.clients.get_mut(src.idx()) else { return };
+        if incarnation < client.incarnation {
+            return;
+        }
+        if incarnation > client.incarnation {
+            if number != 1 {
+                let answer = FastpassHeader::Forgotten { incarnation };
+                out.send_sized(src, MsgId::default(), answer, fastpass.control_bytes(&answer));
+                return;
+            }
+            *client = Client { incarnation, ..Client::default() };
+            self.allocator.withdraw(src.get() as u16);
+        }
+        if number == client.heard + 1 {
+            client.heard = number;
+        }
+        client.is_owed = true;
+        for &Demand { dst, total } in demands.as_slice() {
+            if u32::from(dst) >= fastpass.n_hosts || u32::from(dst) == src.get() {
+                continue;
+            }
+            let known = client.totals.entry(dst).or_default();
+            self.allocator.request(src.get() as u16, dst, total.saturating_sub(*known));
+            *known = total.max(*known);
+        }
+        if !self.is_awake {
+            self.is_awake = true;
+            let present = now.as_ps().div_ceil(fastpass.slot.as_ps());
+            self.next_batch = self.next_batch.max(present + fastpass.ahead);
+        }
+    }
+
+    /// The instant at which the next batch is given out.
+    fn batch_at(&self, fastpass: &Fastpass) -> Time {
+        match self.is_awake {
+            true => slot_start(self.next_batch.saturating_sub(fastpass.ahead), fastpass),
+            false => Time::NEVER,
+        }
+    }
+
+    fn give_out(&mut self, fastpass: &Fastpass, out: &mut Output<FastpassHeader>) {
+        let mut allocations = std::mem::take(&mut self.allocations);
+        self.allocator.allocate(&mut allocations);
+        let mut paths = vec![0u16; allocations.len()];
+        if let Some(plan) = &fastpass.paths {
+            allocations.sort_unstable();
+            let mut from = 0;
+            for slot in allocations.chunk_by(|a, b| a.slot == b.slot) {
+                paths[from..from + slot.len()].copy_from_slice(&plan.choose(slot));
+                from += slot.len();
+            }
+        }
+        let mut of_src: Vec<(u16, Slot)> = allocations
+            .drain(..)
+            .zip(&paths)
+            .map(|(a, &path)| (a.src, Slot { dst: a.dst, offset: a.slot, path: path as u8 }))
+            .collect();
+        of_src.sort_unstable_by_key(|(src, slot)| (*src, slot.offset));
+        let (mut from, mut is_idle) = (0, true);
+        for (idx, client) in self.clients.iter_mut().enumerate() {
+            let len = of_src[from..].iter().take_while(|(src, _)| usize::from(*src) == idx).count();
+            if len == 0 && !std::mem::take(&mut client.is_owed) {
+                continue;
+            }
+            is_idle = false;
+            let mut slots = List::default();
+            of_src[from..from + len].iter().for_each(|(_, slot)| assert!(slots.push(*slot)));
+            from += len;
+            client.given += len as u32;
+            let allocation = FastpassHeader::Allocation {
+                incarnation: client.incarnation,
+                heard: client.heard,
+                given: client.given,
+                first: self.next_batch,
+                slots,
+            };
+            let bytes = fastpass.control_bytes(&allocation);
+            out.send_sized(NodeId::new(idx as u32), MsgId::default(), allocation, bytes);
+        }
+        self.allocations = allocations;
+        self.next_batch += u64::from(fastpass.config.batch);
+        // With nothing to give and nobody to answer it sleeps until the next request.
+        self.is_awake = !is_idle;
+    }
+
+    fn handle_timeout(&mut self, now: Time, fastpass: &Fastpass, out: &mut Output<FastpassHeader>) {
+        if self.next_watchdog <= now {
+            self.next_watchdog = now + fastpass.watchdog;
+            if !self.is_standby && fastpass.config.arbiters > 1 {
+                let standby = NodeId::new(fastpass.n_hosts + 1);
+                let watchdog = FastpassHeader::Watchdog;
+                let bytes = fastpass.control_bytes(&watchdog);
+                out.send_sized(standby, MsgId::default(), watchdog, bytes);
+            }
+        }
+        while self.batch_at(fastpass) <= now {
+            self.give_out(fastpass, out);
+        }
+    }
+
+    /// The other arbiter lives: a standby that had taken over forgets its clients, who will ask the other.
+    fn on_watchdog(&mut self, now: Time, fastpass: &Fastpass) {
+        if self.is_standby {
+            if !self.is_passive(now, fastpass) {
+                *self = Self::new(now, true, fastpass);
+            }
+            self.heard_other = now;
+        }
+    }
+
+    fn deadline(&self, fastpass: &Fastpass) -> Time {
+        let watchdog = match !self.is_standby && fastpass.config.arbiters > 1 {
+            true => self.next_watchdog,
+            false => Time::NEVER,
+        };
+        watchdog.min(self.batch_at(fastpass))
+    }
+}
+
+impl Endpoint for FastpassArbiter {
+    type Header = FastpassHeader;
+    type Config = Fastpass;
+
+    fn new(config: Arc<Fastpass>, node: NodeId, _rng: Rng, now: Time) -> Self {
+        let is_standby = node.get() > config.n_hosts;
+        let role = match config.config.model {
+            Model::Slots => Role::Slots(Box::new(SlotArbiter::new(now, is_standby, &config))),
+            Model::Epochs => Role::Epochs(EpochArbiter::new(now, &config)),
+        };
+        let out = Output::new(node, config.config.header.get() as u16);
+        Self { out, role, fastpass: config }
+    }
+
+    fn submit(&mut self, _now: Time, _message: Message) {}
+
+    fn handle_packet(&mut self, now: Time, packet: &Packet<FastpassHeader>) -> Receipt {
+        let (src, fastpass, out) = (packet.src, &*self.fastpass, &mut self.out);
+        match &mut self.role {
+            Role::Slots(arbiter) => match packet.header {
+                FastpassHeader::Request { .. } => {
+                    arbiter.on_request(now, src, &packet.header, fastpass, out);
+                }
+                FastpassHeader::Watchdog => arbiter.on_watchdog(now, fastpass),
+                _ => {}
+            },
+            Role::Epochs(arbiter) => arbiter.handle_packet(now, src, &packet.header, fastpass, out),
+        }
+        Receipt::Control
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        match &mut self.role {
+            Role::Slots(arbiter) => arbiter.handle_timeout(now, &self.fastpass, &mut self.out),
+            Role::Epochs(arbiter) => arbiter.handle_timeout(now, &self.fastpass, &mut self.out),
+        }
+    }
+
+    fn poll_transmit(&mut self, _now: Time) -> Option<Packet<FastpassHeader>> {
+        self.out.next_control()
+    }
+
+    fn wants_transmit(&self) -> bool {
+        self.out.has_control()
+    }
+
+    fn poll_timeout(&self) -> Time {
+        match &self.role {
+            Role::Slots(arbiter) => arbiter.deadline(&self.fastpass),
+            Role::Epochs(arbiter) => arbiter.deadline(),
+        }
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        None
+    }
+}
+
+/// How long an arbiter's link of `rate` takes for allocations to `n_hosts` hosts, each of a whole batch.
+pub fn allocations_time(n_hosts: u32, header: u64, rate: rampmeter_core::Rate) -> Span {
+    let longest = header + 22 + 4 * super::wire::SLOTS_MAX as u64;
+    rate.tx_time(rampmeter_core::Bytes::new(longest * u64::from(n_hosts)))
+}

@@ -1,0 +1,158 @@
+//! Fastpass's parameters and what they imply for one fabric.
+
+use rampmeter_core::{Bytes, FabricFacts, Header, Span};
+use serde::{Deserialize, Serialize};
+
+use super::allocate::BATCH_MAX;
+use super::paths::PathPlan;
+use super::wire::FastpassHeader;
+use crate::shared::{ConfigError, Framing, Padding, within};
+
+/// What the arbiter arbitrates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Model {
+    /// Time slots of pairs of hosts, least recently served first, with a path for each packet (Fastpass
+    /// §3, §4).
+    Slots,
+    /// Epochs of flows, fewest remaining packets first, packets sprayed: what the pHost study calls
+    /// Fastpass.
+    Epochs,
+}
+
+/// Fastpass's parameters. [`FastpassConfig::paper`] and [`FastpassConfig::reference`] are the
+/// presets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FastpassConfig {
+    /// Slots or epochs.
+    pub model: Model,
+    /// Arbiters: one, or one and its standby.
+    pub arbiters: u32,
+    /// Slots that are allocated together.
+    pub batch: u32,
+    /// Length of a slot, in thousandths of a full packet's time: room for acknowledgements and requests
+    /// beside a full packet.
+    pub slot_milli: u32,
+    /// Packets that a host may send in an epoch.
+    pub epoch_packets: u32,
+    /// Length of an epoch, in thousandths of a full packet's time.
+    pub epoch_milli: u32,
+    /// Charged length of last packets.
+    pub padding: Padding,
+    /// Payload of a full packet.
+    pub payload: Bytes,
+    /// Bytes of headers charged to each packet.
+    pub header: Bytes,
+    /// Unanswered repetitions after which a flow is reported as failed.
+    pub attempts_max: u32,
+}
+
+impl FastpassConfig {
+    /// The paper's design: slots of one full packet, 16 a batch, one standby.
+    pub fn paper() -> Self {
+        Self {
+            model: Model::Slots,
+            arbiters: 2,
+            batch: 16,
+            slot_milli: 1_050,
+            epoch_packets: 8,
+            epoch_milli: 8_500,
+            padding: Padding::Exact,
+            payload: Bytes::new(1460),
+            header: Bytes::new(40),
+            attempts_max: 24,
+        }
+    }
+
+    /// What the pHost study calls Fastpass.
+    pub fn reference() -> Self {
+        Self { model: Model::Epochs, arbiters: 1, padding: Padding::Full, ..Self::paper() }
+    }
+}
+
+/// The parameters of Fastpass on one fabric: a configuration that has been checked, and the times
+/// and counts that follow from it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fastpass {
+    /// The parameters.
+    pub config: FastpassConfig,
+    /// How many hosts there are; arbiters' numbers follow.
+    pub n_hosts: u32,
+    /// The paths between racks, where the network is regular enough to choose among them.
+    pub paths: Option<PathPlan>,
+    /// Time of a full packet on an access link.
+    pub mtu_time: Span,
+    /// Length of a slot.
+    pub slot: Span,
+    /// How many slots ahead of the present one a batch starts.
+    pub ahead: u64,
+    /// Length of an epoch.
+    pub epoch: Span,
+    /// When a packet that has not been acknowledged counts as lost.
+    pub rto: Span,
+    /// When a host repeats a request that has not been answered.
+    pub retry: Span,
+    /// How often an arbiter tells its standby that it lives.
+    pub watchdog: Span,
+    /// When a destination forgets a flow whose source is silent.
+    pub forget: Span,
+}
+
+impl FastpassConfig {
+    /// Checks the parameters and derives what follows from them on a fabric. `arbiter_time` is how long
+    /// an arbiter's link takes for allocations to all hosts.
+    ///
+    /// # Errors
+    /// A parameter out of range.
+    pub fn on(
+        self,
+        facts: &FabricFacts,
+        paths: Option<PathPlan>,
+        arbiter_time: Span,
+    ) -> Result<Fastpass, ConfigError> {
+        within("arbiters", self.arbiters.into(), 1..=2, "1 or 2")?;
+        within("batch", self.batch.into(), 1..=16.min(BATCH_MAX).into(), "1 to 16")?;
+        within("slot-milli", self.slot_milli.into(), 500..=100_000, "500 to 100000")?;
+        within("epoch-packets", self.epoch_packets.into(), 1..=16, "1 to 16")?;
+        within("epoch-milli", self.epoch_milli.into(), 500..=1_000_000, "500 to 1000000")?;
+        within("payload-bytes", self.payload.get(), 1..=9_000, "1 to 9000")?;
+        within("header-bytes", self.header.get(), 1..=1_000, "1 to 1000")?;
+        within("attempts-max", self.attempts_max.into(), 1..=1_000, "1 to 1000")?;
+        let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
+        let slot = mtu_time.scale_floor(self.slot_milli.into(), 1_000);
+        let batch = slot * u64::from(self.batch);
+        // An allocation is used when it has been sent behind all others and has crossed the network.
+        let ahead = (facts.control_rtt / 2 + arbiter_time).div_floor(slot) + 2;
+        let retry = facts.control_rtt * 2 + arbiter_time * 2 + batch * 2;
+        Ok(Fastpass {
+            n_hosts: facts.n_hosts,
+            paths,
+            mtu_time,
+            slot,
+            ahead,
+            epoch: mtu_time.scale_floor(self.epoch_milli.into(), 1_000),
+            rto: facts.data_rtt * 2 + batch,
+            retry,
+            watchdog: retry,
+            forget: retry * u64::from(self.attempts_max) * 64,
+            config: self,
+        })
+    }
+}
+
+impl Fastpass {
+    /// A control packet on the wire. Those of the epoch model are as long as its headers whatever they
+    /// hold, as in the study's simulator.
+    pub(super) fn control_bytes(&self, header: &FastpassHeader) -> u16 {
+        let fixed = self.config.header.get() as u16;
+        match self.config.model {
+            Model::Slots => fixed + header.wire_len() as u16,
+            Model::Epochs => fixed,
+        }
+    }
+
+    pub(super) fn framing(&self) -> Framing {
+        let FastpassConfig { payload, header, padding, .. } = self.config;
+        Framing { payload, header, padding }
+    }
+}

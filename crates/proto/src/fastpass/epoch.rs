@@ -1,0 +1,216 @@
+//! The epoch model: what the pHost study calls Fastpass.
+//!
+//! Hosts announce flows. At the start of each epoch the arbiter fills the slots of the next one, each
+//! with a matching taken greedily by fewest remaining packets, in no time, and tells each source
+//! which flows may send in them, which it then does from the moment it hears of it. There is no
+//! common clock and no choice of paths.
+
+use std::collections::VecDeque;
+
+use rampmeter_core::collections::IdMap;
+use rampmeter_core::{MsgId, NodeId, Time};
+
+use super::config::Fastpass;
+use super::flows::Flows;
+use super::wire::{FastpassHeader, List};
+use crate::shared::Output;
+
+#[derive(Clone, Copy, Debug)]
+struct Announced {
+    src: NodeId,
+    tx_slot: u32,
+    dst: u16,
+    remaining: u32,
+    /// The announcement that this is, among all: the tie-break.
+    order: u64,
+}
+
+/// The arbiter of epochs.
+#[derive(Debug)]
+pub(super) struct EpochArbiter {
+    flows: Vec<Announced>,
+    /// The latest announcement of each source's flow.
+    numbers: IdMap<(u32, u32), u32>,
+    order: u64,
+    next_epoch: Time,
+    src_busy: Vec<bool>,
+    dst_busy: Vec<bool>,
+}
+
+/// No flow may send in a slot.
+const NONE: u32 = u32::MAX;
+
+impl EpochArbiter {
+    pub(super) fn new(now: Time, fastpass: &Fastpass) -> Self {
+        let idle = vec![false; fastpass.n_hosts as usize];
+        Self {
+            flows: Vec::new(),
+            numbers: IdMap::default(),
+            order: 0,
+            next_epoch: now,
+            src_busy: idle.clone(),
+            dst_busy: idle,
+        }
+    }
+
+    pub(super) fn handle_packet(
+        &mut self,
+        now: Time,
+        src: NodeId,
+        header: &FastpassHeader,
+        fastpass: &Fastpass,
+        _out: &mut Output<FastpassHeader>,
+    ) {
+        let &FastpassHeader::Announce { tx_slot, dst, remaining, number } = header else { return };
+        if src.get() >= fastpass.n_hosts || u32::from(dst) >= fastpass.n_hosts {
+            return;
+        }
+        let latest = self.numbers.entry((src.get(), tx_slot)).or_default();
+        if number <= *latest {
+            return;
+        }
+        *latest = number;
+        self.flows.retain(|f| (f.src, f.tx_slot) != (src, tx_slot));
+        if remaining > 0 {
+            self.order += 1;
+            let order = self.order;
+            self.flows.push(Announced { src, tx_slot, dst, remaining, order });
+        }
+        // Epochs follow one another while there are flows.
+        while self.next_epoch < now {
+            self.next_epoch += fastpass.epoch;
+        }
+    }
+
+    pub(super) fn deadline(&self) -> Time {
+        if self.flows.is_empty() { Time::NEVER } else { self.next_epoch }
+    }
+
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Time,
+        fastpass: &Fastpass,
+        out: &mut Output<FastpassHeader>,
+    ) {
+        if self.deadline() > now {
+            return;
+        }
+        self.next_epoch = now + fastpass.epoch;
+        let n = fastpass.config.epoch_packets as usize;
+        let mut schedules: IdMap<u32, [u32; super::wire::SLOTS_MAX]> = IdMap::default();
+        let mut srcs = Vec::new();
+        for slot in 0..n {
+            self.flows.sort_unstable_by_key(|f| (f.remaining, f.order));
+            self.src_busy.fill(false);
+            self.dst_busy.fill(false);
+            for flow in self.flows.iter_mut().filter(|f| f.remaining > 0) {
+                let (src, dst) = (flow.src.idx(), usize::from(flow.dst));
+                if self.src_busy[src] || self.dst_busy[dst] {
+                    continue;
+                }
+                (self.src_busy[src], self.dst_busy[dst]) = (true, true);
+                flow.remaining -= 1;
+                let schedule = schedules.entry(flow.src.get()).or_insert_with(|| {
+                    srcs.push(flow.src);
+                    [NONE; super::wire::SLOTS_MAX]
+                });
+                schedule[slot] = flow.tx_slot;
+            }
+        }
+        self.flows.retain(|f| f.remaining > 0);
+        srcs.sort_unstable();
+        for src in srcs {
+            let mut flows = List::default();
+            schedules[&src.get()][..n].iter().for_each(|&f| assert!(flows.push(f)));
+            out.send(src, MsgId::default(), FastpassHeader::Schedule { flows });
+        }
+    }
+}
+
+/// The schedule of one host.
+#[derive(Debug, Default)]
+pub(super) struct Epochs {
+    /// When which flows may send, by their slots.
+    schedule: VecDeque<(Time, u32)>,
+    number: u32,
+    /// When the arbiter was last heard, and how often it has been asked in vain since.
+    quiet_since: Time,
+    attempts: u32,
+}
+
+impl Epochs {
+    /// Tells the arbiter what a flow has to send.
+    pub(super) fn announce(
+        &mut self,
+        now: Time,
+        slot: u32,
+        flows: &Flows,
+        fastpass: &Fastpass,
+        out: &mut Output<FastpassHeader>,
+    ) {
+        let Some(flow) = flows.get(slot) else { return };
+        self.number += 1;
+        self.quiet_since = self.quiet_since.max(now);
+        let (dst, remaining, number) = (flow.dst.get() as u16, flow.unsent(), self.number);
+        let header = FastpassHeader::Announce { tx_slot: slot, dst, remaining, number };
+        out.send(NodeId::new(fastpass.n_hosts), flow.msg, header);
+    }
+
+    pub(super) fn on_schedule(&mut self, now: Time, header: &FastpassHeader, fastpass: &Fastpass) {
+        let FastpassHeader::Schedule { flows } = header else { return };
+        self.quiet_since = now;
+        self.attempts = 0;
+        let mut at = now;
+        for &slot in flows.as_slice() {
+            if slot != NONE {
+                self.schedule.push_back((at, slot));
+            }
+            at += fastpass.mtu_time;
+        }
+    }
+
+    /// Takes the flow whose turn it is.
+    pub(super) fn take(&mut self, now: Time) -> Option<u32> {
+        let &(at, slot) = self.schedule.front()?;
+        if at > now {
+            return None;
+        }
+        self.schedule.pop_front();
+        Some(slot)
+    }
+
+    /// The next instant at which there is something to do, where `waits` tells whether packets wait.
+    pub(super) fn deadline(&self, waits: bool, fastpass: &Fastpass) -> Time {
+        let turn = self.schedule.front().map_or(Time::NEVER, |(at, _)| *at);
+        if waits { turn.min(self.repeat_at(fastpass)) } else { turn }
+    }
+
+    fn repeat_at(&self, fastpass: &Fastpass) -> Time {
+        self.quiet_since + fastpass.retry + fastpass.epoch * 64
+    }
+
+    /// Announces again where nothing has been heard; false if there is no hope.
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Time,
+        flows: &Flows,
+        fastpass: &Fastpass,
+        out: &mut Output<FastpassHeader>,
+    ) -> bool {
+        let waiting: Vec<u32> =
+            flows.iter().filter(|(_, f)| f.unsent() > 0).map(|(slot, _)| slot).collect();
+        if waiting.is_empty() || self.repeat_at(fastpass) > now {
+            return true;
+        }
+        self.attempts += 1;
+        self.quiet_since = now;
+        if self.attempts > fastpass.config.attempts_max {
+            self.attempts = 0;
+            return false;
+        }
+        for slot in waiting {
+            self.announce(now, slot, flows, fastpass, out);
+        }
+        true
+    }
+}

@@ -1,0 +1,217 @@
+//! The endpoint of a host: its flows, and when they may send.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rampmeter_core::{Endpoint, Event, Message, NodeId, Packet, Receipt, Rng, Time};
+
+use super::FastpassStats;
+use super::config::{Fastpass, Model};
+use super::epoch::Epochs;
+use super::flows::{Flows, Outcome};
+use super::receiver::{Described, Receiver};
+use super::timetable::Timetable;
+use super::wire::FastpassHeader;
+use crate::shared::Output;
+
+/// Fastpass at one host.
+#[derive(Debug)]
+pub struct FastpassHost {
+    fastpass: Arc<Fastpass>,
+    flows: Flows,
+    turns: Turns,
+    /// Data packets whose turn has come.
+    due: VecDeque<Packet<FastpassHeader>>,
+    receiver: Receiver,
+    out: Output<FastpassHeader>,
+    /// Packets of all flows that wait for a turn.
+    unsent: u32,
+    stats: FastpassStats,
+}
+
+/// What says when packets may be sent.
+#[derive(Debug)]
+enum Turns {
+    Slots(Timetable),
+    Epochs(Epochs),
+}
+
+impl FastpassHost {
+    /// What has been counted so far.
+    pub fn stats(&self) -> FastpassStats {
+        self.stats
+    }
+
+    /// More packets of the flow in `slot` wait.
+    fn want(&mut self, now: Time, slot: u32, dst: NodeId, packets: u32) {
+        self.unsent += packets;
+        match &mut self.turns {
+            Turns::Slots(timetable) => {
+                timetable.want(now, dst.get() as u16, packets);
+                timetable.ask(now, &self.fastpass, &mut self.out);
+            }
+            Turns::Epochs(epochs) => {
+                epochs.announce(now, slot, &self.flows, &self.fastpass, &mut self.out);
+            }
+        }
+    }
+
+    fn on_outcome(&mut self, now: Time, slot: u32, outcome: Outcome) {
+        match outcome {
+            Outcome::Nothing => {}
+            Outcome::Lost(dst, packets) => self.want(now, slot, dst, packets),
+            Outcome::Over(dst, packets) => {
+                self.unsent -= packets;
+                if let Turns::Slots(timetable) = &mut self.turns {
+                    timetable.unwant(dst.get() as u16, packets);
+                }
+            }
+        }
+    }
+
+    /// Makes the packets whose turn has come.
+    fn take_turns(&mut self, now: Time) {
+        match &mut self.turns {
+            Turns::Slots(timetable) => {
+                while let Some((dst, path)) = timetable.take_slot(now, &self.fastpass) {
+                    // Of the flows to this destination the one with the fewest remaining packets.
+                    let flows = self.flows.to(NodeId::new(dst.into()));
+                    let best = flows.min_by_key(|(_, f)| (f.remaining(), f.msg));
+                    let Some((slot, _)) = best else {
+                        self.stats.slots_unused += 1;
+                        continue;
+                    };
+                    let packet = self.flows.send(now, slot, path, &self.fastpass);
+                    self.unsent -= packet.is_some() as u32;
+                    self.due.extend(packet);
+                }
+                timetable.ask(now, &self.fastpass, &mut self.out);
+            }
+            Turns::Epochs(epochs) => {
+                while let Some(slot) = epochs.take(now) {
+                    let packet = self.flows.send(now, slot, None, &self.fastpass);
+                    self.unsent -= packet.is_some() as u32;
+                    self.stats.slots_unused += u64::from(packet.is_none());
+                    self.due.extend(packet);
+                }
+            }
+        }
+    }
+}
+
+impl Endpoint for FastpassHost {
+    type Header = FastpassHeader;
+    type Config = Fastpass;
+
+    fn new(config: Arc<Fastpass>, node: NodeId, _rng: Rng, _now: Time) -> Self {
+        Self {
+            flows: Flows::new(node),
+            turns: match config.config.model {
+                Model::Slots => Turns::Slots(Timetable::new()),
+                Model::Epochs => Turns::Epochs(Epochs::default()),
+            },
+            due: VecDeque::new(),
+            receiver: Receiver::default(),
+            out: Output::new(node, config.config.header.get() as u16),
+            unsent: 0,
+            stats: FastpassStats::default(),
+            fastpass: config,
+        }
+    }
+
+    fn submit(&mut self, now: Time, message: Message) {
+        let slot = self.flows.submit(message, &self.fastpass);
+        let packets = self.fastpass.framing().packets(message.size);
+        self.want(now, slot, message.dst, packets);
+    }
+
+    fn handle_packet(&mut self, now: Time, packet: &Packet<FastpassHeader>) -> Receipt {
+        let (src, msg) = (packet.src, packet.payload.msg);
+        match packet.header {
+            FastpassHeader::Data { flow, tx_slot, seq, size } => {
+                let of = Described { src, msg, flow, tx_slot, size };
+                return self.receiver.on_packet(now, of, seq, &self.fastpass, &mut self.out);
+            }
+            FastpassHeader::Ack { tx_slot, cumulative, seq } => {
+                let ack = (tx_slot, cumulative, seq);
+                let outcome = self.flows.on_ack(msg, ack, &mut self.out);
+                self.on_outcome(now, tx_slot, outcome);
+            }
+            FastpassHeader::Schedule { .. } => {
+                if let Turns::Epochs(epochs) = &mut self.turns {
+                    epochs.on_schedule(now, &packet.header, &self.fastpass);
+                    self.take_turns(now);
+                }
+            }
+            FastpassHeader::Allocation { .. } => {
+                if let Turns::Slots(timetable) = &mut self.turns {
+                    let (fastpass, stats) = (&self.fastpass, &mut self.stats);
+                    timetable.on_allocation(now, src, &packet.header, fastpass, stats);
+                    self.take_turns(now);
+                }
+            }
+            FastpassHeader::Passive => {
+                if let Turns::Slots(timetable) = &mut self.turns {
+                    timetable.on_passive(now, src, &self.fastpass);
+                    timetable.ask(now, &self.fastpass, &mut self.out);
+                }
+            }
+            FastpassHeader::Forgotten { incarnation } => {
+                if let Turns::Slots(timetable) = &mut self.turns {
+                    timetable.on_forgotten(now, src, incarnation, &self.fastpass);
+                    timetable.ask(now, &self.fastpass, &mut self.out);
+                }
+            }
+            FastpassHeader::Request { .. }
+            | FastpassHeader::Watchdog
+            | FastpassHeader::Announce { .. } => {}
+        }
+        Receipt::Control
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.take_turns(now);
+        while self.flows.deadline() <= now {
+            let Some((slot, outcome)) = self.flows.check(now, &self.fastpass, &mut self.out) else {
+                break;
+            };
+            self.on_outcome(now, slot, outcome);
+        }
+        let (fastpass, out) = (&*self.fastpass, &mut self.out);
+        let is_hopeful = match &mut self.turns {
+            Turns::Slots(timetable) => {
+                timetable.handle_timeout(now, fastpass, out, &mut self.stats)
+            }
+            Turns::Epochs(epochs) => epochs.handle_timeout(now, &self.flows, fastpass, out),
+        };
+        if !is_hopeful {
+            let waiting: Vec<(NodeId, u32)> =
+                self.flows.iter().map(|(_, f)| (f.dst, f.unsent())).collect();
+            self.flows.fail_unsent(&mut self.out);
+            for (dst, packets) in waiting {
+                self.on_outcome(now, 0, Outcome::Over(dst, packets));
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, _now: Time) -> Option<Packet<FastpassHeader>> {
+        // A request behind a run of slots would wait for all of them.
+        self.out.next_control().or_else(|| self.due.pop_front())
+    }
+
+    fn wants_transmit(&self) -> bool {
+        !self.due.is_empty() || self.out.has_control()
+    }
+
+    fn poll_timeout(&self) -> Time {
+        let turn = match &self.turns {
+            Turns::Slots(timetable) => timetable.deadline(&self.fastpass),
+            Turns::Epochs(epochs) => epochs.deadline(self.unsent > 0, &self.fastpass),
+        };
+        turn.min(self.flows.deadline())
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.out.next_event()
+    }
+}

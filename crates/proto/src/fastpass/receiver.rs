@@ -1,0 +1,99 @@
+//! The destination's side: arrival, and an acknowledgement a packet.
+
+use rampmeter_core::collections::{IdMap, SeqSet};
+use rampmeter_core::{Bytes, Event, MsgId, NodeId, Receipt, Time};
+
+use super::config::Fastpass;
+use super::wire::FastpassHeader;
+use crate::shared::{FlowNumbers, Known, Output};
+
+/// A flow as each of its packets describes it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Described {
+    pub(super) src: NodeId,
+    pub(super) msg: MsgId,
+    pub(super) flow: u32,
+    pub(super) tx_slot: u32,
+    pub(super) size: u64,
+}
+
+#[derive(Debug)]
+struct RxFlow {
+    packets: u32,
+    heard: Time,
+    got: SeqSet,
+}
+
+/// Packets between searches for flows whose source is gone.
+const FORGET_PACKETS: u32 = 1 << 18;
+
+/// The receiver of one host.
+#[derive(Debug, Default)]
+pub(super) struct Receiver {
+    /// Flows that are not complete, by source and number.
+    flows: IdMap<(u32, u32), RxFlow>,
+    numbers: FlowNumbers,
+    packets: u32,
+}
+
+impl Receiver {
+    /// A packet of a flow.
+    pub(super) fn on_packet(
+        &mut self,
+        now: Time,
+        of: Described,
+        seq: u32,
+        fastpass: &Fastpass,
+        out: &mut Output<FastpassHeader>,
+    ) -> Receipt {
+        let packets = fastpass.framing().packets(Bytes::new(of.size));
+        if seq >= packets {
+            return Receipt::Control;
+        }
+        self.packets = self.packets.wrapping_add(1);
+        if self.packets.is_multiple_of(FORGET_PACKETS) {
+            self.forget_silent(now, fastpass);
+        }
+        let key = (of.src.get(), of.flow);
+        if !self.flows.contains_key(&key) {
+            match self.numbers.known(of.src, of.flow) {
+                Known::Abandoned => return Receipt::Control,
+                Known::Entered => {
+                    acknowledge(&of, packets, seq, out);
+                    return Receipt::Duplicate;
+                }
+                Known::New if !self.numbers.enter(of.src, of.flow) => return Receipt::Control,
+                Known::New => {
+                    let flow = RxFlow { packets, heard: now, got: SeqSet::default() };
+                    self.flows.insert(key, flow);
+                }
+            }
+        }
+        let Some(flow) = self.flows.get_mut(&key) else { return Receipt::Control };
+        if seq >= flow.packets {
+            return Receipt::Control;
+        }
+        flow.heard = now;
+        let receipt = if flow.got.insert(seq) { Receipt::Fresh } else { Receipt::Duplicate };
+        let cumulative = flow.got.first_missing();
+        acknowledge(&of, cumulative, seq, out);
+        if cumulative == flow.packets {
+            self.flows.remove(&key);
+            out.say(Event::Delivered { src: of.src, msg: of.msg });
+        }
+        receipt
+    }
+
+    fn forget_silent(&mut self, now: Time, fastpass: &Fastpass) {
+        let stale = |f: &RxFlow| now.saturating_since(f.heard) > fastpass.forget;
+        for (&(src, flow), _) in self.flows.iter().filter(|(_, f)| stale(f)) {
+            self.numbers.abandon(NodeId::new(src), flow);
+        }
+        self.flows.retain(|_, f| !stale(f));
+    }
+}
+
+fn acknowledge(of: &Described, cumulative: u32, seq: u32, out: &mut Output<FastpassHeader>) {
+    let ack = FastpassHeader::Ack { tx_slot: of.tx_slot, cumulative, seq };
+    out.send(of.src, of.msg, ack);
+}

@@ -1,0 +1,266 @@
+//! Tests of Fastpass's parts. Whole runs are in `tests/` of this crate.
+
+mod allocate {
+    use super::super::allocate::*;
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    type Demands = Vec<(u16, u16, u32)>;
+
+    fn demands(n: u16) -> impl Strategy<Value = Demands> {
+        proptest::collection::vec((0..n, 0..n, 1u32..40), 0..200)
+    }
+
+    proptest! {
+        /// Fastpass §3.1: in each slot a matching, maximal among the pairs that still have demand; what
+        /// is given is what was asked for.
+        #[test]
+        fn every_slot_has_a_maximal_matching(
+            n in 2u16..24,
+            batch in 1u32..=64,
+            seed in demands(24),
+        ) {
+            let mut allocator = Allocator::new(n.into(), batch);
+            let mut wanted: BTreeMap<(u16, u16), u32> = BTreeMap::new();
+            for (src, dst, slots) in seed {
+                let (src, dst) = (src % n, dst % n);
+                allocator.request(src, dst, slots);
+                *wanted.entry((src, dst)).or_default() += slots;
+            }
+            for _ in 0..20 {
+                let mut out = Vec::new();
+                allocator.allocate(&mut out);
+                let mut srcs: Vec<BTreeSet<u16>> = vec![BTreeSet::new(); batch as usize];
+                let mut dsts = srcs.clone();
+                for a in &out {
+                    prop_assert!(srcs[usize::from(a.slot)].insert(a.src), "a source sends twice");
+                    prop_assert!(dsts[usize::from(a.slot)].insert(a.dst), "two to one destination");
+                    let left = wanted.get_mut(&(a.src, a.dst)).unwrap();
+                    prop_assert!(*left > 0, "more than was asked for");
+                    *left -= 1;
+                }
+                for (&(src, dst), &left) in &wanted {
+                    prop_assert_eq!(allocator.demand(src, dst), left);
+                    for slot in 0..batch as usize {
+                        let is_blocked = srcs[slot].contains(&src) || dsts[slot].contains(&dst);
+                        prop_assert!(left == 0 || is_blocked, "slot {} is not maximal", slot);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Max-min fairness (§3.1): pairs that share a destination get turns, whatever they ask for.
+    #[test]
+    fn pairs_that_meet_are_served_in_turn() {
+        let mut allocator = Allocator::new(8, 16);
+        for src in 1..5 {
+            allocator.request(src, 0, 1_000 * u32::from(src));
+        }
+        let mut out = Vec::new();
+        for _ in 0..10 {
+            allocator.allocate(&mut out);
+        }
+        for src in 1..5 {
+            assert_eq!(out.iter().filter(|a| a.src == src).count(), 40);
+        }
+        // The first batch has each source once in every four slots.
+        let mut slots: Vec<u8> = out[..16].iter().filter(|a| a.src == 1).map(|a| a.slot).collect();
+        slots.sort_unstable();
+        assert_eq!(slots, [0, 4, 8, 12]);
+    }
+
+    #[test]
+    fn a_source_that_withdraws_gets_nothing_more() {
+        let mut allocator = Allocator::new(4, 16);
+        allocator.request(1, 0, 100);
+        allocator.request(2, 0, 100);
+        allocator.withdraw(1);
+        let mut out = Vec::new();
+        allocator.allocate(&mut out);
+        assert!(out.len() == 16 && out.iter().all(|a| a.src == 2));
+        allocator.request(1, 0, 1);
+        assert_eq!(allocator.demand(1, 0), 1);
+    }
+}
+
+mod colour {
+    use super::super::colour::colour;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        /// König: a bipartite multigraph of degree d has a colouring with d colours, and this is one.
+        #[test]
+        fn no_colour_meets_itself_in_a_rack_and_there_are_no_more_than_the_degree(
+            n in 1usize..12,
+            ends in proptest::collection::vec((0u16..12, 0u16..12), 0..300),
+        ) {
+            let edges: Vec<(u16, u16)> =
+                ends.iter().map(|&(a, b)| (a % n as u16, b % n as u16)).collect();
+            let (colours, used) = colour(n, &edges);
+            let degree = |of: &dyn Fn(&(u16, u16)) -> u16| {
+                (0..n as u16).map(|r| edges.iter().filter(|e| of(e) == r).count()).max().unwrap()
+            };
+            let most = degree(&|e| e.0).max(degree(&|e| e.1));
+            prop_assert_eq!(usize::from(used), most);
+            let mut seen = BTreeSet::new();
+            for (&(src, dst), &colour) in edges.iter().zip(&colours) {
+                prop_assert!(colour < used);
+                prop_assert!(seen.insert((0, src, colour)) && seen.insert((1, dst, colour)));
+            }
+        }
+    }
+}
+
+mod paths {
+    use super::super::allocate::Allocation;
+    use super::super::paths::PathPlan;
+    use proptest::prelude::*;
+    use rampmeter_core::{Purpose, Rng};
+
+    /// A matching of hosts, as a slot has.
+    fn matching(n: u16, seed: u64) -> Vec<Allocation> {
+        let mut dsts: Vec<u16> = (0..n).collect();
+        Rng::new(seed, 0, Purpose::Test).shuffle(&mut dsts);
+        let pairs = (0..n).zip(dsts).filter(|(src, dst)| src != dst);
+        pairs.map(|(src, dst)| Allocation { slot: 0, src, dst }).collect()
+    }
+
+    proptest! {
+        /// §4: with as much capacity above racks as below, no link has more packets in a slot than it
+        /// can carry.
+        #[test]
+        fn links_between_racks_are_never_overfull(seed in any::<u64>(), spines in 1u16..9) {
+            let (racks, hosts) = (9u16, 16u16);
+            let plan = PathPlan {
+                rack_of: (0..racks * hosts).map(|h| h / hosts).collect(),
+                pod_of: vec![0; usize::from(racks)],
+                tor_up: spines,
+                agg_up: 1,
+            };
+            let slot = matching(racks * hosts, seed);
+            let paths = plan.choose(&slot);
+            for rack in 0..racks {
+                for spine in 0..spines {
+                    let on = |of: &dyn Fn(&Allocation) -> (u16, u16)| {
+                        let between = |a: &&Allocation| a.src / hosts != a.dst / hosts;
+                        let pairs = slot.iter().zip(&paths).filter(|(a, _)| between(a));
+                        pairs.filter(|(a, p)| of(a).0 / hosts == rack && **p == spine).count()
+                    };
+                    let most = usize::from(hosts.div_ceil(spines));
+                    prop_assert!(on(&|a| (a.src, a.dst)) <= most);
+                    prop_assert!(on(&|a| (a.dst, a.src)) <= most);
+                }
+            }
+        }
+
+        /// A fat-tree of 8-port switches carries any matching with one packet a link.
+        #[test]
+        fn a_fat_tree_carries_any_matching_without_a_collision(seed in any::<u64>()) {
+            let half = 4u16;
+            let (n_racks, n_hosts) = (8 * half, 8 * half * half);
+            let plan = PathPlan {
+                rack_of: (0..n_hosts).map(|h| h / half).collect(),
+                pod_of: (0..n_racks).map(|r| r / half).collect(),
+                tor_up: half,
+                agg_up: half,
+            };
+            let slot = matching(n_hosts, seed);
+            let paths = plan.choose(&slot);
+            let mut links = std::collections::BTreeSet::new();
+            for (a, path) in slot.iter().zip(paths) {
+                let (up, core) = (path % half, path / half);
+                let rack = |h: u16| h / half;
+                let pod = |h: u16| h / half / half;
+                if rack(a.src) == rack(a.dst) {
+                    continue;
+                }
+                prop_assert!(links.insert(("tor-up", rack(a.src), up, 0)));
+                prop_assert!(links.insert(("tor-down", rack(a.dst), up, 0)));
+                if pod(a.src) != pod(a.dst) {
+                    prop_assert!(links.insert(("agg-up", pod(a.src), up, core)));
+                    prop_assert!(links.insert(("agg-down", pod(a.dst), up, core)));
+                }
+            }
+        }
+    }
+}
+
+mod wire {
+    use super::super::wire::*;
+    use crate::shared::assert_codec;
+    use proptest::prelude::*;
+    use rampmeter_core::{Header, WireError};
+
+    fn list<T: Copy + Default, const N: usize>(items: Vec<T>) -> List<T, N> {
+        let mut list = List::default();
+        items.into_iter().for_each(|item| assert!(list.push(item)));
+        list
+    }
+
+    fn header() -> impl Strategy<Value = FastpassHeader> {
+        let n = any::<u32>;
+        let demand = (any::<u16>(), n()).prop_map(|(dst, total)| Demand { dst, total });
+        let slot =
+            any::<(u16, u8, u8)>().prop_map(|(dst, offset, path)| Slot { dst, offset, path });
+        prop_oneof![
+            (n(), n(), n(), 1u64..).prop_map(|(flow, tx_slot, seq, size)| {
+                FastpassHeader::Data { flow, tx_slot, seq, size }
+            }),
+            (n(), n(), n()).prop_map(|(tx_slot, cumulative, seq)| {
+                FastpassHeader::Ack { tx_slot, cumulative, seq }
+            }),
+            (n(), n(), proptest::collection::vec(demand, 0..=DEMANDS_MAX)).prop_map(
+                |(incarnation, number, demands)| {
+                    FastpassHeader::Request { incarnation, number, demands: list(demands) }
+                }
+            ),
+            (any::<[u32; 3]>(), any::<u64>(), proptest::collection::vec(slot, 0..=SLOTS_MAX))
+                .prop_map(|([incarnation, heard, given], first, slots)| {
+                    let slots = list(slots);
+                    FastpassHeader::Allocation { incarnation, heard, given, first, slots }
+                }),
+            n().prop_map(|incarnation| FastpassHeader::Forgotten { incarnation }),
+            Just(FastpassHeader::Passive),
+            Just(FastpassHeader::Watchdog),
+            (n(), any::<u16>(), n(), n()).prop_map(|(tx_slot, dst, remaining, number)| {
+                FastpassHeader::Announce { tx_slot, dst, remaining, number }
+            }),
+            proptest::collection::vec(n(), 0..=SLOTS_MAX)
+                .prop_map(|flows| FastpassHeader::Schedule { flows: list(flows) }),
+        ]
+    }
+
+    #[test]
+    fn headers_leave_a_packet_in_two_cache_lines() {
+        assert!(size_of::<rampmeter_core::Packet<FastpassHeader>>() <= 128);
+    }
+
+    #[test]
+    fn impossible_fields_are_named() {
+        let decode = |bytes: &[u8]| FastpassHeader::decode(bytes).unwrap_err();
+        assert_eq!(decode(&[]), WireError::Truncated { needed: 1, got: 0 });
+        assert_eq!(decode(&[99]), WireError::UnknownType(99));
+        let message = decode(&[9, 17]).to_string();
+        assert_eq!(message, "field length must be at most as many as fit, got 17");
+    }
+
+    proptest! {
+        #[test]
+        fn decode_inverts_encode_and_short_bytes_are_refused(header in header()) {
+            assert_codec(&header);
+        }
+
+        #[test]
+        fn any_bytes_decode_or_fail_without_panic(
+            bytes in proptest::collection::vec(any::<u8>(), 0..128),
+        ) {
+            if let Ok((header, read)) = FastpassHeader::decode(&bytes) {
+                let mut again = [0; 128];
+                prop_assert_eq!(header.encode(&mut again), Ok(read));
+                prop_assert_eq!(&again[..read], &bytes[..read]);
+            }
+        }
+    }
+}

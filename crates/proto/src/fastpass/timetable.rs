@@ -1,0 +1,305 @@
+//! The slots of a host: asking an arbiter for them, and keeping to them (Fastpass §2, §5).
+//!
+//! Requests hold totals, so that a lost or doubled one does no harm. Allocations say how many slots
+//! the host has been given so far; a host that misses some of them, or whose arbiter has forgotten it,
+//! starts anew: with the next incarnation number, and totals of what it still wants. A host whose
+//! arbiter is silent asks the other.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use rampmeter_core::collections::IdMap;
+use rampmeter_core::{MsgId, NodeId, Time};
+
+use super::FastpassStats;
+use super::config::Fastpass;
+use super::wire::{Demand, FastpassHeader, List, Slot};
+use crate::shared::Output;
+
+/// What a host wants of one destination.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wanted {
+    /// Packets that wait for a slot.
+    unsent: u32,
+    /// Slots in the timetable.
+    held: u32,
+    /// Slots asked for in this incarnation.
+    total: u32,
+    is_dirty: bool,
+}
+
+/// The slots of one host.
+#[derive(Debug)]
+pub(super) struct Timetable {
+    /// Which arbiter is asked.
+    arbiter: u32,
+    incarnation: u32,
+    /// The number of the latest request.
+    number: u32,
+    heard: u32,
+    wanted: IdMap<u16, Wanted>,
+    /// Packets that wait and slots held, of all destinations.
+    unsent: u32,
+    held: u32,
+    /// Destinations whose totals have not been sent.
+    dirty: VecDeque<u16>,
+    /// Slots to come, earliest first: (when, destination, path).
+    slots: BinaryHeap<Reverse<(Time, u16, u8)>>,
+    /// Slots that the arbiter says it has given in this incarnation, and those that have come.
+    given: u32,
+    received: u32,
+    /// Since when some of them are missing.
+    missing_since: Time,
+    /// When the arbiter was last asked or heard, and how often it has been asked in vain.
+    quiet_since: Time,
+    attempts: u32,
+    /// Answers since the last slot.
+    answers: u32,
+}
+
+/// Silent repetitions after which a host asks the other arbiter.
+const FAIL_OVER_AFTER: u32 = 3;
+/// Answers without slots after which a host starts anew, in case that its totals and the arbiter's have
+/// parted.
+const ANSWERS_MAX: u32 = 64;
+
+impl Timetable {
+    pub(super) fn new() -> Self {
+        Self {
+            arbiter: 0,
+            incarnation: 1,
+            number: 0,
+            heard: 0,
+            wanted: IdMap::default(),
+            unsent: 0,
+            held: 0,
+            dirty: VecDeque::new(),
+            slots: BinaryHeap::new(),
+            given: 0,
+            received: 0,
+            missing_since: Time::NEVER,
+            quiet_since: Time::ZERO,
+            attempts: 0,
+            answers: 0,
+        }
+    }
+
+    fn mark_dirty(&mut self, dst: u16) {
+        let wanted = self.wanted.entry(dst).or_default();
+        if !wanted.is_dirty {
+            wanted.is_dirty = true;
+            self.dirty.push_back(dst);
+        }
+    }
+
+    /// More packets wait for slots.
+    pub(super) fn want(&mut self, now: Time, dst: u16, packets: u32) {
+        if self.unsent == 0 {
+            self.quiet_since = now;
+            (self.attempts, self.answers) = (0, 0);
+        }
+        self.unsent += packets;
+        let wanted = self.wanted.entry(dst).or_default();
+        wanted.unsent += packets;
+        wanted.total += packets;
+        self.mark_dirty(dst);
+    }
+
+    /// Packets no longer wait: their flow is over. Slots already asked for go unused.
+    pub(super) fn unwant(&mut self, dst: u16, packets: u32) {
+        if let Some(wanted) = self.wanted.get_mut(&dst) {
+            let packets = packets.min(wanted.unsent);
+            wanted.unsent -= packets;
+            self.unsent -= packets;
+        }
+    }
+
+    /// Queues requests for what has not been asked for.
+    pub(super) fn ask(&mut self, now: Time, fastpass: &Fastpass, out: &mut Output<FastpassHeader>) {
+        while !self.dirty.is_empty() {
+            self.number += 1;
+            let mut demands = List::default();
+            while let Some(&dst) = self.dirty.front() {
+                let Some(wanted) = self.wanted.get_mut(&dst) else {
+                    self.dirty.pop_front();
+                    continue;
+                };
+                if !demands.push(Demand { dst, total: wanted.total }) {
+                    break;
+                }
+                wanted.is_dirty = false;
+                self.dirty.pop_front();
+            }
+            self.send(demands, fastpass, out);
+            self.quiet_since = now;
+        }
+    }
+
+    fn send(
+        &self,
+        demands: List<Demand, { super::wire::DEMANDS_MAX }>,
+        fastpass: &Fastpass,
+        out: &mut Output<FastpassHeader>,
+    ) {
+        let (incarnation, number) = (self.incarnation, self.number);
+        let request = FastpassHeader::Request { incarnation, number, demands };
+        let arbiter = NodeId::new(fastpass.n_hosts + self.arbiter);
+        out.send_sized(arbiter, MsgId::default(), request, fastpass.control_bytes(&request));
+    }
+
+    /// Slots from an arbiter.
+    pub(super) fn on_allocation(
+        &mut self,
+        now: Time,
+        from: NodeId,
+        header: &FastpassHeader,
+        fastpass: &Fastpass,
+        stats: &mut FastpassStats,
+    ) {
+        let &FastpassHeader::Allocation { incarnation, heard, given, first, slots } = header else {
+            return;
+        };
+        if from.get() != fastpass.n_hosts + self.arbiter || incarnation != self.incarnation {
+            return;
+        }
+        self.quiet_since = now;
+        self.attempts = 0;
+        self.answers = if slots.as_slice().is_empty() { self.answers + 1 } else { 0 };
+        self.heard = self.heard.max(heard);
+        self.given = self.given.max(given);
+        for &Slot { dst, offset, path } in slots.as_slice() {
+            self.received += 1;
+            let at = slot_start(first.saturating_add(offset.into()), fastpass);
+            // A slot that has begun is used at once: hosts whose clocks are ahead of the arbiter's by more
+            // than it plans ahead would else never send.
+            stats.slots_late += u64::from(at < now);
+            self.wanted.entry(dst).or_default().held += 1;
+            self.held += 1;
+            self.slots.push(Reverse((at, dst, path)));
+        }
+        self.missing_since = match self.received < self.given {
+            true => self.missing_since.min(now),
+            false => Time::NEVER,
+        };
+    }
+
+    /// The arbiter asked is the standby.
+    pub(super) fn on_passive(&mut self, now: Time, from: NodeId, fastpass: &Fastpass) {
+        if from.get() == fastpass.n_hosts + self.arbiter {
+            self.turn_to_other(now, fastpass);
+        }
+    }
+
+    fn turn_to_other(&mut self, now: Time, fastpass: &Fastpass) {
+        self.arbiter = (self.arbiter + 1) % fastpass.config.arbiters;
+        self.start_anew(now);
+    }
+
+    /// Forgets what was asked and given, and asks for what is still wanted.
+    fn start_anew(&mut self, now: Time) {
+        self.incarnation += 1;
+        (self.number, self.heard, self.given, self.received) = (0, 0, 0, 0);
+        self.missing_since = Time::NEVER;
+        self.quiet_since = now;
+        self.answers = 0;
+        let mut dsts: Vec<u16> = self.wanted.keys().copied().collect();
+        dsts.sort_unstable();
+        for dst in dsts {
+            let Some(wanted) = self.wanted.get_mut(&dst) else { continue };
+            wanted.total = wanted.unsent.saturating_sub(wanted.held);
+            match wanted.total {
+                0 if wanted.unsent == 0 && wanted.held == 0 && !wanted.is_dirty => {
+                    self.wanted.remove(&dst);
+                }
+                0 => {}
+                _ => self.mark_dirty(dst),
+            }
+        }
+    }
+
+    /// The next instant at which there is something to do.
+    pub(super) fn deadline(&self, fastpass: &Fastpass) -> Time {
+        let slot = self.slots.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
+        if self.waits() { slot.min(self.quiet_since + fastpass.retry) } else { slot }
+    }
+
+    fn waits(&self) -> bool {
+        self.unsent > self.held
+    }
+
+    /// Takes the slot that has begun, if one has: its destination and path.
+    pub(super) fn take_slot(
+        &mut self,
+        now: Time,
+        fastpass: &Fastpass,
+    ) -> Option<(u16, Option<u16>)> {
+        let &Reverse((at, dst, path)) = self.slots.peek()?;
+        if at > now {
+            return None;
+        }
+        self.slots.pop();
+        self.held -= 1;
+        if let Some(wanted) = self.wanted.get_mut(&dst) {
+            wanted.held -= 1;
+            if wanted.unsent > 0 {
+                wanted.unsent -= 1;
+                self.unsent -= 1;
+            }
+        }
+        Some((dst, fastpass.paths.is_some().then_some(path.into())))
+    }
+
+    /// Asks again, asks anew or asks the other arbiter where nothing has been heard. False if no arbiter
+    /// has answered for so long that there is no hope.
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Time,
+        fastpass: &Fastpass,
+        out: &mut Output<FastpassHeader>,
+        stats: &mut FastpassStats,
+    ) -> bool {
+        if !self.waits() || now < self.quiet_since + fastpass.retry {
+            return true;
+        }
+        self.attempts += 1;
+        self.quiet_since = now;
+        if self.attempts > fastpass.config.attempts_max {
+            self.attempts = 0;
+            return false;
+        }
+        let is_missing = now.saturating_since(self.missing_since) > fastpass.retry
+            && self.missing_since < Time::NEVER;
+        let is_unheard = self.heard < self.number;
+        if self.attempts.is_multiple_of(FAIL_OVER_AFTER) && fastpass.config.arbiters > 1 {
+            stats.fail_overs += 1;
+            self.turn_to_other(now, fastpass);
+        } else if is_missing || is_unheard || self.answers > ANSWERS_MAX {
+            stats.resets += 1;
+            self.start_anew(now);
+        } else {
+            self.number += 1;
+            self.send(List::default(), fastpass, out);
+        }
+        self.ask(now, fastpass, out);
+        true
+    }
+
+    /// The arbiter does not know what this host has asked for.
+    pub(super) fn on_forgotten(
+        &mut self,
+        now: Time,
+        from: NodeId,
+        incarnation: u32,
+        fastpass: &Fastpass,
+    ) {
+        let is_asked = from.get() == fastpass.n_hosts + self.arbiter;
+        if is_asked && incarnation == self.incarnation {
+            self.start_anew(now);
+        }
+    }
+}
+
+/// When a slot begins, by the host's clock.
+pub(super) fn slot_start(number: u64, fastpass: &Fastpass) -> Time {
+    Time::from_ps(number.saturating_mul(fastpass.slot.as_ps()))
+}

@@ -1,0 +1,112 @@
+//! Tests of the ideal scheduler against theory.
+
+use super::*;
+use proptest::prelude::*;
+use rampmeter_core::{Purpose, Rng};
+
+/// Runs jobs, in order of arrival, to the end. Completion times by number.
+fn run(n_hosts: u32, jobs: &[(Time, Job)]) -> Vec<Time> {
+    let mut scheduler = IdealScheduler::new(n_hosts);
+    let mut ends = vec![Time::NEVER; jobs.len()];
+    let mut done = Vec::new();
+    let mut next = jobs.iter().peekable();
+    loop {
+        let completion = scheduler.next_completion();
+        match next.peek() {
+            Some(&&(at, job)) if at < completion => {
+                scheduler.submit(at, job);
+                next.next();
+            }
+            _ if completion == Time::NEVER => return ends,
+            _ => {
+                scheduler.complete(completion, &mut done);
+                done.drain(..).for_each(|id| ends[id as usize] = completion);
+            }
+        }
+    }
+}
+
+fn job(id: u32, src: u32, dst: u32, ps: u64) -> Job {
+    Job { id, src: NodeId::new(src), dst: NodeId::new(dst), service: Span::from_ps(ps) }
+}
+
+#[test]
+fn a_shorter_flow_interrupts_a_longer_one_and_others_do_not() {
+    let at = Time::from_ps;
+    let jobs = [
+        (at(0), job(0, 0, 9, 100)),
+        (at(10), job(1, 1, 9, 20)),
+        (at(15), job(2, 2, 9, 90)),
+        (at(20), job(3, 3, 8, 500)),
+    ];
+    assert_eq!(run(10, &jobs), [at(120), at(30), at(210), at(520)]);
+}
+
+/// On one link this is SRPT. In M/G/1 with SRPT and sizes of two kinds, 1 and 100, the mean response
+/// times follow from Schrage and Miller (1966): the short ones see an M/D/1 queue of their own kind
+/// and what is left of a long one when nothing of it remains but a short piece.
+#[test]
+fn on_one_link_mean_response_times_are_those_of_srpt() {
+    // W(x) = lambda (m2(x) + x^2 (1 - F(x))) / (2 (1 - rho(x))^2), R(x) = integral of dt / (1 - rho(t)).
+    let (lambda, short, long) = (0.004, 1.0, 100.0);
+    let p_long = 0.5;
+    let (load_short, load) = (lambda * 0.5 * short, lambda * (0.5 * short + p_long * long));
+    // Sizes are distinct in kind only: a short one waits for short ones before it, of which rho
+    // counts half by symmetry; the correction is of the order of load_short and below the tolerance.
+    let wait = |m2: f64, rho: f64| lambda * m2 / (2.0 * (1.0 - rho) * (1.0 - rho));
+    let short_mean = wait(0.5 * short * short + short * short * p_long, load_short) + short;
+    let m2 = 0.5 * short * short + p_long * long * long;
+    let mut rng = Rng::new(7, 0, Purpose::Test);
+    let mut now = 0.0;
+    let unit = 1_000_000.0;
+    let n = 200_000;
+    let jobs: Vec<(Time, Job)> = (0..n)
+        .map(|id| {
+            now += rng.exponential() / lambda;
+            let size = if rng.chance(p_long) { long } else { short };
+            let at = Time::from_ps((now * unit) as u64);
+            (at, job(id, id % 2 + 1, 0, (size * unit) as u64))
+        })
+        .collect();
+    let ends = run(3, &jobs);
+    let mean = |size: f64| {
+        let of_size = jobs
+            .iter()
+            .zip(&ends)
+            .filter(|((_, job), _)| job.service == Span::from_ps((size * unit) as u64));
+        let times: Vec<f64> =
+            of_size.map(|((at, _), end)| (*end - *at).as_ps() as f64 / unit).collect();
+        times.iter().sum::<f64>() / times.len() as f64
+    };
+    assert!((mean(short) / short_mean - 1.0).abs() < 0.02, "{} {short_mean}", mean(short));
+    // A long one starts when the work before it is done, as in the busy period of all, and its service
+    // is stretched by the short ones that come meanwhile and by long ones that have less left.
+    let at_least = wait(m2, load_short) + long;
+    let at_most = wait(m2, load) + long / (1.0 - load_short);
+    let long_mean = mean(long);
+    assert!(at_least < long_mean && long_mean < at_most, "{at_least} {long_mean} {at_most}");
+}
+
+proptest! {
+    /// Work is conserved: some flow of every contended link is served, and no link serves two.
+    #[test]
+    fn matchings_are_maximal(seed in any::<u64>()) {
+        let mut rng = Rng::new(seed, 0, Purpose::Test);
+        let mut scheduler = IdealScheduler::new(8);
+        for id in 0..40 {
+            let src = rng.below(8) as u32;
+            let dst = (src + 1 + rng.below(7) as u32) % 8;
+            scheduler.submit(Time::ZERO, job(id, src, dst, 1 + rng.below(50) as u64));
+            let served = || scheduler.active.iter().filter(|a| a.is_served);
+            for end in 0..8 {
+                let node = NodeId::new(end);
+                prop_assert!(served().filter(|a| a.job.src == node).count() <= 1);
+                prop_assert!(served().filter(|a| a.job.dst == node).count() <= 1);
+            }
+            for idle in scheduler.active.iter().filter(|a| !a.is_served) {
+                let meets = |a: &&Active| a.job.src == idle.job.src || a.job.dst == idle.job.dst;
+                prop_assert!(served().any(|a| meets(&a) && a.remaining <= idle.remaining));
+            }
+        }
+    }
+}
