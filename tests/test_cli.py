@@ -128,8 +128,8 @@ class TestErrors:
             (["plot", "none"], "none/summary.json: No such file"),
             (["convert", "none.csv", "a.csv", "--format", "csv"], "none.csv"),
             (["convert", "none.csv", "a.csv", "--format", "xml"], "xml"),
-            (["papers", "dcpim", "99"], "expected one of dcpim 3, got dcpim 99"),
-            (["papers", "other"], "expected one of dcpim, got other"),
+            (["papers", "dcpim", "99"], "expected one of dcpim 3, phost 3, phost 6, got dcpim 99"),
+            (["papers", "other"], "expected one of dcpim, phost, got other"),
             (["papers", "dcpim", "3", "--quick", "--full"], "expected at most one of them"),
             (["papers", "dcpim", "3", "--scale", "-1"], "--scale: expected above 0"),
         ],
@@ -167,7 +167,8 @@ class TestCompare:
 class TestPapers:
     def test_figures_are_listed(self) -> None:
         assert "rampmeter papers dcpim 3" in ok("papers").stdout
-        assert ok("papers", "dcpim").stdout == ok("papers").stdout
+        assert "rampmeter papers phost 6" in ok("papers").stdout
+        assert "phost" not in ok("papers", "dcpim").stdout
 
     def test_a_figure_has_tables_plots_and_a_report(self) -> None:
         result = ok("papers", "dcpim", "3", "--scale", "0.0001", "--out", "here", "--quiet")

@@ -166,5 +166,7 @@ class TestBrokenFigures:
             papers.load_figure(tmp_path)
 
     def test_unknown_figures_are_listed(self) -> None:
-        with pytest.raises(rm.PlanError, match="expected one of dcpim 3, got dcpim 9"):
+        with pytest.raises(
+            rm.PlanError, match="expected one of dcpim 3, phost 3, phost 6, got dcpim 9"
+        ):
             papers.find_figure(FIG3.parents[1], "dcpim", "9")

@@ -109,6 +109,8 @@ class Fabric(Part):
     spray: str | None = None
     switching: str | None = None
     cut_through_bytes: int | None = None
+    interface: str | None = None
+    express_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,59 @@ class DcPim(Part):
         named = {"preset": self.preset, "rounds": self.r, "channels": self.k}
         table |= {key: value for key, value in named.items() if value is not None}
         return table | dict(self.options or {})
+
+
+@dataclass(frozen=True)
+class Transport(Part):
+    """A transport; `preset` is `paper` or `reference`.
+
+    `options` holds further keys of the transport table, such as `{"policy": "edf"}`.
+    """
+
+    NAME: ClassVar[str]
+    preset: str | None = None
+    options: Table | None = None
+
+    def table(self) -> dict[str, TomlValue]:
+        """The transport table."""
+        preset: dict[str, TomlValue] = {} if self.preset is None else {"preset": self.preset}
+        return {"name": self.NAME} | preset | dict(self.options or {})
+
+
+@dataclass(frozen=True)
+class PHost(Transport):
+    """Tokens a packet from the destination, free tokens for first packets (pHost)."""
+
+    NAME = "phost"
+
+
+@dataclass(frozen=True)
+class PFabric(Transport):
+    """Ports that order and drop by remaining size, hosts at line rate (pFabric)."""
+
+    NAME = "pfabric"
+
+
+@dataclass(frozen=True)
+class Fastpass(Transport):
+    """An arbiter that gives out time slots and paths (Fastpass)."""
+
+    NAME = "fastpass"
+
+
+@dataclass(frozen=True)
+class Ideal(Transport):
+    """No protocol: what a clairvoyant scheduler over the access links would reach."""
+
+    NAME = "ideal"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deadlines(Part):
+    """Exponential deadlines for all flows, none shorter than some multiple of its ideal."""
+
+    mean_us: float
+    at_least_ideals: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

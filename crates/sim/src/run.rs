@@ -9,7 +9,7 @@ use rampmeter_core::{
 
 use crate::clock::{ClockSpec, HostClock};
 use crate::engine::{Key, Wheel};
-use crate::fabric::{ARRIVE, Fabric, FabricConfig, FaultSpec, Interface, WAKE};
+use crate::fabric::{ARRIVE, Fabric, FabricConfig, FaultSpec, Interface, READY, WAKE};
 use crate::ledger::{Counters, Ledger};
 use crate::probe::Probe;
 use crate::role::Role;
@@ -237,6 +237,7 @@ where
             }
             WAKE => self.fabric.wake(number, self.now, &mut self.wheel),
             TIMER => self.fire(number, key.time),
+            READY => self.fabric.ready(number, key.arg, self.now, &mut self.wheel),
             _ => self.dispatch_other(number),
         }
     }

@@ -4,7 +4,7 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{Blast, Cut};
+use common::{Blast, Cut, RankedBlast};
 use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
 use rampmeter_sim::*;
 
@@ -235,4 +235,87 @@ fn routing_follows_failures_and_repairs() {
     assert_eq!(sim.counters().delivered, 3);
     let lost: u64 = sim.fabric().tier_stats().iter().map(|t| t.drops[3]).sum();
     assert!(lost > 0 && lost < 60, "{lost} packets were on the failed links");
+}
+
+/// pFabric §4.1: a port sends the message with the least first, whatever came before. Six messages of
+/// different lengths meet at one link and finish in the order of their lengths.
+#[test]
+fn ports_that_queue_by_rank_serve_the_shortest_message_first() {
+    let lengths = [60, 10, 50, 20, 40, 30];
+    let arrivals = lengths.iter().zip(1..).map(|(&packets, src)| {
+        Arrival::new(Time::ZERO, NodeId::new(src), NodeId::new(0), Bytes::new(1460 * packets))
+    });
+    let config = Arc::new(Cut::default());
+    let mut sim =
+        Sim::<RankedBlast, _, _>::new(spec(star(7)), config, arrivals, Delivered::default());
+    assert_eq!(sim.run(u64::MAX), Status::Finished);
+    assert_eq!(sim.into_probe().0, [2, 4, 6, 5, 3, 1]);
+}
+
+/// pFabric §4.2: a full port drops packets of the message with the most, also those that wait; the
+/// shortest message loses none.
+#[test]
+fn ports_that_queue_by_rank_drop_the_longest_message() {
+    let mut spec = spec(star(5));
+    spec.fabric.buffer = Buffer::PerPort(Bytes::new(15_000));
+    spec.drain = Span::from_us(200);
+    let arrivals = [40, 39, 38, 8].iter().zip(1..).map(|(&packets, src)| {
+        let at = Time::from_ps(u64::from(src == 4) * 2_000_000);
+        Arrival::new(at, NodeId::new(src), NodeId::new(0), Bytes::new(1460 * packets))
+    });
+    let config = Arc::new(Cut::default());
+    let mut sim = Sim::<RankedBlast, _, _>::new(spec, config, arrivals, Delivered::default());
+    assert_eq!(sim.run(u64::MAX), Status::Censored);
+    let [_, pushed_out, ..] =
+        sim.fabric().tier_stats().iter().find(|t| t.name == "tor-down").unwrap().drops;
+    assert!(pushed_out > 0);
+    assert!(sim.into_probe().0.starts_with(&[4]), "the shortest message is first and whole");
+}
+
+/// An interface that queues has a switch port's buffer: what a host hands over beyond it is dropped
+/// there, and what fits leaves at line rate. One that asks drops nothing.
+#[test]
+fn interfaces_queue_and_drop_where_the_fabric_says_so() {
+    for (interface, dropped) in [(Interface::Queue, 100 - 11), (Interface::Pull, 0)] {
+        let mut spec = spec(star(2));
+        spec.fabric.buffer = Buffer::PerPort(Bytes::new(15_000));
+        spec.fabric.interface = interface;
+        spec.drain = Span::from_us(100);
+        let size = Bytes::new(1460 * 100);
+        let arrival = Arrival::new(Time::ZERO, NodeId::new(0), NodeId::new(1), size);
+        let config = Arc::new(Cut::default());
+        let mut sim = Sim::<Blast, _, _>::new(spec, config, [arrival].into_iter(), NoProbe);
+        sim.run(u64::MAX);
+        let host = &sim.fabric().tier_stats()[0];
+        assert_eq!((host.name.as_str(), host.data_drops), ("host-up", dropped));
+        assert_eq!(sim.counters().fresh_packets, 100 - dropped);
+    }
+}
+
+/// With cut-through a packet from a slow link waits for enough of itself to be in before a faster link
+/// takes it, and that link serves others meanwhile: four hosts at 10 Gbit/s fill one link of 40.
+#[test]
+fn a_fast_link_is_not_held_for_a_packet_that_is_still_coming() {
+    let topology = TopologySpec::Dumbbell {
+        hosts_per_side: 4,
+        access_gbps: 10.0,
+        core_gbps: 40.0,
+        propagation_ns: 200.0,
+        switch_ns: 0.0,
+        host_ns: 0.0,
+    };
+    let mut spec = spec(topology);
+    spec.fabric.switching = Switching::CutThrough { header: Bytes::new(40) };
+    let arrivals = (0..4).map(|h| {
+        let size = Bytes::new(1460 * 100);
+        Arrival::new(Time::ZERO, NodeId::new(h), NodeId::new(4 + h), size)
+    });
+    let config = Arc::new(Cut::default());
+    let mut sim = Sim::<Blast, _, _>::new(spec, config, arrivals, Fcts::default());
+    assert_eq!(sim.run(u64::MAX), Status::Finished);
+    // 100 packets of 1.2 us, 600 ns of wires, .9 us until the first may start on the fast link, then 32 ns
+    // for its head; at the fast link the last of four waits for three packets of 300 ns.
+    let slowest = sim.into_probe().0.iter().map(|(_, fct)| fct.as_ps()).max().unwrap();
+    let alone = 100 * 1_200_000 + 600_000 + 900_000 + 8_000;
+    assert!((alone..=alone + 3 * 300_000 + 32_000).contains(&slowest), "{slowest} of {alone}");
 }

@@ -12,6 +12,15 @@ from rampmeter.papers.verdict import Measured, Row
 WORKLOADS = {"imc10": "IMC10", "web-search": "Web Search", "data-mining": "Data Mining"}
 """Size distributions as papers write them."""
 
+Y_LABELS: dict[Metric, str] = {
+    "utilisation": "Utilisation (delivered / offered)",
+    "mean": "Mean slowdown",
+    "p99": "Slowdown, 99th percentile",
+    "nfct": "Normalised FCT",
+    "deadlines-met": "Deadlines met (fraction)",
+    "drop-rate": "Data packets dropped (fraction)",
+}
+
 MEASURED = "measured"
 VARIANT = "measured, paper preset"
 
@@ -25,7 +34,10 @@ def draw(figure: Figure, panel: SubFigure, rows: Sequence[Row], note: str = "") 
         case "by-workload":
             names = [workload(figure, run) for run in panel.runs]
             series = _series(rows, [(run, None) for run in panel.runs])
-            return plots.bars(names, series, title=title, x_label="Workload")
+            if "mean" not in panel.metrics:
+                y_label = Y_LABELS[panel.metrics[0]]
+                return plots.bars(names, series, title=title, y_label=y_label)
+            return plots.bars(names, series, title=title)
         case "by-size":
             bins = _series(rows, [(panel.runs[0], idx) for idx in range(len(panel.labels))])
             sized = [
@@ -36,7 +48,10 @@ def draw(figure: Figure, panel: SubFigure, rows: Sequence[Row], note: str = "") 
 
 
 def workload(figure: Figure, run_id: str) -> str:
-    """The workload of a run, as papers write it."""
+    """What a run is called: its label, or its workload as papers write it."""
+    label = figure.run(run_id).label
+    if label is not None:
+        return label
     sizes = figure.plan.with_(*figure.run(run_id).overrides).get("workload.sizes")
     return WORKLOADS.get(sizes, str(sizes)) if isinstance(sizes, str) else "own sizes"
 
@@ -59,12 +74,17 @@ def _by_load(figure: Figure, rows: Sequence[Row], title: str) -> Drawing:
                 [plots.Point(x, r.variant.mean) for x, r in at if r.variant is not None],
             )
         )
-    y_label = "Utilisation (delivered / offered)"
+    y_label = Y_LABELS[rows[0].cell.metric]
     return plots.by_load(lines, y_label=y_label, title=title, variant_name="paper preset")
 
 
 def _series(rows: Sequence[Row], keys: Sequence[tuple[str, int | None]]) -> list[plots.BarSeries]:
-    """Published, measured and the variant's bars, those of them that have values."""
+    """Published, measured and the variant's bars, those of them that have values.
+
+    Bars are means, or the first metric of panels without.
+    """
+    metrics = [row.cell.metric for row in rows]
+    first: Metric = "mean" if "mean" in metrics or not metrics else metrics[0]
     by_key = {(row.cell.run, row.cell.bin, row.cell.metric): row for row in rows}
 
     def column(metric: Metric, which: str) -> list[float | None]:
@@ -72,9 +92,9 @@ def _series(rows: Sequence[Row], keys: Sequence[tuple[str, int | None]]) -> list
         return [_value(cell, which) if cell else None for cell in cells]
 
     series = [
-        plots.BarSeries("published", column("mean", "fact"), column("p99", "fact"), True),
-        plots.BarSeries(MEASURED, column("mean", "measured"), column("p99", "measured")),
-        plots.BarSeries(VARIANT, column("mean", "variant"), column("p99", "variant")),
+        plots.BarSeries("published", column(first, "fact"), column("p99", "fact"), True),
+        plots.BarSeries(MEASURED, column(first, "measured"), column("p99", "measured")),
+        plots.BarSeries(VARIANT, column(first, "variant"), column("p99", "variant")),
     ]
     shown = [one for one in series if any(value is not None for value in one.means)]
     return shown or series[1:2]

@@ -4,17 +4,22 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from rampmeter._core import PlanError
 from rampmeter.plan import Override, Plan
+from rampmeter.results import IDEALS
 from rampmeter.toml import TomlValue
 
 FIGURE = "figure.toml"
 EXPECTED = "expected.toml"
 
 Drawing: TypeAlias = Literal["by-load", "by-workload", "by-size"]
-Metric: TypeAlias = Literal["utilisation", "mean", "p99"]
+Metric: TypeAlias = Literal["utilisation", "mean", "p99", "nfct", "deadlines-met", "drop-rate"]
+
+OF_FLOWS = ("mean", "p99")
+"""Metrics of the slowdown of single flows; the others are of a run as a whole."""
+METRICS = get_args(Metric)
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,8 @@ class FigureRun:
     """Flows of the reduced run; `None` leaves the run out there."""
     variant_of: str | None
     """The run beside which this one is shown."""
+    label: str | None = None
+    """What tables and plots call it; the workload's name if `None`."""
 
     def flows_in(self, mode: Mode, published_flows: int) -> int | None:
         """Flows in a mode; `None` if the run is left out."""
@@ -65,8 +72,8 @@ class SubFigure:
     drawing: Drawing
     metrics: tuple[Metric, ...]
     runs: tuple[str, ...]
-    finished_before: float
-    """Flows count that finish before this fraction of the arrivals."""
+    finished_before: float | None
+    """Flows count that finish before this fraction of the arrivals; all if `None`."""
     edges_bytes: tuple[int, ...]
     """Upper edges of the size bins; empty where flows are not told apart by size."""
     labels: tuple[str, ...]
@@ -115,6 +122,8 @@ class Figure:
     title: str
     claim: str
     published_flows: int
+    ideal: str
+    """The ideal that slowdowns are of."""
     plan: Plan
     runs: tuple[FigureRun, ...]
     sub_figures: tuple[SubFigure, ...]
@@ -146,6 +155,7 @@ def load_figure(folder: Path) -> Figure:
         title=spec.take("title", str),
         claim=spec.take("claim", str),
         published_flows=spec.take("published-flows", int),
+        ideal=spec.choice("ideal", spec.take("ideal", str, "figure"), tuple(IDEALS)),
         plan=plan,
         runs=runs,
         sub_figures=sub_figures,
@@ -210,6 +220,7 @@ def _run(section: _Section) -> FigureRun:
         flows=section.take("flows", int),
         quick_flows=section.take("quick-flows", int, None),
         variant_of=section.take("variant-of", str, None),
+        label=section.take("label", str, None),
     )
     section.end()
     return run
@@ -220,8 +231,7 @@ def _sub_figure(section: _Section) -> SubFigure:
         "drawing", section.take("drawing", str), ("by-load", "by-workload", "by-size")
     )
     metrics = [
-        section.choice("metrics", metric, ("utilisation", "mean", "p99"))
-        for metric in section.take("metrics", list)
+        section.choice("metrics", metric, METRICS) for metric in section.take("metrics", list)
     ]
     bins = [_bin(bin_) for bin_ in section.sections("bins", default=[])]
     sub_figure = SubFigure(
@@ -230,7 +240,7 @@ def _sub_figure(section: _Section) -> SubFigure:
         drawing=cast(Drawing, drawing),
         metrics=tuple(cast(Metric, metric) for metric in metrics),
         runs=tuple(section.take("runs", list)),
-        finished_before=section.take("finished-before", float, 1.0),
+        finished_before=section.take("finished-before", float, None),
         edges_bytes=tuple(edge for _, edge in bins if edge is not None),
         labels=tuple(label for label, _ in bins),
     )

@@ -52,12 +52,14 @@ class Statistics:
         return cls(int(slowdown.size), float(slowdown.mean()), float(p99))
 
 
-def finished_before(flows: Flows, fraction: float) -> NDArray[np.bool_]:
-    """The flows that finish before this fraction of the arrivals has come.
+def finished_before(flows: Flows, fraction: float | None) -> NDArray[np.bool_]:
+    """The flows that finish before this fraction of the arrivals has come; with `None` all that do.
 
     With 1 000 000 flows and 0.4 these are the flows that finish before the 400 000th arrival.
     The number of that arrival is rounded up, so that it is the last one where `fraction` is 1.
     """
+    if fraction is None:
+        return np.isfinite(flows.took_ps)
     if not 0.0 < fraction <= 1.0:
         raise ValueError(f"fraction: expected above 0 and at most 1, got {fraction}")
     n_flows = flows.arrival_ps.size

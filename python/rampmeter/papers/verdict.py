@@ -5,7 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from rampmeter.papers.figure import CellId, Fact, Figure, Metric, Mode, SubFigure, Tolerance
+from rampmeter.papers.figure import (
+    OF_FLOWS,
+    CellId,
+    Fact,
+    Figure,
+    Metric,
+    Mode,
+    SubFigure,
+    Tolerance,
+)
 from rampmeter.papers.selection import Flows, Statistics, by_size, finished_before, overall
 from rampmeter.results import Run
 
@@ -75,12 +84,16 @@ Cells: TypeAlias = dict[tuple[Metric, int | None], tuple[float, int]]
 """The values of one run in one panel, with the number of flows behind each."""
 
 
-def measure(panel: SubFigure, run: Run) -> Cells:
+def measure(panel: SubFigure, run: Run, ideal: str = "figure") -> Cells:
     """What a panel shows of one run."""
-    if panel.metrics == ("utilisation",):
-        submitted = int(run.summary["flows"]["submitted"])
-        return {("utilisation", None): (float(run.summary["utilisation"]), submitted)}
-    flows = Flows.of(run)
+    cells: Cells = {
+        (metric, None): (_of_run(run, metric), int(run.summary["flows"]["submitted"]))
+        for metric in panel.metrics
+        if metric not in OF_FLOWS
+    }
+    if len(cells) == len(panel.metrics):
+        return cells
+    flows = Flows.of(run, ideal)
     counted = finished_before(flows, panel.finished_before)
     if panel.drawing == "by-size":
         groups = by_size(flows, counted, panel.edges_bytes)
@@ -89,7 +102,20 @@ def measure(panel: SubFigure, run: Run) -> Cells:
             for idx, group in enumerate(groups)
             for metric in panel.metrics
         }
-    return {(metric, None): _statistic(overall(flows, counted), metric) for metric in panel.metrics}
+    group = overall(flows, counted)
+    of_flows = [metric for metric in panel.metrics if metric in OF_FLOWS]
+    return cells | {(metric, None): _statistic(group, metric) for metric in of_flows}
+
+
+def _of_run(run: Run, metric: Metric) -> float:
+    """A metric of a whole run, from its summary; NaN where the run has none."""
+    summary = run.summary
+    if metric == "drop-rate":
+        dropped = sum(int(tier["data_drops"]) for tier in summary["tiers"])
+        arrived = int(summary["counters"]["data_packets"])
+        return dropped / max(1, dropped + arrived)
+    value = summary[{"deadlines-met": "deadlines_met"}.get(metric, metric)]
+    return math.nan if value is None else float(value)
 
 
 def _statistic(group: Statistics, metric: Metric) -> tuple[float, int]:
@@ -107,8 +133,8 @@ def rows_of(
     rows = []
     for run_id in panel.runs:
         variant = figure.variant(run_id)
-        shown = _over_seeds(panel, runs.get(run_id, ()))
-        beside = _over_seeds(panel, runs.get(variant.id, ()) if variant else ())
+        shown = _over_seeds(panel, runs.get(run_id, ()), figure.ideal)
+        beside = _over_seeds(panel, runs.get(variant.id, ()) if variant else (), figure.ideal)
         n_bins = max(1, len(panel.labels))
         for idx in range(n_bins) if panel.labels else [None]:
             for metric in panel.metrics:
@@ -142,8 +168,10 @@ def tolerance_text(tolerance: Tolerance) -> str:
     return f"±{tolerance.value:g}"
 
 
-def _over_seeds(panel: SubFigure, runs: Sequence[Run]) -> dict[tuple[Metric, int | None], Measured]:
-    cells = [measure(panel, run) for run in runs]
+def _over_seeds(
+    panel: SubFigure, runs: Sequence[Run], ideal: str
+) -> dict[tuple[Metric, int | None], Measured]:
+    cells = [measure(panel, run, ideal) for run in runs]
     joined = {}
     for key in cells[0] if cells else ():
         values = [(value, count) for value, count in (c[key] for c in cells) if count]

@@ -66,6 +66,7 @@ def bars(
     *,
     title: str = "",
     x_label: str = "",
+    y_label: str = "Slowdown (bar: mean, whisker: p99)",
     width: float = 4.6,
 ) -> Figure:
     """Groups of bars: means, with whiskers up to the 99th percentile where it is known."""
@@ -79,7 +80,7 @@ def bars(
         axes.tick_params(axis="x", length=0)
         axes.set_xlim(-0.6, len(labels) - 0.4)
         axes.set_xlabel(x_label)
-        axes.set_ylabel("Slowdown (bar: mean, whisker: p99)")
+        axes.set_ylabel(y_label)
         _scale(axes, [v for one in series for v in (*one.means, *one.p99s) if v is not None])
         finish(figure, axes, title)
     return figure

@@ -183,6 +183,7 @@ impl PhostConfig {
         let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
         let bdp = facts.data_rtt.as_ps().div_ceil(mtu_time.as_ps()) as u32;
         let free = self.free_tokens.unwrap_or(bdp + 1);
+        within("free-tokens", free.into(), 0..=1_000_000, "0 to 1000000")?;
         let given = |key, packets: Option<u32>, derived: u32| {
             let packets = packets.unwrap_or(derived);
             within(key, packets.into(), 1..=1_000_000, "1 to 1000000").map(|()| packets)
@@ -190,7 +191,6 @@ impl PhostConfig {
         let threshold = given("downgrade-threshold", self.downgrade_threshold, free.max(1))?;
         let downgrade = given("downgrade-packets", self.downgrade_packets, 3 * free + 1)?;
         let resend = given("resend-packets", self.resend_packets, free + 1)?;
-        within("free-tokens", free.into(), 0..=1_000_000, "0 to 1000000")?;
         let keepalive = facts.control_rtt * 64;
         Ok(Phost {
             mtu_time,

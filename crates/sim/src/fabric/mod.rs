@@ -29,6 +29,8 @@ use rampmeter_core::{
 /// What an event is; the upper bits of [`Key::what`], the port number being in the lower.
 pub(crate) const ARRIVE: u32 = 0;
 pub(crate) const WAKE: u32 = 1 << 29;
+/// A packet that was too early for its output link, which is faster than the one it came by.
+pub(crate) const READY: u32 = 4 << 29;
 
 /// All nodes and links, and the packets in them.
 #[derive(Debug)]
@@ -255,6 +257,35 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             self.discard(egress, handle, DropReason::Program);
             return;
         }
+        if self.config.switching != Switching::StoreAndForward
+            && let Some(at) = self.too_early(egress, handle, now)
+        {
+            wheel.push(Key { time: at, what: READY | egress, arg: handle });
+            return;
+        }
+        self.take_up(switch, egress, handle, now, wheel);
+    }
+
+    /// When a packet of which only the head is here may start on its output link without running dry,
+    /// if that is later than `now`. Until then the link is free for others.
+    fn too_early(&mut self, egress: u32, handle: Handle, now: Time) -> Option<Time> {
+        let bytes = self.pool.get(handle).wire_bytes;
+        let tail = self.pool.stamps(handle).tail;
+        let tx = self.ports[egress as usize].tx_time(bytes, &self.rates, egress);
+        let at = Time::from_ps(tail.as_ps().saturating_sub(tx.as_ps()));
+        (at > now).then_some(at)
+    }
+
+    /// The packet that was too early is not any more.
+    pub(crate) fn ready(&mut self, egress: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
+        let switch = self.ports[egress as usize].switch;
+        self.take_up(switch, egress, handle, now, wheel);
+    }
+
+    /// Sends a packet that is at its output port, or queues it there.
+    #[inline]
+    fn take_up(&mut self, switch: u32, egress: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
+        let packet = self.pool.get(handle);
         let port = &mut self.ports[egress as usize];
         if port.up && port.busy_until <= now && !port.woken {
             self.transmit(egress, handle, now, wheel);
@@ -337,17 +368,14 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 at = port.busy_until + port.delay;
             }
             Switching::CutThrough { header } => {
-                // A packet may leave before its tail is here, but must not run dry on the way out.
-                let tail = self.pool.stamps(handle).tail;
-                let start = now.max(Time::from_ps(tail.as_ps().saturating_sub(tx.as_ps())));
-                port.busy_until = start + tx;
+                port.busy_until = now + tx;
                 let tail = port.busy_until + port.delay;
                 self.pool.stamps(handle).tail = tail;
                 at = if port.to < self.n_ends {
                     tail
                 } else {
                     let head = bytes.min(header.get() as u16);
-                    start + port.tx_time(head, &self.rates, number) + port.delay
+                    now + port.tx_time(head, &self.rates, number) + port.delay
                 };
             }
         }

@@ -8,7 +8,7 @@ use rampmeter_core::collections::{IdMap, SeqSet};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
     Endpoint, Event, Family, Header, Message, MsgId, NoArbiter, NodeId, Packet, Passive,
-    PayloadRef, Priority, Receipt, Rng, Time, WireError,
+    PayloadRef, Priority, Ranked, Receipt, Rng, Time, WireError,
 };
 
 /// How the packets are cut and classed.
@@ -27,6 +27,7 @@ impl Default for Cut {
     }
 }
 
+/// Ports that queue by rank take shorter messages first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum BlastHeader {
     Data { packets: u32 },
@@ -59,6 +60,25 @@ impl Header for BlastHeader {
         };
         Ok((header, r.consumed()))
     }
+
+    fn rank(&self) -> u32 {
+        match self {
+            Self::Data { packets } => *packets,
+            Self::Ack => 0,
+        }
+    }
+}
+
+/// The same over ports that queue by rank.
+pub(crate) struct RankedBlast;
+
+impl Family for RankedBlast {
+    const NAME: &'static str = "ranked-blast";
+    type Config = Cut;
+    type Header = BlastHeader;
+    type Host = BlastHost;
+    type Arbiter = NoArbiter<BlastHeader, Cut>;
+    type Hop = Ranked;
 }
 
 pub(crate) struct Blast;
