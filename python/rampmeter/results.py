@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 FLOWS = "flows.parquet"
 SERIES = "series.parquet"
 QUEUES = "queues.parquet"
+TENANTS = "tenants.parquet"
 SUMMARY = "summary.json"
 MANIFEST = "manifest.json"
 
@@ -65,6 +66,11 @@ class Run:
     def queues(self) -> "pa.Table":
         """How often queues had which length, by tier."""
         return self._table(QUEUES)
+
+    @cached_property
+    def tenants(self) -> "pa.Table | None":
+        """What each tenant's messages had delivered over time; `None` with a single tenant."""
+        return self._table(TENANTS) if (self.path / TENANTS).is_file() else None
 
     def columns(self, *names: str) -> "pa.Table":
         """Some columns of the table of flows, read anew: tables of large runs are large."""

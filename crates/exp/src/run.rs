@@ -82,8 +82,8 @@ impl Observer for Silent {
 }
 
 /// Runs `plan` and writes to the folder `out`: `flows.parquet`, `series.parquet`,
-/// `queues.parquet`, `summary.json`, `manifest.json`, the last one last. A run that is stopped keeps
-/// what it has.
+/// `queues.parquet`, `tenants.parquet` where there are several, `summary.json`, `manifest.json`, the
+/// last one last. A run that is stopped keeps what it has.
 ///
 /// # Errors
 /// If results cannot be written.
@@ -91,9 +91,12 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
     fs::create_dir_all(out).map_err(|source| io(out, source))?;
     // A manifest says that a folder is complete; an old one must not speak for new files.
     let manifest = out.join("manifest.json");
-    match fs::remove_file(&manifest) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io(&manifest, e)),
-        _ => {}
+    let tenants = out.join("tenants.parquet");
+    for old in [&manifest, &tenants] {
+        match fs::remove_file(old) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io(old, e)),
+            _ => {}
+        }
     }
     let writer = FlowWriter::create(&out.join("flows.parquet"))?;
     let mut recorder = recorder(plan, Some(writer));
@@ -103,7 +106,7 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
     recorder.finish(&metadata)?;
     write_tiers(&out.join("series.parquet"), &recorder.series, &metadata)?;
     if !recorder.tenants.is_empty() {
-        write_tenants(&out.join("tenants.parquet"), &recorder.tenants, &metadata)?;
+        write_tenants(&tenants, &recorder.tenants, &metadata)?;
     }
     recorder.queues.write(&out.join("queues.parquet"), &metadata)?;
     let manifest_text = |summary: &Summary| {

@@ -3,8 +3,6 @@
 //! Throughput is in allocations, each one packet of 1500 B: the published arbiter schedules
 //! 2.21 Tbit/s on 8 cores (Fastpass §7), 23 million a second and core.
 
-#![expect(missing_docs, reason = "criterion's macros make functions without documentation")]
-
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use rampmeter_core::{Purpose, Rng};
 use rampmeter_proto::fastpass::PathPlan;

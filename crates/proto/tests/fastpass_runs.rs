@@ -107,3 +107,24 @@ fn no_message_is_lost_or_doubled_when_the_arbiter_crashes() {
         assert_sound(&ran, None, &format!("seed {seed}"));
     }
 }
+
+/// Fifty sources to one destination, 100 MB in all: each waits most of 80 ms for its turn, and none is
+/// given up meanwhile.
+#[test]
+fn sources_that_wait_for_their_turn_are_not_given_up() {
+    for (preset, config) in presets() {
+        let topology = with_arbiters(leaf_spine_at(10.0, 9, 16, 4), &config);
+        let fastpass = on(config, &topology, Some(plan(9, 16, 4)));
+        let mut spec = spec(topology, 1);
+        spec.sample = None;
+        spec.paranoid = false;
+        let flows = (1..=50).map(|src| arrival(0, src, 0, 2_000_000)).collect();
+        let (status, records) = common::run::<FastpassFamily>(fastpass, spec, flows);
+        assert_eq!(status, Status::Finished, "{preset}");
+        assert!(records.iter().all(|r| r.failed.is_none()), "{preset}");
+        // The destination's link is never idle for long.
+        let last = records.iter().filter_map(|r| r.delivered).max().unwrap();
+        let line = Span::from_us(82_200);
+        assert!(last - Time::ZERO < line.scale_floor(112, 100), "{preset}: {last}");
+    }
+}

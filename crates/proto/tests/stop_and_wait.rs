@@ -223,7 +223,7 @@ fn saw() -> Saw {
 }
 
 /// 5. Theory first: alone in the network, a message of n packets takes n round trips less the last
-/// acknowledgement's way.
+///    acknowledgement's way.
 #[test]
 fn a_message_takes_a_round_trip_a_packet() {
     let (_, records) = run::<StopAndWait>(

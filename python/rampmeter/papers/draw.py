@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure as Drawing
 
 from rampmeter import plots
+from rampmeter._core import PlanError
 from rampmeter.papers.figure import Figure, Metric, SubFigure
 from rampmeter.papers.verdict import Measured, Row
 
@@ -19,6 +20,7 @@ Y_LABELS: dict[Metric, str] = {
     "nfct": "Normalised FCT",
     "deadlines-met": "Deadlines met (fraction)",
     "drop-rate": "Data packets dropped (fraction)",
+    "tenant-share": "First tenant's share of bytes",
 }
 
 MEASURED = "measured"
@@ -30,7 +32,7 @@ def draw(figure: Figure, panel: SubFigure, rows: Sequence[Row], note: str = "") 
     title = f"{figure.number}{panel.id}  {panel.title}{note}"
     match panel.drawing:
         case "by-load":
-            return _by_load(figure, rows, title)
+            return _by_load(figure, panel, rows, title)
         case "by-workload":
             names = [workload(figure, run) for run in panel.runs]
             series = _series(rows, [(run, None) for run in panel.runs])
@@ -56,16 +58,21 @@ def workload(figure: Figure, run_id: str) -> str:
     return WORKLOADS.get(sizes, str(sizes)) if isinstance(sizes, str) else "own sizes"
 
 
-def load(figure: Figure, run_id: str) -> float:
-    """The load of a run."""
-    return float(figure.plan.with_(*figure.run(run_id).overrides).get("workload.load"))
+def load(figure: Figure, panel: SubFigure, run_id: str) -> float:
+    """Where a run stands on a panel's x axis: its load, or another key of its plan."""
+    plan = figure.plan.with_(*figure.run(run_id).overrides)
+    value = plan.get(panel.x)
+    if not isinstance(value, int | float):
+        where = figure.folder / "figure.toml"
+        raise PlanError(f"{where}: x: expected a number at {panel.x} of {run_id}, got {value}")
+    return value / panel.x_per
 
 
-def _by_load(figure: Figure, rows: Sequence[Row], title: str) -> Drawing:
+def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[Row], title: str) -> Drawing:
     lines = []
     for name in dict.fromkeys(workload(figure, row.cell.run) for row in rows):
         own = [row for row in rows if workload(figure, row.cell.run) == name]
-        at = [(load(figure, row.cell.run), row) for row in own]
+        at = [(load(figure, panel, row.cell.run), row) for row in own]
         lines.append(
             plots.Line(
                 name,
@@ -75,7 +82,13 @@ def _by_load(figure: Figure, rows: Sequence[Row], title: str) -> Drawing:
             )
         )
     y_label = Y_LABELS[rows[0].cell.metric]
-    return plots.by_load(lines, y_label=y_label, title=title, variant_name="paper preset")
+    return plots.by_load(
+        lines,
+        x_label=panel.x_label,
+        y_label=y_label,
+        title=title,
+        variant_name="paper preset",
+    )
 
 
 def _series(rows: Sequence[Row], keys: Sequence[tuple[str, int | None]]) -> list[plots.BarSeries]:

@@ -15,11 +15,14 @@ FIGURE = "figure.toml"
 EXPECTED = "expected.toml"
 
 Drawing: TypeAlias = Literal["by-load", "by-workload", "by-size"]
-Metric: TypeAlias = Literal["utilisation", "mean", "p99", "nfct", "deadlines-met", "drop-rate"]
+Metric: TypeAlias = Literal[
+    "utilisation", "mean", "p99", "nfct", "deadlines-met", "drop-rate", "tenant-share"
+]
 
 OF_FLOWS = ("mean", "p99")
 """Metrics of the slowdown of single flows; the others are of a run as a whole."""
 METRICS = get_args(Metric)
+LOAD_LABEL = "Offered load (fraction of access capacity, headers included)"
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,10 @@ class SubFigure:
     drawing: Drawing
     metrics: tuple[Metric, ...]
     runs: tuple[str, ...]
+    x: str
+    """The plan's key that drawings by load go by, and its name and divisor in plots."""
+    x_label: str
+    x_per: float
     finished_before: float | None
     """Flows count that finish before this fraction of the arrivals; all if `None`."""
     edges_bytes: tuple[int, ...]
@@ -240,6 +247,9 @@ def _sub_figure(section: _Section) -> SubFigure:
         drawing=cast(Drawing, drawing),
         metrics=tuple(cast(Metric, metric) for metric in metrics),
         runs=tuple(section.take("runs", list)),
+        x=section.take("x", str, "workload.load"),
+        x_label=section.take("x-label", str, LOAD_LABEL),
+        x_per=section.take("x-per", float, 1.0),
         finished_before=section.take("finished-before", float, None),
         edges_bytes=tuple(edge for _, edge in bins if edge is not None),
         labels=tuple(label for label, _ in bins),

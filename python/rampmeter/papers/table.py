@@ -55,8 +55,9 @@ def _name(report: Report, spec: SubFigure, row: Row) -> str:
     if row.cell.bin is not None:
         return f"{spec.labels[row.cell.bin]} BDP"
     name = workload(report.figure, row.cell.run)
-    at_load = f", {load(report.figure, row.cell.run):.2f}"
-    return name + at_load if spec.drawing == "by-load" else name
+    if spec.drawing != "by-load":
+        return name
+    return f"{name}, {load(report.figure, spec, row.cell.run):.4g}"
 
 
 def _measured(measured: Measured | None, places: int) -> str:

@@ -114,8 +114,25 @@ def _of_run(run: Run, metric: Metric) -> float:
         dropped = sum(int(tier["data_drops"]) for tier in summary["tiers"])
         arrived = int(summary["counters"]["data_packets"])
         return dropped / max(1, dropped + arrived)
+    if metric == "tenant-share":
+        return _tenant_share(run)
     value = summary[{"deadlines-met": "deadlines_met"}.get(metric, metric)]
     return math.nan if value is None else float(value)
+
+
+def _tenant_share(run: Run) -> float:
+    """The first tenant's share of the bytes delivered until arrivals stopped."""
+    table = run.tenants
+    if table is None:
+        return math.nan
+    time, tenant, delivered = (
+        table[name].to_numpy() for name in ("time_ps", "tenant", "delivered_bytes")
+    )
+    until = time <= int(run.summary["counters"]["last_arrival_ps"])
+    if not until.any():
+        return math.nan
+    last = until & (time == time[until].max())
+    return float(delivered[last & (tenant == 0)].sum() / max(1, delivered[last].sum()))
 
 
 def _statistic(group: Statistics, metric: Metric) -> tuple[float, int]:

@@ -36,7 +36,12 @@ class Line:
 
 
 def by_load(
-    lines: Sequence[Line], *, y_label: str, title: str = "", variant_name: str = "variant"
+    lines: Sequence[Line],
+    *,
+    x_label: str = "Offered load (fraction of access capacity, headers included)",
+    y_label: str,
+    title: str = "",
+    variant_name: str = "variant",
 ) -> Figure:
     """A quantity by offered load. Published points are hollow, in the shape of their line's."""
     with house():
@@ -44,7 +49,7 @@ def by_load(
         for idx, line in enumerate(lines):
             _draw(axes, line, idx)
         _proxies(axes, lines, variant_name)
-        axes.set_xlabel("Offered load (fraction of access capacity, headers included)")
+        axes.set_xlabel(x_label)
         axes.set_ylabel(y_label)
         axes.margins(x=0.04, y=0.08)
         finish(figure, axes, title, columns=5)

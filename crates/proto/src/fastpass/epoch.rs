@@ -59,7 +59,7 @@ impl EpochArbiter {
         src: NodeId,
         header: &FastpassHeader,
         fastpass: &Fastpass,
-        _out: &mut Output<FastpassHeader>,
+        out: &mut Output<FastpassHeader>,
     ) {
         let &FastpassHeader::Announce { tx_slot, dst, remaining, number } = header else { return };
         if src.get() >= fastpass.n_hosts || u32::from(dst) >= fastpass.n_hosts {
@@ -70,7 +70,12 @@ impl EpochArbiter {
             return;
         }
         *latest = number;
+        let before = self.flows.len();
         self.flows.retain(|f| (f.src, f.tx_slot) != (src, tx_slot));
+        if self.flows.len() < before {
+            // The flow waits for its turn; without an answer its source would give it up in the end.
+            out.send(src, MsgId::default(), FastpassHeader::Schedule { flows: List::default() });
+        }
         if remaining > 0 {
             self.order += 1;
             let order = self.order;
