@@ -76,3 +76,12 @@ def test_parts_of_a_mix_are_tenants(tmp_path: Path) -> None:
     table = run.tenants
     assert table is not None
     assert table.column_names == ["time_ps", "tenant", "delivered_bytes"]
+    result = CliRunner().invoke(main, ["plot", str(tmp_path)])
+    assert "tenants.png" in result.output, result.output
+
+
+def test_runs_without_packets_can_be_plotted(tmp_path: Path) -> None:
+    workload = rm.imc10(load=0.5, flows=100)
+    rm.run(topology=TOPOLOGY, transport=rm.Ideal(), workload=workload, out=tmp_path, quiet=True)
+    result = CliRunner().invoke(main, ["plot", str(tmp_path)])
+    assert result.exit_code == 0, result.output

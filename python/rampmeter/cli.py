@@ -251,7 +251,7 @@ def bench(plan: Path | None, settings: Sequence[str], *, as_json: bool) -> None:
 @click.argument("folder", metavar="DIR", type=FOLDER)
 @click.option("--out", type=FOLDER, help="Folder of the images; DIR by default.")
 def plot(folder: Path, out: Path | None) -> None:
-    """Plot the results of a run: slowdown, completion times, utilisation, queues.
+    """Plot the results of a run: slowdown, completion times, utilisation, queues, tenants.
 
     \b
     Example:
@@ -264,6 +264,8 @@ def plot(folder: Path, out: Path | None) -> None:
         "utilisation": done.plot.utilisation,
         "queue_cdf": done.plot.queue_cdf,
     }
+    if done.tenants is not None:
+        figures["tenants"] = done.plot.tenants
     target = out or folder
     drawn = {name: draw() for name, draw in figures.items()}
     target.mkdir(parents=True, exist_ok=True)

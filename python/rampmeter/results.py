@@ -140,6 +140,25 @@ class Plots:
 
         return plots.queue_cdf(tiers(self._run.queues, "queue_bytes", "samples"))
 
+    def tenants(self) -> "Figure":
+        """Each tenant's share of what was delivered over time, until arrivals stopped."""
+        import numpy as np
+
+        from rampmeter import plots
+
+        table = self._run.tenants
+        if table is None:
+            raise ResultError(f"{self._run.path}: expected several tenants, there is one")
+        n_tenants = len(set(table["tenant"].to_pylist()))
+        until = int(self._run.summary["counters"]["last_arrival_ps"])
+        times = table["time_ps"].to_numpy().reshape(-1, n_tenants)[:, 0]
+        total = table["delivered_bytes"].to_numpy().reshape(-1, n_tenants).astype(np.float64)
+        each = np.diff(total, axis=0, prepend=0.0)[times <= until]
+        shares = each / np.maximum(each.sum(axis=1, keepdims=True), 1.0)
+        names = [f"tenant {idx}" for idx in range(n_tenants)]
+        by_name = {name: shares[:, idx] for idx, name in enumerate(names)}
+        return plots.tenant_shares(times[times <= until], by_name)
+
 
 @dataclass(frozen=True)
 class Group:

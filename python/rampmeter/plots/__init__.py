@@ -3,7 +3,7 @@
 from rampmeter.plots.distribution import fct_cdf, queue_cdf
 from rampmeter.plots.load import Line, Point, by_load
 from rampmeter.plots.size import BarSeries, SizeSeries, bars, slowdown_by_size
-from rampmeter.plots.time import utilisation
+from rampmeter.plots.time import tenant_shares, utilisation
 
 __all__ = [
     "BarSeries",
@@ -15,5 +15,6 @@ __all__ = [
     "fct_cdf",
     "queue_cdf",
     "slowdown_by_size",
+    "tenant_shares",
     "utilisation",
 ]

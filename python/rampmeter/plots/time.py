@@ -34,6 +34,30 @@ def utilisation(tiers: Mapping[str, tuple[NDArray[np.generic], NDArray[np.generi
     return figure
 
 
+def tenant_shares(
+    time_ps: NDArray[np.generic], shares: Mapping[str, NDArray[np.generic]]
+) -> Figure:
+    """How a network's throughput is divided over time: each tenant's share in each interval."""
+    with house():
+        figure, axes = new_figure(5.2)
+        for idx, (tenant, share) in enumerate(shares.items()):
+            times, values = thin(time_ps.astype(np.float64) / 1e9, share.astype(np.float64))
+            axes.plot(
+                times,
+                values,
+                color=PALETTE[idx % len(PALETTE)],
+                linestyle=LINES[idx % len(LINES)],
+                linewidth=1.2,
+                label=tenant,
+            )
+        axes.set_ylim(0, 1.02)
+        axes.set_xlim(left=0)
+        axes.set_xlabel("Simulated time (ms)")
+        axes.set_ylabel("Share of the bytes delivered")
+        finish(figure, axes)
+    return figure
+
+
 def thin(
     times: NDArray[np.float64], values: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -7,6 +7,7 @@
 
 mod config;
 mod fault;
+mod outage;
 mod port;
 mod routing;
 mod stats;
@@ -390,91 +391,10 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         wheel.push(Key { time: at, what: ARRIVE | number, arg: handle });
     }
 
-    /// Loses, doubles or delays a packet that the link has carried; `None` if it is lost.
-    #[cold]
-    fn apply_faults(
-        &mut self,
-        number: u32,
-        handle: Handle,
-        at: Time,
-        wheel: &mut Wheel,
-    ) -> Option<Time> {
-        if !self.ports[number as usize].up {
-            self.discard(number, handle, DropReason::LinkDown);
-            return None;
-        }
-        let fate = self.faults.draw(number);
-        if fate.lost {
-            self.discard(number, handle, DropReason::Loss);
-            return None;
-        }
-        if fate.doubled {
-            let copy = *self.pool.get(handle);
-            let stamps = *self.pool.stamps(handle);
-            let twin = self.pool.insert(copy, stamps.sent);
-            *self.pool.stamps(twin) = stamps;
-            self.stats.duplicated += 1;
-            wheel.push(Key { time: at + fate.twin_delay, what: ARRIVE | number, arg: twin });
-        }
-        Some(at + fate.delay)
-    }
-
-    /// Whether the link of `via` failed while the packet was on it.
-    #[cold]
-    fn lost_in_outage(&mut self, via: u32, handle: Handle, now: Time) -> bool {
-        let port = &self.ports[via as usize];
-        let bytes = self.pool.get(handle).wire_bytes;
-        let on_link = port.delay + port.tx_time(bytes, &self.rates, via);
-        !port.up || self.faults.failed_within(via, now, on_link)
-    }
-
     fn discard(&mut self, number: u32, handle: Handle, reason: DropReason) {
         let packet = self.pool.remove(handle);
         let tier = self.ports[number as usize].tier;
         self.stats.count_drop(tier, reason, packet.wire_bytes, packet.payload.len > 0);
-    }
-
-    /// When the next link or switch fails or is repaired.
-    pub(crate) fn next_outage(&self) -> Option<Time> {
-        self.faults.next_change()
-    }
-
-    /// Carries out the failures and repairs that are due at `now`.
-    pub(crate) fn apply_outages(&mut self, now: Time) {
-        for (link, up) in self.faults.due(now, &self.topology) {
-            for number in 0..self.ports.len() as u32 {
-                if self.routes.end(number).0 != link {
-                    continue;
-                }
-                self.ports[number as usize].up = up;
-                if !up {
-                    self.faults.mark_failed(number, now);
-                    self.flush(number);
-                }
-            }
-        }
-        let faults = &self.faults;
-        self.routes = Routes::new(&self.topology, &|link| faults.is_up(link));
-    }
-
-    /// The arbiters that come back at `now` after a crash, by number.
-    pub(crate) fn arbiters_restarting(&self, now: Time) -> Vec<u32> {
-        self.faults.arbiters_restarting(now)
-    }
-
-    /// Drops what waits at a port whose link has failed.
-    fn flush(&mut self, number: u32) {
-        while self.ports[number as usize].waiting != 0 {
-            let port = &mut self.ports[number as usize];
-            let queues = &mut self.queues[number as usize];
-            let handle = match P::QUEUEING {
-                Queueing::Classes => queues.pop(port, &mut self.pool),
-                Queueing::Ranks => queues.pop_best(port, &mut self.pool),
-            };
-            let switch = port.switch;
-            self.used[switch as usize] -= u64::from(self.pool.get(handle).wire_bytes);
-            self.discard(number, handle, DropReason::LinkDown);
-        }
     }
 
     /// Checks that no packet was lost track of. Panics with the counts if one was.

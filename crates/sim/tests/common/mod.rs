@@ -70,6 +70,7 @@ impl Header for BlastHeader {
 }
 
 /// The same over ports that queue by rank.
+#[allow(dead_code, reason = "benchmarks share this file and do not use it")]
 pub(crate) struct RankedBlast;
 
 impl Family for RankedBlast {
