@@ -194,18 +194,25 @@ fn faults(
     let outage = |(i, outage): (usize, &OutageSpec)| {
         let key = |name: &str| format!("faults.outages[{i}].{name}");
         let number = |name: &str, n: u32, count: u32| {
-            cx.range(&key(name), n.into(), 0.0, (count - 1).into()).map(|_| n)
+            if n < count {
+                return Ok(n);
+            }
+            Err(cx.bad(&key(name), format!("expected a number below {count}, got {n}")))
         };
-        let target = match (outage.link, outage.switch) {
-            (Some(link), None) => {
+        let target = match (outage.link, outage.switch, outage.arbiter) {
+            (Some(link), None, None) => {
                 Target::Link(number("link", link, topology.links().len() as u32)?)
             }
-            (None, Some(switch)) => {
+            (None, Some(switch), None) => {
                 Target::Switch(number("switch", switch, topology.n_switches())?)
             }
-            (link, switch) => {
-                let message =
-                    format!("expected either link or switch, got {link:?} and {switch:?}");
+            (None, None, Some(arbiter)) => {
+                Target::Arbiter(number("arbiter", arbiter, topology.n_arbiters())?)
+            }
+            (link, switch, arbiter) => {
+                let message = format!(
+                    "expected one of link, switch and arbiter, got {link:?}, {switch:?} and {arbiter:?}"
+                );
                 return Err(cx.bad(&key("link"), message));
             }
         };

@@ -196,6 +196,8 @@ pub struct OutageSpec {
     pub link: Option<u32>,
     /// The switch that fails, by number.
     pub switch: Option<u32>,
+    /// The arbiter that crashes, by number: its link fails, and it comes back knowing nothing.
+    pub arbiter: Option<u32>,
     /// When.
     pub from_us: f64,
     /// When it is repaired; never if left out.
