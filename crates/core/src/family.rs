@@ -130,6 +130,10 @@ impl<H: Header, C> Endpoint for NoArbiter<H, C> {
         match self.0 {}
     }
 
+    fn forget_peer(&mut self, _now: Time, _peer: NodeId) {
+        match self.0 {}
+    }
+
     fn handle_timeout(&mut self, _now: Time) {
         match self.0 {}
     }

@@ -30,6 +30,8 @@ pub enum Purpose {
     Test = 8,
     /// Deadlines of messages.
     Deadline = 9,
+    /// Nonces by which a node knows answers to its hellos.
+    Hello = 10,
 }
 
 /// One random stream.

@@ -177,6 +177,18 @@ impl Endpoint for SawHost {
         }
     }
 
+    fn forget_peer(&mut self, now: Time, peer: NodeId) {
+        let under_way = self.sending.front().map(|m| m.id);
+        let lost = self.sending.iter().filter(|m| m.dst == peer);
+        self.events.extend(lost.map(|m| Event::Failed { msg: m.id }));
+        self.sending.retain(|m| m.dst != peer);
+        self.receiving.retain(|&(src, _), _| src != peer.get());
+        if self.sending.front().map(|m| m.id) != under_way {
+            (self.seq, self.attempts) = (0, 0);
+            self.send(now);
+        }
+    }
+
     fn handle_timeout(&mut self, now: Time) {
         if now < self.times_out {
             return;

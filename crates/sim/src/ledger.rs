@@ -128,8 +128,10 @@ impl Ledger {
     /// An endpoint's event. Returns the message's record if it is over by it.
     pub(crate) fn on_event(&mut self, now: Time, event: Event) -> Option<FlowRecord> {
         let seed = self.seed;
-        let (Event::Delivered { msg, .. } | Event::Completed { msg } | Event::Failed { msg }) =
-            event;
+        let msg = match event {
+            Event::Delivered { msg, .. } | Event::Completed { msg } | Event::Failed { msg } => msg,
+            Event::Abandoned { .. } => return None,
+        };
         let entry = self.entry(msg);
         let entry =
             entry.unwrap_or_else(|| panic!("seed {seed}: {event:?} after its end at {now}"));
@@ -145,6 +147,7 @@ impl Ledger {
                 flow.delivered = Some(now);
                 self.counters.delivered += 1;
             }
+            Event::Abandoned { .. } => {}
             Event::Completed { .. } => {
                 let in_turn = flow.delivered.is_some();
                 assert!(

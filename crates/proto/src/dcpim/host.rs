@@ -70,7 +70,7 @@ impl DcpimHost {
             self.receiver.accept(now, round, dcpim, rng, out);
         }
         if let Some(phase) = duties.begin {
-            self.receiver.begin(now, phase, dcpim);
+            self.receiver.begin(now, phase, dcpim, out);
             self.sender.begin(phase);
         }
         if let Some(round) = duties.request {
@@ -132,6 +132,11 @@ impl Endpoint for DcpimHost {
             }
         }
         Receipt::Control
+    }
+
+    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        self.sender.forget_peer(peer, &mut self.out);
+        self.receiver.forget_peer(peer, &mut self.out);
     }
 
     fn handle_timeout(&mut self, now: Time) {

@@ -259,6 +259,15 @@ impl Receiver {
         Some(flow)
     }
 
+    /// The sender has lost its state.
+    pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<DcpimHeader>) {
+        let slots: Vec<u32> = self.of_source(peer).collect();
+        for flow in slots.into_iter().filter_map(|slot| self.forget(slot)) {
+            out.say(Event::Abandoned { src: flow.src, msg: flow.msg });
+        }
+        self.numbers.reset(peer);
+    }
+
     /// The sender has sent every packet and asks whether all are here (§3.2). If not, the answer
     /// follows when they are.
     pub(super) fn on_finish(
@@ -337,7 +346,13 @@ impl Receiver {
     }
 
     /// A phase begins: what has been matched becomes the data phase.
-    pub(super) fn begin(&mut self, now: Time, phase: u32, dcpim: &Dcpim) {
+    pub(super) fn begin(
+        &mut self,
+        now: Time,
+        phase: u32,
+        dcpim: &Dcpim,
+        out: &mut Output<DcpimHeader>,
+    ) {
         self.links.begin(now);
         self.phase = phase;
         self.busy = self.accepted;
@@ -353,6 +368,7 @@ impl Receiver {
             for slot in gone {
                 if let Some(flow) = self.forget(slot) {
                     self.numbers.abandon(flow.src, flow.flow);
+                    out.say(Event::Abandoned { src: flow.src, msg: flow.msg });
                 }
             }
         }

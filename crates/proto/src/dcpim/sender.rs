@@ -222,6 +222,16 @@ impl Sender {
         }
     }
 
+    /// The receiver has lost its state. Leaves of its flows are void with them.
+    pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<DcpimHeader>) {
+        let of_peer = self.flows.iter().filter(|(_, f)| f.dst == peer);
+        let slots: Vec<u32> = of_peer.map(|(slot, _)| slot).collect();
+        for flow in slots.into_iter().filter_map(|slot| self.flows.remove(slot)) {
+            out.say(Event::Failed { msg: flow.msg });
+        }
+        self.numbers.reset(peer);
+    }
+
     pub(super) fn on_request(&mut self, offer: Offer, dcpim: &Dcpim) {
         self.requests.put(offer, self.next_grant, dcpim.config.round_view);
     }

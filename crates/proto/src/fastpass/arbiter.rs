@@ -191,6 +191,14 @@ impl SlotArbiter {
         }
     }
 
+    /// The host counts its incarnations from the start again.
+    fn forget_peer(&mut self, peer: NodeId) {
+        if let Some(client) = self.clients.get_mut(peer.idx()) {
+            *client = Client::default();
+            self.allocator.withdraw(peer.get() as u16);
+        }
+    }
+
     /// The other arbiter lives: a standby that had taken over forgets its clients, who will ask the other.
     fn on_watchdog(&mut self, now: Time, fastpass: &Fastpass) {
         if self.is_standby {
@@ -239,6 +247,13 @@ impl Endpoint for FastpassArbiter {
             Role::Epochs(arbiter) => arbiter.handle_packet(now, src, &packet.header, fastpass, out),
         }
         Receipt::Control
+    }
+
+    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        match &mut self.role {
+            Role::Slots(arbiter) => arbiter.forget_peer(peer),
+            Role::Epochs(arbiter) => arbiter.forget_peer(peer),
+        }
     }
 
     fn handle_timeout(&mut self, now: Time) {

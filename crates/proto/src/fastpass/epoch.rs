@@ -87,6 +87,12 @@ impl EpochArbiter {
         }
     }
 
+    /// The source numbers its announcements from the start again.
+    pub(super) fn forget_peer(&mut self, peer: NodeId) {
+        self.flows.retain(|f| f.src != peer);
+        self.numbers.retain(|(src, _), _| *src != peer.get());
+    }
+
     pub(super) fn deadline(&self) -> Time {
         if self.flows.is_empty() { Time::NEVER } else { self.next_epoch }
     }

@@ -195,6 +195,19 @@ impl Flows {
         Some((slot, Outcome::Lost(flow.dst, flow.lost.len() as u32)))
     }
 
+    /// The destination has lost its state. Returns how many packets waited to be sent there.
+    pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<FastpassHeader>) -> u32 {
+        let of_peer = self.flows.iter().filter(|(_, f)| f.dst == peer);
+        let slots: Vec<u32> = of_peer.map(|(slot, _)| slot).collect();
+        let mut unsent = 0;
+        for flow in slots.into_iter().filter_map(|slot| self.flows.remove(slot)) {
+            unsent += flow.unsent();
+            out.say(Event::Failed { msg: flow.msg });
+        }
+        self.numbers.reset(peer);
+        unsent
+    }
+
     /// Gives up every flow with packets to send.
     pub(super) fn fail_unsent(&mut self, out: &mut Output<FastpassHeader>) {
         let waiting = self.flows.iter().filter(|(_, f)| f.unsent() > 0);

@@ -169,6 +169,12 @@ impl Endpoint for FastpassHost {
         Receipt::Control
     }
 
+    fn forget_peer(&mut self, now: Time, peer: NodeId) {
+        let unsent = self.flows.forget_peer(peer, &mut self.out);
+        self.on_outcome(now, 0, Outcome::Over(peer, unsent));
+        self.receiver.forget_peer(peer, &mut self.out);
+    }
+
     fn handle_timeout(&mut self, now: Time) {
         self.take_turns(now);
         while self.flows.deadline() <= now {

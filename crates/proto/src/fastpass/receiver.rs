@@ -19,13 +19,11 @@ pub(super) struct Described {
 
 #[derive(Debug)]
 struct RxFlow {
+    msg: MsgId,
     packets: u32,
     heard: Time,
     got: SeqSet,
 }
-
-/// Packets between searches for flows whose source is gone.
-const FORGET_PACKETS: u32 = 1 << 18;
 
 /// The receiver of one host.
 #[derive(Debug, Default)]
@@ -33,7 +31,8 @@ pub(super) struct Receiver {
     /// Flows that are not complete, by source and number.
     flows: IdMap<(u32, u32), RxFlow>,
     numbers: FlowNumbers,
-    packets: u32,
+    /// When flows whose source is gone are looked for next.
+    search_at: Time,
 }
 
 impl Receiver {
@@ -50,9 +49,9 @@ impl Receiver {
         if seq >= packets {
             return Receipt::Control;
         }
-        self.packets = self.packets.wrapping_add(1);
-        if self.packets.is_multiple_of(FORGET_PACKETS) {
-            self.forget_silent(now, fastpass);
+        if now >= self.search_at {
+            self.search_at = now.saturating_add(fastpass.forget);
+            self.forget_silent(now, fastpass, out);
         }
         let key = (of.src.get(), of.flow);
         if !self.flows.contains_key(&key) {
@@ -64,7 +63,7 @@ impl Receiver {
                 }
                 Known::New if !self.numbers.enter(of.src, of.flow) => return Receipt::Control,
                 Known::New => {
-                    let flow = RxFlow { packets, heard: now, got: SeqSet::default() };
+                    let flow = RxFlow { msg: of.msg, packets, heard: now, got: SeqSet::default() };
                     self.flows.insert(key, flow);
                 }
             }
@@ -84,12 +83,23 @@ impl Receiver {
         receipt
     }
 
-    fn forget_silent(&mut self, now: Time, fastpass: &Fastpass) {
+    fn forget_silent(&mut self, now: Time, fastpass: &Fastpass, out: &mut Output<FastpassHeader>) {
         let stale = |f: &RxFlow| now.saturating_since(f.heard) > fastpass.forget;
-        for (&(src, flow), _) in self.flows.iter().filter(|(_, f)| stale(f)) {
-            self.numbers.abandon(NodeId::new(src), flow);
+        for (&(src, flow), state) in self.flows.iter().filter(|(_, f)| stale(f)) {
+            let src = NodeId::new(src);
+            self.numbers.abandon(src, flow);
+            out.say(Event::Abandoned { src, msg: state.msg });
         }
         self.flows.retain(|_, f| !stale(f));
+    }
+
+    /// The source has lost its state.
+    pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<FastpassHeader>) {
+        for (_, state) in self.flows.iter().filter(|((src, _), _)| *src == peer.get()) {
+            out.say(Event::Abandoned { src: peer, msg: state.msg });
+        }
+        self.flows.retain(|(src, _), _| *src != peer.get());
+        self.numbers.reset(peer);
     }
 }
 

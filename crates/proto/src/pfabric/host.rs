@@ -64,6 +64,11 @@ impl Endpoint for PfabricHost {
         self.receiver.on_packet(now, of, seq, &self.pfabric, &mut self.out)
     }
 
+    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        self.sender.forget_peer(peer, &mut self.out);
+        self.receiver.forget_peer(peer, &mut self.out);
+    }
+
     fn handle_timeout(&mut self, now: Time) {
         self.sender.handle_timeout(now, &self.pfabric, &mut self.out, &mut self.stats);
     }

@@ -137,6 +137,17 @@ impl Sender {
         }
     }
 
+    /// The destination has lost its state.
+    pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<PfabricHeader>) {
+        let of_peer = self.flows.iter().filter(|(_, f)| f.dst == peer);
+        let slots: Vec<u32> = of_peer.map(|(slot, _)| slot).collect();
+        self.ready.retain(|slot| !slots.contains(slot));
+        for flow in slots.into_iter().filter_map(|slot| self.flows.remove(slot)) {
+            out.say(Event::Failed { msg: flow.msg });
+        }
+        self.numbers.reset(peer);
+    }
+
     /// Enters the flow among those that may send, if it may.
     fn update(&mut self, slot: u32, pfabric: &Pfabric) {
         let flow = &mut self.flows[slot];

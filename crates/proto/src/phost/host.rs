@@ -96,6 +96,11 @@ impl Endpoint for PhostHost {
         Receipt::Control
     }
 
+    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        self.sender.forget_peer(peer, &mut self.out);
+        self.receiver.forget_peer(peer, &mut self.out);
+    }
+
     fn handle_timeout(&mut self, now: Time) {
         if self.receiver.deadline() <= now {
             self.receiver.fire(now, &self.phost, &mut self.out, &mut self.stats);

@@ -315,7 +315,7 @@ impl Receiver {
     ) {
         self.ticks = self.ticks.wrapping_add(1);
         if self.ticks.is_multiple_of(FORGET_TICKS) {
-            self.forget_silent(now, phost);
+            self.forget_silent(now, phost, out);
         }
         if self.withheld > 0 {
             self.withheld -= 1;
@@ -368,7 +368,7 @@ impl Receiver {
         best.map(|(_, slot)| slot).ok_or(waits)
     }
 
-    fn forget_silent(&mut self, now: Time, phost: &Phost) {
+    fn forget_silent(&mut self, now: Time, phost: &Phost, out: &mut Output<PhostHeader>) {
         let stale = |f: &RxFlow| now.saturating_since(f.heard) > phost.forget;
         let gone: Vec<u32> =
             self.flows.iter().filter(|(_, f)| stale(f)).map(|(slot, _)| slot).collect();
@@ -376,7 +376,19 @@ impl Receiver {
             if let Some(flow) = self.flows.remove(slot) {
                 self.pending.remove(&(flow.of.src.get(), flow.of.flow));
                 self.numbers.abandon(flow.of.src, flow.of.flow);
+                out.say(Event::Abandoned { src: flow.of.src, msg: flow.of.msg });
             }
         }
+    }
+
+    /// The source has lost its state.
+    pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<PhostHeader>) {
+        let of_peer = self.flows.iter().filter(|(_, f)| f.of.src == peer);
+        let slots: Vec<u32> = of_peer.map(|(slot, _)| slot).collect();
+        for flow in slots.into_iter().filter_map(|slot| self.flows.remove(slot)) {
+            self.pending.remove(&(flow.of.src.get(), flow.of.flow));
+            out.say(Event::Abandoned { src: peer, msg: flow.of.msg });
+        }
+        self.numbers.reset(peer);
     }
 }

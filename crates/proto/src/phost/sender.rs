@@ -183,6 +183,17 @@ impl Sender {
         }
     }
 
+    /// The destination has lost its state.
+    pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<PhostHeader>) {
+        let of_peer = self.flows.iter().filter(|(_, f)| f.dst == peer);
+        let flows: Vec<(u32, MsgId)> = of_peer.map(|(slot, f)| (slot, f.msg)).collect();
+        for (slot, msg) in flows {
+            self.drop_flow(slot);
+            out.say(Event::Failed { msg });
+        }
+        self.numbers.reset(peer);
+    }
+
     fn drop_flow(&mut self, slot: u32) {
         if self.flows.remove(slot).is_some_and(|f| f.is_ready) {
             self.ready.retain(|&s| s != slot);

@@ -21,6 +21,13 @@ impl NextNumber {
         *next = number.wrapping_add(1);
         number
     }
+
+    /// The destination has forgotten everything: its numbers start again.
+    pub(crate) fn reset(&mut self, dst: NodeId) {
+        if let Some(next) = self.0.get_mut(dst.idx()) {
+            *next = 0;
+        }
+    }
 }
 
 /// What a receiver knows of a flow's number.
@@ -96,6 +103,13 @@ impl FlowNumbers {
         true
     }
 
+    /// The source has forgotten everything: its numbers start again.
+    pub(crate) fn reset(&mut self, src: NodeId) {
+        if let Some(numbers) = self.0.get_mut(src.idx()) {
+            *numbers = Numbers::default();
+        }
+    }
+
     /// Gives up a flow that was entered.
     pub(crate) fn abandon(&mut self, src: NodeId, flow: u32) {
         self.of(src).gaps.get_or_insert_default().abandoned.push(flow);
@@ -135,5 +149,7 @@ mod tests {
         numbers.abandon(src, 3);
         assert_eq!(numbers.known(src, 3), Known::Abandoned);
         assert_eq!(numbers.known(src, 2), Known::New);
+        numbers.reset(src);
+        assert_eq!(numbers.known(src, 3), Known::New);
     }
 }

@@ -140,6 +140,8 @@ impl Endpoint for BlastHost {
         Receipt::Fresh
     }
 
+    fn forget_peer(&mut self, _now: Time, _peer: NodeId) {}
+
     fn handle_timeout(&mut self, _now: Time) {}
 
     fn poll_transmit(&mut self, _now: Time) -> Option<Packet<BlastHeader>> {

@@ -1,0 +1,378 @@
+//! Applications in the node's own process: threads with a [`Port`] each.
+//!
+//! Nothing is unbounded. A port has a depth, which limits the messages that it has submitted and not
+//! heard of; and a budget, which limits the bytes of messages that arrive or wait to be taken. An
+//! application that does not read makes its senders wait, and nobody else.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender, TryRecvError, TrySendError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rampmeter_core::{NodeId, TenantId, Time};
+use rustix::event::{EventfdFlags, eventfd};
+use thiserror::Error;
+
+use super::{Admission, Applications, Assembly, Outcome, Submission, Ticket};
+
+/// Limits of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortConfig {
+    /// Messages that may be under way.
+    pub depth: usize,
+    /// Bytes of messages that arrive or wait to be taken.
+    pub budget: u64,
+}
+
+impl Default for PortConfig {
+    fn default() -> Self {
+        Self { depth: 1_024, budget: 64 << 20 }
+    }
+}
+
+/// Why a port cannot be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum OpenError {
+    /// Another port has the service.
+    #[error("service {0} is taken")]
+    Taken(u16),
+    /// The node has stopped.
+    #[error("the node has stopped")]
+    Stopped,
+}
+
+/// Why a message was not taken.
+#[derive(Debug, PartialEq, Eq, Error)]
+pub enum SubmitError {
+    /// As many messages as the port's depth are under way. Here are the bytes again.
+    #[error("{} messages are under way already", depth)]
+    Full {
+        /// The port's depth.
+        depth: usize,
+        /// The message.
+        bytes: Vec<u8>,
+    },
+    /// The node has stopped.
+    #[error("the node has stopped")]
+    Stopped,
+}
+
+/// What a port hears.
+#[derive(Debug)]
+pub enum Completion {
+    /// A message that it submitted is over.
+    Finished {
+        /// The message.
+        ticket: Ticket,
+        /// What became of it.
+        outcome: Outcome,
+    },
+    /// A message for it.
+    Received(Received),
+}
+
+/// A message that has arrived. Its bytes count against the port's budget until it is dropped.
+#[derive(Debug)]
+pub struct Received {
+    /// The sending node.
+    pub from: NodeId,
+    room: Room,
+}
+
+/// The bytes of one message, counted against a port's budget.
+#[derive(Debug)]
+pub struct Room {
+    bytes: Vec<u8>,
+    used: Arc<AtomicU64>,
+}
+
+impl Assembly for Room {
+    fn write(&mut self, offset: usize, bytes: &[u8]) {
+        self.bytes[offset..offset + bytes.len()].copy_from_slice(bytes);
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.used.fetch_sub(self.bytes.len() as u64, Ordering::Relaxed);
+    }
+}
+
+impl Received {
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.room.bytes
+    }
+
+    /// Its bytes, which the budget lets go of now.
+    pub fn into_bytes(mut self) -> Vec<u8> {
+        self.room.used.fetch_sub(self.room.bytes.len() as u64, Ordering::Relaxed);
+        std::mem::take(&mut self.room.bytes)
+    }
+}
+
+/// Wakes a node that sleeps, and costs next to nothing while it does not.
+#[derive(Debug)]
+struct Waker {
+    event: OwnedFd,
+    is_armed: AtomicBool,
+}
+
+impl Waker {
+    fn wake(&self) {
+        if self.is_armed.swap(false, Ordering::SeqCst) {
+            // The event's counter cannot overflow with one write a sleep.
+            let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
+        }
+    }
+}
+
+/// The node's side of a port.
+#[derive(Debug)]
+struct Side {
+    /// Its number, which no other port of the hub ever has.
+    app: u32,
+    service: u16,
+    config: PortConfig,
+    submissions: Receiver<Submission<Vec<u8>>>,
+    completions: Sender<Completion>,
+    used: Arc<AtomicU64>,
+    in_flight: Arc<AtomicU64>,
+}
+
+/// Services that have a port, and the number of the next port.
+type Registry = Arc<Mutex<(BTreeSet<u16>, u32)>>;
+
+/// The ports of one process: the [`Applications`] of a node in the same process.
+#[derive(Debug)]
+pub struct Hub {
+    opened: Receiver<Side>,
+    sides: Vec<Side>,
+    /// Port that is asked first, for fairness.
+    turn: usize,
+    /// Taken while arming, not yet handed out.
+    peeked: Option<Submission<Vec<u8>>>,
+    waker: Arc<Waker>,
+}
+
+/// Opens ports of a [`Hub`]; can be cloned and sent between threads.
+#[derive(Clone, Debug)]
+pub struct HubHandle {
+    open: Sender<Side>,
+    registry: Registry,
+    waker: Arc<Waker>,
+}
+
+/// An application's access to a node.
+#[derive(Debug)]
+pub struct Port {
+    service: u16,
+    depth: usize,
+    next: u64,
+    submissions: SyncSender<Submission<Vec<u8>>>,
+    completions: Receiver<Completion>,
+    in_flight: Arc<AtomicU64>,
+    registry: Registry,
+    waker: Arc<Waker>,
+}
+
+impl Hub {
+    /// A hub without ports.
+    ///
+    /// # Errors
+    /// No more file descriptors.
+    pub fn new() -> io::Result<(Self, HubHandle)> {
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let waker = Arc::new(Waker { event, is_armed: AtomicBool::new(false) });
+        let (open, opened) = mpsc::channel();
+        let registry = Registry::default();
+        let handle = HubHandle { open, registry, waker: Arc::clone(&waker) };
+        Ok((Self { opened, sides: Vec::new(), turn: 0, peeked: None, waker }, handle))
+    }
+
+    fn take_opened(&mut self) {
+        self.sides.extend(self.opened.try_iter());
+    }
+
+    /// The port of a service: the latest, where an earlier one has been dropped a moment ago.
+    fn side(&self, service: u16) -> Option<&Side> {
+        self.sides.iter().rev().find(|side| side.service == service)
+    }
+}
+
+impl HubHandle {
+    /// Opens the port of a service.
+    ///
+    /// # Errors
+    /// The service is taken, or the node has stopped.
+    pub fn open(&self, service: u16, config: PortConfig) -> Result<Port, OpenError> {
+        let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        let (taken, next) = &mut *registry;
+        if taken.contains(&service) {
+            return Err(OpenError::Taken(service));
+        }
+        let (submissions, submitted) = mpsc::sync_channel(config.depth);
+        let (completed, completions) = mpsc::channel();
+        let (used, in_flight) = (Arc::default(), Arc::<AtomicU64>::default());
+        let side = Side {
+            app: *next,
+            service,
+            config,
+            submissions: submitted,
+            completions: completed,
+            used,
+            in_flight: Arc::clone(&in_flight),
+        };
+        self.open.send(side).map_err(|_| OpenError::Stopped)?;
+        taken.insert(service);
+        *next += 1;
+        self.waker.wake();
+        Ok(Port {
+            service,
+            depth: config.depth,
+            next: 0,
+            submissions,
+            completions,
+            in_flight,
+            registry: Arc::clone(&self.registry),
+            waker: Arc::clone(&self.waker),
+        })
+    }
+}
+
+impl Port {
+    /// Submits a message; its outcome is told once, by a [`Completion::Finished`] with this ticket.
+    ///
+    /// # Errors
+    /// Too many messages are under way, or the node has stopped.
+    pub fn submit(
+        &mut self,
+        dst: NodeId,
+        service: u16,
+        bytes: Vec<u8>,
+    ) -> Result<Ticket, SubmitError> {
+        if self.in_flight.fetch_add(1, Ordering::AcqRel) >= self.depth as u64 {
+            self.in_flight.fetch_sub(1, Ordering::AcqRel);
+            return Err(SubmitError::Full { depth: self.depth, bytes });
+        }
+        let ticket = Ticket(self.next);
+        let (deadline, tenant) = (Time::NEVER, TenantId::default());
+        let submission =
+            Submission { app: 0, ticket, dst, service, deadline, tenant, payload: bytes };
+        if let Err(error) = self.submissions.try_send(submission) {
+            self.in_flight.fetch_sub(1, Ordering::AcqRel);
+            return Err(match error {
+                TrySendError::Full(Submission { payload: bytes, .. }) => {
+                    SubmitError::Full { depth: self.depth, bytes }
+                }
+                TrySendError::Disconnected(_) => SubmitError::Stopped,
+            });
+        }
+        self.next += 1;
+        self.waker.wake();
+        Ok(ticket)
+    }
+
+    /// The next completion, waiting for it as long as need be. `None` when the node has stopped.
+    pub fn wait(&mut self) -> Option<Completion> {
+        self.completions.recv().ok()
+    }
+
+    /// The next completion, if there is one.
+    pub fn try_next(&mut self) -> Option<Completion> {
+        self.completions.try_recv().ok()
+    }
+
+    /// The next completion, waiting for it for a while.
+    pub fn wait_for(&mut self, time: Duration) -> Option<Completion> {
+        self.completions.recv_timeout(time).ok()
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        registry.0.remove(&self.service);
+        self.waker.wake();
+    }
+}
+
+impl Applications for Hub {
+    type Payload = Vec<u8>;
+    type Assembly = Room;
+
+    fn poll_submission(&mut self) -> Option<Submission<Vec<u8>>> {
+        if let Some(submission) = self.peeked.take() {
+            return Some(submission);
+        }
+        self.take_opened();
+        let mut left = self.sides.len();
+        while left > 0 {
+            left -= 1;
+            let idx = self.turn % self.sides.len();
+            let side = &self.sides[idx];
+            match side.submissions.try_recv() {
+                Ok(submission) => {
+                    self.turn = idx + 1;
+                    return Some(Submission { app: side.app, ..submission });
+                }
+                Err(TryRecvError::Empty) => self.turn = idx + 1,
+                // The port is gone. What arrives for it is refused from now on.
+                Err(TryRecvError::Disconnected) => drop(self.sides.remove(idx)),
+            }
+        }
+        None
+    }
+
+    fn finish(&mut self, app: u32, ticket: Ticket, outcome: Outcome) {
+        if let Some(side) = self.sides.iter().find(|side| side.app == app) {
+            side.in_flight.fetch_sub(1, Ordering::AcqRel);
+            // A port that has been dropped meanwhile does not care.
+            let _ = side.completions.send(Completion::Finished { ticket, outcome });
+        }
+    }
+
+    fn admission(&self, service: u16, size: u32) -> Admission {
+        let Some(side) = self.side(service) else { return Admission::Refuse };
+        let (size, budget) = (u64::from(size), side.config.budget);
+        if size > budget {
+            Admission::Refuse
+        } else if side.used.load(Ordering::Relaxed) + size > budget {
+            Admission::Wait
+        } else {
+            Admission::Accept
+        }
+    }
+
+    fn open(&mut self, service: u16, size: u32) -> Room {
+        let used = self.side(service).map(|side| Arc::clone(&side.used)).unwrap_or_default();
+        used.fetch_add(size.into(), Ordering::Relaxed);
+        Room { bytes: vec![0; size as usize], used }
+    }
+
+    fn deliver(&mut self, from: NodeId, service: u16, message: Room) {
+        // A port that has been dropped meanwhile has no use for it; its successor never asked.
+        let side = self.side(service).filter(|side| Arc::ptr_eq(&side.used, &message.used));
+        if let Some(side) = side {
+            let received = Received { from, room: message };
+            let _ = side.completions.send(Completion::Received(received));
+        }
+    }
+
+    fn arm(&mut self) -> bool {
+        // The event is drained before the flag is set, so that a wake after it is not lost.
+        let _ = rustix::io::read(&self.waker.event, &mut [0u8; 8]);
+        self.waker.is_armed.store(true, Ordering::SeqCst);
+        if self.peeked.is_none() {
+            self.peeked = self.poll_submission();
+        }
+        self.peeked.is_some()
+    }
+
+    fn wakers(&self) -> Vec<BorrowedFd<'_>> {
+        vec![self.waker.event.as_fd()]
+    }
+}

@@ -1,0 +1,97 @@
+//! Clocks of hosts.
+//!
+//! Protocols that work in rounds or slots want clocks that agree. On one machine the monotonic clock is
+//! the same for all processes and namespaces. Between machines the time of day is, as far as NTP or PTP
+//! make it so; a node reads it once, when it starts, and then follows the monotonic clock, so that its
+//! time never jumps.
+
+use rampmeter_core::{Span, Time};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// Where a node's time comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClockSource {
+    /// Time since the machine started: for nodes that share one machine.
+    Monotonic,
+    /// Time of day since the latest first of January or July (UTC), so that 213 days, the range of
+    /// [`Time`], leave a month to nodes that run across the change; those that start after it are out
+    /// of step with them.
+    #[default]
+    TimeOfDay,
+}
+
+/// The clock of one node: monotonic, and shifted by what its source says.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// Nanoseconds to add to the monotonic clock.
+    shift_ns: i128,
+}
+
+impl Clock {
+    /// A clock that starts now.
+    pub fn start(source: ClockSource) -> Self {
+        let shift_ns = match source {
+            ClockSource::Monotonic => 0,
+            ClockSource::TimeOfDay => {
+                let day_ns = nanoseconds(clock_gettime(ClockId::Realtime));
+                since_half_year_ns(day_ns) - nanoseconds(clock_gettime(ClockId::Monotonic))
+            }
+        };
+        Self { shift_ns }
+    }
+
+    /// The time now.
+    pub fn now(&self) -> Time {
+        let ns = nanoseconds(clock_gettime(ClockId::Monotonic)) + self.shift_ns;
+        Time::from_ps(ns.saturating_mul(1_000).clamp(0, (u64::MAX - 1).into()) as u64)
+    }
+}
+
+/// `span` as the system's calls want it, rounded up to a nanosecond.
+pub(crate) fn timespec(span: Span) -> Timespec {
+    let ns = span.as_ps().div_ceil(1_000);
+    Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
+}
+
+fn nanoseconds(at: Timespec) -> i128 {
+    i128::from(at.tv_sec) * 1_000_000_000 + i128::from(at.tv_nsec)
+}
+
+/// Nanoseconds since the latest first of January or July, of a time of day since 1970.
+fn since_half_year_ns(ns: i128) -> i128 {
+    const DAY_NS: i128 = 86_400 * 1_000_000_000;
+    let day = ns.div_euclid(DAY_NS);
+    let mut start = 0;
+    for year in 1970.. {
+        let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        for days in [if is_leap { 182 } else { 181 }, 184] {
+            if start + days > day {
+                return ns - start * DAY_NS;
+            }
+            start += days;
+        }
+    }
+    unreachable!("a year is found for every day")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_years_begin_in_january_and_july() {
+        let day = |n: i128| n * 86_400 * 1_000_000_000;
+        // 2024-01-01 is day 19723, 2024-07-01 day 19905, 2025-07-01 day 20270.
+        assert_eq!(since_half_year_ns(day(19_723)), 0);
+        assert_eq!(since_half_year_ns(day(19_904)), day(181));
+        assert_eq!(since_half_year_ns(day(19_905)), 0);
+        assert_eq!(since_half_year_ns(day(20_270) + 5), 5);
+    }
+
+    #[test]
+    fn time_of_day_stays_within_the_range_of_time_and_never_goes_back() {
+        let clock = Clock::start(ClockSource::TimeOfDay);
+        let (a, b) = (clock.now(), clock.now());
+        assert!(a <= b && b < Time::from_ps(185 * 86_400 * 1_000_000_000_000));
+    }
+}

@@ -1,0 +1,104 @@
+//! Loss, duplication and reordering between a node and any datapath.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use rampmeter_core::{Purpose, Rng, Span, Time};
+
+use super::{Arrived, Datapath, Route};
+
+/// What happens to packets that arrive, each independently.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Faults {
+    /// Probability that a packet is lost.
+    pub loss: f64,
+    /// Probability that a packet arrives twice.
+    pub duplicate: f64,
+    /// Probability that a packet is held back.
+    pub reorder: f64,
+    /// The longest that one is held back.
+    pub delay_max: Span,
+}
+
+/// A datapath that mistreats packets on their way in.
+#[derive(Debug)]
+pub struct Faulty<D> {
+    inner: D,
+    faults: Faults,
+    rng: Rng,
+    held: Vec<(Time, Vec<u8>, Option<std::net::IpAddr>)>,
+    lost: u64,
+}
+
+impl<D: Datapath> Faulty<D> {
+    /// `inner`, with faults drawn from `seed`.
+    pub fn new(inner: D, faults: Faults, seed: u64) -> Self {
+        let rng = Rng::new(seed, 0, Purpose::Fault);
+        Self { inner, faults, rng, held: Vec::new(), lost: 0 }
+    }
+
+    /// Packets lost so far.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+}
+
+impl<D: Datapath> Datapath for Faulty<D> {
+    fn datagram_max(&self) -> usize {
+        self.inner.datagram_max()
+    }
+
+    fn overhead(&self) -> usize {
+        self.inner.overhead()
+    }
+
+    fn send(&mut self, route: Route, write: impl FnOnce(&mut [u8]) -> usize) -> io::Result<()> {
+        self.inner.send(route, write)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+
+    fn receive(&mut self, now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
+        let Self { inner, faults, rng, held, lost } = self;
+        let mut n = 0;
+        held.retain(|(at, bytes, from)| {
+            let is_due = *at <= now;
+            if is_due {
+                each(Arrived { bytes, from: *from });
+                n += 1;
+            }
+            !is_due
+        });
+        n += inner.receive(now, |arrived| {
+            if rng.chance(faults.loss) {
+                *lost += 1;
+                return;
+            }
+            if rng.chance(faults.reorder) {
+                let at = now + faults.delay_max.scale_floor(rng.below(1_000) as u64, 1_000);
+                held.push((at, arrived.bytes.to_vec(), arrived.from));
+            } else {
+                each(arrived);
+            }
+            if rng.chance(faults.duplicate) {
+                each(arrived);
+            }
+        })?;
+        Ok(n)
+    }
+
+    fn wakers(&self) -> Vec<BorrowedFd<'_>> {
+        self.inner.wakers()
+    }
+
+    fn next_arrival(&self) -> Time {
+        let held = self.held.iter().map(|(at, ..)| *at).min().unwrap_or(Time::NEVER);
+        held.min(self.inner.next_arrival())
+    }
+
+    fn drops(&self) -> u64 {
+        self.inner.drops()
+    }
+}

@@ -1,0 +1,145 @@
+//! A network in memory, on simulated time, that loses, doubles and reorders packets as told.
+
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::rc::Rc;
+
+use rampmeter_core::{NodeId, Purpose, Rng, Span, Time};
+
+use super::{Arrived, Datapath, Route};
+
+/// What the network does to packets, each independently.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Weather {
+    /// Time from node to node.
+    pub delay: Span,
+    /// Probability that a packet is lost.
+    pub loss: f64,
+    /// Probability that a packet arrives twice.
+    pub duplicate: f64,
+    /// Probability that a packet is held back for up to ten delays.
+    pub reorder: f64,
+}
+
+impl Weather {
+    /// Nothing goes wrong.
+    pub fn fair(delay: Span) -> Self {
+        Self { delay, loss: 0.0, duplicate: 0.0, reorder: 0.0 }
+    }
+}
+
+/// A packet under way: when it arrives, its number, and its bytes.
+type InFlight = Reverse<(Time, u64, Vec<u8>)>;
+
+#[derive(Debug)]
+struct Shared {
+    weather: Weather,
+    rng: Rng,
+    now: Time,
+    number: u64,
+    in_flight: Vec<BinaryHeap<InFlight>>,
+    /// Whether a node is attached to the network.
+    is_up: Vec<bool>,
+}
+
+/// The network: hands out a datapath for each node.
+#[derive(Clone, Debug)]
+pub struct MemNet(Rc<RefCell<Shared>>);
+
+impl MemNet {
+    /// A network of `n_nodes` nodes.
+    pub fn new(n_nodes: usize, weather: Weather, seed: u64) -> Self {
+        Self(Rc::new(RefCell::new(Shared {
+            weather,
+            rng: Rng::new(seed, 0, Purpose::Fault),
+            now: Time::ZERO,
+            number: 0,
+            in_flight: vec![BinaryHeap::new(); n_nodes],
+            is_up: vec![true; n_nodes],
+        })))
+    }
+
+    /// The datapath of a node.
+    pub fn datapath(&self, node: NodeId) -> MemDatapath {
+        MemDatapath { net: self.clone(), node }
+    }
+
+    /// Sets the network's time, by which packets that are sent are dated.
+    pub fn set_now(&self, now: Time) {
+        self.0.borrow_mut().now = now;
+    }
+
+    /// Changes the weather.
+    pub fn set_weather(&self, weather: Weather) {
+        self.0.borrow_mut().weather = weather;
+    }
+
+    /// Pulls a node's cable, or plugs it in again.
+    pub fn set_up(&self, node: NodeId, is_up: bool) {
+        self.0.borrow_mut().is_up[node.idx()] = is_up;
+    }
+}
+
+/// One node's access to a [`MemNet`].
+#[derive(Debug)]
+pub struct MemDatapath {
+    net: MemNet,
+    node: NodeId,
+}
+
+/// As much as a UDP datagram on an Ethernet carries.
+const DATAGRAM_MAX: usize = 1_472;
+
+impl Datapath for MemDatapath {
+    fn datagram_max(&self) -> usize {
+        DATAGRAM_MAX
+    }
+
+    fn overhead(&self) -> usize {
+        28
+    }
+
+    fn send(&mut self, route: Route, write: impl FnOnce(&mut [u8]) -> usize) -> io::Result<()> {
+        let mut bytes = vec![0; DATAGRAM_MAX];
+        let len = write(&mut bytes);
+        bytes.truncate(len);
+        let net = &mut *self.net.0.borrow_mut();
+        let is_connected = net.is_up[self.node.idx()] && net.is_up[route.dst.idx()];
+        if !is_connected || net.rng.chance(net.weather.loss) {
+            return Ok(());
+        }
+        let copies = 1 + u32::from(net.rng.chance(net.weather.duplicate));
+        for _ in 0..copies {
+            let mut delay = net.weather.delay;
+            if net.rng.chance(net.weather.reorder) {
+                delay += delay * net.rng.below(10) as u64;
+            }
+            net.number += 1;
+            let (at, number) = (net.now + delay, net.number);
+            net.in_flight[route.dst.idx()].push(Reverse((at, number, bytes.clone())));
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn receive(&mut self, now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
+        let mut n = 0;
+        while self.next_arrival() <= now {
+            let arrived = self.net.0.borrow_mut().in_flight[self.node.idx()].pop();
+            let Some(Reverse((.., bytes))) = arrived else { break };
+            each(Arrived { bytes: &bytes, from: None });
+            n += 1;
+        }
+        Ok(n)
+    }
+
+    fn next_arrival(&self) -> Time {
+        let net = self.net.0.borrow();
+        net.in_flight[self.node.idx()].peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
+    }
+}

@@ -1,0 +1,76 @@
+//! How packets get from one node to another.
+
+pub mod fault;
+pub mod mem;
+pub mod udp;
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
+
+use rampmeter_core::{NodeId, Priority, Time};
+
+/// A packet that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived<'a> {
+    /// The datagram.
+    pub bytes: &'a [u8],
+    /// Where it came from, if the datapath knows.
+    pub from: Option<IpAddr>,
+}
+
+/// Where a packet goes, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    /// The receiving node.
+    pub dst: NodeId,
+    /// Its class in the network.
+    pub class: Priority,
+    /// Which of several paths, if they can be told apart: any number.
+    pub path: u16,
+}
+
+/// Carries packets between nodes, as well as it can: packets may be lost, doubled and reordered.
+pub trait Datapath {
+    /// Bytes of the largest datagram.
+    fn datagram_max(&self) -> usize;
+
+    /// Bytes that the network adds to a datagram, which the pace of sending must allow for.
+    fn overhead(&self) -> usize;
+
+    /// Takes a packet to send: `write` puts it into the buffer that it is given and says how long it
+    /// is. The packet may wait until [`Datapath::flush`]. Where there is no room it is lost, as on any
+    /// full queue.
+    ///
+    /// # Errors
+    /// Those of the system that no later attempt would mend.
+    fn send(&mut self, route: Route, write: impl FnOnce(&mut [u8]) -> usize) -> io::Result<()>;
+
+    /// Sends what has been taken.
+    ///
+    /// # Errors
+    /// As [`Datapath::send`].
+    fn flush(&mut self) -> io::Result<()>;
+
+    /// Hands over packets that have arrived, those of the highest class first, at most a batch of them.
+    /// Returns how many there were.
+    ///
+    /// # Errors
+    /// Those of the system that no later attempt would mend.
+    fn receive(&mut self, now: Time, each: impl FnMut(Arrived<'_>)) -> io::Result<usize>;
+
+    /// What becomes readable when packets arrive.
+    fn wakers(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
+    }
+
+    /// When [`Datapath::receive`] wants to be called though nothing becomes readable.
+    fn next_arrival(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// Packets that the datapath itself had to drop.
+    fn drops(&self) -> u64 {
+        0
+    }
+}

@@ -1,0 +1,167 @@
+//! Kernel UDP: works everywhere, without privileges.
+//!
+//! A node receives on two ports, one for packets of the highest class and one for all others, so that
+//! control is taken in first however much data waits. It sends from a set of source ports: networks
+//! that choose among equal paths by a hash of addresses and ports spread packets that leave from
+//! different ports. The class of a packet is its DSCP, CS7 for the highest to CS0 for the lowest.
+//!
+//! Packets leave one by one and are never joined into large segments: such segments would cross the
+//! network on one path, in one piece.
+
+mod sys;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rampmeter_core::{NodeId, Priority, Time};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::{Arrived, Datapath, Route};
+use sys::{RxBatch, TxBatch};
+
+/// What the UDP datapath must be told.
+#[derive(Clone, Debug)]
+pub struct UdpConfig {
+    /// The address and port of this node. The port that follows is for data.
+    pub local: SocketAddr,
+    /// Addresses and ports of all nodes by number; `None` where there is none.
+    pub peers: Vec<Option<SocketAddr>>,
+    /// Largest IP packet that all links carry.
+    pub mtu: usize,
+    /// How many source ports packets are spread over.
+    pub spray: usize,
+    /// Bytes of each socket's buffers.
+    pub buffer: usize,
+}
+
+impl UdpConfig {
+    /// The usual: 1500-byte packets, 16 source ports, 4 MiB buffers.
+    pub fn new(local: SocketAddr, peers: Vec<Option<SocketAddr>>) -> Self {
+        Self { local, peers, mtu: 1_500, spray: 16, buffer: 4 << 20 }
+    }
+}
+
+/// Packets of one batch, each way.
+const BATCH: usize = 64;
+/// Ethernet's preamble, header, check sequence and gap.
+const ETHERNET: usize = 38;
+
+/// Packets over UDP sockets.
+#[derive(Debug)]
+pub struct UdpDatapath {
+    control: UdpSocket,
+    data: UdpSocket,
+    spray: Vec<UdpSocket>,
+    /// Where control and data of each node go.
+    peers: Vec<Option<(SocketAddr, SocketAddr)>>,
+    mtu: usize,
+    /// Bytes of the IP and UDP headers.
+    headers: usize,
+    tx: TxBatch,
+    rx: RxBatch,
+    drops: u64,
+}
+
+impl UdpDatapath {
+    /// Opens the sockets.
+    ///
+    /// # Errors
+    /// An address that is taken or not of this host, or no more descriptors. The message says which.
+    pub fn open(config: &UdpConfig) -> io::Result<Self> {
+        let next_port = |addr: SocketAddr| {
+            let mut data = addr;
+            data.set_port(addr.port().checked_add(1)?);
+            Some((addr, data))
+        };
+        let too_high = || io::Error::new(io::ErrorKind::InvalidInput, "port must be below 65535");
+        let (control, data) = next_port(config.local).ok_or_else(too_high)?;
+        let mut any_port = config.local;
+        any_port.set_port(0);
+        let bind = |addr| bind(addr, config.buffer);
+        let spray = (0..config.spray.max(1)).map(|_| bind(any_port)).collect::<io::Result<_>>()?;
+        let headers = if config.local.is_ipv4() { 28 } else { 48 };
+        let datagram_max = config.mtu.saturating_sub(headers);
+        Ok(Self {
+            control: bind(control)?,
+            data: bind(data)?,
+            spray,
+            peers: config.peers.iter().map(|addr| addr.and_then(next_port)).collect(),
+            mtu: config.mtu,
+            headers,
+            tx: TxBatch::new(BATCH, datagram_max),
+            rx: RxBatch::new(BATCH, datagram_max),
+            drops: 0,
+        })
+    }
+
+    fn address(&self, node: NodeId, class: Priority) -> Option<SocketAddr> {
+        let &(control, data) = self.peers.get(node.idx())?.as_ref()?;
+        Some(if class == Priority::HIGHEST { control } else { data })
+    }
+}
+
+/// A socket at `addr` that neither blocks nor lets the kernel cut packets up.
+fn bind(addr: SocketAddr, buffer: usize) -> io::Result<UdpSocket> {
+    let open = || {
+        let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, Some(Protocol::UDP))?;
+        socket.set_nonblocking(true)?;
+        // The system may give less; that is no reason not to start.
+        let _ = socket.set_recv_buffer_size(buffer);
+        let _ = socket.set_send_buffer_size(buffer);
+        sys::forbid_fragments(&socket, addr.is_ipv4())?;
+        socket.bind(&addr.into())?;
+        Ok(socket.into())
+    };
+    open().map_err(|error: io::Error| {
+        io::Error::new(error.kind(), format!("cannot open UDP socket {addr}: {error}"))
+    })
+}
+
+/// The byte that holds the DSCP of a class.
+fn traffic_class(class: Priority) -> u8 {
+    (7 - class.get()) << 5
+}
+
+impl Datapath for UdpDatapath {
+    fn datagram_max(&self) -> usize {
+        self.mtu - self.headers
+    }
+
+    fn overhead(&self) -> usize {
+        self.headers + ETHERNET
+    }
+
+    fn send(&mut self, route: Route, write: impl FnOnce(&mut [u8]) -> usize) -> io::Result<()> {
+        let Some(addr) = self.address(route.dst, route.class) else {
+            self.drops += 1;
+            return Ok(());
+        };
+        let socket = usize::from(route.path) % self.spray.len();
+        self.tx.push(socket, addr, traffic_class(route.class), write);
+        if self.tx.is_full() { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.drops += self.tx.flush(&self.spray)?;
+        Ok(())
+    }
+
+    fn receive(&mut self, _now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
+        let mut n = 0;
+        for socket in [&self.control, &self.data] {
+            n += self.rx.receive(socket, |bytes, from: IpAddr| {
+                each(Arrived { bytes, from: Some(from) });
+            })?;
+        }
+        Ok(n)
+    }
+
+    fn wakers(&self) -> Vec<BorrowedFd<'_>> {
+        vec![self.control.as_fd(), self.data.as_fd()]
+    }
+
+    fn drops(&self) -> u64 {
+        self.drops
+    }
+}

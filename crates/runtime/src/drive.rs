@@ -1,0 +1,132 @@
+//! The loop that runs a node on a real clock.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rampmeter_core::{Endpoint, Span, Time};
+use rustix::buffer::spare_capacity;
+use rustix::event::{EventfdFlags, epoll, eventfd};
+
+use crate::app::Applications;
+use crate::clock::{Clock, timespec};
+use crate::datapath::Datapath;
+use crate::node::Node;
+
+/// How a node waits for the next thing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// It sleeps, but for the last so long before a packet that waits for its pace.
+    Block {
+        /// At least as long as a timer of the system is late; zero never to spin.
+        spin: Span,
+    },
+    /// It never sleeps: the lowest latency, for a whole core.
+    Poll,
+}
+
+/// How a running node is told to stop, from other threads and from signal handlers.
+#[derive(Clone, Debug)]
+pub struct Signals(Arc<(AtomicBool, OwnedFd)>);
+
+impl Signals {
+    /// Nothing has been said.
+    ///
+    /// # Errors
+    /// No more file descriptors.
+    pub fn new() -> io::Result<Self> {
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self(Arc::new((AtomicBool::new(false), event))))
+    }
+
+    /// Tells the node to finish what is under way, and to stop.
+    pub fn stop(&self) {
+        self.0.0.store(true, Ordering::SeqCst);
+        let _ = rustix::io::write(&self.0.1, &1u64.to_ne_bytes());
+    }
+
+    /// Whether it has been told.
+    pub fn is_stopping(&self) -> bool {
+        self.0.0.load(Ordering::SeqCst)
+    }
+}
+
+/// Runs the node until `signals` says stop, and then for at most `grace` until all it sends is over.
+/// What is not by then is reported as failed. `each` is called after every turn, and may read the
+/// node's state.
+///
+/// # Errors
+/// Those of the datapath and of the system's calls for waiting.
+pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
+    node: &mut Node<E, D, A>,
+    clock: &Clock,
+    wait: Wait,
+    signals: &Signals,
+    grace: Span,
+    mut each: impl FnMut(&mut Node<E, D, A>, Time),
+) -> io::Result<()> {
+    // Timers fire up to 50 us late by default. What cannot be set is done without.
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    let sleeper = Sleeper::new()?;
+    for fd in node.datapath().wakers().into_iter().chain(node.apps().wakers()) {
+        sleeper.add(fd)?;
+    }
+    sleeper.add(signals.0.1.as_fd())?;
+    let mut stops_at = Time::NEVER;
+    loop {
+        let now = clock.now();
+        let next = node.turn(now)?;
+        each(node, now);
+        if signals.is_stopping() {
+            if stops_at == Time::NEVER {
+                node.stop_taking();
+                // The signal has been taken; it must not wake the node again.
+                let _ = rustix::io::read(&signals.0.1, &mut [0u8; 8]);
+                stops_at = now.saturating_add(grace);
+            }
+            if node.is_drained() || now >= stops_at {
+                node.fail_all();
+                return Ok(());
+            }
+        }
+        let Wait::Block { spin } = wait else { continue };
+        let left = next.min(stops_at).saturating_since(clock.now());
+        if left == Span::ZERO {
+            continue;
+        }
+        let is_spinning = node.has_due_packets() && spin > Span::ZERO;
+        let sleep = if is_spinning { left.saturating_sub(spin) } else { left };
+        if sleep == Span::ZERO {
+            std::hint::spin_loop();
+        } else if !node.apps_mut().arm() {
+            sleeper.sleep(sleep)?;
+        }
+    }
+}
+
+/// Waits for descriptors and for time.
+struct Sleeper(OwnedFd);
+
+/// Sleeps are no longer than this, whatever the node wants.
+const SLEEP_MAX: Span = Span::from_us(1_000_000);
+
+impl Sleeper {
+    fn new() -> io::Result<Self> {
+        Ok(Self(epoll::create(epoll::CreateFlags::CLOEXEC)?))
+    }
+
+    fn add(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(0);
+        Ok(epoll::add(&self.0, fd, data, epoll::EventFlags::IN)?)
+    }
+
+    fn sleep(&self, span: Span) -> io::Result<()> {
+        let mut events = Vec::with_capacity(1);
+        let timeout = timespec(span.min(SLEEP_MAX));
+        match epoll::wait(&self.0, spare_capacity(&mut events), Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! The host driver: runs an [`Endpoint`](rampmeter_core::Endpoint) between real machines.
+//!
+//! A [`Node`] joins four things and knows no protocol: the endpoint, a [`Datapath`] that carries
+//! packets ([`datapath::udp`] by default, [`datapath::mem`] for tests), the [`Applications`] that
+//! submit and receive messages ([`app::Hub`] within a process), and the [`peer`] table. What is on the
+//! wire around the protocol's own header is in [`wire`].
+//!
+//! Like the protocols, a node is told the time: [`Node::turn`] does all that is due at an instant and
+//! says when it wants to be called again. [`drive()`] is the loop that calls it on a real clock; tests
+//! call it on a simulated one, so that crashes, restarts and losses are replayed from a seed.
+
+pub mod app;
+pub mod clock;
+pub mod datapath;
+mod drive;
+mod inbox;
+mod node;
+mod outbox;
+mod pacer;
+pub mod peer;
+mod state;
+mod stats;
+pub mod wire;
+
+pub use app::{Applications, Assembly, Outcome, Payload, Submission, Ticket};
+pub use clock::{Clock, ClockSource};
+pub use datapath::Datapath;
+pub use drive::{Signals, Wait, drive};
+pub use node::{Node, NodeConfig};
+pub use stats::NodeStats;

@@ -1,0 +1,65 @@
+//! Messages that are being sent: whose they are, and their bytes.
+
+use rampmeter_core::collections::IdMap;
+use rampmeter_core::{MsgId, NodeId};
+
+use crate::app::Ticket;
+
+/// A message under way.
+#[derive(Debug)]
+pub(crate) struct Sending<P> {
+    pub(crate) app: u32,
+    pub(crate) ticket: Ticket,
+    pub(crate) dst: NodeId,
+    pub(crate) service: u16,
+    pub(crate) size: u32,
+    /// Its bytes; `None` once the receiver has refused it, and its application been told.
+    pub(crate) payload: Option<P>,
+}
+
+/// The messages under way, by the numbers that the endpoint knows them by.
+#[derive(Debug)]
+pub(crate) struct Outbox<P> {
+    messages: IdMap<MsgId, Sending<P>>,
+    next: u32,
+}
+
+impl<P> Outbox<P> {
+    pub(crate) fn new() -> Self {
+        Self { messages: IdMap::default(), next: 0 }
+    }
+
+    /// Enters a message under a number that no other has.
+    pub(crate) fn insert(&mut self, message: Sending<P>) -> MsgId {
+        while self.messages.contains_key(&MsgId::new(self.next)) {
+            self.next = self.next.wrapping_add(1);
+        }
+        let id = MsgId::new(self.next);
+        self.next = self.next.wrapping_add(1);
+        self.messages.insert(id, message);
+        id
+    }
+
+    pub(crate) fn get(&self, id: MsgId) -> Option<&Sending<P>> {
+        self.messages.get(&id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: MsgId) -> Option<&mut Sending<P>> {
+        self.messages.get_mut(&id)
+    }
+
+    pub(crate) fn remove(&mut self, id: MsgId) -> Option<Sending<P>> {
+        self.messages.remove(&id)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Takes all messages, in no order that means anything.
+    pub(crate) fn take_all(&mut self) -> Vec<Sending<P>> {
+        let mut all: Vec<_> = self.messages.drain().collect();
+        all.sort_unstable_by_key(|(id, _)| *id);
+        all.into_iter().map(|(_, message)| message).collect()
+    }
+}

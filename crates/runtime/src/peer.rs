@@ -1,0 +1,193 @@
+//! Peers: where they are, and which of their lives this node speaks to.
+//!
+//! A node that is started again has forgotten what it had received, so a packet of a message that its
+//! earlier life delivered must not look new to it. Each life has a random number, the incarnation, and
+//! a packet names those of both ends; what does not match is dropped. An incarnation is learned only
+//! from the answer to a hello, which repeats the hello's nonce and this node's own incarnation, so that
+//! packets delayed since an earlier life prove nothing. Messages wait until the receiver's incarnation
+//! is known, whence nodes may be started in any order.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use rampmeter_core::{NodeId, Rng, Span, Time};
+
+use crate::app::Submission;
+use crate::wire::Incarnation;
+
+/// First pause between hellos; each later one is twice as long, up to [`HELLO_MAX`].
+const HELLO_MIN: Span = Span::from_us(5_000);
+const HELLO_MAX: Span = Span::from_us(1_000_000);
+
+/// A node as this one sees it.
+#[derive(Debug)]
+pub(crate) struct Peer<P> {
+    ip: Option<IpAddr>,
+    life: Option<Incarnation>,
+    /// The hello that has not been answered.
+    hello: Option<Hello>,
+    /// Messages that wait for the peer, and until when.
+    pub(crate) waiting: VecDeque<(Time, Submission<P>)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Hello {
+    nonce: u32,
+    /// When it is repeated, and after what pause; [`Time::ZERO`] if it has not been sent.
+    at: Time,
+    pause: Span,
+    /// Repetitions left while no message waits.
+    left: u32,
+}
+
+/// Hellos that are sent for a packet that could not be, or to confirm a new life.
+const REPEATS: u32 = 8;
+
+/// What an answer to a hello says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Learned {
+    /// Nothing: it answers no hello of this node.
+    Nothing,
+    /// The peer is who it was.
+    Same,
+    /// The peer's first life that this node hears of.
+    First,
+    /// The peer has been started again.
+    Restarted,
+}
+
+/// All peers of a node.
+#[derive(Debug)]
+pub(crate) struct Peers<P> {
+    peers: Vec<Option<Peer<P>>>,
+    rng: Rng,
+    /// No hello is due before.
+    next_hello: Time,
+}
+
+impl<P> Peers<P> {
+    /// Peers by node number, with their addresses where packets' origin is checked; `None` where there
+    /// is no such node.
+    pub(crate) fn new(addresses: &[Option<Option<IpAddr>>], rng: Rng) -> Self {
+        let peer = |ip: &Option<IpAddr>| Peer {
+            ip: *ip,
+            life: None,
+            hello: None,
+            waiting: VecDeque::new(),
+        };
+        let peers = addresses.iter().map(|of| of.as_ref().map(peer)).collect();
+        Self { peers, rng, next_hello: Time::NEVER }
+    }
+
+    pub(crate) fn contains(&self, node: NodeId) -> bool {
+        self.get(node).is_some()
+    }
+
+    fn get(&self, node: NodeId) -> Option<&Peer<P>> {
+        self.peers.get(node.idx())?.as_ref()
+    }
+
+    fn get_mut(&mut self, node: NodeId) -> Option<&mut Peer<P>> {
+        self.peers.get_mut(node.idx())?.as_mut()
+    }
+
+    /// Whether packets of `node` may come from there.
+    pub(crate) fn is_from(&self, node: NodeId, from: Option<IpAddr>) -> bool {
+        self.get(node).is_some_and(|p| p.ip.is_none() || from.is_none() || p.ip == from)
+    }
+
+    /// The peer's life, if it is known.
+    pub(crate) fn life(&self, node: NodeId) -> Option<Incarnation> {
+        self.get(node)?.life
+    }
+
+    /// Keeps a message until the peer is known, or until `patience` ends.
+    pub(crate) fn wait(&mut self, now: Time, patience: Time, submission: Submission<P>) {
+        let dst = submission.dst;
+        if let Some(peer) = self.get_mut(dst) {
+            peer.waiting.push_back((patience, submission));
+        }
+        self.call(now, dst);
+    }
+
+    /// Asks the peer for its incarnation, unless it is being asked already.
+    pub(crate) fn call(&mut self, now: Time, node: NodeId) {
+        let nonce = self.rng.bits() as u32;
+        let Some(peer) = self.get_mut(node) else { return };
+        let is_over = peer.hello.is_none_or(|h| h.left == 0 && peer.waiting.is_empty());
+        if is_over {
+            peer.hello = Some(Hello { nonce, at: now, pause: HELLO_MIN, left: REPEATS });
+        } else if let Some(hello) = &mut peer.hello {
+            hello.left = REPEATS;
+        }
+        let at = peer.hello.map_or(Time::NEVER, |h| h.at);
+        self.next_hello = self.next_hello.min(at);
+    }
+
+    /// The peer answers a hello.
+    pub(crate) fn on_here(&mut self, node: NodeId, nonce: u32, life: Incarnation) -> Learned {
+        let Some(peer) = self.get_mut(node) else { return Learned::Nothing };
+        if peer.hello.is_none_or(|h| h.nonce != nonce) {
+            return Learned::Nothing;
+        }
+        peer.hello = None;
+        match peer.life.replace(life) {
+            None => Learned::First,
+            Some(before) if before == life => Learned::Same,
+            Some(_) => Learned::Restarted,
+        }
+    }
+
+    /// The messages that waited for the peer.
+    pub(crate) fn take_waiting(&mut self, node: NodeId) -> VecDeque<(Time, Submission<P>)> {
+        self.get_mut(node).map(|p| std::mem::take(&mut p.waiting)).unwrap_or_default()
+    }
+
+    /// When [`Peers::fire`] has something to do.
+    pub(crate) fn deadline(&self) -> Time {
+        self.next_hello
+    }
+
+    /// Sends hellos that are due through `hello`, and gives messages that have waited for too long to
+    /// `expired`.
+    pub(crate) fn fire(
+        &mut self,
+        now: Time,
+        mut hello: impl FnMut(NodeId, u32),
+        mut expired: impl FnMut(Submission<P>),
+    ) {
+        if now < self.next_hello {
+            return;
+        }
+        self.next_hello = Time::NEVER;
+        for (idx, peer) in self.peers.iter_mut().enumerate() {
+            let Some(peer) = peer else { continue };
+            while peer.waiting.front().is_some_and(|(until, _)| *until <= now) {
+                let (_, submission) = peer.waiting.pop_front().expect("there is a first");
+                expired(submission);
+            }
+            let Some(calling) = &mut peer.hello else { continue };
+            if calling.at <= now {
+                if calling.left == 0 && peer.waiting.is_empty() {
+                    peer.hello = None;
+                    continue;
+                }
+                hello(NodeId::new(idx as u32), calling.nonce);
+                calling.left = calling.left.saturating_sub(1);
+                calling.at = now + calling.pause;
+                calling.pause = (calling.pause * 2).min(HELLO_MAX);
+            }
+            self.next_hello = self.next_hello.min(calling.at);
+        }
+    }
+
+    /// Whether messages wait for peers.
+    pub(crate) fn n_waiting(&self) -> usize {
+        self.peers.iter().flatten().map(|p| p.waiting.len()).sum()
+    }
+
+    /// How many peers have been heard.
+    pub(crate) fn n_known(&self) -> usize {
+        self.peers.iter().flatten().filter(|p| p.life.is_some()).count()
+    }
+}

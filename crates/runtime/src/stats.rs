@@ -1,0 +1,76 @@
+//! What a node counts.
+
+/// Counters of a node since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeStats {
+    /// Datagrams sent.
+    pub packets_sent: u64,
+    /// Their bytes.
+    pub bytes_sent: u64,
+    /// Datagrams received.
+    pub packets_received: u64,
+    /// Their bytes.
+    pub bytes_received: u64,
+    /// Bytes of messages that arrived for the first time.
+    pub payload_received: u64,
+    /// Bytes of messages that arrived again.
+    pub payload_duplicate: u64,
+    /// Messages submitted.
+    pub messages_submitted: u64,
+    /// Messages confirmed by their receivers.
+    pub messages_completed: u64,
+    /// Messages reported as failed.
+    pub messages_failed: u64,
+    /// Messages delivered to applications here.
+    pub messages_delivered: u64,
+    /// Datagrams that are no packets of any node.
+    pub malformed: u64,
+    /// Packets from nodes, or addresses, that are not in the configuration.
+    pub unknown_sender: u64,
+    /// Packets meant for another node.
+    pub misdirected: u64,
+    /// Packets of another transport: the configurations differ.
+    pub wrong_transport: u64,
+    /// Packets of, or for, an earlier life of their sender or of this node.
+    pub stale: u64,
+    /// Data packets dropped because their application had no room.
+    pub no_room: u64,
+    /// Packets for peers whose incarnation was not known yet.
+    pub unready: u64,
+    /// Peers found to have started again.
+    pub peer_restarts: u64,
+    /// Messages that the transport called complete with bytes missing: its headers and the envelope
+    /// contradicted one another.
+    pub inconsistent: u64,
+    /// Packets that the datapath dropped.
+    pub datapath_drops: u64,
+}
+
+impl NodeStats {
+    /// Every counter with its name and meaning, in the order above.
+    pub fn entries(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+        [
+            ("packets_sent", "Datagrams sent", self.packets_sent),
+            ("bytes_sent", "Bytes of datagrams sent", self.bytes_sent),
+            ("packets_received", "Datagrams received", self.packets_received),
+            ("bytes_received", "Bytes of datagrams received", self.bytes_received),
+            ("payload_received_bytes", "Message bytes that arrived", self.payload_received),
+            ("payload_duplicate_bytes", "Message bytes that arrived again", self.payload_duplicate),
+            ("messages_submitted", "Messages submitted", self.messages_submitted),
+            ("messages_completed", "Messages confirmed by receivers", self.messages_completed),
+            ("messages_failed", "Messages reported as failed", self.messages_failed),
+            ("messages_delivered", "Messages delivered here", self.messages_delivered),
+            ("malformed", "Datagrams that are no packets", self.malformed),
+            ("unknown_sender", "Packets of unknown nodes or addresses", self.unknown_sender),
+            ("misdirected", "Packets for other nodes", self.misdirected),
+            ("wrong_transport", "Packets of other transports", self.wrong_transport),
+            ("stale", "Packets of earlier lives", self.stale),
+            ("no_room", "Data packets without room", self.no_room),
+            ("unready", "Packets for peers not known yet", self.unready),
+            ("peer_restarts", "Peers found restarted", self.peer_restarts),
+            ("inconsistent", "Messages with contradicting headers", self.inconsistent),
+            ("datapath_drops", "Packets dropped by the datapath", self.datapath_drops),
+        ]
+        .into_iter()
+    }
+}

@@ -1,0 +1,248 @@
+//! What a node puts in front of the protocol's header: who speaks, in which life, about which bytes.
+//!
+//! All fields are big-endian. A datagram is the [`Envelope`], then for control and data packets the
+//! protocol's header, then for data packets the payload up to the datagram's end.
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 0-1 | magic `RM` |
+//! | 2 | version, 1 |
+//! | 3 | kind: 0 hello, 1 here, 2 control, 3 data, 4 refused |
+//! | 4 | transport: 1 dcPIM, 2 pHost, 3 pFabric, 4 Fastpass |
+//! | 5 | zero |
+//! | 6-7 | service that a data packet's message is for |
+//! | 8-11 | source node |
+//! | 12-15 | destination node |
+//! | 16-19 | incarnation of the source |
+//! | 20-23 | incarnation of the destination as the source knows it, 0 if it does not |
+//! | 24-27 | message; nonce of a hello or here |
+//! | 28-31 | data only: offset of the payload in the message |
+//! | 32-35 | data only: size of the message |
+
+use rampmeter_core::wire::{Reader, Writer};
+use rampmeter_core::{MsgId, NodeId, WireError};
+
+/// The protocol inside, as numbered on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransportId(pub u8);
+
+/// One life of a node: a random number that is never zero, drawn when the node starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Incarnation(u32);
+
+impl Incarnation {
+    /// The incarnation with this number; zero stands for none and becomes one.
+    pub const fn new(n: u32) -> Self {
+        Self(if n == 0 { 1 } else { n })
+    }
+
+    /// The number.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    fn from_wire(n: u32) -> Option<Self> {
+        (n != 0).then_some(Self(n))
+    }
+}
+
+/// Which message a data packet belongs to, and where in it its payload is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    /// The application that the message is for.
+    pub service: u16,
+    /// First byte of the payload within the message.
+    pub offset: u32,
+    /// Bytes of the whole message.
+    pub size: u32,
+}
+
+/// What a datagram is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Asks the receiver for its incarnation.
+    Hello {
+        /// To be repeated in the answer, which is thereby known to be recent.
+        nonce: u32,
+    },
+    /// Answers a hello.
+    Here {
+        /// The hello's.
+        nonce: u32,
+    },
+    /// A packet of the protocol without payload.
+    Control {
+        /// The message that it is about.
+        msg: MsgId,
+    },
+    /// A packet of the protocol with payload.
+    Data {
+        /// The message that it is about.
+        msg: MsgId,
+        /// Where the payload belongs.
+        fragment: Fragment,
+    },
+    /// No application takes the message: its sender should stop.
+    Refused {
+        /// The message.
+        msg: MsgId,
+    },
+}
+
+/// What stands before the protocol's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    /// The protocol.
+    pub transport: TransportId,
+    /// Who sends.
+    pub src: NodeId,
+    /// For whom it is.
+    pub dst: NodeId,
+    /// The sender's life.
+    pub src_life: Incarnation,
+    /// The receiver's life, as far as the sender knows.
+    pub dst_life: Option<Incarnation>,
+    /// What it is.
+    pub kind: Kind,
+}
+
+const MAGIC: u16 = 0x524d;
+const VERSION: u8 = 1;
+
+impl Envelope {
+    /// Bytes of the longest envelope.
+    pub const LEN_MAX: usize = 36;
+    const LEN: usize = 28;
+
+    /// Bytes that [`Envelope::encode`] writes.
+    pub fn wire_len(&self) -> usize {
+        match self.kind {
+            Kind::Data { .. } => Self::LEN_MAX,
+            _ => Self::LEN,
+        }
+    }
+
+    /// Writes the envelope to the front of `out` and returns the bytes written.
+    ///
+    /// # Errors
+    /// [`WireError::Truncated`] if `out` is too short.
+    pub fn encode(&self, out: &mut [u8]) -> Result<usize, WireError> {
+        let (kind, word, fragment) = match self.kind {
+            Kind::Hello { nonce } => (0, nonce, None),
+            Kind::Here { nonce } => (1, nonce, None),
+            Kind::Control { msg } => (2, msg.get(), None),
+            Kind::Data { msg, fragment } => (3, msg.get(), Some(fragment)),
+            Kind::Refused { msg } => (4, msg.get(), None),
+        };
+        let mut writer = Writer::new(out);
+        writer.u16(MAGIC)?.u8(VERSION)?.u8(kind)?.u8(self.transport.0)?.u8(0)?;
+        writer.u16(fragment.map_or(0, |f| f.service))?;
+        writer.u32(self.src.get())?.u32(self.dst.get())?;
+        writer.u32(self.src_life.0)?.u32(self.dst_life.map_or(0, |i| i.0))?.u32(word)?;
+        if let Some(Fragment { offset, size, .. }) = fragment {
+            writer.u32(offset)?.u32(size)?;
+        }
+        Ok(writer.written())
+    }
+
+    /// Reads an envelope from the front of `bytes`; returns it and the bytes read. Never panics.
+    ///
+    /// # Errors
+    /// Anything that no node sends.
+    pub fn decode(bytes: &[u8]) -> Result<(Self, usize), WireError> {
+        let mut reader = Reader::new(bytes);
+        expect("magic", "0x524d", MAGIC.into(), reader.u16()?.into())?;
+        expect("version", "1", VERSION.into(), reader.u8()?.into())?;
+        let kind = reader.u8()?;
+        let transport = TransportId(reader.u8()?);
+        expect("reserved", "0", 0, reader.u8()?.into())?;
+        let service = reader.u16()?;
+        let (src, dst) = (NodeId::new(reader.u32()?), NodeId::new(reader.u32()?));
+        let bad = WireError::BadField { field: "incarnation", expected: "1 or more", got: 0 };
+        let src_life = Incarnation::from_wire(reader.u32()?).ok_or(bad)?;
+        let dst_life = Incarnation::from_wire(reader.u32()?);
+        let word = reader.u32()?;
+        if kind != 3 {
+            expect("service", "0", 0, service.into())?;
+        }
+        let kind = match kind {
+            0 => Kind::Hello { nonce: word },
+            1 => Kind::Here { nonce: word },
+            2 => Kind::Control { msg: MsgId::new(word) },
+            3 => {
+                let (offset, size) = (reader.u32()?, reader.u32()?);
+                let fragment = Fragment { service, offset, size };
+                Kind::Data { msg: MsgId::new(word), fragment }
+            }
+            4 => Kind::Refused { msg: MsgId::new(word) },
+            other => return Err(WireError::UnknownType(other)),
+        };
+        let envelope = Self { transport, src, dst, src_life, dst_life, kind };
+        Ok((envelope, reader.consumed()))
+    }
+}
+
+fn expect(
+    field: &'static str,
+    expected: &'static str,
+    value: u64,
+    got: u64,
+) -> Result<(), WireError> {
+    if got == value { Ok(()) } else { Err(WireError::BadField { field, expected, got }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn kinds() -> impl Strategy<Value = Kind> {
+        let msg = any::<u32>().prop_map(MsgId::new);
+        let fragment = any::<(u16, u32, u32)>().prop_map(|(service, offset, size)| Fragment {
+            service,
+            offset,
+            size,
+        });
+        prop_oneof![
+            any::<u32>().prop_map(|nonce| Kind::Hello { nonce }),
+            any::<u32>().prop_map(|nonce| Kind::Here { nonce }),
+            msg.clone().prop_map(|msg| Kind::Control { msg }),
+            (msg.clone(), fragment).prop_map(|(msg, fragment)| Kind::Data { msg, fragment }),
+            msg.prop_map(|msg| Kind::Refused { msg }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn an_envelope_is_what_it_was(
+            ids in any::<(u8, u32, u32, u32, u32)>(),
+            kind in kinds(),
+        ) {
+            let (transport, src, dst, src_life, dst_life) = ids;
+            let envelope = Envelope {
+                transport: TransportId(transport),
+                src: NodeId::new(src),
+                dst: NodeId::new(dst),
+                src_life: Incarnation::new(src_life),
+                dst_life: Incarnation::from_wire(dst_life),
+                kind,
+            };
+            let mut bytes = [0; Envelope::LEN_MAX];
+            let written = envelope.encode(&mut bytes).unwrap();
+            prop_assert_eq!(written, envelope.wire_len());
+            prop_assert_eq!(Envelope::decode(&bytes[..written]), Ok((envelope, written)));
+            for short in 0..written {
+                prop_assert!(Envelope::decode(&bytes[..short]).is_err());
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_an_envelope_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            if let Ok((envelope, read)) = Envelope::decode(&bytes) {
+                let mut again = [0; Envelope::LEN_MAX];
+                let written = envelope.encode(&mut again).unwrap();
+                prop_assert_eq!(&again[..written], &bytes[..read]);
+            }
+        }
+    }
+}

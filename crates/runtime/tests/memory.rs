@@ -1,0 +1,167 @@
+//! Nodes in memory, on simulated time: every seed is a run that can be repeated.
+
+mod common;
+
+use common::*;
+use rampmeter_core::{Endpoint, FabricFacts, Purpose, Rng, Span, Time};
+use rampmeter_proto::dcpim::DcpimHost;
+use rampmeter_proto::phost::PhostHost;
+use rampmeter_runtime::Outcome;
+use rampmeter_runtime::app::Failure;
+use rampmeter_runtime::datapath::mem::Weather;
+
+const RTT: Span = Span::from_us(200);
+
+fn net(n_hosts: u32) -> FabricFacts {
+    facts(n_hosts, 1_000, RTT)
+}
+
+fn fair() -> Weather {
+    Weather::fair(RTT / 2)
+}
+
+fn foul(loss: f64) -> Weather {
+    Weather { delay: RTT / 4, loss, duplicate: 0.02, reorder: 0.1 }
+}
+
+/// Every message arrives once and unaltered, whatever the network loses.
+fn all_arrive<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Config) {
+    for (seed, loss) in [(1, 0.0), (2, 0.001), (3, 0.01), (4, 0.05)] {
+        let facts = net(4);
+        let mut bed = MemBed::<E>::new(protocol(&facts), &facts, foul(loss), seed);
+        let mut rng = Rng::new(seed, 0, Purpose::Test);
+        let mut numbers = [0; 4];
+        for _ in 0..400 {
+            let (src, to) = (rng.below(4), rng.below(3));
+            let dst = (src + 1 + to) % 4;
+            assert!(bed.submit(src, dst, mixed_size(&mut rng), numbers[src]));
+            numbers[src] += 1;
+            bed.run_until(bed.now + Span::from_us(rng.below(400) as u64));
+        }
+        bed.run_until(bed.now + Span::from_us(5_000_000));
+        assert_eq!(bed.seen.outcomes.len(), 400, "loss {loss}");
+        assert!(bed.seen.outcomes.values().all(|o| *o == Outcome::Completed), "loss {loss}");
+        assert_eq!(bed.seen.delivered.len(), 400, "loss {loss}");
+        assert!(bed.seen.delivered.values().all(|&n| n == 1), "loss {loss}");
+        for node in bed.nodes.iter().flatten() {
+            assert_eq!(node.node.messages(), (0, 0, 0));
+            let stats = node.node.stats();
+            assert_eq!((stats.malformed, stats.inconsistent), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn dcpim_delivers_every_message_once_and_unaltered() {
+    all_arrive::<DcpimHost>(dcpim);
+}
+
+#[test]
+fn phost_delivers_every_message_once_and_unaltered() {
+    all_arrive::<PhostHost>(phost);
+}
+
+/// Nodes are killed and started again at random: no message is delivered twice, not even to two lives
+/// of its receiver; what is reported as completed was delivered; every message of a sender that lived
+/// on has an outcome.
+fn lives_are_kept_apart<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Config, seeds: u64) {
+    let mut restarts_noticed = 0;
+    for seed in 0..seeds {
+        let facts = net(3);
+        let mut bed = MemBed::<E>::new(protocol(&facts), &facts, foul(0.01), seed);
+        let mut rng = Rng::new(seed, 0, Purpose::Test);
+        let mut numbers = [0; 3];
+        let mut submitted = Vec::new();
+        for _ in 0..60 {
+            let src = rng.below(3);
+            let dst = (src + 1 + rng.below(2)) % 3;
+            if bed.submit(src, dst, mixed_size(&mut rng), numbers[src]) {
+                let life = bed.nodes[src].as_ref().unwrap().life;
+                submitted.push((src as u32, life, numbers[src]));
+                numbers[src] += 1;
+            }
+            if rng.chance(0.05) {
+                let node = rng.below(3);
+                if bed.nodes[node].is_some() {
+                    bed.kill(node);
+                } else {
+                    bed.start(node);
+                    numbers[node] = 0;
+                }
+            }
+            bed.run_until(bed.now + Span::from_us(rng.below(2_000) as u64));
+        }
+        for node in 0..3 {
+            if bed.nodes[node].is_none() {
+                bed.start(node);
+            }
+        }
+        bed.run_until(bed.now + Span::from_us(60_000_000));
+        for label in submitted {
+            let (src, life, _) = label;
+            let delivered = bed.seen.delivered.get(&label).copied().unwrap_or(0);
+            assert!(delivered <= 1, "seed {seed}: {label:?} was delivered {delivered} times");
+            let lives_on = bed.nodes[src as usize].as_ref().is_some_and(|n| n.life == life);
+            match bed.seen.outcomes.get(&label) {
+                Some(Outcome::Completed) => {
+                    assert_eq!(delivered, 1, "seed {seed}: {label:?} completed");
+                }
+                Some(Outcome::Failed(_)) => {}
+                None => assert!(!lives_on, "seed {seed}: {label:?} has no outcome"),
+            }
+        }
+        for node in bed.nodes.iter().flatten() {
+            assert_eq!(node.node.messages(), (0, 0, 0), "seed {seed}");
+            restarts_noticed += node.node.stats().peer_restarts;
+        }
+    }
+    assert!(restarts_noticed > seeds / 4, "{restarts_noticed} restarts in {seeds} runs");
+}
+
+#[test]
+fn dcpim_keeps_lives_apart() {
+    lives_are_kept_apart::<DcpimHost>(dcpim, 150);
+}
+
+#[test]
+fn phost_keeps_lives_apart() {
+    lives_are_kept_apart::<PhostHost>(phost, 150);
+}
+
+#[test]
+fn messages_wait_for_a_node_that_starts_later() {
+    let facts = net(2);
+    let mut bed = MemBed::<DcpimHost>::new(dcpim(&facts), &facts, fair(), 1);
+    bed.kill(1);
+    assert!(bed.submit(0, 1, 5_000, 0));
+    bed.run_until(Time::from_ps(0) + Span::from_us(700_000));
+    assert!(bed.seen.outcomes.is_empty());
+    bed.start(1);
+    bed.run_until(bed.now + Span::from_us(1_200_000));
+    assert_eq!(bed.seen.outcomes.values().copied().collect::<Vec<_>>(), [Outcome::Completed]);
+}
+
+#[test]
+fn a_message_for_a_node_that_never_answers_fails() {
+    let facts = net(2);
+    let mut bed = MemBed::<DcpimHost>::new(dcpim(&facts), &facts, fair(), 1);
+    bed.kill(1);
+    assert!(bed.submit(0, 1, 5_000, 0));
+    bed.run_until(bed.now + Span::from_us(4_000_000));
+    let failed = Outcome::Failed(Failure::Unreachable);
+    assert_eq!(bed.seen.outcomes.values().copied().collect::<Vec<_>>(), [failed]);
+}
+
+#[test]
+fn a_cable_that_is_pulled_delays_messages_and_loses_none() {
+    let facts = net(2);
+    let mut bed = MemBed::<PhostHost>::new(phost(&facts), &facts, fair(), 1);
+    (0..20).for_each(|n| assert!(bed.submit(0, 1, 50_000, n)));
+    bed.run_until(bed.now + Span::from_us(2_000));
+    bed.net.set_up(rampmeter_core::NodeId::new(1), false);
+    bed.run_until(bed.now + Span::from_us(100_000));
+    bed.net.set_up(rampmeter_core::NodeId::new(1), true);
+    bed.run_until(bed.now + Span::from_us(2_000_000));
+    assert_eq!(bed.seen.delivered.len(), 20);
+    assert!(bed.seen.outcomes.values().all(|o| *o == Outcome::Completed));
+}

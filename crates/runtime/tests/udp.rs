@@ -1,0 +1,272 @@
+//! Nodes over UDP on loopback, each on a thread of its own and on the real clock.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use common::*;
+use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Purpose, Rng, Span, Time};
+use rampmeter_proto::dcpim::DcpimHost;
+use rampmeter_proto::phost::PhostHost;
+use rampmeter_runtime::app::{Completion, Failure, Hub, Port, PortConfig, SubmitError};
+use rampmeter_runtime::datapath::fault::{Faults, Faulty};
+use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
+use rampmeter_runtime::wire::{Incarnation, TransportId};
+use rampmeter_runtime::{
+    Clock, ClockSource, Node, NodeConfig, NodeStats, Outcome, Signals, Wait, drive,
+};
+
+const WAIT: Wait = Wait::Block { spin: Span::ZERO };
+
+/// A running node.
+struct Running {
+    port: Port,
+    signals: Signals,
+    thread: JoinHandle<NodeStats>,
+}
+
+impl Running {
+    fn stop(self) -> NodeStats {
+        self.signals.stop();
+        drop(self.port);
+        self.thread.join().unwrap()
+    }
+}
+
+/// Pairs of neighbouring ports that nobody uses.
+fn addresses(ip: IpAddr, n: usize) -> Vec<SocketAddr> {
+    let mut held = Vec::new();
+    let mut found = Vec::new();
+    while found.len() < n {
+        let first = UdpSocket::bind((ip, 0)).unwrap();
+        let addr = first.local_addr().unwrap();
+        if let Some(next) = addr.port().checked_add(1)
+            && let Ok(second) = UdpSocket::bind((ip, next))
+        {
+            found.push(addr);
+            held.push(second);
+        }
+        held.push(first);
+    }
+    found
+}
+
+fn start<E: Endpoint>(
+    protocol: &Arc<E::Config>,
+    facts: &FabricFacts,
+    addrs: &[SocketAddr],
+    node: usize,
+    faults: Faults,
+    port: PortConfig,
+) -> Running
+where
+    E::Config: Send + Sync + 'static,
+{
+    let peers: Vec<Option<SocketAddr>> = addrs.iter().copied().map(Some).collect();
+    let config = NodeConfig {
+        node: NodeId::new(node as u32),
+        transport: TransportId(1),
+        incarnation: Incarnation::new(1_000 + node as u32),
+        rate: facts.access_rate,
+        burst: Bytes::new(3_000),
+        message_max: NodeConfig::MESSAGE_MAX,
+        patience: Span::from_us(10_000_000),
+        peers: peers.iter().map(|addr| addr.map(|a| Some(a.ip()))).collect(),
+        seed: 1,
+    };
+    let udp = UdpDatapath::open(&UdpConfig::new(addrs[node], peers)).unwrap();
+    let (hub, handle) = Hub::new().unwrap();
+    let port = handle.open(SERVICE, port).unwrap();
+    let signals = Signals::new().unwrap();
+    let (protocol, stop) = (Arc::clone(protocol), signals.clone());
+    let thread = thread::spawn(move || {
+        let clock = Clock::start(ClockSource::Monotonic);
+        let datapath = Faulty::new(udp, faults, node as u64);
+        let mut node = Node::<E, _, _>::new(config, protocol, datapath, hub, clock.now());
+        drive(&mut node, &clock, WAIT, &stop, Span::from_us(1_000_000), |_, _| ()).unwrap();
+        node.stats()
+    });
+    Running { port, signals, thread }
+}
+
+/// Sends messages between four hosts; each arrives once and unaltered.
+fn all_arrive<E: Endpoint>(ip: IpAddr, loss: f64, protocol: fn(&FabricFacts) -> E::Config)
+where
+    E::Config: Send + Sync + 'static,
+{
+    const HOSTS: usize = 4;
+    const EACH: u64 = 250;
+    let facts = facts(HOSTS as u32, 200, Span::from_us(1_000));
+    let addrs = addresses(ip, HOSTS);
+    let delay_max = Span::from_us(2_000);
+    let is_fair = loss == 0.0;
+    let (duplicate, reorder) = if is_fair { (0.0, 0.0) } else { (0.02, 0.05) };
+    let faults = Faults { loss, duplicate, reorder, delay_max };
+    let protocol = Arc::new(protocol(&facts));
+    let start = |node| start::<E>(&protocol, &facts, &addrs, node, faults, PortConfig::default());
+    let nodes: Vec<Running> = (0..HOSTS).map(start).collect();
+    let applications = nodes.into_iter().enumerate().map(|(src, mut running)| {
+        thread::spawn(move || {
+            let mut rng = Rng::new(1, src as u64, Purpose::Test);
+            let (mut seen, mut number, mut over) = (Seen::default(), 0, 0);
+            let mut silent = 0;
+            // Other nodes may still be sending when this one has done.
+            while over < EACH || silent < 20 {
+                let dst = NodeId::new(((src + 1 + rng.below(HOSTS - 1)) % HOSTS) as u32);
+                let bytes = message(src as u32, 1, number, mixed_size(&mut rng));
+                if number < EACH && number < over + 8 {
+                    running.port.submit(dst, SERVICE, bytes).unwrap();
+                    number += 1;
+                }
+                silent += 1;
+                while let Some(completion) = running.port.wait_for(Duration::from_millis(20)) {
+                    over += u64::from(matches!(completion, Completion::Finished { .. }));
+                    silent = 0;
+                    seen.note(src as u32, 1, completion);
+                    if number < EACH {
+                        break;
+                    }
+                }
+            }
+            (seen, running)
+        })
+    });
+    let applications: Vec<_> = applications.collect();
+    let mut delivered = BTreeMap::new();
+    for application in applications {
+        let (seen, running) = application.join().unwrap();
+        assert_eq!(seen.outcomes.len() as u64, EACH);
+        assert!(seen.outcomes.values().all(|o| *o == Outcome::Completed));
+        for (label, n) in seen.delivered {
+            *delivered.entry(label).or_insert(0) += n;
+        }
+        let stats = running.stop();
+        assert_eq!((stats.malformed, stats.unknown_sender, stats.inconsistent), (0, 0, 0));
+    }
+    assert_eq!(delivered.len() as u64, EACH * HOSTS as u64);
+    assert!(delivered.values().all(|&n| n == 1));
+}
+
+#[test]
+fn dcpim_over_ipv4() {
+    all_arrive::<DcpimHost>(Ipv4Addr::LOCALHOST.into(), 0.0, dcpim);
+}
+
+#[test]
+fn phost_over_ipv6() {
+    match UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)) {
+        Ok(_) => all_arrive::<PhostHost>(Ipv6Addr::LOCALHOST.into(), 0.0, phost),
+        Err(error) => println!("skipped: no IPv6 here ({error})"),
+    }
+}
+
+#[test]
+fn dcpim_with_loss_reordering_and_duplication() {
+    all_arrive::<DcpimHost>(Ipv4Addr::LOCALHOST.into(), 0.02, dcpim);
+}
+
+#[test]
+fn phost_with_loss_reordering_and_duplication() {
+    all_arrive::<PhostHost>(Ipv4Addr::LOCALHOST.into(), 0.02, phost);
+}
+
+/// An application that does not read makes its senders wait; when it reads, everything is there.
+#[test]
+fn a_receiver_that_does_not_read_holds_its_senders_back() {
+    let facts = facts(2, 500, Span::from_us(1_000));
+    let addrs = addresses(Ipv4Addr::LOCALHOST.into(), 2);
+    let protocol = Arc::new(phost(&facts));
+    let small = PortConfig { depth: 64, budget: 100_000 };
+    let faults = Faults::default();
+    let mut a = start::<PhostHost>(&protocol, &facts, &addrs, 0, faults, small);
+    let mut b = start::<PhostHost>(&protocol, &facts, &addrs, 1, faults, small);
+    let dst = NodeId::new(1);
+    for number in 0..20 {
+        a.port.submit(dst, SERVICE, message(0, 1, number, 20_000)).unwrap();
+    }
+    thread::sleep(Duration::from_millis(300));
+    let mut completed = 0;
+    while a.port.try_next().is_some() {
+        completed += 1;
+    }
+    assert_eq!(completed, 5, "five messages fit into the budget");
+    let mut numbers = Vec::new();
+    while numbers.len() < 20 {
+        match b.port.wait_for(Duration::from_secs(20)) {
+            Some(Completion::Received(received)) => numbers.push(read_message(received.bytes()).2),
+            other => panic!("{other:?} after {} messages", numbers.len()),
+        }
+    }
+    numbers.sort_unstable();
+    assert!(numbers.into_iter().eq(0..20));
+    assert!(b.stop().no_room > 0);
+    a.stop();
+}
+
+#[test]
+fn what_cannot_be_sent_is_refused_or_fails_with_its_reason() {
+    let facts = facts(2, 500, Span::from_us(1_000));
+    let addrs = addresses(Ipv4Addr::LOCALHOST.into(), 2);
+    let protocol = Arc::new(dcpim(&facts));
+    let (small, faults) = (PortConfig { depth: 4, budget: 50_000 }, Faults::default());
+    let mut a = start::<DcpimHost>(&protocol, &facts, &addrs, 0, faults, small);
+    let b = start::<DcpimHost>(&protocol, &facts, &addrs, 1, faults, small);
+    let mut outcome = |dst, service, size| {
+        a.port.submit(NodeId::new(dst), service, vec![1; size]).unwrap();
+        loop {
+            match a.port.wait_for(Duration::from_secs(20)) {
+                Some(Completion::Finished { outcome, .. }) => return outcome,
+                Some(Completion::Received(_)) => {}
+                None => panic!("no outcome for {size} bytes to {dst}"),
+            }
+        }
+    };
+    assert_eq!(outcome(1, SERVICE, 1), Outcome::Completed);
+    assert_eq!(outcome(0, SERVICE, 30_000), Outcome::Completed);
+    assert_eq!(outcome(1, SERVICE, 0), Outcome::Failed(Failure::BadSize));
+    assert_eq!(outcome(5, SERVICE, 10), Outcome::Failed(Failure::UnknownPeer));
+    assert_eq!(outcome(1, 99, 10), Outcome::Failed(Failure::Refused));
+    assert_eq!(outcome(1, SERVICE, 60_000), Outcome::Failed(Failure::Refused));
+    let dst = NodeId::new(1);
+    for _ in 0..4 {
+        a.port.submit(dst, SERVICE, vec![1; 10_000]).unwrap();
+    }
+    let full = a.port.submit(dst, SERVICE, vec![1; 3]);
+    assert_eq!(full, Err(SubmitError::Full { depth: 4, bytes: vec![1; 3] }));
+    a.stop();
+    b.stop();
+}
+
+/// Bytes that no node sends are counted and harm nobody.
+#[test]
+fn noise_is_counted_and_dropped() {
+    let facts = facts(2, 500, Span::from_us(1_000));
+    let addrs = addresses(Ipv4Addr::LOCALHOST.into(), 2);
+    let protocol = Arc::new(dcpim(&facts));
+    let faults = Faults::default();
+    let node = start::<DcpimHost>(&protocol, &facts, &addrs, 1, faults, PortConfig::default());
+    let noise = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let mut rng = Rng::new(1, 0, Purpose::Test);
+    for _ in 0..200 {
+        let bytes: Vec<u8> = (0..rng.below(100)).map(|_| rng.bits() as u8).collect();
+        noise.send_to(&bytes, addrs[1]).unwrap();
+    }
+    thread::sleep(Duration::from_millis(100));
+    assert_eq!(node.stop().malformed, 200);
+}
+
+/// Time of day keeps nodes that were started apart within a millisecond of one another.
+#[test]
+fn clocks_of_one_machine_agree() {
+    let clocks = [ClockSource::TimeOfDay, ClockSource::TimeOfDay].map(|source| {
+        thread::sleep(Duration::from_millis(3));
+        Clock::start(source)
+    });
+    let times: [Time; 2] = clocks.map(|clock| clock.now());
+    assert!(times[0].saturating_since(times[1]) < Span::from_us(1_000));
+    assert!(times[1].saturating_since(times[0]) < Span::from_us(1_000));
+}
