@@ -270,3 +270,8 @@ fn clocks_of_one_machine_agree() {
     assert!(times[0].saturating_since(times[1]) < Span::from_us(1_000));
     assert!(times[1].saturating_since(times[0]) < Span::from_us(1_000));
 }
+
+#[test]
+fn payloads_of_the_tests_fit_into_ipv6_packets() {
+    assert!(PAYLOAD as usize <= NodeConfig::payload_max(1_500 - 48));
+}

@@ -17,7 +17,7 @@ use rampmeter_runtime::wire::{Incarnation, TransportId};
 use rampmeter_runtime::{Node, NodeConfig};
 
 /// Payload of a full packet: what a 1500-byte packet carries beside all headers.
-pub(crate) const PAYLOAD: u64 = 1_400;
+pub(crate) const PAYLOAD: u64 = 1_380;
 
 /// The facts of a network of hosts at `mbps`, on which a round trip takes `rtt`.
 pub(crate) fn facts(n_hosts: u32, mbps: u64, rtt: Span) -> FabricFacts {
