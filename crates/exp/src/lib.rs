@@ -22,3 +22,4 @@ pub use manifest::{COMMIT, PROFILE, VERSION};
 pub use plan::{Plan, PlanError};
 pub use run::{Observer, Progress, RunError, Silent, run};
 pub use summary::{RunStatus, Summary};
+pub use transport::{TransportSpec, ValidTransport};

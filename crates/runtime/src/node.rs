@@ -113,6 +113,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         if state.endpoint.wants_transmit() {
             next = next.min(state.pacer.free_at().max(now));
         }
+        next = next.min(state.apps.next_submission());
         Ok(next.min(self.datapath.next_arrival()))
     }
 

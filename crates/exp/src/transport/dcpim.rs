@@ -1,5 +1,6 @@
 //! The keys of dcPIM.
 
+use rampmeter_core::Bytes;
 use rampmeter_proto::Padding;
 use rampmeter_proto::dcpim::DcpimConfig;
 use rampmeter_proto::dcpim::config::{
@@ -16,6 +17,10 @@ use super::Preset;
 pub struct DcpimSpec {
     /// Where defaults come from.
     pub preset: Preset,
+    /// Payload of a full packet.
+    pub payload_bytes: Option<u64>,
+    /// Bytes of headers charged to each packet.
+    pub header_bytes: Option<u64>,
     /// Matching rounds, r.
     pub rounds: Option<u8>,
     /// Channels, k.
@@ -61,6 +66,8 @@ impl DcpimSpec {
         };
         let beta_milli = self.beta.map(|b| (b * 1e3).round().clamp(0.0, 1e9) as u32);
         DcpimConfig {
+            payload: self.payload_bytes.map_or(base.payload, Bytes::new),
+            header: self.header_bytes.map_or(base.header, Bytes::new),
             rounds: self.rounds.unwrap_or(base.rounds),
             channels: self.channels.unwrap_or(base.channels),
             beta_milli: beta_milli.unwrap_or(base.beta_milli),
@@ -78,7 +85,6 @@ impl DcpimSpec {
             short_flows: self.short_flows.unwrap_or(base.short_flows),
             grace_packets: self.grace_packets.unwrap_or(base.grace_packets),
             attempts_max: self.attempts_max.unwrap_or(base.attempts_max),
-            ..base
         }
     }
 }

@@ -11,10 +11,10 @@ mod phost;
 
 use rampmeter_core::{Bytes, FabricFacts};
 use rampmeter_metrics::ideal::LastPacket;
-use rampmeter_proto::dcpim::Dcpim;
-use rampmeter_proto::fastpass::Fastpass;
-use rampmeter_proto::pfabric::Pfabric;
-use rampmeter_proto::phost::Phost;
+use rampmeter_proto::dcpim::{Dcpim, DcpimConfig};
+use rampmeter_proto::fastpass::{Fastpass, FastpassConfig, allocations_time};
+use rampmeter_proto::pfabric::{Pfabric, PfabricConfig};
+use rampmeter_proto::phost::{Phost, PhostConfig};
 use rampmeter_proto::{ConfigError, Padding};
 use rampmeter_sim::Topology;
 use serde::{Deserialize, Serialize};
@@ -69,6 +69,10 @@ macro_rules! transport_spec {
         pub struct $spec {
             /// Where defaults come from.
             pub preset: Preset,
+            /// Payload of a full packet.
+            pub payload_bytes: Option<u64>,
+            /// Bytes of headers charged to each packet.
+            pub header_bytes: Option<u64>,
             $($(#[$key_doc])* pub $key: Option<$of>,)*
             $($(#[$option_doc])* pub $option: Option<$option_of>,)*
         }
@@ -81,9 +85,10 @@ macro_rules! transport_spec {
                     Preset::Reference => $config::reference(),
                 };
                 $config {
+                    payload: self.payload_bytes.map_or(base.payload, rampmeter_core::Bytes::new),
+                    header: self.header_bytes.map_or(base.header, rampmeter_core::Bytes::new),
                     $($key: self.$key.unwrap_or(base.$key),)*
                     $($option: self.$option.or(base.$option),)*
-                    ..base
                 }
             }
         }
@@ -93,11 +98,16 @@ pub(crate) use transport_spec;
 
 /// A protocol with its parameters for one fabric.
 #[derive(Clone, Debug)]
-pub(crate) enum ValidTransport {
+pub enum ValidTransport {
+    /// dcPIM.
     Dcpim(Dcpim),
+    /// pHost.
     Phost(Phost),
+    /// pFabric.
     Pfabric(Pfabric),
+    /// Fastpass.
     Fastpass(Box<Fastpass>),
+    /// The ideal, which has no packets.
     Ideal,
 }
 
@@ -162,5 +172,39 @@ impl TransportSpec {
             }
             Self::Ideal(_) => Ok(ValidTransport::Ideal),
         }
+    }
+
+    /// The parameters between real hosts, whose packets are `payload` long and carry `header` bytes more.
+    /// Arbiters are as fast as hosts, and choose no paths. `None` for the ideal.
+    ///
+    /// # Errors
+    /// A parameter out of range.
+    pub fn on_hosts(
+        &self,
+        facts: &FabricFacts,
+        payload: Bytes,
+        header: Bytes,
+    ) -> Result<Option<ValidTransport>, ConfigError> {
+        let transport = match self {
+            Self::Dcpim(spec) => {
+                let config = DcpimConfig { payload, header, ..spec.config() };
+                ValidTransport::Dcpim(config.on(facts)?)
+            }
+            Self::Phost(spec) => {
+                let config = PhostConfig { payload, header, ..spec.config() };
+                ValidTransport::Phost(config.on(facts)?)
+            }
+            Self::Pfabric(spec) => {
+                let config = PfabricConfig { payload, header, ..spec.config() };
+                ValidTransport::Pfabric(config.on(facts)?)
+            }
+            Self::Fastpass(spec) => {
+                let config = FastpassConfig { payload, header, ..spec.config() };
+                let time = allocations_time(facts.n_hosts, header.get(), facts.access_rate);
+                ValidTransport::Fastpass(Box::new(config.on(facts, None, time)?))
+            }
+            Self::Ideal(_) => return Ok(None),
+        };
+        Ok(Some(transport))
     }
 }

@@ -93,6 +93,12 @@ pub trait Applications {
     /// The next message to send.
     fn poll_submission(&mut self) -> Option<Submission<Self::Payload>>;
 
+    /// When there will be a message to send, if that is known beforehand: for loads that keep to a
+    /// timetable. Others wake the node when they have one.
+    fn next_submission(&self) -> Time {
+        Time::NEVER
+    }
+
     /// A message that `app` submitted is over.
     fn finish(&mut self, app: u32, ticket: Ticket, outcome: Outcome);
 

@@ -1,0 +1,48 @@
+//! The applications of a node that has none: an arbiter's.
+
+use std::os::fd::BorrowedFd;
+
+use rampmeter_core::NodeId;
+use rampmeter_runtime::app::Admission;
+use rampmeter_runtime::{Applications, Outcome, Submission, Ticket};
+
+/// Nobody.
+#[derive(Debug)]
+pub(crate) struct NoApplications;
+
+impl Applications for NoApplications {
+    type Payload = Vec<u8>;
+    type Assembly = Nothing;
+
+    fn poll_submission(&mut self) -> Option<Submission<Vec<u8>>> {
+        None
+    }
+
+    fn finish(&mut self, _app: u32, _ticket: Ticket, _outcome: Outcome) {}
+
+    fn admission(&self, _service: u16, _size: u32) -> Admission {
+        Admission::Refuse
+    }
+
+    fn open(&mut self, _service: u16, _size: u32) -> Nothing {
+        Nothing
+    }
+
+    fn deliver(&mut self, _from: NodeId, _service: u16, _message: Nothing) {}
+
+    fn arm(&mut self) -> bool {
+        false
+    }
+
+    fn wakers(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
+    }
+}
+
+/// A message that nobody takes.
+#[derive(Debug)]
+pub(crate) struct Nothing;
+
+impl rampmeter_runtime::Assembly for Nothing {
+    fn write(&mut self, _offset: usize, _bytes: &[u8]) {}
+}

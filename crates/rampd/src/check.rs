@@ -1,0 +1,78 @@
+//! `rampd check`: what is wrong with configurations, and what follows from them.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use rampmeter_exp::ValidTransport;
+
+use crate::config::Setup;
+use crate::run::Error;
+
+/// `rampd check`: each file by itself, and all against the first.
+pub(crate) fn check(configs: &[PathBuf]) -> Result<(), Error> {
+    let mut text = String::new();
+    let mut first: Option<(&PathBuf, Setup)> = None;
+    for file in configs {
+        let setup = Setup::load(file)?;
+        let _ = writeln!(text, "{}: good", file.display());
+        describe(&setup, &mut text);
+        match &first {
+            None => first = Some((file, setup)),
+            Some((other, before)) => {
+                if let Some(what) = difference(before, &setup) {
+                    let (file, other) = (file.display(), other.display());
+                    return Err(Error::Input(format!("{file} and {other} differ in {what}")));
+                }
+            }
+        }
+    }
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(())
+}
+
+/// What must be the same at all nodes and is not.
+fn difference(a: &Setup, b: &Setup) -> Option<&'static str> {
+    if a.udp.peers != b.udp.peers {
+        Some("[[peer]]")
+    } else if a.facts != b.facts || a.udp.mtu != b.udp.mtu {
+        Some("[network]")
+    } else if format!("{:?}", a.transport) != format!("{:?}", b.transport) {
+        Some("[transport]")
+    } else if a.clock != b.clock {
+        Some("node.clock")
+    } else {
+        None
+    }
+}
+
+fn describe(setup: &Setup, text: &mut String) {
+    let facts = &setup.facts;
+    let role = if setup.is_arbiter { "arbiter" } else { "host" };
+    let packet = facts.access_rate.tx_time(rampmeter_core::Bytes::new(setup.udp.mtu as u64 + 38));
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "  {name:<22}{value}");
+    };
+    line("node", format!("{} ({role}) at {}", setup.id.get(), setup.udp.local));
+    line("hosts", facts.n_hosts.to_string());
+    line("payload of a packet", format!("{} bytes", setup.payload.get()));
+    line("time of a packet", format!("{:.1} us", packet.as_us_f64()));
+    let us = |span: rampmeter_core::Span| format!("{:.1} us", span.as_us_f64());
+    match &setup.transport {
+        ValidTransport::Dcpim(p) => {
+            line("matching stage", us(p.stage));
+            line("phase", us(p.phase()));
+            line("short flows up to", format!("{} packets", p.short_max));
+        }
+        ValidTransport::Phost(p) => {
+            line("free tokens", format!("{} packets", p.free));
+            line("token life", us(p.token_life));
+        }
+        ValidTransport::Pfabric(p) => line("timeout", us(p.rto)),
+        ValidTransport::Fastpass(p) => {
+            line("slot", us(p.slot));
+            line("planned ahead", format!("{} slots", p.ahead));
+        }
+        ValidTransport::Ideal => {}
+    }
+}

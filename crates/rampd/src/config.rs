@@ -1,0 +1,385 @@
+//! The configuration file of a node: TOML, with defaults; unknown keys are refused.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
+use rampmeter_exp::{TransportSpec, ValidTransport};
+use rampmeter_runtime::datapath::udp::UdpConfig;
+use rampmeter_runtime::{ClockSource, NodeConfig, Wait};
+use serde::Deserialize;
+use thiserror::Error;
+
+/// Why a configuration is no use: where, what was expected, what came.
+#[derive(Debug, Error)]
+pub(crate) enum ConfigError {
+    /// The file cannot be read.
+    #[error("{}: {source}", file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Not TOML, an unknown key, or a value of the wrong type.
+    #[error("{}: {message}", file.display())]
+    Syntax {
+        /// The file.
+        file: PathBuf,
+        /// Line, column and what is wrong there.
+        message: String,
+    },
+    /// A value is impossible.
+    #[error("{}: {key}: expected {expected}, got {got}", file.display())]
+    Value {
+        /// The file.
+        file: PathBuf,
+        /// The path to the key.
+        key: String,
+        /// What was expected.
+        expected: String,
+        /// What came.
+        got: String,
+    },
+}
+
+/// The file as it is written.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct Config {
+    /// This node.
+    pub(crate) node: NodeTable,
+    /// The network.
+    pub(crate) network: NetworkTable,
+    /// The protocol, with the keys of plans.
+    pub(crate) transport: TransportSpec,
+    /// All nodes, this one included.
+    pub(crate) peer: Vec<PeerTable>,
+}
+
+/// The `node` table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct NodeTable {
+    /// Which of the peers this node is.
+    pub(crate) id: u32,
+    /// Its clock.
+    #[serde(default)]
+    pub(crate) clock: ClockKey,
+    /// How it waits.
+    #[serde(default)]
+    pub(crate) wait: WaitKey,
+    /// How long it stays awake for a packet that is due, where it blocks. By default 60 us where full
+    /// packets follow one another faster than that, and not at all elsewhere.
+    pub(crate) spin_us: Option<f64>,
+    /// The socket at which applications attach.
+    pub(crate) socket: Option<PathBuf>,
+    /// The address at which its counters are served to Prometheus.
+    pub(crate) metrics: Option<SocketAddr>,
+    /// How long a node that is told to stop goes on with what is under way.
+    #[serde(default = "default_grace_ms")]
+    pub(crate) grace_ms: f64,
+    /// How long messages wait for a receiver that has not been heard yet.
+    #[serde(default = "default_patience_ms")]
+    pub(crate) patience_ms: f64,
+    /// The longest message that it sends or takes.
+    #[serde(default = "default_message_max")]
+    pub(crate) message_max: u64,
+}
+
+/// The `network` table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct NetworkTable {
+    /// Rate of the slowest host's link.
+    pub(crate) rate_mbps: f64,
+    /// Largest IP packet that all links carry.
+    #[serde(default = "default_mtu")]
+    pub(crate) mtu: usize,
+    /// Unloaded round trip of a small packet between the hosts farthest apart, hosts included.
+    pub(crate) control_rtt_us: f64,
+    /// The same of a full packet; by default it takes four packet times more.
+    pub(crate) data_rtt_us: Option<f64>,
+    /// Source ports that packets are spread over.
+    #[serde(default = "default_spray")]
+    pub(crate) spray: usize,
+}
+
+/// A node, in the list of `peer` tables.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct PeerTable {
+    /// Its number. Hosts are numbered from 0 without gaps, arbiters after them.
+    pub(crate) id: u32,
+    /// Its address and port; the next port is used too.
+    pub(crate) address: SocketAddr,
+    /// Whether it is an arbiter.
+    #[serde(default)]
+    pub(crate) arbiter: bool,
+}
+
+/// Where a node's time comes from.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ClockKey {
+    /// The time of day: for hosts with clocks that NTP or PTP keeps together.
+    #[default]
+    TimeOfDay,
+    /// Since the machine started: for nodes on one machine.
+    Monotonic,
+}
+
+/// How a node waits.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum WaitKey {
+    /// It sleeps.
+    #[default]
+    Block,
+    /// It uses a core of its own.
+    Poll,
+}
+
+fn default_grace_ms() -> f64 {
+    1_000.0
+}
+
+fn default_patience_ms() -> f64 {
+    30_000.0
+}
+
+fn default_message_max() -> u64 {
+    NodeConfig::MESSAGE_MAX.into()
+}
+
+fn default_mtu() -> usize {
+    1_500
+}
+
+fn default_spray() -> usize {
+    16
+}
+
+/// A configuration that has been checked, and what follows from it.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    /// The node, without its incarnation.
+    pub(crate) id: NodeId,
+    /// Whether it is an arbiter.
+    pub(crate) is_arbiter: bool,
+    /// How many hosts there are.
+    pub(crate) facts: FabricFacts,
+    /// The protocol's parameters.
+    pub(crate) transport: ValidTransport,
+    /// Sockets and addresses.
+    pub(crate) udp: UdpConfig,
+    /// Its clock.
+    pub(crate) clock: ClockSource,
+    /// How it waits.
+    pub(crate) wait: Wait,
+    /// Where applications attach.
+    pub(crate) socket: Option<PathBuf>,
+    /// Where counters are served.
+    pub(crate) metrics: Option<SocketAddr>,
+    /// How long it goes on when told to stop.
+    pub(crate) grace: Span,
+    /// How long messages wait for silent receivers.
+    pub(crate) patience: Span,
+    /// The longest message.
+    pub(crate) message_max: u32,
+    /// Payload of a full packet.
+    pub(crate) payload: Bytes,
+}
+
+/// Bytes that are charged to a packet beside its payload: Ethernet, IPv6, UDP, envelope and the longest
+/// header.
+fn header_bytes(udp_headers: usize) -> Bytes {
+    const ETHERNET: usize = 38;
+    let full = NodeConfig::payload_max(9_000);
+    Bytes::new((ETHERNET + udp_headers + 9_000 - full) as u64)
+}
+
+impl Setup {
+    /// Reads and checks a configuration file.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub(crate) fn load(file: &Path) -> Result<Self, ConfigError> {
+        let text = fs::read_to_string(file)
+            .map_err(|source| ConfigError::Read { file: file.to_owned(), source })?;
+        Self::parse(&text, file)
+    }
+
+    /// Checks the text of a configuration that `file` names in errors.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub(crate) fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
+        let config: Config = toml::from_str(text).map_err(|error| ConfigError::Syntax {
+            file: file.to_owned(),
+            message: syntax_message(text, &error),
+        })?;
+        Check { file }.setup(config)
+    }
+}
+
+/// One line: where, and what is wrong there.
+fn syntax_message(text: &str, error: &toml::de::Error) -> String {
+    let message = error.message().lines().collect::<Vec<_>>().join(" ");
+    match error.span() {
+        None => message,
+        Some(span) => {
+            let before = &text[..span.start.min(text.len())];
+            let line = before.matches('\n').count() + 1;
+            let column = before.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
+            format!("line {line}, column {column}: {message}")
+        }
+    }
+}
+
+struct Check<'a> {
+    file: &'a Path,
+}
+
+impl Check<'_> {
+    fn bad(&self, key: &str, expected: &str, got: impl ToString) -> ConfigError {
+        ConfigError::Value {
+            file: self.file.to_owned(),
+            key: key.to_owned(),
+            expected: expected.to_owned(),
+            got: got.to_string(),
+        }
+    }
+
+    fn range(&self, key: &str, value: f64, least: f64, most: f64) -> Result<f64, ConfigError> {
+        if (least..=most).contains(&value) {
+            return Ok(value);
+        }
+        Err(self.bad(key, &format!("a number from {least} to {most}"), value))
+    }
+
+    fn micros(&self, key: &str, us: f64, least: f64) -> Result<Span, ConfigError> {
+        let us = self.range(key, us, least, 1e11)?;
+        Ok(Span::from_ps((us * 1e6).round() as u64))
+    }
+
+    fn setup(&self, config: Config) -> Result<Setup, ConfigError> {
+        let Config { node, network, transport, peer } = config;
+        let peers = self.peers(&peer)?;
+        let me = peer.iter().find(|p| p.id == node.id);
+        let me = me.ok_or_else(|| self.bad("node.id", "the id of one of the peers", node.id))?;
+        let udp_headers = if me.address.is_ipv4() { 28 } else { 48 };
+        let mtu = network.mtu;
+        self.range("network.mtu", mtu as f64, 576.0, 9_000.0)?;
+        self.range("network.spray", network.spray as f64, 1.0, 256.0)?;
+        let payload = Bytes::new(NodeConfig::payload_max(mtu - udp_headers) as u64);
+        let header = header_bytes(udp_headers);
+        let rate = self.range("network.rate-mbps", network.rate_mbps, 0.1, 1e6)? * 1e6;
+        let access_rate = Rate::from_bps(rate as u64)
+            .ok_or_else(|| self.bad("network.rate-mbps", "more than 0", network.rate_mbps))?;
+        let packet = access_rate.tx_time(payload + header);
+        let control_rtt = self.micros("network.control-rtt-us", network.control_rtt_us, 0.1)?;
+        let data_rtt = match network.data_rtt_us {
+            None => control_rtt + packet * 4,
+            Some(us) => self.micros("network.data-rtt-us", us, network.control_rtt_us)?,
+        };
+        let n_hosts = peer.iter().filter(|p| !p.arbiter).count() as u32;
+        let facts = FabricFacts { n_hosts, access_rate, data_rtt, control_rtt };
+        let valid = transport
+            .on_hosts(&facts, payload, header)
+            .map_err(|e| self.bad(&format!("transport.{}", e.key), e.expected, e.got))?;
+        let valid = valid.ok_or_else(|| {
+            self.bad("transport.name", "dcpim, phost, pfabric or fastpass", "ideal")
+        })?;
+        self.arbiters(&valid, peer.len() as u32 - n_hosts)?;
+        let wait = match (node.wait, node.spin_us) {
+            (WaitKey::Poll, _) => Wait::Poll,
+            (WaitKey::Block, Some(us)) => {
+                Wait::Block { spin: self.micros("node.spin-us", us, 0.0)? }
+            }
+            (WaitKey::Block, None) => {
+                let late = Span::from_us(60);
+                Wait::Block { spin: if packet < late { late } else { Span::ZERO } }
+            }
+        };
+        let message_max = self.range(
+            "node.message-max",
+            node.message_max as f64,
+            1.0,
+            NodeConfig::MESSAGE_MAX.into(),
+        )? as u32;
+        Ok(Setup {
+            id: NodeId::new(node.id),
+            is_arbiter: me.arbiter,
+            facts,
+            transport: valid,
+            udp: UdpConfig { mtu, spray: network.spray, ..UdpConfig::new(me.address, peers) },
+            clock: match node.clock {
+                ClockKey::TimeOfDay => ClockSource::TimeOfDay,
+                ClockKey::Monotonic => ClockSource::Monotonic,
+            },
+            wait,
+            socket: node.socket,
+            metrics: node.metrics,
+            grace: self.micros("node.grace-ms", node.grace_ms * 1e3, 0.0)?,
+            patience: self.micros("node.patience-ms", node.patience_ms * 1e3, 1.0)?,
+            message_max,
+            payload,
+        })
+    }
+
+    /// Addresses by number: ids without gaps or repetitions, hosts first, one family, ports to spare.
+    fn peers(&self, peers: &[PeerTable]) -> Result<Vec<Option<SocketAddr>>, ConfigError> {
+        let n = peers.len();
+        let mut addresses = vec![None; n];
+        for (idx, peer) in peers.iter().enumerate() {
+            let key = |name: &str| format!("peer[{idx}].{name}");
+            let Some(slot) = addresses.get_mut(peer.id as usize) else {
+                let expected = format!("ids from 0 to {}, without gaps", n - 1);
+                return Err(self.bad(&key("id"), &expected, peer.id));
+            };
+            if slot.replace(peer.address).is_some() {
+                return Err(self.bad(&key("id"), "an id of its own", peer.id));
+            }
+            if peer.address.is_ipv4() != peers[0].address.is_ipv4() {
+                return Err(self.bad(&key("address"), "all IPv4 or all IPv6", peer.address));
+            }
+            if peer.address.port() == u16::MAX || peer.address.port() == 0 {
+                return Err(self.bad(&key("address"), "a port from 1 to 65534", peer.address));
+            }
+            let is_near = |other: &&PeerTable| {
+                let apart = other.address.port().abs_diff(peer.address.port());
+                other.address.ip() == peer.address.ip() && apart < 2
+            };
+            if let Some(other) = peers[..idx].iter().find(is_near) {
+                let expected = format!("two ports that peer {} does not use", other.id);
+                return Err(self.bad(&key("address"), &expected, peer.address));
+            }
+        }
+        let n_hosts = peers.iter().filter(|p| !p.arbiter).count();
+        if n_hosts < 2 {
+            return Err(self.bad("peer", "at least 2 hosts", n_hosts));
+        }
+        if let Some(idx) = peers.iter().position(|p| p.arbiter != (p.id as usize >= n_hosts)) {
+            let expected = "arbiters numbered after all hosts";
+            return Err(self.bad(&format!("peer[{idx}].id"), expected, peers[idx].id));
+        }
+        Ok(addresses)
+    }
+
+    fn arbiters(&self, transport: &ValidTransport, n: u32) -> Result<(), ConfigError> {
+        let wanted = match transport {
+            ValidTransport::Fastpass(fastpass) => fastpass.config.arbiters,
+            ValidTransport::Dcpim(_)
+            | ValidTransport::Phost(_)
+            | ValidTransport::Pfabric(_)
+            | ValidTransport::Ideal => 0,
+        };
+        if n == wanted {
+            return Ok(());
+        }
+        let expected = format!("{wanted} with arbiter = true, as the transport has");
+        Err(self.bad("peer", &expected, n))
+    }
+}

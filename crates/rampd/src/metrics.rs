@@ -1,0 +1,152 @@
+//! What a running node shows of itself: log lines for what is unusual, and counters for Prometheus.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::{Registry, Unit};
+use rampmeter_core::{Endpoint, Span, Time};
+use rampmeter_runtime::{Applications, Datapath, Node, NodeStats};
+use tracing::{info, warn};
+
+use crate::config::Setup;
+
+/// How often a node looks at itself.
+const EVERY: Span = Span::from_us(1_000_000);
+
+/// What is shown of a node.
+#[derive(Clone, Copy, Debug, Default)]
+struct View {
+    stats: NodeStats,
+    /// Messages being sent, waiting for their receivers, and arriving.
+    messages: (usize, usize, usize),
+    peers_known: usize,
+}
+
+/// Watches a node.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    next: Time,
+    before: View,
+    shown: Arc<Mutex<View>>,
+}
+
+impl Watch {
+    /// Begins to watch; serves counters if the configuration says where.
+    ///
+    /// # Errors
+    /// The address is taken.
+    pub(crate) fn start(setup: &Setup) -> io::Result<Self> {
+        let shown = Arc::new(Mutex::new(View::default()));
+        if let Some(address) = setup.metrics {
+            let server = tiny_http::Server::http(address).map_err(|error| {
+                io::Error::other(format!("cannot serve metrics at {address}: {error}"))
+            })?;
+            let (shown, node) = (Arc::clone(&shown), setup.id.get().to_string());
+            let serve = move || {
+                for request in server.incoming_requests() {
+                    let view = *shown.lock().unwrap_or_else(PoisonError::into_inner);
+                    // A client that went away does not matter.
+                    let _ = request.respond(tiny_http::Response::from_string(text(&view, &node)));
+                }
+            };
+            std::thread::Builder::new().name("metrics".to_owned()).spawn(serve)?;
+            info!(%address, "serving metrics");
+        }
+        Ok(Self { next: Time::ZERO, before: View::default(), shown })
+    }
+
+    /// Looks at the node, from time to time.
+    pub(crate) fn look<E: Endpoint, D: Datapath, A: Applications>(
+        &mut self,
+        node: &Node<E, D, A>,
+        now: Time,
+    ) {
+        if now < self.next {
+            return;
+        }
+        self.next = now + EVERY;
+        let view = view(node);
+        let (old, new) = (&self.before.stats, &view.stats);
+        if new.peer_restarts > old.peer_restarts {
+            info!(restarts = new.peer_restarts - old.peer_restarts, "peers started again");
+        }
+        if view.peers_known > self.before.peers_known {
+            info!(peers = view.peers_known, "peers heard");
+        }
+        if new.malformed + new.unknown_sender > old.malformed + old.unknown_sender {
+            let (malformed, unknown) = (new.malformed, new.unknown_sender);
+            warn!(malformed, unknown, "packets that are none of any peer");
+        }
+        if new.wrong_transport > old.wrong_transport {
+            warn!(packets = new.wrong_transport, "peers run another transport");
+        }
+        self.show(view);
+    }
+
+    /// Says at the end what the node has counted.
+    pub(crate) fn report<E: Endpoint, D: Datapath, A: Applications>(
+        &mut self,
+        node: &Node<E, D, A>,
+    ) {
+        let view = view(node);
+        let NodeStats {
+            messages_completed, messages_failed, messages_delivered, packets_sent, ..
+        } = view.stats;
+        info!(messages_completed, messages_failed, messages_delivered, packets_sent, "counted");
+        self.show(view);
+    }
+
+    fn show(&mut self, view: View) {
+        self.before = view;
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = view;
+    }
+}
+
+fn view<E: Endpoint, D: Datapath, A: Applications>(node: &Node<E, D, A>) -> View {
+    View { stats: node.stats(), messages: node.messages(), peers_known: node.n_peers_known() }
+}
+
+/// The counters in Prometheus's text format.
+fn text(view: &View, node: &str) -> String {
+    let label = [("node".into(), node.to_owned().into())];
+    let mut registry = Registry::with_prefix_and_labels("rampd", label.into_iter());
+    for (name, help, value) in view.stats.entries() {
+        match name.strip_suffix("_bytes") {
+            Some(name) => {
+                registry.register_with_unit(name, help, Unit::Bytes, ConstCounter::new(value));
+            }
+            None => registry.register(name, help, ConstCounter::new(value)),
+        }
+    }
+    let (sending, waiting, arriving) = view.messages;
+    let gauges = [
+        ("messages_sending", "Messages being sent", sending),
+        ("messages_waiting", "Messages whose receivers have not been heard", waiting),
+        ("messages_arriving", "Messages arriving", arriving),
+        ("peers_known", "Peers that have been heard", view.peers_known),
+    ];
+    for (name, help, value) in gauges {
+        registry.register(name, help, ConstGauge::new(value as i64));
+    }
+    let mut text = String::new();
+    encode(&mut text, &registry).expect("writing to a string does not fail");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_told_with_type_unit_and_label() {
+        let stats = NodeStats { packets_sent: 12, payload_received: 34, ..NodeStats::default() };
+        let text = text(&View { stats, ..View::default() }, "3");
+        assert!(text.contains("# TYPE rampd_packets_sent counter"), "{text}");
+        assert!(text.contains("rampd_packets_sent_total{node=\"3\"} 12"), "{text}");
+        assert!(text.contains("rampd_payload_received_bytes_total{node=\"3\"} 34"), "{text}");
+        assert!(text.contains("rampd_peers_known{node=\"3\"} 0"), "{text}");
+    }
+}

@@ -1,0 +1,150 @@
+//! A node from its configuration: the transport's name is matched once, here.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use rampmeter_core::{Bytes, Endpoint, Time};
+use rampmeter_exp::ValidTransport;
+use rampmeter_proto::dcpim::DcpimHost;
+use rampmeter_proto::fastpass::{FastpassArbiter, FastpassHost};
+use rampmeter_proto::pfabric::PfabricHost;
+use rampmeter_proto::phost::PhostHost;
+use rampmeter_runtime::datapath::udp::UdpDatapath;
+use rampmeter_runtime::wire::{Incarnation, TransportId};
+use rampmeter_runtime::{Applications, Clock, Node, NodeConfig, Signals, drive};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use thiserror::Error;
+use tracing::info;
+
+use crate::apps::NoApplications;
+use crate::config::{ConfigError, Setup};
+use crate::metrics::Watch;
+
+/// Why rampd ends.
+#[derive(Debug, Error)]
+pub(crate) enum Error {
+    /// A configuration is no use.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// An argument or a table is no use.
+    #[error("{0}")]
+    Input(String),
+    /// The system failed.
+    #[error("{0}")]
+    System(#[from] io::Error),
+}
+
+impl Error {
+    /// Whether other input would have helped.
+    pub(crate) fn is_input(&self) -> bool {
+        matches!(self, Self::Config(_) | Self::Input(_))
+    }
+}
+
+/// `rampd node`.
+pub(crate) fn node(config: &Path) -> Result<(), Error> {
+    let setup = Setup::load(config)?;
+    if setup.is_arbiter {
+        let message = "is an arbiter's configuration: use `rampd arbiter`";
+        return Err(Error::Input(format!("{}: {message}", config.display())));
+    }
+    let signals = stop_signals()?;
+    run_host(&setup, NoApplications, &signals)
+}
+
+/// `rampd arbiter`.
+pub(crate) fn arbiter(config: &Path) -> Result<(), Error> {
+    let setup = Setup::load(config)?;
+    match &setup.transport {
+        ValidTransport::Fastpass(fastpass) if setup.is_arbiter => {
+            let signals = stop_signals()?;
+            let protocol = Arc::new((**fastpass).clone());
+            run::<FastpassArbiter, _>(&setup, protocol, FASTPASS, NoApplications, &signals)
+        }
+        _ => {
+            let message = "is no arbiter's configuration: use `rampd node`";
+            Err(Error::Input(format!("{}: {message}", config.display())))
+        }
+    }
+}
+
+const DCPIM: TransportId = TransportId(1);
+const PHOST: TransportId = TransportId(2);
+const PFABRIC: TransportId = TransportId(3);
+const FASTPASS: TransportId = TransportId(4);
+
+/// Runs a host of whatever transport until it is told to stop.
+pub(crate) fn run_host<A: Applications>(
+    setup: &Setup,
+    apps: A,
+    signals: &Signals,
+) -> Result<(), Error> {
+    match &setup.transport {
+        ValidTransport::Dcpim(p) => {
+            run::<DcpimHost, A>(setup, Arc::new(p.clone()), DCPIM, apps, signals)
+        }
+        ValidTransport::Phost(p) => {
+            run::<PhostHost, A>(setup, Arc::new(p.clone()), PHOST, apps, signals)
+        }
+        ValidTransport::Pfabric(p) => {
+            run::<PfabricHost, A>(setup, Arc::new(p.clone()), PFABRIC, apps, signals)
+        }
+        ValidTransport::Fastpass(p) => {
+            run::<FastpassHost, A>(setup, Arc::new((**p).clone()), FASTPASS, apps, signals)
+        }
+        ValidTransport::Ideal => Err(Error::Input("the ideal has no packets".to_owned())),
+    }
+}
+
+fn run<E: Endpoint, A: Applications>(
+    setup: &Setup,
+    protocol: Arc<E::Config>,
+    transport: TransportId,
+    apps: A,
+    signals: &Signals,
+) -> Result<(), Error> {
+    let clock = Clock::start(setup.clock);
+    let incarnation = Incarnation::new(entropy()? as u32);
+    let config = NodeConfig {
+        node: setup.id,
+        transport,
+        incarnation,
+        rate: setup.facts.access_rate,
+        burst: Bytes::new(2 * setup.udp.mtu as u64),
+        message_max: setup.message_max,
+        patience: setup.patience,
+        peers: setup.udp.peers.iter().map(|p| p.map(|a: SocketAddr| Some(a.ip()))).collect(),
+        seed: entropy()?,
+    };
+    let datapath = UdpDatapath::open(&setup.udp)?;
+    let mut node = Node::<E, _, A>::new(config, protocol, datapath, apps, clock.now());
+    let mut watch = Watch::start(setup)?;
+    info!(node = setup.id.get(), address = %setup.udp.local, "started");
+    let each = |node: &mut Node<E, _, A>, now: Time| watch.look(node, now);
+    drive(&mut node, &clock, setup.wait, signals, setup.grace, each)?;
+    watch.report(&node);
+    info!(node = setup.id.get(), "stopped");
+    Ok(())
+}
+
+/// What tells the node to stop when SIGTERM or SIGINT comes.
+pub(crate) fn stop_signals() -> Result<Signals, Error> {
+    let signals = Signals::new()?;
+    let mut system = signal_hook::iterator::Signals::new([SIGTERM, SIGINT])?;
+    let told = signals.clone();
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        if system.forever().next().is_some() {
+            told.stop();
+        }
+    })?;
+    Ok(signals)
+}
+
+/// A number that nobody can guess.
+fn entropy() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    Ok(u64::from_ne_bytes(bytes))
+}

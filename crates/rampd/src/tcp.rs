@@ -1,0 +1,174 @@
+//! The same load over the kernel's TCP, for comparison.
+//!
+//! A message is a header (flow and size) and its bytes on a connection that it has for itself while it
+//! lasts. Connections are kept and used again, so that only the first messages of a pair pay for
+//! handshakes and slow start from the beginning. A message counts as delivered when its last byte has
+//! been read, and as completed when the receiver has said so.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use rampmeter_core::Time;
+use rampmeter_runtime::{Clock, ClockSource, Payload, Signals};
+use tracing::warn;
+
+use crate::config::Setup;
+use crate::load::{FlowRow, Log, Pattern, Timetable};
+use crate::run::Error;
+
+/// Bytes moved by one call.
+const CHUNK: usize = 64 << 10;
+/// How long the loop sleeps before the next arrival at most.
+const NAP: Duration = Duration::from_millis(20);
+/// How long a peer that does not listen yet is tried.
+const TRIES: u32 = 250;
+
+/// Connections to each host that no message has now.
+type Idle = Arc<Mutex<BTreeMap<u32, Vec<TcpStream>>>>;
+
+/// What threads of connections tell the loop.
+struct Note(&'static str, u32, Time);
+
+/// Sends and receives until `ends`.
+pub(crate) fn run(
+    setup: &Setup,
+    timetable: Timetable,
+    mut log: Log,
+    ends: Time,
+    signals: &Signals,
+) -> Result<(), Error> {
+    let clock = Clock::start(ClockSource::Monotonic);
+    let (notes, noted) = mpsc::channel();
+    let listener = TcpListener::bind(setup.udp.local)?;
+    let accepted = notes.clone();
+    thread::spawn(move || accept(&listener, &accepted, clock));
+    let idle = Idle::default();
+    let mut next = 0;
+    while !signals.is_stopping() && clock.now() < ends {
+        let now = clock.now();
+        match timetable.mine.get(next) {
+            Some(row) if row.at(timetable.start) <= now => {
+                next += 1;
+                log.note("submitted", row.flow, now.saturating_since(timetable.start));
+                let address = setup.udp.peers[row.dst as usize];
+                let address = address.ok_or_else(|| Error::Input("no such peer".to_owned()))?;
+                let (row, idle, notes) = (*row, Arc::clone(&idle), notes.clone());
+                thread::spawn(move || send(row, address, &idle, &notes, clock));
+            }
+            waiting => {
+                let at = waiting.map_or(ends, |row| row.at(timetable.start)).min(ends);
+                let left = Duration::from_nanos(at.saturating_since(now).as_ps() / 1_000);
+                write_notes(&noted, &mut log, timetable.start, left.min(NAP));
+            }
+        }
+    }
+    while let Ok(Note(what, flow, at)) = noted.try_recv() {
+        log.note(what, flow, at.saturating_since(timetable.start));
+    }
+    log.finish()?;
+    Ok(())
+}
+
+fn write_notes(noted: &Receiver<Note>, log: &mut Log, start: Time, wait: Duration) {
+    let Ok(first) = noted.recv_timeout(wait) else { return };
+    for Note(what, flow, at) in std::iter::once(first).chain(noted.try_iter()) {
+        log.note(what, flow, at.saturating_since(start));
+    }
+    if wait > Duration::ZERO {
+        // The log is read by whoever shows progress.
+        let _ = log.finish();
+    }
+}
+
+fn send(row: FlowRow, to: SocketAddr, idle: &Idle, notes: &Sender<Note>, clock: Clock) {
+    let pooled = {
+        let mut idle = idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.get_mut(&row.dst).and_then(Vec::pop)
+    };
+    let sent = pooled.map_or_else(|| connect(to), Ok).and_then(|stream| transfer(&row, stream));
+    let what = match sent {
+        Ok(stream) => {
+            let mut idle = idle.lock().unwrap_or_else(PoisonError::into_inner);
+            idle.entry(row.dst).or_default().push(stream);
+            "completed"
+        }
+        Err(error) => {
+            warn!(flow = row.flow, %to, %error, "message failed");
+            "failed"
+        }
+    };
+    let _ = notes.send(Note(what, row.flow, clock.now()));
+}
+
+fn connect(to: SocketAddr) -> io::Result<TcpStream> {
+    let mut tries = 0;
+    loop {
+        match TcpStream::connect(to) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && tries < TRIES => {
+                tries += 1;
+                thread::sleep(NAP);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn transfer(row: &FlowRow, mut stream: TcpStream) -> io::Result<TcpStream> {
+    let pattern = Pattern { flow: row.flow, size: row.size() };
+    stream.write_all(&[row.flow.to_be_bytes(), pattern.size.to_be_bytes()].concat())?;
+    let mut chunk = vec![0; CHUNK.min(pattern.size())];
+    for offset in (0..pattern.size()).step_by(chunk.len()) {
+        let len = chunk.len().min(pattern.size() - offset);
+        pattern.copy_to(offset, &mut chunk[..len]);
+        stream.write_all(&chunk[..len])?;
+    }
+    stream.read_exact(&mut [0])?;
+    Ok(stream)
+}
+
+fn accept(listener: &TcpListener, notes: &Sender<Note>, clock: Clock) {
+    for stream in listener.incoming().flatten() {
+        let notes = notes.clone();
+        thread::spawn(move || {
+            // The connection ends with its peer.
+            let _ = receive(stream, &notes, clock);
+        });
+    }
+}
+
+fn receive(mut stream: TcpStream, notes: &Sender<Note>, clock: Clock) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut chunk = vec![0; CHUNK];
+    let mut wanted = vec![0; CHUNK];
+    loop {
+        let mut word = [0; 4];
+        stream.read_exact(&mut word)?;
+        let flow = u32::from_be_bytes(word);
+        stream.read_exact(&mut word)?;
+        let pattern = Pattern { flow, size: u32::from_be_bytes(word) };
+        let mut is_good = true;
+        let mut got = 0;
+        while got < pattern.size() {
+            let most = chunk.len().min(pattern.size() - got);
+            let len = stream.read(&mut chunk[..most])?;
+            if len == 0 {
+                return Ok(());
+            }
+            pattern.copy_to(got, &mut wanted[..len]);
+            is_good &= chunk[..len] == wanted[..len];
+            got += len;
+        }
+        let what = if is_good { "delivered" } else { "altered" };
+        let _ = notes.send(Note(what, flow, clock.now()));
+        stream.write_all(&[1])?;
+    }
+}
