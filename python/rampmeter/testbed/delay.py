@@ -1,0 +1,61 @@
+"""How long a small packet takes between two hosts."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from rampmeter.testbed.command import TestbedError
+from rampmeter.testbed.shape import Shape
+
+N_SAMPLES: Final = 200
+"""Exchanges per measurement; a median of these moves by a few percent between runs."""
+
+ECHO: Final = [sys.executable, "-I", "-S", str(Path(__file__).with_name("echo.py"))]
+"""The measuring program, which starts without the packages that are installed."""
+
+Start = Callable[..., "subprocess.Popen[Any]"]
+
+
+@dataclass(frozen=True)
+class Delays:
+    """Medians in nanoseconds between processes that sleep until a packet comes.
+
+    They hold the time in which a sleeping processor wakes, most of it all on an idle machine.
+    """
+
+    there_ns: int
+    back_ns: int
+    round_trip_ns: int
+
+
+def measure(start: Start, shape: Shape, a: int, b: int) -> Delays:
+    """The delays from host `a` to `b` and back; `start` is `Fabric.run`."""
+    address = str(shape.address(b))
+    server = start(b, [*ECHO, "serve", address], stdout=subprocess.PIPE, text=True)
+    with server:
+        try:
+            assert server.stdout is not None
+            port = server.stdout.readline().strip()
+            client = start(
+                a,
+                [*ECHO, "probe", address, port, str(N_SAMPLES)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            printed, said = client.communicate()
+        finally:
+            server.terminate()
+    if client.returncode != 0:
+        raise TestbedError(f"delays of hosts {a} and {b}: {said.strip()}")
+    samples: list[tuple[int, int]] = json.loads(printed)
+    return Delays(
+        there_ns=round(median(there for there, _ in samples)),
+        back_ns=round(median(back for _, back in samples)),
+        round_trip_ns=round(median(there + back for there, back in samples)),
+    )

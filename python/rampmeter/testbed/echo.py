@@ -1,0 +1,84 @@
+"""A UDP server that answers with the time of arrival, and its client; run in the hosts' namespaces.
+
+`echo.py serve ADDRESS` prints its port and answers for ever; `echo.py probe ADDRESS PORT COUNT`
+prints the nanoseconds of each exchange, there and back. All namespaces have one monotonic clock.
+Reads nothing but the standard library, so that it starts at once.
+"""
+
+import json
+import socket
+import struct
+import sys
+import time
+
+STAMP = struct.Struct("!Q")
+TOS_HIGHEST = 0xE0
+WARM_UP = 10
+"""Exchanges before those that count: the first ones fill caches."""
+GAP_SECONDS = 0.001
+"""Between exchanges, so that each finds the path idle."""
+TIMEOUT_SECONDS = 0.5
+LOST_MAX = 10
+"""How many may be lost before the path counts as broken."""
+
+
+def main(argv: list[str]) -> None:
+    """Run as the first argument says."""
+    match argv:
+        case ["serve", address]:
+            serve(address)
+        case ["probe", address, port, count]:
+            sys.stdout.write(json.dumps(probe((address, int(port)), int(count))))
+        case _:
+            raise SystemExit("echo: expected serve ADDRESS or probe ADDRESS PORT COUNT")
+
+
+def serve(address: str) -> None:
+    """Answer every packet with itself and the time when it came."""
+    with _socket() as udp:
+        udp.bind((address, 0))
+        sys.stdout.write(f"{udp.getsockname()[1]}\n")
+        sys.stdout.flush()
+        while True:
+            packet, peer = udp.recvfrom(64)
+            udp.sendto(packet + STAMP.pack(time.monotonic_ns()), peer)
+
+
+def probe(server: tuple[str, int], count: int) -> list[tuple[int, int]]:
+    """The times there and back of packets, one after another."""
+    samples: list[tuple[int, int]] = []
+    n_lost = 0
+    with _socket() as udp:
+        udp.connect(server)
+        udp.settimeout(TIMEOUT_SECONDS)
+        while len(samples) < WARM_UP + count:
+            try:
+                samples.append(exchange(udp))
+            except TimeoutError:
+                n_lost += 1
+                if n_lost > LOST_MAX:
+                    raise SystemExit(f"echo: no answer from {server}") from None
+            time.sleep(GAP_SECONDS)
+    return samples[WARM_UP:]
+
+
+def exchange(udp: socket.socket) -> tuple[int, int]:
+    """The times of one packet; late answers to earlier ones are passed over."""
+    sent = time.monotonic_ns()
+    udp.send(STAMP.pack(sent))
+    while True:
+        packet = udp.recv(64)
+        now = time.monotonic_ns()
+        echoed, came = STAMP.unpack_from(packet), STAMP.unpack_from(packet, STAMP.size)
+        if echoed[0] == sent:
+            return came[0] - sent, now - came[0]
+
+
+def _socket() -> socket.socket:
+    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, TOS_HIGHEST)
+    return udp
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,112 @@
+"""Processes: which are in a namespace, how they are ended, and who made a fabric."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from rampmeter.testbed.command import TestbedError
+
+NAMESPACES: Final = Path("/var/run/netns")
+"""Where `ip netns` keeps its names."""
+
+TERM_SECONDS: Final = 2.0
+"""How long a process may take to end of itself."""
+
+KILL_SECONDS: Final = 5.0
+"""How long the kernel may take to end one that is killed."""
+
+POLL_SECONDS: Final = 0.01
+"""How often it is looked whether processes have ended."""
+
+
+def start_ticks(pid: int) -> int | None:
+    """When a process started, in clock ticks since boot; none where there is none.
+
+    With its number this tells a process from all others, since numbers come again.
+    """
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text("utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    state, *rest = text.rpartition(")")[2].split()
+    return None if state in "ZX" else int(rest[18])
+
+
+def end_all(names: Collection[str]) -> None:
+    """End the processes of network namespaces: ask them to, wait, then kill those that are left."""
+    for number, seconds in ((signal.SIGTERM, TERM_SECONDS), (signal.SIGKILL, KILL_SECONDS)):
+        deadline = time.monotonic() + seconds
+        asked: set[int] = set()
+        while left := processes_in(names):
+            if time.monotonic() > deadline:
+                break
+            # Those that were started meanwhile are told too.
+            for pid in left - asked:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            asked |= left
+            time.sleep(POLL_SECONDS)
+        else:
+            return
+    raise TestbedError(f"testbed: expected processes to end when killed, left are {sorted(left)}")
+
+
+def processes_in(names: Collection[str]) -> set[int]:
+    """The processes of network namespaces, without this one."""
+    inodes = {inode for name in names if (inode := _inode(NAMESPACES / name)) is not None}
+    pids = {int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()}
+    pids.discard(os.getpid())
+    return {pid for pid in pids if _inode(Path(f"/proc/{pid}/ns/net")) in inodes}
+
+
+@contextmanager
+def held_signals() -> Iterator[None]:
+    """Keep SIGINT and SIGTERM until the end of the block, so that it is done as a whole."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[int] = []
+
+    def hold(number: int, _frame: FrameType | None) -> None:
+        held.append(number)
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    previous = {number: signal.signal(number, hold) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        for late in dict.fromkeys(held):
+            signal.raise_signal(late)
+
+
+@contextmanager
+def sigterm_raises() -> Iterator[None]:
+    """Let SIGTERM raise `SystemExit` in the block, where it would end the process on the spot."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _inode(path: Path) -> int | None:
+    try:
+        return path.stat().st_ino
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return None

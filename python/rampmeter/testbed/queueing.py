@@ -1,0 +1,83 @@
+"""The queues of a port: a shaped link with eight strict priorities, and their counters.
+
+Priority 0 is the highest and holds DSCP class CS7, priority 7 the lowest and CS0, where packets
+that are not IPv4 go too. The kernel has no qdisc that is just this, so it is HTB: the root class
+has the link's rate, and each priority borrows all of it from there but for 8 kbit/s of its own.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rampmeter.testbed.shape import Port, Shape
+
+N_PRIORITIES: Final = 8
+"""As many as there are class selectors in DSCP, and queues in a switch."""
+
+OWN_RATE: Final = "8kbit"
+"""What each class has whatever its priority: HTB wants it positive, so as low as it goes."""
+
+BURST_SECONDS: Final = 0.000_25
+"""How long a timer may be late before the link loses throughput."""
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What has left a queue, and what found it full; bytes count Ethernet headers."""
+
+    bytes: int
+    packets: int
+    drops: int
+
+
+def tos(priority: int) -> int:
+    """The value of `IP_TOS` that puts packets into a priority.
+
+    >>> hex(tos(0)), hex(tos(7))
+    ('0xe0', '0x0')
+    """
+    return (N_PRIORITIES - 1 - priority) << 5
+
+
+def queue_commands(port: Port, shape: Shape) -> Iterator[str]:
+    """What `tc` does to give a port its queues."""
+    device = f"dev {port.interface}"
+    rate = f"{port.rate_bps}bit"
+    frame = shape.frame_bytes
+    burst = max(frame, int(port.rate_bps * BURST_SECONDS / 8))
+    lowest = N_PRIORITIES - 1
+    yield f"qdisc add {device} root handle 1: htb default 1{lowest} direct_qlen 2"
+    yield (
+        f"class add {device} parent 1: classid 1:1"
+        f" htb rate {rate} ceil {rate} burst {burst} cburst {burst} quantum {frame}"
+    )
+    for priority in range(N_PRIORITIES):
+        yield (
+            f"class add {device} parent 1:1 classid 1:1{priority} htb rate {OWN_RATE}"
+            f" ceil {rate} prio {priority} burst {frame} cburst {burst} quantum {frame}"
+        )
+        yield (
+            f"qdisc add {device} parent 1:1{priority} handle 1{priority}:"
+            f" pfifo limit {shape.queue_frames}"
+        )
+    for priority in range(lowest):
+        yield (
+            f"filter add {device} parent 1: protocol ip prio 1"
+            f" u32 match ip dsfield {tos(priority):#x} 0xe0 flowid 1:1{priority}"
+        )
+
+
+def parse_counters(text: str) -> dict[str, tuple[Counters, ...]]:
+    """The counters of each interface by priority, from `tc -s -j qdisc show`."""
+    queues: dict[str, dict[int, Counters]] = {}
+    shown: list[dict[str, Any]] = json.loads(text)
+    for qdisc in shown:
+        if qdisc["kind"] == "pfifo":
+            priority = int(qdisc["handle"].removesuffix(":")) - 10
+            counters = Counters(qdisc["bytes"], qdisc["packets"], qdisc["drops"])
+            queues.setdefault(qdisc["dev"], {})[priority] = counters
+    return {
+        interface: tuple(counters for _, counters in sorted(by_priority.items()))
+        for interface, by_priority in queues.items()
+    }

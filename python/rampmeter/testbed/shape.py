@@ -1,0 +1,217 @@
+"""What a fabric looks like: its nodes, links, addresses and routes, all known before it is built.
+
+Host `slot` of rack `r` has address 10.77.r.(4 slot + 2) and its switch the one below, a /30 each;
+the link of rack `r` and spine `s` is 10.78.r.(4 s)/30. So a rack is one /24 to all the others.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from ipaddress import IPv4Address, IPv4Interface
+from typing import Final
+
+from rampmeter.testbed.command import TestbedError
+
+MTUS: Final = (1500, 9000)
+"""Ethernet's, and jumbo frames: the same rate for a sixth of the packets."""
+
+ETHERNET_BYTES: Final = 14
+"""The frame header that queues count on top of an IP packet."""
+
+PORTS_MAX: Final = 64
+"""Hosts of a rack, and spines: as many as a /24 has links."""
+
+RACKS_MAX: Final = 256
+"""As many as there are values of the third byte of an address."""
+
+RATE_MIN_BPS: Final = 1_000_000
+"""Below this a packet takes over 12 ms, and what lower priorities have of their own counts."""
+
+BUFFER_FRAMES: Final = 50
+"""The default buffer: full frames."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """One end of a link: an interface of a node, and the queues in front of it."""
+
+    node: str
+    """`h3` (host 3), `t0` (the switch on top of rack 0) or `s1` (spine 1)."""
+    interface: str
+    """`eth0` of a host; on a switch the node at the other end."""
+    address: IPv4Interface
+    rate_bps: int
+
+    @property
+    def name(self) -> str:
+        """What counters call it, such as `t0:h3`."""
+        return f"{self.node}:{self.interface}"
+
+    @property
+    def mac(self) -> str:
+        """A locally administered address that says the IPv4 address."""
+        return ":".join(f"{byte:02x}" for byte in b"\x02\x00" + self.address.packed)
+
+
+@dataclass(frozen=True)
+class Link:
+    """Two ports that face each other; the lower one is that of the host, or else of the leaf."""
+
+    lower: Port
+    upper: Port
+
+    def ports(self) -> tuple[Port, Port]:
+        """Both ends."""
+        return self.lower, self.upper
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """A leaf-spine. Rates count Ethernet frames without preamble and checksum.
+
+    Hosts are numbered rack by rack; arbiters are hosts of rack 0 whose numbers come after theirs.
+    """
+
+    racks: int
+    hosts_per_rack: int
+    spines: int
+    access_bps: int
+    """Both ways between a host and its leaf."""
+    core_bps: int | None = None
+    """Both ways between a leaf and a spine; as `access_bps` by default."""
+    buffer_bytes: int | None = None
+    """Of each of a port's eight queues, counted in full frames; 50 of them by default."""
+    mtu: int = 1500
+    n_arbiters: int = 0
+    arbiter_bps: int | None = None
+    """Both ways between an arbiter and its leaf; as `access_bps` by default."""
+
+    def __post_init__(self) -> None:
+        self._expect("racks", self.racks, 1, RACKS_MAX)
+        self._expect("hosts_per_rack", self.hosts_per_rack, 1, PORTS_MAX)
+        self._expect("spines", self.spines, 1 if self.racks > 1 else 0, PORTS_MAX)
+        self._expect("n_arbiters", self.n_arbiters, 0, PORTS_MAX - self.hosts_per_rack)
+        for name in ("access_bps", "core_bps", "arbiter_bps"):
+            self._expect(name, getattr(self, name), RATE_MIN_BPS)
+        self._expect("buffer_bytes", self.buffer_bytes, self.frame_bytes)
+        if self.mtu not in MTUS:
+            raise TestbedError(f"mtu: expected one of {MTUS}, got {self.mtu}")
+
+    @staticmethod
+    def _expect(name: str, value: int | None, least: int, most: int | None = None) -> None:
+        if value is None:
+            return
+        if value < least or (most is not None and value > most):
+            bound = f"at least {least}" if most is None else f"{least} to {most}"
+            raise TestbedError(f"{name}: expected {bound}, got {value}")
+
+    @property
+    def n_hosts(self) -> int:
+        """Hosts without arbiters."""
+        return self.racks * self.hosts_per_rack
+
+    @property
+    def arbiters(self) -> range:
+        """The host numbers of the arbiters."""
+        return range(self.n_hosts, self.n_hosts + self.n_arbiters)
+
+    @property
+    def frame_bytes(self) -> int:
+        """What a full packet takes on a link."""
+        return self.mtu + ETHERNET_BYTES
+
+    @property
+    def queue_frames(self) -> int:
+        """How many packets a queue holds."""
+        if self.buffer_bytes is None:
+            return BUFFER_FRAMES
+        return self.buffer_bytes // self.frame_bytes
+
+    def rack(self, host: int) -> int:
+        """The rack of a host or arbiter."""
+        return self._place(host)[0]
+
+    def address(self, host: int) -> IPv4Address:
+        """The address of a host or arbiter.
+
+        >>> str(Shape(racks=2, hosts_per_rack=2, spines=1, access_bps=10**7).address(3))
+        '10.77.1.6'
+        """
+        return self._access(host, 2).ip
+
+    def access_link(self, host: int) -> Link:
+        """The link of a host or arbiter."""
+        rack, _ = self._place(host)
+        rate_bps = self.access_bps
+        if host in self.arbiters and self.arbiter_bps is not None:
+            rate_bps = self.arbiter_bps
+        return Link(
+            Port(f"h{host}", "eth0", self._access(host, 2), rate_bps),
+            Port(f"t{rack}", f"h{host}", self._access(host, 1), rate_bps),
+        )
+
+    def nodes(self) -> list[str]:
+        """Hosts, arbiters, leaves, spines."""
+        return [
+            *(f"h{host}" for host in range(self.n_hosts + self.n_arbiters)),
+            *(f"t{rack}" for rack in range(self.racks)),
+            *(f"s{spine}" for spine in range(self.spines)),
+        ]
+
+    @cached_property
+    def links(self) -> tuple[Link, ...]:
+        """Those of hosts and arbiters by number, then those of leaves and spines."""
+        hosts = range(self.n_hosts + self.n_arbiters)
+        return (*map(self.access_link, hosts), *self._core_links())
+
+    def routes(self, node: str) -> list[str]:
+        """The routes of a node, as `ip route add` takes them.
+
+        What goes to a host of a leaf whose link is down ends there in silence, as it would on a
+        wire, and not in an error at its sender.
+        """
+        number = int(node[1:])
+        match node[0]:
+            case "h":
+                return [f"default via {self._access(number, 1).ip}"]
+            case "t":
+                nexthops = "".join(
+                    f" nexthop via {self._core(number, spine, 2).ip}"
+                    for spine in range(self.spines)
+                )
+                others = [rack for rack in range(self.racks) if rack != number]
+                own = f"blackhole {_rack_network(number)}"
+                return [own, *(_rack_network(rack) + nexthops for rack in others)]
+            case _:
+                return [
+                    f"{_rack_network(rack)} via {self._core(rack, number, 1).ip}"
+                    for rack in range(self.racks)
+                ]
+
+    def _core_links(self) -> Iterator[Link]:
+        rate_bps = self.access_bps if self.core_bps is None else self.core_bps
+        for rack in range(self.racks):
+            for spine in range(self.spines):
+                yield Link(
+                    Port(f"t{rack}", f"s{spine}", self._core(rack, spine, 1), rate_bps),
+                    Port(f"s{spine}", f"t{rack}", self._core(rack, spine, 2), rate_bps),
+                )
+
+    def _place(self, host: int) -> tuple[int, int]:
+        """A host's rack and its place there; arbiters come after the hosts of rack 0."""
+        self._expect("host", host, 0, self.n_hosts + self.n_arbiters - 1)
+        if host in self.arbiters:
+            return 0, self.hosts_per_rack + host - self.n_hosts
+        return divmod(host, self.hosts_per_rack)
+
+    def _access(self, host: int, end: int) -> IPv4Interface:
+        rack, slot = self._place(host)
+        return IPv4Interface(f"10.77.{rack}.{4 * slot + end}/30")
+
+    @staticmethod
+    def _core(rack: int, spine: int, end: int) -> IPv4Interface:
+        return IPv4Interface(f"10.78.{rack}.{4 * spine + end}/30")
+
+
+def _rack_network(rack: int) -> str:
+    return f"10.77.{rack}.0/24"

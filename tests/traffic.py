@@ -1,0 +1,132 @@
+"""What the tests of the testbed run on its hosts: senders, receivers, and a look at the wire.
+
+A program of its own without the package, so that it starts at once. Every packet says its tag and
+when it was sent; arrival is stamped by the kernel, so that a receiver that sleeps does not count.
+"""
+
+import json
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable
+
+PORT = 7000
+FULL = 1472
+HEAD = struct.Struct("!QQ")
+TOS_HIGHEST = 0xE0
+SILENCE_SECONDS = 1.0
+SO_TIMESTAMPNS = 35
+SOL_UDP, UDP_SEGMENT = 17, 103
+
+
+def receive(address: str, count: str) -> None:
+    """Take packets until there are `count`, or silence; print arrival, tag, sending, length."""
+    seen: list[tuple[int, int, int, int]] = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        udp.bind((address, PORT))
+        udp.settimeout(10)
+        say_ready()
+        while len(seen) < int(count):
+            try:
+                packet, ancillary, _, _ = udp.recvmsg(2048, 64)
+            except TimeoutError:
+                break
+            udp.settimeout(SILENCE_SECONDS)
+            seconds, nanoseconds = struct.unpack("qq", ancillary[0][2])
+            tag, sent = HEAD.unpack_from(packet)
+            seen.append((seconds * 10**9 + nanoseconds, tag, sent, len(packet)))
+    sys.stdout.write(json.dumps(seen))
+
+
+def tell(tag: str, *addresses: str) -> None:
+    """Send one packet to each address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        for address in addresses:
+            send(udp, address, int(tag), HEAD.size)
+
+
+def burst(address: str, count: str, ports: str) -> None:
+    """Send full packets as fast as it goes, in turn from so many source ports."""
+    sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(int(ports))]
+    for number in range(int(count)):
+        send(sockets[number % len(sockets)], address, number, FULL)
+
+
+def saturate(address: str, seconds: str) -> None:
+    """Keep the lowest priority's queue filled, tag 7; every 10 ms one of the highest, tag 0."""
+    low = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    # Some 28 packets: less than a queue holds, so the sender waits and nothing is lost here.
+    low.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 32 << 10)
+    high = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    high.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, TOS_HIGHEST)
+    end = time.monotonic() + float(seconds)
+    due = 0.0
+    while (now := time.monotonic()) < end:
+        if now >= due:
+            send(high, address, 0, HEAD.size)
+            due = now + 0.01
+        send(low, address, 7, FULL)
+
+
+def segments(address: str, bytes_: str) -> None:
+    """Send eight packets in one call."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.setsockopt(SOL_UDP, UDP_SEGMENT, int(bytes_))
+        send(udp, address, 0, 8 * int(bytes_))
+
+
+def stream(address: str, megabytes: str) -> None:
+    """Send over TCP."""
+    with socket.create_connection((address, PORT)) as tcp:
+        tcp.sendall(bytes(int(megabytes) << 20))
+
+
+def sink(address: str) -> None:
+    """Take one TCP connection and print the bytes that came."""
+    with socket.create_server((address, PORT)) as server:
+        say_ready()
+        peer, _ = server.accept()
+        with peer:
+            total = 0
+            while chunk := peer.recv(1 << 16):
+                total += len(chunk)
+    sys.stdout.write(json.dumps(total))
+
+
+def frames(interface: str) -> None:
+    """Watch an interface until silence; print the longest frame and how many there were."""
+    longest = n_frames = 0
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.ntohs(0x0800)) as raw:
+        raw.bind((interface, 0x0800))
+        raw.settimeout(10)
+        say_ready()
+        while True:
+            try:
+                length = raw.recv_into(bytearray(1 << 16))
+            except TimeoutError:
+                break
+            raw.settimeout(SILENCE_SECONDS)
+            longest, n_frames = max(longest, length), n_frames + 1
+    sys.stdout.write(json.dumps([longest, n_frames]))
+
+
+def send(udp: socket.socket, address: str, tag: int, length: int) -> None:
+    """Send one packet."""
+    head = HEAD.pack(tag, time.time_ns())
+    udp.sendto(head + bytes(length - len(head)), (address, PORT))
+
+
+def say_ready() -> None:
+    """Let the test go on."""
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+
+
+PROGRAMS: dict[str, Callable[..., None]] = {
+    act.__name__: act for act in (receive, tell, burst, saturate, segments, stream, sink, frames)
+}
+
+if __name__ == "__main__":
+    PROGRAMS[sys.argv[1]](*sys.argv[2:])
