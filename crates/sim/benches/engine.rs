@@ -31,8 +31,8 @@ fn hold(c: &mut Criterion) {
         group.bench_function(BenchmarkId::new("wheel", pending), |b| {
             let mut rng = Rng::new(1, 0, Purpose::Test);
             let mut wheel = Wheel::new(Span::from_ps(1024));
-            for what in 0..pending {
-                wheel.push(Key { time: Time::from_ps(ahead(&mut rng)), what, arg: 0 });
+            for what in 0..pending.into() {
+                wheel.push(Key { time: Time::from_ps(ahead(&mut rng)), what });
             }
             b.iter(|| {
                 for _ in 0..10_000 {

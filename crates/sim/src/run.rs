@@ -8,17 +8,15 @@ use rampmeter_core::{
 };
 
 use crate::clock::{ClockSpec, HostClock};
+use crate::engine::event::{ARRIVE, OTHER, READY, TIMER, WAKE, event, parts};
 use crate::engine::{Key, Wheel};
-use crate::fabric::{ARRIVE, Fabric, FabricConfig, FaultSpec, Interface, READY, WAKE};
+use crate::fabric::{Fabric, FabricConfig, FaultSpec, Interface};
 use crate::ledger::{Counters, Ledger};
 use crate::probe::Probe;
 use crate::role::Role;
 use crate::topo::Topology;
 
-/// Kinds of events beside those of the fabric, and the mask that tells kinds apart.
-const TIMER: u32 = 2 << 29;
-const OTHER: u32 = 3 << 29;
-const KIND: u32 = 7 << 29;
+/// Events without a port.
 const SUBMIT: u32 = 0;
 const SAMPLE: u32 = 1;
 const OUTAGE: u32 = 2;
@@ -120,9 +118,9 @@ where
     pub fn new(spec: SimSpec, config: Arc<F::Config>, arrivals: A, probe: P) -> Self {
         let n_hosts = spec.topology.n_hosts();
         let n_ends = n_hosts + spec.topology.n_arbiters();
-        // Slots of about a nanosecond hold a few events each at 144 hosts; larger fabrics have
-        // more events in the same time.
-        let width = Span::from_ps((1024 * 144 / u64::from(n_hosts)).clamp(256, 4096));
+        // Slots of about a nanosecond hold nine events each at 144 hosts; larger fabrics have more
+        // events in the same time.
+        let width = Span::from_ps(1 << (1024 * 144 / u64::from(n_hosts)).clamp(128, 4096).ilog2());
         let end = |end: u32| {
             let clock = HostClock::draw(&spec.clocks, end, spec.seed);
             let rng = Rng::new(spec.seed, u64::from(end), Purpose::Endpoint);
@@ -177,9 +175,9 @@ where
             assert!(key.time >= self.now, "seed {}: time goes back at {}", self.seed, self.now);
             self.now = key.time;
             if let Some(next) = self.wheel.upcoming(AHEAD)
-                && next.what & KIND == ARRIVE
+                && let (ARRIVE, via, handle) = parts(next)
             {
-                self.fabric.touch(next.what & !KIND, next.arg);
+                self.fabric.touch(via, handle);
             }
             self.ledger.counters.events += 1;
             self.dispatch(key);
@@ -223,12 +221,12 @@ where
 
     #[inline]
     fn dispatch(&mut self, key: Key) {
-        let number = key.what & !KIND;
-        match key.what & KIND {
+        let (kind, number, handle) = parts(key.what);
+        match kind {
             ARRIVE => {
-                let arrived = self.fabric.arrive(number, key.arg, self.now, &mut self.wheel);
+                let arrived = self.fabric.arrive(number, handle, self.now, &mut self.wheel);
                 if let Some(host) = arrived {
-                    self.deliver(host, key.arg);
+                    self.deliver(host, handle);
                 }
             }
             WAKE if number < self.ends.len() as u32 && self.interface == Interface::Pull => {
@@ -237,7 +235,7 @@ where
             }
             WAKE => self.fabric.wake(number, self.now, &mut self.wheel),
             TIMER => self.fire(number, key.time),
-            READY => self.fabric.ready(number, key.arg, self.now, &mut self.wheel),
+            READY => self.fabric.ready(number, handle, self.now, &mut self.wheel),
             _ => self.dispatch_other(number),
         }
     }
@@ -326,7 +324,7 @@ where
     }
 
     fn push_other(&mut self, time: Time, what: u32) {
-        self.wheel.push(Key { time, what: OTHER | what, arg: 0 });
+        self.wheel.push(event(time, OTHER, what));
     }
 
     /// Takes everything that an endpoint has to say after an input.
@@ -379,7 +377,7 @@ where
         let at = state.clock.global(local).max(self.now);
         if at < state.timer_at {
             state.timer_at = at;
-            self.wheel.push(Key { time: at, what: TIMER | host, arg: 0 });
+            self.wheel.push(event(at, TIMER, host));
         }
     }
 

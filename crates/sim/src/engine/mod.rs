@@ -1,5 +1,6 @@
 //! The event engine: what happens next, and where packets live meanwhile.
 
+pub(crate) mod event;
 mod pool;
 mod wheel;
 

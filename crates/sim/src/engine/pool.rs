@@ -5,6 +5,8 @@
 
 use rampmeter_core::{Packet, Time};
 
+use super::event::HANDLES_END;
+
 /// A packet's place in the pool.
 pub type Handle = u32;
 
@@ -53,7 +55,7 @@ impl<H: Copy> PacketPool<H> {
             return handle;
         }
         let handle = self.packets.len() as Handle;
-        assert!(handle != NIL, "more than 2^32 - 2 packets in flight");
+        assert!(self.packets.len() < HANDLES_END, "{HANDLES_END} packets in flight");
         self.packets.push(Line(packet));
         self.links.push(Links { next: NIL, prev: NIL });
         self.stamps.push(stamps);

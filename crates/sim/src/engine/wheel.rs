@@ -3,11 +3,12 @@
 //! *Problem*: a packet simulator pops and pushes tens of millions of events a second, nearly all
 //! of them less than a microsecond ahead. A heap costs a cache miss per level.
 //!
-//! *This way*: time is cut into slots of a power of two picoseconds. A push appends to its slot; the
-//! slot that is being served is sorted once (stably, so insertion order breaks ties) and read
-//! front to back. Events past the wheel's horizon wait in a heap. A slot is a list of small chunks
-//! from a pool that uses the chunk freed last first: the memory in use is what the pending events
-//! need, and stays in the cache.
+//! *This way*: time is cut into slots of a power of two picoseconds. A push appends to its slot;
+//! the slot that is being served is sorted once (stably, so insertion order breaks ties) and read
+//! front to back. Events past the wheel's horizon wait in a heap. An event in the wheel is one
+//! word: the slot says the upper bits of its time, the word says the lower ones and what happens. A
+//! slot is a list of small chunks from a pool that uses the chunk freed last first: the memory in
+//! use is what the pending events need, and stays in the cache.
 //!
 //! *What can go wrong*: an event in the heap must come out before one with the same time that is
 //! pushed later straight into the wheel. So events leave the heap in the very step in which their
@@ -18,33 +19,31 @@ use std::collections::BinaryHeap;
 
 use rampmeter_core::{Span, Time};
 
-/// An event: when, and two words for the engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// An event: when, and what for the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     /// When it happens.
     pub time: Time,
-    /// What happens.
-    pub what: u32,
-    /// To what.
-    pub arg: u32,
+    /// What happens; below 2^[`Key::WHAT_BITS`].
+    pub what: u64,
 }
 
-const SLOTS: usize = 8192;
-const WORDS: usize = SLOTS / 64;
-/// Events in a chunk: with the two words of its list, 128 bytes.
-const CHUNK: usize = 7;
-const NIL: u32 = u32::MAX;
-const NEVER: Key = Key { time: Time::NEVER, what: 0, arg: 0 };
+impl Key {
+    /// How many bits say what happens.
+    pub const WHAT_BITS: u32 = 52;
+}
 
-/// A piece of a slot's list.
+const SLOTS: usize = 32_768;
+const WORDS: usize = SLOTS / 64;
+/// log2 of the widest slot in picoseconds: the bits of a word that are not `what`.
+const SHIFT_MAX: u32 = 64 - Key::WHAT_BITS;
+/// Words in a chunk, of which the first is where the slot's chunk before it ends.
+const CHUNK: usize = 16;
+
+/// A piece of a slot's list: two cache lines that the processor loads together.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(128))]
-struct Chunk {
-    keys: [Key; CHUNK],
-    len: u32,
-    /// The chunk that was filled next.
-    next: u32,
-}
+struct Chunk([u64; CHUNK]);
 
 /// The event queue.
 #[derive(Debug)]
@@ -54,30 +53,33 @@ pub struct Wheel {
     /// The number (not the index) of the slot being served.
     cursor: u64,
     /// The events of the slot being served, sorted; those before `head` are done.
-    current: Vec<Key>,
+    current: Vec<u64>,
     head: usize,
-    /// The oldest and the newest chunk of each slot.
-    slots: Vec<(u32, u32)>,
+    /// Where each slot's next event goes, as a place in all chunks' words: zero in an empty slot,
+    /// the start of the chunk that follows in memory (and is not the slot's) if its newest is full.
+    slots: Box<[u32; SLOTS]>,
+    /// The first one is never used.
     chunks: Vec<Chunk>,
     free: Vec<u32>,
     /// A bit per slot that holds events.
     occupied: [u64; WORDS],
-    overflow: BinaryHeap<Reverse<(Time, u64, u32, u32)>>,
+    overflow: BinaryHeap<Reverse<(Time, u64, u64)>>,
     /// Insertion numbers of events in the overflow heap.
     inserted: u64,
     len: usize,
 }
 
 impl Wheel {
-    /// An empty wheel with slots of `width`, rounded up to a power of two picoseconds.
+    /// An empty wheel with slots of `width`, rounded up to a power of two picoseconds up to 4096.
     pub fn new(width: Span) -> Self {
+        let shift = width.as_ps().max(1).next_power_of_two().trailing_zeros();
         Self {
-            shift: width.as_ps().max(1).next_power_of_two().trailing_zeros(),
+            shift: shift.min(SHIFT_MAX),
             cursor: 0,
             current: Vec::new(),
             head: 0,
-            slots: vec![(NIL, NIL); SLOTS],
-            chunks: Vec::new(),
+            slots: Box::new([0; SLOTS]),
+            chunks: vec![Chunk([0; CHUNK])],
             free: Vec::new(),
             occupied: [0; WORDS],
             overflow: BinaryHeap::new(),
@@ -99,68 +101,100 @@ impl Wheel {
     /// Adds an event, which must not lie before the one popped last.
     #[inline]
     pub fn push(&mut self, key: Key) {
+        debug_assert!(key.what < 1 << Key::WHAT_BITS, "{key:?}");
         self.len += 1;
         let slot = key.time.as_ps() >> self.shift;
+        let at = self.slots[slot as usize % SLOTS];
+        // Next after the slot being served, and into a chunk that has room: what is left is not in
+        // line, as this is in many places.
+        let ahead = slot.wrapping_sub(self.cursor);
+        if ahead.wrapping_sub(1) < SLOTS as u64 - 1
+            && !(at as usize).is_multiple_of(CHUNK)
+            && let Some(chunk) = self.chunks.get_mut(at as usize / CHUNK)
+        {
+            let within = key.time.as_ps() & ((1 << self.shift) - 1);
+            chunk.0[at as usize % CHUNK] = within << Key::WHAT_BITS | key.what;
+            self.slots[slot as usize % SLOTS] = at + 1;
+        } else {
+            self.push_rare(slot, key);
+        }
+    }
+
+    /// The rest of `push`: for a slot without room, the one being served, and past the horizon.
+    #[inline(never)]
+    fn push_rare(&mut self, slot: u64, key: Key) {
         let ahead = slot.wrapping_sub(self.cursor);
         if ahead.wrapping_sub(1) < SLOTS as u64 - 1 {
-            self.push_slot(slot as usize % SLOTS, key);
-        } else if slot <= self.cursor {
+            self.push_slot(slot as usize % SLOTS, self.word(key));
+        } else if ahead == 0 {
             self.push_current(key);
         } else {
-            self.overflow.push(Reverse((key.time, self.inserted, key.what, key.arg)));
+            assert!(slot > self.cursor, "{key:?} lies before the event popped last");
+            self.overflow.push(Reverse((key.time, self.inserted, key.what)));
             self.inserted += 1;
         }
     }
 
+    /// An event within its slot.
     #[inline]
-    fn push_slot(&mut self, idx: usize, key: Key) {
-        let newest = self.slots[idx].1;
-        if newest != NIL {
-            let chunk = &mut self.chunks[newest as usize];
-            let len = chunk.len as usize;
-            if len < CHUNK {
-                chunk.keys[len] = key;
-                chunk.len += 1;
-                return;
-            }
-        }
-        let number = self.new_chunk(key);
-        self.slots[idx].1 = number;
-        if newest == NIL {
-            self.slots[idx].0 = number;
-            self.occupied[idx / 64] |= 1 << (idx % 64);
-        } else {
-            self.chunks[newest as usize].next = number;
-        }
+    fn word(&self, key: Key) -> u64 {
+        let within = key.time.as_ps() & ((1 << self.shift) - 1);
+        within << Key::WHAT_BITS | key.what
     }
 
-    fn new_chunk(&mut self, key: Key) -> u32 {
-        if let Some(number) = self.free.pop() {
-            let chunk = &mut self.chunks[number as usize];
-            chunk.keys[0] = key;
-            (chunk.len, chunk.next) = (1, NIL);
-            return number;
+    #[inline]
+    fn push_slot(&mut self, idx: usize, word: u64) {
+        let mut at = self.slots[idx];
+        if (at as usize).is_multiple_of(CHUNK) {
+            at = self.new_chunk(idx, at);
         }
-        let mut keys = [NEVER; CHUNK];
-        keys[0] = key;
-        self.chunks.push(Chunk { keys, len: 1, next: NIL });
-        self.chunks.len() as u32 - 1
+        self.chunks[at as usize / CHUNK].0[at as usize % CHUNK] = word;
+        self.slots[idx] = at + 1;
     }
 
-    /// Moves a slot's events to `current`, in order of insertion.
+    /// Where the next event of a slot goes that has no chunk, or none with room.
+    fn new_chunk(&mut self, idx: usize, before: u32) -> u32 {
+        self.occupied[idx / 64] |= 1 << (idx % 64);
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.chunks.push(Chunk([0; CHUNK]));
+            self.chunks.len() as u32 - 1
+        });
+        self.chunks[number as usize].0[0] = before.into();
+        number * CHUNK as u32 + 1
+    }
+
+    /// Moves a slot's events to `current`, in order.
     fn open_slot(&mut self, idx: usize) {
-        let (mut number, _) = std::mem::replace(&mut self.slots[idx], (NIL, NIL));
-        self.occupied[idx / 64] &= !(1 << (idx % 64));
-        while number != NIL {
-            let chunk = &self.chunks[number as usize];
-            // Whole chunks are copied, and the part that is not in use cut off: that is faster than
-            // copying a number of events that the processor cannot predict.
-            let len = self.current.len() + chunk.len as usize;
-            self.current.extend_from_slice(&chunk.keys);
-            self.current.truncate(len);
-            self.free.push(number);
-            number = chunk.next;
+        let at = std::mem::take(&mut self.slots[idx]) as usize;
+        if at == 0 {
+            return;
         }
+        self.occupied[idx / 64] &= !(1 << (idx % 64));
+        let (number, n) = ((at - 1) / CHUNK, (at - 1) % CHUNK);
+        let chunk = &self.chunks[number].0;
+        if chunk[0] == 0 {
+            // All are copied, and those not in use cut off: that is faster than copying a number of
+            // events that the processor cannot predict.
+            self.current.extend_from_slice(&sorted(chunk, n));
+            self.current.truncate(n);
+            self.free.push(number as u32);
+        } else {
+            self.open_chunks(at);
+        }
+    }
+
+    /// The same for a slot with several chunks, of which the newest ends at `at`.
+    #[inline(never)]
+    fn open_chunks(&mut self, mut at: usize) {
+        while at != 0 {
+            let (number, n) = ((at - 1) / CHUNK, (at - 1) % CHUNK);
+            let chunk = &self.chunks[number].0;
+            self.current.extend(chunk[1..=n].iter().rev());
+            self.free.push(number as u32);
+            at = chunk[0] as usize;
+        }
+        self.current.reverse();
+        self.current.sort_by_key(|&word| within(word));
     }
 
     /// Takes the earliest event; of equal times the one pushed first.
@@ -169,24 +203,33 @@ impl Wheel {
         if self.head == self.current.len() && !self.advance() {
             return None;
         }
-        let key = self.current[self.head];
+        let word = self.current[self.head];
         self.head += 1;
         self.len -= 1;
-        Some(key)
+        Some(self.key(word))
     }
 
-    /// The event `ahead` places after the one popped last, if it is in the slot being served.
+    /// An event of the slot being served.
     #[inline]
-    pub fn upcoming(&self, ahead: usize) -> Option<Key> {
-        self.current.get(self.head + ahead).copied()
+    fn key(&self, word: u64) -> Key {
+        let time = Time::from_ps((self.cursor << self.shift) + within(word));
+        Key { time, what: word & ((1 << Key::WHAT_BITS) - 1) }
+    }
+
+    /// What happens `ahead` places after the event popped last, if that is in the same slot.
+    #[inline]
+    pub fn upcoming(&self, ahead: usize) -> Option<u64> {
+        let word = self.current.get(self.head + ahead)?;
+        Some(word & ((1 << Key::WHAT_BITS) - 1))
     }
 
     /// Inserts into the slot being served, behind all events of the same time.
     fn push_current(&mut self, key: Key) {
-        let later =
-            self.current[self.head..].iter().rev().take_while(|k| k.time > key.time).count();
+        let word = self.word(key);
+        let waiting = self.current[self.head..].iter().rev();
+        let later = waiting.take_while(|&&w| within(w) > within(word)).count();
         let at = self.current.len() - later;
-        self.current.insert(at, key);
+        self.current.insert(at, word);
     }
 
     /// Opens the next slot that holds events; false if there is none.
@@ -203,24 +246,25 @@ impl Wheel {
         self.cursor = next;
         self.open_slot(next as usize % SLOTS);
         self.admit_overflow();
-        sort_by_time(&mut self.current);
         true
     }
 
-    /// Moves the events that the horizon has reached from the heap into the wheel.
+    /// Moves the events that the horizon has reached from the heap into the wheel. If some belong
+    /// to the slot being served, the wheel was empty and they come in order.
+    #[inline]
     fn admit_overflow(&mut self) {
-        while let Some(&Reverse((time, _, what, arg))) = self.overflow.peek() {
+        while let Some(&Reverse((time, _, what))) = self.overflow.peek() {
             let slot = time.as_ps() >> self.shift;
             if slot - self.cursor >= SLOTS as u64 {
                 return;
             }
             self.overflow.pop();
-            let key = Key { time, what, arg };
+            let word = self.word(Key { time, what });
             if slot == self.cursor {
-                self.current.push(key);
+                self.current.push(word);
                 continue;
             }
-            self.push_slot(slot as usize % SLOTS, key);
+            self.push_slot(slot as usize % SLOTS, word);
         }
     }
 
@@ -244,33 +288,36 @@ impl Wheel {
     }
 }
 
-/// Most events that are sorted by rank.
-const RANKED: usize = 24;
+/// The lower bits of an event's time.
+#[inline]
+fn within(word: u64) -> u64 {
+    word >> Key::WHAT_BITS
+}
 
-/// Sorts stably by time. Slots hold a few events, whose order the processor cannot predict; so each
-/// one's rank is counted without a branch.
-fn sort_by_time(keys: &mut [Key]) {
-    let n = keys.len();
-    if n > RANKED {
-        keys.sort_by_key(|k| k.time);
-        return;
+/// The `n` events of a chunk, stably sorted by time, and after them words without meaning. The
+/// processor could not predict the order of a few events; so each one's rank is counted without a
+/// branch, over the whole chunk at once.
+#[inline]
+fn sorted(chunk: &[u64; CHUNK], n: usize) -> [u64; CHUNK] {
+    // Time and place in 16 bits, so that no two are equal; the sign bit is turned because signed
+    // comparisons are what every processor does to several numbers at once.
+    // The first word, which is no event, comes along so that there are sixteen.
+    let mut tags = [i16::MAX; CHUNK];
+    for i in 1..CHUNK {
+        let tag = ((within(chunk[i]) << 4) as u16 | i as u16) ^ 1 << 15;
+        tags[i] = if i <= n { tag as i16 } else { i16::MAX };
     }
-    let mut ranks = [0u8; RANKED];
-    let mut sorted = [NEVER; RANKED];
-    for i in 1..n {
-        let time = keys[i].time;
-        let mut before = 0;
-        for j in 0..i {
-            let is_later = u8::from(keys[j].time > time);
-            ranks[j] += is_later;
-            before += 1 - is_later;
+    let mut ranks = [0i16; CHUNK];
+    for tag in tags {
+        for i in 0..CHUNK {
+            ranks[i] += i16::from(tag < tags[i]);
         }
-        ranks[i] = before;
     }
-    for i in 0..n {
-        sorted[usize::from(ranks[i]) % RANKED] = keys[i];
+    let mut sorted = [0; CHUNK];
+    for i in 0..CHUNK {
+        sorted[ranks[i] as usize % CHUNK] = chunk[i];
     }
-    keys.copy_from_slice(&sorted[..n]);
+    sorted
 }
 
 #[cfg(test)]
@@ -310,8 +357,8 @@ mod tests {
                 match step {
                     Step::Push(ahead) => {
                         let time = Time::from_ps(now + ahead);
-                        wheel.push(Key { time, what: n as u32, arg: 0 });
-                        heap.push(Reverse((time, n as u32)));
+                        wheel.push(Key { time, what: n as u64 });
+                        heap.push(Reverse((time, n as u64)));
                     }
                     Step::Pop => {
                         let popped = wheel.pop().map(|k| (k.time, k.what));

@@ -17,7 +17,8 @@ pub use fault::{FaultSpec, LinkFault, Outage, Target};
 pub use routing::Routes;
 pub use stats::{DropReason, FabricStats, TierStats};
 
-use crate::engine::{Handle, Key, PacketPool, Wheel};
+use crate::engine::event::{ARRIVE, PORTS_END, READY, WAKE, event, packet_event};
+use crate::engine::{Handle, PacketPool, Wheel};
 use crate::topo::{Node, Topology};
 use fault::Faults;
 use port::{Port, Queues};
@@ -26,12 +27,6 @@ use rampmeter_core::rng::mix;
 use rampmeter_core::{
     Bytes, Header, Hop, Packet, Priority, Purpose, Queueing, Rate, Rng, Time, Verdict,
 };
-
-/// What an event is; the upper bits of [`Key::what`], the port number being in the lower.
-pub(crate) const ARRIVE: u32 = 0;
-pub(crate) const WAKE: u32 = 1 << 29;
-/// A packet that was too early for its output link, which is faster than the one it came by.
-pub(crate) const READY: u32 = 4 << 29;
 
 /// All nodes and links, and the packets in them.
 #[derive(Debug)]
@@ -61,10 +56,12 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// The idle fabric of `topology`. Random choices come from streams of `seed`.
     pub fn new(topology: Topology, config: FabricConfig, faults: FaultSpec, seed: u64) -> Self {
         let routes = Routes::new(&topology, &|_| true);
+        let n_ports = routes.n_ports();
+        assert!(n_ports < PORTS_END, "a fabric of {n_ports} ports");
         let (n_ends, n_switches) = (topology.n_ends, topology.n_switches());
         let (tiers, tier_of) = stats::tiers(&topology, &routes);
-        let mut ports = Vec::with_capacity(routes.n_ports());
-        let mut rates = Vec::with_capacity(routes.n_ports());
+        let mut ports = Vec::with_capacity(n_ports);
+        let mut rates = Vec::with_capacity(n_ports);
         for (number, &tier) in tier_of.iter().enumerate() {
             let (link, to) = routes.end(number as u32);
             let link = topology.links()[link as usize];
@@ -130,7 +127,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let port = &mut self.ports[host as usize];
         if !port.woken {
             port.woken = true;
-            wheel.push(Key { time: port.busy_until, what: WAKE | host, arg: 0 });
+            wheel.push(event(port.busy_until, WAKE, host));
         }
     }
 
@@ -210,7 +207,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let port = &mut self.ports[number as usize];
         if port.busy_until > now {
             // An express packet has taken the link in the meantime.
-            wheel.push(Key { time: port.busy_until, what: WAKE | number, arg: 0 });
+            wheel.push(event(port.busy_until, WAKE, number));
             return;
         }
         port.woken = false;
@@ -231,7 +228,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         if more {
             let port = &mut self.ports[number as usize];
             port.woken = true;
-            wheel.push(Key { time: port.busy_until, what: WAKE | number, arg: 0 });
+            wheel.push(event(port.busy_until, WAKE, number));
         }
     }
 
@@ -261,7 +258,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         if self.config.switching != Switching::StoreAndForward
             && let Some(at) = self.too_early(egress, handle, now)
         {
-            wheel.push(Key { time: at, what: READY | egress, arg: handle });
+            wheel.push(packet_event(at, READY, egress, handle));
             return;
         }
         self.take_up(switch, egress, handle, now, wheel);
@@ -322,7 +319,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
         if !port.woken {
             port.woken = true;
-            wheel.push(Key { time: port.busy_until.max(now), what: WAKE | egress, arg: 0 });
+            wheel.push(event(port.busy_until.max(now), WAKE, egress));
         }
     }
 
@@ -388,7 +385,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 None => return,
             }
         }
-        wheel.push(Key { time: at, what: ARRIVE | number, arg: handle });
+        wheel.push(packet_event(at, ARRIVE, number, handle));
     }
 
     fn discard(&mut self, number: u32, handle: Handle, reason: DropReason) {

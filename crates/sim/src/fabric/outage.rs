@@ -2,10 +2,11 @@
 
 use rampmeter_core::{Header, Hop, Queueing, Time};
 
+use super::Fabric;
 use super::routing::Routes;
 use super::stats::DropReason;
-use super::{ARRIVE, Fabric};
-use crate::engine::{Handle, Key, Wheel};
+use crate::engine::event::{ARRIVE, packet_event};
+use crate::engine::{Handle, Wheel};
 
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// Loses, doubles or delays a packet that the link has carried; `None` if it is lost.
@@ -32,7 +33,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             let twin = self.pool.insert(copy, stamps.sent);
             *self.pool.stamps(twin) = stamps;
             self.stats.duplicated += 1;
-            wheel.push(Key { time: at + fate.twin_delay, what: ARRIVE | number, arg: twin });
+            wheel.push(packet_event(at + fate.twin_delay, ARRIVE, number, twin));
         }
         Some(at + fate.delay)
     }
