@@ -27,6 +27,7 @@ use rampmeter_core::rng::mix;
 use rampmeter_core::{
     Bytes, Header, Hop, Packet, Priority, Purpose, Queueing, Rate, Rng, Time, Verdict,
 };
+use stats::PathDigit;
 
 /// All nodes and links, and the packets in them.
 #[derive(Debug)]
@@ -43,8 +44,8 @@ pub struct Fabric<H, P> {
     hops: Vec<P>,
     /// Bytes waiting in each switch, and last those in all hosts' interfaces.
     used: Vec<u64>,
-    /// By how much the path number of a packet is divided before a switch takes its own choice.
-    path_divisors: Vec<u16>,
+    /// Which part of a packet's path number is for each switch.
+    digits: Vec<PathDigit>,
     /// The next path number of each host's interface.
     next_path: Vec<u16>,
     spray: Vec<Rng>,
@@ -80,7 +81,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
         let stream = |node: u32| Rng::new(seed, u64::from(node), Purpose::Spray);
         let next_path = (0..n_ends).map(|h| stream(h).bits() as u16).collect();
-        let path_divisors = stats::path_divisors(&topology, &routes);
+        let digits = stats::path_digits(&topology, &routes);
         let faults = Faults::new(faults, &topology, &routes, seed);
         for (port, faulty) in ports.iter_mut().zip(faults.faulty_ports(&routes)) {
             port.faulty = faulty;
@@ -98,7 +99,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             rates,
             topology,
             routes,
-            path_divisors,
+            digits,
             next_path,
             faults,
         }
@@ -237,11 +238,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let packet = self.pool.get_mut(handle);
         let dst = packet.dst.get();
         let path = match self.config.spray {
-            // Fabrics with two tiers of choices take a digit of the number in each.
-            Spray::SourceRoundRobin if self.path_divisors[switch as usize] == 1 => packet.path,
-            Spray::SourceRoundRobin => packet.path / self.path_divisors[switch as usize],
+            Spray::SourceRoundRobin => self.digits[switch as usize].of(packet.path),
             _ if packet.marks.contains(Marks::ROUTED) => {
-                packet.path / self.path_divisors[switch as usize]
+                self.digits[switch as usize].of(packet.path)
             }
             Spray::Random => self.spray[switch as usize].bits() as u16,
             Spray::Ecmp => flow_hash(packet, switch) as u16,

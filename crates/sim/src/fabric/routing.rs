@@ -13,24 +13,32 @@ use crate::topo::{Node, Topology};
 pub struct Routes {
     /// Link and far end of each port.
     ends: Vec<(u32, Node)>,
-    /// Of each host, its rack's column in the table and the port towards it at its own switch.
+    /// Of each host, its rack's column in the table and its place in the rack.
     hosts: Vec<(u32, u32)>,
-    /// The switch of each column.
-    tors: Vec<u32>,
+    /// How many columns there are.
+    racks: usize,
     /// What each switch does with packets for each rack, by switch x racks + rack.
     table: Vec<Entry>,
     choices: Vec<u32>,
 }
 
 /// What a switch does with packets for a rack: the ports on shortest paths are `count` of the
-/// choices, from `start` on.
+/// choices, from `start` on. For its own rack it has a choice a host, by place in the rack.
+///
+/// A switch that sends both up and down takes either way unpredictably. So the common case has no
+/// branch: a packet's choice is `path & mask` or its destination's place, and the other is zero.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     start: u32,
     count: u16,
-    /// `count - 1` if that is a mask, as it mostly is.
+    /// `count - 1` if that is a mask, as it mostly is; zero for the own rack; or [`ODD`].
     mask: u16,
 }
+
+/// The count of a switch's own rack.
+const OWN: u16 = u16::MAX;
+/// The mask of a count that is no power of two, zero among them.
+const ODD: u16 = u16::MAX;
 
 impl Routes {
     /// Routes over the links that `up` says are up, by link number.
@@ -60,20 +68,39 @@ impl Routes {
         let mut tors = topology.tors.clone();
         tors.sort_unstable();
         tors.dedup();
-        let index = |tor| tors.binary_search(tor).expect("every rack is listed") as u32;
-        let racks = topology.tors.iter().map(index);
-        let hosts = racks.zip(down).collect();
-        let mut routes = Self { ends, hosts, tors, table: Vec::new(), choices: Vec::new() };
-        routes.fill(&of_switch, &first, up);
+        let index = |tor| tors.binary_search(tor).expect("every rack is listed");
+        let mut down_of: Vec<Vec<u32>> = vec![Vec::new(); tors.len()];
+        let mut hosts = Vec::with_capacity(n_ends as usize);
+        for (tor, down) in topology.tors.iter().zip(down) {
+            let rack = index(tor);
+            hosts.push((rack as u32, down_of[rack].len() as u32));
+            down_of[rack].push(down);
+        }
+        let racks = tors.len();
+        let mut routes = Self { ends, hosts, racks, table: Vec::new(), choices: Vec::new() };
+        routes.fill(&of_switch, &first, &tors, &down_of, up);
         routes
     }
 
-    fn fill(&mut self, of_switch: &[Vec<(u32, Node)>], first: &[u32], up: &dyn Fn(u32) -> bool) {
+    fn fill(
+        &mut self,
+        of_switch: &[Vec<(u32, Node)>],
+        first: &[u32],
+        tors: &[u32],
+        down_of: &[Vec<u32>],
+        up: &dyn Fn(u32) -> bool,
+    ) {
         let n = of_switch.len();
-        self.table = vec![Entry::default(); n * self.tors.len()];
-        for (rack, &tor) in self.tors.iter().enumerate() {
+        self.table = vec![Entry::default(); n * self.racks];
+        for (rack, &tor) in tors.iter().enumerate() {
             let distance = distances(of_switch, tor, up);
             for switch in 0..n {
+                if switch == tor as usize {
+                    let start = self.choices.len() as u32;
+                    self.choices.extend(&down_of[rack]);
+                    self.table[switch * self.racks + rack] = Entry { start, count: OWN, mask: 0 };
+                    continue;
+                }
                 let start = self.choices.len() as u32;
                 for (i, &(link, to)) in of_switch[switch].iter().enumerate() {
                     let Node::Switch(next) = to else { continue };
@@ -84,8 +111,8 @@ impl Routes {
                     }
                 }
                 let count = (self.choices.len() - start as usize) as u16;
-                let mask = if count.is_power_of_two() { count - 1 } else { 0 };
-                self.table[switch * self.tors.len() + rack] = Entry { start, count, mask };
+                let mask = if count.is_power_of_two() { count - 1 } else { ODD };
+                self.table[switch * self.racks + rack] = Entry { start, count, mask };
             }
         }
     }
@@ -102,35 +129,32 @@ impl Routes {
 
     /// The ports by which `switch` may send to host `dst`: none, one, or all on shortest paths.
     pub fn next(&self, switch: u32, dst: u32) -> &[u32] {
-        let (rack, down) = &self.hosts[dst as usize];
-        if self.tors[*rack as usize] == switch {
-            return std::slice::from_ref(down);
+        let (rack, place) = self.hosts[dst as usize];
+        let Entry { start, count, .. } = self.entry(switch, rack);
+        match count {
+            OWN => std::slice::from_ref(&self.choices[(start + place) as usize]),
+            _ => &self.choices[start as usize..start as usize + usize::from(count)],
         }
-        let Entry { start, count, .. } = self.entry(switch, *rack);
-        &self.choices[start as usize..start as usize + usize::from(count)]
     }
 
     /// The port by which `switch` sends a packet with this path number to host `dst`; `None` if there
     /// is no way.
     #[inline]
     pub fn by_path(&self, switch: u32, dst: u32, path: u16) -> Option<u32> {
-        let (rack, down) = self.hosts[dst as usize];
-        if self.tors[rack as usize] == switch {
-            return Some(down);
-        }
+        let (rack, place) = self.hosts[dst as usize];
         let Entry { start, count, mask } = self.entry(switch, rack);
-        let pick = match (count, mask) {
-            (0, _) => return None,
-            (1, _) => 0,
-            (_, 0) => path % count,
-            _ => path & mask,
-        };
-        Some(self.choices[start as usize + usize::from(pick)])
+        if mask == ODD {
+            let pick = path.checked_rem(count)?;
+            return Some(self.choices[start as usize + usize::from(pick)]);
+        }
+        let own = u32::from(count == OWN).wrapping_neg();
+        let pick = u32::from(path & mask) | place & own;
+        Some(self.choices[(start + pick) as usize])
     }
 
     #[inline]
     fn entry(&self, switch: u32, rack: u32) -> Entry {
-        self.table[switch as usize * self.tors.len() + rack as usize]
+        self.table[switch as usize * self.racks + rack as usize]
     }
 
     /// The first port from `at` towards `dst`.

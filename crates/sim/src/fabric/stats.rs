@@ -136,9 +136,32 @@ fn tier_name(from: u8, to: u8, top: u8) -> String {
     format!("{node}-{direction}")
 }
 
-/// For each switch, the number of path choices made below it: a source-numbered packet takes digit
-/// (path / divisor) there, so that consecutive numbers visit all paths.
-pub(super) fn path_divisors(topology: &Topology, routes: &Routes) -> Vec<u16> {
+/// How a switch takes its choice from a packet's path number. Fabrics with two tiers of choices
+/// take a digit of the number in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PathDigit {
+    /// By what the number is divided.
+    divisor: u16,
+    /// The same as a shift; 16 if the divisor is no power of two.
+    shift: u16,
+}
+
+impl PathDigit {
+    fn new(divisor: u16) -> Self {
+        let shift = if divisor.is_power_of_two() { divisor.trailing_zeros() as u16 } else { 16 };
+        Self { divisor, shift }
+    }
+
+    /// The number without the digits of the tiers below.
+    #[inline]
+    pub(super) fn of(self, path: u16) -> u16 {
+        path.checked_shr(self.shift.into()).unwrap_or_else(|| path / self.divisor)
+    }
+}
+
+/// The digit of each switch: the divisor is the number of path choices made below it, so that
+/// consecutive numbers visit all paths.
+pub(super) fn path_digits(topology: &Topology, routes: &Routes) -> Vec<PathDigit> {
     let top = topology.levels.iter().copied().max().unwrap_or(1);
     let mut up_degree = vec![1u32; usize::from(top) + 1];
     for (switch, &level) in topology.levels.iter().enumerate() {
@@ -147,5 +170,6 @@ pub(super) fn path_divisors(topology: &Topology, routes: &Routes) -> Vec<u16> {
         *degree = (*degree).max(most.unwrap_or(1) as u32);
     }
     let below = |level: u8| up_degree[1..usize::from(level)].iter().product::<u32>();
-    topology.levels.iter().map(|&l| u16::try_from(below(l)).unwrap_or(u16::MAX)).collect()
+    let divisor = |&level: &u8| u16::try_from(below(level)).unwrap_or(u16::MAX);
+    topology.levels.iter().map(|level| PathDigit::new(divisor(level))).collect()
 }
