@@ -261,18 +261,20 @@ where
 
     #[inline]
     fn deliver(&mut self, host: u32, handle: u32) {
-        let (packet, sent) = self.fabric.take(handle);
-        let is_data = packet.payload.len > 0;
         if P::LATENCY {
+            let sent = self.fabric.pool.stamps(handle).sent;
+            let is_data = self.fabric.pool.get(handle).payload.len > 0;
             self.probe.on_deliver(self.now - sent, is_data);
         }
+        let packet = self.fabric.pool.get(handle);
         let state = &mut self.ends[host as usize];
-        let receipt = state.endpoint.handle_packet(state.clock.local(self.now), &packet);
+        let receipt = state.endpoint.handle_packet(state.clock.local(self.now), packet);
         match receipt {
             Receipt::Control => {}
             Receipt::Fresh => self.ledger.on_fresh(self.now, packet.payload),
             Receipt::Duplicate => self.ledger.on_duplicate(packet.payload),
         }
+        self.fabric.take(handle);
         self.drain(host);
     }
 

@@ -8,31 +8,38 @@ use rampmeter_core::Time;
 /// A heap of (deadline, key). Entries are never taken out: the owner notes which deadline of a key
 /// holds and ignores the others when they come up.
 #[derive(Debug)]
-pub(crate) struct Timers<K>(BinaryHeap<Reverse<(Time, K)>>);
+pub(crate) struct Timers<K> {
+    heap: BinaryHeap<Reverse<(Time, K)>>,
+    /// The earliest deadline, which drivers ask for after every packet.
+    next: Time,
+}
 
 impl<K: Ord> Default for Timers<K> {
     fn default() -> Self {
-        Self(BinaryHeap::new())
+        Self { heap: BinaryHeap::new(), next: Time::NEVER }
     }
 }
 
 impl<K: Ord + Copy> Timers<K> {
     /// Adds a deadline of `key`.
     pub(crate) fn push(&mut self, at: Time, key: K) {
-        self.0.push(Reverse((at, key)));
+        self.heap.push(Reverse((at, key)));
+        self.next = self.next.min(at);
     }
 
     /// The earliest deadline; [`Time::NEVER`] if there is none.
     #[inline]
     pub(crate) fn next(&self) -> Time {
-        self.0.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)
+        self.next
     }
 
     /// Takes a deadline that is due at `now`.
     pub(crate) fn pop_due(&mut self, now: Time) -> Option<(Time, K)> {
-        if self.next() > now {
+        if self.next > now {
             return None;
         }
-        self.0.pop().map(|Reverse(entry)| entry)
+        let Reverse(entry) = self.heap.pop()?;
+        self.next = self.heap.peek().map_or(Time::NEVER, |Reverse((at, _))| *at);
+        Some(entry)
     }
 }

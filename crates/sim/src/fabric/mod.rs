@@ -194,12 +194,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         std::hint::black_box(self.ports[via as usize].to);
     }
 
-    /// Takes a packet out of the fabric at its host. Returns it and when it was sent.
+    /// Takes a packet out of the fabric at its host, which has read it.
     #[inline]
-    pub(crate) fn take(&mut self, handle: Handle) -> (Packet<H>, Time) {
+    pub(crate) fn take(&mut self, handle: Handle) {
         self.stats.delivered += 1;
-        let sent = self.pool.stamps(handle).sent;
-        (self.pool.remove(handle), sent)
+        self.pool.remove(handle);
     }
 
     /// The wake-up of a port with a queue: its link is idle and packets wait.
