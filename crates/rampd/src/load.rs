@@ -163,7 +163,7 @@ impl Log {
         })
     }
 
-    /// Notes something. `what` is submitted, delivered, altered, completed or failed.
+    /// Notes something. `what` is submitted, delivered, altered, completed, failed or done.
     pub(crate) fn note(&mut self, what: &str, flow: u32, at: Span) {
         // A full disk shows when the log is completed.
         let _ = writeln!(self.0, "{what},{flow},{}", at.as_ps());
@@ -187,14 +187,15 @@ struct Load {
     /// Messages under way, and those that are still to come here.
     under_way: BTreeMap<u64, u32>,
     missing: usize,
+    is_done: bool,
 }
 
 impl Load {
     fn new(timetable: Timetable, log: Log, ends: Time, signals: Signals) -> Self {
         let missing = timetable.expected;
         let clock = Clock::start(ClockSource::Monotonic);
-        let (next, under_way) = (0, BTreeMap::new());
-        Self { timetable, log, clock, ends, signals, next, under_way, missing }
+        let (next, under_way, is_done) = (0, BTreeMap::new(), false);
+        Self { timetable, log, clock, ends, signals, next, under_way, missing, is_done }
     }
 
     fn note(&mut self, what: &str, flow: u32) {
@@ -202,12 +203,14 @@ impl Load {
         self.log.note(what, flow, at);
     }
 
-    /// Stops the node when nothing more will happen. Other hosts may still wait for answers of this one, so
-    /// it stays a little longer.
+    /// Completes the log when all is done here. The node stays until the end, because other hosts may
+    /// still wait for its answers; whoever kills it then loses nothing.
     fn stop_if_over(&mut self) {
         let sends = self.next < self.timetable.mine.len() || !self.under_way.is_empty();
-        if self.clock.now() >= self.ends || !sends && self.missing == 0 {
-            // The log is complete in any case; a node that is killed now has lost nothing.
+        let is_done = !sends && self.missing == 0;
+        if is_done && !self.is_done {
+            self.is_done = true;
+            self.note("done", 0);
             let _ = self.log.finish();
         }
         if self.clock.now() >= self.ends {
@@ -221,6 +224,7 @@ impl Applications for Load {
     type Assembly = Checked;
 
     fn poll_submission(&mut self) -> Option<Submission<Pattern>> {
+        self.stop_if_over();
         let row = *self.timetable.mine.get(self.next)?;
         if row.at(self.timetable.start) > self.clock.now() {
             return None;
@@ -273,7 +277,6 @@ impl Applications for Load {
     }
 
     fn arm(&mut self) -> bool {
-        self.stop_if_over();
         self.next_submission() <= self.clock.now() && self.next < self.timetable.mine.len()
     }
 
