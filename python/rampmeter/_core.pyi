@@ -61,6 +61,18 @@ def check(plan: str, base: str) -> str:
 def bench(plan: str, base: str) -> str:
     """Run a plan without writing anything; give its speed as JSON."""
 
+def testbed_prepare(plan: str, base: str, table: str | PathLike[str]) -> str:
+    """Write a plan's flows for hosts to send; give what a run on hosts needs to know as JSON."""
+
+def testbed_collect(
+    plan: str,
+    base: str,
+    logs: Sequence[str | PathLike[str]],
+    wall_seconds: float,
+    out: str | PathLike[str],
+) -> str:
+    """Make results of the logs of hosts in the folder `out`; give the summary as JSON."""
+
 def convert(
     source: str | PathLike[str], format: str, target: str | PathLike[str], sort: bool = False
 ) -> int:

@@ -71,6 +71,9 @@ impl Plan {
         if let TransportSpec::Dcpim(spec) = &self.transport {
             cx.range("transport.beta", spec.beta.unwrap_or(1.0), 0.1, 100.0)?;
         }
+        let (control, data) = self.transport.told_rtts();
+        cx.range("transport.control-rtt-us", control.unwrap_or(1.0), 1e-3, 1e8)?;
+        cx.range("transport.data-rtt-us", data.unwrap_or(1.0), 1e-3, 1e8)?;
         let transport = self.transport.on(&facts, &topology).map_err(|e| {
             let message = format!("expected {}, got {}", e.expected, e.got);
             cx.bad(&format!("transport.{}", e.key), message)

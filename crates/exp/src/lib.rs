@@ -13,6 +13,7 @@ mod plan;
 mod record;
 mod run;
 mod summary;
+mod testbed;
 mod transport;
 
 pub use bench::{BenchReport, bench};
@@ -22,4 +23,5 @@ pub use manifest::{COMMIT, PROFILE, VERSION};
 pub use plan::{Plan, PlanError};
 pub use run::{Observer, Progress, RunError, Silent, run};
 pub use summary::{RunStatus, Summary};
+pub use testbed::{CollectError, HostRun, collect, prepare};
 pub use transport::{TransportSpec, ValidTransport};

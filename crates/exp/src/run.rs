@@ -88,25 +88,40 @@ impl Observer for Silent {
 /// # Errors
 /// If results cannot be written.
 pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<Summary, RunError> {
-    fs::create_dir_all(out).map_err(|source| io(out, source))?;
-    // A manifest says that a folder is complete; an old one must not speak for new files.
-    let manifest = out.join("manifest.json");
-    let tenants = out.join("tenants.parquet");
-    for old in [&manifest, &tenants] {
-        match fs::remove_file(old) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io(old, e)),
-            _ => {}
-        }
-    }
+    clear(out)?;
     let writer = FlowWriter::create(&out.join("flows.parquet"))?;
     let mut recorder = recorder(plan, Some(writer));
     let started = wall_clock();
     let ran = simulate(plan, &mut recorder, observer);
+    publish(plan, recorder, &ran, started.elapsed(), out)
+}
+
+/// Makes the folder, and removes from it what would speak for results that are still to come.
+pub(crate) fn clear(out: &Path) -> Result<(), RunError> {
+    fs::create_dir_all(out).map_err(|source| io(out, source))?;
+    // A manifest says that a folder is complete; an old one must not speak for new files.
+    for old in [out.join("manifest.json"), out.join("tenants.parquet")] {
+        match fs::remove_file(&old) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io(&old, e)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Completes the tables, and writes summary and manifest.
+pub(crate) fn publish(
+    plan: &ValidPlan,
+    mut recorder: Recorder,
+    ran: &Ran,
+    wall: Duration,
+    out: &Path,
+) -> Result<Summary, RunError> {
     let metadata = metadata(plan);
     recorder.finish(&metadata)?;
     write_tiers(&out.join("series.parquet"), &recorder.series, &metadata)?;
     if !recorder.tenants.is_empty() {
-        write_tenants(&tenants, &recorder.tenants, &metadata)?;
+        write_tenants(&out.join("tenants.parquet"), &recorder.tenants, &metadata)?;
     }
     recorder.queues.write(&out.join("queues.parquet"), &metadata)?;
     let manifest_text = |summary: &Summary| {
@@ -121,13 +136,13 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
             packet_hops: summary.counters.packet_hops,
             events: summary.counters.events,
             simulated_ps: summary.counters.end_ps,
-            wall_seconds: started.elapsed().as_secs_f64(),
+            wall_seconds: wall.as_secs_f64(),
         })
         .unwrap_or_default()
     };
     let summary = Summary::of(ran.outcome(plan), &mut recorder, &plan.plan().measure);
     write(&out.join("summary.json"), &summary.to_json())?;
-    write(&manifest, &manifest_text(&summary))?;
+    write(&out.join("manifest.json"), &manifest_text(&summary))?;
     Ok(summary)
 }
 
@@ -315,7 +330,7 @@ fn write(file: &Path, text: &str) -> Result<(), RunError> {
     fs::rename(&partial, file).map_err(|source| io(file, source))
 }
 
-fn io(file: &Path, source: std::io::Error) -> RunError {
+pub(crate) fn io(file: &Path, source: std::io::Error) -> RunError {
     RunError::Io { file: file.to_owned(), source }
 }
 

@@ -1,6 +1,7 @@
 //! The private module `rampmeter._core`: conversions and errors, nothing else.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -90,6 +91,29 @@ fn speed(py: Python<'_>, plan: &str, base: &str) -> PyResult<String> {
     serde_json::to_string(&report).map_err(plan_error)
 }
 
+/// Writes the flows of a plan for hosts to send; returns what a run on hosts needs to know as JSON.
+#[pyfunction]
+fn testbed_prepare(plan: &str, base: &str, table: PathBuf) -> PyResult<String> {
+    let plan = valid(plan, base)?;
+    let run = rampmeter_exp::prepare(&plan, &table).map_err(|e| run_error(&e))?;
+    serde_json::to_string(&run).map_err(plan_error)
+}
+
+/// Makes results of the logs of hosts in the folder `out`; returns the summary as JSON.
+#[pyfunction]
+fn testbed_collect(
+    plan: &str,
+    base: &str,
+    logs: Vec<PathBuf>,
+    wall_seconds: f64,
+    out: PathBuf,
+) -> PyResult<String> {
+    let plan = valid(plan, base)?;
+    let wall = Duration::from_secs_f64(wall_seconds.max(0.0));
+    let summary = rampmeter_exp::collect(&plan, &logs, wall, &out);
+    Ok(summary.map_err(|e| ResultError::new_err(e.to_string()))?.to_json())
+}
+
 /// Turns a trace of another tool, or of another form, into a trace of ours; returns its flows.
 #[pyfunction]
 #[pyo3(signature = (source, format, target, sort=false))]
@@ -127,6 +151,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(speed, module)?)?;
+    module.add_function(wrap_pyfunction!(testbed_prepare, module)?)?;
+    module.add_function(wrap_pyfunction!(testbed_collect, module)?)?;
     module.add_function(wrap_pyfunction!(convert, module)?)?;
     module.add_function(wrap_pyfunction!(distributions, module)?)?;
     module.add_function(wrap_pyfunction!(distribution_mean, module)?)?;

@@ -21,6 +21,10 @@ pub struct DcpimSpec {
     pub payload_bytes: Option<u64>,
     /// Bytes of headers charged to each packet.
     pub header_bytes: Option<u64>,
+    /// The round trip of a small packet that the protocol is told, instead of the network's.
+    pub control_rtt_us: Option<f64>,
+    /// The same of a full packet.
+    pub data_rtt_us: Option<f64>,
     /// Matching rounds, r.
     pub rounds: Option<u8>,
     /// Channels, k.

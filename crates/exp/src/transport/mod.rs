@@ -9,7 +9,7 @@ mod ideal;
 mod pfabric;
 mod phost;
 
-use rampmeter_core::{Bytes, FabricFacts};
+use rampmeter_core::{Bytes, FabricFacts, Span};
 use rampmeter_metrics::ideal::LastPacket;
 use rampmeter_proto::dcpim::{Dcpim, DcpimConfig};
 use rampmeter_proto::fastpass::{Fastpass, FastpassConfig, allocations_time};
@@ -73,6 +73,10 @@ macro_rules! transport_spec {
             pub payload_bytes: Option<u64>,
             /// Bytes of headers charged to each packet.
             pub header_bytes: Option<u64>,
+            /// The round trip of a small packet that the protocol is told, instead of the network's.
+            pub control_rtt_us: Option<f64>,
+            /// The same of a full packet.
+            pub data_rtt_us: Option<f64>,
             $($(#[$key_doc])* pub $key: Option<$of>,)*
             $($(#[$option_doc])* pub $option: Option<$option_of>,)*
         }
@@ -157,12 +161,39 @@ impl TransportSpec {
         }
     }
 
+    /// The round trips that the plan tells the protocol, in microseconds: `control`, `data`.
+    pub(crate) fn told_rtts(&self) -> (Option<f64>, Option<f64>) {
+        match self {
+            Self::Dcpim(spec) => (spec.control_rtt_us, spec.data_rtt_us),
+            Self::Phost(spec) => (spec.control_rtt_us, spec.data_rtt_us),
+            Self::Pfabric(spec) => (spec.control_rtt_us, spec.data_rtt_us),
+            Self::Fastpass(spec) => (spec.control_rtt_us, spec.data_rtt_us),
+            Self::Ideal(_) => (None, None),
+        }
+    }
+
+    /// What the protocol takes the fabric for: its facts, but for round trips that the plan gives.
+    fn told(&self, facts: &FabricFacts) -> FabricFacts {
+        let span = |us: f64| Span::from_ps((us * 1e6).round() as u64);
+        let (control, data) = self.told_rtts();
+        let control_rtt = control.map_or(facts.control_rtt, span);
+        // What a full packet takes more than a small one is not a matter of guessing.
+        let more = facts.data_rtt.saturating_sub(facts.control_rtt);
+        let data_rtt = match (data, control) {
+            (Some(us), _) => span(us),
+            (None, Some(_)) => control_rtt + more,
+            (None, None) => facts.data_rtt,
+        };
+        FabricFacts { control_rtt, data_rtt, ..*facts }
+    }
+
     /// Checks the parameters and derives what follows from them on a fabric.
     pub(crate) fn on(
         &self,
         facts: &FabricFacts,
         topology: &Topology,
     ) -> Result<ValidTransport, ConfigError> {
+        let facts = &self.told(facts);
         match self {
             Self::Dcpim(spec) => spec.config().on(facts).map(ValidTransport::Dcpim),
             Self::Phost(spec) => spec.config().on(facts).map(ValidTransport::Phost),
@@ -185,6 +216,7 @@ impl TransportSpec {
         payload: Bytes,
         header: Bytes,
     ) -> Result<Option<ValidTransport>, ConfigError> {
+        let facts = &self.told(facts);
         let transport = match self {
             Self::Dcpim(spec) => {
                 let config = DcpimConfig { payload, header, ..spec.config() };

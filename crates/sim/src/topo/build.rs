@@ -54,6 +54,8 @@ pub(super) struct Wires {
 
 /// Upper bound on hosts and on switches: identifiers and tables are sized for it.
 pub(super) const MAX_NODES: u64 = 65_536;
+/// Upper bound on links: events have that much room for the numbers of their two ports.
+const MAX_LINKS: usize = 1_000_000;
 
 pub(super) fn check_count(
     what: &'static str,
@@ -75,6 +77,10 @@ impl Topology {
         links: Vec<Link>,
         wires: &Wires,
     ) -> Result<Self, TopologyError> {
+        if links.len() > MAX_LINKS {
+            let (what, expected, got) = ("links", "at most 1000000", links.len() as u64);
+            return Err(TopologyError::Count { what, expected, got });
+        }
         let mut host_links = vec![Vec::new(); n_hosts as usize];
         for (idx, link) in links.iter().enumerate() {
             if link.a == link.b {

@@ -1,0 +1,241 @@
+//! Runs on real hosts: the same flows as in the simulator, and results in the same tables.
+//!
+//! [`prepare`] writes the table of flows that loads on hosts read; [`collect`] makes results of their
+//! logs. A link of the testbed is a token bucket, which lets a packet pass whole when it has been idle
+//! for long enough, where a real link takes the packet's time. Queues build up alike, so what is
+//! missing is the time of one packet a message: [`collect`] adds that of its last.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rampmeter_core::{Bytes, MsgId, Time};
+use rampmeter_metrics::FlowWriter;
+use rampmeter_sim::{Counters, FlowRecord, Probe};
+use rampmeter_workload::Flow;
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::check::ValidPlan;
+use crate::run::{Ran, RunError, clear, io, publish, recorder};
+use crate::summary::{RunStatus, Summary};
+use crate::transport::ValidTransport;
+
+/// What a run on hosts needs to know of its plan.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct HostRun {
+    /// Flows in the table.
+    pub flows: u64,
+    /// When the last of them arrives.
+    pub last_arrival_ps: u64,
+    /// Unloaded round trip of a control packet.
+    pub control_rtt_ps: u64,
+    /// Unloaded round trip of a full packet.
+    pub data_rtt_ps: u64,
+    /// Arbiters that the transport has.
+    pub arbiters: u32,
+}
+
+/// Why logs are no results.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CollectError {
+    /// Results cannot be written, or logs cannot be read.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A line of a log makes no sense.
+    #[error("{}: line {line}: expected what,flow,time_ps, got {got:?}", file.display())]
+    Line {
+        /// The log.
+        file: PathBuf,
+        /// The line.
+        line: usize,
+        /// What it holds.
+        got: String,
+    },
+    /// A message arrived with other bytes than were sent, or twice.
+    #[error("{}: flow {flow} was {what}", file.display())]
+    Broken {
+        /// The log.
+        file: PathBuf,
+        /// The flow.
+        flow: u64,
+        /// What happened to it.
+        what: &'static str,
+    },
+}
+
+/// Writes the plan's flows to `table` as CSV: flow, arrival_ps, src, dst, size_bytes.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn prepare(plan: &ValidPlan, table: &Path) -> Result<HostRun, RunError> {
+    let mut text = b"flow,arrival_ps,src,dst,size_bytes\n".to_vec();
+    let (mut flows, mut last_arrival_ps) = (0, 0);
+    for (number, flow) in plan.workload.flows(plan.plan().seed).enumerate() {
+        let Flow { arrival, src, dst, size, .. } = flow;
+        let (at, src, dst, size) = (arrival.as_ps(), src.get(), dst.get(), size.get());
+        // Writing to memory does not fail.
+        let _ = writeln!(text, "{number},{at},{src},{dst},{size}");
+        flows += 1;
+        last_arrival_ps = at;
+    }
+    fs::write(table, text).map_err(|source| io(table, source))?;
+    Ok(HostRun {
+        flows,
+        last_arrival_ps,
+        control_rtt_ps: plan.facts.control_rtt.as_ps(),
+        data_rtt_ps: plan.facts.data_rtt.as_ps(),
+        arbiters: match &plan.transport {
+            ValidTransport::Fastpass(fastpass) => fastpass.config.arbiters,
+            ValidTransport::Dcpim(_)
+            | ValidTransport::Phost(_)
+            | ValidTransport::Pfabric(_)
+            | ValidTransport::Ideal => 0,
+        },
+    })
+}
+
+/// What logs say of a flow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    delivered: Option<u64>,
+    completed: Option<u64>,
+    failed: Option<u64>,
+}
+
+/// Makes results of the logs of all hosts. `wall` is how long the run took.
+///
+/// # Errors
+/// If a log makes no sense or tells of a broken message, or results cannot be written.
+pub fn collect(
+    plan: &ValidPlan,
+    logs: &[PathBuf],
+    wall: Duration,
+    out: &Path,
+) -> Result<Summary, CollectError> {
+    let mut seen = BTreeMap::new();
+    for log in logs {
+        read_log(log, &mut seen)?;
+    }
+    clear(out)?;
+    let writer = FlowWriter::create(&out.join("flows.parquet")).map_err(RunError::from)?;
+    let mut recorder = recorder(plan, Some(writer));
+    let mut counters = Counters::default();
+    let (mut offered_packets, mut end) = (0, Time::ZERO);
+    let mut arrived = Vec::new();
+    for (number, flow) in plan.workload.flows(plan.plan().seed).enumerate() {
+        let seen = seen.get(&(number as u64)).copied().unwrap_or_default();
+        let record = record(plan, number as u32, &flow, seen);
+        recorder.on_flow(&record);
+        let packets = flow.size.packets_ceil(plan.cut.payload);
+        offered_packets += packets;
+        counters.submitted += 1;
+        counters.offered_bytes += flow.size.get();
+        counters.last_arrival = flow.arrival;
+        counters.failed += u64::from(record.failed.is_some());
+        if let Some(at) = record.delivered {
+            counters.delivered += 1;
+            counters.fresh_bytes += flow.size.get();
+            counters.fresh_packets += packets;
+            arrived.push((at, flow.size.get(), packets));
+            end = end.max(at);
+        }
+    }
+    // What had arrived of other flows when arrivals stopped is not known.
+    for (_, bytes, packets) in arrived.iter().filter(|(at, ..)| *at <= counters.last_arrival) {
+        counters.fresh_bytes_at_last_arrival += bytes;
+        counters.fresh_packets_at_last_arrival += packets;
+    }
+    let is_finished = counters.delivered + counters.failed == counters.submitted;
+    let status = if is_finished { RunStatus::Finished } else { RunStatus::Censored };
+    let ran = Ran { status, counters, hops: 0, end, tiers: Vec::new(), offered_packets };
+    Ok(publish(plan, recorder, &ran, wall, out)?)
+}
+
+fn record(plan: &ValidPlan, number: u32, flow: &Flow, seen: Seen) -> FlowRecord {
+    let packets = flow.size.packets_ceil(plan.cut.payload);
+    let last = flow.size.get() - (packets - 1) * plan.cut.payload.get() + plan.cut.header.get();
+    let link = plan.facts.access_rate.tx_time(Bytes::new(last));
+    // Loads note times after the start of the table; a clock may be a tick behind an arrival.
+    let time = |ps: Option<u64>| ps.map(|ps| (Time::from_ps(ps) + link).max(flow.arrival));
+    let Flow { arrival, src, dst, size, tenant } = *flow;
+    FlowRecord {
+        id: MsgId::new(number),
+        src,
+        dst,
+        size,
+        arrival,
+        deadline: Time::NEVER,
+        tenant,
+        delivered: time(seen.delivered),
+        completed: time(seen.completed),
+        failed: time(seen.failed),
+        duplicate: Bytes::ZERO,
+    }
+}
+
+/// Reads a log. Its last line may be cut off where the load was killed.
+fn read_log(log: &Path, seen: &mut BTreeMap<u64, Seen>) -> Result<(), CollectError> {
+    let text = fs::read_to_string(log).map_err(|source| io(log, source))?;
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    for (idx, line) in whole.lines().enumerate().skip(1) {
+        let bad =
+            || CollectError::Line { file: log.to_owned(), line: idx + 1, got: line.to_owned() };
+        let mut fields = line.split(',');
+        let (Some(what), Some(flow), Some(at), None) =
+            (fields.next(), fields.next(), fields.next(), fields.next())
+        else {
+            return Err(bad());
+        };
+        let flow: u64 = flow.parse().map_err(|_| bad())?;
+        let at: u64 = at.parse().map_err(|_| bad())?;
+        let broken = |what| CollectError::Broken { file: log.to_owned(), flow, what };
+        let of: &mut Seen = seen.entry(flow).or_default();
+        match what {
+            "delivered" if of.delivered.replace(at).is_some() => {
+                return Err(broken("delivered twice"));
+            }
+            "completed" => of.completed = Some(at),
+            "failed" => of.failed = Some(at),
+            "altered" => return Err(broken("altered")),
+            "delivered" | "submitted" | "done" => {}
+            _ => return Err(bad()),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(text: &str) -> Result<BTreeMap<u64, Seen>, CollectError> {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("log.csv");
+        fs::write(&file, text).expect("room for a log");
+        let mut seen = BTreeMap::new();
+        read_log(&file, &mut seen).map(|()| seen)
+    }
+
+    #[test]
+    fn a_log_that_was_cut_off_counts_up_to_its_last_whole_line() {
+        let seen = log("what,flow,time_ps\ndelivered,3,500\ncompleted,3,700\ndeliv").unwrap();
+        assert_eq!((seen[&3].delivered, seen[&3].completed), (Some(500), Some(700)));
+        assert_eq!(seen.len(), 1);
+    }
+
+    #[test]
+    fn broken_messages_and_lines_are_errors_that_say_where() {
+        let says = |text: &str, end: &str| {
+            let error = log(text).unwrap_err().to_string();
+            assert!(error.ends_with(end), "{error}");
+        };
+        says("what,flow,time_ps\naltered,9,1\n", "flow 9 was altered");
+        says("what,flow,time_ps\ndelivered,9,1\ndelivered,9,2\n", "flow 9 was delivered twice");
+        says("h\nsent,1,2\n", "line 2: expected what,flow,time_ps, got \"sent,1,2\"");
+        says("h\ndelivered,1\n", "line 2: expected what,flow,time_ps, got \"delivered,1\"");
+    }
+}

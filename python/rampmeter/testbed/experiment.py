@@ -1,0 +1,259 @@
+"""A plan on real hosts: every host a process in a namespace, results as of a simulation.
+
+The plan's topology is built of namespaces, its flows are sent at their times over `rampd` or over
+the kernel's TCP, and the logs of all hosts become the tables that a simulation writes. What was
+measured of the fabric before (delays) goes into the plan that is kept with the results, so that
+the simulator can run the very same.
+"""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from rampmeter import _core
+from rampmeter._core import PlanError
+from rampmeter.plan import Plan
+from rampmeter.results import Run
+from rampmeter.testbed.command import TestbedError
+from rampmeter.testbed.delay import Delays
+from rampmeter.testbed.fabric import Fabric
+from rampmeter.testbed.shape import Shape
+from rampmeter.toml import Table, TomlValue, dumps
+
+Over: TypeAlias = Literal["rampd", "tcp"]
+"""What carries messages: the plan's transport, or the kernel's TCP."""
+
+PLAN: Final = "plan.toml"
+"""The plan with what was measured, in the folder of results; the simulator runs it as it is."""
+
+PORT: Final = 7300
+MTU: Final = 1500
+HEADERS: Final = 28
+"""IPv4 and UDP."""
+ENVELOPE_BYTES: Final = 68
+"""What nodes put between UDP's header and the payload, at most."""
+ETHERNET_BYTES: Final = 38
+"""Preamble, header, checksum and gap: what a packet takes of a link beside itself."""
+
+CONTROL_RTT_US: Final = 500.0
+"""The round trip that protocols are told, unless the plan says another: on an idle machine 99 % of
+small packets take less than 270 us each way through shaped ports, half of them 50 us."""
+
+DRAIN_SECONDS: Final = 10.0
+"""How long after the last arrival messages may take."""
+START_SECONDS: Final = 1.5
+"""From starting the processes to the first arrival."""
+POLL_SECONDS: Final = 0.2
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Hears how many of how many messages have arrived."""
+
+
+@dataclass(frozen=True)
+class Bed:
+    """What a testbed run is about."""
+
+    plan: Plan
+    shape: Shape
+    transport: Table
+    """The plan's transport without what hosts find out themselves."""
+
+
+def run_testbed(plan: Plan, out: Path, over: Over = "rampd", progress: Progress | None = None) -> Run:
+    """Run a plan in namespaces; results go to the folder `out`.
+
+    Raises `PlanError` for a plan that namespaces cannot run, `TestbedError` where the system lacks
+    something or a host failed.
+    """
+    bed = _bed(plan)
+    rampd = find_rampd()
+    Fabric.sweep()
+    with Fabric(bed.shape) as fabric:
+        delays = fabric.delays(0, bed.shape.n_hosts - 1)
+        effective = with_delays(bed.plan, delays)
+        out.mkdir(parents=True, exist_ok=True)
+        (out / PLAN).write_text(effective.text, encoding="utf-8")
+        table = out / "hosts.csv"
+        facts = json.loads(_core.testbed_prepare(effective.text, str(plan.base), table))
+        _write_configs(bed, facts, out)
+        started = time.monotonic()
+        with _hosts(fabric, bed, rampd, out, over, facts) as logs:
+            _watch(logs, facts["flows"], facts["last_arrival_ps"] / 1e12, progress)
+        ports = fabric.port_counters()
+    wall = time.monotonic() - started
+    (out / "ports.json").write_text(
+        json.dumps({name: [vars(c) for c in of] for name, of in ports.items()}, indent=1)
+    )
+    _core.testbed_collect(effective.text, str(plan.base), logs, wall, out)
+    return Run(out)
+
+
+def find_rampd() -> str:
+    """The daemon: beside this Python, or on the path."""
+    beside = Path(sys.executable).parent / "rampd"
+    found = str(beside) if beside.is_file() else shutil.which("rampd")
+    if found is None:
+        raise TestbedError(f"expected the program rampd at {beside} or on the path; `make build`")
+    return found
+
+
+def with_delays(plan: Plan, delays: Delays) -> Plan:
+    """The plan as the simulator has to run it to do as the testbed does.
+
+    The delay of a way is charged to the receiving host, whose processor has to wake. Shapers pass
+    a packet whole where a link would take its time, which is cut-through's way with many hops.
+    """
+    return plan.with_(
+        ("topology.host-ns", round(delays.round_trip_ns / 2)),
+        ("topology.switch-ns", 0.0),
+        ("topology.propagation-ns", 0.0),
+        ("fabric.switching", "cut-through"),
+        ("fabric.spray", "random"),
+    )
+
+
+def _bed(plan: Plan) -> Bed:
+    """The fabric that a plan wants, and the plan with the packets of real hosts."""
+    checked = plan.check()
+    topology = checked["topology"]
+    if topology["kind"] != "leaf-spine":
+        kind = topology["kind"]
+        raise PlanError(f"{plan.origin}: topology.kind: expected leaf-spine, got {kind}")
+    transport = {key: value for key, value in checked["transport"].items() if value is not None}
+    if transport["name"] == "ideal":
+        raise PlanError(f"{plan.origin}: transport.name: the ideal has no packets")
+    arbiters = {"fastpass": transport.get("arbiters", 2)}.get(str(transport["name"]), 0)
+    if not isinstance(arbiters, int):
+        raise PlanError(f"{plan.origin}: transport.arbiters: expected 1 or 2, got {arbiters!r}")
+    shape = Shape(
+        racks=topology["racks"],
+        hosts_per_rack=topology["hosts-per-rack"],
+        spines=topology["spines"],
+        access_bps=round(topology["access-gbps"] * 1e9),
+        core_bps=round(topology["core-gbps"] * 1e9),
+        buffer_bytes=checked["fabric"]["buffer-bytes"],
+        mtu=MTU,
+        n_arbiters=arbiters,
+    )
+    payload = MTU - HEADERS - ENVELOPE_BYTES
+    real: list[tuple[str, TomlValue]] = [
+        ("transport.payload-bytes", payload),
+        ("transport.header-bytes", MTU + ETHERNET_BYTES - payload),
+    ]
+    if checked["fabric"]["buffer-bytes"] is None:
+        real.append(("fabric.buffer-bytes", shape.queue_frames * shape.frame_bytes))
+    if transport.get("control-rtt-us") is None:
+        transport["control-rtt-us"] = CONTROL_RTT_US
+        real.append(("transport.control-rtt-us", CONTROL_RTT_US))
+    mine = ("payload-bytes", "header-bytes")
+    own = {key: value for key, value in transport.items() if key not in mine}
+    return Bed(plan.with_(*real), shape, own)
+
+
+def _write_configs(bed: Bed, facts: dict[str, Any], out: Path) -> None:
+    shape = bed.shape
+    numbers = [*range(shape.n_hosts), *shape.arbiters]
+    peers = "".join(
+        f'\n[[peer]]\nid = {n}\naddress = "{shape.address(n)}:{PORT}"\n'
+        f"arbiter = {str(n >= shape.n_hosts).lower()}\n"
+        for n in numbers
+    )
+    (out / "nodes").mkdir(exist_ok=True)
+    for node in numbers:
+        table: dict[str, TomlValue] = {
+            "node": {"id": node, "clock": "monotonic"},
+            "network": {
+                "rate-mbps": shape.access_bps / 1e6,
+                "mtu": MTU,
+                "control-rtt-us": facts["control_rtt_ps"] / 1e6,
+                "data-rtt-us": facts["data_rtt_ps"] / 1e6,
+            },
+            "transport": bed.transport,
+        }
+        _config(out, node).write_text(dumps(table) + peers, encoding="utf-8")
+
+
+def _config(out: Path, node: int) -> Path:
+    return out / "nodes" / f"{node}.toml"
+
+
+@contextmanager
+def _hosts(
+    fabric: Fabric, bed: Bed, rampd: str, out: Path, over: Over, facts: dict[str, Any]
+) -> Iterator[list[Path]]:
+    """All hosts at work: yields their logs, and ends them."""
+    start_ns = time.monotonic_ns() + round(START_SECONDS * 1e9)
+    started: dict[int, subprocess.Popen[Any]] = {}
+    logs = [out / "nodes" / f"{host}.csv" for host in range(bed.shape.n_hosts)]
+    for log in logs:
+        log.unlink(missing_ok=True)
+    carrier = "udp" if over == "rampd" else "tcp"
+    for node in [*bed.shape.arbiters, *range(bed.shape.n_hosts)]:
+        argv = [rampd, "arbiter", str(_config(out, node))]
+        if node < bed.shape.n_hosts:
+            argv = [rampd, "load", str(_config(out, node)), "--flows", str(out / "hosts.csv")]
+            argv += ["--log", str(logs[node]), "--start-ns", str(start_ns), "--over", carrier]
+            argv += ["--drain-ms", str(DRAIN_SECONDS * 1e3)]
+        elif over == "tcp":
+            continue
+        said = (out / "nodes" / f"{node}.log").open("w", encoding="utf-8")
+        with said:
+            started[node] = fabric.run(node, argv, stdout=said, stderr=said)
+    try:
+        yield logs
+    finally:
+        for process in started.values():
+            process.send_signal(signal.SIGTERM)
+        for node, process in started.items():
+            try:
+                code = process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                code = process.wait()
+            if code not in (0, -signal.SIGTERM, -signal.SIGKILL):
+                said = (out / "nodes" / f"{node}.log").read_text(encoding="utf-8").strip()
+                raise TestbedError(f"node {node} ended with {code}: {said[-400:]}")
+
+
+def _watch(logs: list[Path], flows: int, seconds: float, progress: Progress | None) -> None:
+    """Wait until all hosts have done their part, or the time is over."""
+    ends = time.monotonic() + START_SECONDS + seconds + DRAIN_SECONDS
+    followers = [Follower(log) for log in logs]
+    while time.monotonic() < ends:
+        for follower in followers:
+            follower.read()
+        if progress is not None:
+            progress(sum(follower.delivered for follower in followers), flows)
+        if all(follower.is_done for follower in followers):
+            return
+        time.sleep(POLL_SECONDS)
+
+
+class Follower:
+    """What a log says as it grows."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._at = 0
+        self.delivered = 0
+        self.is_done = False
+
+    def read(self) -> None:
+        """Take in what is new."""
+        if not self._log.is_file():
+            return
+        with self._log.open("rb") as file:
+            file.seek(self._at)
+            new = file.read()
+        self._at += len(new)
+        self.delivered += new.count(b"delivered,")
+        # The last line of a host that has done its part is written at once.
+        self.is_done = self.is_done or b"done," in new
