@@ -167,6 +167,7 @@ fn fabric(spec: &FabricSpec, cx: &Context<'_>) -> Result<FabricConfig, PlanError
         },
         (None, None) => FabricConfig::default().buffer,
     };
+    let burst = cx.micros("fabric.shaper-burst-us", spec.shaper_burst_us, 0.0)?;
     let cut_through = bytes("fabric.cut-through-bytes", spec.cut_through_bytes, 1.0)?;
     let express = cx.range("fabric.express-bytes", spec.express_bytes as f64, 0.0, 9000.0)?;
     Ok(FabricConfig {
@@ -177,6 +178,7 @@ fn fabric(spec: &FabricSpec, cx: &Context<'_>) -> Result<FabricConfig, PlanError
         switching: match spec.switching {
             SwitchingSpec::StoreAndForward => Switching::StoreAndForward,
             SwitchingSpec::CutThrough => Switching::CutThrough { header: cut_through },
+            SwitchingSpec::Shaped => Switching::Shaped { burst },
         },
         express: express as u16,
     })

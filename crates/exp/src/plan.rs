@@ -87,6 +87,8 @@ pub struct FabricSpec {
     pub interface: Interface,
     /// Bytes that must be in before cut-through forwarding begins.
     pub cut_through_bytes: u64,
+    /// What idle links make up for, where switching is shaped.
+    pub shaper_burst_us: f64,
     /// Packets of the highest priority up to this length do not count as waiting; see
     /// `FabricConfig::express`.
     pub express_bytes: u64,
@@ -100,6 +102,8 @@ pub enum SwitchingSpec {
     StoreAndForward,
     /// When the header is in.
     CutThrough,
+    /// At once: links are token buckets.
+    Shaped,
 }
 
 impl Default for FabricSpec {
@@ -113,6 +117,7 @@ impl Default for FabricSpec {
             switching: SwitchingSpec::StoreAndForward,
             interface: Interface::Pull,
             cut_through_bytes: 64,
+            shaper_burst_us: 0.0,
             express_bytes: 64,
         }
     }

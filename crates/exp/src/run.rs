@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rampmeter_core::{Family, Purpose, Rng, Span, Time};
+use rampmeter_core::{Bytes, Family, Purpose, Rng, Span, Time};
 use rampmeter_metrics::ideal::{Forwarding, Framing, IdealModel};
 use rampmeter_metrics::series::{write_tenants, write_tiers};
 use rampmeter_metrics::{FlowWriter, TableError};
@@ -183,6 +183,7 @@ pub(crate) fn ideals(plan: &ValidPlan) -> Ideals {
     let forwarding = match plan.sim.fabric.switching {
         Switching::StoreAndForward => Forwarding::StoreAndForward,
         Switching::CutThrough { header } => Forwarding::CutThrough { header },
+        Switching::Shaped { .. } => Forwarding::CutThrough { header: Bytes::ZERO },
     };
     let wire = plan.cut.payload + plan.cut.header;
     let Cut { payload, header: ack, last } = plan.cut;

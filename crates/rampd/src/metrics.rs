@@ -92,10 +92,9 @@ impl Watch {
         node: &Node<E, D, A>,
     ) {
         let view = view(node);
-        let NodeStats {
-            messages_completed, messages_failed, messages_delivered, packets_sent, ..
-        } = view.stats;
-        info!(messages_completed, messages_failed, messages_delivered, packets_sent, "counted");
+        for (name, _, value) in view.stats.entries().filter(|(.., value)| *value > 0) {
+            info!(value, "{name}");
+        }
         self.show(view);
     }
 

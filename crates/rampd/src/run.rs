@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Endpoint, Time};
+use rampmeter_core::{Endpoint, Span, Time};
 use rampmeter_exp::ValidTransport;
 use rampmeter_proto::dcpim::DcpimHost;
 use rampmeter_proto::fastpass::{FastpassArbiter, FastpassHost};
@@ -112,7 +112,7 @@ fn run<E: Endpoint, A: Applications>(
         transport,
         incarnation,
         rate: setup.facts.access_rate,
-        burst: Bytes::new(2 * setup.udp.mtu as u64),
+        burst: setup.facts.access_rate.bytes_floor(TIMER_LATE),
         message_max: setup.message_max,
         patience: setup.patience,
         peers: setup.udp.peers.iter().map(|p| p.map(|a: SocketAddr| Some(a.ip()))).collect(),
@@ -141,6 +141,9 @@ pub(crate) fn stop_signals() -> Result<Signals, Error> {
     })?;
     Ok(signals)
 }
+
+/// How late the timers of a loaded system may be before it loses throughput.
+const TIMER_LATE: Span = Span::from_us(250);
 
 /// A number that nobody can guess.
 fn entropy() -> io::Result<u64> {

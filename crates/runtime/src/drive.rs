@@ -130,3 +130,21 @@ impl Sleeper {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ClockSource;
+
+    #[test]
+    fn short_sleeps_are_not_rounded_up_to_milliseconds() {
+        let (sleeper, clock) = (Sleeper::new().unwrap(), Clock::start(ClockSource::Monotonic));
+        let sleep = |_| {
+            let before = clock.now();
+            sleeper.sleep(Span::from_us(100)).unwrap();
+            clock.now().saturating_since(before)
+        };
+        let shortest = (0..100).map(sleep).min().unwrap();
+        assert!(Span::from_us(100) <= shortest && shortest < Span::from_us(900), "{shortest:?}");
+    }
+}

@@ -344,7 +344,7 @@ where
             self.pull(host);
         } else {
             if self.ends[host as usize].endpoint.wants_transmit() {
-                self.fabric.wake_uplink(host, &mut self.wheel);
+                self.fabric.wake_uplink(host, self.now, &mut self.wheel);
             }
             self.set_timer(host);
         }
@@ -362,7 +362,7 @@ where
                 }
                 self.fabric.send(host, packet, self.now, &mut self.wheel);
                 if self.ends[host as usize].endpoint.wants_transmit() {
-                    self.fabric.wake_uplink(host, &mut self.wheel);
+                    self.fabric.wake_uplink(host, self.now, &mut self.wheel);
                 }
             }
         }

@@ -136,6 +136,28 @@ fn cut_through_saves_the_body_of_the_packet_at_each_switch_of_equal_rate() {
     assert_eq!(fcts.0[0].1, Span::from_ps(5_120 + 3 * 120_000 + 2 * 650_000));
 }
 
+/// Token buckets: of n packets the last leaves the host n - 1 packet times after the first less the
+/// burst, and nothing but the last link adds a packet's time.
+#[test]
+fn shaped_links_keep_their_rate_but_for_the_burst() {
+    for (burst, packets) in [(0, 1), (0, 10), (120, 10), (300, 10), (300, 2)] {
+        let mut spec = spec(star(2));
+        spec.fabric.switching = Switching::Shaped { burst: Span::from_ns(burst) };
+        let size = Bytes::new(1460 * packets);
+        // The links have been idle for long.
+        let at = Time::ZERO + Span::from_us(5);
+        let arrival = Arrival::new(at, NodeId::new(0), NodeId::new(1), size);
+        let mut fcts = Fcts::default();
+        let arrivals = std::iter::once(arrival);
+        let mut sim = Sim::<Blast, _, _>::new(spec, Arc::new(Cut::default()), arrivals, &mut fcts);
+        assert_eq!(sim.run(u64::MAX), Status::Finished);
+        drop(sim);
+        let paced = Span::from_ns(((packets - 1) * 120).saturating_sub(burst));
+        let expected = paced + Span::from_ns(120 + 2 * 650);
+        assert_eq!(fcts.0[0].1, expected, "{packets} packets, burst {burst} ns");
+    }
+}
+
 /// Ten hosts fill host 0's port with ten times what its buffer holds. Packets that find it full are
 /// dropped, as all are of one class; what it holds never exceeds the buffer.
 #[test]

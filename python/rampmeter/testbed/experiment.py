@@ -25,6 +25,7 @@ from rampmeter.results import Run
 from rampmeter.testbed.command import TestbedError
 from rampmeter.testbed.delay import Delays
 from rampmeter.testbed.fabric import Fabric
+from rampmeter.testbed.queueing import BURST_SECONDS
 from rampmeter.testbed.shape import Shape
 from rampmeter.toml import Table, TomlValue, dumps
 
@@ -108,14 +109,14 @@ def find_rampd() -> str:
 def with_delays(plan: Plan, delays: Delays) -> Plan:
     """The plan as the simulator has to run it to do as the testbed does.
 
-    The delay of a way is charged to the receiving host, whose processor has to wake. Shapers pass
-    a packet whole where a link would take its time, which is cut-through's way with many hops.
+    The delay of a way is charged to the receiving host, whose processor has to wake.
     """
     return plan.with_(
         ("topology.host-ns", round(delays.round_trip_ns / 2)),
         ("topology.switch-ns", 0.0),
         ("topology.propagation-ns", 0.0),
-        ("fabric.switching", "cut-through"),
+        ("fabric.switching", "shaped"),
+        ("fabric.shaper-burst-us", BURST_SECONDS * 1e6),
         ("fabric.spray", "random"),
     )
 

@@ -19,7 +19,8 @@ OWN_RATE: Final = "8kbit"
 """What each class has whatever its priority: HTB wants it positive, so as low as it goes."""
 
 BURST_SECONDS: Final = 0.000_25
-"""How long a timer may be late before the link loses throughput."""
+"""How long a timer may be late before the link loses throughput. It is also how much earlier than on
+a real link a packet may leave behind another, so no more than loaded machines need."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def queue_commands(port: Port, shape: Shape) -> Iterator[str]:
     device = f"dev {port.interface}"
     rate = f"{port.rate_bps}bit"
     frame = shape.frame_bytes
-    burst = max(frame, int(port.rate_bps * BURST_SECONDS / 8))
+    burst = max(1, int(port.rate_bps * BURST_SECONDS / 8))
     lowest = N_PRIORITIES - 1
     yield f"qdisc add {device} root handle 1: htb default 1{lowest} direct_qlen 2"
     yield (

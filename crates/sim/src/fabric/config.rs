@@ -1,6 +1,6 @@
 //! The settings of a fabric.
 
-use rampmeter_core::Bytes;
+use rampmeter_core::{Bytes, Span};
 use serde::{Deserialize, Serialize};
 
 /// How a switch that has several shortest paths chooses.
@@ -44,6 +44,13 @@ pub enum Switching {
     CutThrough {
         /// Bytes that must be in.
         header: Bytes,
+    },
+    /// Links are token buckets, as shapers of operating systems are: a packet passes whole as soon as
+    /// the link's rate allows, and a link that was idle makes up for some of it. Only the last link, to
+    /// the host, adds a packet's time.
+    Shaped {
+        /// The time that an idle link makes up for.
+        burst: Span,
     },
 }
 

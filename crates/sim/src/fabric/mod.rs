@@ -124,11 +124,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 
     /// Asks for a wake-up of `host`'s interface when its link falls idle.
     #[inline]
-    pub(crate) fn wake_uplink(&mut self, host: u32, wheel: &mut Wheel) {
+    pub(crate) fn wake_uplink(&mut self, host: u32, now: Time, wheel: &mut Wheel) {
         let port = &mut self.ports[host as usize];
         if !port.woken {
             port.woken = true;
-            wheel.push(event(port.busy_until, WAKE, host));
+            wheel.push(event(port.busy_until.max(now), WAKE, host));
         }
     }
 
@@ -228,7 +228,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         if more {
             let port = &mut self.ports[number as usize];
             port.woken = true;
-            wheel.push(event(port.busy_until, WAKE, number));
+            wheel.push(event(port.busy_until.max(now), WAKE, number));
         }
     }
 
@@ -253,7 +253,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             self.discard(egress, handle, DropReason::Program);
             return;
         }
-        if self.config.switching != Switching::StoreAndForward
+        if matches!(self.config.switching, Switching::CutThrough { .. })
             && let Some(at) = self.too_early(egress, handle, now)
         {
             wheel.push(packet_event(at, READY, egress, handle));
@@ -362,6 +362,14 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             Switching::StoreAndForward => {
                 port.busy_until = now + tx;
                 at = port.busy_until + port.delay;
+            }
+            Switching::Shaped { burst } => {
+                let earliest = Time::from_ps(now.as_ps().saturating_sub(burst.as_ps()));
+                port.busy_until = port.busy_until.max(earliest) + tx;
+                at = now + port.delay;
+                if port.to < self.n_ends {
+                    at += tx;
+                }
             }
             Switching::CutThrough { header } => {
                 port.busy_until = now + tx;
