@@ -68,6 +68,8 @@ $(LOCKED): requirements.lock
 
 $(BUILT): $(LOCKED) $(RUST_SOURCES) pyproject.toml
 	env -u CONDA_PREFIX VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release
+	cargo build --release --locked --package rampd
+	cp target/release/rampd $(BIN)/rampd
 	@touch $@
 
 .PHONY: lock

@@ -1,6 +1,6 @@
 """The private extension module: conversions and errors around the simulator, nothing else."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Final, TypedDict, type_check_only
 

@@ -15,6 +15,7 @@ from rampmeter.plan import Override, Plan, parse_override
 from rampmeter.progress import watching
 from rampmeter.results import Run
 from rampmeter.runner import Batch, Job, run_all
+from rampmeter.testbed.command import TestbedError
 from rampmeter.toml import dumps
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Commands(click.Group):
         """Run the command."""
         try:
             return super().invoke(ctx)
-        except (PlanError, ResultError, OSError) as error:
+        except (PlanError, ResultError, TestbedError, OSError) as error:
             raise Failure(_message(error)) from None
         except KeyboardInterrupt:
             click.echo("rampmeter: interrupted", err=True)
@@ -216,6 +217,61 @@ def papers(
     batch = _run_all(todo, quiet=quiet, jobs=jobs)
     _show_report(figures.make_report(one, mode, numbers, batch, folder), batch)
     _leave(batch)
+
+
+@main.command()
+@click.argument("plan", type=FILE)
+@click.option(
+    "--arms",
+    default="rampd,sim",
+    show_default=True,
+    metavar="ARM,...",
+    help="What to run it on: rampd (hosts, the plan's transport), tcp (hosts, the kernel's TCP), "
+    "sim (the simulator, with the delays measured before).",
+)
+@set_option
+@click.option("--seed", type=click.IntRange(min=0), help="The seed, instead of the plan's.")
+@click.option("--out", type=FOLDER, help="Folder of the results; results/<plan>-testbed.")
+@quiet_option
+def testbed(
+    plan: Path,
+    arms: str,
+    settings: Sequence[str],
+    seed: int | None,
+    out: Path | None,
+    *,
+    quiet: bool,
+) -> None:
+    """Run a plan between real hosts: network namespaces of this machine.
+
+    The plan's leaf-spine is built of namespaces with shaped links of eight priorities, its flows
+    are sent at their times, and the results are those of a simulation: the same tables, plots and
+    commands. Needs iproute2, and root or user namespaces. Whatever happens, it is taken down.
+
+    \b
+    Example: dcPIM against TCP, and what the simulator says
+      rampmeter testbed plan.toml --arms rampd,tcp,sim
+    """
+    from rampmeter import plots
+    from rampmeter.progress import counting
+    from rampmeter.results import slowdown_groups
+    from rampmeter.tables import compared_slowdown, overview
+    from rampmeter.testbed import enter_user_namespace
+    from rampmeter.testbed.experiment import run_arms
+
+    overrides = _overrides(settings, seed)
+    complete = Plan.load(plan).with_(*overrides)
+    complete.check()
+    enter_user_namespace(sys.orig_argv)
+    folder = out or Path("results") / f"{_folder_name(plan, overrides)}-testbed"
+    with counting(Console(stderr=True), is_quiet=quiet) as progress:
+        runs = dict(run_arms(complete, folder, arms.split(","), progress))
+    summaries = {arm: run.summary for arm, run in runs.items()}
+    _print(overview(summaries), compared_slowdown(summaries))
+    series = [plots.SizeSeries.of(arm, slowdown_groups(of)) for arm, of in summaries.items()]
+    image = folder / "slowdown_by_size.png"
+    plots.slowdown_by_size(series).savefig(image)
+    click.echo(f"\nresults: {folder}\nplot: {image}")
 
 
 @main.command()

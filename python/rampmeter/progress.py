@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,24 @@ def watching(console: Console, jobs: list[Job], *, is_quiet: bool) -> Iterator[W
         )
         with Progress(*columns, console=console, transient=True) as progress:
             yield Bars(progress, jobs)
+
+
+@contextmanager
+def counting(console: Console, *, is_quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """Shows, for things with a name, how many of how many are done."""
+    if is_quiet or not console.is_terminal:
+        yield lambda _name, _done, _total: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=30), TaskProgressColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        tasks: dict[str, TaskID] = {}
+
+        def count(name: str, done: int, total: int) -> None:
+            if name not in tasks:
+                tasks[name] = progress.add_task(name, total=total)
+            progress.update(tasks[name], completed=done)
+
+        yield count
 
 
 class Bars:

@@ -12,9 +12,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -48,6 +49,9 @@ CONTROL_RTT_US: Final = 500.0
 """The round trip that protocols are told, unless the plan says another: on an idle machine 99 % of
 small packets take less than 270 us each way through shaped ports, half of them 50 us."""
 
+ARMS: Final = ("rampd", "tcp", "sim")
+"""The ways to run a plan: on hosts over the transport or over TCP, and in the simulator."""
+
 DRAIN_SECONDS: Final = 10.0
 """How long after the last arrival messages may take."""
 START_SECONDS: Final = 1.5
@@ -68,7 +72,39 @@ class Bed:
     """The plan's transport without what hosts find out themselves."""
 
 
-def run_testbed(plan: Plan, out: Path, over: Over = "rampd", progress: Progress | None = None) -> Run:
+def run_arms(
+    plan: Plan, out: Path, arms: Sequence[str], progress: Callable[[str, int, int], None]
+) -> Iterator[tuple[str, Run]]:
+    """Run a plan in several ways, one after the other; each has a folder of its own in `out`.
+
+    The simulator runs the plan as the arm before it has measured it, so it may not be the first.
+    `progress` hears of each arm how many of how many messages have arrived.
+    """
+    measured: Plan | None = None
+    for arm in arms:
+        folder = out / arm
+        if arm == "sim":
+            if measured is None:
+                raise PlanError("--arms: expected rampd or tcp before sim, whose delays it needs")
+            folder.mkdir(parents=True, exist_ok=True)
+
+            def watch(at: "_core.Progress", arm: str = arm) -> bool:
+                progress(arm, at["delivered"], at["total"] or 0)
+                return True
+
+            _core.run(measured.text, str(plan.base), str(folder), watch)
+            yield arm, Run(folder)
+        elif arm in ("rampd", "tcp"):
+            over: Over = "rampd" if arm == "rampd" else "tcp"
+            yield arm, run_testbed(plan, folder, over, partial(progress, arm))
+            measured = Plan((folder / PLAN).read_text(encoding="utf-8"), plan.base)
+        else:
+            raise PlanError(f"--arms: expected some of {', '.join(ARMS)}, got {arm}")
+
+
+def run_testbed(
+    plan: Plan, out: Path, over: Over = "rampd", progress: Progress | None = None
+) -> Run:
     """Run a plan in namespaces; results go to the folder `out`.
 
     Raises `PlanError` for a plan that namespaces cannot run, `TestbedError` where the system lacks
@@ -118,6 +154,7 @@ def with_delays(plan: Plan, delays: Delays) -> Plan:
         ("fabric.switching", "shaped"),
         ("fabric.shaper-burst-us", BURST_SECONDS * 1e6),
         ("fabric.spray", "random"),
+        ("run.drain-us", DRAIN_SECONDS * 1e6),
     )
 
 
@@ -205,8 +242,7 @@ def _hosts(
             argv += ["--drain-ms", str(DRAIN_SECONDS * 1e3)]
         elif over == "tcp":
             continue
-        said = (out / "nodes" / f"{node}.log").open("w", encoding="utf-8")
-        with said:
+        with (out / "nodes" / f"{node}.log").open("w", encoding="utf-8") as said:
             started[node] = fabric.run(node, argv, stdout=said, stderr=said)
     try:
         yield logs
@@ -220,8 +256,8 @@ def _hosts(
                 process.kill()
                 code = process.wait()
             if code not in (0, -signal.SIGTERM, -signal.SIGKILL):
-                said = (out / "nodes" / f"{node}.log").read_text(encoding="utf-8").strip()
-                raise TestbedError(f"node {node} ended with {code}: {said[-400:]}")
+                text = (out / "nodes" / f"{node}.log").read_text(encoding="utf-8").strip()
+                raise TestbedError(f"node {node} ended with {code}: {text[-400:]}")
 
 
 def _watch(logs: list[Path], flows: int, seconds: float, progress: Progress | None) -> None:

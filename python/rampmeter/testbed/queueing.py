@@ -19,8 +19,8 @@ OWN_RATE: Final = "8kbit"
 """What each class has whatever its priority: HTB wants it positive, so as low as it goes."""
 
 BURST_SECONDS: Final = 0.000_25
-"""How long a timer may be late before the link loses throughput. It is also how much earlier than on
-a real link a packet may leave behind another, so no more than loaded machines need."""
+"""How long a timer may be late before the link loses throughput. It is also how much earlier than
+on a real link a packet may leave behind another, so no more than loaded machines need."""
 
 
 @dataclass(frozen=True)

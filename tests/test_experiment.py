@@ -1,0 +1,123 @@
+"""Plans between real hosts: the daemon in namespaces, and its results."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from rampmeter.cli import main
+from rampmeter.plan import Plan
+from rampmeter.results import Run
+from rampmeter.testbed import Fabric, Shape, TestbedError, is_privileged
+from rampmeter.testbed.experiment import Follower, find_rampd, run_testbed
+from rampmeter.toml import TomlValue
+
+PLAN = """
+seed = 3
+[topology]
+kind = "leaf-spine"
+racks = 2
+hosts-per-rack = 2
+spines = 2
+access-gbps = 0.05
+core-gbps = 0.1
+[transport]
+name = "{transport}"
+[workload]
+pattern = "all-to-all"
+sizes = {{ fixed = 20000 }}
+load = 0.3
+flows = 60
+"""
+
+
+def plan(transport: str) -> Plan:
+    return Plan(PLAN.format(transport=transport))
+
+
+def why_not() -> str | None:
+    """What the system lacks for a run."""
+    if not is_privileged():
+        return "needs root"
+    try:
+        find_rampd()
+        with Fabric(shape()):
+            pass
+    except TestbedError as error:
+        return str(error)
+    return None
+
+
+def shape() -> Shape:
+    """The smallest fabric."""
+    return Shape(racks=1, hosts_per_rack=2, spines=0, access_bps=50_000_000)
+
+
+REASON = why_not()
+needs_namespaces = pytest.mark.skipif(REASON is not None, reason=f"no testbed here: {REASON}")
+
+
+@needs_namespaces
+@pytest.mark.parametrize("transport", ["dcpim", "phost", "fastpass"])
+def test_every_message_of_a_plan_arrives_over_the_daemon(transport: str, tmp_path: Path) -> None:
+    run = run_testbed(plan(transport), tmp_path / "out")
+    assert run.summary["flows"]["delivered"] == 60
+    assert run.flows.num_rows == 60
+    said = (tmp_path / "out/nodes/0.log").read_text()
+    assert "started" in said
+    assert "stopped" in said
+    ports = json.loads((tmp_path / "out/ports.json").read_text())
+    assert sum(c["packets"] for c in ports["h0:eth0"]) > 0
+    namespaces = [name for name in Path("/run/netns").iterdir() if name.name.startswith("rm")]
+    assert not namespaces
+
+
+@needs_namespaces
+def test_the_command_compares_hosts_with_the_simulator(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(plan("phost").text)
+    out = tmp_path / "out"
+    argv = ["testbed", str(file), "--arms", "tcp,rampd,sim", "--out", str(out), "--quiet"]
+    result = CliRunner().invoke(main, argv)
+    assert result.exit_code == 0, result.output
+    for arm in ("tcp", "rampd", "sim"):
+        assert Run(out / arm).summary["flows"]["delivered"] == 60
+    assert (out / "slowdown_by_size.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("topology", {"kind": "star", "hosts": 4, "access-gbps": 0.05}), "expected leaf-spine"),
+        (("transport", {"name": "ideal"}), "the ideal has no packets"),
+    ],
+)
+def test_plans_that_hosts_cannot_run_are_refused(
+    change: tuple[str, TomlValue], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises((ValueError, TestbedError), match=message):
+        run_testbed(plan("dcpim").with_(change), tmp_path)
+
+
+def test_an_arm_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(plan("phost").text)
+    argv = ["testbed", str(file), "--arms", "sim", "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(main, argv)
+    if is_privileged():
+        assert result.exit_code == 2
+        assert "expected rampd or tcp before sim" in result.output
+
+
+def test_a_log_is_followed_as_it_grows(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    follower = Follower(log)
+    follower.read()
+    log.write_text("what,flow,time_ps\nsubmitted,0,1\ndelivered,7,2\n")
+    follower.read()
+    assert (follower.delivered, follower.is_done) == (1, False)
+    with log.open("a") as more:
+        more.write("delivered,8,3\ndone,0,4\n")
+    follower.read()
+    assert (follower.delivered, follower.is_done) == (2, True)
