@@ -1,0 +1,166 @@
+//! The command by hand: what it says of good and bad configurations, and how it ends.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+fn rampd(args: &[&str], folder: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rampd"));
+    command.args(args).current_dir(folder).output().expect("rampd starts")
+}
+
+const GOOD: &str = r#"
+[node]
+id = 0
+clock = "monotonic"
+
+[network]
+rate-mbps = 100
+control-rtt-us = 300
+
+[transport]
+name = "dcpim"
+
+[[peer]]
+id = 0
+address = "127.0.0.1:7621"
+
+[[peer]]
+id = 1
+address = "127.0.0.1:7631"
+"#;
+
+fn error_of(text: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("n.toml"), text).unwrap();
+    let output = rampd(&["check", "n.toml"], folder.path());
+    assert_eq!(output.status.code(), Some(2), "{text}\n{output:?}");
+    assert!(output.stdout.is_empty());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    said.trim().to_owned()
+}
+
+/// Every mistake is one line that says where, what was expected and what came.
+#[test]
+fn broken_configurations_are_explained() {
+    let broken: &[(&str, &str, &str)] = &[
+        ("[node]", "[nod]", "n.toml: line 2, column 2: unknown field `nod`"),
+        ("id = 0\nclock", "id = -1\nclock", "invalid value: integer `-1`, expected u32"),
+        ("id = 0\nclock", "clock", "missing field `id`"),
+        ("id = 0\nclock", "id = 9\nclock", "node.id: expected the id of one of the peers, got 9"),
+        ("\"monotonic\"", "\"sundial\"", "unknown variant `sundial`"),
+        ("clock", "speed = 1\nclock", "unknown field `speed`"),
+        ("clock", "spin-us = -1\nclock", "node.spin-us: expected a number from 0"),
+        ("clock", "message-max = 0\nclock", "node.message-max: expected a number from 1"),
+        ("clock", "patience-ms = 0\nclock", "node.patience-ms"),
+        ("clock", "metrics = \"here\"\nclock", "invalid socket address syntax"),
+        ("rate-mbps = 100", "rate-mbps = 0", "network.rate-mbps: expected a number from 0.1"),
+        ("rate-mbps = 100", "rate-mbps = \"fast\"", "invalid type: string \"fast\""),
+        ("rate-mbps = 100\n", "", "missing field `rate-mbps`"),
+        (
+            "rate-mbps = 100",
+            "rate-mbps = 100\nmtu = 100",
+            "network.mtu: expected a number from 576",
+        ),
+        (
+            "rate-mbps = 100",
+            "rate-mbps = 100\nspray = 0",
+            "network.spray: expected a number from 1",
+        ),
+        ("rtt-us = 300", "rtt-us = 0", "network.control-rtt-us: expected a number from 0.1"),
+        (
+            "rtt-us = 300",
+            "rtt-us = 300\ndata-rtt-us = 200",
+            "network.data-rtt-us: expected a number from 300",
+        ),
+        ("\"dcpim\"", "\"tcp\"", "unknown variant `tcp`"),
+        ("\"dcpim\"", "\"ideal\"", "transport.name: expected dcpim, phost, pfabric or fastpass"),
+        ("\"dcpim\"", "\"fastpass\"", "peer: expected 2 with arbiter = true"),
+        ("\"dcpim\"", "\"dcpim\"\nrounds = 99", "transport.rounds: expected 1 to 32, got 99"),
+        ("id = 1", "id = 2", "peer[1].id: expected ids from 0 to 1, without gaps, got 2"),
+        ("id = 1", "id = 0", "peer[1].id: expected an id of its own, got 0"),
+        ("id = 1", "arbiter = true\nid = 1", "peer: expected at least 2 hosts, got 1"),
+        ("0.1:7631", "0.1:7622", "peer[1].address: expected two ports that peer 0 does not use"),
+        ("0.1:7631", "0.1:65535", "peer[1].address: expected a port from 1 to 65534"),
+        ("127.0.0.1:7631", "[::1]:7631", "peer[1].address: expected all IPv4 or all IPv6"),
+        ("127.0.0.1:7631", "localhost", "invalid socket address syntax"),
+        ("[network]", "[network", "n.toml: line 6, column 9"),
+    ];
+    for (from, to, expected) in broken {
+        assert!(GOOD.contains(from), "{from}");
+        let said = error_of(&GOOD.replacen(from, to, 1));
+        assert!(said.starts_with("rampd: n.toml: "), "{said}");
+        assert!(said.contains(expected), "{to:?} gave {said}, expected {expected}");
+    }
+}
+
+#[test]
+fn good_configurations_are_described_and_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("a.toml", GOOD);
+    write("b.toml", &GOOD.replacen("id = 0", "id = 1", 1));
+    let output = rampd(&["check", "a.toml", "b.toml"], folder.path());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("a.toml: good\n") && said.contains("1 (host) at 127.0.0.1:7631"));
+    for (change, what) in
+        [("rate-mbps = 100", "[network]"), ("7631", "[[peer]]"), ("\"monotonic\"", "node.clock")]
+    {
+        let to = match change {
+            "7631" => "7641",
+            "rate-mbps = 100" => "rate-mbps = 50",
+            _ => "\"time-of-day\"",
+        };
+        write("b.toml", &GOOD.replacen("id = 0", "id = 1", 1).replacen(change, to, 1));
+        let output = rampd(&["check", "a.toml", "b.toml"], folder.path());
+        assert_eq!(output.status.code(), Some(2));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(said, format!("rampd: b.toml and a.toml differ in {what}\n"));
+    }
+}
+
+#[test]
+fn a_missing_file_and_the_wrong_role_are_bad_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = rampd(&["node", "none.toml"], folder.path());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().starts_with("rampd: none.toml: No such"));
+    fs::write(folder.path().join("n.toml"), GOOD).unwrap();
+    let output = rampd(&["arbiter", "n.toml"], folder.path());
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said, "rampd: n.toml: is no arbiter's configuration: use `rampd node`\n");
+}
+
+/// SIGTERM ends a node with success; a port that is taken is an error of the system, and named.
+#[test]
+fn a_node_starts_and_stops_and_its_port_is_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("n.toml"), GOOD.replace("76", "77")).unwrap();
+    let start = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rampd"));
+        command.args(["--log-format", "json", "node", "n.toml"]).current_dir(folder.path());
+        command.stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let mut first = start();
+    thread::sleep(Duration::from_millis(300));
+    let second = start().wait_with_output().unwrap();
+    assert_eq!(second.status.code(), Some(1));
+    let said = String::from_utf8(second.stderr).unwrap();
+    assert!(
+        said.contains("cannot open UDP socket 127.0.0.1:7721: Address already in use"),
+        "{said}"
+    );
+    assert!(first.try_wait().unwrap().is_none(), "the first node runs on");
+    let kill = Command::new("kill").arg(first.id().to_string()).status().unwrap();
+    assert!(kill.success());
+    let ended = first.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(0));
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert!(said.lines().all(|line| line.starts_with('{')), "{said}");
+    assert!(said.contains("\"started\"") && said.contains("\"stopped\""));
+}
