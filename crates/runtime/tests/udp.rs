@@ -2,40 +2,20 @@
 
 mod common;
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
+use common::live::Running;
 use common::*;
-use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Purpose, Rng, Span, Time};
+use rampmeter_core::{Endpoint, FabricFacts, NodeId, Purpose, Rng, Span, Time};
 use rampmeter_proto::dcpim::DcpimHost;
 use rampmeter_proto::phost::PhostHost;
-use rampmeter_runtime::app::{Completion, Failure, Hub, Port, PortConfig, SubmitError};
-use rampmeter_runtime::datapath::fault::{Faults, Faulty};
+use rampmeter_runtime::app::{Completion, Failure, PortConfig, SubmitError};
+use rampmeter_runtime::datapath::fault::Faults;
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
-use rampmeter_runtime::wire::{Incarnation, TransportId};
-use rampmeter_runtime::{
-    Clock, ClockSource, Node, NodeConfig, NodeStats, Outcome, Signals, Wait, drive,
-};
-
-const WAIT: Wait = Wait::Block { spin: Span::ZERO };
-
-/// A running node.
-struct Running {
-    port: Port,
-    signals: Signals,
-    thread: JoinHandle<NodeStats>,
-}
-
-impl Running {
-    fn stop(self) -> NodeStats {
-        self.signals.stop();
-        drop(self.port);
-        self.thread.join().unwrap()
-    }
-}
+use rampmeter_runtime::{Clock, ClockSource, NodeConfig, Outcome};
 
 /// Pairs of neighbouring ports that nobody uses.
 fn addresses(ip: IpAddr, n: usize) -> Vec<SocketAddr> {
@@ -66,31 +46,14 @@ fn start<E: Endpoint>(
 where
     E::Config: Send + Sync + 'static,
 {
-    let peers: Vec<Option<SocketAddr>> = addrs.iter().copied().map(Some).collect();
-    let config = NodeConfig {
-        node: NodeId::new(node as u32),
-        transport: TransportId(1),
-        incarnation: Incarnation::new(1_000 + node as u32),
-        rate: facts.access_rate,
-        burst: Bytes::new(3_000),
-        message_max: NodeConfig::MESSAGE_MAX,
-        patience: Span::from_us(10_000_000),
-        peers: peers.iter().map(|addr| addr.map(|a| Some(a.ip()))).collect(),
-        seed: 1,
-    };
-    let udp = UdpDatapath::open(&UdpConfig::new(addrs[node], peers)).unwrap();
-    let (hub, handle) = Hub::new().unwrap();
-    let port = handle.open(SERVICE, port).unwrap();
-    let signals = Signals::new().unwrap();
-    let (protocol, stop) = (Arc::clone(protocol), signals.clone());
-    let thread = thread::spawn(move || {
-        let clock = Clock::start(ClockSource::Monotonic);
-        let datapath = Faulty::new(udp, faults, node as u64);
-        let mut node = Node::<E, _, _>::new(config, protocol, datapath, hub, clock.now());
-        drive(&mut node, &clock, WAIT, &stop, Span::from_us(1_000_000), |_, _| ()).unwrap();
-        node.stats()
-    });
-    Running { port, signals, thread }
+    let ips: Vec<IpAddr> = addrs.iter().map(SocketAddr::ip).collect();
+    let udp = open(addrs, node);
+    live::start::<E, _>(protocol, facts, &ips, node, faults, port, move || udp)
+}
+
+fn open(addrs: &[SocketAddr], node: usize) -> UdpDatapath {
+    let peers = addrs.iter().copied().map(Some).collect();
+    UdpDatapath::open(&UdpConfig::new(addrs[node], peers)).unwrap()
 }
 
 /// Sends messages between four hosts; each arrives once and unaltered.
@@ -98,57 +61,8 @@ fn all_arrive<E: Endpoint>(ip: IpAddr, loss: f64, protocol: fn(&FabricFacts) -> 
 where
     E::Config: Send + Sync + 'static,
 {
-    const HOSTS: usize = 4;
-    const EACH: u64 = 250;
-    let facts = facts(HOSTS as u32, 200, Span::from_us(1_000));
-    let addrs = addresses(ip, HOSTS);
-    let delay_max = Span::from_us(2_000);
-    let is_fair = loss == 0.0;
-    let (duplicate, reorder) = if is_fair { (0.0, 0.0) } else { (0.02, 0.05) };
-    let faults = Faults { loss, duplicate, reorder, delay_max };
-    let protocol = Arc::new(protocol(&facts));
-    let start = |node| start::<E>(&protocol, &facts, &addrs, node, faults, PortConfig::default());
-    let nodes: Vec<Running> = (0..HOSTS).map(start).collect();
-    let applications = nodes.into_iter().enumerate().map(|(src, mut running)| {
-        thread::spawn(move || {
-            let mut rng = Rng::new(1, src as u64, Purpose::Test);
-            let (mut seen, mut number, mut over) = (Seen::default(), 0, 0);
-            let mut silent = 0;
-            // Other nodes may still be sending when this one has done.
-            while over < EACH || silent < 20 {
-                let dst = NodeId::new(((src + 1 + rng.below(HOSTS - 1)) % HOSTS) as u32);
-                let bytes = message(src as u32, 1, number, mixed_size(&mut rng));
-                if number < EACH && number < over + 8 {
-                    running.port.submit(dst, SERVICE, bytes).unwrap();
-                    number += 1;
-                }
-                silent += 1;
-                while let Some(completion) = running.port.wait_for(Duration::from_millis(20)) {
-                    over += u64::from(matches!(completion, Completion::Finished { .. }));
-                    silent = 0;
-                    seen.note(src as u32, 1, completion);
-                    if number < EACH {
-                        break;
-                    }
-                }
-            }
-            (seen, running)
-        })
-    });
-    let applications: Vec<_> = applications.collect();
-    let mut delivered = BTreeMap::new();
-    for application in applications {
-        let (seen, running) = application.join().unwrap();
-        assert_eq!(seen.outcomes.len() as u64, EACH);
-        assert!(seen.outcomes.values().all(|o| *o == Outcome::Completed));
-        for (label, n) in seen.delivered {
-            *delivered.entry(label).or_insert(0) += n;
-        }
-        let stats = running.stop();
-        assert_eq!((stats.malformed, stats.unknown_sender, stats.inconsistent), (0, 0, 0));
-    }
-    assert_eq!(delivered.len() as u64, EACH * HOSTS as u64);
-    assert!(delivered.values().all(|&n| n == 1));
+    let addrs = addresses(ip, 4);
+    live::all_arrive::<E, _>(&[ip; 4], loss, protocol, move |node| open(&addrs, node));
 }
 
 #[test]

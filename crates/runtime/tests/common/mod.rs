@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
+pub(crate) mod live;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

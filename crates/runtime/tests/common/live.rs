@@ -1,0 +1,138 @@
+//! Nodes on threads of their own and on the real clock, over any datapath.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Purpose, Rng, Span};
+use rampmeter_runtime::app::{Completion, Hub, Port, PortConfig};
+use rampmeter_runtime::datapath::fault::{Faults, Faulty};
+use rampmeter_runtime::wire::{Incarnation, TransportId};
+use rampmeter_runtime::{
+    Clock, ClockSource, Datapath, Node, NodeConfig, NodeStats, Outcome, Signals, Wait, drive,
+};
+
+use super::{SERVICE, Seen, facts, message, mixed_size};
+
+const WAIT: Wait = Wait::Block { spin: Span::ZERO };
+
+/// A running node.
+pub(crate) struct Running {
+    pub(crate) port: Port,
+    signals: Signals,
+    thread: JoinHandle<NodeStats>,
+}
+
+impl Running {
+    pub(crate) fn stop(self) -> NodeStats {
+        self.signals.stop();
+        drop(self.port);
+        self.thread.join().unwrap()
+    }
+}
+
+/// Starts node number `node` of those with these addresses, on the datapath that `open` opens on
+/// the node's thread.
+pub(crate) fn start<E: Endpoint, D: Datapath>(
+    protocol: &Arc<E::Config>,
+    facts: &FabricFacts,
+    ips: &[IpAddr],
+    node: usize,
+    faults: Faults,
+    port: PortConfig,
+    open: impl FnOnce() -> D + Send + 'static,
+) -> Running
+where
+    E::Config: Send + Sync + 'static,
+{
+    let config = NodeConfig {
+        node: NodeId::new(node as u32),
+        transport: TransportId(1),
+        incarnation: Incarnation::new(1_000 + node as u32),
+        rate: facts.access_rate,
+        burst: Bytes::new(3_000),
+        message_max: NodeConfig::MESSAGE_MAX,
+        patience: Span::from_us(10_000_000),
+        peers: ips.iter().map(|ip| Some(Some(*ip))).collect(),
+        seed: 1,
+    };
+    let (hub, handle) = Hub::new().unwrap();
+    let port = handle.open(SERVICE, port).unwrap();
+    let signals = Signals::new().unwrap();
+    let (protocol, stop) = (Arc::clone(protocol), signals.clone());
+    let thread = thread::spawn(move || {
+        let clock = Clock::start(ClockSource::Monotonic);
+        let datapath = Faulty::new(open(), faults, node as u64);
+        let mut node = Node::<E, _, _>::new(config, protocol, datapath, hub, clock.now());
+        drive(&mut node, &clock, WAIT, &stop, Span::from_us(1_000_000), |_, _| ()).unwrap();
+        node.stats()
+    });
+    Running { port, signals, thread }
+}
+
+/// Sends messages between hosts with these addresses; each arrives once and unaltered. `open` makes
+/// the datapath of a node, on the node's thread.
+pub(crate) fn all_arrive<E: Endpoint, D: Datapath>(
+    ips: &[IpAddr],
+    loss: f64,
+    protocol: fn(&FabricFacts) -> E::Config,
+    open: impl Fn(usize) -> D + Clone + Send + 'static,
+) where
+    E::Config: Send + Sync + 'static,
+{
+    const EACH: u64 = 250;
+    let hosts = ips.len();
+    let facts = facts(hosts as u32, 200, Span::from_us(1_000));
+    let delay_max = Span::from_us(2_000);
+    let is_fair = loss == 0.0;
+    let (duplicate, reorder) = if is_fair { (0.0, 0.0) } else { (0.02, 0.05) };
+    let faults = Faults { loss, duplicate, reorder, delay_max };
+    let protocol = Arc::new(protocol(&facts));
+    let start = |node| {
+        let (port, open) = (PortConfig::default(), open.clone());
+        start::<E, D>(&protocol, &facts, ips, node, faults, port, move || open(node))
+    };
+    let nodes: Vec<Running> = (0..hosts).map(start).collect();
+    let applications = nodes.into_iter().enumerate().map(|(src, mut running)| {
+        thread::spawn(move || {
+            let mut rng = Rng::new(1, src as u64, Purpose::Test);
+            let (mut seen, mut number, mut over) = (Seen::default(), 0, 0);
+            let mut silent = 0;
+            // Other nodes may still be sending when this one has done.
+            while over < EACH || silent < 20 {
+                let dst = NodeId::new(((src + 1 + rng.below(hosts - 1)) % hosts) as u32);
+                let bytes = message(src as u32, 1, number, mixed_size(&mut rng));
+                if number < EACH && number < over + 8 {
+                    running.port.submit(dst, SERVICE, bytes).unwrap();
+                    number += 1;
+                }
+                silent += 1;
+                while let Some(completion) = running.port.wait_for(Duration::from_millis(20)) {
+                    over += u64::from(matches!(completion, Completion::Finished { .. }));
+                    silent = 0;
+                    seen.note(src as u32, 1, completion);
+                    if number < EACH {
+                        break;
+                    }
+                }
+            }
+            (seen, running)
+        })
+    });
+    let applications: Vec<_> = applications.collect();
+    let mut delivered = BTreeMap::new();
+    for application in applications {
+        let (seen, running) = application.join().unwrap();
+        assert_eq!(seen.outcomes.len() as u64, EACH);
+        assert!(seen.outcomes.values().all(|o| *o == Outcome::Completed));
+        for (label, n) in seen.delivered {
+            *delivered.entry(label).or_insert(0) += n;
+        }
+        let stats = running.stop();
+        assert_eq!((stats.malformed, stats.unknown_sender, stats.inconsistent), (0, 0, 0));
+    }
+    assert_eq!(delivered.len() as u64, EACH * hosts as u64);
+    assert!(delivered.values().all(|&n| n == 1));
+}
