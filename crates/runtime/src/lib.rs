@@ -1,9 +1,10 @@
 //! The host driver: runs an [`Endpoint`](rampmeter_core::Endpoint) between real machines.
 //!
 //! A [`Node`] joins four things and knows no protocol: the endpoint, a [`Datapath`] that carries
-//! packets ([`datapath::udp`] by default, [`datapath::mem`] for tests), the [`Applications`] that
-//! submit and receive messages ([`app::Hub`] within a process), and the [`peer`] table. What is on the
-//! wire around the protocol's own header is in [`wire`].
+//! packets ([`datapath::udp`] by default, `datapath::xdp` with the feature `xdp`,
+//! [`datapath::mem`] for tests), the [`Applications`] that submit and receive messages
+//! ([`app::Hub`] within a process), and the [`peer`] table. What is on the wire around the
+//! protocol's own header is in [`wire`].
 //!
 //! Like the protocols, a node is told the time: [`Node::turn`] does all that is due at an instant and
 //! says when it wants to be called again. [`drive()`] is the loop that calls it on a real clock; tests

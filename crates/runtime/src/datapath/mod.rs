@@ -3,6 +3,8 @@
 pub mod fault;
 pub mod mem;
 pub mod udp;
+#[cfg(feature = "xdp")]
+pub mod xdp;
 
 use std::io;
 use std::net::IpAddr;
@@ -73,4 +75,9 @@ pub trait Datapath {
     fn drops(&self) -> u64 {
         0
     }
+}
+
+/// The byte that holds the DSCP of a class: CS7 for the highest to CS0 for the lowest.
+fn traffic_class(class: Priority) -> u8 {
+    (7 - class.get()) << 5
 }

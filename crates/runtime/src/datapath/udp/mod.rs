@@ -17,7 +17,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rampmeter_core::{NodeId, Priority, Time};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::{Arrived, Datapath, Route};
+use super::{Arrived, Datapath, Route, traffic_class};
 use sys::{RxBatch, TxBatch};
 
 /// What the UDP datapath must be told.
@@ -116,11 +116,6 @@ fn bind(addr: SocketAddr, buffer: usize) -> io::Result<UdpSocket> {
     open().map_err(|error: io::Error| {
         io::Error::new(error.kind(), format!("cannot open UDP socket {addr}: {error}"))
     })
-}
-
-/// The byte that holds the DSCP of a class.
-fn traffic_class(class: Priority) -> u8 {
-    (7 - class.get()) << 5
 }
 
 impl Datapath for UdpDatapath {
