@@ -40,7 +40,7 @@ test: lint test-rust test-python ## Everything that must hold before a change go
 .PHONY: lint
 lint: $(BUILT) ## Formats, lints, types, and the stub against the binary
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace --all-targets --features rampmeter-runtime/xdp --locked -- -D warnings
 	$(BIN)/ruff format --check python tests
 	$(BIN)/ruff check python tests
 	$(BIN)/mypy
@@ -50,6 +50,7 @@ lint: $(BUILT) ## Formats, lints, types, and the stub against the binary
 .PHONY: test-rust
 test-rust: $(LOCKED) ## Unit, property, replay and documentation tests of the crates
 	cargo test --workspace --locked
+	cargo test -p rampmeter-runtime --features xdp --locked --lib --test xdp
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
 .PHONY: test-python

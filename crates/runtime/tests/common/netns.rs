@@ -1,0 +1,167 @@
+//! Networks of Linux network namespaces, for root: made with `ip`, and removed when they are
+//! dropped.
+
+#![allow(clippy::print_stdout, reason = "tests that are skipped say why")]
+
+use std::fs::File;
+use std::net::Ipv4Addr;
+use std::os::fd::AsFd;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+/// Hosts, each in a namespace of its own with an interface [`DEVICE`].
+pub(crate) struct Net {
+    hub: Option<String>,
+    pub(crate) hosts: Vec<Host>,
+}
+
+/// One host.
+#[derive(Clone)]
+pub(crate) struct Host {
+    /// The namespace.
+    pub(crate) name: String,
+    pub(crate) ip: Ipv4Addr,
+}
+
+/// The interface of every host.
+pub(crate) const DEVICE: &str = "eth0";
+
+impl Net {
+    /// Two hosts at the ends of a virtual cable. `None`, and a word to the reader, where it cannot
+    /// be.
+    pub(crate) fn pair() -> Option<Self> {
+        let net = Self::hosts(2, |host| Ipv4Addr::new(10, 77, 0, host + 1))?;
+        let [a, b] = [0, 1].map(|host| net.hosts[host].name.clone());
+        net.ip(&format!("link add {DEVICE} netns {a} type veth peer name {DEVICE} netns {b}"));
+        (0..2).for_each(|host| net.up(host));
+        Some(net)
+    }
+
+    /// Hosts at a switch.
+    pub(crate) fn switched(n: u8) -> Option<Self> {
+        let mut net = Self::hosts(n, |host| Ipv4Addr::new(10, 77, 0, host + 1))?;
+        let hub = net.add_hub();
+        net.ip(&format!("-n {hub} link add br0 type bridge"));
+        net.ip(&format!("-n {hub} link set br0 up"));
+        for host in 0..n {
+            net.connect(host.into());
+            net.ip(&format!("-n {hub} link set port{host} master br0"));
+        }
+        Some(net)
+    }
+
+    /// Hosts at a router, each in a network of its own.
+    pub(crate) fn routed(n: u8) -> Option<Self> {
+        let mut net = Self::hosts(n, |host| Ipv4Addr::new(10, 77, host, 2))?;
+        let hub = net.add_hub();
+        for host in 0..n {
+            net.connect(host.into());
+            net.ip(&format!("-n {hub} addr add 10.77.{host}.1/24 dev port{host}"));
+            let name = &net.hosts[usize::from(host)].name;
+            net.ip(&format!("-n {name} route add default via 10.77.{host}.1"));
+        }
+        within(&hub, || std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap());
+        Some(net)
+    }
+
+    fn hosts(n: u8, address: impl Fn(u8) -> Ipv4Addr) -> Option<Self> {
+        let mut net = Self { hub: None, hosts: Vec::new() };
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: only root can make network namespaces");
+            return None;
+        }
+        for host in 0..n {
+            let name = name();
+            if let Err(why) = ip(&format!("netns add {name}")) {
+                println!("skipped: no network namespaces here: {why}");
+                return None;
+            }
+            net.hosts.push(Host { name, ip: address(host) });
+        }
+        Some(net)
+    }
+
+    fn add_hub(&mut self) -> String {
+        let hub = name();
+        self.ip(&format!("netns add {hub}"));
+        self.hub.insert(hub).clone()
+    }
+
+    /// A cable between a host and the hub.
+    fn connect(&mut self, host: usize) {
+        let (name, hub) = (&self.hosts[host].name, self.hub.as_ref().unwrap());
+        self.ip(&format!(
+            "link add {DEVICE} netns {name} type veth peer name port{host} netns {hub}"
+        ));
+        self.ip(&format!("-n {hub} link set port{host} up"));
+        self.up(host);
+    }
+
+    fn up(&self, host: usize) {
+        let Host { name, ip } = &self.hosts[host];
+        self.ip(&format!("-n {name} addr add {ip}/24 dev {DEVICE}"));
+        self.ip(&format!("-n {name} link set {DEVICE} up"));
+        self.ip(&format!("-n {name} link set lo up"));
+    }
+
+    /// Runs `ip` with these arguments, and returns what it says.
+    pub(crate) fn ip(&self, args: &str) -> String {
+        ip(args).unwrap_or_else(|why| panic!("ip {args}: {why}"))
+    }
+}
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        for name in self.hosts.iter().map(|host| &host.name).chain(&self.hub) {
+            let _ = ip(&format!("netns del {name}"));
+        }
+    }
+}
+
+impl Host {
+    /// Moves this thread to the host, for good.
+    pub(crate) fn enter(&self) {
+        enter(&self.name);
+    }
+
+    /// Runs `what` on the host.
+    pub(crate) fn within<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T {
+        within(&self.name, what)
+    }
+}
+
+fn enter(name: &str) {
+    let namespace = File::open(format!("/run/netns/{name}")).unwrap();
+    move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+}
+
+fn within<T: Send>(name: &str, what: impl FnOnce() -> T + Send) -> T {
+    let run = || {
+        enter(name);
+        what()
+    };
+    thread::scope(|scope| scope.spawn(run).join()).unwrap()
+}
+
+/// What the names of this process's namespaces begin with.
+pub(crate) fn prefix() -> String {
+    format!("rampmeter-{}-", std::process::id())
+}
+
+fn name() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("{}{}", prefix(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn ip(args: &str) -> Result<String, String> {
+    let output = Command::new("ip").args(args.split_whitespace()).output();
+    let output = output.map_err(|error| format!("cannot run ip: {error}"))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+    }
+}

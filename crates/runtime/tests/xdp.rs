@@ -1,0 +1,348 @@
+//! Nodes over AF_XDP, each in a network namespace of its own. As root only; skipped otherwise.
+
+mod common;
+#[path = "common/netns.rs"]
+mod netns;
+
+use std::mem::MaybeUninit;
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::thread;
+use std::time::Duration;
+
+use common::*;
+use netns::{DEVICE, Net};
+use rampmeter_core::{Endpoint, FabricFacts, NodeId, Priority, Span, Time};
+use rampmeter_proto::dcpim::DcpimHost;
+use rampmeter_proto::phost::PhostHost;
+use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
+use rampmeter_runtime::datapath::xdp::{Attach, XdpConfig, XdpDatapath};
+use rampmeter_runtime::datapath::{Datapath, Route};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// The control port of every node.
+const PORT: u16 = 7_321;
+
+fn address(ip: Ipv4Addr) -> SocketAddrV4 {
+    SocketAddrV4::new(ip, PORT)
+}
+
+fn config(net: &Net, node: usize) -> XdpConfig {
+    let peers = net.hosts.iter().map(|host| Some(address(host.ip))).collect();
+    XdpConfig::new(DEVICE, address(net.hosts[node].ip), peers)
+}
+
+/// Opens a node's datapath at its host.
+fn open(net: &Net, node: usize) -> XdpDatapath {
+    let config = config(net, node);
+    net.hosts[node].within(|| XdpDatapath::open(&config)).unwrap()
+}
+
+fn send(datapath: &mut impl Datapath, dst: u32, class: Priority, bytes: &[u8]) {
+    let route = Route { dst: NodeId::new(dst), class, path: 3 };
+    let write = |out: &mut [u8]| {
+        out[..bytes.len()].copy_from_slice(bytes);
+        bytes.len()
+    };
+    datapath.send(route, write).unwrap();
+}
+
+/// All datagrams that arrive until there have been `n`, or none for a second.
+fn receive(datapath: &mut impl Datapath, n: usize) -> Vec<Vec<u8>> {
+    let mut got = Vec::new();
+    let mut silent = 0;
+    while got.len() < n && silent < 1_000 {
+        let each = |arrived: rampmeter_runtime::datapath::Arrived<'_>| {
+            got.push(arrived.bytes.to_vec());
+        };
+        if datapath.receive(Time::ZERO, each).unwrap() == 0 {
+            silent += 1;
+            thread::sleep(Duration::from_millis(1));
+        } else {
+            silent = 0;
+        }
+    }
+    got
+}
+
+/// [`live::all_arrive`] between the hosts of a network.
+fn all_arrive<E: Endpoint>(net: Option<Net>, loss: f64, protocol: fn(&FabricFacts) -> E::Config)
+where
+    E::Config: Send + Sync + 'static,
+{
+    let Some(net) = net else { return };
+    let ips: Vec<IpAddr> = net.hosts.iter().map(|host| host.ip.into()).collect();
+    let nodes = 0..net.hosts.len();
+    let nodes: Vec<_> = nodes.map(|node| (net.hosts[node].clone(), config(&net, node))).collect();
+    live::all_arrive::<E, _>(&ips, loss, protocol, move |node| {
+        let (host, config) = &nodes[node];
+        host.enter();
+        XdpDatapath::open(config).unwrap()
+    });
+}
+
+#[test]
+fn dcpim_between_two_hosts() {
+    all_arrive::<DcpimHost>(Net::pair(), 0.0, dcpim);
+}
+
+#[test]
+fn phost_between_four_hosts_at_a_switch() {
+    all_arrive::<PhostHost>(Net::switched(4), 0.0, phost);
+}
+
+#[test]
+fn dcpim_with_loss_between_four_hosts_at_a_switch() {
+    all_arrive::<DcpimHost>(Net::switched(4), 0.02, dcpim);
+}
+
+#[test]
+fn phost_with_loss_over_a_router() {
+    all_arrive::<PhostHost>(Net::routed(3), 0.02, phost);
+}
+
+/// Class, ports and lengths are what the UDP datapath makes of them, in both directions.
+#[test]
+fn udp_and_xdp_speak_to_one_another() {
+    let Some(net) = Net::pair() else { return };
+    let mut xdp = open(&net, 0);
+    let peers = net.hosts.iter().map(|host| Some(address(host.ip).into())).collect();
+    let udp = UdpConfig::new(address(net.hosts[1].ip).into(), peers);
+    let mut udp = net.hosts[1].within(|| UdpDatapath::open(&udp)).unwrap();
+    assert_eq!(xdp.datagram_max(), udp.datagram_max());
+    assert_eq!(xdp.overhead(), udp.overhead());
+    let sizes = [0, 1, 17, 18, 19, 500, xdp.datagram_max()];
+    let datagrams: Vec<Vec<u8>> = sizes.map(|len| vec![len as u8; len]).into();
+    for class in [Priority::HIGHEST, Priority::new(5)] {
+        datagrams.iter().for_each(|bytes| send(&mut xdp, 1, class, bytes));
+        xdp.flush().unwrap();
+        assert_eq!(receive(&mut udp, datagrams.len()), datagrams);
+        datagrams.iter().for_each(|bytes| send(&mut udp, 0, class, bytes));
+        udp.flush().unwrap();
+        let mut back = receive(&mut xdp, datagrams.len());
+        back.sort_by_key(Vec::len);
+        assert_eq!(back, datagrams);
+    }
+    assert_eq!((xdp.drops(), udp.drops(), xdp.overflow()), (0, 0, 0));
+}
+
+/// What waits for the data port is overtaken by what comes to the control port.
+#[test]
+fn control_is_handed_over_first() {
+    let Some(net) = Net::pair() else { return };
+    let (mut a, mut b) = (open(&net, 0), open(&net, 1));
+    for n in 0..150u8 {
+        send(&mut a, 1, Priority::new(3), &[n]);
+    }
+    send(&mut a, 1, Priority::HIGHEST, &[255]);
+    a.flush().unwrap();
+    thread::sleep(Duration::from_millis(50));
+    let got = receive(&mut b, 151);
+    assert_eq!(got.iter().map(|bytes| bytes[0]).collect::<Vec<_>>(), {
+        let mut order = vec![255];
+        order.extend(0..150);
+        order
+    });
+}
+
+/// The frames come back: many times more packets than there are frames get through, both ways. What
+/// is sent faster than it is taken is counted as dropped at one end or the other.
+#[test]
+fn no_frame_is_lost() {
+    let Some(net) = Net::pair() else { return };
+    let (mut a, mut b) = (open(&net, 0), open(&net, 1));
+    let bytes = vec![7; a.datagram_max()];
+    for round in 0..300 {
+        for _ in 0..60 {
+            send(&mut a, 1, Priority::new(1), &bytes);
+        }
+        a.flush().unwrap();
+        assert_eq!(receive(&mut b, 60).len(), 60, "round {round}");
+    }
+    assert_eq!((a.drops(), b.overflow()), (0, 0));
+    // Nobody takes these: the memory holds 2048.
+    for _ in 0..5_000 {
+        send(&mut a, 1, Priority::new(1), &bytes);
+    }
+    a.flush().unwrap();
+    let got = receive(&mut b, 5_000).len() as u64;
+    assert!(got >= 2_000, "{got}");
+    assert_eq!(got + a.drops() + b.overflow(), 5_000);
+    send(&mut a, 1, Priority::HIGHEST, &[1]);
+    a.flush().unwrap();
+    assert_eq!(receive(&mut b, 1), [[1]]);
+}
+
+/// An interface that is down loses packets and no frames.
+#[test]
+fn a_link_that_comes_back_carries_packets_again() {
+    let Some(net) = Net::pair() else { return };
+    let (mut a, mut b) = (open(&net, 0), open(&net, 1));
+    let name = &net.hosts[0].name;
+    net.ip(&format!("-n {name} link set {DEVICE} down"));
+    for _ in 0..5_000 {
+        send(&mut a, 1, Priority::new(1), &[0; 1_000]);
+    }
+    a.flush().unwrap();
+    assert!(a.drops() >= 2_000, "{} were dropped", a.drops());
+    net.ip(&format!("-n {name} link set {DEVICE} up"));
+    thread::sleep(Duration::from_millis(100));
+    while a.next_arrival() != Time::NEVER {
+        a.receive(Time::ZERO, |_| ()).unwrap();
+    }
+    let late = receive(&mut b, 5_000).len() as u64;
+    assert_eq!(late + a.drops() + b.overflow(), 5_000);
+    let before = a.drops();
+    for n in 0..100 {
+        send(&mut a, 1, Priority::new(1), &[n]);
+    }
+    a.flush().unwrap();
+    assert_eq!((receive(&mut b, 100).len(), a.drops()), (100, before));
+}
+
+/// ARP has answered before the first packet; ping and UDP to other ports still do.
+#[test]
+fn the_kernel_keeps_everything_else() {
+    for attach in [Attach::Generic, Attach::Native] {
+        let Some(net) = Net::pair() else { return };
+        let open = |node: usize| {
+            let config = XdpConfig { attach, ..config(&net, node) };
+            net.hosts[node].within(|| XdpDatapath::open(&config)).unwrap()
+        };
+        let (mut a, mut b) = (open(0), open(1));
+        let target = net.hosts[1].ip;
+        net.hosts[0].within(|| ping(target));
+        let server = net.hosts[1].within(|| UdpSocket::bind((target, PORT + 2))).unwrap();
+        let client = net.hosts[0].within(|| UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))).unwrap();
+        client.send_to(b"question", (target, PORT + 2)).unwrap();
+        server.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let (len, from) = server.recv_from(&mut [0; 100]).unwrap();
+        assert_eq!((len, from.ip()), (8, net.hosts[0].ip.into()));
+        // The kernel's packets to the node's ports are the node's.
+        client.send_to(b"from afar", (target, PORT)).unwrap();
+        assert_eq!(receive(&mut b, 1), [b"from afar"]);
+        send(&mut a, 1, Priority::LOWEST, b"near");
+        a.flush().unwrap();
+        assert_eq!(receive(&mut b, 1), [b"near"]);
+    }
+}
+
+/// Sends an echo request to `target` and waits for the answer.
+fn ping(target: Ipv4Addr) {
+    let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::ICMPV4)).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    // Echo request, code 0, checksum, identifier 0x1234, sequence 1.
+    let request = [8, 0, 0xe5, 0xca, 0x12, 0x34, 0, 1];
+    socket.send_to(&request, &SocketAddrV4::new(target, 0).into()).unwrap();
+    let mut bytes = [MaybeUninit::uninit(); 100];
+    let len = socket.recv(&mut bytes).expect("an answer within five seconds");
+    // A header of 20 bytes, and as much as was sent. Nobody else sends this host ICMP.
+    assert_eq!(len, 28);
+}
+
+/// A queue that has just been closed is opened again, and nothing stays at the interface.
+#[test]
+fn closing_leaves_nothing_and_opening_works_again() {
+    let Some(net) = Net::pair() else { return };
+    let show = || net.ip(&format!("-n {} -d link show {DEVICE}", net.hosts[0].name));
+    let mut b = open(&net, 1);
+    for n in 0..5 {
+        let mut a = open(&net, 0);
+        assert!(show().contains("xdp"), "{}", show());
+        send(&mut a, 1, Priority::HIGHEST, &[n]);
+        a.flush().unwrap();
+        assert_eq!(receive(&mut b, 1), [[n]]);
+        drop(a);
+        // Processes that other tests start hold copies of descriptors until they run.
+        let is_gone = || {
+            thread::sleep(Duration::from_millis(10));
+            !show().contains("xdp")
+        };
+        assert!((0..100).any(|_| is_gone()), "{}", show());
+    }
+    let names: Vec<String> = net.hosts.iter().map(|host| host.name.clone()).collect();
+    drop((b, net));
+    let left = std::fs::read_dir("/run/netns").map(|dir| {
+        let names_left = dir.flatten().map(|entry| entry.file_name().into_string().unwrap());
+        names_left.filter(|name| names.contains(name)).count()
+    });
+    assert_eq!(left.unwrap_or(0), 0);
+}
+
+#[test]
+fn what_cannot_be_opened_says_why() {
+    let Some(net) = Net::pair() else { return };
+    let why = |config: XdpConfig| {
+        net.hosts[0].within(|| XdpDatapath::open(&config)).unwrap_err().to_string()
+    };
+    let good = || config(&net, 0);
+    let expect = |config, part: &str| {
+        let why = why(config);
+        assert!(why.contains(part), "{why}");
+    };
+    expect(XdpConfig { interface: "eth7".to_owned(), ..good() }, "interface eth7");
+    expect(XdpConfig { mtu: 9_000, ..good() }, "not 9000");
+    expect(XdpConfig { queue: 5, ..good() }, "bind the AF_XDP socket");
+    expect(XdpConfig { rx_frames: 1_000, ..good() }, "power of two");
+    let elsewhere = SocketAddrV4::new(Ipv4Addr::new(10, 99, 0, 1), PORT);
+    expect(XdpConfig { local: elsewhere, ..good() }, "cannot reserve UDP port 10.99.0.1");
+    let _first = open(&net, 0);
+    expect(good(), "cannot reserve UDP port");
+    let other_port = SocketAddrV4::new(net.hosts[0].ip, PORT + 10);
+    expect(XdpConfig { local: other_port, ..good() }, "another socket has the interface's queue");
+}
+
+/// Each privilege that is missing is named.
+#[test]
+fn without_privileges_the_error_says_which() {
+    let Some(net) = Net::pair() else { return };
+    // Of no consequence to tests that may lock memory without limit.
+    let limit = Rlimit { current: Some(1 << 20), ..getrlimit(Resource::Memlock) };
+    setrlimit(Resource::Memlock, limit).unwrap();
+    let why = |missing: CapabilitySet| {
+        let config = config(&net, 0);
+        let open = || {
+            let mut all = capabilities(None).unwrap();
+            all.effective.remove(missing);
+            set_capabilities(None, all).unwrap();
+            XdpDatapath::open(&config).unwrap_err().to_string()
+        };
+        net.hosts[0].within(open)
+    };
+    let admin = CapabilitySet::SYS_ADMIN;
+    let expect = |missing, part: &str| {
+        let why = why(missing);
+        assert!(why.contains(part), "{why}");
+    };
+    expect(CapabilitySet::NET_RAW, "CAP_NET_RAW");
+    expect(CapabilitySet::IPC_LOCK, "CAP_IPC_LOCK");
+    expect(CapabilitySet::BPF | admin, "CAP_BPF");
+    expect(CapabilitySet::NET_ADMIN | admin, "CAP_NET_ADMIN");
+    expect(CapabilitySet::all(), "CAP_NET_RAW");
+    open(&net, 0);
+}
+
+/// A peer whose interface comes up later is found when it is sent to.
+#[test]
+fn link_addresses_are_found_on_demand() {
+    let Some(net) = Net::pair() else { return };
+    let name = &net.hosts[1].name;
+    net.ip(&format!("-n {name} addr del {}/24 dev {DEVICE}", net.hosts[1].ip));
+    let mut a = open(&net, 0);
+    assert_eq!(a.n_peers_known(), 0);
+    send(&mut a, 1, Priority::HIGHEST, b"lost");
+    assert_eq!(a.drops(), 1);
+    net.ip(&format!("-n {name} addr add {}/24 dev {DEVICE}", net.hosts[1].ip));
+    let mut b = open(&net, 1);
+    for ms in (0..5_000).step_by(20) {
+        a.receive(Time::ZERO + Span::from_us(ms * 1_000), |_| ()).unwrap();
+        send(&mut a, 1, Priority::HIGHEST, b"found");
+        a.flush().unwrap();
+        if a.n_peers_known() == 1 {
+            break;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(receive(&mut b, 1), [b"found"]);
+}
