@@ -202,7 +202,7 @@ fn withstands<E: Endpoint>(protocol: E::Config, acts: Vec<Act>) {
                 None
             }
             Act::Wait(us) => {
-                now = now + Span::from_us(us);
+                now += Span::from_us(us);
                 None
             }
         };

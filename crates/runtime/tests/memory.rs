@@ -120,12 +120,12 @@ fn lives_are_kept_apart<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Confi
 
 #[test]
 fn dcpim_keeps_lives_apart() {
-    lives_are_kept_apart::<DcpimHost>(dcpim, 150);
+    lives_are_kept_apart::<DcpimHost>(dcpim, 250);
 }
 
 #[test]
 fn phost_keeps_lives_apart() {
-    lives_are_kept_apart::<PhostHost>(phost, 150);
+    lives_are_kept_apart::<PhostHost>(phost, 250);
 }
 
 #[test]

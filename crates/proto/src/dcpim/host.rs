@@ -135,6 +135,7 @@ impl Endpoint for DcpimHost {
     }
 
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &mut self.out);
         self.receiver.forget_peer(peer, &mut self.out);
     }

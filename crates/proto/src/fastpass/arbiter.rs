@@ -250,6 +250,7 @@ impl Endpoint for FastpassArbiter {
     }
 
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        self.out.forget_peer(peer);
         match &mut self.role {
             Role::Slots(arbiter) => arbiter.forget_peer(peer),
             Role::Epochs(arbiter) => arbiter.forget_peer(peer),

@@ -170,6 +170,8 @@ impl Endpoint for FastpassHost {
     }
 
     fn forget_peer(&mut self, now: Time, peer: NodeId) {
+        self.out.forget_peer(peer);
+        self.due.retain(|packet| packet.dst != peer);
         let unsent = self.flows.forget_peer(peer, &mut self.out);
         self.on_outcome(now, 0, Outcome::Over(peer, unsent));
         self.receiver.forget_peer(peer, &mut self.out);

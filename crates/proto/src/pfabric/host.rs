@@ -65,6 +65,7 @@ impl Endpoint for PfabricHost {
     }
 
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &mut self.out);
         self.receiver.forget_peer(peer, &mut self.out);
     }
