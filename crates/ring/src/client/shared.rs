@@ -1,0 +1,194 @@
+//! What a port shares with its messages, which may outlive it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rampmeter_core::NodeId;
+use rampmeter_core::collections::IdMap;
+use rampmeter_runtime::Ticket;
+
+use super::message::{Received, SendBuffer};
+use super::{Completion, NodeGone, Options, SubmitError, nanoseconds};
+use crate::arena::{Arena, Extent, Fit};
+use crate::entry::{Complete, Failure, Outcome, Submit};
+use crate::layout::{CQ_WORDS, Layout, RQ_WORDS, SQ_WORDS};
+use crate::map::Memory;
+use crate::ring::{Consumer, Corrupt, Producer};
+use crate::server::monotonic_ns;
+
+/// An application's half of the memory.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    memory: Arc<Memory>,
+    layout: Layout,
+    sending: Mutex<Sending>,
+    completions: Mutex<Consumer<CQ_WORDS>>,
+    releases: Mutex<Producer<RQ_WORDS>>,
+}
+
+/// What is being sent.
+#[derive(Debug)]
+struct Sending {
+    submissions: Producer<SQ_WORDS>,
+    arena: Arena,
+    next: u64,
+    /// The room of messages that are under way.
+    under_way: IdMap<Ticket, Extent>,
+    /// Messages that were under way when the node went; `None` while it has not.
+    lost: Option<VecDeque<Ticket>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    pub(crate) fn new(memory: Memory, layout: Layout) -> Self {
+        let memory = Arc::new(memory);
+        let sending = Sending {
+            submissions: Producer::new(Arc::clone(&memory), layout.sq),
+            arena: Arena::new(layout.send.len),
+            next: 0,
+            under_way: IdMap::default(),
+            lost: None,
+        };
+        Self {
+            sending: Mutex::new(sending),
+            completions: Mutex::new(Consumer::new(Arc::clone(&memory), layout.cq)),
+            releases: Mutex::new(Producer::new(Arc::clone(&memory), layout.rq)),
+            memory,
+            layout,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn memory(&self) -> (&Memory, Layout) {
+        (&self.memory, self.layout)
+    }
+
+    /// Whether one more message may be under way.
+    fn check(&self, sending: &Sending) -> Result<(), SubmitError> {
+        let depth = self.layout.depth;
+        if sending.lost.is_some() {
+            Err(NodeGone.into())
+        } else if sending.under_way.len() >= depth as usize {
+            Err(SubmitError::Full { depth })
+        } else {
+            Ok(())
+        }
+    }
+
+    pub(crate) fn alloc(self: &Arc<Self>, size: usize) -> Result<SendBuffer, SubmitError> {
+        let mut sending = lock(&self.sending);
+        self.check(&sending)?;
+        let max = self.layout.send.len.min(u32::MAX.into());
+        let bytes = size as u64;
+        if bytes > max || sending.arena.fit(bytes) == Fit::Never {
+            return Err(SubmitError::TooLong { size, max });
+        }
+        let extent = sending.arena.alloc(bytes).ok_or(SubmitError::NoRoom { size })?;
+        let at = self.layout.send.locate(extent.offset(), bytes);
+        let at = at.expect("the arena is within its part of the memory");
+        Ok(SendBuffer::new(self.memory.region(at, size), extent, Arc::clone(self)))
+    }
+
+    /// Submits a message; also says whether the node must be woken.
+    pub(crate) fn submit(
+        &self,
+        dst: NodeId,
+        service: u16,
+        mut buffer: SendBuffer,
+        options: Options,
+    ) -> Result<(Ticket, bool), (SubmitError, SendBuffer)> {
+        assert!(buffer.is_of(self), "the buffer is this port's");
+        let size = buffer.bytes().len() as u32;
+        let until = |span| monotonic_ns().saturating_add(nanoseconds(span));
+        let deadline_ns = options.deadline.map_or(u64::MAX, until);
+        let mut sending = lock(&self.sending);
+        if let Err(error) = self.check(&sending) {
+            return Err((error, buffer));
+        }
+        let ticket = Ticket(sending.next);
+        let submit = Submit {
+            ticket: ticket.0,
+            offset: buffer.offset(),
+            size,
+            dst: dst.get(),
+            service,
+            tenant: options.tenant,
+            deadline_ns,
+        };
+        if sending.submissions.push(submit.encode()).is_err() {
+            return Err((SubmitError::Full { depth: self.layout.depth }, buffer));
+        }
+        sending.next += 1;
+        if let Some(extent) = buffer.take() {
+            sending.under_way.insert(ticket, extent);
+        }
+        let must_wake = sending.submissions.must_wake();
+        Ok((ticket, must_wake))
+    }
+
+    pub(crate) fn give_back(&self, extent: Extent) {
+        lock(&self.sending).arena.free(extent);
+    }
+
+    /// The next message that is lost with the node.
+    pub(crate) fn fail_next(&self) -> Option<Completion> {
+        let sending = &mut *lock(&self.sending);
+        let lost = sending.lost.get_or_insert_with(|| {
+            let mut lost: Vec<_> = sending.under_way.drain().collect();
+            lost.sort_unstable_by_key(|(ticket, _)| *ticket);
+            let tickets = lost.into_iter().map(|(ticket, extent)| {
+                sending.arena.free(extent);
+                ticket
+            });
+            tickets.collect()
+        });
+        let ticket = lost.pop_front()?;
+        Some(Completion::Finished { ticket, outcome: Outcome::Failed(Failure::NodeGone) })
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        let sending = lock(&self.sending);
+        sending.under_way.len() + sending.lost.as_ref().map_or(0, VecDeque::len)
+    }
+
+    /// The next completion. What it says of a message is settled before another thread can find
+    /// that there is no more, so that no message is over twice.
+    pub(crate) fn pop(&self) -> Result<Option<Complete>, Corrupt> {
+        let mut completions = lock(&self.completions);
+        let Some(words) = completions.pop()? else { return Ok(None) };
+        let completion = Complete::decode(words).ok_or(Corrupt)?;
+        if let Complete::Finished { ticket, .. } = completion {
+            let mut sending = lock(&self.sending);
+            let extent = sending.under_way.remove(&Ticket(ticket)).ok_or(Corrupt)?;
+            sending.arena.free(extent);
+        }
+        Ok(Some(completion))
+    }
+
+    /// Asks the node for a wake-up; true if there is a completion already.
+    pub(crate) fn arm(&self) -> bool {
+        let mut completions = lock(&self.completions);
+        completions.arm();
+        completions.has_next() != Ok(false)
+    }
+
+    /// A message that has been received, if it is where messages are.
+    pub(crate) fn received(
+        self: &Arc<Self>,
+        from: NodeId,
+        offset: u64,
+        size: u32,
+    ) -> Option<Received> {
+        let at = self.layout.receive.locate(offset, size.into())?;
+        let region = self.memory.region(at, size as usize);
+        Some(Received::new(from, region, offset, Arc::clone(self)))
+    }
+
+    pub(crate) fn release(&self, offset: u64) {
+        // The ring has room for every message that may be held.
+        let _ = lock(&self.releases).push([offset]);
+    }
+}

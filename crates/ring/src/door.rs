@@ -1,0 +1,386 @@
+//! The door: a thread that lets applications in and notices when they go.
+//!
+//! A file beside the socket, `<socket>.lock`, is locked for as long as the node lives. The system
+//! unlocks it however the node ends; so a socket that lies there while the lock is free is of a
+//! dead node and is replaced, and two nodes that start at the same time do not take it from each
+//! other.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::fs::{FlockOperation, MemfdFlags, Mode, OFlags, SealFlags};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType,
+    accept_with, bind, listen, recv, send, shutdown, socket_with,
+};
+use thiserror::Error;
+
+use crate::handshake::{Answer, Grant, Refusal, Request};
+use crate::layout::Layout;
+use crate::map::Memory;
+use crate::server::{Client, Parts, monotonic_ns};
+
+/// Where applications come in, and how many and how large they may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DoorConfig {
+    /// The socket. Who may write to it may attach.
+    pub path: PathBuf,
+    /// Applications that may be attached at the same time.
+    pub clients_max: usize,
+    /// Bytes of both arenas of one application together.
+    pub arena_max: u64,
+}
+
+impl DoorConfig {
+    /// The usual: 64 applications of up to 4 GiB each.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), clients_max: 64, arena_max: 4 << 30 }
+    }
+}
+
+/// Why there is no door.
+#[derive(Debug, Error)]
+pub enum DoorError {
+    /// A living node has the socket.
+    #[error("another node listens on {}", path.display())]
+    Taken {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// Something else is where the socket would be.
+    #[error("expected a socket or nothing at {}", path.display())]
+    NotASocket {
+        /// The socket's path.
+        path: PathBuf,
+    },
+    /// The system does not let it.
+    #[error("cannot listen on {}: {source}", path.display())]
+    System {
+        /// The socket.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// What the door tells the node.
+#[derive(Debug)]
+pub(crate) enum Event {
+    Opened(Box<Opening>),
+    Closed(u32),
+}
+
+/// An application that comes in, and what the node hands it.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    pub(crate) client: Client,
+    pub(crate) answer: Vec<u8>,
+    pub(crate) memory: OwnedFd,
+}
+
+/// An open door, as the node has it.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) events: Receiver<Event>,
+    pub(crate) bells: Arc<OwnedFd>,
+    pub(crate) stop: Arc<OwnedFd>,
+    pub(crate) thread: JoinHandle<()>,
+}
+
+/// Someone at the door, or inside.
+#[derive(Debug)]
+struct Guest {
+    socket: Arc<OwnedFd>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// It has connected and says nothing; until when that is tolerated.
+    Silent { until_ns: u64 },
+    /// It is attached.
+    Attached { app: u32, service: u16, memory: Arc<Memory> },
+}
+
+#[derive(Debug)]
+struct Door {
+    config: DoorConfig,
+    listener: OwnedFd,
+    stop: Arc<OwnedFd>,
+    epoll: OwnedFd,
+    bells: Arc<OwnedFd>,
+    /// Rung for each event.
+    news: OwnedFd,
+    events: Sender<Event>,
+    guests: BTreeMap<u64, Guest>,
+    next: u64,
+    next_app: u32,
+    /// Memory of applications that have gone, from which messages may still be sent. This thread
+    /// lets go of it last, since it takes long to unmap and the node has no time.
+    retired: Vec<Arc<Memory>>,
+    /// Held for as long as the node lives.
+    _lock: OwnedFd,
+}
+
+const LISTENER: u64 = 0;
+const STOP: u64 = 1;
+/// Applications that have connected and said nothing yet.
+const SILENT_MAX: usize = 32;
+const SILENCE: Duration = Duration::from_secs(5);
+/// How often the door looks after what nothing tells it.
+const SWEEP: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
+
+/// Opens the door.
+pub(crate) fn open(config: DoorConfig) -> Result<Opened, DoorError> {
+    let path = config.path.clone();
+    let system = |source: io::Error| DoorError::System { path: path.clone(), source };
+    let lock = lock(&path).map_err(|error| match error {
+        Errno::WOULDBLOCK => DoorError::Taken { path: path.clone() },
+        error => system(error.into()),
+    })?;
+    match fs::symlink_metadata(&path) {
+        Ok(found) if found.file_type().is_socket() => fs::remove_file(&path).map_err(system)?,
+        Ok(_) => return Err(DoorError::NotASocket { path }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(system(error)),
+    }
+    let setup = || -> io::Result<(Door, Receiver<Event>)> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        bind(&listener, &SocketAddrUnix::new(&path)?)?;
+        listen(&listener, 64)?;
+        let event = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let (stop, news) = (Arc::new(event()?), event()?);
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let bells = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
+        epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+        epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;
+        // Edges, so that nobody has to read what has been rung.
+        epoll::add(&bells, &news, EventData::new_u64(0), EventFlags::IN | EventFlags::ET)?;
+        let (events, received) = mpsc::channel();
+        let door = Door {
+            config,
+            listener,
+            stop,
+            epoll,
+            bells,
+            news,
+            events,
+            guests: BTreeMap::new(),
+            next: STOP + 1,
+            next_app: 0,
+            retired: Vec::new(),
+            _lock: lock,
+        };
+        Ok((door, received))
+    };
+    let (door, events) = setup().map_err(system)?;
+    let (bells, stop) = (Arc::clone(&door.bells), Arc::clone(&door.stop));
+    let thread = thread::Builder::new().name("door".into()).spawn(|| door.run()).map_err(system)?;
+    Ok(Opened { events, bells, stop, thread })
+}
+
+/// Locks the file beside the socket.
+fn lock(path: &Path) -> Result<OwnedFd, Errno> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = rustix::fs::open(&name, flags, Mode::RUSR | Mode::WUSR)?;
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(file)
+}
+
+impl Door {
+    fn run(mut self) {
+        let mut ready = Vec::with_capacity(32);
+        loop {
+            ready.clear();
+            let is_restless = !self.retired.is_empty() || self.n_silent() > 0;
+            let timeout = is_restless.then_some(&SWEEP);
+            match epoll::wait(&self.epoll, spare_capacity(&mut ready), timeout) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => {
+                    tracing::error!(%error, "the door cannot wait");
+                    return;
+                }
+            }
+            for event in &ready {
+                match event.data.u64() {
+                    LISTENER => self.accept(),
+                    STOP => return,
+                    guest => self.hear(guest),
+                }
+            }
+            self.sweep();
+        }
+    }
+
+    fn n_silent(&self) -> usize {
+        self.guests.values().filter(|g| matches!(g.state, State::Silent { .. })).count()
+    }
+
+    fn accept(&mut self) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = match accept_with(&self.listener, flags) {
+            Ok(socket) => Arc::new(socket),
+            Err(Errno::WOULDBLOCK | Errno::INTR | Errno::CONNABORTED) => return,
+            Err(error) => {
+                // Out of descriptors: whoever waits at the door goes on waiting.
+                tracing::warn!(%error, "cannot let an application in");
+                thread::sleep(Duration::from_millis(10));
+                return;
+            }
+        };
+        if self.n_silent() >= SILENT_MAX {
+            return;
+        }
+        let token = self.next;
+        let flags = EventFlags::IN | EventFlags::RDHUP;
+        if epoll::add(&self.epoll, &socket, EventData::new_u64(token), flags).is_ok() {
+            self.next += 1;
+            let until_ns = monotonic_ns() + SILENCE.as_nanos() as u64;
+            self.guests.insert(token, Guest { socket, state: State::Silent { until_ns } });
+        }
+    }
+
+    /// A guest has said something, or has gone.
+    fn hear(&mut self, token: u64) {
+        let Some(guest) = self.guests.get(&token) else { return };
+        if let State::Attached { .. } = guest.state {
+            // An application that is attached has nothing to say.
+            return self.leave(token);
+        }
+        let mut bytes = [0; Request::LEN + 1];
+        let got = match recv(&guest.socket, &mut bytes, RecvFlags::DONTWAIT) {
+            Ok((got, _)) if got > 0 => got,
+            Err(Errno::WOULDBLOCK | Errno::INTR) => return,
+            Ok(_) | Err(_) => return self.leave(token),
+        };
+        let socket = Arc::clone(&guest.socket);
+        let attached = Request::decode(&bytes[..got]).and_then(|r| self.attach(token, &socket, r));
+        if let Err(refusal) = attached {
+            tracing::info!(%refusal, "turned an application away");
+            let answer = Answer::from(&refusal).encode();
+            let _ = send(&socket, &answer, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+            self.leave(token);
+        }
+    }
+
+    fn attach(
+        &mut self,
+        token: u64,
+        socket: &Arc<OwnedFd>,
+        request: Request,
+    ) -> Result<(), Refusal> {
+        let Request { service, .. } = request;
+        let layout = request.layout(self.config.arena_max)?;
+        // Whoever has gone before this request came has gone, though the door may not have looked.
+        self.sweep_out();
+        let is_taken = |guest: &Guest| match guest.state {
+            State::Attached { service: taken, .. } => taken == service,
+            State::Silent { .. } => false,
+        };
+        if self.guests.values().any(is_taken) {
+            return Err(Refusal::Taken { service });
+        }
+        let max = self.config.clients_max;
+        if self.guests.len() - self.n_silent() >= max {
+            return Err(Refusal::Crowded { max });
+        }
+        let system = |error: io::Error| Refusal::System(error.to_string());
+        let (file, memory) = make_memory(&layout).map_err(system)?;
+        let doorbell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|error| system(error.into()))?;
+        epoll::add(&self.bells, &doorbell, EventData::new_u64(0), EventFlags::IN | EventFlags::ET)
+            .map_err(|error| system(error.into()))?;
+        let app = self.next_app;
+        self.next_app = self.next_app.wrapping_add(1);
+        let memory = Arc::new(memory);
+        let parts = Parts { app, service, doorbell, socket: Arc::clone(socket) };
+        let client = Client::new(parts, Arc::clone(&memory), layout);
+        let answer = Answer::Granted(Grant::from(&layout)).encode();
+        self.tell(Event::Opened(Box::new(Opening { client, answer, memory: file })));
+        let state = State::Attached { app, service, memory };
+        self.guests.insert(token, Guest { socket: Arc::clone(socket), state });
+        tracing::info!(service, app, bytes = layout.total(), "an application is attached");
+        Ok(())
+    }
+
+    /// A guest goes.
+    fn leave(&mut self, token: u64) {
+        let Some(Guest { socket, state }) = self.guests.remove(&token) else { return };
+        let _ = epoll::delete(&self.epoll, &socket);
+        if let State::Attached { app, service, memory } = state {
+            tracing::info!(service, app, "an application has gone");
+            let _ = shutdown(&socket, Shutdown::Both);
+            self.retired.push(memory);
+            self.tell(Event::Closed(app));
+        }
+    }
+
+    fn tell(&self, event: Event) {
+        // A node that is gone will stop the door, too.
+        if self.events.send(event).is_ok() {
+            let _ = rustix::io::write(&self.news, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// Sends out who has been silent for too long, and lets go of memory that nobody uses.
+    fn sweep(&mut self) {
+        let now_ns = monotonic_ns();
+        let is_over =
+            |guest: &Guest| matches!(guest.state, State::Silent { until_ns } if until_ns <= now_ns);
+        let over = self.guests.iter().filter(|(_, guest)| is_over(guest)).map(|(&token, _)| token);
+        for token in over.collect::<Vec<_>>() {
+            self.leave(token);
+        }
+        self.retired.retain(|memory| Arc::strong_count(memory) > 1);
+    }
+
+    /// Sees out everybody whose socket has closed.
+    fn sweep_out(&mut self) {
+        let has_gone = |guest: &Guest| {
+            let mut polled = [PollFd::new(&guest.socket, PollFlags::RDHUP)];
+            let is_attached = matches!(guest.state, State::Attached { .. });
+            is_attached && poll(&mut polled, Some(&Timespec::default())).is_ok_and(|n| n > 0)
+        };
+        let gone = self.guests.iter().filter(|(_, guest)| has_gone(guest)).map(|(&token, _)| token);
+        for token in gone.collect::<Vec<_>>() {
+            self.leave(token);
+        }
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        for guest in self.guests.values() {
+            let _ = shutdown(&guest.socket, Shutdown::Both);
+        }
+        // The lock is still held, so that the file is this node's.
+        let _ = fs::remove_file(&self.config.path);
+    }
+}
+
+/// Memory that keeps its size, so that nobody can make the node touch what is not there.
+fn make_memory(layout: &Layout) -> io::Result<(OwnedFd, Memory)> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = rustix::fs::memfd_create("rampmeter-ring", flags)?;
+    rustix::fs::ftruncate(&file, layout.total())?;
+    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    rustix::fs::fcntl_add_seals(&file, seals)?;
+    let memory = Memory::map(file.as_fd(), layout.total() as usize)?;
+    layout.label(&memory);
+    Ok((file, memory))
+}

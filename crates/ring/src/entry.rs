@@ -1,0 +1,189 @@
+//! What stands in the rings.
+
+use rampmeter_runtime::app;
+
+use crate::layout::{CQ_WORDS, SQ_WORDS};
+
+/// What became of a message that was submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The receiving node has all of it and has handed it to the application.
+    Completed,
+    /// It may have been delivered or not.
+    Failed(Failure),
+}
+
+/// Why a message failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The receiver does not answer.
+    Unreachable,
+    /// The receiver was started again while the message was under way.
+    PeerRestarted,
+    /// No application takes messages of this service or size there.
+    Refused,
+    /// No node has this number.
+    UnknownPeer,
+    /// The message is empty or longer than nodes take.
+    BadSize,
+    /// This machine's node is being stopped.
+    Stopping,
+    /// This machine's node has died, or has sent the application away.
+    NodeGone,
+}
+
+impl Failure {
+    /// Its number in the completion queue and in C: 1 or more.
+    pub const fn code(self) -> u32 {
+        match self {
+            Self::Unreachable => 1,
+            Self::PeerRestarted => 2,
+            Self::Refused => 3,
+            Self::UnknownPeer => 4,
+            Self::BadSize => 5,
+            Self::Stopping => 6,
+            Self::NodeGone => 7,
+        }
+    }
+
+    /// Its name in lower case, with hyphens.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::PeerRestarted => "peer-restarted",
+            Self::Refused => "refused",
+            Self::UnknownPeer => "unknown-peer",
+            Self::BadSize => "bad-size",
+            Self::Stopping => "stopping",
+            Self::NodeGone => "node-gone",
+        }
+    }
+
+    fn from_code(code: u32) -> Option<Self> {
+        Some(match code {
+            1 => Self::Unreachable,
+            2 => Self::PeerRestarted,
+            3 => Self::Refused,
+            4 => Self::UnknownPeer,
+            5 => Self::BadSize,
+            6 => Self::Stopping,
+            7 => Self::NodeGone,
+            _ => return None,
+        })
+    }
+}
+
+impl From<app::Outcome> for Outcome {
+    fn from(outcome: app::Outcome) -> Self {
+        let app::Outcome::Failed(failure) = outcome else { return Self::Completed };
+        Self::Failed(match failure {
+            app::Failure::Unreachable => Failure::Unreachable,
+            app::Failure::PeerRestarted => Failure::PeerRestarted,
+            app::Failure::Refused => Failure::Refused,
+            app::Failure::UnknownPeer => Failure::UnknownPeer,
+            app::Failure::BadSize => Failure::BadSize,
+            app::Failure::Stopping => Failure::Stopping,
+        })
+    }
+}
+
+/// A message to send, as it is in the submission queue. Any words are one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Submit {
+    pub(crate) ticket: u64,
+    /// First byte within the send arena.
+    pub(crate) offset: u64,
+    pub(crate) size: u32,
+    pub(crate) dst: u32,
+    pub(crate) service: u16,
+    pub(crate) tenant: u32,
+    /// When it is needed: nanoseconds of the machine's monotonic clock, `u64::MAX` if nobody says.
+    pub(crate) deadline_ns: u64,
+}
+
+impl Submit {
+    pub(crate) fn encode(&self) -> [u64; SQ_WORDS] {
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let (target, owner) = (pair(self.size, self.dst), pair(self.service.into(), self.tenant));
+        [self.ticket, self.offset, target, owner, self.deadline_ns, 0, 0, 0]
+    }
+
+    pub(crate) fn decode(
+        [ticket, offset, target, owner, deadline_ns, ..]: [u64; SQ_WORDS],
+    ) -> Self {
+        let (size, dst) = (target as u32, (target >> 32) as u32);
+        let (service, tenant) = (owner as u16, (owner >> 32) as u32);
+        Self { ticket, offset, size, dst, service, tenant, deadline_ns }
+    }
+}
+
+/// A completion, as it is in the completion queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Complete {
+    Finished { ticket: u64, outcome: Outcome },
+    Received { offset: u64, size: u32, from: u32 },
+}
+
+impl Complete {
+    pub(crate) fn encode(&self) -> [u64; CQ_WORDS] {
+        match *self {
+            Self::Finished { ticket, outcome } => {
+                let code = match outcome {
+                    Outcome::Completed => 0,
+                    Outcome::Failed(failure) => failure.code(),
+                };
+                [1, ticket, code.into(), 0]
+            }
+            Self::Received { offset, size, from } => {
+                [2, offset, u64::from(size) | u64::from(from) << 32, 0]
+            }
+        }
+    }
+
+    /// `None` if no node writes this.
+    pub(crate) fn decode([kind, word, more, _]: [u64; CQ_WORDS]) -> Option<Self> {
+        match kind {
+            1 => {
+                let outcome = match u32::try_from(more).ok()? {
+                    0 => Outcome::Completed,
+                    code => Outcome::Failed(Failure::from_code(code)?),
+                };
+                Some(Self::Finished { ticket: word, outcome })
+            }
+            2 => {
+                let (size, from) = (more as u32, (more >> 32) as u32);
+                Some(Self::Received { offset: word, size, from })
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn entries_are_what_they_were(
+            words in any::<[u64; 4]>(),
+            a in any::<u32>(),
+            b in any::<u32>(),
+        ) {
+            let [ticket, offset, deadline_ns, tenant] = words;
+            let (service, tenant) = (a as u16, tenant as u32);
+            let submit = Submit { ticket, offset, size: a, dst: b, service, tenant, deadline_ns };
+            prop_assert_eq!(Submit::decode(submit.encode()), submit);
+            let received = Complete::Received { offset, size: a, from: b };
+            prop_assert_eq!(Complete::decode(received.encode()), Some(received));
+            for code in 0..8 {
+                let outcome = Failure::from_code(code).map_or(Outcome::Completed, Outcome::Failed);
+                let finished = Complete::Finished { ticket, outcome };
+                prop_assert_eq!(Complete::decode(finished.encode()), Some(finished));
+            }
+        }
+    }
+}

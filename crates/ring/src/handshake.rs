@@ -1,0 +1,326 @@
+//! What an application and a node say to each other before they share memory.
+//!
+//! One packet each way on a socket that keeps packets apart. Numbers are little-endian.
+//!
+//! | bytes of a request | field |
+//! |---|---|
+//! | 0-7 | magic `RMRING`, zero-padded |
+//! | 8-11 | version, 1 |
+//! | 12-13 | service |
+//! | 14-15 | zero |
+//! | 16-19 | messages that may be under way |
+//! | 20-23 | zero |
+//! | 24-31 | bytes of the send arena |
+//! | 32-39 | bytes of the receive arena |
+//!
+//! The answer starts with magic and version, too; then a code of four bytes. Zero means that two
+//! descriptors come with it, the memory and the node's doorbell (an eventfd), and that what follows
+//! is the size of the memory and of its parts. Any other code is an error, and what follows is its
+//! text.
+//!
+//! Later the node sends packets of one byte, each of which wakes an application that sleeps. The
+//! application sends nothing: it rings the doorbell. That the bell of the other direction is no
+//! eventfd has a reason: whether a write to one may block is up to everybody who has it, so that an
+//! application could make the node hang.
+
+use thiserror::Error;
+
+use crate::layout::{ARENA_MAX, DEPTH_MAX, Layout, MAGIC, VERSION};
+
+/// What an application asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The service whose messages it takes.
+    pub service: u16,
+    /// Messages that it may have under way.
+    pub depth: u32,
+    /// Bytes for messages that it sends.
+    pub send: u64,
+    /// Bytes for messages that it receives.
+    pub receive: u64,
+}
+
+/// Why a node turns an application away.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// It is no application.
+    #[error(
+        "expected a request of {} bytes that starts with `RMRING`, got {got} bytes",
+        Request::LEN
+    )]
+    Garbage {
+        /// Bytes that it sent.
+        got: usize,
+    },
+    /// It was built with another version.
+    #[error("expected version {VERSION} of the handshake, got {got}")]
+    Version {
+        /// The application's.
+        got: u32,
+    },
+    /// A depth that no node gives.
+    #[error("expected a depth of 1 to {DEPTH_MAX} messages, got {got}")]
+    Depth {
+        /// What it asked for.
+        got: u32,
+    },
+    /// Larger arenas than the node gives.
+    #[error("expected at most {max} bytes for messages, got {asked}")]
+    Memory {
+        /// What it asked for.
+        asked: u64,
+        /// What there would be.
+        max: u64,
+    },
+    /// Another application has the service.
+    #[error("service {service} is taken")]
+    Taken {
+        /// The service.
+        service: u16,
+    },
+    /// As many applications are attached as the node takes.
+    #[error("{max} applications are attached already")]
+    Crowded {
+        /// How many.
+        max: usize,
+    },
+    /// The node has no memory or descriptors left.
+    #[error("the node cannot set up the memory: {0}")]
+    System(String),
+}
+
+impl Refusal {
+    /// Its number in answers: 1 or more.
+    pub const fn code(&self) -> u32 {
+        match self {
+            Self::Garbage { .. } => 1,
+            Self::Version { .. } => 2,
+            Self::Depth { .. } => 3,
+            Self::Memory { .. } => 4,
+            Self::Taken { .. } => 5,
+            Self::Crowded { .. } => 6,
+            Self::System(_) => 7,
+        }
+    }
+}
+
+/// What a node answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The memory comes with the answer.
+    Granted(Grant),
+    /// There will be none.
+    Refused {
+        /// [`Refusal::code`].
+        code: u32,
+        /// What was expected, and what came.
+        text: String,
+    },
+}
+
+/// The sizes that the memory was made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// Bytes of the memory.
+    pub total: u64,
+    /// Messages that may be under way.
+    pub depth: u32,
+    /// Received messages that may be held.
+    pub slots: u32,
+    /// Bytes of the send arena.
+    pub send: u64,
+    /// Bytes of the receive arena.
+    pub receive: u64,
+}
+
+const PRELUDE: usize = 12;
+const TEXT_MAX: usize = 400;
+
+impl Request {
+    /// Bytes of a request.
+    pub const LEN: usize = 40;
+
+    /// The request as it is sent.
+    pub fn encode(&self) -> [u8; Self::LEN] {
+        let mut out = [0; Self::LEN];
+        out[..8].copy_from_slice(&MAGIC.to_le_bytes());
+        out[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        out[12..14].copy_from_slice(&self.service.to_le_bytes());
+        out[16..20].copy_from_slice(&self.depth.to_le_bytes());
+        out[24..32].copy_from_slice(&self.send.to_le_bytes());
+        out[32..40].copy_from_slice(&self.receive.to_le_bytes());
+        out
+    }
+
+    /// Reads a request. Never panics.
+    ///
+    /// # Errors
+    /// Anything that no application sends.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Refusal> {
+        let got = bytes.len();
+        if u64_at(bytes, 0) != Some(MAGIC) {
+            return Err(Refusal::Garbage { got });
+        }
+        match u32_at(bytes, 8) {
+            Some(VERSION) => {}
+            Some(got) => return Err(Refusal::Version { got }),
+            None => return Err(Refusal::Garbage { got }),
+        }
+        let Ok(bytes) = <&[u8; Self::LEN]>::try_from(bytes) else {
+            return Err(Refusal::Garbage { got });
+        };
+        if bytes[14..16] != [0; 2] || bytes[20..24] != [0; 4] {
+            return Err(Refusal::Garbage { got });
+        }
+        let word = |at| u64_at(bytes, at).unwrap_or(0);
+        let service = u16::from_le_bytes([bytes[12], bytes[13]]);
+        let depth = u32_at(bytes, 16).unwrap_or(0);
+        Ok(Self { service, depth, send: word(24), receive: word(32) })
+    }
+
+    /// The memory for the request, of which at most `arena_max` bytes are for messages.
+    ///
+    /// # Errors
+    /// More than any node gives, or than this one.
+    pub fn layout(&self, arena_max: u64) -> Result<Layout, Refusal> {
+        let asked = self.send.saturating_add(self.receive);
+        let max = arena_max.min(2 * ARENA_MAX);
+        if asked > max {
+            return Err(Refusal::Memory { asked, max });
+        }
+        Layout::new(self.depth, self.send, self.receive)
+    }
+}
+
+impl Answer {
+    /// Bytes of the longest answer.
+    pub const LEN_MAX: usize = PRELUDE + 4 + TEXT_MAX;
+
+    /// The answer as it is sent.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(Self::LEN_MAX);
+        out.extend(MAGIC.to_le_bytes());
+        out.extend(VERSION.to_le_bytes());
+        match self {
+            Self::Granted(grant) => {
+                out.extend(0u32.to_le_bytes());
+                out.extend(grant.total.to_le_bytes());
+                out.extend(grant.depth.to_le_bytes());
+                out.extend(grant.slots.to_le_bytes());
+                out.extend(grant.send.to_le_bytes());
+                out.extend(grant.receive.to_le_bytes());
+            }
+            Self::Refused { code, text } => {
+                out.extend(code.to_le_bytes());
+                let end = (0..=TEXT_MAX).rev().find(|&end| text.is_char_boundary(end));
+                out.extend(&text.as_bytes()[..end.unwrap_or(0)]);
+            }
+        }
+        out
+    }
+
+    /// Reads an answer. Never panics. `None` if no node of this version sends it.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        if u64_at(bytes, 0)? != MAGIC || u32_at(bytes, 8)? != VERSION {
+            return None;
+        }
+        match u32_at(bytes, PRELUDE)? {
+            0 => {
+                let rest = bytes.get(PRELUDE + 4..).filter(|rest| rest.len() == 32)?;
+                Some(Self::Granted(Grant {
+                    total: u64_at(rest, 0)?,
+                    depth: u32_at(rest, 8)?,
+                    slots: u32_at(rest, 12)?,
+                    send: u64_at(rest, 16)?,
+                    receive: u64_at(rest, 24)?,
+                }))
+            }
+            code => {
+                let text = std::str::from_utf8(bytes.get(PRELUDE + 4..)?).ok()?;
+                Some(Self::Refused { code, text: text.into() })
+            }
+        }
+    }
+}
+
+impl From<&Layout> for Grant {
+    fn from(layout: &Layout) -> Self {
+        Self {
+            total: layout.total,
+            depth: layout.depth,
+            slots: layout.slots,
+            send: layout.send.len,
+            receive: layout.receive.len,
+        }
+    }
+}
+
+impl From<&Refusal> for Answer {
+    fn from(refusal: &Refusal) -> Self {
+        Self::Refused { code: refusal.code(), text: refusal.to_string() }
+    }
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn a_request_is_what_it_was(n in any::<(u16, u32, u64, u64)>()) {
+            let request = Request { service: n.0, depth: n.1, send: n.2, receive: n.3 };
+            let bytes = request.encode();
+            prop_assert_eq!(Request::decode(&bytes), Ok(request));
+            for short in 0..bytes.len() {
+                prop_assert!(Request::decode(&bytes[..short]).is_err());
+            }
+            prop_assert!(Request::decode(&[&bytes[..], &[0]].concat()).is_err());
+        }
+
+        #[test]
+        fn an_answer_is_what_it_was(n in any::<(u64, u32, u32, u64, u64)>(), text in ".{0,100}") {
+            let (total, depth, slots, send, receive) = n;
+            let granted = Answer::Granted(Grant { total, depth, slots, send, receive });
+            prop_assert_eq!(Answer::decode(&granted.encode()), Some(granted));
+            let refused = Answer::Refused { code: 5, text };
+            prop_assert_eq!(Answer::decode(&refused.encode()), Some(refused));
+        }
+
+        /// Any bytes are refused or make a layout within the limits.
+        #[test]
+        fn any_bytes_get_an_answer(
+            mut bytes in prop::collection::vec(any::<u8>(), 0..64),
+            is_close in any::<bool>(),
+            arena_max in any::<u64>(),
+        ) {
+            if is_close && bytes.len() >= 12 {
+                let request = Request { service: 0, depth: 0, send: 0, receive: 0 };
+                bytes[..12].copy_from_slice(&request.encode()[..12]);
+            }
+            let _ = Answer::decode(&bytes);
+            match Request::decode(&bytes) {
+                Ok(request) => {
+                    prop_assert_eq!(&request.encode()[..], &bytes[..]);
+                    if let Ok(layout) = request.layout(arena_max) {
+                        prop_assert!(request.send + request.receive <= arena_max);
+                        prop_assert!(layout.total() >= request.send + request.receive);
+                    }
+                }
+                Err(refusal) => {
+                    prop_assert!(Answer::from(&refusal).encode().len() <= Answer::LEN_MAX);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Where things are in the memory that a node and an application share.
+//!
+//! | part | contents |
+//! |---|---|
+//! | page 0 | magic, version and sizes, for people who look at a dump; the node never reads them |
+//! | page 1 | heads, tails and sleep flags of the rings, 128 bytes apart |
+//! | SQ | submissions: application to node, 64 bytes each |
+//! | CQ | completions: node to application, 32 bytes each |
+//! | RQ | releases of received messages: application to node, 8 bytes each |
+//! | send arena | bytes of messages to send; the application divides it |
+//! | receive arena | bytes of messages received; the node divides it |
+//!
+//! Every part starts a page. Both sides compute the layout from the same three numbers. The rings
+//! cannot overflow: no more than `depth` submissions are without a completion that has been taken,
+//! and no more than `slots` messages arrive or are held, so that the CQ has room for both.
+
+use crate::handshake::Refusal;
+use crate::map::Memory;
+use crate::ring::Place;
+
+/// The first word of the memory, and of every handshake: `RMRING`.
+pub(crate) const MAGIC: u64 = 0x0000_474e_4952_4d52;
+/// The version of the layout and the handshake.
+pub(crate) const VERSION: u32 = 1;
+
+/// Words of 8 bytes in a submission, a completion and a release.
+pub(crate) const SQ_WORDS: usize = 8;
+pub(crate) const CQ_WORDS: usize = 4;
+pub(crate) const RQ_WORDS: usize = 1;
+
+const PAGE: u64 = 4_096;
+/// Two cache lines: the processor fetches neighbours in pairs.
+const APART: usize = 128;
+/// Messages that an application may have under way.
+pub(crate) const DEPTH_MAX: u32 = 1 << 16;
+/// Bytes of an arena, whatever the node would allow.
+pub(crate) const ARENA_MAX: u64 = 1 << 36;
+/// Received messages that every application may hold, however shallow.
+const SLOTS_MIN: u32 = 64;
+
+/// The layout of one application's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    pub(crate) depth: u32,
+    pub(crate) slots: u32,
+    pub(crate) sq: Place,
+    pub(crate) cq: Place,
+    pub(crate) rq: Place,
+    pub(crate) send: Span,
+    pub(crate) receive: Span,
+    pub(crate) total: u64,
+}
+
+/// A part of the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+}
+
+impl Span {
+    /// Where a piece of this part is in the memory, if it is within the part.
+    pub(crate) fn locate(&self, offset: u64, len: u64) -> Option<usize> {
+        let is_within = offset.checked_add(len)? <= self.len;
+        is_within.then(|| (self.offset + offset) as usize)
+    }
+}
+
+impl Layout {
+    /// The layout for `depth` submissions under way and arenas of `send` and `receive` bytes, which
+    /// are rounded up to pages.
+    ///
+    /// # Errors
+    /// A number beyond what any node gives.
+    pub fn new(depth: u32, send: u64, receive: u64) -> Result<Self, Refusal> {
+        if depth == 0 || depth > DEPTH_MAX {
+            return Err(Refusal::Depth { got: depth });
+        }
+        if send > ARENA_MAX || receive > ARENA_MAX {
+            let asked = send.max(receive);
+            return Err(Refusal::Memory { asked, max: ARENA_MAX });
+        }
+        let slots = (4 * depth).max(SLOTS_MIN).next_power_of_two();
+        let mut at = 2 * PAGE;
+        let mut part = |len: u64| {
+            let span = Span { offset: at, len: len.next_multiple_of(PAGE) };
+            at += span.len;
+            span
+        };
+        let mut n = 0;
+        let mut place = |capacity: u32, words: usize| {
+            let entries = part(u64::from(capacity) * 8 * words as u64).offset as usize;
+            let line = |k: usize| PAGE as usize + (3 * n + k) * APART;
+            let place = Place { head: line(0), tail: line(1), flag: line(2), entries, capacity };
+            n += 1;
+            place
+        };
+        let sq = place(depth.next_power_of_two(), SQ_WORDS);
+        let cq = place((depth + slots).next_power_of_two(), CQ_WORDS);
+        let rq = place(slots, RQ_WORDS);
+        let (send, receive) = (part(send), part(receive));
+        Ok(Self { depth, slots, sq, cq, rq, send, receive, total: at })
+    }
+
+    /// Messages that may arrive, or be held by the application, at the same time.
+    pub fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// Bytes of the whole memory.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Writes page 0.
+    pub(crate) fn label(&self, memory: &Memory) {
+        let words = [
+            MAGIC,
+            VERSION.into(),
+            self.total,
+            self.depth.into(),
+            self.slots.into(),
+            self.send.offset,
+            self.send.len,
+            self.receive.offset,
+            self.receive.len,
+        ];
+        for (idx, word) in words.into_iter().enumerate() {
+            memory.copy_in(8 * idx, &word.to_ne_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn parts_follow_one_another(
+            depth in 1u32..=DEPTH_MAX,
+            send in 0..=ARENA_MAX,
+            receive in 0..=ARENA_MAX,
+        ) {
+            let layout = Layout::new(depth, send, receive).unwrap();
+            let Layout { sq, cq, rq, .. } = layout;
+            let words = |place: Place, n: usize| {
+                (place.entries + place.capacity as usize * 8 * n) as u64
+            };
+            prop_assert_eq!(sq.entries as u64, 2 * PAGE);
+            prop_assert!(words(sq, SQ_WORDS) <= cq.entries as u64);
+            prop_assert!(words(cq, CQ_WORDS) <= rq.entries as u64);
+            prop_assert!(words(rq, RQ_WORDS) <= layout.send.offset);
+            prop_assert_eq!(layout.send.offset + layout.send.len, layout.receive.offset);
+            prop_assert_eq!(layout.receive.offset + layout.receive.len, layout.total);
+            prop_assert!(layout.send.len >= send && layout.receive.len >= receive);
+            prop_assert!(sq.capacity >= depth && cq.capacity >= depth + layout.slots);
+            prop_assert!(rq.capacity >= layout.slots && layout.total.is_multiple_of(PAGE));
+        }
+
+        #[test]
+        fn pieces_are_within_their_part(offset in any::<u64>(), len in any::<u64>()) {
+            let span = Span { offset: 8_192, len: 4_096 };
+            if let Some(at) = span.locate(offset, len) {
+                prop_assert!(at >= 8_192 && at as u64 + len <= 12_288);
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_that_no_node_gives_are_refused() {
+        assert_eq!(Layout::new(0, 1, 1), Err(Refusal::Depth { got: 0 }));
+        assert_eq!(Layout::new(DEPTH_MAX + 1, 1, 1), Err(Refusal::Depth { got: DEPTH_MAX + 1 }));
+        let too_much = Refusal::Memory { asked: u64::MAX, max: ARENA_MAX };
+        assert_eq!(Layout::new(1, u64::MAX, 0), Err(too_much));
+    }
+}

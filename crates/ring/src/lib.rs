@@ -1,0 +1,31 @@
+//! Applications of a node in other processes of its machine.
+//!
+//! An application attaches to the node's Unix socket and is handed a piece of shared memory: a
+//! queue of messages to send, a queue of completions, a queue of received messages that it has done
+//! with, and an arena for the bytes of each direction. From then on neither side makes a system
+//! call while both are awake. [`Port`] is the application's side. [`Clients`] is the node's, an
+//! [`Applications`](rampmeter_runtime::Applications).
+//!
+//! The node does not trust its applications: what they write is copied out once and checked, and
+//! who breaks the rules is sent away. Applications trust their node.
+
+mod arena;
+mod client;
+mod door;
+mod entry;
+pub mod handshake;
+#[cfg(test)]
+mod hostile;
+mod layout;
+mod map;
+mod ring;
+mod server;
+
+pub use client::{
+    AttachError, Completion, NodeGone, Options, Port, PortConfig, Received, SendBuffer, SubmitError,
+};
+pub use door::{DoorConfig, DoorError};
+pub use entry::{Failure, Outcome};
+pub use layout::Layout;
+pub use rampmeter_runtime::Ticket;
+pub use server::{Clients, Incoming, Outgoing};

@@ -1,0 +1,304 @@
+//! Queues between two processes: one writes, one reads.
+//!
+//! Head and tail count entries since the start and wrap at 2^32. Each side keeps its own counter to
+//! itself and only publishes it, so that the other cannot change it; the other's counter is read
+//! once and must make sense. Entries are words that are read one by one.
+//!
+//! A reader that is about to sleep raises the ring's flag and looks once more; a writer that has
+//! written looks at the flag. As both have a fence in between, one of them sees the other.
+
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+
+use crate::map::Memory;
+
+/// Where a ring is in the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) head: usize,
+    pub(crate) tail: usize,
+    pub(crate) flag: usize,
+    pub(crate) entries: usize,
+    /// Entries, a power of two.
+    pub(crate) capacity: u32,
+}
+
+impl Place {
+    /// Where a word of an entry is.
+    fn at(&self, n: u32, words: usize, word: usize) -> usize {
+        let idx = (n & (self.capacity - 1)) as usize;
+        self.entries + (idx * words + word) * 8
+    }
+}
+
+/// The other side's counter makes no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Corrupt;
+
+/// Why an entry was not written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PushError {
+    /// The reader has not read enough.
+    Full,
+    /// The reader's counter makes no sense.
+    Corrupt,
+}
+
+/// The side that writes entries of `N` words.
+#[derive(Debug)]
+pub(crate) struct Producer<const N: usize> {
+    memory: Arc<Memory>,
+    place: Place,
+    tail: u32,
+    /// The reader's counter when it was last looked at.
+    head: u32,
+}
+
+impl<const N: usize> Producer<N> {
+    pub(crate) fn new(memory: Arc<Memory>, place: Place) -> Self {
+        Self { memory, place, tail: 0, head: 0 }
+    }
+
+    /// Writes an entry.
+    pub(crate) fn push(&mut self, entry: [u64; N]) -> Result<(), PushError> {
+        let Place { capacity, head, tail, .. } = self.place;
+        if self.tail.wrapping_sub(self.head) >= capacity {
+            self.head = self.memory.word(head).load(Ordering::Acquire);
+            let n = self.tail.wrapping_sub(self.head);
+            if n > capacity {
+                // What was believed before stays believable.
+                self.head = self.tail.wrapping_sub(capacity);
+                return Err(PushError::Corrupt);
+            }
+            if n == capacity {
+                return Err(PushError::Full);
+            }
+        }
+        for (idx, word) in entry.into_iter().enumerate() {
+            let at = self.place.at(self.tail, N, idx);
+            self.memory.long(at).store(word, Ordering::Relaxed);
+        }
+        self.tail = self.tail.wrapping_add(1);
+        self.memory.word(tail).store(self.tail, Ordering::Release);
+        Ok(())
+    }
+
+    /// Whether the reader sleeps, and this is the first to notice: then it must be woken.
+    pub(crate) fn must_wake(&self) -> bool {
+        fence(Ordering::SeqCst);
+        let flag = self.memory.word(self.place.flag);
+        flag.load(Ordering::Relaxed) != 0 && flag.swap(0, Ordering::AcqRel) != 0
+    }
+}
+
+/// The side that reads entries of `N` words.
+#[derive(Debug)]
+pub(crate) struct Consumer<const N: usize> {
+    memory: Arc<Memory>,
+    place: Place,
+    head: u32,
+    /// The writer's counter when it was last looked at.
+    tail: u32,
+}
+
+impl<const N: usize> Consumer<N> {
+    pub(crate) fn new(memory: Arc<Memory>, place: Place) -> Self {
+        Self { memory, place, head: 0, tail: 0 }
+    }
+
+    /// Whether there is an entry.
+    pub(crate) fn has_next(&mut self) -> Result<bool, Corrupt> {
+        if self.head == self.tail {
+            let tail = self.memory.word(self.place.tail).load(Ordering::Acquire);
+            if tail.wrapping_sub(self.head) > self.place.capacity {
+                return Err(Corrupt);
+            }
+            self.tail = tail;
+        }
+        Ok(self.head != self.tail)
+    }
+
+    /// Reads an entry.
+    pub(crate) fn pop(&mut self) -> Result<Option<[u64; N]>, Corrupt> {
+        if !self.has_next()? {
+            return Ok(None);
+        }
+        let entry = std::array::from_fn(|idx| {
+            let at = self.place.at(self.head, N, idx);
+            self.memory.long(at).load(Ordering::Relaxed)
+        });
+        self.head = self.head.wrapping_add(1);
+        self.memory.word(self.place.head).store(self.head, Ordering::Release);
+        Ok(Some(entry))
+    }
+
+    /// From now on the writer must wake this side. [`Consumer::has_next`] must be asked once more.
+    pub(crate) fn arm(&self) {
+        self.memory.word(self.place.flag).store(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// This side is awake.
+    pub(crate) fn disarm(&self) {
+        self.memory.word(self.place.flag).store(0, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+    use std::thread;
+
+    const PLACE: Place = Place { head: 0, tail: 128, flag: 256, entries: 384, capacity: 8 };
+
+    fn ring() -> (Producer<3>, Consumer<3>, Arc<Memory>) {
+        let memory = Arc::new(Memory::heap(4_096));
+        let (for_producer, for_consumer) = (Arc::clone(&memory), Arc::clone(&memory));
+        (Producer::new(for_producer, PLACE), Consumer::new(for_consumer, PLACE), memory)
+    }
+
+    #[test]
+    fn a_full_ring_takes_no_more() {
+        let (mut producer, mut consumer, _) = ring();
+        for n in 0..8 {
+            assert_eq!(producer.push([n; 3]), Ok(()));
+        }
+        assert_eq!(producer.push([8; 3]), Err(PushError::Full));
+        assert_eq!(consumer.pop(), Ok(Some([0; 3])));
+        assert_eq!(producer.push([8; 3]), Ok(()));
+        for n in 1..=8 {
+            assert_eq!(consumer.pop(), Ok(Some([n; 3])));
+        }
+        assert_eq!(consumer.pop(), Ok(None));
+    }
+
+    #[test]
+    fn counters_wrap() {
+        let (mut producer, mut consumer, memory) = ring();
+        let start = u32::MAX - 2;
+        (producer.tail, producer.head, consumer.head, consumer.tail) = (start, start, start, start);
+        memory.word(PLACE.head).store(start, Ordering::Relaxed);
+        memory.word(PLACE.tail).store(start, Ordering::Relaxed);
+        for n in 0..20 {
+            assert_eq!(producer.push([n; 3]), Ok(()));
+            assert_eq!(consumer.pop(), Ok(Some([n; 3])));
+        }
+    }
+
+    #[test]
+    fn counters_that_make_no_sense_are_noticed() {
+        let (mut producer, mut consumer, memory) = ring();
+        memory.word(PLACE.tail).store(9, Ordering::Relaxed);
+        assert_eq!(consumer.pop(), Err(Corrupt));
+        memory.word(PLACE.tail).store(0, Ordering::Relaxed);
+        for n in 0..8 {
+            producer.push([n; 3]).unwrap();
+        }
+        memory.word(PLACE.head).store(9, Ordering::Relaxed);
+        assert_eq!(producer.push([8; 3]), Err(PushError::Corrupt));
+        memory.word(PLACE.head).store(u32::MAX, Ordering::Relaxed);
+        assert_eq!(producer.push([8; 3]), Err(PushError::Corrupt));
+    }
+
+    #[test]
+    fn a_sleeper_is_woken_once() {
+        let (mut producer, consumer, _) = ring();
+        assert!(!producer.must_wake());
+        consumer.arm();
+        producer.push([1; 3]).unwrap();
+        assert!(producer.must_wake());
+        assert!(!producer.must_wake());
+        consumer.arm();
+        consumer.disarm();
+        assert!(!producer.must_wake());
+    }
+
+    /// Two threads, one of which sleeps whenever there is nothing: every entry arrives in order
+    /// with its checksum, and no wake-up is lost.
+    #[test]
+    fn two_threads_hand_over_every_entry_in_order() {
+        const N: u64 = if cfg!(miri) { 300 } else { 2_000_000 };
+        let check = |n: u64| [n, n.wrapping_mul(0x9e37_79b9_7f4a_7c15), !n];
+        let (mut producer, mut consumer, _) = ring();
+        let reader = thread::spawn(move || {
+            let mut n = 0;
+            while n < N {
+                match consumer.pop().unwrap() {
+                    Some(entry) => {
+                        assert_eq!(entry, check(n));
+                        n += 1;
+                    }
+                    None => {
+                        consumer.arm();
+                        if !consumer.has_next().unwrap() {
+                            thread::park();
+                        }
+                        consumer.disarm();
+                    }
+                }
+            }
+        });
+        let mut n = 0;
+        while n < N {
+            match producer.push(check(n)) {
+                Ok(()) => {
+                    n += 1;
+                    if producer.must_wake() {
+                        reader.thread().unpark();
+                    }
+                }
+                Err(error) => {
+                    assert_eq!(error, PushError::Full);
+                    thread::yield_now();
+                }
+            }
+        }
+        reader.join().unwrap();
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: if cfg!(miri) { 4 } else { 256 },
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
+
+        #[test]
+        fn a_ring_is_a_bounded_queue(steps in prop::collection::vec(any::<Option<u64>>(), 0..200)) {
+            let (mut producer, mut consumer, _) = ring();
+            let mut model = VecDeque::new();
+            for step in steps {
+                match step {
+                    Some(n) if model.len() < 8 => {
+                        prop_assert_eq!(producer.push([n; 3]), Ok(()));
+                        model.push_back([n; 3]);
+                    }
+                    Some(n) => prop_assert_eq!(producer.push([n; 3]), Err(PushError::Full)),
+                    None => prop_assert_eq!(consumer.pop(), Ok(model.pop_front())),
+                }
+            }
+        }
+
+        /// Whatever the other side writes, nothing is read or written outside, and nothing panics.
+        #[test]
+        fn any_memory_is_survived(
+            words in prop::collection::vec(any::<u64>(), 72),
+            steps in prop::collection::vec((any::<bool>(), 0usize..72, any::<u64>()), 0..50),
+        ) {
+            let (mut producer, mut consumer, memory) = ring();
+            for (idx, word) in words.into_iter().enumerate() {
+                memory.long(8 * idx).store(word, Ordering::Relaxed);
+            }
+            for (is_push, at, word) in steps {
+                memory.long(8 * at).store(word, Ordering::Relaxed);
+                if is_push {
+                    let _ = producer.push([word; 3]);
+                } else {
+                    let _ = consumer.pop();
+                }
+            }
+        }
+    }
+}
