@@ -1,0 +1,28 @@
+//! Nodes for tests of programs that use the rings: `daemon <folder> [nodes]` makes the sockets
+//! `node0.sock`, `node1.sock` and so on there, says `ready`, and ends with its standard input.
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::{env, io};
+
+use common::{Bed, BedConfig};
+
+fn main() -> io::Result<()> {
+    let mut args = env::args_os().skip(1);
+    let usage = || io::Error::new(io::ErrorKind::InvalidInput, "usage: daemon <folder> [nodes]");
+    let dir = PathBuf::from(args.next().ok_or_else(usage)?);
+    let n_nodes = match args.next() {
+        Some(n) => n.to_str().and_then(|n| n.parse().ok()).ok_or_else(usage)?,
+        None => 2,
+    };
+    let bed = Bed::start(&dir, &BedConfig { n_nodes, ..BedConfig::default() });
+    let mut out = io::stdout();
+    out.write_all(b"ready\n")?;
+    out.flush()?;
+    io::stdin().read_to_end(&mut Vec::new())?;
+    bed.stop();
+    Ok(())
+}

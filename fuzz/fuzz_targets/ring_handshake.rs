@@ -1,0 +1,25 @@
+//! Whatever bytes come to the door, they are refused or ask for memory within the limits; whatever
+//! answer comes back, it is read or not.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rampmeter_ring::handshake::{Answer, Request};
+
+const ARENA_MAX: u64 = 4 << 30;
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Some(answer) = Answer::decode(bytes) {
+        assert_eq!(Answer::decode(&answer.encode()).is_some(), answer.encode().len() >= 16);
+    }
+    match Request::decode(bytes) {
+        Ok(request) => {
+            assert_eq!(request.encode(), bytes);
+            if let Ok(layout) = request.layout(ARENA_MAX) {
+                assert!(request.send + request.receive <= ARENA_MAX);
+                assert!(layout.total() >= request.send + request.receive);
+            }
+        }
+        Err(refusal) => assert!(Answer::from(&refusal).encode().len() <= Answer::LEN_MAX),
+    }
+});
