@@ -2,13 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Final, TypedDict, type_check_only
+from typing import Final, TypedDict, final, type_check_only
 
 __all__ = [
     "COMMIT",
     "PROFILE",
     "VERSION",
+    "AttachError",
+    "Finished",
+    "FullError",
+    "Message",
+    "NodeGoneError",
     "PlanError",
+    "Port",
     "ResultError",
     "bench",
     "check",
@@ -30,6 +36,71 @@ class PlanError(ValueError):
 
 class ResultError(OSError):
     """Results that cannot be written."""
+
+class AttachError(OSError):
+    """There is no node at a socket, or it refuses: the text says why."""
+
+class NodeGoneError(OSError):
+    """The node has died or has sent the application away, and everything has been reported."""
+
+class FullError(OSError):
+    """As much is under way as the port was attached for: take completions, then try again."""
+
+@final
+class Finished:
+    """What became of a message that was sent."""
+
+    @property
+    def ticket(self) -> int:
+        """The message."""
+    @property
+    def failure(self) -> str | None:
+        """Why it failed, such as `refused`; `None` if the receiver has it."""
+
+@final
+class Message:
+    """A message that has arrived. It takes room in the port's memory for as long as it lives."""
+
+    @property
+    def source(self) -> int:
+        """The node that it is from."""
+    @property
+    def data(self) -> bytes:
+        """A copy of its bytes."""
+    def __len__(self) -> int: ...
+
+@final
+class Port:
+    """An application's access to the node of its machine, for one service."""
+
+    @staticmethod
+    def attach(
+        path: str | PathLike[str], service: int, *, depth: int, send: int, receive: int
+    ) -> Port:
+        """Attach to the node whose socket is at `path`."""
+    def submit(
+        self,
+        dst: int,
+        service: int,
+        data: bytes | bytearray | memoryview,
+        *,
+        deadline: float | None = None,
+        tenant: int = 0,
+    ) -> int:
+        """Submit a copy of `data`; give its ticket."""
+    def wait(self, timeout: float | None = None) -> Finished | Message | None:
+        """Give the next completion, after at most `timeout` seconds, or `None`.
+
+        The interpreter lock is released meanwhile; signals are handled.
+        """
+    def try_next(self) -> Finished | Message | None:
+        """Give the next completion, if there is one."""
+    def arm(self) -> bool:
+        """Ask for `fileno` to become readable at the next completion; true if there is one."""
+    def fileno(self) -> int:
+        """Give a descriptor for event loops."""
+    def close(self) -> None:
+        """Give the service up."""
 
 @type_check_only
 class Progress(TypedDict):

@@ -1,5 +1,7 @@
 //! The private module `rampmeter._core`: conversions and errors, nothing else.
 
+mod port;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -145,6 +147,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("PlanError", py.get_type::<PlanError>())?;
     module.add("ResultError", py.get_type::<ResultError>())?;
+    module.add("AttachError", py.get_type::<port::AttachError>())?;
+    module.add("FullError", py.get_type::<port::FullError>())?;
+    module.add("NodeGoneError", py.get_type::<port::NodeGoneError>())?;
+    module.add_class::<port::Port>()?;
+    module.add_class::<port::Finished>()?;
+    module.add_class::<port::Message>()?;
     module.add("VERSION", rampmeter_exp::VERSION)?;
     module.add("COMMIT", rampmeter_exp::COMMIT)?;
     module.add("PROFILE", rampmeter_exp::PROFILE)?;

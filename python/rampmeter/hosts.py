@@ -1,0 +1,292 @@
+"""Messages between programs on real hosts, through the node of each.
+
+>>> with Port("/run/rampmeter.sock", service=7) as port:  # doctest: +SKIP
+...     port.send(3, b"hello").result()
+...     for message in port:
+...         print(message.source, message.data)
+
+`Port` blocks; `AsyncPort` is for asyncio. A message that has been received takes room in the port's
+memory until it is no longer referred to; while there is none, its senders wait.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
+from os import PathLike
+from typing import Self
+
+from rampmeter import _core
+from rampmeter._core import AttachError, Finished, FullError, Message, NodeGoneError
+
+__all__ = [
+    "AsyncPort",
+    "AttachError",
+    "FullError",
+    "Message",
+    "NodeGoneError",
+    "Port",
+    "SendError",
+    "Ticket",
+]
+
+Data = bytes | bytearray | memoryview
+"""What can be sent."""
+
+DEPTH = 1024
+"""Messages that may be under way."""
+ARENA = 64 << 20
+"""Bytes for messages, each way."""
+
+
+class SendError(OSError):
+    """A message failed: it may have been delivered or not."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the message failed: {reason}")
+        self.reason = reason
+        """`unreachable`, `peer-restarted`, `refused`, `unknown-peer`, `bad-size`, `stopping` or
+        `node-gone`."""
+
+
+class Ticket:
+    """A message under way through a `Port`."""
+
+    def __init__(self, port: "Port", number: int) -> None:
+        self.number = number
+        """Its number: messages of a port are counted from zero."""
+        self.is_over = False
+        """Whether its outcome is known, as far as the port has looked."""
+        self.failure: str | None = None
+        """Why it failed, once it is over."""
+        self._port = port
+
+    def result(self, timeout: float | None = None) -> None:
+        """Wait until the receiver has it; raise `SendError` if it fails, `TimeoutError` in time."""
+        self._port._wait_until(self, timeout)
+        if self.failure is not None:
+            raise SendError(self.failure)
+
+    def _finish(self, failure: str | None) -> None:
+        self.is_over, self.failure = True, failure
+
+
+class Port:
+    """A program's access to the node of its machine, for the messages of one service.
+
+    One thread at a time uses it. Iterating gives messages until the node is gone.
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        service: int,
+        *,
+        depth: int = DEPTH,
+        send: int = ARENA,
+        receive: int = ARENA,
+    ) -> None:
+        self.service = service
+        """The service whose messages it takes."""
+        self._port = _core.Port.attach(path, service, depth=depth, send=send, receive=receive)
+        self._under_way: dict[int, Ticket] = {}
+        self._messages: deque[Message] = deque()
+
+    def send(
+        self,
+        dst: int,
+        data: Data,
+        service: int | None = None,
+        *,
+        deadline: float | None = None,
+        tenant: int = 0,
+    ) -> Ticket:
+        """Send a copy of `data` to node `dst`, to the port's own service if none is given.
+
+        This waits while as much is under way as may be. `deadline` is in seconds from now.
+        """
+        service = self.service if service is None else service
+        while True:
+            try:
+                number = self._port.submit(dst, service, data, deadline=deadline, tenant=tenant)
+            except FullError:
+                if not self._under_way:
+                    raise
+                self._take(self._port.wait())
+            else:
+                break
+        ticket = self._under_way[number] = Ticket(self, number)
+        return ticket
+
+    def receive(self, timeout: float | None = None) -> Message:
+        """Give the next message; raise `TimeoutError` when there is none in `timeout` seconds."""
+        self._wait(lambda: bool(self._messages), timeout)
+        return self._messages.popleft()
+
+    def close(self) -> None:
+        """Give the service up. What is under way goes on, and nobody hears of it."""
+        self._port.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Message]:
+        while True:
+            try:
+                message = self.receive()
+            except NodeGoneError:
+                return
+            yield message
+
+    def _wait_until(self, ticket: Ticket, timeout: float | None) -> None:
+        self._wait(lambda: ticket.is_over, timeout)
+
+    def _wait(self, is_there: Callable[[], bool], timeout: float | None) -> None:
+        until = None if timeout is None else time.monotonic() + timeout
+        while not is_there():
+            left = None if until is None else max(0.0, until - time.monotonic())
+            completion = self._port.wait(left)
+            if completion is None:
+                raise TimeoutError(f"nothing in {timeout} s")
+            self._take(completion)
+
+    def _take(self, completion: Finished | Message | None) -> None:
+        if isinstance(completion, Message):
+            self._messages.append(completion)
+        elif completion is not None:
+            ticket = self._under_way.pop(completion.ticket)
+            ticket._finish(completion.failure)
+
+
+class AsyncPort:
+    """A `Port` for asyncio: made, used and closed in one event loop.
+
+    `await send(...)` returns when the receiver has the message. `async for` gives messages until
+    the node is gone or the port is closed.
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        service: int,
+        *,
+        depth: int = DEPTH,
+        send: int = ARENA,
+        receive: int = ARENA,
+    ) -> None:
+        self.service = service
+        """The service whose messages it takes."""
+        self._loop = asyncio.get_running_loop()
+        self._port = _core.Port.attach(path, service, depth=depth, send=send, receive=receive)
+        self._under_way: dict[int, asyncio.Future[str | None]] = {}
+        self._messages: deque[Message] = deque()
+        self._changed = asyncio.Event()
+        self._is_open = True
+        self._fd = self._port.fileno()
+        self._loop.add_reader(self._fd, self._on_readable)
+        self._on_readable()
+
+    async def send(
+        self,
+        dst: int,
+        data: Data,
+        service: int | None = None,
+        *,
+        deadline: float | None = None,
+        tenant: int = 0,
+    ) -> None:
+        """Send a copy of `data` to node `dst`, to the port's own service if none is given.
+
+        Returns when the receiver has it; raises `SendError` if it fails. Cancelling does not stop
+        the message.
+        """
+        service = self.service if service is None else service
+        while True:
+            try:
+                number = self._port.submit(dst, service, data, deadline=deadline, tenant=tenant)
+            except FullError:
+                if not self._under_way:
+                    raise
+                await self._change()
+            else:
+                break
+        over = self._under_way[number] = self._loop.create_future()
+        failure = await over
+        if failure is not None:
+            raise SendError(failure)
+
+    async def receive(self) -> Message:
+        """Give the next message."""
+        while not self._messages:
+            if not self._is_open:
+                raise NodeGoneError("the node is gone or the port is closed")
+            await self._change()
+        return self._messages.popleft()
+
+    def close(self) -> None:
+        """Give the service up. What is under way goes on, and fails here with `node-gone`."""
+        self._end()
+        self._port.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aiter__(self) -> AsyncIterator[Message]:
+        while True:
+            try:
+                message = await self.receive()
+            except NodeGoneError:
+                return
+            yield message
+
+    async def _change(self) -> None:
+        await self._changed.wait()
+
+    def _on_readable(self) -> None:
+        """Take what there is, a batch at a time so that other tasks have their turn."""
+        try:
+            for _ in range(BATCH):
+                completion = self._port.try_next()
+                if completion is not None:
+                    self._take(completion)
+                elif not self._port.arm():
+                    break
+            else:
+                self._loop.call_soon(self._on_readable_again)
+        except NodeGoneError:
+            self._end()
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _on_readable_again(self) -> None:
+        if self._is_open:
+            self._on_readable()
+
+    def _take(self, completion: Finished | Message) -> None:
+        if isinstance(completion, Message):
+            self._messages.append(completion)
+        else:
+            over = self._under_way.pop(completion.ticket)
+            if not over.done():
+                over.set_result(completion.failure)
+
+    def _end(self) -> None:
+        if not self._is_open:
+            return
+        self._is_open = False
+        self._loop.remove_reader(self._fd)
+        for over in self._under_way.values():
+            if not over.done():
+                over.set_result("node-gone")
+        self._under_way.clear()
+        self._changed.set()
+
+
+BATCH = 256
+"""Completions that are taken before other tasks have their turn."""

@@ -1,0 +1,208 @@
+"""Programs in Python that send to one another through two nodes in another process."""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from rampmeter.hosts import (
+    AsyncPort,
+    AttachError,
+    FullError,
+    NodeGoneError,
+    Port,
+    SendError,
+)
+
+ROOT = Path(__file__).parents[1]
+SERVICE = 7
+TIMEOUT = 20.0
+
+
+@pytest.fixture(scope="session")
+def daemon_program() -> str:
+    """The test daemon, built if need be."""
+    given = os.environ.get("RAMPMETER_TEST_DAEMON")
+    if given is not None:
+        return given
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        pytest.skip("no cargo to build the test daemon with")
+    build = [cargo, "build", "-q", "--locked", "-p", "rampmeter-ring", "--example", "daemon"]
+    build.append("--message-format=json")
+    lines = subprocess.run(build, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    built = [json.loads(line).get("executable") for line in lines.splitlines()]
+    return next(str(path) for path in built if path)
+
+
+Daemon = subprocess.Popen[bytes]
+StartDaemon = Callable[[], Daemon]
+
+
+@pytest.fixture
+def start(daemon_program: str, tmp_path: Path) -> Iterator[StartDaemon]:
+    """Start two nodes with the sockets `node0.sock` and `node1.sock`."""
+    started: list[Daemon] = []
+
+    def start() -> Daemon:
+        pipe = subprocess.PIPE
+        daemon = subprocess.Popen([daemon_program, tmp_path], stdin=pipe, stdout=pipe)
+        started.append(daemon)
+        assert daemon.stdout is not None
+        assert daemon.stdout.readline() == b"ready\n"
+        return daemon
+
+    yield start
+    for daemon in started:
+        daemon.kill()
+        daemon.communicate()
+
+
+@pytest.fixture
+def nodes(start: StartDaemon, tmp_path: Path) -> list[Path]:
+    start()
+    return [tmp_path / "node0.sock", tmp_path / "node1.sock"]
+
+
+def test_messages_arrive_and_have_outcomes(nodes: list[Path]) -> None:
+    kinds: list[bytes | bytearray | memoryview] = [b"x", bytearray(b"array"), memoryview(b"view")]
+    with Port(nodes[0], SERVICE) as a, Port(nodes[1], SERVICE) as b:
+        for data in [*kinds, bytes(range(256)) * 1000]:
+            ticket = a.send(1, data, deadline=0.01, tenant=3)
+            message = b.receive(TIMEOUT)
+            assert (message.source, message.data, len(message)) == (0, bytes(data), len(data))
+            ticket.result(TIMEOUT)
+            assert ticket.is_over
+        assert a.send(1, b"nobody", service=99).number == 4
+        with pytest.raises(SendError, match="refused") as error:
+            a.send(1, b"nobody", service=99).result(TIMEOUT)
+        assert error.value.reason == "refused"
+        with pytest.raises(TimeoutError):
+            b.receive(0.01)
+
+
+def test_sending_waits_for_room(nodes: list[Path]) -> None:
+    with Port(nodes[0], SERVICE, depth=4, send=8192) as a, Port(nodes[1], SERVICE) as b:
+        tickets = [a.send(1, bytes([n]) * 3000) for n in range(50)]
+        got = sorted(b.receive(TIMEOUT).data[0] for _ in range(50))
+        assert got == list(range(50))
+        for ticket in tickets:
+            ticket.result(TIMEOUT)
+        with pytest.raises(ValueError, match="at most 8192 bytes"):
+            a.send(1, bytes(8193))
+
+
+def test_messages_that_are_kept_hold_senders_back(nodes: list[Path]) -> None:
+    with Port(nodes[0], SERVICE) as a, Port(nodes[1], SERVICE, receive=8192) as b:
+        tickets = [a.send(1, bytes(4096)) for _ in range(3)]
+        kept = [b.receive(TIMEOUT) for _ in range(2)]
+        with pytest.raises(TimeoutError):
+            b.receive(0.1)
+        kept.clear()
+        assert len(b.receive(TIMEOUT)) == 4096
+        for ticket in tickets:
+            ticket.result(TIMEOUT)
+
+
+def test_refusals_say_why(nodes: list[Path], tmp_path: Path) -> None:
+    with Port(nodes[0], SERVICE):
+        with pytest.raises(AttachError, match="service 7 is taken"):
+            Port(nodes[0], SERVICE)
+        with pytest.raises(AttachError, match="depth of 1 to 65536"):
+            Port(nodes[0], 8, depth=0)
+    port = Port(nodes[0], SERVICE)
+    port.close()
+    with pytest.raises(ValueError, match="closed"):
+        port.send(1, b"late")
+    with Port(nodes[0], SERVICE) as port, pytest.raises(ValueError, match="a deadline of 0"):
+        port.send(1, b"x", deadline=-1.0)
+    with pytest.raises(AttachError, match="no node listens"):
+        Port(tmp_path / "nothing", SERVICE)
+
+
+def test_the_death_of_the_node_is_seen(start: StartDaemon, tmp_path: Path) -> None:
+    daemon = start()
+    port = Port(tmp_path / "node0.sock", SERVICE)
+    receiver = Port(tmp_path / "node1.sock", SERVICE, receive=4096)
+    receiver.send(1, bytes(4096)).result(TIMEOUT)
+    ticket = port.send(1, bytes(4096))
+    daemon.kill()
+    with pytest.raises(SendError, match="node-gone"):
+        ticket.result(TIMEOUT)
+    assert list(port) == []
+    with pytest.raises(NodeGoneError):
+        port.send(1, b"late")
+    with pytest.raises(AttachError):
+        Port(tmp_path / "node0.sock", SERVICE)
+    start()
+    Port(tmp_path / "node0.sock", SERVICE).close()
+
+
+def test_waiting_hears_interrupts(nodes: list[Path]) -> None:
+    with Port(nodes[0], SERVICE) as port:
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        start = time.monotonic()
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(KeyboardInterrupt):
+            port.receive()
+        assert time.monotonic() - start < 5.0
+
+
+def test_asyncio_sends_and_receives(nodes: list[Path]) -> None:
+    async def run() -> None:
+        config = {"depth": 16, "send": 65536}
+        async with AsyncPort(nodes[0], SERVICE, **config) as a, AsyncPort(nodes[1], SERVICE) as b:
+
+            async def collect() -> list[int]:
+                numbers = []
+                async for message in b:
+                    numbers.append(int(message.data[:8]))
+                    if len(numbers) == 200:
+                        break
+                return sorted(numbers)
+
+            collected = asyncio.create_task(collect())
+            sends = [a.send(1, f"{n:08}".encode() * 200) for n in range(200)]
+            await asyncio.gather(*sends)
+            assert await collected == list(range(200))
+            with pytest.raises(SendError, match="unknown-peer"):
+                await a.send(9, b"nobody")
+            with pytest.raises(ValueError, match="at most"):
+                await a.send(1, bytes(65537))
+            held = asyncio.create_task(b.receive())
+            await a.send(1, b"last")
+            assert (await held).data == b"last"
+            waiting = asyncio.create_task(b.receive())
+            await asyncio.sleep(0)
+            b.close()
+            with pytest.raises(NodeGoneError):
+                await waiting
+
+    asyncio.run(asyncio.wait_for(run(), TIMEOUT))
+
+
+def test_asyncio_sees_the_death_of_the_node(start: StartDaemon, tmp_path: Path) -> None:
+    async def run() -> None:
+        daemon = start()
+        async with AsyncPort(tmp_path / "node0.sock", SERVICE) as port:
+            ends = asyncio.create_task(anext(aiter(port), None))
+            lost = asyncio.create_task(port.send(1, bytes(32 << 20), service=SERVICE))
+            await asyncio.sleep(0)
+            daemon.kill()
+            with pytest.raises(SendError):
+                await lost
+            assert await ends is None
+
+    asyncio.run(asyncio.wait_for(run(), TIMEOUT))
+
+
+def test_a_full_port_without_anything_under_way_says_so(nodes: list[Path]) -> None:
+    with Port(nodes[0], SERVICE, send=0) as port, pytest.raises((FullError, ValueError)):
+        port.send(1, b"x")
