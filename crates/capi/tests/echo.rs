@@ -1,0 +1,60 @@
+//! The C example, compiled and run.
+
+#[path = "../../ring/tests/common/mod.rs"]
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use common::{Bed, BedConfig};
+
+/// The static library that was built with this test.
+fn library() -> PathBuf {
+    let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+    let entries = std::fs::read_dir(deps).unwrap().map(|entry| entry.unwrap());
+    let is_it = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("librampmeter_capi") && name.ends_with(".a")
+    };
+    let found = entries.filter(|entry| is_it(&entry.path()));
+    let newest = found.max_by_key(|entry| entry.metadata().and_then(|m| m.modified()).unwrap());
+    newest.expect("a static library is built before tests").path()
+}
+
+#[test]
+fn programs_in_c_exchange_messages() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = dir.path().join("echo");
+    let compiled = Command::new("cc")
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-o"])
+        .arg(&program)
+        .arg("-I")
+        .arg(root.join("include"))
+        .arg(root.join("examples/echo.c"))
+        .arg(library())
+        .args(["-lpthread", "-ldl", "-lm"])
+        .status()
+        .unwrap();
+    assert!(compiled.success());
+    let bed = Bed::start(dir.path(), &BedConfig::default());
+    let mut server = Command::new(&program)
+        .arg(&bed.sockets[1])
+        .arg("7")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "attached");
+    let run = |service: &str| {
+        Command::new(&program).arg(&bed.sockets[0]).args([service, "1", "100"]).output().unwrap()
+    };
+    let asked = run("7");
+    assert_eq!(String::from_utf8_lossy(&asked.stdout), "attached\n100 echoes\n", "{asked:?}");
+    assert!(asked.status.success());
+    let refused = run("9");
+    assert_eq!(String::from_utf8_lossy(&refused.stderr), "message 0 failed: 3\n");
+    bed.stop();
+    assert!(server.wait().unwrap().success(), "it ends well when the node is gone");
+}
