@@ -1,0 +1,88 @@
+//! Messages from one application to another through the rings of one node, without a network.
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use std::time::Duration;
+
+use common::{Bed, BedConfig};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use rampmeter_core::{NodeId, Span};
+use rampmeter_ring::{Completion, Port, PortConfig};
+use rampmeter_runtime::Wait;
+
+const HERE: NodeId = NodeId::new(0);
+
+/// Waits for a message, without sleep if the node does not sleep either.
+fn receive(port: &Port, wait: Wait) {
+    loop {
+        let next = match wait {
+            Wait::Block { .. } => port.wait(None),
+            Wait::Poll => port.try_next(),
+        };
+        if let Some(Completion::Received(_)) = next.unwrap() {
+            return;
+        }
+    }
+}
+
+fn ports(bed: &Bed) -> [Port; 2] {
+    [1, 2].map(|service| Port::attach(&bed.sockets[0], service, PortConfig::default()).unwrap())
+}
+
+/// A message of 64 bytes there and one back.
+fn round_trip(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("round trip");
+    for (name, wait) in [("asleep", Wait::Block { spin: Span::ZERO }), ("awake", Wait::Poll)] {
+        let dir = tempfile::tempdir().unwrap();
+        let bed = Bed::start(dir.path(), &BedConfig { n_nodes: 1, wait, ..BedConfig::default() });
+        let [a, b] = ports(&bed);
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                a.submit(HERE, 2, &[1; 64]).unwrap();
+                receive(&b, wait);
+                b.submit(HERE, 1, &[2; 64]).unwrap();
+                receive(&a, wait);
+            });
+        });
+        drop((a, b));
+        bed.stop();
+    }
+    group.finish();
+}
+
+/// As many messages one way as the rings take.
+fn one_way(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("one way");
+    for size in [64, 1_024, 16_384] {
+        let dir = tempfile::tempdir().unwrap();
+        let bed = Bed::start(dir.path(), &BedConfig { n_nodes: 1, ..BedConfig::default() });
+        let [a, b] = ports(&bed);
+        let bytes = vec![1; size];
+        group.throughput(Throughput::Bytes(512 * size as u64));
+        group.bench_function(format!("512 of {size} bytes"), |bencher| {
+            bencher.iter(|| {
+                let (mut sent, mut taken) = (0, 0);
+                while taken < 512 {
+                    if sent < 512 && a.submit(HERE, 2, &bytes).is_ok() {
+                        sent += 1;
+                        continue;
+                    }
+                    while b.wait(Some(Duration::from_millis(1))).unwrap().is_some() {
+                        taken += 1;
+                        if taken == 512 {
+                            break;
+                        }
+                    }
+                    while a.try_next().unwrap().is_some() {}
+                }
+            });
+        });
+        drop((a, b));
+        bed.stop();
+    }
+    group.finish();
+}
+
+criterion_group!(benches, round_trip, one_way);
+criterion_main!(benches);
