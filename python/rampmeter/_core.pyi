@@ -22,6 +22,8 @@ __all__ = [
     "distribution_mean",
     "distributions",
     "run",
+    "testbed_collect",
+    "testbed_prepare",
 ]
 
 VERSION: Final[str]

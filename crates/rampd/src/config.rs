@@ -73,6 +73,11 @@ pub(crate) struct NodeTable {
     /// How long it stays awake for a packet that is due, where it blocks. By default 60 us where full
     /// packets follow one another faster than that, and not at all elsewhere.
     pub(crate) spin_us: Option<f64>,
+    /// What carries packets.
+    #[serde(default)]
+    pub(crate) datapath: DatapathKey,
+    /// The interface that leads to all peers, where the datapath is xdp.
+    pub(crate) interface: Option<String>,
     /// The socket at which applications attach.
     pub(crate) socket: Option<PathBuf>,
     /// The address at which its counters are served to Prometheus.
@@ -141,6 +146,17 @@ pub(crate) enum WaitKey {
     Poll,
 }
 
+/// What carries packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum DatapathKey {
+    /// The kernel's UDP sockets.
+    #[default]
+    Udp,
+    /// An AF_XDP socket.
+    Xdp,
+}
+
 fn default_grace_ms() -> f64 {
     1_000.0
 }
@@ -174,6 +190,8 @@ pub(crate) struct Setup {
     pub(crate) transport: ValidTransport,
     /// Sockets and addresses.
     pub(crate) udp: UdpConfig,
+    /// The interface of an AF_XDP socket; `None` for the kernel's UDP.
+    pub(crate) interface: Option<String>,
     /// Its clock.
     pub(crate) clock: ClockSource,
     /// How it waits.
@@ -211,6 +229,22 @@ impl Setup {
         Self::parse(&text, file)
     }
 
+    /// The AF_XDP socket on an interface.
+    #[cfg(feature = "xdp")]
+    pub(crate) fn xdp(&self, interface: &str) -> rampmeter_runtime::datapath::xdp::XdpConfig {
+        let v4 = |address: SocketAddr| match address {
+            SocketAddr::V4(address) => Some(address),
+            SocketAddr::V6(_) => None,
+        };
+        let local = v4(self.udp.local).expect("addresses have been checked to be IPv4");
+        let peers = self.udp.peers.iter().map(|peer| peer.and_then(v4)).collect();
+        rampmeter_runtime::datapath::xdp::XdpConfig {
+            mtu: self.udp.mtu,
+            spray: self.udp.spray as u16,
+            ..rampmeter_runtime::datapath::xdp::XdpConfig::new(interface, local, peers)
+        }
+    }
+
     /// Checks the text of a configuration that `file` names in errors.
     ///
     /// # Errors
@@ -237,6 +271,9 @@ fn syntax_message(text: &str, error: &toml::de::Error) -> String {
         }
     }
 }
+
+/// The largest packet that a frame of AF_XDP memory holds.
+const XDP_MTU_MAX: usize = 3_826;
 
 struct Check<'a> {
     file: &'a Path,
@@ -303,6 +340,7 @@ impl Check<'_> {
                 Wait::Block { spin: if packet < late { late } else { Span::ZERO } }
             }
         };
+        let interface = self.interface(&node, me.address, mtu)?;
         let message_max = self.range(
             "node.message-max",
             node.message_max as f64,
@@ -315,6 +353,7 @@ impl Check<'_> {
             facts,
             transport: valid,
             udp: UdpConfig { mtu, spray: network.spray, ..UdpConfig::new(me.address, peers) },
+            interface,
             clock: match node.clock {
                 ClockKey::TimeOfDay => ClockSource::TimeOfDay,
                 ClockKey::Monotonic => ClockSource::Monotonic,
@@ -327,6 +366,32 @@ impl Check<'_> {
             message_max,
             payload,
         })
+    }
+
+    /// The interface of the AF_XDP socket, if there is to be one.
+    fn interface(
+        &self,
+        node: &NodeTable,
+        address: SocketAddr,
+        mtu: usize,
+    ) -> Result<Option<String>, ConfigError> {
+        match (node.datapath, &node.interface) {
+            (DatapathKey::Udp, None) => Ok(None),
+            (DatapathKey::Udp, Some(name)) => {
+                Err(self.bad("node.interface", "datapath = \"xdp\" beside it", name))
+            }
+            (DatapathKey::Xdp, None) => {
+                Err(self.bad("node.interface", "the interface that leads to all peers", "none"))
+            }
+            (DatapathKey::Xdp, Some(_)) if !address.is_ipv4() => {
+                Err(self.bad("node.datapath", "udp, where addresses are IPv6", "xdp"))
+            }
+            (DatapathKey::Xdp, Some(_)) if mtu > XDP_MTU_MAX => {
+                let expected = format!("at most {XDP_MTU_MAX}, where the datapath is xdp");
+                Err(self.bad("network.mtu", &expected, mtu))
+            }
+            (DatapathKey::Xdp, Some(name)) => Ok(Some(name.clone())),
+        }
     }
 
     /// Addresses by number: ids without gaps or repetitions, hosts first, one family, ports to spare.

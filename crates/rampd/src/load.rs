@@ -109,7 +109,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<(), Error> {
     match args.over {
         Over::Udp => {
             let load = Load::new(timetable, log, ends, signals.clone());
-            run_host(&setup, load, &signals)
+            run_host(&setup, Clock::start(setup.clock), load, &signals)
         }
         Over::Tcp => tcp::run(&setup, timetable, log, ends, &signals),
     }

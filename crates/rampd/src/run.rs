@@ -11,12 +11,15 @@ use rampmeter_proto::dcpim::DcpimHost;
 use rampmeter_proto::fastpass::{FastpassArbiter, FastpassHost};
 use rampmeter_proto::pfabric::PfabricHost;
 use rampmeter_proto::phost::PhostHost;
+use rampmeter_ring::{Clients, DoorConfig};
 use rampmeter_runtime::datapath::udp::UdpDatapath;
+#[cfg(feature = "xdp")]
+use rampmeter_runtime::datapath::xdp::XdpDatapath;
 use rampmeter_runtime::wire::{Incarnation, TransportId};
-use rampmeter_runtime::{Applications, Clock, Node, NodeConfig, Signals, drive};
+use rampmeter_runtime::{Applications, Clock, Datapath, Node, NodeConfig, Signals, drive};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use thiserror::Error;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::apps::NoApplications;
 use crate::config::{ConfigError, Setup};
@@ -50,8 +53,20 @@ pub(crate) fn node(config: &Path) -> Result<(), Error> {
         let message = "is an arbiter's configuration: use `rampd arbiter`";
         return Err(Error::Input(format!("{}: {message}", config.display())));
     }
-    let signals = stop_signals()?;
-    run_host(&setup, NoApplications, &signals)
+    let (signals, clock) = (stop_signals()?, Clock::start(setup.clock));
+    match &setup.socket {
+        Some(socket) => {
+            let door = DoorConfig::new(socket);
+            let clients =
+                Clients::listen(door, clock).map_err(|e| io::Error::other(e.to_string()))?;
+            info!(socket = %socket.display(), "applications may attach");
+            run_host(&setup, clock, clients, &signals)
+        }
+        None => {
+            warn!("node.socket is not set: no application can attach");
+            run_host(&setup, clock, NoApplications, &signals)
+        }
+    }
 }
 
 /// `rampd arbiter`.
@@ -59,9 +74,9 @@ pub(crate) fn arbiter(config: &Path) -> Result<(), Error> {
     let setup = Setup::load(config)?;
     match &setup.transport {
         ValidTransport::Fastpass(fastpass) if setup.is_arbiter => {
-            let signals = stop_signals()?;
+            let (signals, clock) = (stop_signals()?, Clock::start(setup.clock));
             let protocol = Arc::new((**fastpass).clone());
-            run::<FastpassArbiter, _>(&setup, protocol, FASTPASS, NoApplications, &signals)
+            run::<FastpassArbiter, _>(&setup, clock, protocol, FASTPASS, NoApplications, &signals)
         }
         _ => {
             let message = "is no arbiter's configuration: use `rampd node`";
@@ -78,21 +93,22 @@ const FASTPASS: TransportId = TransportId(4);
 /// Runs a host of whatever transport until it is told to stop.
 pub(crate) fn run_host<A: Applications>(
     setup: &Setup,
+    clock: Clock,
     apps: A,
     signals: &Signals,
 ) -> Result<(), Error> {
     match &setup.transport {
         ValidTransport::Dcpim(p) => {
-            run::<DcpimHost, A>(setup, Arc::new(p.clone()), DCPIM, apps, signals)
+            run::<DcpimHost, A>(setup, clock, Arc::new(p.clone()), DCPIM, apps, signals)
         }
         ValidTransport::Phost(p) => {
-            run::<PhostHost, A>(setup, Arc::new(p.clone()), PHOST, apps, signals)
+            run::<PhostHost, A>(setup, clock, Arc::new(p.clone()), PHOST, apps, signals)
         }
         ValidTransport::Pfabric(p) => {
-            run::<PfabricHost, A>(setup, Arc::new(p.clone()), PFABRIC, apps, signals)
+            run::<PfabricHost, A>(setup, clock, Arc::new(p.clone()), PFABRIC, apps, signals)
         }
         ValidTransport::Fastpass(p) => {
-            run::<FastpassHost, A>(setup, Arc::new((**p).clone()), FASTPASS, apps, signals)
+            run::<FastpassHost, A>(setup, clock, Arc::new((**p).clone()), FASTPASS, apps, signals)
         }
         ValidTransport::Ideal => Err(Error::Input("the ideal has no packets".to_owned())),
     }
@@ -100,12 +116,12 @@ pub(crate) fn run_host<A: Applications>(
 
 fn run<E: Endpoint, A: Applications>(
     setup: &Setup,
+    clock: Clock,
     protocol: Arc<E::Config>,
     transport: TransportId,
     apps: A,
     signals: &Signals,
 ) -> Result<(), Error> {
-    let clock = Clock::start(setup.clock);
     let incarnation = Incarnation::new(entropy()? as u32);
     let config = NodeConfig {
         node: setup.id,
@@ -118,12 +134,33 @@ fn run<E: Endpoint, A: Applications>(
         peers: setup.udp.peers.iter().map(|p| p.map(|a: SocketAddr| Some(a.ip()))).collect(),
         seed: entropy()?,
     };
-    let datapath = UdpDatapath::open(&setup.udp)?;
-    let mut node = Node::<E, _, A>::new(config, protocol, datapath, apps, clock.now());
+    match &setup.interface {
+        None => {
+            let datapath = UdpDatapath::open(&setup.udp)?;
+            let node = Node::<E, _, A>::new(config, protocol, datapath, apps, clock.now());
+            serve(setup, &clock, node, signals)
+        }
+        #[cfg(feature = "xdp")]
+        Some(interface) => {
+            let datapath = XdpDatapath::open(&setup.xdp(interface))?;
+            let node = Node::<E, _, A>::new(config, protocol, datapath, apps, clock.now());
+            serve(setup, &clock, node, signals)
+        }
+        #[cfg(not(feature = "xdp"))]
+        Some(_) => Err(Error::Input("node.datapath: this rampd was built without xdp".to_owned())),
+    }
+}
+
+fn serve<E: Endpoint, D: Datapath, A: Applications>(
+    setup: &Setup,
+    clock: &Clock,
+    mut node: Node<E, D, A>,
+    signals: &Signals,
+) -> Result<(), Error> {
     let mut watch = Watch::start(setup)?;
     info!(node = setup.id.get(), address = %setup.udp.local, "started");
-    let each = |node: &mut Node<E, _, A>, now: Time| watch.look(node, now);
-    drive(&mut node, &clock, setup.wait, signals, setup.grace, each)?;
+    let each = |node: &mut Node<E, D, A>, now: Time| watch.look(node, now);
+    drive(&mut node, clock, setup.wait, signals, setup.grace, each)?;
     watch.report(&node);
     info!(node = setup.id.get(), "stopped");
     Ok(())

@@ -55,6 +55,8 @@ fn broken_configurations_are_explained() {
         ("clock", "speed = 1\nclock", "unknown field `speed`"),
         ("clock", "spin-us = -1\nclock", "node.spin-us: expected a number from 0"),
         ("clock", "message-max = 0\nclock", "node.message-max: expected a number from 1"),
+        ("clock", "datapath = \"xdp\"\nclock", "node.interface: expected the interface"),
+        ("clock", "interface = \"eth0\"\nclock", "node.interface: expected datapath = \"xdp\""),
         ("clock", "patience-ms = 0\nclock", "node.patience-ms"),
         ("clock", "metrics = \"here\"\nclock", "invalid socket address syntax"),
         ("rate-mbps = 100", "rate-mbps = 0", "network.rate-mbps: expected a number from 0.1"),
