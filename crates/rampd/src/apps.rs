@@ -21,7 +21,7 @@ impl Applications for NoApplications {
     fn finish(&mut self, _app: u32, _ticket: Ticket, _outcome: Outcome) {}
 
     fn admission(&self, _service: u16, _size: u32) -> Admission {
-        Admission::Refuse
+        Admission::Absent
     }
 
     fn open(&mut self, _service: u16, _size: u32) -> Nothing {

@@ -196,7 +196,7 @@ fn is_sent_away(offence: impl FnOnce(&mut Clients, &Memory, &Layout)) -> bool {
             assert_eq!((failed, outcome), (ticket, Outcome::Failed(Failure::NodeGone)));
             assert!(matches!(port.wait(None), Err(NodeGone)));
             wait_until_alone(&mut clients);
-            assert_eq!(clients.admission(SERVICE, 1), Admission::Refuse);
+            assert_eq!(clients.admission(SERVICE, 1), Admission::Absent);
             clients.finish(under_way.app, under_way.ticket, app::Outcome::Completed);
             attach(&mut clients, &path, SERVICE);
             true
@@ -241,7 +241,7 @@ fn each_offence_ends_the_application_that_commits_it() {
     assert!(is_sent_away(|clients, memory, layout| {
         memory.long(layout.rq.entries).store(64, Ordering::Relaxed);
         memory.word(layout.rq.tail).store(1, Ordering::Release);
-        assert_eq!(clients.admission(SERVICE, 1), Admission::Refuse);
+        assert_eq!(clients.admission(SERVICE, 1), Admission::Absent);
     }));
     assert!(is_sent_away(|clients, memory, layout| {
         // The ring is full by what the application says it has read.

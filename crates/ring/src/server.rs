@@ -357,7 +357,7 @@ impl Applications for Clients {
 
     fn admission(&self, service: u16, size: u32) -> Admission {
         let Some(client) = self.client(service).filter(|client| !client.is_broken) else {
-            return Admission::Refuse;
+            return Admission::Absent;
         };
         let mut intake = lock(&client.intake);
         let was_broken = intake.is_broken;

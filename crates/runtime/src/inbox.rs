@@ -1,7 +1,7 @@
 //! Messages that are arriving.
 
 use rampmeter_core::collections::IdMap;
-use rampmeter_core::{MsgId, NodeId};
+use rampmeter_core::{MsgId, NodeId, Span, Time};
 
 use crate::wire::Fragment;
 
@@ -24,6 +24,33 @@ pub(crate) enum Found {
     Arriving,
     /// The fragment contradicts what came before.
     Contradicts,
+}
+
+/// Since when messages have waited for applications that are not there.
+#[derive(Debug, Default)]
+pub(crate) struct Absences(IdMap<(NodeId, MsgId), Time>);
+
+/// How long an application may take to come: about as long as programs take to start.
+const PATIENCE: Span = Span::from_us(2_000_000);
+/// Messages that are waited with; where there are more, those that wait are refused.
+const ABSENCES_MAX: usize = 1_024;
+
+impl Absences {
+    /// Whether a message has waited for too long.
+    pub(crate) fn is_over(&mut self, now: Time, src: NodeId, msg: MsgId) -> bool {
+        let is_long = |since: &Time| now.saturating_since(*since) > PATIENCE;
+        if let Some(since) = self.0.get(&(src, msg)) {
+            return is_long(since);
+        }
+        if self.0.len() == ABSENCES_MAX {
+            self.0.retain(|_, since| !is_long(since));
+        }
+        if self.0.len() == ABSENCES_MAX {
+            return true;
+        }
+        self.0.insert((src, msg), now);
+        false
+    }
 }
 
 /// The messages that are arriving, by sender and its number.

@@ -9,7 +9,7 @@ use rampmeter_core::{Bytes, Endpoint, NodeId, Priority, Purpose, Rate, Rng, Span
 
 use crate::app::{Applications, Failure, Outcome};
 use crate::datapath::{Datapath, Route};
-use crate::inbox::Inbox;
+use crate::inbox::{Absences, Inbox};
 use crate::outbox::Outbox;
 use crate::pacer::Pacer;
 use crate::peer::Peers;
@@ -80,6 +80,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
             peers: Peers::new(&config.peers, rng(Purpose::Hello)),
             outbox: Outbox::new(),
             inbox: Inbox::new(),
+            absences: Absences::default(),
             pacer: Pacer::new(config.rate, config.burst),
             rng: rng(Purpose::Spray),
             notes: VecDeque::new(),

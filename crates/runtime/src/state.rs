@@ -13,7 +13,7 @@ use crate::app::{
     Admission, Applications, Assembly, Failure, Outcome, Payload, Submission, Ticket,
 };
 use crate::datapath::{Arrived, Datapath, Route};
-use crate::inbox::{Found, Inbox};
+use crate::inbox::{Absences, Found, Inbox};
 use crate::node::{BATCH, NodeConfig};
 use crate::outbox::{Outbox, Sending};
 use crate::pacer::Pacer;
@@ -38,6 +38,7 @@ pub(crate) struct State<E: Endpoint, A: Applications> {
     pub(crate) peers: Peers<A::Payload>,
     pub(crate) outbox: Outbox<A::Payload>,
     pub(crate) inbox: Inbox<A::Assembly>,
+    pub(crate) absences: Absences,
     pub(crate) pacer: Pacer,
     pub(crate) rng: Rng,
     /// What this node itself has to say, apart from the protocol.
@@ -169,7 +170,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         };
         let payload = &bytes[read..];
         if let Some(fragment) = &fragment
-            && !self.admits(src, msg, fragment, payload.len())
+            && !self.admits(now, src, msg, fragment, payload.len())
         {
             return;
         }
@@ -195,7 +196,14 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     }
 
     /// Whether a data packet makes sense and has room, so that the endpoint may be told of it.
-    fn admits(&mut self, src: NodeId, msg: MsgId, fragment: &Fragment, len: usize) -> bool {
+    fn admits(
+        &mut self,
+        now: Time,
+        src: NodeId,
+        msg: MsgId,
+        fragment: &Fragment,
+        len: usize,
+    ) -> bool {
         let Fragment { service, offset, size } = *fragment;
         let is_within = u64::from(offset) + len as u64 <= size.into();
         if len == 0 || len > usize::from(u16::MAX) || !is_within || size > self.config.message_max {
@@ -214,7 +222,11 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                     self.stats.no_room += 1;
                     false
                 }
-                Admission::Refuse => {
+                Admission::Absent if !self.absences.is_over(now, src, msg) => {
+                    self.stats.no_room += 1;
+                    false
+                }
+                Admission::Absent | Admission::Refuse => {
                     self.stats.no_room += 1;
                     self.note(src, self.peers.life(src), Kind::Refused { msg });
                     false

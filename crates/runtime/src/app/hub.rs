@@ -336,7 +336,7 @@ impl Applications for Hub {
     }
 
     fn admission(&self, service: u16, size: u32) -> Admission {
-        let Some(side) = self.side(service) else { return Admission::Refuse };
+        let Some(side) = self.side(service) else { return Admission::Absent };
         let (size, budget) = (u64::from(size), side.config.budget);
         if size > budget {
             Admission::Refuse

@@ -79,7 +79,9 @@ pub enum Admission {
     Accept,
     /// There will be when the application takes what has arrived.
     Wait,
-    /// There is no such application, or it will never have that much room.
+    /// There is no such application. Its program may still be starting, so messages wait a little.
+    Absent,
+    /// The application will never have that much room.
     Refuse,
 }
 

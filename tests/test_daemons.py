@@ -1,0 +1,261 @@
+"""The daemon as a process: started, killed, started again, cut off, and not read from."""
+
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from rampmeter.hosts import AttachError, Message, Port, SendError, Ticket
+from rampmeter.testbed import Fabric, Shape, TestbedError, is_privileged
+from rampmeter.testbed.experiment import find_rampd
+
+SERVICE = 7
+TIMEOUT = 30.0
+
+
+def rampd() -> str | None:
+    """The daemon, where it is built."""
+    try:
+        return find_rampd()
+    except TestbedError:
+        return None
+
+
+RAMPD = rampd()
+pytestmark = pytest.mark.skipif(RAMPD is None, reason="rampd is not built: make build")
+needs_root = pytest.mark.skipif(not is_privileged(), reason="needs root for namespaces")
+
+
+def free_ports(n: int) -> list[int]:
+    """Ports that nobody uses, with the next one free too."""
+    found: list[int] = []
+    while len(found) < n:
+        with (
+            socket.socket(type=socket.SOCK_DGRAM) as one,
+            socket.socket(type=socket.SOCK_DGRAM) as next_one,
+        ):
+            one.bind(("127.0.0.1", 0))
+            port = one.getsockname()[1]
+            try:
+                next_one.bind(("127.0.0.1", port + 1))
+            except OSError:
+                continue
+            if all(abs(port - other) > 1 for other in found):
+                found.append(port)
+    return found
+
+
+class Network:
+    """Nodes of one configuration, on loopback or in namespaces."""
+
+    def __init__(self, folder: Path, transport: str, arbiters: int = 0) -> None:
+        self.folder = folder
+        self._transport = transport
+        self._n = 2 + arbiters
+        ports = free_ports(self._n)
+        self.addresses = [f"127.0.0.1:{port}" for port in ports]
+        self.processes: dict[int, subprocess.Popen[bytes]] = {}
+        self.fabric: Fabric | None = None
+
+    def start(self, node: int) -> None:
+        """Start a node or an arbiter."""
+        peers = "".join(
+            f'[[peer]]\nid = {n}\naddress = "{address}"\narbiter = {str(n > 1).lower()}\n'
+            for n, address in enumerate(self.addresses)
+        )
+        file = self.folder / f"{node}.toml"
+        file.write_text(
+            f'[node]\nid = {node}\nclock = "monotonic"\nsocket = "{self.socket(node)}"\n'
+            f"[network]\nrate-mbps = 200\ncontrol-rtt-us = 500\n"
+            f'[transport]\nname = "{self._transport}"\n{peers}'
+        )
+        assert RAMPD is not None
+        argv = [RAMPD, "arbiter" if node > 1 else "node", str(file)]
+        log = (self.folder / f"{node}.log").open("ab")
+        with log:
+            if self.fabric is None:
+                self.processes[node] = subprocess.Popen(argv, stderr=log)
+            else:
+                self.processes[node] = self.fabric.run(node, argv, stderr=log)
+
+    def kill(self, node: int) -> None:
+        """End a node without notice."""
+        process = self.processes.pop(node)
+        process.kill()
+        process.wait()
+
+    def socket(self, node: int) -> Path:
+        """Where programs attach."""
+        return self.folder / f"{node}.sock"
+
+    def port(self, node: int, receive: int = 8 << 20) -> Port:
+        """A program at a node that may still be starting."""
+        until = time.monotonic() + TIMEOUT
+        while True:
+            try:
+                return Port(self.socket(node), SERVICE, depth=64, receive=receive)
+            except AttachError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.02)
+
+    def stop(self) -> None:
+        """End what runs."""
+        for process in self.processes.values():
+            process.send_signal(signal.SIGTERM)
+        for process in self.processes.values():
+            assert process.wait(TIMEOUT) == 0
+
+
+Start = Callable[..., Network]
+
+
+@pytest.fixture
+def network_of(tmp_path: Path) -> Iterator[Start]:
+    """Make a network; what a failed test leaves running is ended."""
+    made: list[Network] = []
+
+    def make(transport: str, arbiters: int = 0) -> Network:
+        made.append(Network(tmp_path, transport, arbiters))
+        return made[-1]
+
+    yield make
+    for network in made:
+        for process in network.processes.values():
+            process.kill()
+            process.wait()
+
+
+def text(number: int, size: int = 40_000) -> bytes:
+    """A message that says which it is."""
+    return number.to_bytes(8, "big") * (size // 8)
+
+
+def number_of(message: Message) -> int:
+    """Which message it is; fails if a byte of it was altered."""
+    number = int.from_bytes(message.data[:8], "big")
+    assert message.data == text(number, len(message))
+    return number
+
+
+def outcome(ticket: Ticket) -> str:
+    """What became of a message."""
+    try:
+        ticket.result(TIMEOUT)
+    except SendError as error:
+        return error.reason
+    return "completed"
+
+
+def test_nodes_may_be_started_in_any_order(network_of: Start) -> None:
+    network = network_of("dcpim")
+    network.start(0)
+    with network.port(0) as a:
+        early = a.send(1, text(1))
+        time.sleep(0.3)
+        network.start(1)
+        with network.port(1) as b:
+            assert number_of(b.receive(TIMEOUT)) == 1
+            early.result(TIMEOUT)
+            b.send(0, text(2)).result(TIMEOUT)
+            assert number_of(a.receive(TIMEOUT)) == 2
+    network.stop()
+
+
+@pytest.mark.parametrize("transport", ["dcpim", "phost"])
+def test_a_node_that_is_killed_under_load_loses_messages_and_doubles_none(
+    network_of: Start, transport: str
+) -> None:
+    network = network_of(transport)
+    network.start(0)
+    network.start(1)
+    delivered: list[int] = []
+    with network.port(0) as a:
+        b = network.port(1)
+        before = [a.send(1, text(n)) for n in range(40)]
+        delivered += [number_of(b.receive(TIMEOUT)) for _ in range(5)]
+        network.kill(1)
+        network.start(1)
+        with network.port(1) as b:
+            after = [a.send(1, text(n)) for n in range(100, 120)]
+            outcomes = [outcome(ticket) for ticket in before + after]
+            while True:
+                try:
+                    delivered.append(number_of(b.receive(0.5)))
+                except TimeoutError:
+                    break
+    assert len(set(delivered)) == len(delivered)
+    assert set(outcomes) <= {"completed", "peer-restarted", "refused"}
+    # What was submitted after the node was back, and not failed by its restart, has arrived.
+    finished = {n for n, o in zip(range(100, 120), outcomes[40:], strict=True) if o == "completed"}
+    assert finished <= set(delivered)
+    network.stop()
+
+
+def test_hosts_turn_to_the_standby_and_back(network_of: Start) -> None:
+    network = network_of("fastpass", arbiters=2)
+    for node in range(4):
+        network.start(node)
+    with network.port(0) as a, network.port(1) as b:
+        for round_, arbiter in enumerate([None, 2, 3]):
+            if arbiter is not None:
+                network.kill(arbiter)
+            # With the first arbiter gone the standby serves; then the first is back alone.
+            if arbiter == 3:
+                network.start(2)
+            tickets = [a.send(1, text(10 * round_ + n)) for n in range(10)]
+            got = {number_of(b.receive(TIMEOUT)) for _ in range(10)}
+            assert got == {10 * round_ + n for n in range(10)}
+            assert {outcome(ticket) for ticket in tickets} == {"completed"}
+    network.stop()
+
+
+def test_a_receiver_that_does_not_read_holds_back_its_senders_and_nobody_else(
+    network_of: Start,
+) -> None:
+    network = network_of("phost")
+    network.start(0)
+    network.start(1)
+    with network.port(0) as a, network.port(1, receive=200_000) as b:
+        held = [a.send(1, text(n)) for n in range(20)]
+        # Messages the other way pass.
+        for n in range(10):
+            b.send(0, text(n)).result(TIMEOUT)
+            assert number_of(a.receive(TIMEOUT)) == n
+        assert sum(ticket.is_over for ticket in held) <= 5
+        assert {number_of(b.receive(TIMEOUT)) for _ in range(20)} == set(range(20))
+        assert {outcome(ticket) for ticket in held} == {"completed"}
+    network.stop()
+
+
+@needs_root
+def test_a_link_that_is_down_for_two_seconds_delays_messages(network_of: Start) -> None:
+    shape = Shape(racks=1, hosts_per_rack=2, spines=0, access_bps=200_000_000)
+    network = network_of("dcpim")
+    with Fabric(shape) as fabric:
+        network.fabric = fabric
+        network.addresses = [f"{shape.address(host)}:7300" for host in range(2)]
+        network.start(0)
+        network.start(1)
+        with network.port(0) as a, network.port(1) as b:
+            a.send(1, text(0)).result(TIMEOUT)
+            number_of(b.receive(TIMEOUT))
+            tickets = [a.send(1, text(n, 400_000)) for n in range(1, 11)]
+            fabric.set_link(1, up=False)
+            time.sleep(2)
+            fabric.set_link(1, up=True)
+            outcomes = [outcome(ticket) for ticket in tickets]
+            arrived = set()
+            while True:
+                try:
+                    arrived.add(number_of(b.receive(0.5)))
+                except TimeoutError:
+                    break
+        # Transports give up after their attempts; what they report as completed has arrived.
+        assert set(outcomes) <= {"completed", "unreachable"}
+        completed = {n for n, o in zip(range(1, 11), outcomes, strict=True) if o == "completed"}
+        assert completed <= arrived
