@@ -51,7 +51,13 @@ lint: $(BUILT) ## Formats, lints, types, and the stub against the binary
 test-rust: $(LOCKED) ## Unit, property, replay and documentation tests of the crates
 	cargo test --workspace --locked
 	cargo test -p rampmeter-runtime --features xdp --locked --lib --test xdp
+	cargo test -p rampmeter-runtime --features xdp --locked --test conformance xdp
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+
+.PHONY: conformance
+conformance: ## 100 000 messages per transport in the simulator, over UDP and over AF_XDP
+	RAMPMETER_MESSAGES=100000 cargo test --release -p rampmeter-runtime --features xdp --locked \
+		--test conformance -- --test-threads=1
 
 .PHONY: test-python
 test-python: $(BUILT) ## Tests of the package and of the built module, same-seed-twice among them

@@ -9,31 +9,13 @@ use std::time::Duration;
 
 use common::live::Running;
 use common::*;
-use rampmeter_core::{Endpoint, FabricFacts, NodeId, Purpose, Rng, Span, Time};
-use rampmeter_proto::dcpim::DcpimHost;
-use rampmeter_proto::phost::PhostHost;
+use rampmeter_core::{Endpoint, FabricFacts, Family, NodeId, Purpose, Rng, Span, Time};
+use rampmeter_proto::dcpim::{DcpimFamily, DcpimHost};
+use rampmeter_proto::phost::{PhostFamily, PhostHost};
 use rampmeter_runtime::app::{Completion, Failure, PortConfig, SubmitError};
 use rampmeter_runtime::datapath::fault::Faults;
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 use rampmeter_runtime::{Clock, ClockSource, NodeConfig, Outcome};
-
-/// Pairs of neighbouring ports that nobody uses.
-fn addresses(ip: IpAddr, n: usize) -> Vec<SocketAddr> {
-    let mut held = Vec::new();
-    let mut found = Vec::new();
-    while found.len() < n {
-        let first = UdpSocket::bind((ip, 0)).unwrap();
-        let addr = first.local_addr().unwrap();
-        if let Some(next) = addr.port().checked_add(1)
-            && let Ok(second) = UdpSocket::bind((ip, next))
-        {
-            found.push(addr);
-            held.push(second);
-        }
-        held.push(first);
-    }
-    found
-}
 
 fn start<E: Endpoint>(
     protocol: &Arc<E::Config>,
@@ -57,35 +39,32 @@ fn open(addrs: &[SocketAddr], node: usize) -> UdpDatapath {
 }
 
 /// Sends messages between four hosts; each arrives once and unaltered.
-fn all_arrive<E: Endpoint>(ip: IpAddr, loss: f64, protocol: fn(&FabricFacts) -> E::Config)
-where
-    E::Config: Send + Sync + 'static,
-{
+fn all_arrive<F: Family>(ip: IpAddr, loss: f64, protocol: fn(&FabricFacts) -> F::Config) {
     let addrs = addresses(ip, 4);
-    live::all_arrive::<E, _>(&[ip; 4], loss, protocol, move |node| open(&addrs, node));
+    live::all_arrive::<F, _>(&[ip; 4], 0, 250, loss, protocol, move |node| open(&addrs, node));
 }
 
 #[test]
 fn dcpim_over_ipv4() {
-    all_arrive::<DcpimHost>(Ipv4Addr::LOCALHOST.into(), 0.0, dcpim);
+    all_arrive::<DcpimFamily>(Ipv4Addr::LOCALHOST.into(), 0.0, dcpim);
 }
 
 #[test]
 fn phost_over_ipv6() {
     match UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)) {
-        Ok(_) => all_arrive::<PhostHost>(Ipv6Addr::LOCALHOST.into(), 0.0, phost),
+        Ok(_) => all_arrive::<PhostFamily>(Ipv6Addr::LOCALHOST.into(), 0.0, phost),
         Err(error) => println!("skipped: no IPv6 here ({error})"),
     }
 }
 
 #[test]
 fn dcpim_with_loss_reordering_and_duplication() {
-    all_arrive::<DcpimHost>(Ipv4Addr::LOCALHOST.into(), 0.02, dcpim);
+    all_arrive::<DcpimFamily>(Ipv4Addr::LOCALHOST.into(), 0.02, dcpim);
 }
 
 #[test]
 fn phost_with_loss_reordering_and_duplication() {
-    all_arrive::<PhostHost>(Ipv4Addr::LOCALHOST.into(), 0.02, phost);
+    all_arrive::<PhostFamily>(Ipv4Addr::LOCALHOST.into(), 0.02, phost);
 }
 
 /// An application that does not read makes its senders wait; when it reads, everything is there.

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use common::*;
 use netns::{DEVICE, Net};
-use rampmeter_core::{Endpoint, FabricFacts, NodeId, Priority, Span, Time};
-use rampmeter_proto::dcpim::DcpimHost;
-use rampmeter_proto::phost::PhostHost;
+use rampmeter_core::{FabricFacts, Family, NodeId, Priority, Span, Time};
+use rampmeter_proto::dcpim::DcpimFamily;
+use rampmeter_proto::phost::PhostFamily;
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 use rampmeter_runtime::datapath::xdp::{Attach, XdpConfig, XdpDatapath};
 use rampmeter_runtime::datapath::{Datapath, Route};
@@ -67,15 +67,12 @@ fn receive(datapath: &mut impl Datapath, n: usize) -> Vec<Vec<u8>> {
 }
 
 /// [`live::all_arrive`] between the hosts of a network.
-fn all_arrive<E: Endpoint>(net: Option<Net>, loss: f64, protocol: fn(&FabricFacts) -> E::Config)
-where
-    E::Config: Send + Sync + 'static,
-{
+fn all_arrive<F: Family>(net: Option<Net>, loss: f64, protocol: fn(&FabricFacts) -> F::Config) {
     let Some(net) = net else { return };
     let ips: Vec<IpAddr> = net.hosts.iter().map(|host| host.ip.into()).collect();
     let nodes = 0..net.hosts.len();
     let nodes: Vec<_> = nodes.map(|node| (net.hosts[node].clone(), config(&net, node))).collect();
-    live::all_arrive::<E, _>(&ips, loss, protocol, move |node| {
+    live::all_arrive::<F, _>(&ips, 0, 250, loss, protocol, move |node| {
         let (host, config) = &nodes[node];
         host.enter();
         XdpDatapath::open(config).unwrap()
@@ -84,22 +81,22 @@ where
 
 #[test]
 fn dcpim_between_two_hosts() {
-    all_arrive::<DcpimHost>(Net::pair(), 0.0, dcpim);
+    all_arrive::<DcpimFamily>(Net::pair(), 0.0, dcpim);
 }
 
 #[test]
 fn phost_between_four_hosts_at_a_switch() {
-    all_arrive::<PhostHost>(Net::switched(4), 0.0, phost);
+    all_arrive::<PhostFamily>(Net::switched(4), 0.0, phost);
 }
 
 #[test]
 fn dcpim_with_loss_between_four_hosts_at_a_switch() {
-    all_arrive::<DcpimHost>(Net::switched(4), 0.02, dcpim);
+    all_arrive::<DcpimFamily>(Net::switched(4), 0.02, dcpim);
 }
 
 #[test]
 fn phost_with_loss_over_a_router() {
-    all_arrive::<PhostHost>(Net::routed(3), 0.02, phost);
+    all_arrive::<PhostFamily>(Net::routed(3), 0.02, phost);
 }
 
 /// Class, ports and lengths are what the UDP datapath makes of them, in both directions.

@@ -10,7 +10,6 @@
 #![allow(clippy::print_stdout, reason = "it reports")]
 
 mod bare;
-#[allow(dead_code, reason = "tests use the rest")]
 #[path = "../../tests/common/netns.rs"]
 mod netns;
 

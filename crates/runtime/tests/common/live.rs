@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Purpose, Rng, Span};
+use rampmeter_core::{Bytes, Endpoint, FabricFacts, Family, NodeId, Purpose, Rng, Span};
 use rampmeter_runtime::app::{Completion, Hub, Port, PortConfig};
 use rampmeter_runtime::datapath::fault::{Faults, Faulty};
 use rampmeter_runtime::wire::{Incarnation, TransportId};
@@ -72,18 +72,17 @@ where
     Running { port, signals, thread }
 }
 
-/// Sends messages between hosts with these addresses; each arrives once and unaltered. `open` makes
-/// the datapath of a node, on the node's thread.
-pub(crate) fn all_arrive<E: Endpoint, D: Datapath>(
+/// Sends `each` messages from every host to others; each arrives once and unaltered. `open` makes the
+/// datapath of a node, on the node's thread. The last of the addresses are those of arbiters.
+pub(crate) fn all_arrive<F: Family, D: Datapath>(
     ips: &[IpAddr],
+    arbiters: usize,
+    each: u64,
     loss: f64,
-    protocol: fn(&FabricFacts) -> E::Config,
+    protocol: fn(&FabricFacts) -> F::Config,
     open: impl Fn(usize) -> D + Clone + Send + 'static,
-) where
-    E::Config: Send + Sync + 'static,
-{
-    const EACH: u64 = 250;
-    let hosts = ips.len();
+) {
+    let hosts = ips.len() - arbiters;
     let facts = facts(hosts as u32, 200, Span::from_us(1_000));
     let delay_max = Span::from_us(2_000);
     let is_fair = loss == 0.0;
@@ -92,8 +91,13 @@ pub(crate) fn all_arrive<E: Endpoint, D: Datapath>(
     let protocol = Arc::new(protocol(&facts));
     let start = |node| {
         let (port, open) = (PortConfig::default(), open.clone());
-        start::<E, D>(&protocol, &facts, ips, node, faults, port, move || open(node))
+        if node < hosts {
+            start::<F::Host, D>(&protocol, &facts, ips, node, faults, port, move || open(node))
+        } else {
+            start::<F::Arbiter, D>(&protocol, &facts, ips, node, faults, port, move || open(node))
+        }
     };
+    let arbiters: Vec<Running> = (hosts..ips.len()).map(start).collect();
     let nodes: Vec<Running> = (0..hosts).map(start).collect();
     let applications = nodes.into_iter().enumerate().map(|(src, mut running)| {
         thread::spawn(move || {
@@ -101,10 +105,10 @@ pub(crate) fn all_arrive<E: Endpoint, D: Datapath>(
             let (mut seen, mut number, mut over) = (Seen::default(), 0, 0);
             let mut silent = 0;
             // Other nodes may still be sending when this one has done.
-            while over < EACH || silent < 20 {
+            while over < each || silent < 20 {
                 let dst = NodeId::new(((src + 1 + rng.below(hosts - 1)) % hosts) as u32);
                 let bytes = message(src as u32, 1, number, mixed_size(&mut rng));
-                if number < EACH && number < over + 8 {
+                if number < each && number < over + 8 {
                     running.port.submit(dst, SERVICE, bytes).unwrap();
                     number += 1;
                 }
@@ -113,7 +117,7 @@ pub(crate) fn all_arrive<E: Endpoint, D: Datapath>(
                     over += u64::from(matches!(completion, Completion::Finished { .. }));
                     silent = 0;
                     seen.note(src as u32, 1, completion);
-                    if number < EACH {
+                    if number < each {
                         break;
                     }
                 }
@@ -125,7 +129,7 @@ pub(crate) fn all_arrive<E: Endpoint, D: Datapath>(
     let mut delivered = BTreeMap::new();
     for application in applications {
         let (seen, running) = application.join().unwrap();
-        assert_eq!(seen.outcomes.len() as u64, EACH);
+        assert_eq!(seen.outcomes.len() as u64, each);
         assert!(seen.outcomes.values().all(|o| *o == Outcome::Completed));
         for (label, n) in seen.delivered {
             *delivered.entry(label).or_insert(0) += n;
@@ -133,6 +137,9 @@ pub(crate) fn all_arrive<E: Endpoint, D: Datapath>(
         let stats = running.stop();
         assert_eq!((stats.malformed, stats.unknown_sender, stats.inconsistent), (0, 0, 0));
     }
-    assert_eq!(delivered.len() as u64, EACH * hosts as u64);
+    assert_eq!(delivered.len() as u64, each * hosts as u64);
     assert!(delivered.values().all(|&n| n == 1));
+    for arbiter in arbiters {
+        arbiter.stop();
+    }
 }

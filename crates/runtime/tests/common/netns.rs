@@ -2,6 +2,7 @@
 //! dropped.
 
 #![allow(clippy::print_stdout, reason = "tests that are skipped say why")]
+#![allow(dead_code, reason = "each test program uses a part")]
 
 use std::fs::File;
 use std::net::Ipv4Addr;
