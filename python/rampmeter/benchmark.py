@@ -2,8 +2,11 @@
 
 import json
 import multiprocessing
+import shutil
+import subprocess
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any, Final
 
 from rampmeter import _core
@@ -60,3 +63,33 @@ def measure(plans: Mapping[str, Plan]) -> dict[str, dict[str, Any]]:
             raise PlanError(f"{plan.origin}: expected a run long enough to be timed")
         reports[name] = report
     return reports
+
+
+HOST_BENCHMARKS: Final = {
+    "datapaths": "run --release -p rampmeter-runtime --features xdp --example xdp_rate",
+    "rings": "bench -p rampmeter-ring",
+    "arbiter": "bench -p rampmeter-proto --bench fastpass",
+}
+"""What is measured of hosts, by the arguments of cargo. The first needs root."""
+
+
+def measure_hosts() -> None:
+    """Build and run the benchmarks of hosts; they say themselves what they find.
+
+    Raises `PlanError` outside a checkout of the project, or without cargo.
+    """
+    cargo = shutil.which("cargo")
+    manifest = next((f for f in map(_manifest, [Path.cwd(), *Path.cwd().parents]) if f), None)
+    if cargo is None or manifest is None:
+        raise PlanError("bench hosts: expected cargo, and a checkout of the project around here")
+    for arguments in HOST_BENCHMARKS.values():
+        verb, *rest = arguments.split()
+        subprocess.run(
+            [cargo, verb, "--locked", "--manifest-path", str(manifest), *rest], check=True
+        )
+
+
+def _manifest(folder: Path) -> Path | None:
+    """The workspace's manifest, if this is its folder."""
+    file = folder / "Cargo.toml"
+    return file if (folder / "crates" / "runtime").is_dir() and file.is_file() else None

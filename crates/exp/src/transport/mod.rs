@@ -223,7 +223,13 @@ impl TransportSpec {
                 ValidTransport::Dcpim(config.on(facts)?)
             }
             Self::Phost(spec) => {
-                let config = PhostConfig { payload, header, ..spec.config() };
+                let mut config = PhostConfig { payload, header, ..spec.config() };
+                if spec.token_life_milli.is_none() {
+                    // A host that was not on its processor when tokens came must find some alive.
+                    let packet = facts.access_rate.tx_time(payload + header).as_ps();
+                    let rtt = facts.control_rtt.as_ps().saturating_mul(1_000) / packet;
+                    config.token_life_milli = config.token_life_milli.max(rtt as u32);
+                }
                 ValidTransport::Phost(config.on(facts)?)
             }
             Self::Pfabric(spec) => {
