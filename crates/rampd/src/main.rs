@@ -5,6 +5,7 @@ mod check;
 mod config;
 mod load;
 mod metrics;
+mod middlebox;
 mod run;
 mod tcp;
 
@@ -60,6 +61,8 @@ enum Command {
     },
     /// Send the messages of a table at their times and note when messages arrive.
     Load(load::LoadArgs),
+    /// Join two interfaces by a cable that loses, doubles and reorders frames.
+    Middlebox(middlebox::MiddleboxArgs),
 }
 
 fn main() -> ExitCode {
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Command::Arbiter { config } => run::arbiter(&config),
         Command::Check { configs } => check::check(&configs),
         Command::Load(args) => load::load(&args),
+        Command::Middlebox(args) => middlebox::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

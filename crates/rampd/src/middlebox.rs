@@ -1,0 +1,238 @@
+//! `rampd middlebox`: a cable with faults, between two interfaces of one machine.
+//!
+//! Frames that come in at one interface leave at the other, but for those that are lost, doubled or
+//! held back. It stands for what a network may do to packets, under any transport, and needs
+//! CAP_NET_RAW and CAP_NET_ADMIN. The interfaces should have no addresses of their own.
+
+#![allow(unsafe_code, reason = "packet sockets: no safe interface binds them to an interface")]
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ffi::CString;
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+use clap::Args;
+use rampmeter_core::{Purpose, Rng, Span, Time};
+use rampmeter_runtime::{Clock, ClockSource, Signals};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tracing::info;
+
+use crate::run::{Error, stop_signals};
+
+/// Arguments of `rampd middlebox`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: 1 % loss and 5 % reordering between two virtual cables\n  \
+                        rampd middlebox left right --loss 0.01 --reorder 0.05")]
+pub(crate) struct MiddleboxArgs {
+    /// One interface.
+    left: String,
+    /// The other.
+    right: String,
+    /// Probability that a frame is lost.
+    #[arg(long, default_value_t = 0.0)]
+    loss: f64,
+    /// Probability that a frame leaves twice.
+    #[arg(long, default_value_t = 0.0)]
+    duplicate: f64,
+    /// Probability that a frame is held back, for up to the longest delay.
+    #[arg(long, default_value_t = 0.0)]
+    reorder: f64,
+    /// The longest that a frame is held back.
+    #[arg(long, default_value_t = 2.0)]
+    delay_max_ms: f64,
+    /// Seed of the choices.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// The longest frame, of many segments, with the header that the kernel puts in front.
+const FRAME_MAX: usize = 10 + 14 + 65_536;
+/// Frames of one turn, each way.
+const BATCH: usize = 64;
+/// Frames that are held back at most; more pass at once.
+const HELD_MAX: usize = 4_096;
+/// How long a turn waits for frames.
+const WAIT: Span = Span::from_us(100_000);
+
+/// `rampd middlebox`.
+pub(crate) fn run(args: &MiddleboxArgs) -> Result<(), Error> {
+    for (name, value) in
+        [("loss", args.loss), ("duplicate", args.duplicate), ("reorder", args.reorder)]
+    {
+        if !(0.0..=1.0).contains(&value) {
+            return Err(Error::Input(format!("--{name}: expected 0 to 1, got {value}")));
+        }
+    }
+    let delay_max = Span::from_ps((args.delay_max_ms.clamp(0.0, 1e6) * 1e9) as u64);
+    let ends = [open(&args.left)?, open(&args.right)?];
+    let signals = stop_signals()?;
+    let mut cable = Cable {
+        args,
+        delay_max,
+        rng: Rng::new(args.seed, 0, Purpose::Fault),
+        held: BinaryHeap::new(),
+        number: 0,
+        counts: Counts::default(),
+    };
+    info!(left = args.left, right = args.right, "joined");
+    cable.work(&ends, &signals)?;
+    let Counts { passed, lost, doubled, held } = cable.counts;
+    info!(passed, lost, doubled, held, "parted");
+    Ok(())
+}
+
+/// What has become of frames.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    passed: u64,
+    lost: u64,
+    doubled: u64,
+    held: u64,
+}
+
+/// A frame held back: until when, in which order, the end at which it leaves, and its bytes.
+type Held = (Time, u64, usize, Vec<u8>);
+
+struct Cable<'a> {
+    args: &'a MiddleboxArgs,
+    delay_max: Span,
+    rng: Rng,
+    held: BinaryHeap<Reverse<Held>>,
+    number: u64,
+    counts: Counts,
+}
+
+impl Cable<'_> {
+    fn work(&mut self, ends: &[OwnedFd; 2], signals: &Signals) -> io::Result<()> {
+        let clock = Clock::start(ClockSource::Monotonic);
+        let mut frame = vec![0; FRAME_MAX];
+        while !signals.is_stopping() {
+            let now = clock.now();
+            while self.held.peek().is_some_and(|Reverse((at, ..))| *at <= now) {
+                let Some(Reverse((_, _, to, bytes))) = self.held.pop() else { break };
+                send(&ends[to], &bytes);
+            }
+            let mut is_idle = true;
+            for from in 0..2 {
+                for _ in 0..BATCH {
+                    let Some(len) = receive(&ends[from], &mut frame)? else { break };
+                    is_idle = false;
+                    self.pass(now, &ends[1 - from], 1 - from, &frame[..len]);
+                }
+            }
+            if is_idle {
+                self.wait(ends, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn pass(&mut self, now: Time, end: &OwnedFd, to: usize, frame: &[u8]) {
+        if self.rng.chance(self.args.loss) {
+            self.counts.lost += 1;
+            return;
+        }
+        self.counts.passed += 1;
+        if self.rng.chance(self.args.duplicate) {
+            self.counts.doubled += 1;
+            send(end, frame);
+        }
+        if self.rng.chance(self.args.reorder) && self.held.len() < HELD_MAX {
+            self.counts.held += 1;
+            self.number += 1;
+            let delay = self.delay_max.scale_floor(self.rng.below(1_000) as u64, 1_000);
+            self.held.push(Reverse((now + delay, self.number, to, frame.to_vec())));
+        } else {
+            send(end, frame);
+        }
+    }
+
+    fn wait(&self, ends: &[OwnedFd; 2], now: Time) -> io::Result<()> {
+        let next = self.held.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
+        let ns = next.saturating_since(now).min(WAIT).as_ps() / 1_000;
+        let timeout = Timespec { tv_sec: 0, tv_nsec: ns as i64 };
+        let mut fds = ends.each_ref().map(|end| PollFd::new(end, PollFlags::IN));
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// A socket that takes and gives whole frames of an interface, of whomever they are.
+fn open(interface: &str) -> Result<OwnedFd, Error> {
+    let failed = |what: &str| {
+        let error = io::Error::last_os_error();
+        Error::System(io::Error::new(error.kind(), format!("{interface}: {what}: {error}")))
+    };
+    let name = CString::new(interface)
+        .map_err(|_| Error::Input(format!("expected an interface, got {interface:?}")))?;
+    let protocol = (libc::ETH_P_ALL as u16).to_be();
+    // SAFETY: plain system calls; every pointer is to a live value of the length that is passed.
+    unsafe {
+        let index = libc::if_nametoindex(name.as_ptr());
+        if index == 0 {
+            return Err(Error::Input(format!("expected an interface, got {interface}")));
+        }
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        let fd = libc::socket(libc::AF_PACKET, kind, protocol.into());
+        if fd < 0 {
+            return Err(failed("cannot open a packet socket (CAP_NET_RAW?)"));
+        }
+        let socket = OwnedFd::from_raw_fd(fd);
+        let mut address: libc::sockaddr_ll = std::mem::zeroed();
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = protocol;
+        address.sll_ifindex = index as i32;
+        let len = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        if libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len) != 0 {
+            return Err(failed("cannot bind"));
+        }
+        let mut all: libc::packet_mreq = std::mem::zeroed();
+        all.mr_ifindex = index as i32;
+        all.mr_type = libc::PACKET_MR_PROMISC as u16;
+        let yes: libc::c_int = 1;
+        let set = |name, value: *const libc::c_void, len: usize| {
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                name,
+                value,
+                len as libc::socklen_t,
+            )
+        };
+        let promiscuous = (&raw const all).cast();
+        if set(libc::PACKET_ADD_MEMBERSHIP, promiscuous, size_of::<libc::packet_mreq>()) != 0 {
+            return Err(failed("cannot take all frames"));
+        }
+        // A header in front of each frame says what its sender has left to the interface: checksums,
+        // segments. It is passed on with the frame, so that whoever sends it on does that work.
+        if set(libc::PACKET_VNET_HDR, (&raw const yes).cast(), size_of::<libc::c_int>()) != 0 {
+            return Err(failed("cannot pass on what senders leave to interfaces"));
+        }
+        // Frames that this program itself sends must not come back.
+        if set(libc::PACKET_IGNORE_OUTGOING, (&raw const yes).cast(), size_of::<libc::c_int>()) != 0
+        {
+            return Err(failed("cannot leave out frames that are sent"));
+        }
+        Ok(socket)
+    }
+}
+
+/// The next frame's length, if there is one.
+fn receive(end: &OwnedFd, frame: &mut [u8]) -> io::Result<Option<usize>> {
+    match rustix::io::read(end.as_fd(), &mut *frame) {
+        Ok(len) => Ok(Some(len)),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR | rustix::io::Errno::NETDOWN) => {
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Sends a frame. Where the interface is full or down it is lost, as on any cable.
+fn send(end: &OwnedFd, frame: &[u8]) {
+    let _ = rustix::io::write(end.as_fd(), frame);
+}
