@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rampmeter_core::{Bytes, Endpoint, NodeId, Priority, Purpose, Rate, Rng, Span, Time};
 
-use crate::app::{Applications, Failure, Outcome};
+use crate::app::{Applications, Failure, Outcome, Submission};
 use crate::datapath::{Datapath, Route};
 use crate::inbox::{Absences, Inbox};
 use crate::outbox::Outbox;
@@ -197,6 +197,9 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     /// Reports everything that is still under way as failed.
     pub fn fail_all(&mut self) {
         let state = &mut self.state;
+        for Submission { app, ticket, .. } in state.peers.take_all_waiting() {
+            state.finish(app, ticket, Outcome::Failed(Failure::Stopping));
+        }
         for message in state.outbox.take_all() {
             if message.payload.is_some() {
                 state.finish(message.app, message.ticket, Outcome::Failed(Failure::Stopping));

@@ -143,6 +143,12 @@ impl<P> Peers<P> {
         self.get_mut(node).map(|p| std::mem::take(&mut p.waiting)).unwrap_or_default()
     }
 
+    /// All messages that wait.
+    pub(crate) fn take_all_waiting(&mut self) -> Vec<Submission<P>> {
+        let waiting = self.peers.iter_mut().flatten().flat_map(|peer| peer.waiting.drain(..));
+        waiting.map(|(_, submission)| submission).collect()
+    }
+
     /// When [`Peers::fire`] has something to do.
     pub(crate) fn deadline(&self) -> Time {
         self.next_hello

@@ -7,7 +7,7 @@ use rampmeter_core::{Endpoint, FabricFacts, Purpose, Rng, Span, Time};
 use rampmeter_proto::dcpim::DcpimHost;
 use rampmeter_proto::phost::PhostHost;
 use rampmeter_runtime::Outcome;
-use rampmeter_runtime::app::Failure;
+use rampmeter_runtime::app::{Completion, Failure};
 use rampmeter_runtime::datapath::mem::Weather;
 
 const RTT: Span = Span::from_us(200);
@@ -150,6 +150,25 @@ fn a_message_for_a_node_that_never_answers_fails() {
     bed.run_until(bed.now + Span::from_us(4_000_000));
     let failed = Outcome::Failed(Failure::Unreachable);
     assert_eq!(bed.seen.outcomes.values().copied().collect::<Vec<_>>(), [failed]);
+}
+
+#[test]
+fn what_is_under_way_when_a_node_stops_is_reported() {
+    let facts = net(3);
+    let mut bed = MemBed::<DcpimHost>::new(dcpim(&facts), &facts, fair(), 1);
+    bed.kill(2);
+    assert!(bed.submit(0, 1, 500_000, 0) && bed.submit(0, 2, 5_000, 1));
+    bed.run_until(bed.now + Span::from_us(1_500));
+    assert!(bed.seen.outcomes.is_empty());
+    let node = bed.nodes[0].as_mut().unwrap();
+    node.node.fail_all();
+    assert!(node.node.is_drained());
+    let outcomes = std::iter::from_fn(|| node.port.try_next());
+    let stopping = outcomes.map(|completion| match completion {
+        Completion::Finished { outcome, .. } => outcome,
+        Completion::Received(_) => panic!("nobody sends to this node"),
+    });
+    assert!(stopping.eq([Outcome::Failed(Failure::Stopping); 2]));
 }
 
 #[test]
