@@ -192,6 +192,7 @@ def test_a_node_that_is_killed_under_load_loses_messages_and_doubles_none(
     assert set(outcomes) <= {"completed", "peer-restarted", "refused"}
     # What was submitted after the node was back, and not failed by its restart, has arrived.
     finished = {n for n, o in zip(range(100, 120), outcomes[40:], strict=True) if o == "completed"}
+    assert finished
     assert finished <= set(delivered)
     network.stop()
 
@@ -258,4 +259,5 @@ def test_a_link_that_is_down_for_two_seconds_delays_messages(network_of: Start) 
         # Transports give up after their attempts; what they report as completed has arrived.
         assert set(outcomes) <= {"completed", "unreachable"}
         completed = {n for n, o in zip(range(1, 11), outcomes, strict=True) if o == "completed"}
+        assert completed
         assert completed <= arrived

@@ -135,7 +135,8 @@ pub fn collect(
         counters.submitted += 1;
         counters.offered_bytes += flow.size.get();
         counters.last_arrival = flow.arrival;
-        counters.failed += u64::from(record.failed.is_some());
+        // A message whose confirmation was lost may have arrived and failed.
+        counters.failed += u64::from(record.failed.is_some() && record.delivered.is_none());
         if let Some(at) = record.delivered {
             counters.delivered += 1;
             counters.fresh_bytes += flow.size.get();

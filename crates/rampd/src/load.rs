@@ -83,7 +83,7 @@ impl FlowRow {
 
     /// When it is submitted, on the clock of `start`.
     pub(crate) fn at(&self, start: Time) -> Time {
-        start + Span::from_ps(self.arrival_ps)
+        start.saturating_add(Span::from_ps(self.arrival_ps))
     }
 }
 
@@ -213,7 +213,7 @@ impl Load {
             self.note("done", 0);
             let _ = self.log.finish();
         }
-        if self.clock.now() >= self.ends {
+        if self.clock.now() >= self.ends && !self.signals.is_stopping() {
             self.signals.stop();
         }
     }
@@ -245,6 +245,9 @@ impl Applications for Load {
     }
 
     fn next_submission(&self) -> Time {
+        if self.signals.is_stopping() {
+            return Time::NEVER;
+        }
         let next = self.timetable.mine.get(self.next);
         next.map_or(self.ends, |row| row.at(self.timetable.start))
     }

@@ -48,7 +48,7 @@ pub(crate) fn run(
     let accepted = notes.clone();
     thread::spawn(move || accept(&listener, &accepted, clock));
     let idle = Idle::default();
-    let mut next = 0;
+    let (mut next, mut over, all) = (0, 0, timetable.mine.len() + timetable.expected);
     while !signals.is_stopping() && clock.now() < ends {
         let now = clock.now();
         match timetable.mine.get(next) {
@@ -63,7 +63,12 @@ pub(crate) fn run(
             waiting => {
                 let at = waiting.map_or(ends, |row| row.at(timetable.start)).min(ends);
                 let left = Duration::from_nanos(at.saturating_since(now).as_ps() / 1_000);
-                write_notes(&noted, &mut log, timetable.start, left.min(NAP));
+                let was_over = over;
+                over += write_notes(&noted, &mut log, timetable.start, left.min(NAP));
+                if over == all && was_over < all {
+                    log.note("done", 0, clock.now().saturating_since(timetable.start));
+                    log.finish()?;
+                }
             }
         }
     }
@@ -74,15 +79,19 @@ pub(crate) fn run(
     Ok(())
 }
 
-fn write_notes(noted: &Receiver<Note>, log: &mut Log, start: Time, wait: Duration) {
-    let Ok(first) = noted.recv_timeout(wait) else { return };
+/// Writes what has been noted; returns how many messages are over by it, sent and received.
+fn write_notes(noted: &Receiver<Note>, log: &mut Log, start: Time, wait: Duration) -> usize {
+    let Ok(first) = noted.recv_timeout(wait) else { return 0 };
+    let mut over = 0;
     for Note(what, flow, at) in std::iter::once(first).chain(noted.try_iter()) {
         log.note(what, flow, at.saturating_since(start));
+        over += 1;
     }
     if wait > Duration::ZERO {
         // The log is read by whoever shows progress.
         let _ = log.finish();
     }
+    over
 }
 
 fn send(row: FlowRow, to: SocketAddr, idle: &Idle, notes: &Sender<Note>, clock: Clock) {

@@ -82,6 +82,8 @@ fn broken_configurations_are_explained() {
         ("\"dcpim\"", "\"ideal\"", "transport.name: expected dcpim, phost, pfabric or fastpass"),
         ("\"dcpim\"", "\"fastpass\"", "peer: expected 2 with arbiter = true"),
         ("\"dcpim\"", "\"dcpim\"\nrounds = 99", "transport.rounds: expected 1 to 32, got 99"),
+        ("\"dcpim\"", "\"phost\"\npayload-bytes = 9", "transport.payload-bytes: expected left out"),
+        ("\"dcpim\"", "\"dcpim\"\ncontrol-rtt-us = -1", "transport.control-rtt-us: expected 0.001"),
         ("id = 1", "id = 2", "peer[1].id: expected ids from 0 to 1, without gaps, got 2"),
         ("id = 1", "id = 0", "peer[1].id: expected an id of its own, got 0"),
         ("id = 1", "arbiter = true\nid = 1", "peer: expected at least 2 hosts, got 1"),

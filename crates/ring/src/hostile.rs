@@ -241,7 +241,7 @@ fn each_offence_ends_the_application_that_commits_it() {
     assert!(is_sent_away(|clients, memory, layout| {
         memory.long(layout.rq.entries).store(64, Ordering::Relaxed);
         memory.word(layout.rq.tail).store(1, Ordering::Release);
-        assert_eq!(clients.admission(SERVICE, 1), Admission::Absent);
+        assert_eq!(clients.admission(SERVICE, 1), Admission::Refuse);
     }));
     assert!(is_sent_away(|clients, memory, layout| {
         // The ring is full by what the application says it has read.

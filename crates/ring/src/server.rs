@@ -226,7 +226,9 @@ impl Client {
         };
         let submit = Submit::decode(next?);
         let located = self.layout.send.locate(submit.offset, submit.size.into());
-        let Some(offset) = located.filter(|_| self.in_flight < self.layout.depth) else {
+        // Packets have room for so many tenants.
+        let is_good = self.in_flight < self.layout.depth && submit.tenant <= u16::MAX.into();
+        let Some(offset) = located.filter(|_| is_good) else {
             self.broken("submission");
             return None;
         };

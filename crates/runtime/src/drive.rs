@@ -79,13 +79,16 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
         let next = node.turn(now)?;
         each(node, now);
         if signals.is_stopping() {
+            // The signal has been taken; it must not wake the node again.
+            let _ = rustix::io::read(&signals.0.1, &mut [0u8; 8]);
             if stops_at == Time::NEVER {
+                // What is in the queues is reported in the turns to come.
                 node.stop_taking();
-                // The signal has been taken; it must not wake the node again.
-                let _ = rustix::io::read(&signals.0.1, &mut [0u8; 8]);
                 stops_at = now.saturating_add(grace);
+                continue;
             }
-            if node.is_drained() || now >= stops_at {
+            let is_over = node.is_drained() && !node.has_due_packets() && next > now;
+            if is_over || now >= stops_at {
                 node.fail_all();
                 return Ok(());
             }

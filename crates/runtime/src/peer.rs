@@ -118,7 +118,10 @@ impl<P> Peers<P> {
         if is_over {
             peer.hello = Some(Hello { nonce, at: now, pause: HELLO_MIN, left: REPEATS });
         } else if let Some(hello) = &mut peer.hello {
+            // There is news of the peer, or for it: it is worth asking again soon.
             hello.left = REPEATS;
+            hello.at = hello.at.min(now + HELLO_MIN);
+            hello.pause = HELLO_MIN;
         }
         let at = peer.hello.map_or(Time::NEVER, |h| h.at);
         self.next_hello = self.next_hello.min(at);

@@ -206,8 +206,13 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     ) -> bool {
         let Fragment { service, offset, size } = *fragment;
         let is_within = u64::from(offset) + len as u64 <= size.into();
-        if len == 0 || len > usize::from(u16::MAX) || !is_within || size > self.config.message_max {
+        if len == 0 || len > usize::from(u16::MAX) || !is_within {
             self.stats.malformed += 1;
+            return false;
+        }
+        if size > self.config.message_max {
+            self.stats.no_room += 1;
+            self.note(src, self.peers.life(src), Kind::Refused { msg });
             return false;
         }
         match self.inbox.find(src, msg, fragment) {

@@ -80,6 +80,8 @@ def run_arms(
     The simulator runs the plan as the arm before it has measured it, so it may not be the first.
     `progress` hears of each arm how many of how many messages have arrived.
     """
+    if unknown := [arm for arm in arms if arm not in ARMS]:
+        raise PlanError(f"--arms: expected some of {', '.join(ARMS)}, got {', '.join(unknown)}")
     measured: Plan | None = None
     for arm in arms:
         folder = out / arm
@@ -94,12 +96,10 @@ def run_arms(
 
             _core.run(measured.text, str(plan.base), str(folder), watch)
             yield arm, Run(folder)
-        elif arm in ("rampd", "tcp"):
+        else:
             over: Over = "rampd" if arm == "rampd" else "tcp"
             yield arm, run_testbed(plan, folder, over, partial(progress, arm))
             measured = Plan((folder / PLAN).read_text(encoding="utf-8"), plan.base)
-        else:
-            raise PlanError(f"--arms: expected some of {', '.join(ARMS)}, got {arm}")
 
 
 def run_testbed(

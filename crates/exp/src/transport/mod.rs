@@ -172,6 +172,18 @@ impl TransportSpec {
         }
     }
 
+    /// The lengths that the plan gives to packets.
+    fn told_bytes(&self) -> [(&'static str, Option<u64>); 2] {
+        let (payload, header) = match self {
+            Self::Dcpim(spec) => (spec.payload_bytes, spec.header_bytes),
+            Self::Phost(spec) => (spec.payload_bytes, spec.header_bytes),
+            Self::Pfabric(spec) => (spec.payload_bytes, spec.header_bytes),
+            Self::Fastpass(spec) => (spec.payload_bytes, spec.header_bytes),
+            Self::Ideal(_) => (None, None),
+        };
+        [("payload-bytes", payload), ("header-bytes", header)]
+    }
+
     /// What the protocol takes the fabric for: its facts, but for round trips that the plan gives.
     fn told(&self, facts: &FabricFacts) -> FabricFacts {
         let span = |us: f64| Span::from_ps((us * 1e6).round() as u64);
@@ -216,6 +228,20 @@ impl TransportSpec {
         payload: Bytes,
         header: Bytes,
     ) -> Result<Option<ValidTransport>, ConfigError> {
+        let (control, data) = self.told_rtts();
+        for (key, rtt) in [("control-rtt-us", control), ("data-rtt-us", data)] {
+            let us = rtt.unwrap_or(1.0);
+            if !(1e-3..=1e8).contains(&us) {
+                let expected = "0.001 to 100000000";
+                return Err(ConfigError { key, expected, got: us as u64 });
+            }
+        }
+        for (key, bytes) in self.told_bytes() {
+            if let Some(got) = bytes {
+                let expected = "left out: hosts know it";
+                return Err(ConfigError { key, expected, got });
+            }
+        }
         let facts = &self.told(facts);
         let transport = match self {
             Self::Dcpim(spec) => {
@@ -228,7 +254,8 @@ impl TransportSpec {
                     // A host that was not on its processor when tokens came must find some alive.
                     let packet = facts.access_rate.tx_time(payload + header).as_ps();
                     let rtt = facts.control_rtt.as_ps().saturating_mul(1_000) / packet;
-                    config.token_life_milli = config.token_life_milli.max(rtt as u32);
+                    let rtt = u32::try_from(rtt).unwrap_or(u32::MAX);
+                    config.token_life_milli = config.token_life_milli.max(rtt);
                 }
                 ValidTransport::Phost(config.on(facts)?)
             }

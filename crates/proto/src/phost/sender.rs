@@ -167,6 +167,10 @@ impl Sender {
         flow.attempts = 0;
         flow.repeat_at = now + phost.keepalive;
         flow.remaining = remaining;
+        // No destination that makes sense has more tokens open than there are packets.
+        if flow.tokens.len() >= flow.packets as usize {
+            return;
+        }
         let expires = now + phost.token_life;
         flow.tokens.push_back(Token { seq, number, rx_slot, expires });
         if !flow.is_ready {

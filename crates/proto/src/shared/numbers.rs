@@ -61,8 +61,11 @@ struct Gaps {
     abandoned: Vec<u32>,
 }
 
-/// How far ahead of the flows known a number may be; more is taken for a broken packet.
+/// How far ahead of the flows known a number may be, and how many may be left out in all; more is
+/// taken for a broken packet.
 const SKIP_MAX: u32 = 1 << 16;
+/// How many abandoned flows are remembered. Their sources have been silent for long.
+const ABANDONED_MAX: usize = 1 << 12;
 
 impl FlowNumbers {
     fn of(&mut self, src: NodeId) -> &mut Numbers {
@@ -96,8 +99,11 @@ impl FlowNumbers {
             return false;
         }
         if flow > numbers.next {
-            let skipped = numbers.next..flow;
-            numbers.gaps.get_or_insert_default().skipped.extend(skipped);
+            let skipped = &mut numbers.gaps.get_or_insert_default().skipped;
+            if skipped.len() + (flow - numbers.next) as usize > SKIP_MAX as usize {
+                return false;
+            }
+            skipped.extend(numbers.next..flow);
         }
         numbers.next = flow + 1;
         true
@@ -112,7 +118,11 @@ impl FlowNumbers {
 
     /// Gives up a flow that was entered.
     pub(crate) fn abandon(&mut self, src: NodeId, flow: u32) {
-        self.of(src).gaps.get_or_insert_default().abandoned.push(flow);
+        let abandoned = &mut self.of(src).gaps.get_or_insert_default().abandoned;
+        if abandoned.len() == ABANDONED_MAX {
+            abandoned.remove(0);
+        }
+        abandoned.push(flow);
     }
 }
 
@@ -145,6 +155,9 @@ mod tests {
         let mut numbers = FlowNumbers::default();
         let src = NodeId::new(7);
         assert!(!numbers.enter(src, SKIP_MAX + 1));
+        let greedy = NodeId::new(8);
+        let entered = (1..200).filter(|n| numbers.enter(greedy, n * 10_000)).count();
+        assert!(entered < 8, "{entered} leaps of 10000 flows");
         assert!(numbers.enter(src, 3));
         numbers.abandon(src, 3);
         assert_eq!(numbers.known(src, 3), Known::Abandoned);

@@ -172,7 +172,8 @@ pub struct Port {
     service: u16,
     depth: usize,
     next: u64,
-    submissions: SyncSender<Submission<Vec<u8>>>,
+    /// Until the port is dropped.
+    submissions: Option<SyncSender<Submission<Vec<u8>>>>,
     completions: Receiver<Completion>,
     in_flight: Arc<AtomicU64>,
     registry: Registry,
@@ -234,7 +235,7 @@ impl HubHandle {
             service,
             depth: config.depth,
             next: 0,
-            submissions,
+            submissions: Some(submissions),
             completions,
             in_flight,
             registry: Arc::clone(&self.registry),
@@ -262,7 +263,8 @@ impl Port {
         let (deadline, tenant) = (Time::NEVER, TenantId::default());
         let submission =
             Submission { app: 0, ticket, dst, service, deadline, tenant, payload: bytes };
-        if let Err(error) = self.submissions.try_send(submission) {
+        let Some(submissions) = &self.submissions else { return Err(SubmitError::Stopped) };
+        if let Err(error) = submissions.try_send(submission) {
             self.in_flight.fetch_sub(1, Ordering::AcqRel);
             return Err(match error {
                 TrySendError::Full(Submission { payload: bytes, .. }) => {
@@ -296,6 +298,8 @@ impl Drop for Port {
     fn drop(&mut self) {
         let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         registry.0.remove(&self.service);
+        // The node must find the queue closed when it wakes.
+        self.submissions = None;
         self.waker.wake();
     }
 }
