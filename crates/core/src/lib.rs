@@ -1,11 +1,13 @@
 //! The vocabulary that every part of Rampmeter shares.
 //!
 //! Time, bytes and rates as types ([`units`]), identifiers ([`id`]), random streams ([`rng`]), the
-//! packet ([`packet`]), the wire codec ([`wire`]), and the seam between protocols and the drivers
-//! that run them ([`endpoint`], [`family`]). Nothing here does I/O, reads a clock or draws entropy.
+//! packet ([`packet`]), the wire codec ([`wire`]), what stands in front of headers on real networks
+//! ([`envelope`]), and the seam between protocols and the drivers that run them ([`endpoint`],
+//! [`family`]). Nothing here does I/O, reads a clock or draws entropy.
 
 pub mod collections;
 pub mod endpoint;
+pub mod envelope;
 pub mod family;
 pub mod id;
 pub mod packet;

@@ -85,10 +85,10 @@ pub(crate) fn arbiter(config: &Path) -> Result<(), Error> {
     }
 }
 
-const DCPIM: TransportId = TransportId(1);
-const PHOST: TransportId = TransportId(2);
-const PFABRIC: TransportId = TransportId(3);
-const FASTPASS: TransportId = TransportId(4);
+const DCPIM: TransportId = TransportId::DCPIM;
+const PHOST: TransportId = TransportId::PHOST;
+const PFABRIC: TransportId = TransportId::PFABRIC;
+const FASTPASS: TransportId = TransportId::FASTPASS;
 
 /// Runs a host of whatever transport until it is told to stop.
 pub(crate) fn run_host<A: Applications>(

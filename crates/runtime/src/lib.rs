@@ -21,11 +21,11 @@ mod pacer;
 pub mod peer;
 mod state;
 mod stats;
-pub mod wire;
 
 pub use app::{Applications, Assembly, Outcome, Payload, Submission, Ticket};
 pub use clock::{Clock, ClockSource};
 pub use datapath::Datapath;
 pub use drive::{Signals, Wait, drive};
 pub use node::{Node, NodeConfig};
+pub use rampmeter_core::envelope as wire;
 pub use stats::NodeStats;

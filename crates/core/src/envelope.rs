@@ -19,12 +19,23 @@
 //! | 28-31 | data only: offset of the payload in the message |
 //! | 32-35 | data only: size of the message |
 
-use rampmeter_core::wire::{Reader, Writer};
-use rampmeter_core::{MsgId, NodeId, WireError};
+use crate::id::{MsgId, NodeId};
+use crate::wire::{Reader, WireError, Writer};
 
 /// The protocol inside, as numbered on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportId(pub u8);
+
+impl TransportId {
+    /// dcPIM.
+    pub const DCPIM: Self = Self(1);
+    /// pHost.
+    pub const PHOST: Self = Self(2);
+    /// pFabric.
+    pub const PFABRIC: Self = Self(3);
+    /// Fastpass.
+    pub const FASTPASS: Self = Self(4);
+}
 
 /// One life of a node: a random number that is never zero, drawn when the node starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
