@@ -96,6 +96,12 @@ impl Ledger {
         self.flows.get_mut(idx as usize)
     }
 
+    /// Bytes of a message that is not over.
+    pub(crate) fn size(&self, msg: MsgId) -> Option<Bytes> {
+        let idx = msg.get().checked_sub(self.first)?;
+        self.flows.get(idx as usize).map(|entry| entry.record.size)
+    }
+
     /// Bytes that an endpoint says had not arrived before.
     #[inline]
     pub(crate) fn on_fresh(&mut self, now: Time, payload: PayloadRef) {

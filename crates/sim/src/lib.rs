@@ -18,6 +18,6 @@ pub use clock::ClockSpec;
 pub use fabric::{Buffer, FabricConfig, FaultSpec, Interface, LinkFault, Outage, Overflow, Spray};
 pub use fabric::{Switching, Target};
 pub use ledger::Counters;
-pub use probe::{FlowRecord, NoProbe, Probe};
+pub use probe::{Direction, FlowRecord, NoProbe, Passing, Probe};
 pub use run::{Arrival, Sim, SimSpec, Status};
 pub use topo::{ArbiterLink, Paths, RegularPaths, Topology, TopologyError, TopologySpec};

@@ -1,6 +1,6 @@
 //! Observation of a run, at no cost where nothing is observed.
 
-use rampmeter_core::{Bytes, MsgId, NodeId, Span, TenantId, Time};
+use rampmeter_core::{Bytes, Header, Hop, MsgId, NodeId, Packet, Span, TenantId, Time};
 
 use crate::fabric::Fabric;
 use crate::run::Arrival;
@@ -51,10 +51,36 @@ impl FlowRecord {
     }
 }
 
+/// Which way a packet passes a host's interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// The host's link starts to send it.
+    Out,
+    /// It has reached the host's transport.
+    In,
+}
+
+/// A packet at the interface of a host or arbiter.
+#[derive(Clone, Copy, Debug)]
+pub struct Passing<'a, H> {
+    /// The simulated time.
+    pub now: Time,
+    /// The host, or the arbiter: those are numbered after the hosts.
+    pub end: NodeId,
+    /// Which way.
+    pub direction: Direction,
+    /// The packet.
+    pub packet: &'a Packet<H>,
+    /// Bytes of the message that it belongs to, unless that is over or there is none.
+    pub message: Option<Bytes>,
+}
+
 /// An observer. The methods do nothing unless overridden, and calls to those compile to nothing.
 pub trait Probe {
     /// Whether [`Probe::on_deliver`] is wanted.
     const LATENCY: bool = false;
+    /// Whether [`Probe::on_packet`] is wanted.
+    const PACKETS: bool = false;
 
     /// A message is over: delivered and confirmed, failed, or cut off by the end of the run.
     fn on_flow(&mut self, _record: &FlowRecord) {}
@@ -62,12 +88,15 @@ pub trait Probe {
     /// A packet reached its host after `latency` in the fabric.
     fn on_deliver(&mut self, _latency: Span, _is_data: bool) {}
 
-    /// The sampling interval has passed. `delivered` holds the message bytes that have arrived so far,
-    /// by tenant.
+    /// A packet leaves a host or an arbiter, or arrives there.
+    fn on_packet<H: Header>(&mut self, _passing: &Passing<'_, H>) {}
+
+    /// The sampling interval has passed. `delivered` holds the message bytes that have arrived so
+    /// far, by tenant.
     fn on_sample<H, P>(&mut self, _now: Time, _fabric: &Fabric<H, P>, _delivered: &[u64])
     where
-        H: rampmeter_core::Header,
-        P: rampmeter_core::Hop<H>,
+        H: Header,
+        P: Hop<H>,
     {
     }
 }
@@ -80,6 +109,7 @@ impl Probe for NoProbe {}
 
 impl<P: Probe> Probe for &mut P {
     const LATENCY: bool = P::LATENCY;
+    const PACKETS: bool = P::PACKETS;
 
     fn on_flow(&mut self, record: &FlowRecord) {
         (**self).on_flow(record);
@@ -89,10 +119,14 @@ impl<P: Probe> Probe for &mut P {
         (**self).on_deliver(latency, is_data);
     }
 
+    fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
+        (**self).on_packet(passing);
+    }
+
     fn on_sample<H, Q>(&mut self, now: Time, fabric: &Fabric<H, Q>, delivered: &[u64])
     where
-        H: rampmeter_core::Header,
-        Q: rampmeter_core::Hop<H>,
+        H: Header,
+        Q: Hop<H>,
     {
         (**self).on_sample(now, fabric, delivered);
     }

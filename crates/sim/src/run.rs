@@ -12,7 +12,7 @@ use crate::engine::event::{ARRIVE, OTHER, READY, TIMER, WAKE, event, parts};
 use crate::engine::{Key, Wheel};
 use crate::fabric::{Fabric, FabricConfig, FaultSpec, Interface};
 use crate::ledger::{Counters, Ledger};
-use crate::probe::Probe;
+use crate::probe::{Direction, Passing, Probe};
 use crate::role::Role;
 use crate::topo::Topology;
 
@@ -233,7 +233,11 @@ where
                 self.fabric.ports[number as usize].woken = false;
                 self.pull(number);
             }
-            WAKE => self.fabric.wake(number, self.now, &mut self.wheel),
+            WAKE => {
+                let Self { fabric, wheel, probe, ledger, now, .. } = self;
+                let leaves = leaving(probe, ledger, *now, number);
+                fabric.wake(number, *now, wheel, leaves);
+            }
             TIMER => self.fire(number, key.time),
             READY => self.fabric.ready(number, handle, self.now, &mut self.wheel),
             _ => self.dispatch_other(number),
@@ -267,6 +271,7 @@ where
             self.probe.on_deliver(self.now - sent, is_data);
         }
         let packet = self.fabric.pool.get(handle);
+        observe(&mut self.probe, &self.ledger, self.now, host, Direction::In, packet);
         let state = &mut self.ends[host as usize];
         let receipt = state.endpoint.handle_packet(state.clock.local(self.now), packet);
         match receipt {
@@ -360,7 +365,8 @@ where
                 if self.paranoid {
                     check_codec(&packet);
                 }
-                self.fabric.send(host, packet, self.now, &mut self.wheel);
+                let leaves = leaving(&mut self.probe, &self.ledger, self.now, host);
+                self.fabric.send(host, packet, self.now, &mut self.wheel, leaves);
                 if self.ends[host as usize].endpoint.wants_transmit() {
                     self.fabric.wake_uplink(host, self.now, &mut self.wheel);
                 }
@@ -390,7 +396,8 @@ where
             if self.paranoid {
                 check_codec(&packet);
             }
-            self.fabric.offer(host, packet, self.now, &mut self.wheel);
+            let leaves = leaving(&mut self.probe, &self.ledger, self.now, host);
+            self.fabric.offer(host, packet, self.now, &mut self.wheel, leaves);
         }
         self.set_timer(host);
     }
@@ -414,6 +421,34 @@ where
         }
         status
     }
+}
+
+/// Shows the probe a packet, if it wants to see packets.
+#[inline]
+fn observe<P: Probe, H: Header>(
+    probe: &mut P,
+    ledger: &Ledger,
+    now: Time,
+    end: u32,
+    direction: Direction,
+    packet: &Packet<H>,
+) {
+    if P::PACKETS {
+        let message = ledger.size(packet.payload.msg);
+        let end = NodeId::new(end);
+        probe.on_packet(&Passing { now, end, direction, packet, message });
+    }
+}
+
+/// What hears of a packet that leaves `end` now.
+#[inline]
+fn leaving<P: Probe, H: Header>(
+    probe: &mut P,
+    ledger: &Ledger,
+    now: Time,
+    end: u32,
+) -> impl FnOnce(&Packet<H>) {
+    move |packet| observe(probe, ledger, now, end, Direction::Out, packet)
 }
 
 /// Paranoid mode: what the wire would carry is what the endpoint meant.

@@ -4,6 +4,9 @@
 //! its arrival at the far end is scheduled. A packet that finds the port busy queues, and the
 //! port is woken when its link falls idle, where strict priorities choose the next packet. So a
 //! second event is spent only on packets that wait.
+//!
+//! What an arrival goes through is always inlined: simulators with and without a view of packets
+//! share these functions, and a compiler that sees two callers would make calls of them.
 
 mod config;
 mod fault;
@@ -132,13 +135,21 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
     }
 
-    /// Puts a packet of `host` on its idle uplink.
-    #[inline]
-    pub(crate) fn send(&mut self, host: u32, packet: Packet<H>, now: Time, wheel: &mut Wheel) {
+    /// Puts a packet of `host` on its idle uplink; `leaves` hears of it.
+    #[inline(always)]
+    pub(crate) fn send(
+        &mut self,
+        host: u32,
+        packet: Packet<H>,
+        now: Time,
+        wheel: &mut Wheel,
+        leaves: impl FnOnce(&Packet<H>),
+    ) {
         let mut packet = packet;
         if !packet.marks.contains(Marks::ROUTED) {
             packet.path = self.take_path(host);
         }
+        leaves(&packet);
         let handle = self.pool.insert(packet, now);
         self.stats.injected += 1;
         self.transmit(host, handle, now, wheel);
@@ -153,10 +164,18 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         path
     }
 
-    /// Queues a packet of `host` at its interface, or puts it on the link if that is idle.
-    pub(crate) fn offer(&mut self, host: u32, packet: Packet<H>, now: Time, wheel: &mut Wheel) {
+    /// Queues a packet of `host` at its interface, or puts it on the link if that is idle; then
+    /// `leaves` hears of it.
+    pub(crate) fn offer(
+        &mut self,
+        host: u32,
+        packet: Packet<H>,
+        now: Time,
+        wheel: &mut Wheel,
+        leaves: impl FnOnce(&Packet<H>),
+    ) {
         if self.uplink_idle(host, now) {
-            return self.send(host, packet, now, wheel);
+            return self.send(host, packet, now, wheel, leaves);
         }
         let handle = self.pool.insert(packet, now);
         self.stats.injected += 1;
@@ -165,7 +184,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     }
 
     /// A packet's arrival event: at a switch it is forwarded, at a host its number is returned.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arrive(
         &mut self,
         via: u32,
@@ -201,9 +220,16 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.pool.remove(handle);
     }
 
-    /// The wake-up of a port with a queue: its link is idle and packets wait.
+    /// The wake-up of a port with a queue: its link is idle and packets wait. If it is the interface of
+    /// a host, `leaves` hears of the packet that is next.
     #[inline]
-    pub(crate) fn wake(&mut self, number: u32, now: Time, wheel: &mut Wheel) {
+    pub(crate) fn wake(
+        &mut self,
+        number: u32,
+        now: Time,
+        wheel: &mut Wheel,
+        leaves: impl FnOnce(&Packet<H>),
+    ) {
         let port = &mut self.ports[number as usize];
         if port.busy_until > now {
             // An express packet has taken the link in the meantime.
@@ -224,6 +250,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         if number < self.n_ends && !self.pool.get(handle).marks.contains(Marks::ROUTED) {
             self.pool.get_mut(handle).path = self.take_path(number);
         }
+        if number < self.n_ends {
+            leaves(self.pool.get(handle));
+        }
         self.transmit(number, handle, now, wheel);
         if more {
             let port = &mut self.ports[number as usize];
@@ -232,7 +261,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn forward(&mut self, switch: u32, via: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
         let packet = self.pool.get_mut(handle);
         let dst = packet.dst.get();
@@ -279,7 +308,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     }
 
     /// Sends a packet that is at its output port, or queues it there.
-    #[inline]
+    #[inline(always)]
     fn take_up(&mut self, switch: u32, egress: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
         let packet = self.pool.get(handle);
         let port = &mut self.ports[egress as usize];
