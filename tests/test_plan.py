@@ -65,7 +65,9 @@ class TestParts:
             workload=workload,
             fabric=rm.Fabric(shared_buffer_bytes=10**7, alpha=2.0, spray="random"),
             measure=rm.Measure(warmup_flows=1),
-            run=rm.RunOptions(sample_us=5.0, paranoid=True),
+            run=rm.RunOptions(
+                sample_us=5.0, paranoid=True, capture="a.pcapng", capture_hosts=[0, 1]
+            ),
         )
         assert plan.check()["seed"] == 1
 

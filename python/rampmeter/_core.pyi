@@ -151,6 +151,12 @@ def convert(
 ) -> int:
     """Turn a trace of another tool, or of another form, into ours; give its number of flows."""
 
+def every_packet(file: str | PathLike[str]) -> str:
+    """Write a capture (pcapng) of one packet of every type; give the fields of each as JSON.
+
+    A list of objects, whose keys are the names that `wireshark/rampmeter.lua` gives the fields.
+    """
+
 def distributions() -> list[str]:
     """The names of the published size distributions."""
 

@@ -249,6 +249,9 @@ class RunOptions(Part):
     drain_us: float | None = None
     sample_us: float | None = None
     paranoid: bool | None = None
+    capture: str | None = None
+    capture_hosts: Sequence[int] | None = None
+    capture_packets: int | None = None
 
 
 def leaf_spine(

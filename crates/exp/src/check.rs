@@ -1,6 +1,6 @@
 //! From a plan to one that can be run: files read, numbers checked, pieces built.
 
-use std::path::Path;
+use std::path::{Component, Path};
 
 use rampmeter_core::{Bytes, FabricFacts, Span, Time};
 use rampmeter_sim::{
@@ -9,9 +9,10 @@ use rampmeter_sim::{
 };
 use rampmeter_workload::{ValidWorkload, WorkloadContext};
 
+use crate::capture::CaptureConfig;
 use crate::plan::{
-    ClocksSpec, DeadlinesSpec, FabricSpec, FaultsSpec, OutageSpec, Plan, PlanError, SwitchingSpec,
-    locate,
+    ClocksSpec, DeadlinesSpec, FabricSpec, FaultsSpec, OutageSpec, Plan, PlanError, RunSpec,
+    SwitchingSpec, locate,
 };
 use crate::transport::{Cut, TransportSpec, ValidTransport};
 
@@ -25,6 +26,7 @@ pub struct ValidPlan {
     pub(crate) workload: ValidWorkload,
     pub(crate) cut: Cut,
     pub(crate) deadlines: Option<DeadlinesSpec>,
+    pub(crate) capture: Option<CaptureConfig>,
 }
 
 /// Where a plan came from.
@@ -88,6 +90,7 @@ impl Plan {
         };
         let workload = self.workload.clone().validate(&context);
         let workload = workload.map_err(|e| cx.bad("workload", e))?;
+        let capture = capture(&self.run, &transport, &topology, &cx)?;
         let sim = SimSpec {
             fabric: fabric(&self.fabric, &cx)?,
             faults: faults(&self.faults, &topology, &cx)?,
@@ -110,7 +113,7 @@ impl Plan {
             cx.range("deadlines.mean-us", spec.mean_us, 1e-3, 1e12)?;
             cx.range("deadlines.at-least-ideals", spec.at_least_ideals, 0.0, 1e6)?;
         }
-        Ok(ValidPlan { plan: self, sim, facts, transport, workload, cut, deadlines })
+        Ok(ValidPlan { plan: self, sim, facts, transport, workload, cut, deadlines, capture })
     }
 }
 
@@ -182,6 +185,44 @@ fn fabric(spec: &FabricSpec, cx: &Context<'_>) -> Result<FabricConfig, PlanError
         },
         express: express as u16,
     })
+}
+
+fn capture(
+    spec: &RunSpec,
+    transport: &ValidTransport,
+    topology: &Topology,
+    cx: &Context<'_>,
+) -> Result<Option<CaptureConfig>, PlanError> {
+    let Some(file) = &spec.capture else {
+        if let Some(hosts) = &spec.capture_hosts {
+            let message = format!("expected run.capture with it, got {hosts:?} alone");
+            return Err(cx.bad("run.capture-hosts", message));
+        }
+        return Ok(None);
+    };
+    let is_name = Path::new(file).components().all(|c| matches!(c, Component::Normal(_)));
+    let stem = file.strip_suffix(".pcapng");
+    if !is_name || file.contains('/') || stem.is_none_or(str::is_empty) {
+        let message = format!("expected a file name that ends in .pcapng, got {file:?}");
+        return Err(cx.bad("run.capture", message));
+    }
+    if transport.wire_id().is_none() {
+        return Err(cx.bad("run.capture", "expected a transport with packets, got ideal"));
+    }
+    let n_ends = topology.n_hosts() + topology.n_arbiters();
+    let mut ends = spec.capture_hosts.clone().unwrap_or_else(|| (0..n_ends).collect());
+    ends.sort_unstable();
+    ends.dedup();
+    match ends.last() {
+        None => return Err(cx.bad("run.capture-hosts", "expected hosts' numbers, got none")),
+        Some(&last) if last >= n_ends => {
+            let message = format!("expected numbers below {n_ends}, got {last}");
+            return Err(cx.bad("run.capture-hosts", message));
+        }
+        Some(_) => {}
+    }
+    cx.range("run.capture-packets", spec.capture_packets as f64, 1.0, 1e12)?;
+    Ok(Some(CaptureConfig { file: file.clone(), ends, packets_max: spec.capture_packets }))
 }
 
 fn clocks(spec: &ClocksSpec, cx: &Context<'_>) -> Result<ClockSpec, PlanError> {

@@ -5,6 +5,7 @@
 //! name is matched once, in [`run`], and everything below is monomorphised.
 
 mod bench;
+mod capture;
 mod check;
 mod convert;
 mod ideal;
@@ -17,6 +18,7 @@ mod testbed;
 mod transport;
 
 pub use bench::{BenchReport, bench};
+pub use capture::every_packet;
 pub use check::ValidPlan;
 pub use convert::{ConvertError, convert};
 pub use manifest::{COMMIT, PROFILE, VERSION};

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::capture::CaptureReport;
 use crate::plan::Plan;
 use crate::summary::RunStatus;
 
@@ -27,4 +28,7 @@ pub(crate) struct Manifest<'a> {
     pub(crate) events: u64,
     pub(crate) simulated_ps: u64,
     pub(crate) wall_seconds: f64,
+    /// Only of runs with a capture.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) capture: Option<CaptureReport>,
 }

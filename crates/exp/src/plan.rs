@@ -133,11 +133,24 @@ pub struct RunSpec {
     pub sample_us: f64,
     /// Pass every packet through the wire codec.
     pub paranoid: bool,
+    /// The file, in the folder of results, to which packets are captured.
+    pub capture: Option<String>,
+    /// The hosts at which; arbiters are numbered after hosts. All if left out.
+    pub capture_hosts: Option<Vec<u32>>,
+    /// How many packets at most.
+    pub capture_packets: u64,
 }
 
 impl Default for RunSpec {
     fn default() -> Self {
-        Self { drain_us: 1e6, sample_us: 10.0, paranoid: false }
+        Self {
+            drain_us: 1e6,
+            sample_us: 10.0,
+            paranoid: false,
+            capture: None,
+            capture_hosts: None,
+            capture_packets: 1_000_000,
+        }
     }
 }
 

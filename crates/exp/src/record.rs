@@ -9,6 +9,8 @@ use rampmeter_metrics::{FlowWriter, Ideal, IdealModel, LatencyHistogram, TableEr
 use rampmeter_sim::fabric::Fabric;
 use rampmeter_sim::{FlowRecord, Paths, Probe, Topology};
 
+use crate::capture::Capture;
+
 /// The ideals of every pair of hosts. Paths depend on racks only, so they are found once a pair of
 /// racks.
 #[derive(Debug)]
@@ -67,6 +69,7 @@ pub(crate) struct Recorder {
     pub(crate) queues: QueueDistribution,
     pub(crate) series: Vec<TierSample>,
     pub(crate) tenants: Vec<TenantSample>,
+    pub(crate) capture: Option<Capture>,
     last_sample: Time,
     sent_before: Vec<u64>,
 }
@@ -88,6 +91,7 @@ impl Recorder {
             queues: QueueDistribution::new(),
             series: Vec::new(),
             tenants: Vec::new(),
+            capture: None,
             last_sample: Time::ZERO,
             sent_before: Vec::new(),
         }

@@ -14,10 +14,11 @@ use rampmeter_proto::dcpim::DcpimFamily;
 use rampmeter_proto::fastpass::{Fastpass, FastpassFamily};
 use rampmeter_proto::pfabric::PfabricFamily;
 use rampmeter_proto::phost::PhostFamily;
-use rampmeter_sim::{Arrival, Sim, Status, Switching};
+use rampmeter_sim::{Arrival, Probe, Sim, Status, Switching};
 use rampmeter_workload::Flow;
 use thiserror::Error;
 
+use crate::capture::{Capture, Capturing};
 use crate::check::ValidPlan;
 use crate::ideal::simulate_ideal;
 use crate::manifest::{COMMIT, Manifest, PROFILE, VERSION};
@@ -82,8 +83,8 @@ impl Observer for Silent {
 }
 
 /// Runs `plan` and writes to the folder `out`: `flows.parquet`, `series.parquet`,
-/// `queues.parquet`, `tenants.parquet` where there are several, `summary.json`, `manifest.json`, the
-/// last one last. A run that is stopped keeps what it has.
+/// `queues.parquet`, `tenants.parquet` where there are several, the capture where the plan asks for
+/// one, `summary.json`, `manifest.json`, the last one last. A run that is stopped keeps what it has.
 ///
 /// # Errors
 /// If results cannot be written.
@@ -91,6 +92,7 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
     clear(out)?;
     let writer = FlowWriter::create(&out.join("flows.parquet"))?;
     let mut recorder = recorder(plan, Some(writer));
+    recorder.capture = Capture::create(plan, out)?;
     let started = wall_clock();
     let ran = simulate(plan, &mut recorder, observer);
     publish(plan, recorder, &ran, started.elapsed(), out)
@@ -124,6 +126,7 @@ pub(crate) fn publish(
         write_tenants(&out.join("tenants.parquet"), &recorder.tenants, &metadata)?;
     }
     recorder.queues.write(&out.join("queues.parquet"), &metadata)?;
+    let capture = recorder.capture.take().map(Capture::finish).transpose()?;
     let manifest_text = |summary: &Summary| {
         serde_json::to_string_pretty(&Manifest {
             plan: plan.plan(),
@@ -137,6 +140,7 @@ pub(crate) fn publish(
             events: summary.counters.events,
             simulated_ps: summary.counters.end_ps,
             wall_seconds: wall.as_secs_f64(),
+            capture: capture.clone(),
         })
         .unwrap_or_default()
     };
@@ -254,9 +258,21 @@ fn simulate_family<F: Family>(
     recorder: &mut Recorder,
     observer: &mut dyn Observer,
 ) -> Ran {
+    let (spec, config) = (plan.sim.clone(), Arc::new(config));
+    // Where nothing is captured, nothing may be spent on it: two simulators are compiled.
+    if recorder.capture.is_some() {
+        drive(plan, Sim::<F, _, _>::new(spec, config, arrivals, Capturing(recorder)), observer)
+    } else {
+        drive(plan, Sim::<F, _, _>::new(spec, config, arrivals, recorder), observer)
+    }
+}
+
+fn drive<F: Family, A: Iterator<Item = Arrival>, P: Probe>(
+    plan: &ValidPlan,
+    mut sim: Sim<F, A, P>,
+    observer: &mut dyn Observer,
+) -> Ran {
     let total = plan.workload.total_flows();
-    let spec = plan.sim.clone();
-    let mut sim = Sim::<F, _, _>::new(spec, Arc::new(config), arrivals, recorder);
     let mut told = wall_clock();
     let status = loop {
         match sim.run(BATCH) {

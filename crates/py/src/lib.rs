@@ -129,6 +129,12 @@ fn convert(
     py.detach(|| rampmeter_exp::convert(&source, format, &target, sort)).map_err(plan_error)
 }
 
+/// Writes a capture of one packet of every type; returns the fields of each as JSON.
+#[pyfunction]
+fn every_packet(file: PathBuf) -> PyResult<String> {
+    rampmeter_exp::every_packet(&file).map_err(|e| run_error(&e))
+}
+
 /// The names of the published size distributions.
 #[pyfunction]
 fn distributions() -> Vec<&'static str> {
@@ -162,6 +168,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(testbed_prepare, module)?)?;
     module.add_function(wrap_pyfunction!(testbed_collect, module)?)?;
     module.add_function(wrap_pyfunction!(convert, module)?)?;
+    module.add_function(wrap_pyfunction!(every_packet, module)?)?;
     module.add_function(wrap_pyfunction!(distributions, module)?)?;
     module.add_function(wrap_pyfunction!(distribution_mean, module)?)?;
     Ok(())

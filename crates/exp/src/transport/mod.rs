@@ -9,6 +9,7 @@ mod ideal;
 mod pfabric;
 mod phost;
 
+use rampmeter_core::envelope::TransportId;
 use rampmeter_core::{Bytes, FabricFacts, Span};
 use rampmeter_metrics::ideal::LastPacket;
 use rampmeter_proto::dcpim::{Dcpim, DcpimConfig};
@@ -123,6 +124,19 @@ pub(crate) struct Cut {
     /// Headers on the wire; also the length of a control packet.
     pub(crate) header: Bytes,
     pub(crate) last: LastPacket,
+}
+
+impl ValidTransport {
+    /// Its number in front of packets; `None` for the ideal, which has none.
+    pub fn wire_id(&self) -> Option<TransportId> {
+        match self {
+            Self::Dcpim(_) => Some(TransportId::DCPIM),
+            Self::Phost(_) => Some(TransportId::PHOST),
+            Self::Pfabric(_) => Some(TransportId::PFABRIC),
+            Self::Fastpass(_) => Some(TransportId::FASTPASS),
+            Self::Ideal => None,
+        }
+    }
 }
 
 impl TransportSpec {

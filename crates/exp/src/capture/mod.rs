@@ -1,0 +1,222 @@
+//! Captures: the packets of a simulated run as a file that Wireshark reads.
+//!
+//! Every packet that leaves one of the chosen hosts, or arrives there, becomes a frame as between
+//! real hosts ([`frame`]) with the simulated time, so that one dissector reads both. A host is an
+//! interface of the file. The number of packets has a limit; a capture that reaches it is complete
+//! up to there, the run goes on, and the manifest says so.
+
+mod frame;
+mod pcapng;
+mod sample;
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+use rampmeter_core::envelope::{Envelope, Fragment, Incarnation, Kind, TransportId};
+use rampmeter_core::{Header, Hop, PayloadRef, Span, Time};
+use rampmeter_sim::fabric::Fabric;
+use rampmeter_sim::{FlowRecord, Passing, Probe};
+use serde::Serialize;
+
+use crate::check::ValidPlan;
+use crate::manifest::{COMMIT, VERSION};
+use crate::record::Recorder;
+use crate::run::{RunError, io as io_error};
+use frame::{FRAME_MAX, Frame};
+use pcapng::{Captured, InterfaceId, PcapngWriter};
+
+pub use sample::every_packet;
+
+/// What to capture.
+#[derive(Clone, Debug)]
+pub(crate) struct CaptureConfig {
+    /// The file's name in the folder of results.
+    pub(crate) file: String,
+    /// Hosts, and arbiters after them, in order.
+    pub(crate) ends: Vec<u32>,
+    /// How many packets.
+    pub(crate) packets_max: u64,
+}
+
+/// What was captured.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct CaptureReport {
+    file: String,
+    packets: u64,
+    /// Whether there were more than the limit allowed.
+    limit_reached: bool,
+}
+
+/// A capture under way.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    config: CaptureConfig,
+    file: PathBuf,
+    transport: TransportId,
+    /// The interface of each host and arbiter that is captured.
+    interfaces: Vec<Option<InterfaceId>>,
+    /// `None` after an error.
+    writer: Option<PcapngWriter<BufWriter<File>>>,
+    error: Option<io::Error>,
+    packets: u64,
+    limit_reached: bool,
+    /// Bytes of the messages seen, by number; packets may come late, when the message is over.
+    sizes: Vec<u32>,
+}
+
+impl Capture {
+    /// Starts the capture that the plan asks for, if it does, in the folder `out`.
+    pub(crate) fn create(plan: &ValidPlan, out: &Path) -> Result<Option<Self>, RunError> {
+        let (Some(config), Some(transport)) = (&plan.capture, plan.transport.wire_id()) else {
+            return Ok(None);
+        };
+        let file = out.join(&config.file);
+        let partial = partial(&file);
+        let started = start(&partial, config, plan.sim.topology.n_hosts());
+        let (writer, interfaces) = started.map_err(|source| io_error(&partial, source))?;
+        Ok(Some(Self {
+            config: config.clone(),
+            file,
+            transport,
+            interfaces,
+            writer: Some(writer),
+            error: None,
+            packets: 0,
+            limit_reached: false,
+            sizes: Vec::new(),
+        }))
+    }
+
+    /// Ends the capture and gives the file its name.
+    pub(crate) fn finish(mut self) -> Result<CaptureReport, RunError> {
+        let partial = partial(&self.file);
+        if let Some(writer) = self.writer.take()
+            && let Err(error) = writer.finish()
+        {
+            self.error = Some(error);
+        }
+        if let Some(error) = self.error {
+            return Err(io_error(&partial, error));
+        }
+        fs::rename(&partial, &self.file).map_err(|source| io_error(&self.file, source))?;
+        let Self { packets, limit_reached, .. } = self;
+        Ok(CaptureReport { file: self.config.file, packets, limit_reached })
+    }
+
+    fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
+        let end = passing.end.get() as usize;
+        let Some(interface) = self.interfaces.get(end).copied().flatten() else { return };
+        if self.limit_reached {
+            return;
+        }
+        if self.packets == self.config.packets_max {
+            self.limit_reached = true;
+            return;
+        }
+        let envelope = self.envelope(passing);
+        let Some(writer) = &mut self.writer else { return };
+        let frame = Frame::of(&envelope, passing.packet);
+        let frame = frame.expect("headers are shorter than 256 bytes");
+        let captured = Captured {
+            at: passing.now,
+            interface,
+            direction: passing.direction,
+            bytes: frame.captured(),
+            original: frame.original as u32,
+        };
+        match writer.packet(&captured) {
+            Ok(()) => self.packets += 1,
+            Err(error) => {
+                // The run goes on to a clean end; the error is reported there.
+                self.writer = None;
+                self.error = Some(error);
+            }
+        }
+    }
+
+    fn envelope<H: Header>(&mut self, passing: &Passing<'_, H>) -> Envelope {
+        let packet = passing.packet;
+        let PayloadRef { msg, offset, len } = packet.payload;
+        let word = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        let kind = if len == 0 {
+            Kind::Control { msg }
+        } else {
+            let message = passing.message.map(|bytes| word(bytes.get()));
+            let size = self.size(msg.get() as usize, message);
+            Kind::Data { msg, fragment: Fragment { service: 0, offset: word(offset), size } }
+        };
+        Envelope {
+            transport: self.transport,
+            src: packet.src,
+            dst: packet.dst,
+            src_life: Incarnation::new(1),
+            dst_life: Some(Incarnation::new(1)),
+            kind,
+        }
+    }
+
+    /// Bytes of a message: what is known now, or else was when a packet of it was seen before.
+    fn size(&mut self, msg: usize, known: Option<u32>) -> u32 {
+        if self.sizes.len() <= msg {
+            self.sizes.resize(msg + 1, 0);
+        }
+        if let Some(size) = known {
+            self.sizes[msg] = size;
+        }
+        self.sizes[msg]
+    }
+}
+
+/// The name of a file that is being written.
+fn partial(file: &Path) -> PathBuf {
+    file.with_extension("pcapng.partial")
+}
+
+type Started = (PcapngWriter<BufWriter<File>>, Vec<Option<InterfaceId>>);
+
+fn start(file: &Path, config: &CaptureConfig, n_hosts: u32) -> io::Result<Started> {
+    let application = format!("rampmeter {VERSION} ({COMMIT})");
+    let mut writer = PcapngWriter::new(BufWriter::new(File::create(file)?), &application)?;
+    let mut interfaces = Vec::new();
+    for &end in &config.ends {
+        let name = match end.checked_sub(n_hosts) {
+            None => format!("h{end}"),
+            Some(arbiter) => format!("a{arbiter}"),
+        };
+        interfaces.resize(end as usize, None);
+        interfaces.push(Some(writer.interface(&name, FRAME_MAX as u32)?));
+    }
+    Ok((writer, interfaces))
+}
+
+/// The recorder of a run whose packets are captured.
+pub(crate) struct Capturing<'a>(pub(crate) &'a mut Recorder);
+
+impl Probe for Capturing<'_> {
+    const LATENCY: bool = Recorder::LATENCY;
+    const PACKETS: bool = true;
+
+    fn on_flow(&mut self, record: &FlowRecord) {
+        self.0.on_flow(record);
+    }
+
+    fn on_deliver(&mut self, latency: Span, is_data: bool) {
+        self.0.on_deliver(latency, is_data);
+    }
+
+    fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
+        if let Some(capture) = &mut self.0.capture {
+            capture.on_packet(passing);
+        }
+    }
+
+    fn on_sample<H: Header, P: Hop<H>>(
+        &mut self,
+        now: Time,
+        fabric: &Fabric<H, P>,
+        delivered: &[u64],
+    ) {
+        self.0.on_sample(now, fabric, delivered);
+    }
+}

@@ -1,0 +1,162 @@
+//! Captures of whole runs: what is in them, and that they change nothing else.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use rampmeter_core::envelope::{Envelope, Kind};
+use rampmeter_core::{Header, NodeId};
+use rampmeter_exp::{Plan, Silent, run};
+use rampmeter_proto::dcpim::wire::DcpimHeader;
+use rampmeter_proto::fastpass::wire::FastpassHeader;
+use rampmeter_proto::pfabric::wire::PfabricHeader;
+use rampmeter_proto::phost::wire::PhostHeader;
+use serde_json::Value;
+
+fn plan(transport: &str, fabric: &str, run: &str) -> String {
+    format!(
+        "[topology]\nkind = \"leaf-spine\"\nracks = 2\nhosts-per-rack = 3\nspines = 2\n\
+         [fabric]\n{fabric}\n[transport]\nname = \"{transport}\"\n[workload]\n\
+         pattern = \"all-to-all\"\nsizes = \"imc10\"\nload = 0.6\nflows = 100\n[run]\n{run}\n"
+    )
+}
+
+/// What a run leaves behind.
+struct Results {
+    capture: Option<Vec<u8>>,
+    summary: String,
+    manifest: Value,
+}
+
+fn results(text: &str) -> Results {
+    let plan = Plan::from_toml(text, "plan").unwrap().check("plan", Path::new(".")).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    run(&plan, out.path(), &mut Silent).unwrap();
+    let text = |name: &str| fs::read_to_string(out.path().join(name)).unwrap();
+    assert!(!out.path().join("run.pcapng.partial").exists());
+    Results {
+        capture: fs::read(out.path().join("run.pcapng")).ok(),
+        summary: text("summary.json"),
+        manifest: serde_json::from_str(&text("manifest.json")).unwrap(),
+    }
+}
+
+/// A captured packet: when, at which interface, whether it arrived there, and the datagram.
+struct Seen {
+    at_ps: u64,
+    interface: u32,
+    is_in: bool,
+    datagram: Vec<u8>,
+}
+
+const CAPTURE: &str = "capture = \"run.pcapng\"";
+/// Bytes of Ethernet, IPv4 and UDP.
+const BELOW: usize = 42;
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(*bytes[at..].first_chunk().unwrap())
+}
+
+fn packets(mut file: &[u8]) -> Vec<Seen> {
+    let mut packets = Vec::new();
+    while !file.is_empty() {
+        let (kind, length) = (word(file, 0), word(file, 4) as usize);
+        if kind == 6 {
+            let captured = word(file, 20) as usize;
+            let flags = 28 + captured.next_multiple_of(4) + 4;
+            packets.push(Seen {
+                at_ps: u64::from(word(file, 12)) << 32 | u64::from(word(file, 16)),
+                interface: word(file, 8),
+                is_in: word(file, flags) & 3 == 1,
+                datagram: file[28 + BELOW..28 + captured].to_vec(),
+            });
+        }
+        file = &file[length..];
+    }
+    packets
+}
+
+fn captured(text: &str) -> Vec<Seen> {
+    packets(&results(text).capture.expect("the plan asks for a capture"))
+}
+
+/// Decodes every packet to its last byte, and checks that each arrives as it left, later.
+fn check<H: Header>(seen: &[Seen]) {
+    let mut under_way: BTreeMap<&[u8], Vec<u64>> = BTreeMap::new();
+    let mut last = 0;
+    for packet in seen {
+        let (envelope, read) = Envelope::decode(&packet.datagram).unwrap();
+        let (_, rest) = H::decode(&packet.datagram[read..]).unwrap();
+        assert_eq!(read + rest, packet.datagram.len(), "headers only");
+        if let Kind::Data { fragment, .. } = envelope.kind {
+            assert!(fragment.offset < fragment.size, "{fragment:?}");
+        }
+        let end = if packet.is_in { envelope.dst } else { envelope.src };
+        assert_eq!(end, NodeId::new(packet.interface));
+        assert!(packet.at_ps >= last, "packets are in order of time");
+        last = packet.at_ps;
+        let left = under_way.entry(&packet.datagram).or_default();
+        if packet.is_in {
+            assert!(left.remove(0) < packet.at_ps);
+        } else {
+            left.push(packet.at_ps);
+        }
+    }
+    assert!(seen.len() > 500);
+}
+
+#[test]
+fn every_packet_is_seen_where_it_leaves_and_where_it_arrives() {
+    check::<DcpimHeader>(&captured(&plan("dcpim", "", CAPTURE)));
+    check::<PhostHeader>(&captured(&plan("phost", "", CAPTURE)));
+    check::<PfabricHeader>(&captured(&plan("pfabric", "", CAPTURE)));
+    check::<FastpassHeader>(&captured(&plan("fastpass", "", CAPTURE)));
+}
+
+#[test]
+fn interfaces_that_queue_are_seen_too() {
+    let text = plan("pfabric", "interface = \"queue\"", CAPTURE);
+    check::<PfabricHeader>(&captured(&text));
+}
+
+#[test]
+fn a_capture_changes_nothing_else_and_is_the_same_again() {
+    let (without, with) = (results(&plan("dcpim", "", "")), results(&plan("dcpim", "", CAPTURE)));
+    assert_eq!(without.summary, with.summary);
+    assert!(without.capture.is_none() && without.manifest.get("capture").is_none());
+    assert!(with.capture == results(&plan("dcpim", "", CAPTURE)).capture);
+    let packets = packets(with.capture.as_ref().unwrap()).len();
+    let expected = serde_json::json!({
+        "file": "run.pcapng", "packets": packets, "limit_reached": false
+    });
+    assert_eq!(with.manifest["capture"], expected);
+}
+
+#[test]
+fn at_a_limit_capturing_stops_and_the_run_goes_on() {
+    let whole = results(&plan("dcpim", "", CAPTURE));
+    let limited = results(&plan("dcpim", "", &format!("{CAPTURE}\ncapture-packets = 100")));
+    assert_eq!(limited.summary, whole.summary);
+    assert_eq!(limited.manifest["capture"]["packets"], 100);
+    assert_eq!(limited.manifest["capture"]["limit_reached"], true);
+    let bytes = limited.capture.unwrap();
+    assert_eq!(packets(&bytes).len(), 100);
+    assert_eq!(whole.capture.unwrap()[..bytes.len()], bytes);
+}
+
+#[test]
+fn only_the_hosts_that_the_plan_names_are_captured() {
+    let text = plan("dcpim", "", &format!("{CAPTURE}\ncapture-hosts = [5, 2]"));
+    let chosen = captured(&text);
+    let all = captured(&plan("dcpim", "", CAPTURE));
+    // Interfaces are numbered in order: 2 is the first, 5 the second.
+    for (interface, host) in [(0, 2), (1, 5)] {
+        let of = |seen: &[Seen], interface| {
+            let packets = seen.iter().filter(|p| p.interface == interface);
+            packets.map(|p| (p.at_ps, p.is_in, p.datagram.clone())).collect::<Vec<_>>()
+        };
+        assert!(!of(&chosen, interface).is_empty());
+        assert!(of(&chosen, interface) == of(&all, host));
+    }
+    assert!(chosen.iter().all(|p| p.interface < 2));
+}
