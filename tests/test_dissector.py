@@ -1,0 +1,365 @@
+"""The Wireshark dissector: tshark must read what the encoders wrote, and shrug at anything else."""
+
+import json
+import random
+import re
+import shutil
+import struct
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+import rampmeter as rm
+from rampmeter import _core
+
+from .conftest import ROOT
+
+SCRIPT = ROOT / "wireshark/rampmeter.lua"
+PORT = 7321
+FRAME_HEADERS = 42
+"""Bytes of Ethernet, IPv4 and UDP."""
+
+Packet: TypeAlias = dict[str, int | list[int]]
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("tshark") is None, reason="tshark is not installed (Debian: apt install tshark)"
+)
+
+
+def run_tshark(*arguments: str) -> tuple[str, str]:
+    """What tshark prints, and what it complains of."""
+    command = ["tshark", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+def tshark(capture: Path, *arguments: str) -> str:
+    """What tshark prints of a capture; no error of the script goes unnoticed."""
+    texts = run_tshark("-n", "-X", f"lua_script:{SCRIPT}", "-r", str(capture), *arguments)
+    for text in texts:
+        assert "lua error" not in text.lower(), text
+        assert "rampmeter.lua:" not in text, text
+    return texts[0]
+
+
+def rows(capture: Path, names: Sequence[str], *arguments: str) -> list[dict[str, list[str]]]:
+    """All values of some fields, packet by packet."""
+    fields = [word for name in names for word in ("-e", name)]
+    text = tshark(capture, "-T", "fields", "-E", "separator=|", *fields, *arguments)
+    return [
+        {name: value.split(",") if value else [] for name, value in zip(names, cells, strict=True)}
+        for cells in (line.split("|") for line in text.splitlines())
+    ]
+
+
+def numbers(values: Iterable[str]) -> list[int]:
+    return [int(value, 0) for value in values]
+
+
+def infos(capture: Path, *arguments: str) -> list[str]:
+    """The info column, packet by packet."""
+    return tshark(capture, "-T", "fields", "-e", "_ws.col.Info", *arguments).splitlines()
+
+
+def frame_numbers(capture: Path, display_filter: str) -> list[int]:
+    found = rows(capture, ["frame.number"], "-Y", display_filter)
+    return [int(row["frame.number"][0]) for row in found]
+
+
+def frame(payload: bytes, port: int = PORT, cut: int | None = None) -> tuple[bytes, int]:
+    """A UDP packet, of which `cut` bytes of payload are captured, and its length."""
+    udp = struct.pack(">HHHH", 50_000, port, 8 + len(payload), 0) + payload
+    ip = struct.pack(">BBHHHBBHII", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, 0x0A4D0001, 0x0A4D0002)
+    whole = bytes(12) + b"\x08\x00" + ip + udp
+    return (whole if cut is None else whole[: FRAME_HEADERS + cut]), len(whole)
+
+
+def write_capture(file: Path, frames: Iterable[tuple[bytes, int]]) -> Path:
+    """A capture in the old format, which has but one kind of block."""
+    parts = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65_535, 1)]
+    for captured, length in frames:
+        parts += [struct.pack("<IIII", 0, 0, len(captured), length), captured]
+    file.write_bytes(b"".join(parts))
+    return file
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Packet]]:
+    """A capture of one packet of every type, and what its fields are."""
+    capture = tmp_path_factory.mktemp("samples") / "samples.pcapng"
+    return capture, json.loads(_core.every_packet(capture))
+
+
+@pytest.fixture(scope="module")
+def payloads(samples: tuple[Path, list[Packet]]) -> list[bytes]:
+    """The samples from the envelope on, with their payload."""
+    payloads = []
+    data = samples[0].read_bytes()
+    while data:
+        kind, length = struct.unpack_from("<II", data)
+        if kind == 6:
+            captured, original = struct.unpack_from("<II", data, 20)
+            headers = data[28 + FRAME_HEADERS : 28 + captured]
+            payloads.append(headers + bytes(original - captured))
+        data = data[length:]
+    return payloads
+
+
+class TestFields:
+    def test_every_field_of_every_packet_is_what_was_encoded(
+        self, samples: tuple[Path, list[Packet]]
+    ) -> None:
+        capture, expected = samples
+        names = sorted({name for packet in expected for name in packet})
+        found = rows(capture, names)
+        assert len(found) == len(expected)
+        for row, packet in zip(found, expected, strict=True):
+            for name in names:
+                value = packet.get(name, [])
+                assert numbers(row[name]) == (value if isinstance(value, list) else [value]), (
+                    f"{name} of {packet}"
+                )
+
+    def test_every_field_that_there_is_has_been_compared(
+        self, samples: tuple[Path, list[Packet]]
+    ) -> None:
+        _, expected = samples
+        known = set()
+        listed, _ = run_tshark("-G", "fields", "-X", f"lua_script:{SCRIPT}")
+        for line in listed.splitlines():
+            kind, _, name, of, *_ = (*line.split("\t"), "")
+            protocol = name.partition(".")[0]
+            if kind == "F" and protocol in ("rampmeter", "dcpim", "phost", "pfabric", "fastpass"):
+                known.add((name, of))
+        compared = {name for packet in expected for name in packet}
+        # Branches of the tree and expert infos have no value; payloads are left off here.
+        valued = {name for name, of in known if of not in ("FT_NONE", "FT_BYTES")}
+        assert valued == compared
+
+    def test_json_has_them_too(self, samples: tuple[Path, list[Packet]]) -> None:
+        capture, expected = samples
+        read = json.loads(tshark(capture, "-T", "json"))
+        for packet, sample in zip(read, expected, strict=True):
+            layers = packet["_source"]["layers"]
+            assert int(layers["rampmeter"]["rampmeter.src"]) == sample["rampmeter.src"]
+            for name in ("dcpim", "phost", "pfabric", "fastpass"):
+                assert (name in layers) == (f"{name}.type" in sample)
+
+    def test_well_formed_packets_have_no_expert_info(
+        self, samples: tuple[Path, list[Packet]]
+    ) -> None:
+        assert frame_numbers(samples[0], "_ws.expert") == []
+
+    @pytest.mark.parametrize(
+        ("display_filter", "name", "value"),
+        [
+            ("dcpim.type == 4", "dcpim.type", 4),
+            ("rampmeter.kind == 3", "rampmeter.kind", 3),
+            ("rampmeter.nonce == 0xdeadbeef", "rampmeter.nonce", 0xDEADBEEF),
+            ("phost.time_left == 18446744073709551615", "phost.time_left", 2**64 - 1),
+            ("pfabric.sack == 0xa1a2a3a4a5a6a7a8", "pfabric.sack", 0xA1A2A3A4A5A6A7A8),
+        ],
+    )
+    def test_filters_find_what_they_should(
+        self, samples: tuple[Path, list[Packet]], display_filter: str, name: str, value: int
+    ) -> None:
+        capture, expected = samples
+        having = [n for n, packet in enumerate(expected, 1) if packet.get(name) == value]
+        assert having
+        assert frame_numbers(capture, display_filter) == having
+
+    def test_filters_find_items_of_lists(self, samples: tuple[Path, list[Packet]]) -> None:
+        capture, _ = samples
+        assert len(frame_numbers(capture, "fastpass.slot.dst == 275")) == 1
+        assert len(frame_numbers(capture, "fastpass.slot.dst == 276")) == 0
+
+    def test_filters_find_transports(self, samples: tuple[Path, list[Packet]]) -> None:
+        counts = Counter(name for packet in samples[1] for name in packet if name.endswith(".type"))
+        for transport in ("dcpim", "phost", "pfabric", "fastpass"):
+            assert len(frame_numbers(samples[0], transport)) == counts[f"{transport}.type"]
+
+
+class TestInfo:
+    def test_it_reads_like_a_sentence(self, samples: tuple[Path, list[Packet]]) -> None:
+        capture, _ = samples
+        assert infos(capture, "-Y", "dcpim.type == 4") == [
+            "dcPIM token: flow slot 3, packet 17, 5 remaining"
+        ]
+        assert infos(capture, "-Y", "dcpim.type == 3") == [
+            "dcPIM data: flow slot 151653132, packet 286397204, token 353769240, "
+            "bytes 70000 to 70999 of 71000"
+        ]
+        assert infos(capture, "-Y", "fastpass.type == 3") == [
+            "Fastpass request: slots in all: 65536 to 260, 65537 to 261, 65538 to 262"
+        ]
+        assert infos(capture, "-Y", "rampmeter.kind < 2") == [
+            "dcPIM hello: 3 asks 66000 for its incarnation",
+            "dcPIM here: 3 tells 66000 that it is incarnation 305419896",
+        ]
+
+    def test_every_packet_has_one_without_gaps(self, samples: tuple[Path, list[Packet]]) -> None:
+        for info in infos(samples[0]):
+            assert re.fullmatch(r"(dcPIM|pHost|pFabric|Fastpass) [^\[{]+: [^\[{]+", info), info
+            assert "nil" not in info
+
+
+class TestMalformed:
+    def test_truncated_packets_are_marked_wherever_they_end(
+        self, payloads: list[bytes], samples: tuple[Path, list[Packet]], tmp_path: Path
+    ) -> None:
+        shortened = [
+            payload[:length]
+            for payload, packet in zip(payloads, samples[1], strict=True)
+            for length in range(1, len(payload) - int(str(packet.get("rampmeter.payload_len", 0))))
+        ]
+        capture = write_capture(tmp_path / "a.pcap", map(frame, shortened))
+        marked = frame_numbers(capture, "rampmeter.truncated")
+        assert marked == list(range(1, len(shortened) + 1))
+        assert all("needs" in info for info in infos(capture))
+
+    def test_captures_that_left_off_early_are_no_fault_of_the_packet(
+        self, payloads: list[bytes], tmp_path: Path
+    ) -> None:
+        cut = [frame(payloads[0], cut=length) for length in range(4, 28)]
+        capture = write_capture(tmp_path / "a.pcap", cut)
+        assert len(frame_numbers(capture, "rampmeter.not_captured")) == len(cut)
+        assert frame_numbers(capture, "rampmeter.truncated") == []
+
+    def test_random_bytes_are_marked(self, tmp_path: Path) -> None:
+        rng = random.Random(1)
+        noise = [rng.randbytes(rng.randint(1, 120)) for _ in range(500)]
+        capture = write_capture(tmp_path / "a.pcap", map(frame, noise))
+        assert len(frame_numbers(capture, "_ws.expert")) == len(noise)
+
+    def test_random_changes_do_no_harm(self, payloads: list[bytes], tmp_path: Path) -> None:
+        rng = random.Random(2)
+        changed = []
+        for _ in range(2000):
+            payload = bytearray(rng.choice(payloads)[:120])
+            for _ in range(rng.randint(1, 4)):
+                payload[rng.randrange(len(payload))] = rng.randrange(256)
+            changed.append(bytes(payload))
+        capture = write_capture(tmp_path / "a.pcap", map(frame, changed))
+        assert len(infos(capture)) == len(changed)
+        tshark(capture, "-V")
+
+    @pytest.mark.parametrize(
+        ("offset", "value", "expert", "said"),
+        [
+            (0, 0, "bad_field", "Magic must be 0x524d, got 0x4d"),
+            (2, 2, "bad_field", "Version must be 0x1, got 0x2"),
+            (3, 5, "unknown_kind", "there are no packets of kind 5"),
+            (4, 9, "unknown_transport", "there is no transport 9"),
+            (5, 1, "bad_field", "Reserved must be 0, got 1"),
+            (7, 1, "bad_field", "Service must be 0 but in data, got 1"),
+            (28, 99, "unknown_type", "dcPIM has no packets of type 99"),
+            (29, 0, "bad_field", "Channels must be at least 1, got 0"),
+            (30, 5, "bad_field", "Channels that may start early must be at most channels, got 5"),
+        ],
+    )
+    def test_the_first_wrong_field_is_named(
+        self,
+        samples: tuple[Path, list[Packet]],
+        payloads: list[bytes],
+        tmp_path: Path,
+        offset: int,
+        value: int,
+        expert: str,
+        said: str,
+    ) -> None:
+        request = [packet.get("dcpim.type") for packet in samples[1]].index(7)
+        payload = bytearray(payloads[request])
+        payload[offset] = value
+        capture = write_capture(tmp_path / "a.pcap", [frame(bytes(payload))])
+        assert frame_numbers(capture, f"rampmeter.{expert}") == [1]
+        assert f"[{said}]" in infos(capture)[0]
+
+    def test_lists_that_are_too_long_and_bytes_too_many_are_marked(
+        self, samples: tuple[Path, list[Packet]], payloads: list[bytes], tmp_path: Path
+    ) -> None:
+        schedule = payloads[[packet.get("fastpass.type") for packet in samples[1]].index(9)]
+        too_long = bytearray(schedule + bytes(100))
+        too_long[29] = 17
+        wrong = [bytes(too_long), schedule + b"x"]
+        capture = write_capture(tmp_path / "a.pcap", map(frame, wrong))
+        assert frame_numbers(capture, "rampmeter.bad_field") == [1]
+        assert frame_numbers(capture, "rampmeter.trailing") == [2]
+
+    def test_data_beyond_the_message_are_marked(
+        self, samples: tuple[Path, list[Packet]], payloads: list[bytes], tmp_path: Path
+    ) -> None:
+        data = payloads[[packet.get("dcpim.type") for packet in samples[1]].index(3)]
+        capture = write_capture(tmp_path / "a.pcap", map(frame, [data, data + b"x"]))
+        assert frame_numbers(capture, "rampmeter.bad_length") == [2]
+
+
+class TestPorts:
+    def test_packets_are_known_on_any_port_by_their_first_bytes(
+        self, payloads: list[bytes], tmp_path: Path
+    ) -> None:
+        frames = [frame(payload, port=9999) for payload in payloads]
+        capture = write_capture(tmp_path / "a.pcap", frames)
+        assert len(frame_numbers(capture, "rampmeter")) == len(payloads)
+
+    def test_others_on_other_ports_are_left_alone(self, tmp_path: Path) -> None:
+        others = [b"RM\x02\x00" + bytes(40), b"RM\x01\x05" + bytes(40), b"RM\x01", b"QM\x01\x00"]
+        capture = write_capture(tmp_path / "a.pcap", [frame(other, port=9999) for other in others])
+        assert frame_numbers(capture, "rampmeter") == []
+
+
+PLAN = """\
+[topology]
+kind = "star"
+hosts = 4
+[transport]
+name = "{transport}"
+[workload]
+pattern = "all-to-all"
+sizes = "imc10"
+load = 0.5
+flows = 30
+[run]
+capture = "run.pcapng"
+"""
+
+
+class TestSimulation:
+    @pytest.mark.parametrize("transport", ["dcpim", "phost", "pfabric", "fastpass"])
+    def test_captures_of_runs_are_read_without_complaint(
+        self, transport: str, tmp_path: Path
+    ) -> None:
+        run = rm.run(rm.Plan(PLAN.format(transport=transport)), out=tmp_path, quiet=True)
+        capture = tmp_path / "run.pcapng"
+        checks = ("-o", "ip.check_checksum:TRUE")
+        names = ["_ws.expert.message", f"{transport}.type", "rampmeter.src", "rampmeter.dst"]
+        names += ["frame.interface_name", "frame.packet_flags_direction", "ip.src", "ip.dst"]
+        found = rows(capture, names, *checks)
+        assert len(found) == run.manifest["capture"]["packets"] > 0
+        assert not run.manifest["capture"]["limit_reached"]
+        for row in found:
+            assert row["_ws.expert.message"] == []
+            assert len(row[f"{transport}.type"]) == 1
+            src, dst = numbers(row["rampmeter.src"] + row["rampmeter.dst"])
+            assert row["ip.src"] + row["ip.dst"] == [f"10.77.0.{1 + n}" for n in (src, dst)]
+            here = dst if numbers(row["frame.packet_flags_direction"]) == [1] else src
+            assert row["frame.interface_name"] == [f"h{here}" if here < 4 else f"a{here - 4}"]
+
+    def test_classes_and_times_are_those_of_the_run(self, tmp_path: Path) -> None:
+        run = rm.run(rm.Plan(PLAN.format(transport="dcpim")), out=tmp_path, quiet=True)
+        capture = tmp_path / "run.pcapng"
+        names = ["frame.time_epoch", "rampmeter.kind", "ip.dsfield.dscp", "udp.dstport"]
+        found = rows(capture, names, "-Y", "frame.packet_flags_direction == 2")
+        times = [float(row["frame.time_epoch"][0]) for row in found]
+        assert times == sorted(times)
+        first = int(run.flows["arrival_ps"].to_numpy().min())
+        assert times[0] == pytest.approx(first / 1e12, abs=1e-9)
+        for row in found:
+            dscp, port = numbers(row["ip.dsfield.dscp"] + row["udp.dstport"])
+            assert dscp % 8 == 0
+            assert port == (PORT if dscp == 56 else PORT + 1)
+            assert numbers(row["rampmeter.kind"]) == [2] or dscp <= 56
