@@ -21,6 +21,7 @@ __all__ = [
     "convert",
     "distribution_mean",
     "distributions",
+    "every_packet",
     "run",
     "testbed_collect",
     "testbed_prepare",
