@@ -51,8 +51,8 @@ pub enum Event {
         /// The sender's number for the message.
         msg: MsgId,
     },
-    /// At the receiver: what had come of the message is forgotten, because its sender gave up or lost its
-    /// state. Nothing more is heard of it.
+    /// At the receiver: what had come of the message is forgotten, because its sender gave up or
+    /// lost its state. Nothing more is heard of it.
     Abandoned {
         /// The sender.
         src: NodeId,
@@ -98,9 +98,9 @@ pub trait Endpoint: Sized {
     /// A packet has arrived. The answer says what became of its payload.
     fn handle_packet(&mut self, now: Time, packet: &Packet<Self::Header>) -> Receipt;
 
-    /// A host or arbiter has lost its state, as one that is started again has: messages to it fail, and
-    /// what is known of messages from it is forgotten. Drivers keep packets of its earlier life, and
-    /// those meant for it, from its new one.
+    /// A host or arbiter has lost its state, as one that is started again has: messages to it fail,
+    /// and what is known of messages from it is forgotten. Drivers keep packets of its earlier
+    /// life, and those meant for it, from its new one.
     fn forget_peer(&mut self, now: Time, peer: NodeId);
 
     /// A deadline may have passed. Calls before the deadline change nothing.

@@ -1,4 +1,5 @@
-//! What a node puts in front of the protocol's header: who speaks, in which life, about which bytes.
+//! What a node puts in front of the protocol's header: who speaks, in which life, about which
+//! bytes.
 //!
 //! All fields are big-endian. A datagram is the [`Envelope`], then for control and data packets the
 //! protocol's header, then for data packets the payload up to the datagram's end.

@@ -108,8 +108,8 @@ pub trait Family: 'static {
     type Hop: Hop<Self::Header>;
 }
 
-/// The arbiter of families that have none. There is no value of this type, so that whatever a driver
-/// does for arbiters is compiled out.
+/// The arbiter of families that have none. There is no value of this type, so that whatever a
+/// driver does for arbiters is compiled out.
 #[derive(Debug)]
 pub struct NoArbiter<H, C>(Infallible, PhantomData<fn() -> (H, C)>);
 

@@ -9,7 +9,8 @@ pub struct NodeId(u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct MsgId(u32);
 
-/// A tenant: one of several users of the network among whom policies divide it. Zero where nobody says.
+/// A tenant: one of several users of the network among whom policies divide it. Zero where nobody
+/// says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct TenantId(u32);
 

@@ -23,9 +23,9 @@ pub enum ConvertError {
     Target(String),
 }
 
-/// Reads `source`, a trace in `format`, and writes `target`, whose name decides its form. Completion
-/// times that the source has are kept in CSV. With `sort`, flows are put in order of arrival;
-/// without, a trace out of order is an error. Returns the number of flows.
+/// Reads `source`, a trace in `format`, and writes `target`, whose name decides its form.
+/// Completion times that the source has are kept in CSV. With `sort`, flows are put in order of
+/// arrival; without, a trace out of order is an error. Returns the number of flows.
 ///
 /// # Errors
 /// If the source is no such trace or the target cannot be written.

@@ -1,9 +1,9 @@
 //! Runs on real hosts: the same flows as in the simulator, and results in the same tables.
 //!
-//! [`prepare`] writes the table of flows that loads on hosts read; [`collect`] makes results of their
-//! logs. A link of the testbed is a token bucket, which lets a packet pass whole when it has been idle
-//! for long enough, where a real link takes the packet's time. Queues build up alike, so what is
-//! missing is the time of one packet a message: [`collect`] adds that of its last.
+//! [`prepare`] writes the table of flows that loads on hosts read; [`collect`] makes results of
+//! their logs. A link of the testbed is a token bucket, which lets a packet pass whole when it has
+//! been idle for long enough, where a real link takes the packet's time. Queues build up alike, so
+//! what is missing is the time of one packet a message: [`collect`] adds that of its last.
 
 use std::collections::BTreeMap;
 use std::fs;

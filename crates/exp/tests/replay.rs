@@ -1,7 +1,7 @@
 //! The `reference` preset against flow-by-flow results of the authors' simulator.
 //!
-//! `RAMPMETER_REFERENCE` names the folder with `dcpim_100g_imc10_load0.6.csv.gz` and the other files
-//! named below; without it these tests say that they are skipped.
+//! `RAMPMETER_REFERENCE` names the folder with `dcpim_100g_imc10_load0.6.csv.gz` and the other
+//! files named below; without it these tests say that they are skipped.
 //! `docs/howto/reference-data.md` says how to make such files.
 
 #![expect(clippy::print_stdout, reason = "tests say what they skip and what they measured")]
@@ -44,8 +44,8 @@ fn replay(file: &Path, setup: &str) -> (FlowColumns, Vec<ReferenceRow>) {
     (read_flows(&out.path().join("flows.parquet")).unwrap().0, rows)
 }
 
-/// Asserts that the mean slowdown is as recorded within `mean`, in each size bin within `bin`, and the
-/// 99th percentile within `p99`.
+/// Asserts that the mean slowdown is as recorded within `mean`, in each size bin within `bin`, and
+/// the 99th percentile within `p99`.
 fn assert_close(name: &str, setup: &str, [mean, bin_mean, p99]: [f64; 3]) {
     let Some(file) = reference(name) else { return };
     let (columns, rows) = replay(&file, setup);

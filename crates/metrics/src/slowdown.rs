@@ -154,7 +154,8 @@ pub struct Summary {
     pub failed: u64,
     /// Flows of the run, selected or not, that had not finished when it ended.
     pub unfinished: u64,
-    /// Payload bytes of the run that arrived more than once, as a fraction of all bytes of its flows.
+    /// Payload bytes of the run that arrived more than once, as a fraction of all bytes of its
+    /// flows.
     pub duplicate: f64,
     /// Slowdown of the selected flows.
     pub overall: Option<Stats>,

@@ -1,5 +1,5 @@
-//! Fastpass in whole simulations: exact times, no queues, loss of everything, faults by seed, arbiters
-//! that crash.
+//! Fastpass in whole simulations: exact times, no queues, loss of everything, faults by seed,
+//! arbiters that crash.
 
 mod common;
 
@@ -41,8 +41,9 @@ fn plan(racks: u16, hosts: u16, spines: u16) -> PathPlan {
     }
 }
 
-/// Links above racks carry four packets a slot, so three wait there at a slot's start; and a packet from
-/// another rack arrives 1.6 slots later than one from the same rack. Nothing else ever waits at load .6.
+/// Links above racks carry four packets a slot, so three wait there at a slot's start; and a packet
+/// from another rack arrives 1.6 slots later than one from the same rack. Nothing else ever waits
+/// at load .6.
 #[test]
 fn scheduled_packets_meet_no_others() {
     let config = FastpassConfig { arbiters: 1, ..FastpassConfig::paper() };
@@ -108,8 +109,8 @@ fn no_message_is_lost_or_doubled_when_the_arbiter_crashes() {
     }
 }
 
-/// Fifty sources to one destination, 100 MB in all: each waits most of 80 ms for its turn, and none is
-/// given up meanwhile.
+/// Fifty sources to one destination, 100 MB in all: each waits most of 80 ms for its turn, and none
+/// is given up meanwhile.
 #[test]
 fn sources_that_wait_for_their_turn_are_not_given_up() {
     for (preset, config) in presets() {

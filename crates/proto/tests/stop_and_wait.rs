@@ -1,5 +1,5 @@
-//! The tutorial's protocol, `docs/howto/add-a-protocol.md`: stop and wait, complete. One packet of a
-//! message is under way at a time; what is not acknowledged in time is sent again.
+//! The tutorial's protocol, `docs/howto/add-a-protocol.md`: stop and wait, complete. One packet of
+//! a message is under way at a time; what is not acknowledged in time is sent again.
 
 mod common;
 
@@ -15,7 +15,8 @@ use rampmeter_core::{
     PayloadRef, Priority, Receipt, Rng, Span, Time, WireError,
 };
 
-/// 1. The header: what the protocol adds to a packet. `encode` and `decode` are each other's inverse.
+/// 1. The header: what the protocol adds to a packet. `encode` and `decode` are each other's
+///   inverse.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum SawHeader {
     /// Packet `seq` of a message of `size` bytes.

@@ -70,8 +70,8 @@ pub(crate) struct NodeTable {
     /// How it waits.
     #[serde(default)]
     pub(crate) wait: WaitKey,
-    /// How long it stays awake for a packet that is due, where it blocks. By default 60 us where full
-    /// packets follow one another faster than that, and not at all elsewhere.
+    /// How long it stays awake for a packet that is due, where it blocks. By default 60 us where
+    /// full packets follow one another faster than that, and not at all elsewhere.
     pub(crate) spin_us: Option<f64>,
     /// What carries packets.
     #[serde(default)]
@@ -210,8 +210,8 @@ pub(crate) struct Setup {
     pub(crate) payload: Bytes,
 }
 
-/// Bytes that are charged to a packet beside its payload: Ethernet, IPv6, UDP, envelope and the longest
-/// header.
+/// Bytes that are charged to a packet beside its payload: Ethernet, IPv6, UDP, envelope and the
+/// longest header.
 fn header_bytes(udp_headers: usize) -> Bytes {
     const ETHERNET: usize = 38;
     let full = NodeConfig::payload_max(9_000);
@@ -394,7 +394,8 @@ impl Check<'_> {
         }
     }
 
-    /// Addresses by number: ids without gaps or repetitions, hosts first, one family, ports to spare.
+    /// Addresses by number: ids without gaps or repetitions, hosts first, one family, ports to
+    /// spare.
     fn peers(&self, peers: &[PeerTable]) -> Result<Vec<Option<SocketAddr>>, ConfigError> {
         let n = peers.len();
         let mut addresses = vec![None; n];

@@ -1,11 +1,11 @@
 //! `rampd load`: a node whose only application sends the messages of a table at their times.
 //!
-//! The testbed runs one on every host. All read the same table and keep to the rows that are theirs;
-//! what each sees is a log with a line for every message that ended or arrived here. Times are the
-//! monotonic clock's, which all namespaces of a machine share.
+//! The testbed runs one on every host. All read the same table and keep to the rows that are
+//! theirs; what each sees is a log with a line for every message that ended or arrived here. Times
+//! are the monotonic clock's, which all namespaces of a machine share.
 //!
-//! A message carries its flow's number, and bytes that follow from its size and their place, which are
-//! checked when they arrive. Messages are at least eight bytes long.
+//! A message carries its flow's number, and bytes that follow from its size and their place, which
+//! are checked when they arrive. Messages are at least eight bytes long.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -203,8 +203,8 @@ impl Load {
         self.log.note(what, flow, at);
     }
 
-    /// Completes the log when all is done here. The node stays until the end, because other hosts may
-    /// still wait for its answers; whoever kills it then loses nothing.
+    /// Completes the log when all is done here. The node stays until the end, because other hosts
+    /// may still wait for its answers; whoever kills it then loses nothing.
     fn stop_if_over(&mut self) {
         let sends = self.next < self.timetable.mine.len() || !self.under_way.is_empty();
         let is_done = !sends && self.missing == 0;

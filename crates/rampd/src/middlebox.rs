@@ -207,8 +207,9 @@ fn open(interface: &str) -> Result<OwnedFd, Error> {
         if set(libc::PACKET_ADD_MEMBERSHIP, promiscuous, size_of::<libc::packet_mreq>()) != 0 {
             return Err(failed("cannot take all frames"));
         }
-        // A header in front of each frame says what its sender has left to the interface: checksums,
-        // segments. It is passed on with the frame, so that whoever sends it on does that work.
+        // A header in front of each frame says what its sender has left to the interface:
+        // checksums, segments. It is passed on with the frame, so that whoever sends it on does
+        // that work.
         if set(libc::PACKET_VNET_HDR, (&raw const yes).cast(), size_of::<libc::c_int>()) != 0 {
             return Err(failed("cannot pass on what senders leave to interfaces"));
         }

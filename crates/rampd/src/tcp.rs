@@ -1,9 +1,9 @@
 //! The same load over the kernel's TCP, for comparison.
 //!
-//! A message is a header (flow and size) and its bytes on a connection that it has for itself while it
-//! lasts. Connections are kept and used again, so that only the first messages of a pair pay for
-//! handshakes and slow start from the beginning. A message counts as delivered when its last byte has
-//! been read, and as completed when the receiver has said so.
+//! A message is a header (flow and size) and its bytes on a connection that it has for itself while
+//! it lasts. Connections are kept and used again, so that only the first messages of a pair pay for
+//! handshakes and slow start from the beginning. A message counts as delivered when its last byte
+//! has been read, and as completed when the receiver has said so.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};

@@ -1,9 +1,9 @@
 //! Clocks of hosts.
 //!
-//! Protocols that work in rounds or slots want clocks that agree. On one machine the monotonic clock is
-//! the same for all processes and namespaces. Between machines the time of day is, as far as NTP or PTP
-//! make it so; a node reads it once, when it starts, and then follows the monotonic clock, so that its
-//! time never jumps.
+//! Protocols that work in rounds or slots want clocks that agree. On one machine the monotonic
+//! clock is the same for all processes and namespaces. Between machines the time of day is, as far
+//! as NTP or PTP make it so; a node reads it once, when it starts, and then follows the monotonic
+//! clock, so that its time never jumps.
 
 use rampmeter_core::{Span, Time};
 use rustix::time::{ClockId, Timespec, clock_gettime};
@@ -14,8 +14,8 @@ pub enum ClockSource {
     /// Time since the machine started: for nodes that share one machine.
     Monotonic,
     /// Time of day since the latest first of January or July (UTC), so that 213 days, the range of
-    /// [`Time`], leave a month to nodes that run across the change; those that start after it are out
-    /// of step with them.
+    /// [`Time`], leave a month to nodes that run across the change; those that start after it are
+    /// out of step with them.
     #[default]
     TimeOfDay,
 }

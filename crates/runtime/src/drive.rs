@@ -52,9 +52,9 @@ impl Signals {
     }
 }
 
-/// Runs the node until `signals` says stop, and then for at most `grace` until all it sends is over.
-/// What is not by then is reported as failed. `each` is called after every turn, and may read the
-/// node's state.
+/// Runs the node until `signals` says stop, and then for at most `grace` until all it sends is
+/// over. What is not by then is reported as failed. `each` is called after every turn, and may read
+/// the node's state.
 ///
 /// # Errors
 /// Those of the datapath and of the system's calls for waiting.

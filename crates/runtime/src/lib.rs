@@ -6,9 +6,10 @@
 //! ([`app::Hub`] within a process), and the [`peer`] table. What is on the wire around the
 //! protocol's own header is in [`wire`].
 //!
-//! Like the protocols, a node is told the time: [`Node::turn`] does all that is due at an instant and
-//! says when it wants to be called again. [`drive()`] is the loop that calls it on a real clock; tests
-//! call it on a simulated one, so that crashes, restarts and losses are replayed from a seed.
+//! Like the protocols, a node is told the time: [`Node::turn`] does all that is due at an instant
+//! and says when it wants to be called again. [`drive()`] is the loop that calls it on a real
+//! clock; tests call it on a simulated one, so that crashes, restarts and losses are replayed from
+//! a seed.
 
 pub mod app;
 pub mod clock;

@@ -34,8 +34,8 @@ pub struct NodeConfig {
     pub message_max: u32,
     /// How long a message waits for a receiver that has not been heard yet.
     pub patience: Span,
-    /// By node number: the address that its packets must come from, if that is to be checked, and `None`
-    /// where there is no such node.
+    /// By node number: the address that its packets must come from, if that is to be checked, and
+    /// `None` where there is no such node.
     pub peers: Vec<Option<Option<IpAddr>>>,
     /// Seed of the endpoint's random choices.
     pub seed: u64,
@@ -143,7 +143,8 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         Ok(left == 0 || !self.state.notes.is_empty())
     }
 
-    /// Whether packets wait for the pace alone, so that it is worth being awake when it lets them go.
+    /// Whether packets wait for the pace alone, so that it is worth being awake when it lets them
+    /// go.
     pub fn has_due_packets(&self) -> bool {
         self.state.endpoint.wants_transmit()
     }

@@ -2,8 +2,8 @@
 
 use rampmeter_core::{Bytes, Rate, Span, Time};
 
-/// Paces by absolute instants, so that a wake-up that comes late costs nothing in the long run: what is
-/// behind by up to a burst is made up for.
+/// Paces by absolute instants, so that a wake-up that comes late costs nothing in the long run:
+/// what is behind by up to a burst is made up for.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     rate: Rate,
@@ -50,7 +50,8 @@ mod tests {
                 sent += 1;
             }
         }
-        // 170 ms hold 1416 packets; the start gives a burst of 2 and the packet of the first instant.
+        // 170 ms hold 1416 packets; the start gives a burst of 2 and the packet of the first
+        // instant.
         assert!((1_416..=1_419).contains(&sent), "{sent}");
         let later = Time::from_ps(10 * 170_000_000_000);
         let burst = std::iter::from_fn(|| pacer.is_free(later).then(|| pacer.charge(later, 1_500)));

@@ -1,11 +1,11 @@
 //! Peers: where they are, and which of their lives this node speaks to.
 //!
-//! A node that is started again has forgotten what it had received, so a packet of a message that its
-//! earlier life delivered must not look new to it. Each life has a random number, the incarnation, and
-//! a packet names those of both ends; what does not match is dropped. An incarnation is learned only
-//! from the answer to a hello, which repeats the hello's nonce and this node's own incarnation, so that
-//! packets delayed since an earlier life prove nothing. Messages wait until the receiver's incarnation
-//! is known, whence nodes may be started in any order.
+//! A node that is started again has forgotten what it had received, so a packet of a message that
+//! its earlier life delivered must not look new to it. Each life has a random number, the
+//! incarnation, and a packet names those of both ends; what does not match is dropped. An
+//! incarnation is learned only from the answer to a hello, which repeats the hello's nonce and this
+//! node's own incarnation, so that packets delayed since an earlier life prove nothing. Messages
+//! wait until the receiver's incarnation is known, whence nodes may be started in any order.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -66,8 +66,8 @@ pub(crate) struct Peers<P> {
 }
 
 impl<P> Peers<P> {
-    /// Peers by node number, with their addresses where packets' origin is checked; `None` where there
-    /// is no such node.
+    /// Peers by node number, with their addresses where packets' origin is checked; `None` where
+    /// there is no such node.
     pub(crate) fn new(addresses: &[Option<Option<IpAddr>>], rng: Rng) -> Self {
         let peer = |ip: &Option<IpAddr>| Peer {
             ip: *ip,
@@ -157,8 +157,8 @@ impl<P> Peers<P> {
         self.next_hello
     }
 
-    /// Sends hellos that are due through `hello`, and gives messages that have waited for too long to
-    /// `expired`.
+    /// Sends hellos that are due through `hello`, and gives messages that have waited for too long
+    /// to `expired`.
     pub(crate) fn fire(
         &mut self,
         now: Time,

@@ -1,9 +1,10 @@
-//! One body of tests, three arms: the simulator, UDP between namespaces, and AF_XDP. The same load of
-//! messages goes in, and comes out whole, once and unaltered, whatever the network loses, doubles and
-//! reorders.
+//! One body of tests, three arms: the simulator, UDP between namespaces, and AF_XDP. The same load
+//! of messages goes in, and comes out whole, once and unaltered, whatever the network loses,
+//! doubles and reorders.
 //!
-//! RAMPMETER_MESSAGES says how many messages an arm carries for each protocol; `make conformance` runs
-//! 100 000. Namespaces need root; without it the UDP arm runs on loopback, and that of AF_XDP is skipped.
+//! RAMPMETER_MESSAGES says how many messages an arm carries for each protocol; `make conformance`
+//! runs 100 000. Namespaces need root; without it the UDP arm runs on loopback, and that of AF_XDP
+//! is skipped.
 
 mod common;
 #[path = "common/netns.rs"]

@@ -61,9 +61,9 @@ fn phost_delivers_every_message_once_and_unaltered() {
     all_arrive::<PhostHost>(phost);
 }
 
-/// Nodes are killed and started again at random: no message is delivered twice, not even to two lives
-/// of its receiver; what is reported as completed was delivered; every message of a sender that lived
-/// on has an outcome.
+/// Nodes are killed and started again at random: no message is delivered twice, not even to two
+/// lives of its receiver; what is reported as completed was delivered; every message of a sender
+/// that lived on has an outcome.
 fn lives_are_kept_apart<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Config, seeds: u64) {
     let mut restarts_noticed = 0;
     for seed in 0..seeds {

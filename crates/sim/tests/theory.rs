@@ -259,8 +259,8 @@ fn routing_follows_failures_and_repairs() {
     assert!(lost > 0 && lost < 60, "{lost} packets were on the failed links");
 }
 
-/// pFabric §4.1: a port sends the message with the least first, whatever came before. Six messages of
-/// different lengths meet at one link and finish in the order of their lengths.
+/// pFabric §4.1: a port sends the message with the least first, whatever came before. Six messages
+/// of different lengths meet at one link and finish in the order of their lengths.
 #[test]
 fn ports_that_queue_by_rank_serve_the_shortest_message_first() {
     let lengths = [60, 10, 50, 20, 40, 30];
@@ -314,8 +314,9 @@ fn interfaces_queue_and_drop_where_the_fabric_says_so() {
     }
 }
 
-/// With cut-through a packet from a slow link waits for enough of itself to be in before a faster link
-/// takes it, and that link serves others meanwhile: four hosts at 10 Gbit/s fill one link of 40.
+/// With cut-through a packet from a slow link waits for enough of itself to be in before a faster
+/// link takes it, and that link serves others meanwhile: four hosts at 10 Gbit/s fill one link of
+/// 40.
 #[test]
 fn a_fast_link_is_not_held_for_a_packet_that_is_still_coming() {
     let topology = TopologySpec::Dumbbell {
@@ -335,8 +336,8 @@ fn a_fast_link_is_not_held_for_a_packet_that_is_still_coming() {
     let config = Arc::new(Cut::default());
     let mut sim = Sim::<Blast, _, _>::new(spec, config, arrivals, Fcts::default());
     assert_eq!(sim.run(u64::MAX), Status::Finished);
-    // 100 packets of 1.2 us, 600 ns of wires, .9 us until the first may start on the fast link, then 32 ns
-    // for its head; at the fast link the last of four waits for three packets of 300 ns.
+    // 100 packets of 1.2 us, 600 ns of wires, .9 us until the first may start on the fast link,
+    // then 32 ns for its head; at the fast link the last of four waits for three packets of 300 ns.
     let slowest = sim.into_probe().0.iter().map(|(_, fct)| fct.as_ps()).max().unwrap();
     let alone = 100 * 1_200_000 + 600_000 + 900_000 + 8_000;
     assert!((alone..=alone + 3 * 300_000 + 32_000).contains(&slowest), "{slowest} of {alone}");

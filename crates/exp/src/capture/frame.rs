@@ -3,8 +3,8 @@
 //! A frame is Ethernet, IPv4, UDP, the envelope and the transport's header, as rampd sends them.
 //! Node n has the address 10.77.0.1 + n and that address after `02:00` as its hardware address.
 //! Packets of the highest class go to port 7321, all others to 7322; source ports tell paths apart.
-//! The class is the DSCP, CS7 for the highest to CS0 for the lowest; the congestion marks are ECN's.
-//! Payloads are left off: a frame is as long as a capture that stops after the headers.
+//! The class is the DSCP, CS7 for the highest to CS0 for the lowest; the congestion marks are
+//! ECN's. Payloads are left off: a frame is as long as a capture that stops after the headers.
 //!
 //! The frame's length is that between real hosts. What a simulated link was charged is a setting
 //! (`header-bytes`) and mostly less, so it stands where it is in nobody's way: as the IP packet's

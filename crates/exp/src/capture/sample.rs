@@ -219,8 +219,8 @@ fn envelope_fields(envelope: &Envelope) -> Vec<(&'static str, u32)> {
     fields
 }
 
-/// Adds a packet, given as its header is written in Rust, and its fields. First the bytes of payload
-/// and the type on the wire.
+/// Adds a packet, given as its header is written in Rust, and its fields. First the bytes of
+/// payload and the type on the wire.
 macro_rules! sample {
     ($to:ident, $len:ident, $code:literal,
      $header:ident::$packet:ident { $($field:ident: $value:expr),* $(,)? }) => {

@@ -32,9 +32,9 @@ transport_spec! {
 }
 
 impl FastpassSpec {
-    /// The network with the arbiters, all at the first rack. Theirs are links as fast as the fastest for the
-    /// paper's arbiter, which must reach every host in every batch, and as fast as a host's for that of
-    /// the epoch model.
+    /// The network with the arbiters, all at the first rack. Theirs are links as fast as the
+    /// fastest for the paper's arbiter, which must reach every host in every batch, and as fast as
+    /// a host's for that of the epoch model.
     pub(crate) fn with_arbiters(&self, mut topology: Topology) -> Topology {
         let config = self.config();
         let rate = arbiter_rate(&config, &topology);

@@ -74,7 +74,8 @@ macro_rules! transport_spec {
             pub payload_bytes: Option<u64>,
             /// Bytes of headers charged to each packet.
             pub header_bytes: Option<u64>,
-            /// The round trip of a small packet that the protocol is told, instead of the network's.
+            /// The round trip of a small packet that the protocol is told, instead of the
+            /// network's.
             pub control_rtt_us: Option<f64>,
             /// The same of a full packet.
             pub data_rtt_us: Option<f64>,
@@ -231,8 +232,8 @@ impl TransportSpec {
         }
     }
 
-    /// The parameters between real hosts, whose packets are `payload` long and carry `header` bytes more.
-    /// Arbiters are as fast as hosts, and choose no paths. `None` for the ideal.
+    /// The parameters between real hosts, whose packets are `payload` long and carry `header` bytes
+    /// more. Arbiters are as fast as hosts, and choose no paths. `None` for the ideal.
     ///
     /// # Errors
     /// A parameter out of range.

@@ -44,7 +44,8 @@ const FORGET_PHASES: u32 = 256;
 pub(super) struct Receiver {
     flows: Slab<RxFlow>,
     numbers: FlowNumbers,
-    /// The slot of each source's first flow that is not complete; the others follow by `RxFlow::next`.
+    /// The slot of each source's first flow that is not complete; the others follow by
+    /// `RxFlow::next`.
     first: Vec<u32>,
     /// Sources with flows, in no particular but a reproducible order.
     listed: Vec<u32>,

@@ -1,9 +1,9 @@
 //! Stages, rounds and phases by a host's own clock (§3.3, figure 2).
 //!
-//! Stage s of phase p starts at p P + s L. Round i uses stage 2i for requests, 2i + 1 for grants and
-//! 2i + 2 for accepts, which therefore coincide with the requests of round i + 1. In the paper's
-//! schedule a phase has 2r + 1 stages; in the overlapped one it has 2r and the last accepts coincide
-//! with the start of the next phase.
+//! Stage s of phase p starts at p P + s L. Round i uses stage 2i for requests, 2i + 1 for grants
+//! and 2i + 2 for accepts, which therefore coincide with the requests of round i + 1. In the
+//! paper's schedule a phase has 2r + 1 stages; in the overlapped one it has 2r and the last accepts
+//! coincide with the start of the next phase.
 
 use rampmeter_core::Time;
 

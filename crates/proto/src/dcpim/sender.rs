@@ -202,8 +202,8 @@ impl Sender {
         });
     }
 
-    /// When a token of the receiver's `phase` that arrives now expires: a grace period after the end
-    /// of its phase (§3.2). Where hosts go by their own clocks, a receiver whose phases are not
+    /// When a token of the receiver's `phase` that arrives now expires: a grace period after the
+    /// end of its phase (§3.2). Where hosts go by their own clocks, a receiver whose phases are not
     /// these means the phase that this host is in.
     fn expiry(&self, now: Time, phase: u32, dcpim: &Dcpim) -> Time {
         let end = |phase| phase_end(phase, dcpim).saturating_add(dcpim.grace);

@@ -324,8 +324,8 @@ mod matching {
         }
     }
 
-    /// Theorem 1 (§3.1): after r rounds E[M] is at least (1 - d alpha / 4^r) M*, where M* = n / alpha
-    /// is the size that the matching converges to.
+    /// Theorem 1 (§3.1): after r rounds E[M] is at least (1 - d alpha / 4^r) M*, where M* = n /
+    /// alpha is the size that the matching converges to.
     #[test]
     fn sizes_are_at_least_those_of_theorem_1() {
         let mut rng = rng(1);

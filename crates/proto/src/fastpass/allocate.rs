@@ -2,12 +2,12 @@
 //!
 //! The problem: in each slot a matching of sources and destinations, maximal among the pairs with
 //! demand, those served least recently first, which is max-min fair. The simple way, one slot
-//! after the other, looks at every pair with demand once a slot. Here, as in the paper's pipeline, a
-//! batch of slots is filled together: each host has a word with a bit for every slot in which it
-//! is free, and a pair takes the first slot that is free at both ends with one AND and one
-//! count of trailing zeros. A pair that has got a slot queues again behind those that were served
-//! before that slot. A pair that finds no common slot is done with this batch, because free slots
-//! only become fewer; so when no pair is left every slot's matching is maximal.
+//! after the other, looks at every pair with demand once a slot. Here, as in the paper's pipeline,
+//! a batch of slots is filled together: each host has a word with a bit for every slot in which it
+//! is free, and a pair takes the first slot that is free at both ends with one AND and one count of
+//! trailing zeros. A pair that has got a slot queues again behind those that were served before
+//! that slot. A pair that finds no common slot is done with this batch, because free slots only
+//! become fewer; so when no pair is left every slot's matching is maximal.
 
 use rampmeter_core::collections::IdMap;
 
@@ -130,7 +130,8 @@ impl Allocator {
             }
             self.served[slot].clear();
         }
-        // Those who got nothing have waited longest; the others follow in the order of their last slot.
+        // Those who got nothing have waited longest; the others follow in the order of their last
+        // slot.
         let mut order = std::mem::take(&mut self.unserved);
         order.append(&mut self.queue);
         self.queue = order;

@@ -1,6 +1,6 @@
-//! The arbiter (Fastpass §3 to §5): an endpoint like any other. It gives out slots a batch at a time,
-//! chooses a path for each packet, and says so to each source. Its standby listens, and answers
-//! hosts only when the arbiter has been silent for long.
+//! The arbiter (Fastpass §3 to §5): an endpoint like any other. It gives out slots a batch at a
+//! time, chooses a path for each packet, and says so to each source. Its standby listens, and
+//! answers hosts only when the arbiter has been silent for long.
 
 use std::sync::Arc;
 
@@ -199,7 +199,8 @@ impl SlotArbiter {
         }
     }
 
-    /// The other arbiter lives: a standby that had taken over forgets its clients, who will ask the other.
+    /// The other arbiter lives: a standby that had taken over forgets its clients, who will ask the
+    /// other.
     fn on_watchdog(&mut self, now: Time, fastpass: &Fastpass) {
         if self.is_standby {
             if !self.is_passive(now, fastpass) {
@@ -284,7 +285,8 @@ impl Endpoint for FastpassArbiter {
     }
 }
 
-/// How long an arbiter's link of `rate` takes for allocations to `n_hosts` hosts, each of a whole batch.
+/// How long an arbiter's link of `rate` takes for allocations to `n_hosts` hosts, each of a whole
+/// batch.
 pub fn allocations_time(n_hosts: u32, header: u64, rate: rampmeter_core::Rate) -> Span {
     let longest = header + 22 + 4 * super::wire::SLOTS_MAX as u64;
     rate.tx_time(rampmeter_core::Bytes::new(longest * u64::from(n_hosts)))

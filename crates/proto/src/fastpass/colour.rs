@@ -68,9 +68,9 @@ impl Colouring<'_> {
         }
     }
 
-    /// Splits the edges into two halves in which every rack has half its degree, rounded either way:
-    /// walks along unused edges, giving them to the halves in turn. Walks start where the degree is
-    /// odd first, and a closed walk in a bipartite graph has an even number of edges.
+    /// Splits the edges into two halves in which every rack has half its degree, rounded either
+    /// way: walks along unused edges, giving them to the halves in turn. Walks start where the
+    /// degree is odd first, and a closed walk in a bipartite graph has an even number of edges.
     fn split(&self, edges: &[u32], degrees: &[u32]) -> (Vec<u32>, Vec<u32>) {
         let mut first = vec![0u32; degrees.len() + 1];
         for (node, &degree) in degrees.iter().enumerate() {
@@ -90,7 +90,8 @@ impl Colouring<'_> {
         let mut halves = (Vec::new(), Vec::new());
         let odd = (0..degrees.len()).filter(|&n| degrees[n] % 2 == 1);
         for start in odd.chain(0..degrees.len()) {
-            // From a rack whose degree is odd a walk leads to another such rack; what is left are circles.
+            // From a rack whose degree is odd a walk leads to another such rack; what is left are
+            // circles.
             let (mut node, mut turn) = (start, false);
             loop {
                 let end = first[node + 1];
@@ -112,7 +113,8 @@ impl Colouring<'_> {
         halves
     }
 
-    /// A matching that covers every rack of degree `most`, by augmenting paths. Which edges are in it.
+    /// A matching that covers every rack of degree `most`, by augmenting paths. Which edges are in
+    /// it.
     fn cover(&self, edges: &[u32], degrees: &[u32], most: u32) -> Vec<bool> {
         let n = 2 * self.n_racks;
         let mut around = vec![Vec::new(); n];
@@ -134,9 +136,9 @@ impl Colouring<'_> {
         is_in
     }
 
-    /// Matches `start` along a path that alternates between edges out of and in the matching. It ends
-    /// at an unmatched rack, or in a rack of its own side that may lose its mate because its degree
-    /// is not the largest (Mendelsohn and Dulmage).
+    /// Matches `start` along a path that alternates between edges out of and in the matching. It
+    /// ends at an unmatched rack, or in a rack of its own side that may lose its mate because its
+    /// degree is not the largest (Mendelsohn and Dulmage).
     fn augment(
         &self,
         start: usize,

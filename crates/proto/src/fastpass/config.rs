@@ -12,8 +12,8 @@ use crate::shared::{ConfigError, Framing, Padding, within};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Model {
-    /// Time slots of pairs of hosts, least recently served first, with a path for each packet (Fastpass
-    /// §3, §4).
+    /// Time slots of pairs of hosts, least recently served first, with a path for each packet
+    /// (Fastpass §3, §4).
     Slots,
     /// Epochs of flows, fewest remaining packets first, packets sprayed: what the pHost study calls
     /// Fastpass.
@@ -30,8 +30,8 @@ pub struct FastpassConfig {
     pub arbiters: u32,
     /// Slots that are allocated together.
     pub batch: u32,
-    /// Length of a slot, in thousandths of a full packet's time: room for acknowledgements and requests
-    /// beside a full packet.
+    /// Length of a slot, in thousandths of a full packet's time: room for acknowledgements and
+    /// requests beside a full packet.
     pub slot_milli: u32,
     /// Packets that a host may send in an epoch.
     pub epoch_packets: u32,
@@ -99,8 +99,8 @@ pub struct Fastpass {
 }
 
 impl FastpassConfig {
-    /// Checks the parameters and derives what follows from them on a fabric. `arbiter_time` is how long
-    /// an arbiter's link takes for allocations to all hosts.
+    /// Checks the parameters and derives what follows from them on a fabric. `arbiter_time` is how
+    /// long an arbiter's link takes for allocations to all hosts.
     ///
     /// # Errors
     /// A parameter out of range.
@@ -121,7 +121,8 @@ impl FastpassConfig {
         let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
         let slot = mtu_time.scale_floor(self.slot_milli.into(), 1_000);
         let batch = slot * u64::from(self.batch);
-        // An allocation is used when it has been sent behind all others and has crossed the network.
+        // An allocation is used when it has been sent behind all others and has crossed the
+        // network.
         let ahead = (facts.control_rtt / 2 + arbiter_time).div_floor(slot) + 2;
         let retry = facts.control_rtt * 2 + arbiter_time * 2 + batch * 2;
         Ok(Fastpass {
@@ -141,8 +142,8 @@ impl FastpassConfig {
 }
 
 impl Fastpass {
-    /// A control packet on the wire. Those of the epoch model are as long as its headers whatever they
-    /// hold, as in the study's simulator.
+    /// A control packet on the wire. Those of the epoch model are as long as its headers whatever
+    /// they hold, as in the study's simulator.
     pub(super) fn control_bytes(&self, header: &FastpassHeader) -> u16 {
         let fixed = self.config.header.get() as u16;
         match self.config.model {

@@ -1,9 +1,9 @@
 //! The epoch model: what the pHost study calls Fastpass.
 //!
-//! Hosts announce flows. At the start of each epoch the arbiter fills the slots of the next one, each
-//! with a matching taken greedily by fewest remaining packets, in no time, and tells each source
-//! which flows may send in them, which it then does from the moment it hears of it. There is no
-//! common clock and no choice of paths.
+//! Hosts announce flows. At the start of each epoch the arbiter fills the slots of the next one,
+//! each with a matching taken greedily by fewest remaining packets, in no time, and tells each
+//! source which flows may send in them, which it then does from the moment it hears of it. There is
+//! no common clock and no choice of paths.
 
 use std::collections::VecDeque;
 
@@ -73,7 +73,8 @@ impl EpochArbiter {
         let before = self.flows.len();
         self.flows.retain(|f| (f.src, f.tx_slot) != (src, tx_slot));
         if self.flows.len() < before {
-            // The flow waits for its turn; without an answer its source would give it up in the end.
+            // The flow waits for its turn; without an answer its source would give it up in the
+            // end.
             out.send(src, MsgId::default(), FastpassHeader::Schedule { flows: List::default() });
         }
         if remaining > 0 {
@@ -190,7 +191,8 @@ impl Epochs {
         Some(slot)
     }
 
-    /// The next instant at which there is something to do, where `waits` tells whether packets wait.
+    /// The next instant at which there is something to do, where `waits` tells whether packets
+    /// wait.
     pub(super) fn deadline(&self, waits: bool, fastpass: &Fastpass) -> Time {
         let turn = self.schedule.front().map_or(Time::NEVER, |(at, _)| *at);
         if waits { turn.min(self.repeat_at(fastpass)) } else { turn }

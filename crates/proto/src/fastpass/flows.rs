@@ -161,8 +161,8 @@ impl Flows {
         self.timers.next()
     }
 
-    /// Looks for packets that were sent long ago and not acknowledged, in the next flow that is due.
-    /// `None` if no other is.
+    /// Looks for packets that were sent long ago and not acknowledged, in the next flow that is
+    /// due. `None` if no other is.
     pub(super) fn check(
         &mut self,
         now: Time,

@@ -1,9 +1,9 @@
 //! Fastpass (Perry, Ousterhout, Balakrishnan, Shah, Fugal: *Fastpass: A Centralized "Zero-Queue"
 //! Datacenter Network*, SIGCOMM 2014).
 //!
-//! An arbiter decides when each packet of the network is sent and which way it takes. Hosts ask it for
-//! time slots; it gives them out as maximal matchings of sources and destinations and spreads the
-//! packets of a slot over the paths so that none meets another.
+//! An arbiter decides when each packet of the network is sent and which way it takes. Hosts ask it
+//! for time slots; it gives them out as maximal matchings of sources and destinations and spreads
+//! the packets of a slot over the paths so that none meets another.
 //!
 //! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
 //! * [`wire`]: the packets

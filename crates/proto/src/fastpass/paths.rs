@@ -22,8 +22,8 @@ impl PathPlan {
         self.pod_of.iter().max().map_or(0, |&p| usize::from(p) + 1)
     }
 
-    /// The path number of each allocation of one slot, in their order: packets that leave or enter a
-    /// rack are spread evenly over its links, and so are those of pods (§4).
+    /// The path number of each allocation of one slot, in their order: packets that leave or enter
+    /// a rack are spread evenly over its links, and so are those of pods (§4).
     pub fn choose(&self, allocations: &[Allocation]) -> Vec<u16> {
         let rack = |host: u16| self.rack_of[usize::from(host)];
         let mut paths = vec![0; allocations.len()];

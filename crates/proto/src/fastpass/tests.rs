@@ -12,8 +12,8 @@ mod allocate {
     }
 
     proptest! {
-        /// Fastpass §3.1: in each slot a matching, maximal among the pairs that still have demand; what
-        /// is given is what was asked for.
+        /// Fastpass §3.1: in each slot a matching, maximal among the pairs that still have demand;
+        /// what is given is what was asked for.
         #[test]
         fn every_slot_has_a_maximal_matching(
             n in 2u16..24,
@@ -90,7 +90,8 @@ mod colour {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// König: a bipartite multigraph of degree d has a colouring with d colours, and this is one.
+        /// König: a bipartite multigraph of degree d has a colouring with d colours, and this is
+        /// one.
         #[test]
         fn no_colour_meets_itself_in_a_rack_and_there_are_no_more_than_the_degree(
             n in 1usize..12,
@@ -128,8 +129,8 @@ mod paths {
     }
 
     proptest! {
-        /// §4: with as much capacity above racks as below, no link has more packets in a slot than it
-        /// can carry.
+        /// §4: with as much capacity above racks as below, no link has more packets in a slot than
+        /// it can carry.
         #[test]
         fn links_between_racks_are_never_overfull(seed in any::<u64>(), spines in 1u16..9) {
             let (racks, hosts) = (9u16, 16u16);

@@ -1,9 +1,9 @@
 //! The slots of a host: asking an arbiter for them, and keeping to them (Fastpass §2, §5).
 //!
 //! Requests hold totals, so that a lost or doubled one does no harm. Allocations say how many slots
-//! the host has been given so far; a host that misses some of them, or whose arbiter has forgotten it,
-//! starts anew: with the next incarnation number, and totals of what it still wants. A host whose
-//! arbiter is silent asks the other.
+//! the host has been given so far; a host that misses some of them, or whose arbiter has forgotten
+//! it, starts anew: with the next incarnation number, and totals of what it still wants. A host
+//! whose arbiter is silent asks the other.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -59,8 +59,8 @@ pub(super) struct Timetable {
 
 /// Silent repetitions after which a host asks the other arbiter.
 const FAIL_OVER_AFTER: u32 = 3;
-/// Answers without slots after which a host starts anew, in case that its totals and the arbiter's have
-/// parted.
+/// Answers without slots after which a host starts anew, in case that its totals and the arbiter's
+/// have parted.
 const ANSWERS_MAX: u32 = 64;
 
 impl Timetable {
@@ -170,8 +170,8 @@ impl Timetable {
         for &Slot { dst, offset, path } in slots.as_slice() {
             self.received += 1;
             let at = slot_start(first.saturating_add(offset.into()), fastpass);
-            // A slot that has begun is used at once: hosts whose clocks are ahead of the arbiter's by more
-            // than it plans ahead would else never send.
+            // A slot that has begun is used at once: hosts whose clocks are ahead of the arbiter's
+            // by more than it plans ahead would else never send.
             stats.slots_late += u64::from(at < now);
             self.wanted.entry(dst).or_default().held += 1;
             self.held += 1;
@@ -249,8 +249,8 @@ impl Timetable {
         Some((dst, fastpass.paths.is_some().then_some(path.into())))
     }
 
-    /// Asks again, asks anew or asks the other arbiter where nothing has been heard. False if no arbiter
-    /// has answered for so long that there is no hope.
+    /// Asks again, asks anew or asks the other arbiter where nothing has been heard. False if no
+    /// arbiter has answered for so long that there is no hope.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,

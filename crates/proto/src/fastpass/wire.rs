@@ -1,9 +1,9 @@
 //! Fastpass's packets and their encoding.
 //!
-//! A header starts with a type byte; integers are big-endian. The message that a data packet is about is
-//! named by its [`PayloadRef`](rampmeter_core::PayloadRef). `docs/protocols/fastpass.md` has the
-//! table of formats. Requests and allocations hold lists; in memory these have room for the longest,
-//! so that headers stay `Copy`, on the wire they are as long as they are.
+//! A header starts with a type byte; integers are big-endian. The message that a data packet is
+//! about is named by its [`PayloadRef`](rampmeter_core::PayloadRef). `docs/protocols/fastpass.md`
+//! has the table of formats. Requests and allocations hold lists; in memory these have room for the
+//! longest, so that headers stay `Copy`, on the wire they are as long as they are.
 
 use rampmeter_core::wire::{Reader, Writer};
 use rampmeter_core::{Header, WireError};
@@ -126,8 +126,8 @@ pub enum FastpassHeader {
         /// Grows with every announcement of the host.
         number: u32,
     },
-    /// Arbiter to host, epochs: the flows that may send in the slots of an epoch, by their slots at the
-    /// source; `u32::MAX` for none.
+    /// Arbiter to host, epochs: the flows that may send in the slots of an epoch, by their slots at
+    /// the source; `u32::MAX` for none.
     Schedule {
         /// The flows.
         flows: List<u32, SLOTS_MAX>,

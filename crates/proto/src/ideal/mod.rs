@@ -1,10 +1,10 @@
 //! The ideal: a clairvoyant scheduler over a network whose only limits are the access links.
 //!
-//! All flows are known at once, everywhere. At every arrival and completion they are gone through by
-//! remaining size, shortest first, and each one whose two access links are still free gets both
-//! (pFabric §5.1 draws the same line). Inside, the network is one big switch. So no packet ever waits
-//! in it, and what a flow waits for is a shorter one at one of its ends. A message then takes the
-//! time of its service and of its waiting, and the latency of its path.
+//! All flows are known at once, everywhere. At every arrival and completion they are gone through
+//! by remaining size, shortest first, and each one whose two access links are still free gets both
+//! (pFabric §5.1 draws the same line). Inside, the network is one big switch. So no packet ever
+//! waits in it, and what a flow waits for is a shorter one at one of its ends. A message then takes
+//! the time of its service and of its waiting, and the latency of its path.
 //!
 //! It is no transport: nothing here could be run by hosts. It is the reference line in plots.
 
@@ -71,8 +71,8 @@ impl IdealScheduler {
         served.map(|a| self.now + a.remaining).min().unwrap_or(Time::NEVER)
     }
 
-    /// Goes on to `now`, which is [`IdealScheduler::next_completion`], and appends the flows that have
-    /// then been served to `done`, by number.
+    /// Goes on to `now`, which is [`IdealScheduler::next_completion`], and appends the flows that
+    /// have then been served to `done`, by number.
     pub fn complete(&mut self, now: Time, done: &mut Vec<u32>) {
         self.advance(now);
         let from = done.len();

@@ -42,17 +42,19 @@ fn a_shorter_flow_interrupts_a_longer_one_and_others_do_not() {
     assert_eq!(run(10, &jobs), [at(120), at(30), at(210), at(520)]);
 }
 
-/// On one link this is SRPT. In M/G/1 with SRPT and sizes of two kinds, 1 and 100, the mean response
-/// times follow from Schrage and Miller (1966): the short ones see an M/D/1 queue of their own kind
-/// and what is left of a long one when nothing of it remains but a short piece.
+/// On one link this is SRPT. In M/G/1 with SRPT and sizes of two kinds, 1 and 100, the mean
+/// response times follow from Schrage and Miller (1966): the short ones see an M/D/1 queue of their
+/// own kind and what is left of a long one when nothing of it remains but a short piece.
 #[test]
 fn on_one_link_mean_response_times_are_those_of_srpt() {
-    // W(x) = lambda (m2(x) + x^2 (1 - F(x))) / (2 (1 - rho(x))^2), R(x) = integral of dt / (1 - rho(t)).
+    // W(x) = lambda (m2(x) + x^2 (1 - F(x))) / (2 (1 - rho(x))^2), R(x) = integral of dt / (1 -
+    // rho(t)).
     let (lambda, short, long) = (0.004, 1.0, 100.0);
     let p_long = 0.5;
     let (load_short, load) = (lambda * 0.5 * short, lambda * (0.5 * short + p_long * long));
     // Sizes are distinct in kind only: a short one waits for short ones before it, of which rho
-    // counts half by symmetry; the correction is of the order of load_short and below the tolerance.
+    // counts half by symmetry; the correction is of the order of load_short and below the
+    // tolerance.
     let wait = |m2: f64, rho: f64| lambda * m2 / (2.0 * (1.0 - rho) * (1.0 - rho));
     let short_mean = wait(0.5 * short * short + short * short * p_long, load_short) + short;
     let m2 = 0.5 * short * short + p_long * long * long;
@@ -79,8 +81,9 @@ fn on_one_link_mean_response_times_are_those_of_srpt() {
         times.iter().sum::<f64>() / times.len() as f64
     };
     assert!((mean(short) / short_mean - 1.0).abs() < 0.02, "{} {short_mean}", mean(short));
-    // A long one starts when the work before it is done, as in the busy period of all, and its service
-    // is stretched by the short ones that come meanwhile and by long ones that have less left.
+    // A long one starts when the work before it is done, as in the busy period of all, and its
+    // service is stretched by the short ones that come meanwhile and by long ones that have less
+    // left.
     let at_least = wait(m2, load_short) + long;
     let at_most = wait(m2, load) + long / (1.0 - load_short);
     let long_mean = mean(long);

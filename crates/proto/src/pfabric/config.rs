@@ -39,8 +39,8 @@ pub struct PfabricConfig {
 }
 
 impl PfabricConfig {
-    /// The paper's design (§4.3) with the parameters of the pHost study at 10 Gbit/s: windows of 12 to
-    /// 15 packets, 45 us.
+    /// The paper's design (§4.3) with the parameters of the pHost study at 10 Gbit/s: windows of 12
+    /// to 15 packets, 45 us.
     pub fn paper() -> Self {
         Self {
             window: 12,

@@ -1,9 +1,9 @@
-//! pFabric (Alizadeh, Yang, Sharif, Katti, McKeown, Prabhakar, Shenker: *pFabric: Minimal Near-Optimal
-//! Datacenter Transport*, SIGCOMM 2013).
+//! pFabric (Alizadeh, Yang, Sharif, Katti, McKeown, Prabhakar, Shenker: *pFabric: Minimal
+//! Near-Optimal Datacenter Transport*, SIGCOMM 2013).
 //!
-//! Packets carry how much of their flow remains. Ports send the earliest packet of the flow with the
-//! least and drop the packet of the flow with the most. So hosts need hardly any rate control: flows
-//! start at line rate, and only those that starve slow down.
+//! Packets carry how much of their flow remains. Ports send the earliest packet of the flow with
+//! the least and drop the packet of the flow with the most. So hosts need hardly any rate control:
+//! flows start at line rate, and only those that starve slow down.
 //!
 //! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
 //! * [`wire`]: the packets

@@ -36,7 +36,8 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    /// A packet of a flow, or a probe if it has no number. Everything is answered with what has arrived.
+    /// A packet of a flow, or a probe if it has no number. Everything is answered with what has
+    /// arrived.
     pub(super) fn on_packet(
         &mut self,
         now: Time,

@@ -1,8 +1,8 @@
 //! pFabric's packets and their encoding.
 //!
 //! A header starts with a type byte; integers are big-endian. The message that a packet is about is
-//! named by its [`PayloadRef`](rampmeter_core::PayloadRef). `docs/protocols/pfabric.md` has the table
-//! of formats.
+//! named by its [`PayloadRef`](rampmeter_core::PayloadRef). `docs/protocols/pfabric.md` has the
+//! table of formats.
 
 use rampmeter_core::wire::{Reader, Writer};
 use rampmeter_core::{Header, WireError};

@@ -80,11 +80,11 @@ pub struct PhostConfig {
     pub token_life_milli: u32,
     /// Unanswered tokens at which a flow is downgraded; as many as free tokens if `None`.
     pub downgrade_threshold: Option<u32>,
-    /// For how long, in full packet times after its last token; three times as many as free tokens and
-    /// one if `None`.
+    /// For how long, in full packet times after its last token; three times as many as free tokens
+    /// and one if `None`.
     pub downgrade_packets: Option<u32>,
-    /// How long a destination waits after a flow's last token before it asks again for what is missing,
-    /// in full packet times; one more than free tokens if `None`.
+    /// How long a destination waits after a flow's last token before it asks again for what is
+    /// missing, in full packet times; one more than free tokens if `None`.
     pub resend_packets: Option<u32>,
     /// Whom both ends serve first.
     pub policy: Policy,

@@ -28,8 +28,8 @@ struct RxFlow {
     got: SeqSet,
     /// Where the search for the next packet to token begins.
     cursor: u32,
-    /// Tokens so far, free ones included, and how many there may be until missing packets are counted
-    /// again.
+    /// Tokens so far, free ones included, and how many there may be until missing packets are
+    /// counted again.
     tokens: u32,
     goal: u32,
     /// One more than the number of the latest token whose data has come.
@@ -51,8 +51,9 @@ impl RxFlow {
         self.of.packets - self.got.len()
     }
 
-    /// Whether the flow may have a token (§3.2). A source that leaves as many tokens as the threshold
-    /// unanswered is downgraded: it gets no other until data comes, or one after the timeout.
+    /// Whether the flow may have a token (§3.2). A source that leaves as many tokens as the
+    /// threshold unanswered is downgraded: it gets no other until data comes, or one after the
+    /// timeout.
     fn readiness(&mut self, now: Time, phost: &Phost) -> Readiness {
         if let Some(at) = self.settles {
             if at > now {

@@ -39,8 +39,8 @@ pub enum PhostHeader {
         /// Packets of the flow that have not arrived.
         remaining: u32,
     },
-    /// Source to destination: one packet that a free token paid for. It says what the RTS says, in case
-    /// that is lost.
+    /// Source to destination: one packet that a free token paid for. It says what the RTS says, in
+    /// case that is lost.
     Free {
         /// The flow.
         flow: u32,
@@ -65,8 +65,8 @@ pub enum PhostHeader {
         /// The flow's slot at the source.
         tx_slot: u32,
     },
-    /// Destination to source: the flow is known and its missing packets will get tokens. The answer to a
-    /// repeated RTS.
+    /// Destination to source: the flow is known and its missing packets will get tokens. The answer
+    /// to a repeated RTS.
     Heard {
         /// The flow's slot at the source.
         tx_slot: u32,

@@ -13,8 +13,8 @@ pub(crate) use numbers::{FlowNumbers, Known, NextNumber};
 pub(crate) use output::Output;
 pub(crate) use timers::Timers;
 
-/// Checks that a header is what it is after its way over the wire, and that every part of its encoding
-/// is needed.
+/// Checks that a header is what it is after its way over the wire, and that every part of its
+/// encoding is needed.
 #[cfg(test)]
 pub(crate) fn assert_codec<H: rampmeter_core::Header>(header: &H) {
     use rampmeter_core::WireError;

@@ -41,8 +41,8 @@ impl<H> Output<H> {
         }
     }
 
-    /// Drops what was meant for a peer that has lost its state: it would take numbers of earlier flows
-    /// for those of new ones.
+    /// Drops what was meant for a peer that has lost its state: it would take numbers of earlier
+    /// flows for those of new ones.
     pub(crate) fn forget_peer(&mut self, peer: NodeId) {
         self.control.retain(|packet| packet.dst != peer);
     }

@@ -1,5 +1,5 @@
-//! What tests of whole runs share: a network, a run of any family, and scenarios in which everything
-//! goes wrong.
+//! What tests of whole runs share: a network, a run of any family, and scenarios in which
+//! everything goes wrong.
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
@@ -104,7 +104,8 @@ pub(crate) fn assert_all_finish_with_loss<F: Family>(
     assert!(records.iter().all(|r| r.delivered.is_some() && r.failed.is_none()));
 }
 
-/// A small network (2 racks of 3 hosts, 2 spines) in which everything goes wrong; `cut` is a host whose link fails for good.
+/// A small network (2 racks of 3 hosts, 2 spines) in which everything goes wrong; `cut` is a host
+/// whose link fails for good.
 pub(crate) fn scenario(topology: Topology, seed: u64) -> (SimSpec, Vec<Arrival>, Option<u32>) {
     let mut rng = Rng::new(seed, 0, Purpose::Test);
     let mut spec = spec(topology, seed);

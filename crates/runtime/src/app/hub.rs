@@ -1,8 +1,8 @@
 //! Applications in the node's own process: threads with a [`Port`] each.
 //!
-//! Nothing is unbounded. A port has a depth, which limits the messages that it has submitted and not
-//! heard of; and a budget, which limits the bytes of messages that arrive or wait to be taken. An
-//! application that does not read makes its senders wait, and nobody else.
+//! Nothing is unbounded. A port has a depth, which limits the messages that it has submitted and
+//! not heard of; and a budget, which limits the bytes of messages that arrive or wait to be taken.
+//! An application that does not read makes its senders wait, and nobody else.
 
 use std::collections::BTreeSet;
 use std::io;

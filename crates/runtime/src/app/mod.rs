@@ -107,14 +107,15 @@ pub trait Applications {
     /// Whether a message could be opened.
     fn admission(&self, service: u16, size: u32) -> Admission;
 
-    /// Makes room for a message whose first bytes have arrived, where [`Applications::admission`] has
-    /// just accepted it.
+    /// Makes room for a message whose first bytes have arrived, where [`Applications::admission`]
+    /// has just accepted it.
     fn open(&mut self, service: u16, size: u32) -> Self::Assembly;
 
     /// A message is complete.
     fn deliver(&mut self, from: NodeId, service: u16, message: Self::Assembly);
 
-    /// The node is about to sleep: from now on a submission must wake it. True if there is one already.
+    /// The node is about to sleep: from now on a submission must wake it. True if there is one
+    /// already.
     fn arm(&mut self) -> bool;
 
     /// What becomes readable when there is a submission after [`Applications::arm`].

@@ -40,9 +40,9 @@ pub trait Datapath {
     /// Bytes that the network adds to a datagram, which the pace of sending must allow for.
     fn overhead(&self) -> usize;
 
-    /// Takes a packet to send: `write` puts it into the buffer that it is given and says how long it
-    /// is. The packet may wait until [`Datapath::flush`]. Where there is no room it is lost, as on any
-    /// full queue.
+    /// Takes a packet to send: `write` puts it into the buffer that it is given and says how long
+    /// it is. The packet may wait until [`Datapath::flush`]. Where there is no room it is lost, as
+    /// on any full queue.
     ///
     /// # Errors
     /// Those of the system that no later attempt would mend.
@@ -54,8 +54,8 @@ pub trait Datapath {
     /// As [`Datapath::send`].
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Hands over packets that have arrived, those of the highest class first, at most a batch of them.
-    /// Returns how many there were.
+    /// Hands over packets that have arrived, those of the highest class first, at most a batch of
+    /// them. Returns how many there were.
     ///
     /// # Errors
     /// Those of the system that no later attempt would mend.

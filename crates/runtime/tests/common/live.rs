@@ -72,8 +72,8 @@ where
     Running { port, signals, thread }
 }
 
-/// Sends `each` messages from every host to others; each arrives once and unaltered. `open` makes the
-/// datapath of a node, on the node's thread. The last of the addresses are those of arbiters.
+/// Sends `each` messages from every host to others; each arrives once and unaltered. `open` makes
+/// the datapath of a node, on the node's thread. The last of the addresses are those of arbiters.
 pub(crate) fn all_arrive<F: Family, D: Datapath>(
     ips: &[IpAddr],
     arbiters: usize,

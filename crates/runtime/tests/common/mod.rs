@@ -1,5 +1,5 @@
-//! What tests of nodes share: transports set up for a slow network, messages that tell what they are,
-//! and nodes in memory on simulated time.
+//! What tests of nodes share: transports set up for a slow network, messages that tell what they
+//! are, and nodes in memory on simulated time.
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
@@ -186,8 +186,8 @@ impl<E: Endpoint> MemBed<E> {
         self.nodes[node] = None;
     }
 
-    /// Submits a message that tells what it is. Nothing happens if the node is not running or has too
-    /// many messages under way.
+    /// Submits a message that tells what it is. Nothing happens if the node is not running or has
+    /// too many messages under way.
     pub(crate) fn submit(&mut self, src: usize, dst: usize, size: usize, number: u64) -> bool {
         let Some(node) = &mut self.nodes[src] else { return false };
         let bytes = message(src as u32, node.life, number, size);

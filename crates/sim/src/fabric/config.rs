@@ -45,9 +45,9 @@ pub enum Switching {
         /// Bytes that must be in.
         header: Bytes,
     },
-    /// Links are token buckets, as shapers of operating systems are: a packet passes whole as soon as
-    /// the link's rate allows, and a link that was idle makes up for some of it. Only the last link, to
-    /// the host, adds a packet's time.
+    /// Links are token buckets, as shapers of operating systems are: a packet passes whole as soon
+    /// as the link's rate allows, and a link that was idle makes up for some of it. Only the last
+    /// link, to the host, adds a packet's time.
     Shaped {
         /// The time that an idle link makes up for.
         burst: Span,

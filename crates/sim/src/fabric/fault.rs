@@ -25,8 +25,8 @@ pub enum Target {
     Link(u32),
     /// A switch, by number: all its links.
     Switch(u32),
-    /// An arbiter, by number among arbiters: its link fails, and when it comes back it has forgotten
-    /// everything.
+    /// An arbiter, by number among arbiters: its link fails, and when it comes back it has
+    /// forgotten everything.
     Arbiter(u32),
 }
 

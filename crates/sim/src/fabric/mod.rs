@@ -220,8 +220,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.pool.remove(handle);
     }
 
-    /// The wake-up of a port with a queue: its link is idle and packets wait. If it is the interface of
-    /// a host, `leaves` hears of the packet that is next.
+    /// The wake-up of a port with a queue: its link is idle and packets wait. If it is the
+    /// interface of a host, `leaves` hears of the packet that is next.
     #[inline]
     pub(crate) fn wake(
         &mut self,
@@ -291,8 +291,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.take_up(switch, egress, handle, now, wheel);
     }
 
-    /// When a packet of which only the head is here may start on its output link without running dry,
-    /// if that is later than `now`. Until then the link is free for others.
+    /// When a packet of which only the head is here may start on its output link without running
+    /// dry, if that is later than `now`. Until then the link is free for others.
     fn too_early(&mut self, egress: u32, handle: Handle, now: Time) -> Option<Time> {
         let bytes = self.pool.get(handle).wire_bytes;
         let tail = self.pool.stamps(handle).tail;

@@ -180,7 +180,8 @@ impl Queues {
         }
     }
 
-    /// Takes the earliest packet of the message whose packet has the lowest rank, the first of equals.
+    /// Takes the earliest packet of the message whose packet has the lowest rank, the first of
+    /// equals.
     pub(crate) fn pop_best<H: Header>(
         &mut self,
         port: &mut Port,
@@ -206,7 +207,8 @@ impl Queues {
         at
     }
 
-    /// Takes the packet of the highest rank above `than`, the newest of equals; `None` if there is none.
+    /// Takes the packet of the highest rank above `than`, the newest of equals; `None` if there is
+    /// none.
     pub(crate) fn pop_worst<H: Header>(
         &mut self,
         port: &mut Port,

@@ -137,8 +137,8 @@ impl Routes {
         }
     }
 
-    /// The port by which `switch` sends a packet with this path number to host `dst`; `None` if there
-    /// is no way.
+    /// The port by which `switch` sends a packet with this path number to host `dst`; `None` if
+    /// there is no way.
     #[inline(always)]
     pub fn by_path(&self, switch: u32, dst: u32, path: u16) -> Option<u32> {
         let (rack, place) = self.hosts[dst as usize];

@@ -12,13 +12,14 @@ pub struct RegularPaths {
     pub pod_of: Vec<u16>,
     /// Ways up from a rack's switch. Path number modulo this is the way taken there.
     pub tor_up: u16,
-    /// Ways up from a switch above it; the rest of the number is the way taken there. 1 in two tiers.
+    /// Ways up from a switch above it; the rest of the number is the way taken there. 1 in two
+    /// tiers.
     pub agg_up: u16,
 }
 
 impl Topology {
-    /// The ways between racks, if they are regular: a packet whose sender has chosen path number p takes
-    /// the same switches above from any rack.
+    /// The ways between racks, if they are regular: a packet whose sender has chosen path number p
+    /// takes the same switches above from any rack.
     pub fn regular_paths(&self) -> Option<RegularPaths> {
         let mut above: Vec<Vec<u32>> = vec![Vec::new(); self.levels.len()];
         for link in &self.links {

@@ -1,9 +1,10 @@
 //! Kernel UDP: works everywhere, without privileges.
 //!
-//! A node receives on two ports, one for packets of the highest class and one for all others, so that
-//! control is taken in first however much data waits. It sends from a set of source ports: networks
-//! that choose among equal paths by a hash of addresses and ports spread packets that leave from
-//! different ports. The class of a packet is its DSCP, CS7 for the highest to CS0 for the lowest.
+//! A node receives on two ports, one for packets of the highest class and one for all others, so
+//! that control is taken in first however much data waits. It sends from a set of source ports:
+//! networks that choose among equal paths by a hash of addresses and ports spread packets that
+//! leave from different ports. The class of a packet is its DSCP, CS7 for the highest to CS0 for
+//! the lowest.
 //!
 //! Packets leave one by one and are never joined into large segments: such segments would cross the
 //! network on one path, in one piece.
@@ -67,7 +68,8 @@ impl UdpDatapath {
     /// Opens the sockets.
     ///
     /// # Errors
-    /// An address that is taken or not of this host, or no more descriptors. The message says which.
+    /// An address that is taken or not of this host, or no more descriptors. The message says
+    /// which.
     pub fn open(config: &UdpConfig) -> io::Result<Self> {
         let next_port = |addr: SocketAddr| {
             let mut data = addr;

@@ -1,5 +1,5 @@
-//! Batches of datagrams through `sendmmsg` and `recvmmsg`: what no safe interface offers with a class
-//! for each message.
+//! Batches of datagrams through `sendmmsg` and `recvmmsg`: what no safe interface offers with a
+//! class for each message.
 
 #![allow(unsafe_code, reason = "system calls on arrays of messages")]
 
@@ -50,8 +50,8 @@ pub(super) struct TxBatch {
     headers: Vec<mmsghdr>,
 }
 
-// SAFETY: the pointers in `iovecs` and `headers` point into the batch itself, are set right before each
-// system call and not used after it.
+// SAFETY: the pointers in `iovecs` and `headers` point into the batch itself, are set right before
+// each system call and not used after it.
 unsafe impl Send for TxBatch {}
 
 impl std::fmt::Debug for TxBatch {
@@ -154,8 +154,8 @@ fn class_message(is_v4: bool, class: u8) -> Ancillary {
     } else {
         (libc::IPPROTO_IPV6, libc::IPV6_TCLASS)
     };
-    // SAFETY: `space` has 32 bytes and is aligned to 8, as a header wants: 16 bytes of header and 4 of
-    // an int fit.
+    // SAFETY: `space` has 32 bytes and is aligned to 8, as a header wants: 16 bytes of header and 4
+    // of an int fit.
     unsafe {
         let header = space.as_mut_ptr().cast::<cmsghdr>();
         (*header).cmsg_level = level;
@@ -265,8 +265,8 @@ impl RxBatch {
 
 fn ip_of(name: &sockaddr_storage) -> Option<IpAddr> {
     let name: *const sockaddr_storage = name;
-    // SAFETY: the family says which address the system has written, and the storage is large enough and
-    // aligned for any.
+    // SAFETY: the family says which address the system has written, and the storage is large enough
+    // and aligned for any.
     unsafe {
         match c_int::from((*name).ss_family) {
             libc::AF_INET => {
