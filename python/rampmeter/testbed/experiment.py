@@ -46,8 +46,8 @@ ETHERNET_BYTES: Final = 38
 """Preamble, header, checksum and gap: what a packet takes of a link beside itself."""
 
 CONTROL_RTT_US: Final = 500.0
-"""The round trip that protocols are told, unless the plan says another: on an idle machine 99 % of
-small packets take less than 270 us each way through shaped ports, half of them 50 us."""
+"""The round trip that protocols are told at least, unless the plan says another: on an idle machine
+99 % of small packets take less than 270 us each way through shaped ports, half of them 50 us."""
 
 ARMS: Final = ("rampd", "tcp", "sim")
 """The ways to run a plan: on hosts over the transport or over TCP, and in the simulator."""
@@ -189,8 +189,10 @@ def _bed(plan: Plan) -> Bed:
     if checked["fabric"]["buffer-bytes"] is None:
         real.append(("fabric.buffer-bytes", shape.queue_frames * shape.frame_bytes))
     if transport.get("control-rtt-us") is None:
-        transport["control-rtt-us"] = CONTROL_RTT_US
-        real.append(("transport.control-rtt-us", CONTROL_RTT_US))
+        # A small packet may find a full one before it each way.
+        packet_us = (MTU + ETHERNET_BYTES) * 8e6 / shape.access_bps
+        transport["control-rtt-us"] = max(CONTROL_RTT_US, round(2 * packet_us))
+        real.append(("transport.control-rtt-us", transport["control-rtt-us"]))
     mine = ("payload-bytes", "header-bytes")
     own = {key: value for key, value in transport.items() if key not in mine}
     return Bed(plan.with_(*real), shape, own)
