@@ -16,7 +16,7 @@ use rampmeter_core::{
 };
 
 /// 1. The header: what the protocol adds to a packet. `encode` and `decode` are each other's
-///   inverse.
+///    inverse.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum SawHeader {
     /// Packet `seq` of a message of `size` bytes.
