@@ -1,12 +1,12 @@
 //! The loop that runs a node on a real clock.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rampmeter_core::{Endpoint, Span, Time};
-use rustix::buffer::spare_capacity;
 use rustix::event::{EventfdFlags, epoll, eventfd};
 
 use crate::app::Applications;
@@ -125,9 +125,9 @@ impl Sleeper {
     }
 
     fn sleep(&self, span: Span) -> io::Result<()> {
-        let mut events = Vec::with_capacity(1);
+        let mut events = [MaybeUninit::uninit(); 1];
         let timeout = timespec(span.min(SLEEP_MAX));
-        match epoll::wait(&self.0, spare_capacity(&mut events), Some(&timeout)) {
+        match epoll::wait(&self.0, &mut events, Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }

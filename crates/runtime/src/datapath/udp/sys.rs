@@ -97,7 +97,7 @@ impl TxBatch {
     pub(super) fn flush(&mut self, sockets: &[UdpSocket]) -> io::Result<u64> {
         self.order.clear();
         self.order.extend(0..self.slots.len());
-        self.order.sort_by_key(|&idx| self.slots[idx].socket);
+        self.order.sort_unstable_by_key(|&idx| (self.slots[idx].socket, idx));
         self.prepare();
         let mut drops = 0;
         let mut from = 0;
