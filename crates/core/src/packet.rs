@@ -24,6 +24,12 @@ impl Priority {
     pub const fn get(self) -> u8 {
         self.0
     }
+
+    /// The byte of an IP header that says this class: the DSCP from CS7 for the highest to CS0 for the
+    /// lowest, without ECN.
+    pub const fn traffic_class(self) -> u8 {
+        (Self::LOWEST.0 - self.0) << 5
+    }
 }
 
 /// The bytes of a message that a packet carries. The bytes themselves live in the driver.

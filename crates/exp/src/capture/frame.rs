@@ -106,7 +106,7 @@ fn traffic_class<H>(packet: &Packet<H>) -> u8 {
     } else {
         0
     };
-    (Priority::LOWEST.get() - packet.priority.get()) << 5 | ecn
+    packet.priority.traffic_class() | ecn
 }
 
 /// The internet checksum (RFC 1071).

@@ -76,8 +76,3 @@ pub trait Datapath {
         0
     }
 }
-
-/// The byte that holds the DSCP of a class: CS7 for the highest to CS0 for the lowest.
-fn traffic_class(class: Priority) -> u8 {
-    (7 - class.get()) << 5
-}

@@ -18,7 +18,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rampmeter_core::{NodeId, Priority, Time};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::{Arrived, Datapath, Route, traffic_class};
+use super::{Arrived, Datapath, Route};
 use sys::{RxBatch, TxBatch};
 
 /// What the UDP datapath must be told.
@@ -135,7 +135,7 @@ impl Datapath for UdpDatapath {
             return Ok(());
         };
         let socket = usize::from(route.path) % self.spray.len();
-        self.tx.push(socket, addr, traffic_class(route.class), write);
+        self.tx.push(socket, addr, route.class.traffic_class(), write);
         if self.tx.is_full() { self.flush() } else { Ok(()) }
     }
 

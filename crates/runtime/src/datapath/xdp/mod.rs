@@ -59,7 +59,7 @@ use self::frame::{HEADERS, Headers, Mac, Varying};
 use self::neighbour::Neighbours;
 use self::netlink::Netlink;
 use self::socket::{Frame, Frames, Size, Xsk};
-use super::{Arrived, Datapath, Route, traffic_class};
+use super::{Arrived, Datapath, Route};
 
 /// What the AF_XDP datapath must be told.
 #[derive(Clone, Debug)]
@@ -332,7 +332,7 @@ impl Datapath for XdpDatapath {
         assert!(HEADERS + len <= frame.len(), "{len} bytes were written into {}", self.mtu);
         let is_control = route.class == Priority::HIGHEST;
         let varying = Varying {
-            traffic_class: traffic_class(route.class),
+            traffic_class: route.class.traffic_class(),
             port_from: FIRST_PORT + route.path % self.spray,
             port_to: addr.port() + u16::from(!is_control),
             len,
