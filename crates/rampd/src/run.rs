@@ -15,7 +15,7 @@ use rampmeter_ring::{Clients, DoorConfig};
 use rampmeter_runtime::datapath::udp::UdpDatapath;
 #[cfg(feature = "xdp")]
 use rampmeter_runtime::datapath::xdp::XdpDatapath;
-use rampmeter_runtime::wire::{Incarnation, TransportId};
+use rampmeter_runtime::wire::Incarnation;
 use rampmeter_runtime::{Applications, Clock, Datapath, Node, NodeConfig, Signals, drive};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use thiserror::Error;
@@ -76,7 +76,7 @@ pub(crate) fn arbiter(config: &Path) -> Result<(), Error> {
         ValidTransport::Fastpass(fastpass) if setup.is_arbiter => {
             let (signals, clock) = (stop_signals()?, Clock::start(setup.clock));
             let protocol = Arc::new((**fastpass).clone());
-            run::<FastpassArbiter, _>(&setup, clock, protocol, FASTPASS, NoApplications, &signals)
+            run::<FastpassArbiter, _>(&setup, clock, protocol, NoApplications, &signals)
         }
         _ => {
             let message = "is no arbiter's configuration: use `rampd node`";
@@ -84,11 +84,6 @@ pub(crate) fn arbiter(config: &Path) -> Result<(), Error> {
         }
     }
 }
-
-const DCPIM: TransportId = TransportId::DCPIM;
-const PHOST: TransportId = TransportId::PHOST;
-const PFABRIC: TransportId = TransportId::PFABRIC;
-const FASTPASS: TransportId = TransportId::FASTPASS;
 
 /// Runs a host of whatever transport until it is told to stop.
 pub(crate) fn run_host<A: Applications>(
@@ -99,16 +94,16 @@ pub(crate) fn run_host<A: Applications>(
 ) -> Result<(), Error> {
     match &setup.transport {
         ValidTransport::Dcpim(p) => {
-            run::<DcpimHost, A>(setup, clock, Arc::new(p.clone()), DCPIM, apps, signals)
+            run::<DcpimHost, A>(setup, clock, Arc::new(p.clone()), apps, signals)
         }
         ValidTransport::Phost(p) => {
-            run::<PhostHost, A>(setup, clock, Arc::new(p.clone()), PHOST, apps, signals)
+            run::<PhostHost, A>(setup, clock, Arc::new(p.clone()), apps, signals)
         }
         ValidTransport::Pfabric(p) => {
-            run::<PfabricHost, A>(setup, clock, Arc::new(p.clone()), PFABRIC, apps, signals)
+            run::<PfabricHost, A>(setup, clock, Arc::new(p.clone()), apps, signals)
         }
         ValidTransport::Fastpass(p) => {
-            run::<FastpassHost, A>(setup, clock, Arc::new((**p).clone()), FASTPASS, apps, signals)
+            run::<FastpassHost, A>(setup, clock, Arc::new((**p).clone()), apps, signals)
         }
         ValidTransport::Ideal => Err(Error::Input("the ideal has no packets".to_owned())),
     }
@@ -118,10 +113,11 @@ fn run<E: Endpoint, A: Applications>(
     setup: &Setup,
     clock: Clock,
     protocol: Arc<E::Config>,
-    transport: TransportId,
     apps: A,
     signals: &Signals,
 ) -> Result<(), Error> {
+    let no_packets = || Error::Input("the ideal has no packets".to_owned());
+    let transport = setup.transport.wire_id().ok_or_else(no_packets)?;
     let incarnation = Incarnation::new(entropy()? as u32);
     let config = NodeConfig {
         node: setup.id,
