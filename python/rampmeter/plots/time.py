@@ -14,9 +14,24 @@ INTERVALS_MAX = 400
 
 def utilisation(tiers: Mapping[str, tuple[NDArray[np.generic], NDArray[np.generic]]]) -> Figure:
     """Utilisation of the links of each tier, from pairs of times in ps and fractions."""
+    return _fractions(tiers, "Utilisation of links")
+
+
+def tenant_shares(
+    time_ps: NDArray[np.generic], shares: Mapping[str, NDArray[np.generic]]
+) -> Figure:
+    """How a network's throughput is divided over time: each tenant's share in each interval."""
+    lines = {tenant: (time_ps, share) for tenant, share in shares.items()}
+    return _fractions(lines, "Share of the bytes delivered")
+
+
+def _fractions(
+    lines: Mapping[str, tuple[NDArray[np.generic], NDArray[np.generic]]], label: str
+) -> Figure:
+    """Fractions over time, from pairs of times in ps and values."""
     with house():
         figure, axes = new_figure(5.2)
-        for idx, (tier, (time_ps, fraction)) in enumerate(tiers.items()):
+        for idx, (name, (time_ps, fraction)) in enumerate(lines.items()):
             times, values = thin(time_ps.astype(np.float64) / 1e9, fraction.astype(np.float64))
             axes.plot(
                 times,
@@ -24,36 +39,12 @@ def utilisation(tiers: Mapping[str, tuple[NDArray[np.generic], NDArray[np.generi
                 color=PALETTE[idx % len(PALETTE)],
                 linestyle=LINES[idx % len(LINES)],
                 linewidth=1.2,
-                label=tier,
+                label=name,
             )
         axes.set_ylim(0, 1.02)
         axes.set_xlim(left=0)
         axes.set_xlabel("Simulated time (ms)")
-        axes.set_ylabel("Utilisation of links")
-        finish(figure, axes)
-    return figure
-
-
-def tenant_shares(
-    time_ps: NDArray[np.generic], shares: Mapping[str, NDArray[np.generic]]
-) -> Figure:
-    """How a network's throughput is divided over time: each tenant's share in each interval."""
-    with house():
-        figure, axes = new_figure(5.2)
-        for idx, (tenant, share) in enumerate(shares.items()):
-            times, values = thin(time_ps.astype(np.float64) / 1e9, share.astype(np.float64))
-            axes.plot(
-                times,
-                values,
-                color=PALETTE[idx % len(PALETTE)],
-                linestyle=LINES[idx % len(LINES)],
-                linewidth=1.2,
-                label=tenant,
-            )
-        axes.set_ylim(0, 1.02)
-        axes.set_xlim(left=0)
-        axes.set_xlabel("Simulated time (ms)")
-        axes.set_ylabel("Share of the bytes delivered")
+        axes.set_ylabel(label)
         finish(figure, axes)
     return figure
 
