@@ -27,13 +27,13 @@ pub(crate) struct Peer<P> {
     /// The hello that has not been answered.
     hello: Option<Hello>,
     /// Messages that wait for the peer, and until when.
-    pub(crate) waiting: VecDeque<(Time, Submission<P>)>,
+    waiting: VecDeque<(Time, Submission<P>)>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Hello {
     nonce: u32,
-    /// When it is repeated, and after what pause; [`Time::ZERO`] if it has not been sent.
+    /// When it is sent next, and the pause after that.
     at: Time,
     pause: Span,
     /// Repetitions left while no message waits.
@@ -190,7 +190,7 @@ impl<P> Peers<P> {
         }
     }
 
-    /// Whether messages wait for peers.
+    /// How many messages wait for peers.
     pub(crate) fn n_waiting(&self) -> usize {
         self.peers.iter().flatten().map(|p| p.waiting.len()).sum()
     }

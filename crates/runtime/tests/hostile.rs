@@ -1,5 +1,5 @@
-//! A node among peers that send anything at all: it answers, counts and goes on, and what it holds
-//! stays bounded.
+//! A node among peers that send anything at all: it answers, counts and goes on, and the messages
+//! that it holds stay within the limits of its applications.
 
 mod common;
 
