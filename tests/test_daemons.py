@@ -1,11 +1,14 @@
 """The daemon as a process: started, killed, started again, cut off, and not read from."""
 
+import itertools
+import os
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -30,23 +33,23 @@ pytestmark = pytest.mark.skipif(RAMPD is None, reason="rampd is not built: make 
 needs_root = pytest.mark.skipif(not is_privileged(), reason="needs root for namespaces")
 
 
+PORTS: Final = itertools.count(12_000 + 2 * (os.getpid() * 7_919 % 10_000), 2)
+"""Of those that Linux gives to nobody who does not ask: what is free stays free till it is used."""
+
+
 def free_ports(n: int) -> list[int]:
     """Ports that nobody uses, with the next one free too."""
-    found: list[int] = []
-    while len(found) < n:
-        with (
-            socket.socket(type=socket.SOCK_DGRAM) as one,
-            socket.socket(type=socket.SOCK_DGRAM) as next_one,
-        ):
-            one.bind(("127.0.0.1", 0))
-            port = one.getsockname()[1]
-            try:
-                next_one.bind(("127.0.0.1", port + 1))
-            except OSError:
-                continue
-            if all(abs(port - other) > 1 for other in found):
-                found.append(port)
-    return found
+    return list(itertools.islice(filter(_is_free_pair, PORTS), n))
+
+
+def _is_free_pair(port: int) -> bool:
+    try:
+        for each in (port, port + 1):
+            with socket.socket(type=socket.SOCK_DGRAM) as one:
+                one.bind(("127.0.0.1", each))
+    except OSError:
+        return False
+    return True
 
 
 class Network:

@@ -14,6 +14,7 @@ mod netns;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use common::ports::addresses;
 use common::*;
 use netns::Net;
 use rampmeter_core::{Bytes, FabricFacts, Family, NodeId, Purpose, Rng, Span, Time};

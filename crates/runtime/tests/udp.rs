@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::live::Running;
+use common::ports::addresses;
 use common::*;
 use rampmeter_core::{Endpoint, FabricFacts, Family, NodeId, Purpose, Rng, Span, Time};
 use rampmeter_proto::dcpim::{DcpimFamily, DcpimHost};

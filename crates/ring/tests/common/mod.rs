@@ -2,11 +2,15 @@
 
 #![allow(dead_code, reason = "each program uses a part")]
 
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+#[path = "../../../runtime/tests/common/ports.rs"]
+mod ports;
+
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use ports::addresses;
 use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
 use rampmeter_proto::phost::{PhostConfig, PhostHost};
 use rampmeter_ring::{Clients, DoorConfig};
@@ -54,7 +58,7 @@ impl Default for BedConfig {
 impl Bed {
     /// Starts nodes with sockets in the folder `dir`.
     pub(crate) fn start(dir: &Path, config: &BedConfig) -> Self {
-        let addrs = addresses(config.n_nodes);
+        let addrs = addresses(Ipv4Addr::LOCALHOST.into(), config.n_nodes);
         let sockets: Vec<PathBuf> =
             (0..config.n_nodes).map(|n| dir.join(format!("node{n}.sock"))).collect();
         let mut bed = Self { sockets, signals: Vec::new(), threads: Vec::new() };
@@ -116,22 +120,4 @@ fn run(
         drive(&mut node, &clock, wait, &signals, Span::from_us(100_000), |_, _| ()).unwrap();
         node.stats()
     })
-}
-
-/// Pairs of neighbouring ports that nobody uses.
-fn addresses(n: usize) -> Vec<SocketAddr> {
-    let mut held = Vec::new();
-    let mut found = Vec::new();
-    while found.len() < n {
-        let first = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let addr = first.local_addr().unwrap();
-        if let Some(next) = addr.port().checked_add(1)
-            && let Ok(second) = UdpSocket::bind((Ipv4Addr::LOCALHOST, next))
-        {
-            found.push(addr);
-            held.push(second);
-        }
-        held.push(first);
-    }
-    found
 }

@@ -4,9 +4,9 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 
 pub(crate) mod live;
+pub(crate) mod ports;
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Rate, Rng, Span, Time};
@@ -231,22 +231,4 @@ pub(crate) fn mixed_size(rng: &mut Rng) -> usize {
         6..9 => LABEL + rng.below(20_000),
         _ => LABEL + rng.below(200_000),
     }
-}
-
-/// Pairs of neighbouring ports that nobody uses.
-pub(crate) fn addresses(ip: IpAddr, n: usize) -> Vec<SocketAddr> {
-    let mut held = Vec::new();
-    let mut found = Vec::new();
-    while found.len() < n {
-        let first = UdpSocket::bind((ip, 0)).unwrap();
-        let addr = first.local_addr().unwrap();
-        if let Some(next) = addr.port().checked_add(1)
-            && let Ok(second) = UdpSocket::bind((ip, next))
-        {
-            found.push(addr);
-            held.push(second);
-        }
-        held.push(first);
-    }
-    found
 }
