@@ -22,6 +22,7 @@ __all__ = [
     "distribution_mean",
     "distributions",
     "every_packet",
+    "host_packet",
     "run",
     "testbed_collect",
     "testbed_prepare",
@@ -134,6 +135,9 @@ def check(plan: str, base: str) -> str:
 
 def bench(plan: str, base: str) -> str:
     """Run a plan without writing anything; give its speed as JSON."""
+
+def host_packet(mtu: int) -> tuple[int, int]:
+    """Give the payload of a full packet between hosts, and the other bytes of the link it takes."""
 
 def testbed_prepare(plan: str, base: str, table: str | PathLike[str]) -> str:
     """Write a plan's flows for hosts to send; give what a run on hosts needs to know as JSON."""

@@ -124,6 +124,8 @@ const VERSION: u8 = 1;
 impl Envelope {
     /// Bytes of the longest envelope.
     pub const LEN_MAX: usize = 36;
+    /// Bytes of the longest header of a transport's data packets, which follows it.
+    pub const DATA_HEADER_MAX: usize = 32;
     const LEN: usize = 28;
 
     /// Bytes that [`Envelope::encode`] writes.
@@ -201,6 +203,33 @@ fn expect(
     got: u64,
 ) -> Result<(), WireError> {
     if got == value { Ok(()) } else { Err(WireError::BadField { field, expected, got }) }
+}
+
+/// Bytes of a link that an IP packet takes beside itself on an Ethernet: preamble, header, check
+/// sequence and gap.
+pub const LINK_OVERHEAD: usize = 38;
+/// Bytes of the headers of IPv4 and UDP.
+pub const IPV4_UDP: usize = 28;
+/// Bytes of the headers of IPv6 and UDP.
+pub const IPV6_UDP: usize = 48;
+
+/// What a full packet between hosts is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostPacket {
+    /// Bytes of its payload: as many as fit with the longest headers.
+    pub payload: usize,
+    /// All other bytes of the link that it takes.
+    pub header: usize,
+}
+
+impl HostPacket {
+    /// A full packet where links carry IP packets of `mtu` bytes, with so many bytes of IP and UDP
+    /// headers.
+    pub const fn new(mtu: usize, ip_udp: usize) -> Self {
+        let headers = ip_udp + Envelope::LEN_MAX + Envelope::DATA_HEADER_MAX;
+        let payload = mtu.saturating_sub(headers);
+        Self { payload, header: headers + LINK_OVERHEAD }
+    }
 }
 
 #[cfg(test)]

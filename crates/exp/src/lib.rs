@@ -25,5 +25,5 @@ pub use manifest::{COMMIT, PROFILE, VERSION};
 pub use plan::{Plan, PlanError};
 pub use run::{Observer, Progress, RunError, Silent, run};
 pub use summary::{RunStatus, Summary};
-pub use testbed::{CollectError, HostRun, collect, prepare};
+pub use testbed::{CollectError, HostRun, collect, host_packet, prepare};
 pub use transport::{TransportSpec, ValidTransport};

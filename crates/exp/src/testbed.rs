@@ -11,6 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rampmeter_core::envelope::{HostPacket, IPV4_UDP};
 use rampmeter_core::{Bytes, MsgId, Time};
 use rampmeter_metrics::FlowWriter;
 use rampmeter_sim::{Counters, FlowRecord, Probe};
@@ -65,6 +66,13 @@ pub enum CollectError {
         /// What happened to it.
         what: &'static str,
     },
+}
+
+/// Payload of a full packet between hosts, and all other bytes of the link that it takes, where links
+/// carry IP packets of `mtu` bytes.
+pub fn host_packet(mtu: usize) -> (usize, usize) {
+    let HostPacket { payload, header } = HostPacket::new(mtu, IPV4_UDP);
+    (payload, header)
 }
 
 /// Writes the plan's flows to `table` as CSV: flow, arrival_ps, src, dst, size_bytes.

@@ -93,6 +93,12 @@ fn speed(py: Python<'_>, plan: &str, base: &str) -> PyResult<String> {
     serde_json::to_string(&report).map_err(plan_error)
 }
 
+/// Payload of a full packet between hosts, and all other bytes of the link that it takes.
+#[pyfunction]
+fn host_packet(mtu: usize) -> (usize, usize) {
+    rampmeter_exp::host_packet(mtu)
+}
+
 /// Writes the flows of a plan for hosts to send; returns what a run on hosts needs to know as JSON.
 #[pyfunction]
 fn testbed_prepare(plan: &str, base: &str, table: PathBuf) -> PyResult<String> {
@@ -165,6 +171,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(speed, module)?)?;
+    module.add_function(wrap_pyfunction!(host_packet, module)?)?;
     module.add_function(wrap_pyfunction!(testbed_prepare, module)?)?;
     module.add_function(wrap_pyfunction!(testbed_collect, module)?)?;
     module.add_function(wrap_pyfunction!(convert, module)?)?;

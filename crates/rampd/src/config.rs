@@ -4,6 +4,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use rampmeter_core::envelope::{HostPacket, IPV4_UDP, IPV6_UDP};
 use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
 use rampmeter_exp::{TransportSpec, ValidTransport};
 use rampmeter_runtime::datapath::udp::UdpConfig;
@@ -210,14 +211,6 @@ pub(crate) struct Setup {
     pub(crate) payload: Bytes,
 }
 
-/// Bytes that are charged to a packet beside its payload: Ethernet, IPv6, UDP, envelope and the
-/// longest header.
-fn header_bytes(udp_headers: usize) -> Bytes {
-    const ETHERNET: usize = 38;
-    let full = NodeConfig::payload_max(9_000);
-    Bytes::new((ETHERNET + udp_headers + 9_000 - full) as u64)
-}
-
 impl Setup {
     /// Reads and checks a configuration file.
     ///
@@ -306,12 +299,12 @@ impl Check<'_> {
         let peers = self.peers(&peer)?;
         let me = peer.iter().find(|p| p.id == node.id);
         let me = me.ok_or_else(|| self.bad("node.id", "the id of one of the peers", node.id))?;
-        let udp_headers = if me.address.is_ipv4() { 28 } else { 48 };
+        let ip_udp = if me.address.is_ipv4() { IPV4_UDP } else { IPV6_UDP };
         let mtu = network.mtu;
         self.range("network.mtu", mtu as f64, 576.0, 9_000.0)?;
         self.range("network.spray", network.spray as f64, 1.0, 256.0)?;
-        let payload = Bytes::new(NodeConfig::payload_max(mtu - udp_headers) as u64);
-        let header = header_bytes(udp_headers);
+        let HostPacket { payload, header } = HostPacket::new(mtu, ip_udp);
+        let (payload, header) = (Bytes::new(payload as u64), Bytes::new(header as u64));
         let rate = self.range("network.rate-mbps", network.rate_mbps, 0.1, 1e6)? * 1e6;
         let access_rate = Rate::from_bps(rate as u64)
             .ok_or_else(|| self.bad("network.rate-mbps", "more than 0", network.rate_mbps))?;

@@ -15,7 +15,7 @@ use crate::pacer::Pacer;
 use crate::peer::Peers;
 use crate::state::{Note, State};
 use crate::stats::NodeStats;
-use crate::wire::{Envelope, Incarnation, TransportId};
+use crate::wire::{Incarnation, TransportId};
 
 /// What a node must be told.
 #[derive(Clone, Debug)]
@@ -44,13 +44,6 @@ pub struct NodeConfig {
 impl NodeConfig {
     /// The longest message that any node can take.
     pub const MESSAGE_MAX: u32 = 1 << 30;
-    /// Bytes of the longest header of a protocol's data packets.
-    pub const DATA_HEADER_MAX: usize = 32;
-
-    /// The longest payload that fits, with all headers, into datagrams of `datagram_max` bytes.
-    pub const fn payload_max(datagram_max: usize) -> usize {
-        datagram_max.saturating_sub(Envelope::LEN_MAX + Self::DATA_HEADER_MAX)
-    }
 }
 
 /// Packets that are sent or received before the other direction has its turn.

@@ -10,13 +10,14 @@ use std::time::Duration;
 use common::live::Running;
 use common::ports::addresses;
 use common::*;
+use rampmeter_core::envelope::{HostPacket, IPV6_UDP};
 use rampmeter_core::{Endpoint, FabricFacts, Family, NodeId, Purpose, Rng, Span, Time};
 use rampmeter_proto::dcpim::{DcpimFamily, DcpimHost};
 use rampmeter_proto::phost::{PhostFamily, PhostHost};
 use rampmeter_runtime::app::{Completion, Failure, PortConfig, SubmitError};
 use rampmeter_runtime::datapath::fault::Faults;
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
-use rampmeter_runtime::{Clock, ClockSource, NodeConfig, Outcome};
+use rampmeter_runtime::{Clock, ClockSource, Outcome};
 
 fn start<E: Endpoint>(
     protocol: &Arc<E::Config>,
@@ -167,5 +168,5 @@ fn clocks_of_one_machine_agree() {
 
 #[test]
 fn payloads_of_the_tests_fit_into_ipv6_packets() {
-    assert!(PAYLOAD as usize <= NodeConfig::payload_max(1_500 - 48));
+    assert!(PAYLOAD as usize <= HostPacket::new(1_500, IPV6_UDP).payload);
 }

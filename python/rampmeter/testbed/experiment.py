@@ -38,12 +38,6 @@ PLAN: Final = "plan.toml"
 
 PORT: Final = 7300
 MTU: Final = 1500
-HEADERS: Final = 28
-"""IPv4 and UDP."""
-ENVELOPE_BYTES: Final = 68
-"""What nodes put between UDP's header and the payload, at most."""
-ETHERNET_BYTES: Final = 38
-"""Preamble, header, checksum and gap: what a packet takes of a link beside itself."""
 
 CONTROL_RTT_US: Final = 500.0
 """The round trip that protocols are told at least, unless the plan says another: on an idle machine
@@ -181,16 +175,16 @@ def _bed(plan: Plan) -> Bed:
         mtu=MTU,
         n_arbiters=arbiters,
     )
-    payload = MTU - HEADERS - ENVELOPE_BYTES
+    payload, header = _core.host_packet(MTU)
     real: list[tuple[str, TomlValue]] = [
         ("transport.payload-bytes", payload),
-        ("transport.header-bytes", MTU + ETHERNET_BYTES - payload),
+        ("transport.header-bytes", header),
     ]
     if checked["fabric"]["buffer-bytes"] is None:
         real.append(("fabric.buffer-bytes", shape.queue_frames * shape.frame_bytes))
     if transport.get("control-rtt-us") is None:
         # A small packet may find a full one before it each way.
-        packet_us = (MTU + ETHERNET_BYTES) * 8e6 / shape.access_bps
+        packet_us = (payload + header) * 8e6 / shape.access_bps
         transport["control-rtt-us"] = max(CONTROL_RTT_US, round(2 * packet_us))
         real.append(("transport.control-rtt-us", transport["control-rtt-us"]))
     mine = ("payload-bytes", "header-bytes")

@@ -15,6 +15,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
+use rampmeter_core::envelope::{IPV4_UDP, IPV6_UDP, LINK_OVERHEAD};
 use rampmeter_core::{NodeId, Priority, Time};
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -45,8 +46,6 @@ impl UdpConfig {
 
 /// Packets of one batch, each way.
 const BATCH: usize = 64;
-/// Ethernet's preamble, header, check sequence and gap.
-const ETHERNET: usize = 38;
 
 /// Packets over UDP sockets.
 #[derive(Debug)]
@@ -82,7 +81,7 @@ impl UdpDatapath {
         any_port.set_port(0);
         let bind = |addr| bind(addr, config.buffer);
         let spray = (0..config.spray.max(1)).map(|_| bind(any_port)).collect::<io::Result<_>>()?;
-        let headers = if config.local.is_ipv4() { 28 } else { 48 };
+        let headers = if config.local.is_ipv4() { IPV4_UDP } else { IPV6_UDP };
         let datagram_max = config.mtu.saturating_sub(headers);
         Ok(Self {
             control: bind(control)?,
@@ -126,7 +125,7 @@ impl Datapath for UdpDatapath {
     }
 
     fn overhead(&self) -> usize {
-        self.headers + ETHERNET
+        self.headers + LINK_OVERHEAD
     }
 
     fn send(&mut self, route: Route, write: impl FnOnce(&mut [u8]) -> usize) -> io::Result<()> {

@@ -50,6 +50,7 @@ use std::os::fd::BorrowedFd;
 use std::thread;
 use std::time::Duration;
 
+use rampmeter_core::envelope::{IPV4_UDP, LINK_OVERHEAD};
 use rampmeter_core::{Priority, Span, Time};
 use tracing::warn;
 use xdp::nic::NicIndex;
@@ -130,10 +131,6 @@ impl XdpConfig {
 const BATCH: usize = 64;
 /// Packets that are taken out of the ring at once, at most.
 const TAKEN: usize = 256;
-/// Ethernet's preamble, header, check sequence and gap.
-const ETHERNET: usize = 38;
-/// Bytes of the IP and UDP headers.
-const IP_UDP: usize = HEADERS - frame::ETHERNET;
 /// The first source port: of those that the kernel gives to nobody's servers.
 const FIRST_PORT: u16 = 49_152;
 /// Tries to open what has not quite been let go of, and the pause between them.
@@ -236,7 +233,7 @@ impl XdpDatapath {
             taken: Frames::with_capacity(TAKEN),
             waiting: Frames::with_capacity(waiting_max + TAKEN),
             waiting_max,
-            scratch: vec![0; mtu - IP_UDP],
+            scratch: vec![0; mtu - IPV4_UDP],
             drops: 0,
             now: Time::ZERO,
         };
@@ -311,11 +308,11 @@ impl XdpDatapath {
 
 impl Datapath for XdpDatapath {
     fn datagram_max(&self) -> usize {
-        self.mtu - IP_UDP
+        self.mtu - IPV4_UDP
     }
 
     fn overhead(&self) -> usize {
-        IP_UDP + ETHERNET
+        IPV4_UDP + LINK_OVERHEAD
     }
 
     fn send(&mut self, route: Route, write: impl FnOnce(&mut [u8]) -> usize) -> io::Result<()> {
