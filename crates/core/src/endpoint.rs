@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::id::{MsgId, NodeId, TenantId};
 use crate::packet::Packet;
 use crate::rng::Rng;
-use crate::units::{Bytes, Time};
+use crate::units::{Bytes, Span, Time};
 use crate::wire::Header;
 
 /// A message to send.
@@ -69,6 +69,12 @@ pub enum Event {
         /// The message.
         msg: MsgId,
     },
+    /// At the sender: the network does not take the message; nothing of it was sent. Only
+    /// transports that promise a bound say this (cosy §2.1).
+    Rejected {
+        /// The message.
+        msg: MsgId,
+    },
 }
 
 /// What a packet's payload was to its receiver.
@@ -94,6 +100,12 @@ pub trait Endpoint: Sized {
 
     /// The application hands over a message.
     fn submit(&mut self, now: Time, message: Message);
+
+    /// The time after its submission within which the fate of a message of `size` is known, where
+    /// the transport promises one (cosy §2.1, delta).
+    fn bound(&self, _size: Bytes) -> Option<Span> {
+        None
+    }
 
     /// A packet has arrived. The answer says what became of its payload.
     fn handle_packet(&mut self, now: Time, packet: &Packet<Self::Header>) -> Receipt;

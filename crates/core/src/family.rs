@@ -16,6 +16,8 @@ use crate::wire::Header;
 pub enum Verdict {
     /// Forward as routed.
     Forward,
+    /// Forward by this port, of those of the switch, whatever the routes say.
+    Via(u32),
     /// Drop, and count it as dropped by the program.
     Drop,
 }
@@ -31,19 +33,49 @@ pub enum Queueing {
     Ranks,
 }
 
+/// A switch, as its program sees it. Ports are numbered over the whole fabric, those of a switch one
+/// after another.
+#[derive(Clone, Debug)]
+pub struct SwitchFacts {
+    /// Its number among the switches.
+    pub number: u32,
+    /// The number of its first port.
+    pub first_port: u32,
+    /// The rates of its ports, in order.
+    pub rates: Vec<Rate>,
+    /// Its random stream.
+    pub rng: Rng,
+}
+
+/// A packet on its way through a switch.
+#[derive(Clone, Copy, Debug)]
+pub struct Crossing<'a> {
+    /// The time.
+    pub now: Time,
+    /// The port whose link brought it.
+    pub ingress: u32,
+    /// The port that the routes and the path choice of the fabric say; `None` if there is no way.
+    pub egress: Option<u32>,
+    /// All ports on shortest paths to its destination.
+    pub choices: &'a [u32],
+}
+
 /// What a switch does beyond forwarding: reservations, telemetry, selective drop.
-pub trait Hop<H>: Sized {
+pub trait Hop<H> {
     /// False if [`Hop::on_forward`] does nothing; the call is then compiled out.
     const ACTIVE: bool;
 
     /// How its ports queue.
     const QUEUEING: Queueing = Queueing::Classes;
 
-    /// The program of one switch, numbered among the switches.
-    fn new(switch: u32) -> Self;
+    /// A packet is about to be queued for an output port.
+    fn on_forward(&mut self, crossing: Crossing<'_>, packet: &mut Packet<H>) -> Verdict;
 
-    /// A packet is about to be queued for `egress`, the switch's port number.
-    fn on_forward(&mut self, now: Time, egress: u32, packet: &mut Packet<H>) -> Verdict;
+    /// The next packet that the switch sends of its own accord, with the port by which; asked for
+    /// after [`Hop::on_forward`].
+    fn poll_transmit(&mut self) -> Option<(u32, Packet<H>)> {
+        None
+    }
 }
 
 /// The hop program of an ordinary switch: nothing.
@@ -53,11 +85,7 @@ pub struct Passive;
 impl<H> Hop<H> for Passive {
     const ACTIVE: bool = false;
 
-    fn new(_switch: u32) -> Self {
-        Self
-    }
-
-    fn on_forward(&mut self, _now: Time, _egress: u32, _packet: &mut Packet<H>) -> Verdict {
+    fn on_forward(&mut self, _crossing: Crossing<'_>, _packet: &mut Packet<H>) -> Verdict {
         Verdict::Forward
     }
 }
@@ -70,11 +98,7 @@ impl<H> Hop<H> for Ranked {
     const ACTIVE: bool = false;
     const QUEUEING: Queueing = Queueing::Ranks;
 
-    fn new(_switch: u32) -> Self {
-        Self
-    }
-
-    fn on_forward(&mut self, _now: Time, _egress: u32, _packet: &mut Packet<H>) -> Verdict {
+    fn on_forward(&mut self, _crossing: Crossing<'_>, _packet: &mut Packet<H>) -> Verdict {
         Verdict::Forward
     }
 }
@@ -106,6 +130,10 @@ pub trait Family: 'static {
     type Arbiter: Endpoint<Header = Self::Header, Config = Self::Config>;
     /// The program at every switch; [`Passive`] for most.
     type Hop: Hop<Self::Header>;
+
+    /// The program of one switch. A switch that fails forgets everything: when it is repaired, it
+    /// gets a new one.
+    fn hop(config: &Arc<Self::Config>, switch: SwitchFacts) -> Self::Hop;
 }
 
 /// The arbiter of families that have none. There is no value of this type, so that whatever a

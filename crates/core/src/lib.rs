@@ -16,7 +16,9 @@ pub mod units;
 pub mod wire;
 
 pub use endpoint::{Endpoint, Event, Message, Receipt};
-pub use family::{FabricFacts, Family, Hop, NoArbiter, Passive, Queueing, Ranked, Verdict};
+pub use family::{
+    Crossing, FabricFacts, Family, Hop, NoArbiter, Passive, Queueing, Ranked, SwitchFacts, Verdict,
+};
 pub use id::{MsgId, NodeId, TenantId};
 pub use packet::{Packet, PayloadRef, Priority};
 pub use rng::{Purpose, Rng};

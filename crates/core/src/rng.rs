@@ -32,6 +32,8 @@ pub enum Purpose {
     Deadline = 9,
     /// Nonces by which a node knows answers to its hellos.
     Hello = 10,
+    /// Decisions of a switch's program.
+    Hop = 11,
 }
 
 /// One random stream.

@@ -12,7 +12,7 @@ use rampmeter_core::packet::Marks;
 use rampmeter_core::wire::{Reader, Writer};
 use rampmeter_core::{
     Bytes, Endpoint, Event, Family, Header, Message, MsgId, NoArbiter, NodeId, Packet, Passive,
-    PayloadRef, Priority, Receipt, Rng, Span, Time, WireError,
+    PayloadRef, Priority, Receipt, Rng, Span, SwitchFacts, Time, WireError,
 };
 
 /// 1. The header: what the protocol adds to a packet. `encode` and `decode` are each other's
@@ -229,6 +229,10 @@ impl Family for StopAndWait {
     type Host = SawHost;
     type Arbiter = NoArbiter<SawHeader, Saw>;
     type Hop = Passive;
+
+    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Passive {
+        Passive
+    }
 }
 
 fn saw() -> Saw {

@@ -18,6 +18,8 @@ pub struct Counters {
     pub delivered: u64,
     /// Messages that their sender reported as failed.
     pub failed: u64,
+    /// Messages that the network did not take.
+    pub rejected: u64,
     /// Bytes submitted.
     pub offered_bytes: u64,
     /// Message bytes that reached their receiver for the first time.
@@ -135,7 +137,10 @@ impl Ledger {
     pub(crate) fn on_event(&mut self, now: Time, event: Event) -> Option<FlowRecord> {
         let seed = self.seed;
         let msg = match event {
-            Event::Delivered { msg, .. } | Event::Completed { msg } | Event::Failed { msg } => msg,
+            Event::Delivered { msg, .. }
+            | Event::Completed { msg }
+            | Event::Failed { msg }
+            | Event::Rejected { msg } => msg,
             Event::Abandoned { .. } => return None,
         };
         let entry = self.entry(msg);
@@ -172,6 +177,15 @@ impl Ledger {
                 self.counters.failed += 1;
                 self.open -= 1;
             }
+            Event::Rejected { .. } => {
+                assert!(
+                    fresh == 0 && flow.failed.is_none() && flow.rejected.is_none(),
+                    "seed {seed}: {event:?} of a message that was sent, at {now}"
+                );
+                flow.rejected = Some(now);
+                self.counters.rejected += 1;
+                self.open -= 1;
+            }
         }
         self.close(msg)
     }
@@ -181,7 +195,9 @@ impl Ledger {
         let entry = self.entry(msg)?;
         let flow = &entry.record;
         // A failed message may still be delivered; it is recorded at the end.
-        if flow.delivered.is_none() || (flow.completed.is_none() && flow.failed.is_none()) {
+        let is_delivered = flow.delivered.is_some();
+        let is_over = is_delivered && (flow.completed.is_some() || flow.failed.is_some());
+        if !is_over && flow.rejected.is_none() {
             return None;
         }
         let record = *flow;

@@ -28,6 +28,8 @@ pub struct FlowRecord {
     pub completed: Option<Time>,
     /// When the sender gave up.
     pub failed: Option<Time>,
+    /// When the sender knew that the network does not take it.
+    pub rejected: Option<Time>,
     /// Bytes that reached the receiver more than once.
     pub duplicate: Bytes,
 }
@@ -46,6 +48,7 @@ impl FlowRecord {
             delivered: None,
             completed: None,
             failed: None,
+            rejected: None,
             duplicate: Bytes::ZERO,
         }
     }

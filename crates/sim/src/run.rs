@@ -138,10 +138,12 @@ where
             wheel: Wheel::new(width),
             interface: spec.fabric.interface,
             ends,
-            config,
-            fabric: Fabric::new(spec.topology, spec.fabric, spec.faults, spec.seed),
+            fabric: Fabric::new(spec.topology, spec.fabric, spec.faults, spec.seed, |switch| {
+                F::hop(&config, switch)
+            }),
             arrivals,
             next: None,
+            config,
             ledger: Ledger::new(spec.seed),
             seed: spec.seed,
             deadline: Time::NEVER,
@@ -255,6 +257,10 @@ where
             }
             _ => {
                 self.fabric.apply_outages(self.now);
+                for switch in self.fabric.switches_restarting(self.now) {
+                    let hop = |switch| F::hop(&self.config, switch);
+                    self.fabric.reboot(switch, self.seed, hop);
+                }
                 for arbiter in self.fabric.arbiters_restarting(self.now) {
                     self.restart_arbiter(arbiter);
                 }

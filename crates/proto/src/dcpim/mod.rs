@@ -33,7 +33,9 @@ pub use config::{Dcpim, DcpimConfig};
 pub use host::DcpimHost;
 
 use matching::Order;
-use rampmeter_core::{Family, NoArbiter, Passive};
+use std::sync::Arc;
+
+use rampmeter_core::{Family, NoArbiter, Passive, SwitchFacts};
 
 /// The dcPIM family.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +48,10 @@ impl Family for DcpimFamily {
     type Host = DcpimHost;
     type Arbiter = NoArbiter<wire::DcpimHeader, Dcpim>;
     type Hop = Passive;
+
+    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Passive {
+        Passive
+    }
 }
 
 /// What a host counts.

@@ -37,7 +37,9 @@ pub use config::{Fastpass, FastpassConfig};
 pub use host::FastpassHost;
 pub use paths::PathPlan;
 
-use rampmeter_core::{Family, Passive};
+use std::sync::Arc;
+
+use rampmeter_core::{Family, Passive, SwitchFacts};
 
 /// The Fastpass family.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +52,10 @@ impl Family for FastpassFamily {
     type Host = FastpassHost;
     type Arbiter = FastpassArbiter;
     type Hop = Passive;
+
+    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Passive {
+        Passive
+    }
 }
 
 /// What a host counts.

@@ -26,7 +26,9 @@ mod tests;
 pub use config::{Pfabric, PfabricConfig};
 pub use host::PfabricHost;
 
-use rampmeter_core::{Family, NoArbiter, Ranked};
+use std::sync::Arc;
+
+use rampmeter_core::{Family, NoArbiter, Ranked, SwitchFacts};
 
 /// The pFabric family.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +41,10 @@ impl Family for PfabricFamily {
     type Host = PfabricHost;
     type Arbiter = NoArbiter<wire::PfabricHeader, Pfabric>;
     type Hop = Ranked;
+
+    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Ranked {
+        Ranked
+    }
 }
 
 /// What a host counts.

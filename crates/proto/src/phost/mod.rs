@@ -26,7 +26,9 @@ mod tests;
 pub use config::{Phost, PhostConfig};
 pub use host::PhostHost;
 
-use rampmeter_core::{Family, NoArbiter, Passive};
+use std::sync::Arc;
+
+use rampmeter_core::{Family, NoArbiter, Passive, SwitchFacts};
 
 /// The pHost family.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +41,10 @@ impl Family for PhostFamily {
     type Host = PhostHost;
     type Arbiter = NoArbiter<wire::PhostHeader, Phost>;
     type Hop = Passive;
+
+    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Passive {
+        Passive
+    }
 }
 
 /// What a host counts.

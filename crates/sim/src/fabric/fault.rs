@@ -23,7 +23,8 @@ pub struct LinkFault {
 pub enum Target {
     /// A link, by its place in [`Topology::links`].
     Link(u32),
-    /// A switch, by number: all its links.
+    /// A switch, by number: all its links fail, and when it comes back its program has forgotten
+    /// everything.
     Switch(u32),
     /// An arbiter, by number among arbiters: its link fails, and when it comes back it has
     /// forgotten everything.
@@ -150,6 +151,14 @@ impl Faults {
     pub(super) fn arbiters_restarting(&self, now: Time) -> Vec<u32> {
         let restarting = |o: &Outage| match o.target {
             Target::Arbiter(arbiter) if o.until == now => Some(arbiter),
+            _ => None,
+        };
+        self.outages.iter().filter_map(restarting).collect()
+    }
+
+    pub(super) fn switches_restarting(&self, now: Time) -> Vec<u32> {
+        let restarting = |o: &Outage| match o.target {
+            Target::Switch(switch) if o.until == now => Some(switch),
             _ => None,
         };
         self.outages.iter().filter_map(restarting).collect()

@@ -28,7 +28,8 @@ use port::{Port, Queues};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::rng::mix;
 use rampmeter_core::{
-    Bytes, Header, Hop, Packet, Priority, Purpose, Queueing, Rate, Rng, Time, Verdict,
+    Bytes, Crossing, Header, Hop, Packet, Priority, Purpose, Queueing, Rate, Rng, SwitchFacts,
+    Time, Verdict,
 };
 use stats::PathDigit;
 
@@ -45,6 +46,8 @@ pub struct Fabric<H, P> {
     topology: Topology,
     routes: Routes,
     hops: Vec<P>,
+    /// The port at the far end of each port's link; empty where programs do nothing.
+    opposite: Vec<u32>,
     /// Bytes waiting in each switch, and last those in all hosts' interfaces.
     used: Vec<u64>,
     /// Which part of a packet's path number is for each switch.
@@ -57,8 +60,15 @@ pub struct Fabric<H, P> {
 }
 
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
-    /// The idle fabric of `topology`. Random choices come from streams of `seed`.
-    pub fn new(topology: Topology, config: FabricConfig, faults: FaultSpec, seed: u64) -> Self {
+    /// The idle fabric of `topology`, whose switches run what `hop` makes. Random choices come from
+    /// streams of `seed`.
+    pub fn new(
+        topology: Topology,
+        config: FabricConfig,
+        faults: FaultSpec,
+        seed: u64,
+        hop: impl Fn(SwitchFacts) -> P,
+    ) -> Self {
         let routes = Routes::new(&topology, &|_| true);
         let n_ports = routes.n_ports();
         assert!(n_ports < PORTS_END, "a fabric of {n_ports} ports");
@@ -89,9 +99,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         for (port, faulty) in ports.iter_mut().zip(faults.faulty_ports(&routes)) {
             port.faulty = faulty;
         }
-        Self {
+        let opposite = if P::ACTIVE { routes.opposites(&topology) } else { Vec::new() };
+        let mut fabric = Self {
             queues: vec![Queues::EMPTY; ports.len()],
-            hops: (0..n_switches).map(P::new).collect(),
+            hops: Vec::new(),
+            opposite,
             used: vec![0; n_switches as usize + 1],
             spray: (0..n_switches).map(|s| stream(n_ends + s)).collect(),
             stats: FabricStats::new(tiers),
@@ -105,7 +117,28 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             digits,
             next_path,
             faults,
+        };
+        let hops = (0..n_switches).map(|switch| hop(fabric.switch_facts(switch, seed)));
+        fabric.hops = hops.collect();
+        fabric
+    }
+
+    /// What the program of a switch is told.
+    fn switch_facts(&self, switch: u32, seed: u64) -> SwitchFacts {
+        let is_its =
+            |&port: &usize| port >= self.n_ends as usize && self.ports[port].switch == switch;
+        let ports: Vec<usize> = (0..self.ports.len()).filter(is_its).collect();
+        SwitchFacts {
+            number: switch,
+            first_port: ports.first().map_or(0, |&port| port as u32),
+            rates: ports.iter().map(|&port| self.rates[port]).collect(),
+            rng: Rng::new(seed, u64::from(switch), Purpose::Hop),
         }
+    }
+
+    /// Gives a switch that has forgotten everything a new program.
+    pub(crate) fn reboot(&mut self, switch: u32, seed: u64, hop: impl Fn(SwitchFacts) -> P) {
+        self.hops[switch as usize] = hop(self.switch_facts(switch, seed));
     }
 
     /// The topology it was built from.
@@ -273,15 +306,35 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             Spray::Random => self.spray[switch as usize].bits() as u16,
             Spray::Ecmp => flow_hash(packet, switch) as u16,
         };
-        let Some(egress) = self.routes.by_path(switch, dst, path) else {
+        let mut egress = self.routes.by_path(switch, dst, path);
+        if P::ACTIVE {
+            let choices = self.routes.next(switch, dst);
+            let ingress = self.opposite[via as usize];
+            let crossing = Crossing { now, ingress, egress, choices };
+            match self.hops[switch as usize].on_forward(crossing, packet) {
+                Verdict::Forward => {}
+                Verdict::Via(port) => egress = Some(port),
+                Verdict::Drop => {
+                    self.discard(via, handle, DropReason::Program);
+                    return;
+                }
+            }
+            while let Some((port, packet)) = self.hops[switch as usize].poll_transmit() {
+                let handle = self.pool.insert(packet, now);
+                self.stats.injected += 1;
+                self.send_on(switch, port, handle, now, wheel);
+            }
+        }
+        let Some(egress) = egress else {
             self.discard(via, handle, DropReason::NoRoute);
             return;
         };
-        if P::ACTIVE && self.hops[switch as usize].on_forward(now, egress, packet) == Verdict::Drop
-        {
-            self.discard(egress, handle, DropReason::Program);
-            return;
-        }
+        self.send_on(switch, egress, handle, now, wheel);
+    }
+
+    /// Takes up a packet at its output port as soon as that may be.
+    #[inline(always)]
+    fn send_on(&mut self, switch: u32, egress: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
         if matches!(self.config.switching, Switching::CutThrough { .. })
             && let Some(at) = self.too_early(egress, handle, now)
         {

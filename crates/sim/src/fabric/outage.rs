@@ -70,6 +70,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.routes = Routes::new(&self.topology, &|link| faults.is_up(link));
     }
 
+    /// The switches that come back at `now`, by number.
+    pub(crate) fn switches_restarting(&self, now: Time) -> Vec<u32> {
+        self.faults.switches_restarting(now)
+    }
+
     /// The arbiters that come back at `now` after a crash, by number.
     pub(crate) fn arbiters_restarting(&self, now: Time) -> Vec<u32> {
         self.faults.arbiters_restarting(now)

@@ -122,6 +122,20 @@ impl Routes {
         self.ends.len()
     }
 
+    /// The port at the far end of each port's link.
+    pub(crate) fn opposites(&self, topology: &Topology) -> Vec<u32> {
+        let mut of_link = vec![[0; 2]; topology.links().len()];
+        let ends = |port: usize| {
+            let (link, to) = self.ends[port];
+            (link as usize, usize::from(topology.links()[link as usize].a == to))
+        };
+        for port in 0..self.ends.len() {
+            let (link, end) = ends(port);
+            of_link[link][end] = port as u32;
+        }
+        (0..self.ends.len()).map(ends).map(|(link, end)| of_link[link][1 - end]).collect()
+    }
+
     /// The link that a port feeds, and the node at its far end.
     pub fn end(&self, port: u32) -> (u32, Node) {
         self.ends[port as usize]

@@ -8,7 +8,7 @@ use rampmeter_core::collections::{IdMap, SeqSet};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
     Endpoint, Event, Family, Header, Message, MsgId, NoArbiter, NodeId, Packet, Passive,
-    PayloadRef, Priority, Ranked, Receipt, Rng, Time, WireError,
+    PayloadRef, Priority, Ranked, Receipt, Rng, SwitchFacts, Time, WireError,
 };
 
 /// How the packets are cut and classed.
@@ -80,6 +80,10 @@ impl Family for RankedBlast {
     type Host = BlastHost;
     type Arbiter = NoArbiter<BlastHeader, Cut>;
     type Hop = Ranked;
+
+    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Ranked {
+        Ranked
+    }
 }
 
 pub(crate) struct Blast;
@@ -91,6 +95,10 @@ impl Family for Blast {
     type Host = BlastHost;
     type Arbiter = NoArbiter<BlastHeader, Cut>;
     type Hop = Passive;
+
+    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Passive {
+        Passive
+    }
 }
 
 pub(crate) struct BlastHost {
