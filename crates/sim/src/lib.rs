@@ -20,4 +20,4 @@ pub use fabric::{Switching, Target};
 pub use ledger::Counters;
 pub use probe::{Direction, FlowRecord, NoProbe, Passing, Probe};
 pub use run::{Arrival, Sim, SimSpec, Status};
-pub use topo::{ArbiterLink, Paths, RegularPaths, Topology, TopologyError, TopologySpec};
+pub use topo::{ArbiterLink, Paths, RegularPaths, Shape, Topology, TopologyError, TopologySpec};

@@ -33,6 +33,14 @@ impl<H> Output<H> {
         });
     }
 
+    /// Queues a control packet of another class.
+    pub(crate) fn send_class(&mut self, dst: NodeId, msg: MsgId, header: H, class: Priority) {
+        self.send(dst, msg, header);
+        if let Some(packet) = self.control.back_mut() {
+            packet.priority = class;
+        }
+    }
+
     /// Queues a control packet of another length on the wire.
     pub(crate) fn send_sized(&mut self, dst: NodeId, msg: MsgId, header: H, wire_bytes: u16) {
         self.send(dst, msg, header);

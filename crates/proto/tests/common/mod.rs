@@ -46,7 +46,7 @@ pub(crate) fn facts(topology: &Topology) -> FabricFacts {
 }
 
 #[derive(Default)]
-struct Records(Vec<FlowRecord>);
+pub(crate) struct Records(pub(crate) Vec<FlowRecord>);
 
 impl Probe for Records {
     fn on_flow(&mut self, record: &FlowRecord) {

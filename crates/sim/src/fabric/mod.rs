@@ -146,6 +146,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         &self.topology
     }
 
+    /// The program of a switch.
+    pub fn program(&self, switch: u32) -> &P {
+        &self.hops[switch as usize]
+    }
+
     /// What has happened so far.
     pub fn stats(&self) -> &FabricStats {
         &self.stats

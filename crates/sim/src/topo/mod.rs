@@ -62,6 +62,17 @@ pub struct Topology {
     pub(crate) tors: Vec<u32>,
 }
 
+/// What bounds on queueing depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Switches on the path between hosts that has most.
+    pub switches: u32,
+    /// The fastest link's rate over the slowest host link's, rounded down.
+    pub ratio: u32,
+    /// The most ports of any switch.
+    pub ports: u32,
+}
+
 /// How an arbiter is joined to the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArbiterLink {
@@ -145,9 +156,36 @@ impl Topology {
         }
     }
 
-    /// The path with the longest idle latency among those between the first hosts of all racks and
-    /// one within the first rack.
+    /// What bounds on queueing depend on.
+    pub fn shape(&self) -> Shape {
+        let switches = self.rack_paths().iter().map(|path| path.len() - 1).max();
+        let slowest = self.facts(Bytes::new(1), Bytes::new(1)).access_rate.as_bps();
+        let fastest = self.links.iter().map(|l| l.rate.as_bps()).max();
+        let ports = |switch| {
+            let touches = |l: &&Link| [l.a, l.b].contains(&Node::Switch(switch));
+            self.links.iter().filter(touches).count() as u32
+        };
+        Shape {
+            switches: switches.map_or(0, |n| n as u32),
+            ratio: fastest.map_or(1, |rate| u32::try_from(rate / slowest).unwrap_or(u32::MAX)),
+            ports: (0..self.n_switches()).map(ports).max().unwrap_or(0),
+        }
+    }
+
+    /// The path with the longest idle latency.
     fn longest_path(&self) -> Vec<PathHop> {
+        let delay = |path: &[PathHop]| path.iter().fold(Span::ZERO, |sum, hop| sum + hop.delay);
+        let mut best: (Span, Vec<PathHop>) = (Span::ZERO, Vec::new());
+        for path in self.rack_paths() {
+            if delay(&path) > best.0 {
+                best = (delay(&path), path);
+            }
+        }
+        best.1
+    }
+
+    /// Paths between the first hosts of all racks, and one within the first rack.
+    fn rack_paths(&self) -> Vec<Vec<PathHop>> {
         let mut first_hosts: Vec<u32> = Vec::new();
         for host in 0..self.n_hosts() {
             if first_hosts.iter().all(|&h| self.rack(h) != self.rack(host)) {
@@ -155,17 +193,10 @@ impl Topology {
             }
         }
         let paths = Paths::new(self.clone());
-        let mut best: (Span, Vec<PathHop>) = (Span::ZERO, Vec::new());
         let same_rack = (1..self.n_hosts()).find(|&h| self.rack(h) == self.rack(0));
         let pairs = first_hosts.iter().flat_map(|&a| first_hosts.iter().map(move |&b| (a, b)));
-        for (a, b) in pairs.filter(|(a, b)| a != b).chain(same_rack.map(|h| (0, h))) {
-            let Some(path) = paths.of(a, b) else { continue };
-            let delay = path.iter().fold(Span::ZERO, |sum, hop| sum + hop.delay);
-            if delay > best.0 {
-                best = (delay, path);
-            }
-        }
-        best.1
+        let pairs = pairs.filter(|(a, b)| a != b).chain(same_rack.map(|h| (0, h)));
+        pairs.filter_map(|(a, b)| paths.of(a, b)).collect()
     }
 }
 

@@ -1,0 +1,201 @@
+//! cosy's parameters and what they imply for one fabric.
+
+use rampmeter_core::{Bytes, FabricFacts, Span};
+use serde::{Deserialize, Serialize};
+
+use super::analysis;
+use crate::shared::{ConfigError, Framing, Padding, within};
+
+/// cosy's parameters. [`CosyConfig::paper`] and [`CosyConfig::rsvp`] are the presets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CosyConfig {
+    /// Virtual links of a link, and slots of a host each way (K, §3.3).
+    pub slots: u32,
+    /// Most slots that one message may have; all of them if `None`.
+    pub slots_per_message: Option<u32>,
+    /// How long a receiver holds a request that it cannot serve (appendix A, delta_E); the time of a
+    /// message of 128 KB in a single slot if `None`.
+    pub hold: Option<Span>,
+    /// Of how many requests, chosen at random, the one that has waited longest gets the next rsvp
+    /// (§5.1: two).
+    pub choices: u32,
+    /// What data leaves of a link to control packets, in thousandths.
+    pub control_milli: u32,
+    /// Best-effort traffic shares the links: a packet of it may be in the way at every port.
+    pub best_effort: BestEffort,
+    /// Charged length of last packets.
+    pub padding: Padding,
+    /// Payload of a full packet.
+    pub payload: Bytes,
+    /// Bytes of headers charged to each packet, and the length of a control packet.
+    pub header: Bytes,
+}
+
+/// Whether there is traffic of lower priority (§4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BestEffort {
+    /// No: the bound need not allow for it.
+    None,
+    /// Yes.
+    Beside,
+}
+
+impl CosyConfig {
+    /// The design of §3.3.
+    pub fn paper() -> Self {
+        Self {
+            slots: 8,
+            slots_per_message: None,
+            hold: None,
+            choices: 2,
+            control_milli: 50,
+            best_effort: BestEffort::None,
+            padding: Padding::Exact,
+            payload: Bytes::new(1460),
+            header: Bytes::new(40),
+        }
+    }
+
+    /// The design of §3.2: links and hosts serve one message at a time, and what cannot be served
+    /// at once is rejected.
+    pub fn rsvp() -> Self {
+        Self { slots: 1, hold: Some(Span::ZERO), ..Self::paper() }
+    }
+}
+
+/// What cosy must know of the paths of a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathFacts {
+    /// Switches on the longest path (#H).
+    pub switches: u32,
+    /// How many times as fast as that of a host the fastest link is, rounded down (F, appendix A).
+    pub ratio: u32,
+    /// The most ports of any switch.
+    pub ports: u32,
+}
+
+/// The parameters of cosy on one fabric: a configuration that has been checked, and the times and
+/// counts that follow from it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cosy {
+    /// The parameters.
+    pub config: CosyConfig,
+    /// The fabric.
+    pub facts: FabricFacts,
+    /// Its paths.
+    pub paths: PathFacts,
+    /// Time between two packets of all slots of a host together.
+    pub tick: Span,
+    /// Time between two packets of one slot: K ticks.
+    pub frame: Span,
+    /// Most slots of a message.
+    pub share: u32,
+    /// How long a receiver holds a request.
+    pub hold: Span,
+    /// The longest time that a data packet spends in queues (lemma 3.3).
+    pub queueing: Span,
+    /// What the theorems leave out: packets that cannot be interrupted where a control packet
+    /// arrives, and best-effort packets where data arrives. Granted to each way of a round trip.
+    pub slack: Span,
+    /// For how long a request that met a reject is not tried again.
+    pub pause: Span,
+}
+
+/// Most switches of a path: as many as a rsvp can name.
+pub const SWITCHES_MAX: usize = 5;
+
+impl CosyConfig {
+    /// Checks the parameters and derives what follows from them on a fabric.
+    ///
+    /// # Errors
+    /// A parameter out of range, or a fabric with longer paths or larger switches than headers can
+    /// name.
+    pub fn on(self, facts: &FabricFacts, paths: PathFacts) -> Result<Cosy, ConfigError> {
+        within("slots", self.slots.into(), 1..=256, "1 to 256")?;
+        let share = self.slots_per_message.unwrap_or(self.slots);
+        within("slots-per-message", share.into(), 1..=self.slots.into(), "1 to slots")?;
+        within("choices", self.choices.into(), 1..=1_000, "1 to 1000")?;
+        within("control-share", self.control_milli.into(), 0..=900, "0 to 0.9")?;
+        within("payload-bytes", self.payload.get(), 1..=9_000, "1 to 9000")?;
+        within("header-bytes", self.header.get(), 1..=1_000, "1 to 1000")?;
+        let switches = paths.switches.into();
+        within("transport", switches, 1..=SWITCHES_MAX as u64, "used on paths of 1 to 5 switches")?;
+        within(
+            "transport",
+            paths.ports.into(),
+            1..=65_535,
+            "used on switches of up to 65535 ports",
+        )?;
+        let packet = self.payload + self.header;
+        let packet_time = facts.access_rate.tx_time(packet);
+        let tick = packet_time.scale_floor(1_000, (1_000 - self.control_milli).into());
+        let frame = tick * u64::from(self.slots);
+        let hold =
+            self.hold.unwrap_or_else(|| frame * Bytes::new(128_000).packets_ceil(self.payload));
+        let (slots, ratio) = (self.slots, paths.ratio);
+        let queueing =
+            analysis::queueing_bound(paths.switches, slots, ratio, packet, facts.access_rate);
+        let in_the_way = match self.best_effort {
+            BestEffort::None => 1,
+            BestEffort::Beside => 2,
+        };
+        Ok(Cosy {
+            tick,
+            frame,
+            share,
+            hold,
+            queueing,
+            slack: packet_time * (u64::from(paths.switches) + 1) * in_the_way,
+            pause: facts.data_rtt.max(frame),
+            facts: *facts,
+            paths,
+            config: self,
+        })
+    }
+}
+
+impl Cosy {
+    pub(super) fn framing(&self) -> Framing {
+        let CosyConfig { payload, header, padding, .. } = self.config;
+        Framing { payload, header, padding }
+    }
+
+    /// The time of a message of so many packets in a single slot.
+    fn sending(&self, packets: u32) -> Span {
+        self.frame * u64::from(packets)
+    }
+
+    /// The time after its submission within which the fate of a message of `size` is known: theorem
+    /// 3.5's bound for packets with their headers, at the pace of slots, and the hold and the slack.
+    pub fn bound(&self, size: Bytes) -> Span {
+        let packets = self.framing().packets(size);
+        self.facts.data_rtt * 2 + self.hold + self.sending(packets) + self.queueing + self.slack * 2
+    }
+
+    /// How long after its submission the first rsvp of a message is of use.
+    pub(super) fn admission(&self) -> Span {
+        self.facts.data_rtt + self.hold + self.slack
+    }
+
+    /// How long after a rsvp has left its receiver, or has passed a switch, what it reserves may
+    /// be in use.
+    pub(super) fn lease(&self, packets: u32) -> Span {
+        self.facts.data_rtt + self.sending(packets) + self.queueing + self.slack
+    }
+
+    /// How long after a rsvp its first packet, or a reject, is there.
+    pub(super) fn answer(&self) -> Span {
+        self.facts.data_rtt + self.next_packet()
+    }
+
+    /// The time that a message must still take for one more slot to be of use to it.
+    pub(super) fn worth(&self) -> Span {
+        self.facts.data_rtt + self.frame
+    }
+
+    /// How long after a packet the next one of its slot is there.
+    pub(super) fn next_packet(&self) -> Span {
+        self.frame + self.queueing + self.slack
+    }
+}

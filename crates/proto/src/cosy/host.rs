@@ -1,0 +1,127 @@
+//! The endpoint: a sender and a receiver behind one interface.
+
+use std::sync::Arc;
+
+use rampmeter_core::{Bytes, Endpoint, Event, Message, NodeId, Packet, Receipt, Rng, Span, Time};
+
+use super::CosyStats;
+use super::config::Cosy;
+use super::receiver::{Context, Receiver};
+use super::sender::{Reservation, Sender};
+use super::wire::CosyHeader;
+use crate::shared::Output;
+
+/// cosy at one host.
+#[derive(Debug)]
+pub struct CosyHost {
+    cosy: Arc<Cosy>,
+    sender: Sender,
+    receiver: Receiver,
+    out: Output<CosyHeader>,
+    stats: CosyStats,
+}
+
+impl CosyHost {
+    /// What has been counted so far.
+    pub fn stats(&self) -> CosyStats {
+        self.stats
+    }
+
+    /// Whether it knows of no message and has every slot free.
+    pub fn is_idle(&self) -> bool {
+        self.sender.state() == (0, 0) && self.receiver.state() == (0, 0)
+    }
+
+    fn receive<T>(&mut self, with: impl FnOnce(&mut Receiver, &mut Context<'_>) -> T) -> T {
+        let Self { cosy, out, stats, receiver, .. } = self;
+        with(receiver, &mut Context { cosy, out, stats })
+    }
+}
+
+impl Endpoint for CosyHost {
+    type Header = CosyHeader;
+    type Config = Cosy;
+
+    fn new(config: Arc<Cosy>, node: NodeId, rng: Rng, _now: Time) -> Self {
+        let slots = config.config.slots;
+        Self {
+            sender: Sender::new(node, slots),
+            receiver: Receiver::new(slots, rng),
+            out: Output::new(node, config.config.header.get() as u16),
+            stats: CosyStats::default(),
+            cosy: config,
+        }
+    }
+
+    fn submit(&mut self, now: Time, message: Message) {
+        self.sender.submit(now, message, &self.cosy, &mut self.out);
+    }
+
+    fn bound(&self, size: Bytes) -> Option<Span> {
+        Some(self.cosy.bound(size))
+    }
+
+    fn handle_packet(&mut self, now: Time, packet: &Packet<CosyHeader>) -> Receipt {
+        let msg = packet.payload.msg;
+        match packet.header {
+            CosyHeader::Data { seq, number, rx_slot, last, .. } => {
+                let part = (seq, number, rx_slot, last);
+                return self.receive(|receiver, cx| receiver.on_data(now, packet, part, cx));
+            }
+            CosyHeader::Request { flow, tx_slot, size } => {
+                let packets = self.cosy.framing().packets(Bytes::new(size));
+                let message = (flow, tx_slot, packets);
+                self.receive(|receiver, cx| receiver.on_request(now, packet, message, cx));
+            }
+            CosyHeader::Release { seq, rx_slot, why, .. } => {
+                self.receive(|receiver, cx| receiver.on_release(now, (seq, rx_slot, why), cx));
+            }
+            CosyHeader::Rsvp { tx_slot, seq, rx_slot, link, last, route, .. } => {
+                let reservation = Reservation { seq, rx_slot, link, last, route };
+                let (cosy, out) = (&self.cosy, &mut self.out);
+                self.sender.on_rsvp(now, packet, tx_slot, reservation, cosy, out);
+            }
+            CosyHeader::Reject { tx_slot } => self.sender.on_reject(tx_slot, msg, &mut self.out),
+            CosyHeader::Complete { tx_slot } => {
+                self.sender.on_complete(tx_slot, msg, &mut self.out);
+            }
+            CosyHeader::Failure { tx_slot } => self.sender.on_failure(tx_slot, msg, &mut self.out),
+        }
+        Receipt::Control
+    }
+
+    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        self.out.forget_peer(peer);
+        self.sender.forget_peer(peer, &mut self.out);
+        self.receive(|receiver, cx| receiver.forget_peer(peer, cx));
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        if self.receiver.deadline() <= now {
+            self.receive(|receiver, cx| receiver.handle_timeout(now, cx));
+        }
+        if self.sender.deadline() <= now {
+            self.sender.handle_timeout(now, &mut self.out);
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<CosyHeader>> {
+        if let Some(packet) = self.out.next_control() {
+            return Some(packet);
+        }
+        let data = self.sender.next_data(now, &self.cosy, &mut self.out);
+        data.or_else(|| self.out.next_control())
+    }
+
+    fn wants_transmit(&self) -> bool {
+        self.out.has_control() || self.sender.is_due()
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.receiver.deadline().min(self.sender.deadline())
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.out.next_event()
+    }
+}

@@ -1,0 +1,429 @@
+//! The receiver's side (cosy §3.2, §3.3, §4, §5.1): requests that are held, slots and the rsvps that
+//! go out for them, and failures seen from what does not come.
+
+use rampmeter_core::collections::Slab;
+use rampmeter_core::{Event, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
+
+use super::CosyStats;
+use super::config::Cosy;
+use super::wire::{CosyHeader, Route, Why};
+use crate::shared::{FlowNumbers, Known, Output, Timers};
+
+/// Messages to receive, and the slots in which they come.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    numbers: FlowNumbers,
+    flows: Slab<RxFlow>,
+    /// Flows without a slot that may have one.
+    pending: Vec<u32>,
+    slots: Vec<Slot>,
+    free: Vec<u16>,
+    timers: Timers<Timer>,
+    rng: Rng,
+}
+
+/// A message that is asked for or comes.
+#[derive(Debug)]
+struct RxFlow {
+    src: NodeId,
+    msg: MsgId,
+    tx_slot: u32,
+    packets: u32,
+    /// Packets that have come.
+    got: u32,
+    /// Slots that it has.
+    slots: u32,
+    /// Whether its sender is known to send it.
+    admitted: bool,
+    /// Until when it is held.
+    hold_until: Time,
+    /// No rsvp goes out for it before.
+    pause_until: Time,
+    /// Whether it is among those that may have a slot.
+    is_pending: bool,
+}
+
+/// One of the K slots.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    flow: u32,
+    seq: u32,
+    /// Packets that have come by it.
+    got: u32,
+    state: State,
+    /// When the next packet, or the end of the reservation, is there at the latest.
+    expect: Time,
+    /// When nothing can come any more.
+    until: Time,
+    /// When its earliest timer comes up.
+    timer: Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Free,
+    /// A rsvp is out.
+    Asked,
+    /// Data comes.
+    Receiving,
+    /// Its message has been given up; data may still come.
+    Draining,
+}
+
+/// Deadlines, by what they are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    /// The hold or the pause of a flow is over.
+    Flow(u32),
+    /// Something must have come by a slot.
+    Slot(u16),
+}
+
+/// What a receiver works with.
+pub(super) struct Context<'a> {
+    pub(super) cosy: &'a Cosy,
+    pub(super) out: &'a mut Output<CosyHeader>,
+    pub(super) stats: &'a mut CosyStats,
+}
+
+impl Receiver {
+    pub(super) fn new(slots: u32, rng: Rng) -> Self {
+        let idle = Slot {
+            flow: 0,
+            seq: 0,
+            got: 0,
+            state: State::Free,
+            expect: Time::NEVER,
+            until: Time::ZERO,
+            timer: Time::NEVER,
+        };
+        Self {
+            numbers: FlowNumbers::default(),
+            flows: Slab::default(),
+            pending: Vec::new(),
+            slots: vec![idle; slots as usize],
+            free: (0..slots as u16).rev().collect(),
+            timers: Timers::default(),
+            rng,
+        }
+    }
+
+    pub(super) fn on_request(
+        &mut self,
+        now: Time,
+        packet: &Packet<CosyHeader>,
+        (flow, tx_slot, packets): (u32, u32, u32),
+        cx: &mut Context<'_>,
+    ) {
+        let (src, msg) = (packet.src, packet.payload.msg);
+        if self.numbers.known(src, flow) != Known::New || !self.numbers.enter(src, flow) {
+            return;
+        }
+        if cx.cosy.hold == Span::ZERO && self.free.is_empty() {
+            cx.stats.turned_away += 1;
+            cx.out.send(src, msg, CosyHeader::Reject { tx_slot });
+            return;
+        }
+        let hold_until = now.saturating_add(cx.cosy.hold);
+        let idx = self.flows.insert(RxFlow {
+            src,
+            msg,
+            tx_slot,
+            packets,
+            got: 0,
+            slots: 0,
+            admitted: false,
+            hold_until,
+            pause_until: now,
+            is_pending: true,
+        });
+        self.pending.push(idx);
+        self.timers.push(hold_until, Timer::Flow(idx));
+        self.fill(now, cx);
+    }
+
+    /// Sends rsvps for free slots, first for messages that have none.
+    fn fill(&mut self, now: Time, cx: &mut Context<'_>) {
+        while !self.free.is_empty() {
+            if let Some(idx) = self.choose_pending(cx.cosy) {
+                self.ask(now, idx, cx);
+            } else if let Some(idx) = self.choose_wide(now, cx.cosy) {
+                self.ask(now, idx, cx);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Takes, of a few pending messages, the one whose hold is over first (§5.1).
+    fn choose_pending(&mut self, cosy: &Cosy) -> Option<u32> {
+        if self.pending.is_empty() {
+            return None;
+        }
+        let n = self.pending.len();
+        let mut draw = || self.rng.below(n);
+        let mut best = draw();
+        for _ in 1..cosy.config.choices {
+            let other = draw();
+            let hold = |place: usize| self.flows[self.pending[place]].hold_until;
+            if hold(other) < hold(best) {
+                best = other;
+            }
+        }
+        let idx = self.pending.swap_remove(best);
+        self.flows[idx].is_pending = false;
+        Some(idx)
+    }
+
+    /// Of a few messages that have slots, the one with the fewest, if another is worth its while.
+    fn choose_wide(&mut self, now: Time, cosy: &Cosy) -> Option<u32> {
+        let worth = |flow: &RxFlow| {
+            let left = flow.packets - flow.got;
+            // By the time that data comes by one more slot, the others must not have sent it all.
+            let time = cosy.frame * u64::from(left) / u64::from(flow.slots);
+            flow.slots < cosy.share && now >= flow.pause_until && time > cosy.worth()
+        };
+        let is_taken = |slot: &&Slot| matches!(slot.state, State::Asked | State::Receiving);
+        let taken = || self.slots.iter().filter(is_taken);
+        let n = taken().count();
+        let mut best: Option<u32> = None;
+        for _ in 0..cosy.config.choices {
+            let slot = taken().nth(self.rng.below(n.max(1)))?;
+            let flow = &self.flows[slot.flow];
+            let is_better = best.is_none_or(|best| flow.slots < self.flows[best].slots);
+            if worth(flow) && is_better {
+                best = Some(slot.flow);
+            }
+        }
+        best
+    }
+
+    /// Sends a rsvp for a message by a free slot.
+    fn ask(&mut self, now: Time, idx: u32, cx: &mut Context<'_>) {
+        let Some(number) = self.free.pop() else { return };
+        let (cosy, flow) = (cx.cosy, &mut self.flows[idx]);
+        flow.slots += 1;
+        let lease = cosy.lease(flow.packets);
+        let seq = self.rng.bits() as u32;
+        let expect = now.saturating_add(cosy.answer());
+        let until = now.saturating_add(lease + cosy.facts.data_rtt);
+        let slot = &mut self.slots[usize::from(number)];
+        *slot = Slot { flow: idx, seq, got: 0, state: State::Asked, expect, until, ..*slot };
+        self.arm(number);
+        let flow = &self.flows[idx];
+        let header = CosyHeader::Rsvp {
+            tx_slot: flow.tx_slot,
+            seq,
+            lease_us: u32::try_from(lease.as_ps().div_ceil(1_000_000)).unwrap_or(u32::MAX),
+            rx_slot: number,
+            link: number,
+            last: !flow.admitted && now.saturating_add(cosy.facts.data_rtt) >= flow.hold_until,
+            route: Route::default(),
+        };
+        cx.stats.asked += 1;
+        cx.out.send(flow.src, flow.msg, header);
+    }
+
+    /// A part of a message has come. `seq`, `number`, `rx_slot` and `last` are those of the header.
+    pub(super) fn on_data(
+        &mut self,
+        now: Time,
+        packet: &Packet<CosyHeader>,
+        (seq, number, rx_slot, last): (u32, u32, u16, bool),
+        cx: &mut Context<'_>,
+    ) -> Receipt {
+        let Some(slot) = self.slots.get_mut(usize::from(rx_slot)) else { return Receipt::Control };
+        if slot.seq != seq || slot.state == State::Free {
+            return Receipt::Control;
+        }
+        if slot.state == State::Draining {
+            if last {
+                self.free_slot(now, rx_slot, cx);
+            }
+            return Receipt::Control;
+        }
+        let idx = slot.flow;
+        let Some(flow) = self.flows.get_mut(idx).filter(|f| f.src == packet.src) else {
+            return Receipt::Control;
+        };
+        if number < slot.got {
+            return Receipt::Duplicate;
+        }
+        if number > slot.got || packet.payload.msg != flow.msg {
+            self.fail(now, idx, cx);
+            return Receipt::Control;
+        }
+        slot.state = State::Receiving;
+        slot.got += 1;
+        slot.expect = now.saturating_add(cx.cosy.next_packet());
+        flow.got += 1;
+        flow.admitted = true;
+        let is_whole = flow.got == flow.packets;
+        if is_whole {
+            let RxFlow { src, msg, tx_slot, .. } = *flow;
+            cx.out.say(Event::Delivered { src, msg });
+            cx.out.send(src, msg, CosyHeader::Complete { tx_slot });
+        }
+        flow.slots -= u32::from(last);
+        let is_stuck = flow.slots == 0;
+        if is_whole {
+            self.forget(idx);
+        } else if is_stuck {
+            self.fail(now, idx, cx);
+        }
+        if last {
+            self.free_slot(now, rx_slot, cx);
+        } else if !self.free.is_empty() {
+            self.fill(now, cx);
+        }
+        Receipt::Fresh
+    }
+
+    /// A reservation is over: it was not made, not used, or is not needed any more.
+    pub(super) fn on_release(
+        &mut self,
+        now: Time,
+        (seq, rx_slot, why): (u32, u16, Why),
+        cx: &mut Context<'_>,
+    ) {
+        let Some(&slot) = self.slots.get(usize::from(rx_slot)) else { return };
+        if slot.seq != seq || slot.state == State::Free {
+            return;
+        }
+        match why {
+            Why::Blocked => cx.stats.blocked += 1,
+            Why::Busy => cx.stats.busy += 1,
+            Why::Done | Why::Failed => {}
+        }
+        if slot.state == State::Draining {
+            return self.free_slot(now, rx_slot, cx);
+        }
+        let (cosy, idx) = (cx.cosy, slot.flow);
+        let flow = &mut self.flows[idx];
+        flow.slots -= 1;
+        flow.pause_until = now.saturating_add(cosy.pause);
+        let has_none = flow.slots == 0;
+        let is_held = flow.pause_until < flow.hold_until;
+        match why {
+            Why::Failed => self.give_up(idx, cx),
+            _ if !has_none => {}
+            // Its sender has nothing more to send, and something has not come.
+            _ if why == Why::Done || flow.admitted => self.fail(now, idx, cx),
+            _ if is_held => self.timers.push(flow.pause_until, Timer::Flow(idx)),
+            _ => self.turn_away(idx, cx),
+        }
+        self.free_slot(now, rx_slot, cx);
+    }
+
+    /// Tells the sender that its message is not admitted.
+    fn turn_away(&mut self, idx: u32, cx: &mut Context<'_>) {
+        let RxFlow { src, msg, tx_slot, .. } = self.flows[idx];
+        cx.stats.turned_away += 1;
+        cx.out.send(src, msg, CosyHeader::Reject { tx_slot });
+        self.forget(idx);
+    }
+
+    /// Something that had to come has not: the sender is told, and nothing more is expected (§4).
+    fn fail(&mut self, now: Time, idx: u32, cx: &mut Context<'_>) {
+        let RxFlow { src, msg, tx_slot, .. } = self.flows[idx];
+        cx.stats.failures += 1;
+        cx.out.send(src, msg, CosyHeader::Failure { tx_slot });
+        self.give_up(idx, cx);
+        self.fill(now, cx);
+    }
+
+    /// Forgets a message of which something may still come.
+    fn give_up(&mut self, idx: u32, cx: &mut Context<'_>) {
+        let RxFlow { src, msg, got, .. } = self.flows[idx];
+        if got > 0 {
+            cx.out.say(Event::Abandoned { src, msg });
+        }
+        self.forget(idx);
+    }
+
+    /// Forgets a message. Its slots stay taken until what they reserve is given back.
+    fn forget(&mut self, idx: u32) {
+        let Some(flow) = self.flows.remove(idx) else { return };
+        if flow.is_pending {
+            self.pending.retain(|&pending| pending != idx);
+        }
+        for number in 0..self.slots.len() {
+            let slot = &mut self.slots[number];
+            if slot.flow == idx && matches!(slot.state, State::Asked | State::Receiving) {
+                slot.state = State::Draining;
+                slot.expect = slot.until;
+                self.arm(number as u16);
+            }
+        }
+    }
+
+    /// Sees to it that a slot's timer comes up when something must have come.
+    fn arm(&mut self, number: u16) {
+        let slot = &mut self.slots[usize::from(number)];
+        if slot.expect < slot.timer {
+            slot.timer = slot.expect;
+            self.timers.push(slot.expect, Timer::Slot(number));
+        }
+    }
+
+    fn free_slot(&mut self, now: Time, number: u16, cx: &mut Context<'_>) {
+        self.slots[usize::from(number)].state = State::Free;
+        self.free.push(number);
+        self.fill(now, cx);
+    }
+
+    /// A peer has lost its state.
+    pub(super) fn forget_peer(&mut self, peer: NodeId, cx: &mut Context<'_>) {
+        let of_peer = self.flows.iter().filter(|(_, flow)| flow.src == peer);
+        let of_peer: Vec<u32> = of_peer.map(|(idx, _)| idx).collect();
+        for idx in of_peer {
+            self.give_up(idx, cx);
+        }
+        self.numbers.reset(peer);
+    }
+
+    /// When something is to be done.
+    pub(super) fn deadline(&self) -> Time {
+        self.timers.next()
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Time, cx: &mut Context<'_>) {
+        while let Some((at, timer)) = self.timers.pop_due(now) {
+            match timer {
+                Timer::Flow(idx) => self.on_flow_timer(now, idx, cx),
+                Timer::Slot(number) => self.on_slot_timer(now, at, number, cx),
+            }
+        }
+        self.fill(now, cx);
+    }
+
+    fn on_flow_timer(&mut self, now: Time, idx: u32, cx: &mut Context<'_>) {
+        let Some(flow) = self.flows.get(idx).filter(|flow| flow.slots == 0) else { return };
+        if !flow.admitted && now >= flow.hold_until {
+            self.turn_away(idx, cx);
+        } else if !flow.is_pending && now >= flow.pause_until {
+            self.flows[idx].is_pending = true;
+            self.pending.push(idx);
+        }
+    }
+
+    fn on_slot_timer(&mut self, now: Time, at: Time, number: u16, cx: &mut Context<'_>) {
+        let slot = &mut self.slots[usize::from(number)];
+        if slot.timer != at {
+            return;
+        }
+        slot.timer = Time::NEVER;
+        let slot = *slot;
+        match slot.state {
+            State::Free => {}
+            _ if slot.expect > now => self.arm(number),
+            State::Draining => self.free_slot(now, number, cx),
+            State::Asked | State::Receiving => self.fail(now, slot.flow, cx),
+        }
+    }
+
+    /// Messages that are known, and slots in use.
+    pub(super) fn state(&self) -> (usize, usize) {
+        (self.flows.len(), self.slots.len() - self.free.len())
+    }
+}

@@ -1,0 +1,278 @@
+//! What a switch does: virtual links, the choice of paths, releases, rejects (cosy §3.2, §3.3, §4).
+//!
+//! A rsvp that leaves by a port reserves one of the port's virtual links for the data that will
+//! come in by it. The table has, for each virtual link, a bit that says whether it is reserved and
+//! the virtual link by which the rsvp came, on which the data will leave: pK + pK log2(pK) bits for p
+//! ports of K. The way itself is in the packets, so the table is read only where a reservation
+//! ends. Beside it each reservation has its number and the end of its lease (§4): when that is
+//! over, no packet of it can come any more unless something has failed, and the virtual link is
+//! free again.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rampmeter_core::packet::{Marks, Packet};
+use rampmeter_core::{
+    Crossing, Hop, NodeId, PayloadRef, Priority, Rng, Span, SwitchFacts, Time, Verdict,
+};
+
+use super::config::Cosy;
+use super::wire::{CosyHeader, NO_LINK, Route, Why};
+
+/// cosy at one switch.
+#[derive(Debug)]
+pub struct CosySwitch {
+    first_port: u32,
+    /// Of each port, where its virtual links are in the table; and the end of the table.
+    starts: Vec<u32>,
+    table: Vec<Option<Reservation>>,
+    /// Virtual links of each port that are reserved.
+    in_use: Vec<u32>,
+    /// A time before which no lease of the port ends.
+    quiet: Vec<Time>,
+    rng: Rng,
+    out: VecDeque<(u32, Packet<CosyHeader>)>,
+    stats: SwitchStats,
+}
+
+/// What a switch counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SwitchStats {
+    /// Virtual links reserved so far.
+    pub reserved: u64,
+    /// Of those, released by the end of their lease.
+    pub cleaned: u64,
+    /// Rsvps that found no virtual link.
+    pub blocked: u64,
+}
+
+/// A virtual link that is reserved.
+#[derive(Clone, Copy, Debug)]
+struct Reservation {
+    /// The virtual link by which the rsvp came, by its place in the table.
+    from: u32,
+    seq: u32,
+    until: Time,
+}
+
+/// A rsvp's fields that a switch uses.
+#[derive(Clone, Copy)]
+struct Rsvp {
+    tx_slot: u32,
+    seq: u32,
+    lease: Span,
+    rx_slot: u16,
+    link: u16,
+    last: bool,
+}
+
+impl CosySwitch {
+    pub(super) fn new(config: &Arc<Cosy>, switch: SwitchFacts) -> Self {
+        let access = config.facts.access_rate.as_bps();
+        let mut starts = vec![0];
+        for rate in &switch.rates {
+            // Virtual links are equally fast everywhere (appendix A).
+            let ratio = u32::try_from(rate.as_bps() / access).unwrap_or(u32::MAX);
+            let links = config.config.slots.saturating_mul(ratio).min(u32::from(NO_LINK));
+            starts.push(starts[starts.len() - 1] + links);
+        }
+        let n_ports = switch.rates.len();
+        Self {
+            first_port: switch.first_port,
+            table: vec![None; starts[n_ports] as usize],
+            starts,
+            in_use: vec![0; n_ports],
+            quiet: vec![Time::NEVER; n_ports],
+            rng: switch.rng,
+            out: VecDeque::new(),
+            stats: SwitchStats::default(),
+        }
+    }
+
+    /// What has been counted so far.
+    pub fn stats(&self) -> SwitchStats {
+        self.stats
+    }
+
+    /// Bits of the table of virtual links: one says whether it is reserved, the others where its data
+    /// goes.
+    pub fn state_bits(&self) -> u64 {
+        let links = self.table.len() as u64;
+        let place = u64::from(links.next_power_of_two().trailing_zeros());
+        links + links * place
+    }
+
+    /// Virtual links that are reserved at `now`.
+    pub fn reserved(&self, now: Time) -> usize {
+        self.table.iter().flatten().filter(|reservation| reservation.until > now).count()
+    }
+
+    /// The place of a port's virtual link in the table, if it has that many.
+    fn place(&self, port: u32, link: u16) -> Option<u32> {
+        let place = self.starts[port as usize].checked_add(link.into())?;
+        (place < self.starts[port as usize + 1]).then_some(place)
+    }
+
+    fn links(&self, port: u32) -> std::ops::Range<usize> {
+        self.starts[port as usize] as usize..self.starts[port as usize + 1] as usize
+    }
+
+    /// Frees the virtual links of a port whose lease is over.
+    fn clean(&mut self, port: u32, now: Time) {
+        if self.quiet[port as usize] > now {
+            return;
+        }
+        let mut next = Time::NEVER;
+        for place in self.links(port) {
+            match self.table[place] {
+                Some(reservation) if reservation.until <= now => {
+                    self.table[place] = None;
+                    self.in_use[port as usize] -= 1;
+                    self.stats.cleaned += 1;
+                }
+                Some(reservation) => next = next.min(reservation.until),
+                None => {}
+            }
+        }
+        self.quiet[port as usize] = next;
+    }
+
+    fn has_room(&self, port: u32) -> bool {
+        (self.in_use[port as usize] as usize) < self.links(port).len()
+    }
+
+    /// A port with a free virtual link, each with the same chance (§3.2).
+    fn choose(&mut self, now: Time, choices: &[u32]) -> Option<u32> {
+        let n_free = |switch: &Self| {
+            choices.iter().filter(|&&port| switch.has_room(port - switch.first_port)).count()
+        };
+        let mut free = n_free(self);
+        if free < choices.len() {
+            for &port in choices {
+                self.clean(port - self.first_port, now);
+            }
+            free = n_free(self);
+        }
+        if free == 0 {
+            return None;
+        }
+        let pick = self.rng.below(free);
+        let has_room = |port: &u32| self.has_room(port - self.first_port);
+        choices.iter().copied().filter(has_room).nth(pick)
+    }
+
+    /// Reserves a virtual link of `port` for a rsvp that came by the one at `from`.
+    fn reserve(&mut self, now: Time, port: u32, from: u32, rsvp: Rsvp) -> Option<u16> {
+        let links = self.links(port);
+        let link = self.table[links.clone()].iter().position(Option::is_none)?;
+        let until = now.saturating_add(rsvp.lease);
+        self.table[links.start + link] = Some(Reservation { from, seq: rsvp.seq, until });
+        self.in_use[port as usize] += 1;
+        self.quiet[port as usize] = self.quiet[port as usize].min(until);
+        self.stats.reserved += 1;
+        u16::try_from(link).ok()
+    }
+
+    /// Frees a virtual link, if `seq` still holds it. The answer is the virtual link on which the
+    /// packet goes on.
+    fn release(&mut self, port: u32, link: u16, seq: u32) -> u16 {
+        let Some(place) = self.place(port, link) else { return NO_LINK };
+        match self.table[place as usize] {
+            Some(reservation) if reservation.seq == seq => {
+                self.table[place as usize] = None;
+                self.in_use[port as usize] -= 1;
+                let port = self.starts.partition_point(|&start| start <= reservation.from) - 1;
+                u16::try_from(reservation.from - self.starts[port]).unwrap_or(NO_LINK)
+            }
+            _ => NO_LINK,
+        }
+    }
+
+    /// A rsvp reserves a virtual link and goes on, or turns into a reject.
+    fn on_rsvp(
+        &mut self,
+        crossing: Crossing<'_>,
+        packet: &mut Packet<CosyHeader>,
+        rsvp: Rsvp,
+        mut route: Route,
+    ) -> Verdict {
+        let (now, ingress) = (crossing.now, crossing.ingress - self.first_port);
+        let way_back = route;
+        let Some(from) = self.place(ingress, rsvp.link) else { return Verdict::Drop };
+        let Ok(back) = u16::try_from(ingress) else { return Verdict::Drop };
+        if !route.push(back) {
+            return Verdict::Drop;
+        }
+        let chosen = self.choose(now, crossing.choices);
+        let reserved = chosen
+            .and_then(|port| Some((port, self.reserve(now, port - self.first_port, from, rsvp)?)));
+        let Rsvp { tx_slot, seq, rx_slot, link, last, .. } = rsvp;
+        if let Some((port, link)) = reserved {
+            if let CosyHeader::Rsvp { link: on, route: way, .. } = &mut packet.header {
+                (*on, *way) = (link, route);
+            }
+            return Verdict::Via(port);
+        }
+        self.stats.blocked += 1;
+        if let (true, Some(port)) = (last, crossing.egress) {
+            let reject = control(packet, packet.src, packet.dst, CosyHeader::Reject { tx_slot });
+            self.out.push_back((port, reject));
+        }
+        let release =
+            CosyHeader::Release { seq, rx_slot, link, why: Why::Blocked, route: way_back };
+        *packet = control(packet, packet.dst, packet.src, release);
+        Verdict::Via(crossing.ingress)
+    }
+
+    /// The port by which a packet leaves that carries its way.
+    fn next(&self, route: &mut Route) -> Option<u32> {
+        let port = u32::from(route.pop()?);
+        (port < self.in_use.len() as u32).then_some(self.first_port + port)
+    }
+}
+
+/// A control packet about the same message.
+fn control(
+    about: &Packet<CosyHeader>,
+    src: NodeId,
+    dst: NodeId,
+    header: CosyHeader,
+) -> Packet<CosyHeader> {
+    let payload = PayloadRef { len: 0, ..about.payload };
+    let (priority, marks) = (Priority::HIGHEST, Marks::NONE);
+    Packet { header, payload, src, dst, priority, marks, ..*about }
+}
+
+impl Hop<CosyHeader> for CosySwitch {
+    const ACTIVE: bool = true;
+
+    fn on_forward(&mut self, crossing: Crossing<'_>, packet: &mut Packet<CosyHeader>) -> Verdict {
+        let ingress = crossing.ingress - self.first_port;
+        let next = match &mut packet.header {
+            &mut CosyHeader::Rsvp { tx_slot, seq, lease_us, rx_slot, link, last, route } => {
+                let lease = Span::from_us(lease_us.into());
+                let rsvp = Rsvp { tx_slot, seq, lease, rx_slot, link, last };
+                return self.on_rsvp(crossing, packet, rsvp, route);
+            }
+            CosyHeader::Data { seq, link, last, route, .. } => {
+                if *last {
+                    *link = self.release(ingress, *link, *seq);
+                }
+                self.next(route)
+            }
+            CosyHeader::Release { seq, link, route, .. } => {
+                *link = self.release(ingress, *link, *seq);
+                self.next(route)
+            }
+            CosyHeader::Request { .. }
+            | CosyHeader::Reject { .. }
+            | CosyHeader::Complete { .. }
+            | CosyHeader::Failure { .. } => return Verdict::Forward,
+        };
+        next.map_or(Verdict::Drop, Verdict::Via)
+    }
+
+    fn poll_transmit(&mut self) -> Option<(u32, Packet<CosyHeader>)> {
+        self.out.pop_front()
+    }
+}
