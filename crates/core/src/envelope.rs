@@ -36,6 +36,8 @@ impl TransportId {
     pub const PFABRIC: Self = Self(3);
     /// Fastpass.
     pub const FASTPASS: Self = Self(4);
+    /// cosy.
+    pub const COSY: Self = Self(5);
 }
 
 /// One life of a node: a random number that is never zero, drawn when the node starts.

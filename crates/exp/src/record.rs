@@ -59,6 +59,7 @@ pub(crate) struct Recorder {
     pub(crate) error: Option<TableError>,
     pub(crate) kept: Vec<Kept>,
     pub(crate) failed: u64,
+    pub(crate) rejected: u64,
     pub(crate) unfinished: u64,
     pub(crate) duplicate_bytes: u64,
     /// Flows that had a deadline, and those of them that met it.
@@ -82,6 +83,7 @@ impl Recorder {
             error: None,
             kept: Vec::new(),
             failed: 0,
+            rejected: 0,
             unfinished: 0,
             duplicate_bytes: 0,
             with_deadline: 0,
@@ -117,10 +119,11 @@ impl Probe for Recorder {
             self.ideals.of(record.src, record.dst, record.size);
         let since = |end: Option<Time>| end.map(|end| (end - record.arrival).as_ps());
         let (fct_ps, acked_ps) = (since(record.delivered), since(record.completed));
-        let status = match (record.delivered, record.failed) {
-            (Some(_), _) => Status::Finished,
-            (None, Some(_)) => Status::Failed,
-            (None, None) => Status::Unfinished,
+        let status = match (record.delivered, record.failed, record.rejected) {
+            (Some(_), _, _) => Status::Finished,
+            (None, Some(_), _) => Status::Failed,
+            (None, None, Some(_)) => Status::Rejected,
+            (None, None, None) => Status::Unfinished,
         };
         match status {
             Status::Finished => self.kept.push(Kept {
@@ -132,6 +135,7 @@ impl Probe for Recorder {
                 ideal: [ideal.as_ps(), acked_ideal.as_ps(), figure_ideal.as_ps()],
             }),
             Status::Failed => self.failed += 1,
+            Status::Rejected => self.rejected += 1,
             Status::Unfinished => self.unfinished += 1,
         }
         self.duplicate_bytes += record.duplicate.get();
@@ -156,6 +160,8 @@ impl Probe for Recorder {
             figure_ideal_ps: figure_ideal.as_ps(),
             duplicate_bytes: record.duplicate.get(),
             deadline_ps,
+            fate_ps: since(record.completed.or(record.failed).or(record.rejected)),
+            bound_ps: record.bound.map(Span::as_ps),
             tenant: record.tenant.get(),
             status,
         };

@@ -10,6 +10,7 @@ use rampmeter_core::{Bytes, Family, Purpose, Rng, Span, Time};
 use rampmeter_metrics::ideal::{Forwarding, Framing, IdealModel};
 use rampmeter_metrics::series::{write_tenants, write_tiers};
 use rampmeter_metrics::{FlowWriter, TableError};
+use rampmeter_proto::cosy::CosyFamily;
 use rampmeter_proto::dcpim::DcpimFamily;
 use rampmeter_proto::fastpass::{Fastpass, FastpassFamily};
 use rampmeter_proto::pfabric::PfabricFamily;
@@ -223,6 +224,9 @@ pub(crate) fn simulate(
         ValidTransport::Fastpass(config) => {
             let config = Fastpass::clone(config);
             simulate_family::<FastpassFamily>(plan, config, arrivals, recorder, observer)
+        }
+        ValidTransport::Cosy(config) => {
+            simulate_family::<CosyFamily>(plan, config.clone(), arrivals, recorder, observer)
         }
         ValidTransport::Ideal => simulate_ideal(plan, arrivals, recorder, observer),
     };

@@ -62,6 +62,8 @@ pub struct FlowCounts {
     pub delivered: u64,
     /// Given up by their sender.
     pub failed: u64,
+    /// Not taken by the network.
+    pub rejected: u64,
     /// Cut off by the end of the run.
     pub unfinished: u64,
     /// Counted in the statistics.
@@ -180,6 +182,7 @@ impl Summary {
                 submitted: counters.submitted,
                 delivered: counters.delivered,
                 failed: recorder.failed,
+                rejected: recorder.rejected,
                 unfinished: recorder.unfinished,
                 counted: counted.len() as u64,
             },

@@ -101,6 +101,7 @@ pub fn prepare(plan: &ValidPlan, table: &Path) -> Result<HostRun, RunError> {
             ValidTransport::Dcpim(_)
             | ValidTransport::Phost(_)
             | ValidTransport::Pfabric(_)
+            | ValidTransport::Cosy(_)
             | ValidTransport::Ideal => 0,
         },
     })
@@ -179,9 +180,11 @@ fn record(plan: &ValidPlan, number: u32, flow: &Flow, seen: Seen) -> FlowRecord 
         arrival,
         deadline: Time::NEVER,
         tenant,
+        bound: None,
         delivered: time(seen.delivered),
         completed: time(seen.completed),
         failed: time(seen.failed),
+        rejected: None,
         duplicate: Bytes::ZERO,
     }
 }

@@ -12,6 +12,8 @@ pub enum Status {
     Finished,
     /// The transport gave it up.
     Failed,
+    /// The network did not take it; nothing of it was sent.
+    Rejected,
     /// The run ended first.
     Unfinished,
 }
@@ -22,13 +24,15 @@ impl Status {
         match self {
             Self::Finished => "finished",
             Self::Failed => "failed",
+            Self::Rejected => "rejected",
             Self::Unfinished => "unfinished",
         }
     }
 
     /// The status with this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Finished, Self::Failed, Self::Unfinished].into_iter().find(|s| s.name() == name)
+        let all = [Self::Finished, Self::Failed, Self::Rejected, Self::Unfinished];
+        all.into_iter().find(|status| status.name() == name)
     }
 }
 
@@ -59,6 +63,11 @@ pub struct FlowRow {
     pub duplicate_bytes: u64,
     /// From submission until the application needed it; null if it did not say.
     pub deadline_ps: Option<u64>,
+    /// From submission until its sender knew its fate: that it has arrived, failed or been
+    /// rejected.
+    pub fate_ps: Option<u64>,
+    /// Within what time after submission the transport promised that; null if it did not.
+    pub bound_ps: Option<u64>,
     /// Whom it belonged to.
     pub tenant: u32,
     /// How it ended.
@@ -105,6 +114,8 @@ pub struct FlowColumns {
     pub figure_ideal_ps: Vec<u64>,
     pub duplicate_bytes: Vec<u64>,
     pub deadline_ps: Vec<Option<u64>>,
+    pub fate_ps: Vec<Option<u64>>,
+    pub bound_ps: Vec<Option<u64>>,
     pub tenant: Vec<u32>,
     pub status: Vec<Status>,
 }
@@ -134,6 +145,8 @@ impl FlowColumns {
         self.figure_ideal_ps.push(row.figure_ideal_ps);
         self.duplicate_bytes.push(row.duplicate_bytes);
         self.deadline_ps.push(row.deadline_ps);
+        self.fate_ps.push(row.fate_ps);
+        self.bound_ps.push(row.bound_ps);
         self.tenant.push(row.tenant);
         self.status.push(row.status);
     }
@@ -153,6 +166,8 @@ impl FlowColumns {
             figure_ideal_ps: self.figure_ideal_ps[idx],
             duplicate_bytes: self.duplicate_bytes[idx],
             deadline_ps: self.deadline_ps[idx],
+            fate_ps: self.fate_ps[idx],
+            bound_ps: self.bound_ps[idx],
             tenant: self.tenant[idx],
             status: self.status[idx],
         }

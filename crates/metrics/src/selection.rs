@@ -80,6 +80,8 @@ mod tests {
             figure_ideal_ps: 1,
             duplicate_bytes: 0,
             deadline_ps: None,
+            fate_ps: None,
+            bound_ps: None,
             tenant: 0,
             status: Status::Finished,
         };

@@ -152,6 +152,8 @@ pub struct Summary {
     pub flows: u64,
     /// Flows of the run, selected or not, that the transport gave up.
     pub failed: u64,
+    /// Flows of the run, selected or not, that the network did not take.
+    pub rejected: u64,
     /// Flows of the run, selected or not, that had not finished when it ended.
     pub unfinished: u64,
     /// Payload bytes of the run that arrived more than once, as a fraction of all bytes of its
@@ -183,6 +185,7 @@ pub fn summarise(
         selection,
         flows: columns.len() as u64,
         failed: count(Status::Failed),
+        rejected: count(Status::Rejected),
         unfinished: count(Status::Unfinished),
         duplicate: match total(&columns.size_bytes) {
             0.0 => 0.0,
@@ -299,6 +302,8 @@ mod tests {
             figure_ideal_ps: size_bytes,
             duplicate_bytes: 10,
             deadline_ps: None,
+            fate_ps: None,
+            bound_ps: None,
             tenant: 0,
             status: if fct_ps.is_some() { Status::Finished } else { Status::Unfinished },
         }

@@ -88,6 +88,8 @@ impl FlowWriter {
             Arc::new(UInt64Array::from(rows.figure_ideal_ps)),
             Arc::new(UInt64Array::from(rows.duplicate_bytes)),
             Arc::new(UInt64Array::from(rows.deadline_ps)),
+            Arc::new(UInt64Array::from(rows.fate_ps)),
+            Arc::new(UInt64Array::from(rows.bound_ps)),
             Arc::new(UInt32Array::from(rows.tenant)),
             Arc::new(status),
         ];
@@ -133,6 +135,8 @@ fn read_batch(source: &Source<'_>, columns: &mut FlowColumns) -> Result<(), Tabl
     let duplicate = &mut columns.duplicate_bytes;
     source.values::<UInt64Type>("duplicate_bytes", "uint64", duplicate)?;
     source.optional("deadline_ps", &mut columns.deadline_ps)?;
+    source.optional("fate_ps", &mut columns.fate_ps)?;
+    source.optional("bound_ps", &mut columns.bound_ps)?;
     source.values::<UInt32Type>("tenant", "uint32", &mut columns.tenant)?;
     let names = source.column("status")?.as_string_opt::<i32>();
     let names = names.ok_or_else(|| source.mistyped("status", "strings"))?;
@@ -141,7 +145,7 @@ fn read_batch(source: &Source<'_>, columns: &mut FlowColumns) -> Result<(), Tabl
             file: source.file.display().to_string(),
             row: source.before + idx as u64 + 1,
             column: "status",
-            expected: "finished, failed or unfinished",
+            expected: "finished, failed, rejected or unfinished",
             got: name.unwrap_or("null").to_owned(),
         })?;
         columns.status.push(status);
@@ -223,6 +227,8 @@ fn schema() -> SchemaRef {
         column("figure_ideal_ps", DataType::UInt64, false),
         column("duplicate_bytes", DataType::UInt64, false),
         column("deadline_ps", DataType::UInt64, true),
+        column("fate_ps", DataType::UInt64, true),
+        column("bound_ps", DataType::UInt64, true),
         column("tenant", DataType::UInt32, false),
         column("status", DataType::Utf8, false),
     ]))
@@ -254,6 +260,8 @@ mod tests {
             figure_ideal_ps: 5_504_800,
             duplicate_bytes: flow % 3,
             deadline_ps: (flow % 5 == 2).then_some(100_000_000),
+            fate_ps: finished.then_some(7_000_000 + flow),
+            bound_ps: (flow % 5 == 3).then_some(200_000_000),
             tenant: (flow % 2) as u32,
             status: if finished { Status::Finished } else { Status::Unfinished },
         }

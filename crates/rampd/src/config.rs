@@ -320,7 +320,8 @@ impl Check<'_> {
             .on_hosts(&facts, payload, header)
             .map_err(|e| self.bad(&format!("transport.{}", e.key), e.expected, e.got))?;
         let valid = valid.ok_or_else(|| {
-            self.bad("transport.name", "dcpim, phost, pfabric or fastpass", "ideal")
+            let got = if matches!(transport, TransportSpec::Ideal(_)) { "ideal" } else { "cosy" };
+            self.bad("transport.name", "dcpim, phost, pfabric or fastpass", got)
         })?;
         self.arbiters(&valid, peer.len() as u32 - n_hosts)?;
         let wait = match (node.wait, node.spin_us) {
@@ -433,6 +434,7 @@ impl Check<'_> {
             ValidTransport::Dcpim(_)
             | ValidTransport::Phost(_)
             | ValidTransport::Pfabric(_)
+            | ValidTransport::Cosy(_)
             | ValidTransport::Ideal => 0,
         };
         if n == wanted {

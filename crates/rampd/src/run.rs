@@ -105,7 +105,9 @@ pub(crate) fn run_host<A: Applications>(
         ValidTransport::Fastpass(p) => {
             run::<FastpassHost, A>(setup, clock, Arc::new((**p).clone()), apps, signals)
         }
-        ValidTransport::Ideal => Err(Error::Input("the ideal has no packets".to_owned())),
+        ValidTransport::Cosy(_) | ValidTransport::Ideal => {
+            Err(Error::Input("this transport does not run on hosts".to_owned()))
+        }
     }
 }
 

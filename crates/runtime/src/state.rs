@@ -281,7 +281,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 }
                 Event::Abandoned { src, msg } => drop(self.inbox.take(src, msg)),
                 Event::Completed { msg } => self.on_over(msg, Outcome::Completed),
-                Event::Failed { msg } => self.on_over(msg, Outcome::Failed(failure)),
+                Event::Failed { msg } | Event::Rejected { msg } => {
+                    self.on_over(msg, Outcome::Failed(failure));
+                }
             }
         }
     }

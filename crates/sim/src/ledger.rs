@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::{Bytes, Event, MsgId, PayloadRef, Time};
+use rampmeter_core::{Bytes, Event, MsgId, PayloadRef, Span, Time};
 
 use crate::probe::FlowRecord;
 use crate::run::Arrival;
@@ -70,10 +70,11 @@ impl Ledger {
         self.open == 0
     }
 
-    /// A message is submitted and numbered.
-    pub(crate) fn submit(&mut self, now: Time, arrival: &Arrival) -> MsgId {
+    /// A message is submitted and numbered. `bound` is the time within which its transport
+    /// promises to know its fate.
+    pub(crate) fn submit(&mut self, now: Time, arrival: &Arrival, bound: Option<Span>) -> MsgId {
         let id = MsgId::new(self.first + self.flows.len() as u32);
-        let record = FlowRecord::new(id, now, arrival);
+        let record = FlowRecord { bound, ..FlowRecord::new(id, now, arrival) };
         self.flows.push_back(Entry { record, fresh: 0, is_over: false });
         self.open += 1;
         if self.delivered.len() <= arrival.tenant.idx() {

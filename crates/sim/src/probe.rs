@@ -22,6 +22,8 @@ pub struct FlowRecord {
     pub deadline: Time,
     /// Whom it belonged to.
     pub tenant: TenantId,
+    /// Within what time the transport promised that its sender would know its fate.
+    pub bound: Option<Span>,
     /// When the receiver had every byte.
     pub delivered: Option<Time>,
     /// When the sender knew.
@@ -45,6 +47,7 @@ impl FlowRecord {
             size: arrival.size,
             deadline: arrival.deadline,
             tenant: arrival.tenant,
+            bound: None,
             delivered: None,
             completed: None,
             failed: None,

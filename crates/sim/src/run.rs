@@ -304,8 +304,9 @@ where
 
     fn submit(&mut self) {
         let Some(arrival) = self.next.take() else { return };
-        let id = self.ledger.submit(self.now, &arrival);
         let host = arrival.src.get();
+        let bound = self.ends[host as usize].endpoint.bound(arrival.size);
+        let id = self.ledger.submit(self.now, &arrival, bound);
         let state = &mut self.ends[host as usize];
         let Arrival { dst, size, deadline, tenant, .. } = arrival;
         let deadline = match deadline {

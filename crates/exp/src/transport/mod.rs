@@ -3,6 +3,7 @@
 //! To add a protocol: a module with its keys, a variant of [`TransportSpec`] and of
 //! [`ValidTransport`] with an arm in each method here, and a line in `run::simulate`.
 
+mod cosy;
 mod dcpim;
 mod fastpass;
 mod ideal;
@@ -12,6 +13,7 @@ mod phost;
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::{Bytes, FabricFacts, Span};
 use rampmeter_metrics::ideal::LastPacket;
+use rampmeter_proto::cosy::Cosy;
 use rampmeter_proto::dcpim::{Dcpim, DcpimConfig};
 use rampmeter_proto::fastpass::{Fastpass, FastpassConfig, allocations_time};
 use rampmeter_proto::pfabric::{Pfabric, PfabricConfig};
@@ -20,6 +22,7 @@ use rampmeter_proto::{ConfigError, Padding};
 use rampmeter_sim::Topology;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use cosy::CosySpec;
 pub(crate) use dcpim::DcpimSpec;
 pub(crate) use fastpass::FastpassSpec;
 pub(crate) use ideal::IdealSpec;
@@ -38,6 +41,8 @@ pub enum TransportSpec {
     Pfabric(PfabricSpec),
     /// Fastpass.
     Fastpass(FastpassSpec),
+    /// cosy.
+    Cosy(CosySpec),
     /// The ideal: no protocol, but what a clairvoyant scheduler would reach.
     Ideal(IdealSpec),
 }
@@ -113,6 +118,8 @@ pub enum ValidTransport {
     Pfabric(Pfabric),
     /// Fastpass.
     Fastpass(Box<Fastpass>),
+    /// cosy.
+    Cosy(Cosy),
     /// The ideal, which has no packets.
     Ideal,
 }
@@ -135,6 +142,7 @@ impl ValidTransport {
             Self::Phost(_) => Some(TransportId::PHOST),
             Self::Pfabric(_) => Some(TransportId::PFABRIC),
             Self::Fastpass(_) => Some(TransportId::FASTPASS),
+            Self::Cosy(_) => Some(TransportId::COSY),
             Self::Ideal => None,
         }
     }
@@ -159,6 +167,10 @@ impl TransportSpec {
                 let config = spec.config();
                 (config.payload, config.header, config.padding)
             }
+            Self::Cosy(spec) => {
+                let config = spec.config();
+                (config.payload, config.header, config.padding)
+            }
             Self::Ideal(spec) => spec.framing(),
         };
         let last = match padding {
@@ -172,7 +184,9 @@ impl TransportSpec {
     pub(crate) fn with_arbiters(&self, topology: Topology) -> Topology {
         match self {
             Self::Fastpass(spec) => spec.with_arbiters(topology),
-            Self::Dcpim(_) | Self::Phost(_) | Self::Pfabric(_) | Self::Ideal(_) => topology,
+            Self::Dcpim(_) | Self::Phost(_) | Self::Pfabric(_) | Self::Cosy(_) | Self::Ideal(_) => {
+                topology
+            }
         }
     }
 
@@ -183,6 +197,7 @@ impl TransportSpec {
             Self::Phost(spec) => (spec.control_rtt_us, spec.data_rtt_us),
             Self::Pfabric(spec) => (spec.control_rtt_us, spec.data_rtt_us),
             Self::Fastpass(spec) => (spec.control_rtt_us, spec.data_rtt_us),
+            Self::Cosy(spec) => (spec.control_rtt_us, spec.data_rtt_us),
             Self::Ideal(_) => (None, None),
         }
     }
@@ -194,6 +209,7 @@ impl TransportSpec {
             Self::Phost(spec) => (spec.payload_bytes, spec.header_bytes),
             Self::Pfabric(spec) => (spec.payload_bytes, spec.header_bytes),
             Self::Fastpass(spec) => (spec.payload_bytes, spec.header_bytes),
+            Self::Cosy(spec) => (spec.payload_bytes, spec.header_bytes),
             Self::Ideal(_) => (None, None),
         };
         [("payload-bytes", payload), ("header-bytes", header)]
@@ -228,12 +244,13 @@ impl TransportSpec {
             Self::Fastpass(spec) => {
                 spec.on(facts, topology).map(|config| ValidTransport::Fastpass(Box::new(config)))
             }
+            Self::Cosy(spec) => spec.on(facts, topology).map(ValidTransport::Cosy),
             Self::Ideal(_) => Ok(ValidTransport::Ideal),
         }
     }
 
     /// The parameters between real hosts, whose packets are `payload` long and carry `header` bytes
-    /// more. Arbiters are as fast as hosts, and choose no paths. `None` for the ideal.
+    /// more. Arbiters are as fast as hosts, and choose no paths. `None` for cosy and the ideal.
     ///
     /// # Errors
     /// A parameter out of range.
@@ -283,7 +300,8 @@ impl TransportSpec {
                 let time = allocations_time(facts.n_hosts, header.get(), facts.access_rate);
                 ValidTransport::Fastpass(Box::new(config.on(facts, None, time)?))
             }
-            Self::Ideal(_) => return Ok(None),
+            // Its bound rests on switches that take part.
+            Self::Cosy(_) | Self::Ideal(_) => return Ok(None),
         };
         Ok(Some(transport))
     }

@@ -1,0 +1,82 @@
+//! The keys of cosy.
+
+use rampmeter_core::{Bytes, FabricFacts, Span};
+use rampmeter_proto::cosy::config::{BestEffort, PathFacts};
+use rampmeter_proto::cosy::{Cosy, CosyConfig};
+use rampmeter_proto::{ConfigError, Padding};
+use rampmeter_sim::{Shape, Topology};
+use serde::{Deserialize, Serialize};
+
+/// Keys of the cosy transport. Each one that is left out has the preset's value.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct CosySpec {
+    /// Where defaults come from.
+    pub preset: CosyPreset,
+    /// Payload of a full packet.
+    pub payload_bytes: Option<u64>,
+    /// Bytes of headers charged to each packet.
+    pub header_bytes: Option<u64>,
+    /// The round trip of a small packet that the protocol is told, instead of the network's.
+    pub control_rtt_us: Option<f64>,
+    /// The same of a full packet.
+    pub data_rtt_us: Option<f64>,
+    /// Virtual links of a link, and slots of a host (K).
+    pub slots: Option<u32>,
+    /// Most slots that one message may have.
+    pub slots_per_message: Option<u32>,
+    /// How long a receiver holds a request that it cannot serve, in microseconds.
+    pub hold_us: Option<f64>,
+    /// Requests that the next rsvp is chosen among.
+    pub choices: Option<u32>,
+    /// The share of a link that data leaves to control packets, in thousandths.
+    pub control_milli: Option<u32>,
+    /// Whether traffic of lower priority shares the links.
+    pub best_effort: Option<BestEffort>,
+    /// Charged length of last packets.
+    pub padding: Option<Padding>,
+}
+
+/// Which design of the paper defaults follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CosyPreset {
+    /// That of §3.3, with virtual links and slots.
+    #[default]
+    Paper,
+    /// That of §3.2: one message at a time, and no waiting.
+    Rsvp,
+}
+
+impl CosySpec {
+    /// The configuration: the preset with these changes.
+    pub fn config(&self) -> CosyConfig {
+        let base = match self.preset {
+            CosyPreset::Paper => CosyConfig::paper(),
+            CosyPreset::Rsvp => CosyConfig::rsvp(),
+        };
+        let micros = |us: f64| Span::from_ps((us * 1e6).round() as u64);
+        CosyConfig {
+            slots: self.slots.unwrap_or(base.slots),
+            slots_per_message: self.slots_per_message.or(base.slots_per_message),
+            hold: self.hold_us.map(micros).or(base.hold),
+            choices: self.choices.unwrap_or(base.choices),
+            control_milli: self.control_milli.unwrap_or(base.control_milli),
+            best_effort: self.best_effort.unwrap_or(base.best_effort),
+            padding: self.padding.unwrap_or(base.padding),
+            payload: self.payload_bytes.map_or(base.payload, Bytes::new),
+            header: self.header_bytes.map_or(base.header, Bytes::new),
+        }
+    }
+
+    pub(crate) fn on(&self, facts: &FabricFacts, topology: &Topology) -> Result<Cosy, ConfigError> {
+        if let Some(us) = self.hold_us
+            && !(0.0..=1e9).contains(&us)
+        {
+            let (key, expected) = ("hold-us", "0 to 1000000000");
+            return Err(ConfigError { key, expected, got: us as u64 });
+        }
+        let Shape { switches, ratio, ports } = topology.shape();
+        self.config().on(facts, PathFacts { switches, ratio, ports })
+    }
+}
