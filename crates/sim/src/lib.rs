@@ -20,4 +20,6 @@ pub use fabric::{Switching, Target};
 pub use ledger::Counters;
 pub use probe::{Direction, FlowRecord, NoProbe, Passing, Probe};
 pub use run::{Arrival, Sim, SimSpec, Status};
-pub use topo::{ArbiterLink, Paths, RegularPaths, Shape, Topology, TopologyError, TopologySpec};
+pub use topo::{
+    ArbiterLink, LinkSpec, Paths, RegularPaths, Shape, Topology, TopologyError, TopologySpec,
+};

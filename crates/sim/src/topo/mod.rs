@@ -10,7 +10,7 @@ mod spec;
 
 pub use build::TopologyError;
 pub use regular::RegularPaths;
-pub use spec::TopologySpec;
+pub use spec::{LinkSpec, TopologySpec};
 
 use crate::fabric::Routes;
 use rampmeter_core::{Bytes, FabricFacts, Rate, Span};
