@@ -18,6 +18,7 @@ from rampmeter import _core
 
 from .conftest import ROOT
 
+TRANSPORTS = ("dcpim", "phost", "pfabric", "fastpass", "cosy")
 SCRIPT = ROOT / "wireshark/rampmeter.lua"
 PORT = 7321
 FRAME_HEADERS = 42
@@ -134,7 +135,7 @@ class TestFields:
         for line in listed.splitlines():
             kind, _, name, of, *_ = (*line.split("\t"), "")
             protocol = name.partition(".")[0]
-            if kind == "F" and protocol in ("rampmeter", "dcpim", "phost", "pfabric", "fastpass"):
+            if kind == "F" and protocol in ("rampmeter", *TRANSPORTS):
                 known.add((name, of))
         compared = {name for packet in expected for name in packet}
         # Branches of the tree and expert infos have no value; payloads are left off here.
@@ -147,7 +148,7 @@ class TestFields:
         for packet, sample in zip(read, expected, strict=True):
             layers = packet["_source"]["layers"]
             assert int(layers["rampmeter"]["rampmeter.src"]) == sample["rampmeter.src"]
-            for name in ("dcpim", "phost", "pfabric", "fastpass"):
+            for name in TRANSPORTS:
                 assert (name in layers) == (f"{name}.type" in sample)
 
     def test_well_formed_packets_have_no_expert_info(
@@ -180,7 +181,7 @@ class TestFields:
 
     def test_filters_find_transports(self, samples: tuple[Path, list[Packet]]) -> None:
         counts = Counter(name for packet in samples[1] for name in packet if name.endswith(".type"))
-        for transport in ("dcpim", "phost", "pfabric", "fastpass"):
+        for transport in TRANSPORTS:
             assert len(frame_numbers(samples[0], transport)) == counts[f"{transport}.type"]
 
 
@@ -204,7 +205,7 @@ class TestInfo:
 
     def test_every_packet_has_one_without_gaps(self, samples: tuple[Path, list[Packet]]) -> None:
         for info in infos(samples[0]):
-            assert re.fullmatch(r"(dcPIM|pHost|pFabric|Fastpass) [^\[{]+: [^\[{]+", info), info
+            assert re.fullmatch(r"(dcPIM|pHost|pFabric|Fastpass|cosy) [^\[{]+: [^\[{]+", info), info
             assert "nil" not in info
 
 
@@ -329,7 +330,7 @@ capture = "run.pcapng"
 
 
 class TestSimulation:
-    @pytest.mark.parametrize("transport", ["dcpim", "phost", "pfabric", "fastpass"])
+    @pytest.mark.parametrize("transport", TRANSPORTS)
     def test_captures_of_runs_are_read_without_complaint(
         self, transport: str, tmp_path: Path
     ) -> None:

@@ -24,6 +24,8 @@ def test_the_tables_have_the_documented_columns(small_run: rm.Run) -> None:
         "figure_ideal_ps",
         "duplicate_bytes",
         "deadline_ps",
+        "fate_ps",
+        "bound_ps",
         "tenant",
         "status",
     ]

@@ -51,6 +51,16 @@ local REMAINING = u32("remaining", "Packets remaining")
 local CUMULATIVE = u32("cumulative", "All packets below have arrived")
 local REPEATED = flag("repeated", "Sent again, to be answered")
 
+-- cosy's slots of a receiver are numbered from 0 to K - 1, so two bytes do.
+local COSY_SLOT = u16("rx_slot", "Slot at the receiver")
+local RESERVATION = u32("seq", "Reservation")
+local LINK = u16("link", "Virtual link that the packet is on")
+local ROUTE = list("route", "Port on the way to the receiver", 5, { u16("port", "Port") })
+
+local function why_rule(value)
+  return value > 3 and "0 to 3" or nil
+end
+
 local function prompt_rule(value, before)
   return value > before.channels and "at most channels" or nil
 end
@@ -197,6 +207,32 @@ local TRANSPORTS = {
       end,
       list("schedule", "Slot of the epoch", 16, { u32("flow", "Slot at the source") }),
     },
+  },
+  [5] = {
+    name = "cosy",
+    title = "cosy",
+    [1] = {
+      "request", "flow {flow} of {size} bytes, flow slot {tx_slot}", FLOW, TX_SLOT, SIZE,
+    },
+    [2] = {
+      "rsvp", "flow slot {tx_slot} may send to slot {rx_slot}, virtual link {link}",
+      TX_SLOT, RESERVATION, u32("lease_us", "Lease (us)"), COSY_SLOT, LINK,
+      flag("last", "Last of its kind"), ROUTE,
+    },
+    [3] = {
+      "release", "slot {rx_slot}, virtual link {link}",
+      RESERVATION, COSY_SLOT, LINK, {
+        name = "why", bytes = 1, label = "Why", rule = why_rule,
+        words = { [0] = "blocked", "busy", "done", "failed" },
+      }, ROUTE,
+    },
+    [4] = { "reject", "flow slot {tx_slot} is not admitted", TX_SLOT },
+    [5] = {
+      "data", "slot {rx_slot}, packet {number} of the reservation",
+      RESERVATION, NUMBER, COSY_SLOT, LINK, flag("last", "Last of its kind"), ROUTE,
+    },
+    [6] = { "complete", "flow slot {tx_slot} is complete", TX_SLOT },
+    [7] = { "failure", "flow slot {tx_slot} has failed", TX_SLOT },
   },
 }
 

@@ -18,6 +18,7 @@ from rampmeter.plan import Plan
 from rampmeter.results import Run
 from rampmeter.spec import (
     AllToAll,
+    Cosy,
     DcPim,
     Deadlines,
     Dumbbell,
@@ -47,6 +48,7 @@ from rampmeter.spec import (
 
 __all__ = [
     "AllToAll",
+    "Cosy",
     "DcPim",
     "Deadlines",
     "Dumbbell",

@@ -171,6 +171,23 @@ class Fastpass(Transport):
     NAME = "fastpass"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Cosy(Transport):
+    """Delivery within a bound, or a reject; `slots` is K (cosy).
+
+    `preset` is `paper` or `rsvp`. Receivers hold requests for up to `hold_us`.
+    """
+
+    NAME = "cosy"
+    slots: int | None = None
+    hold_us: float | None = None
+
+    def table(self) -> dict[str, TomlValue]:
+        """The transport table."""
+        named = {"slots": self.slots, "hold-us": self.hold_us}
+        return super().table() | {key: value for key, value in named.items() if value is not None}
+
+
 @dataclass(frozen=True)
 class Ideal(Transport):
     """No protocol: what a clairvoyant scheduler over the access links would reach."""

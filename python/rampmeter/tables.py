@@ -28,12 +28,16 @@ def overview(summaries: Mapping[str, Mapping[str, Any]]) -> Table:
         "flows submitted": lambda s: count(s["flows"]["submitted"]),
         "flows delivered": lambda s: count(s["flows"]["delivered"]),
         "flows failed": lambda s: count(s["flows"]["failed"]),
+        "flows rejected": lambda s: count(s["flows"].get("rejected", 0)),
         "utilisation": lambda s: number(s["utilisation"], 4),
         "goodput, Gbit/s": lambda s: number(s["goodput_gbps"], 1),
         "normalised FCT": lambda s: number(s["nfct"]),
         "mean slowdown": lambda s: number(overall_slowdown(s).mean),
         "p99 slowdown": lambda s: number(overall_slowdown(s).p99),
     }
+    if not any(summary["flows"].get("rejected") for summary in summaries.values()):
+        # Only transports that promise a bound reject.
+        del rows["flows rejected"]
     for name, cell in rows.items():
         table.add_row(name, *(cell(summary) for summary in summaries.values()))
     return table

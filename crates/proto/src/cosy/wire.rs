@@ -121,6 +121,11 @@ impl Route {
         true
     }
 
+    /// The ports, that of the switch nearest the receiver first.
+    pub fn ports(&self) -> &[u16] {
+        &self.ports[..usize::from(self.len)]
+    }
+
     /// Takes off the port of the switch nearest the sender.
     pub fn pop(&mut self) -> Option<u16> {
         self.len = self.len.checked_sub(1)?;
@@ -133,7 +138,7 @@ impl Route {
 
     fn encode(&self, w: &mut Writer<'_>) -> Result<(), WireError> {
         w.u8(self.len)?;
-        for &port in &self.ports[..usize::from(self.len)] {
+        for &port in self.ports() {
             w.u16(port)?;
         }
         Ok(())

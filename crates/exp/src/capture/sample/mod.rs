@@ -3,6 +3,8 @@
 //! From this the dissector is tested: the bytes come from the encoders, the fields from the values
 //! that were encoded, under the names that the dissector gives them.
 
+mod cosy;
+
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
@@ -230,12 +232,14 @@ macro_rules! sample {
         $to.push($len, $header::$packet { $($field),* }, fields)?;
     };
 }
+use sample;
 
 fn samples() -> Result<Vec<Sample>, WireError> {
     let mut all = dcpim()?;
     all.extend(phost()?);
     all.extend(pfabric()?);
     all.extend(fastpass()?);
+    all.extend(cosy::cosy()?);
     Ok(all)
 }
 
@@ -431,6 +435,8 @@ fn fastpass() -> Result<Vec<Sample>, WireError> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use rampmeter_proto::cosy::wire::CosyHeader;
+
     use super::*;
 
     /// The types that `H` decodes, found by trying.
@@ -457,6 +463,7 @@ mod tests {
         assert_eq!(sampled("phost.type"), known_types::<PhostHeader>());
         assert_eq!(sampled("pfabric.type"), known_types::<PfabricHeader>());
         assert_eq!(sampled("fastpass.type"), known_types::<FastpassHeader>());
+        assert_eq!(sampled("cosy.type"), known_types::<CosyHeader>());
         assert_eq!(sampled("rampmeter.kind"), (0..=4).collect());
     }
 }
