@@ -12,7 +12,7 @@ use super::wire::CosyHeader;
 use crate::shared::Output;
 
 /// cosy at one host.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CosyHost {
     cosy: Arc<Cosy>,
     sender: Sender,
@@ -30,6 +30,18 @@ impl CosyHost {
     /// Whether it knows of no message and has every slot free.
     pub fn is_idle(&self) -> bool {
         self.sender.state() == (0, 0) && self.receiver.state() == (0, 0)
+    }
+
+    /// What it sends in: reservation, virtual link and way of each slot.
+    #[cfg(test)]
+    pub(super) fn sending(&self) -> Vec<(u32, u16, super::wire::Route)> {
+        self.sender.sending()
+    }
+
+    /// Makes what is random from here on depend on `rng` alone.
+    #[cfg(test)]
+    pub(super) fn reseed(&mut self, rng: Rng) {
+        self.receiver.reseed(rng);
     }
 
     fn receive<T>(&mut self, with: impl FnOnce(&mut Receiver, &mut Context<'_>) -> T) -> T {

@@ -26,6 +26,8 @@ mod sender;
 mod switch;
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod tests;
 
 pub use config::{Cosy, CosyConfig};

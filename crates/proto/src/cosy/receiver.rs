@@ -10,7 +10,7 @@ use super::wire::{CosyHeader, Route, Why};
 use crate::shared::{FlowNumbers, Known, Output, Timers};
 
 /// Messages to receive, and the slots in which they come.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Receiver {
     numbers: FlowNumbers,
     flows: Slab<RxFlow>,
@@ -23,7 +23,7 @@ pub(super) struct Receiver {
 }
 
 /// A message that is asked for or comes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct RxFlow {
     src: NodeId,
     msg: MsgId,
@@ -420,6 +420,11 @@ impl Receiver {
             State::Draining => self.free_slot(now, number, cx),
             State::Asked | State::Receiving => self.fail(now, slot.flow, cx),
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn reseed(&mut self, rng: Rng) {
+        self.rng = rng;
     }
 
     /// Messages that are known, and slots in use.

@@ -17,7 +17,7 @@ use crate::shared::{NextNumber, Outgoing, Output, Timers};
 pub(super) const DATA: Priority = Priority::new(1);
 
 /// Messages to send, and the slots in which they are sent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Sender {
     node: NodeId,
     numbers: NextNumber,
@@ -32,7 +32,7 @@ pub(super) struct Sender {
 }
 
 /// A message whose fate is not known.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct TxMessage {
     msg: MsgId,
     dst: NodeId,
@@ -282,6 +282,11 @@ impl Sender {
     fn find_next(&mut self) {
         let due = self.slots.iter().flatten().map(|slot| slot.due);
         self.next_due = due.min().unwrap_or(Time::NEVER);
+    }
+
+    #[cfg(test)]
+    pub(super) fn sending(&self) -> Vec<(u32, u16, Route)> {
+        self.slots.iter().flatten().map(|slot| (slot.seq, slot.link, slot.route)).collect()
     }
 
     /// Messages whose fate is not known, and slots in use.

@@ -20,7 +20,7 @@ use super::config::Cosy;
 use super::wire::{CosyHeader, NO_LINK, Route, Why};
 
 /// cosy at one switch.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CosySwitch {
     first_port: u32,
     /// Of each port, where its virtual links are in the table; and the end of the table.
@@ -105,6 +105,21 @@ impl CosySwitch {
     /// Virtual links that are reserved at `now`.
     pub fn reserved(&self, now: Time) -> usize {
         self.table.iter().flatten().filter(|reservation| reservation.until > now).count()
+    }
+
+    /// The reservation of a port's virtual link, and the virtual link on which its data goes on.
+    #[cfg(test)]
+    pub(super) fn holder(&self, port: u32, link: u16) -> Option<(u32, u16)> {
+        let place = self.place(port - self.first_port, link)?;
+        let Reservation { from, seq, .. } = self.table[place as usize]?;
+        let port = self.starts.partition_point(|&start| start <= from) - 1;
+        Some((seq, (from - self.starts[port]) as u16))
+    }
+
+    /// Makes what is random from here on depend on `rng` alone.
+    #[cfg(test)]
+    pub(super) fn reseed(&mut self, rng: Rng) {
+        self.rng = rng;
     }
 
     /// The place of a port's virtual link in the table, if it has that many.

@@ -7,7 +7,7 @@
 use rampmeter_core::NodeId;
 
 /// The sender's side: the next number for each destination.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct NextNumber(Vec<u32>);
 
 impl NextNumber {
@@ -42,11 +42,11 @@ pub(crate) enum Known {
 }
 
 /// The receiver's side: which numbers of each source have been used.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct FlowNumbers(Vec<Numbers>);
 
 /// Hosts have one of these for each host that they ever heard of, so it is small.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Numbers {
     /// Numbers from here on are new.
     next: u32,
@@ -54,7 +54,7 @@ struct Numbers {
     gaps: Option<Box<Gaps>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Gaps {
     /// Numbers below `next` that are new.
     skipped: Vec<u32>,

@@ -6,7 +6,7 @@ use rampmeter_core::packet::Marks;
 use rampmeter_core::{Event, MsgId, NodeId, Packet, PayloadRef, Priority};
 
 /// Control packets waiting for the interface, and events waiting for the driver.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Output<H> {
     node: NodeId,
     control_bytes: u16,

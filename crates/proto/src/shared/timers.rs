@@ -7,7 +7,7 @@ use rampmeter_core::Time;
 
 /// A heap of (deadline, key). Entries are never taken out: the owner notes which deadline of a key
 /// holds and ignores the others when they come up.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Timers<K> {
     heap: BinaryHeap<Reverse<(Time, K)>>,
     /// The earliest deadline, which drivers ask for after every packet.

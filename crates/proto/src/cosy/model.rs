@@ -1,0 +1,379 @@
+//! The reservation protocol, model-checked: the real state machines of two senders, two receivers and
+//! the switches between them, with every choice of paths, and every packet lost and every node
+//! crashed as far as the budget goes.
+//!
+//! A hop takes a microsecond; events happen in order of time. What is random in the code is decided
+//! by the checker where it matters (paths), and else depends on the state alone (numbers of
+//! reservations), so that equal states have equal futures.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use rampmeter_core::{
+    Bytes, Crossing, Endpoint, Event, FabricFacts, Family, Hop, Message, MsgId, NodeId, Packet,
+    Purpose, Rate, Rng, Span, SwitchFacts, Time, Verdict,
+};
+use stateright::{Checker, Model, Property};
+
+use super::config::PathFacts;
+use super::wire::CosyHeader;
+use super::{Cosy, CosyConfig, CosyFamily, CosyHost, CosySwitch};
+
+const HOP: Span = Span::from_us(1);
+const RATE: Rate = Rate::from_gbps(10);
+/// Hosts 0 and 1 at switch 0, hosts 2 and 3 at switch 1, switches 2 and 3 above both. Ports are
+/// numbered as the simulator does it: those of hosts first, then switch by switch.
+const FIRST: [u32; 4] = [4, 8, 12, 14];
+/// The far end of each port.
+const OPPOSITE: [u32; 16] = [4, 5, 8, 9, 0, 1, 12, 14, 2, 3, 13, 15, 6, 10, 7, 11];
+
+fn switch_of(port: u32) -> Option<usize> {
+    FIRST.iter().rposition(|&first| first <= port)
+}
+
+/// The ports by which a switch may send to a host.
+fn choices(switch: usize, dst: NodeId) -> &'static [u32] {
+    match (switch, dst.get()) {
+        (0, 0) => &[4],
+        (0, 1) => &[5],
+        (0, _) => &[6, 7],
+        (1, 2) => &[8],
+        (1, 3) => &[9],
+        (1, _) => &[10, 11],
+        (2, 0 | 1) => &[12],
+        (2, _) => &[13],
+        (_, 0 | 1) => &[14],
+        _ => &[15],
+    }
+}
+
+/// What is explored.
+struct Reservations {
+    cosy: Arc<Cosy>,
+    /// When each message is submitted, from and to whom.
+    messages: Vec<(Time, u32, u32)>,
+    losses: u32,
+    crashes: u32,
+}
+
+#[derive(Clone, Debug)]
+struct World {
+    now: Time,
+    hosts: Vec<Option<CosyHost>>,
+    switches: Vec<Option<CosySwitch>>,
+    /// Packets with the port that they left by and when they arrive, in this order.
+    flying: Vec<(Time, u32, Packet<CosyHeader>)>,
+    submitted: usize,
+    losses: u32,
+    crashes: u32,
+    /// What the sender was told of each message, and when.
+    fates: Vec<Vec<(Event, Time)>>,
+    delivered: Vec<u32>,
+}
+
+/// States are equal if they look equal: all that the future depends on is printed, but for random
+/// streams, which every step sets anew.
+impl Hash for World {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        format!("{self:?}").hash(state);
+    }
+}
+
+impl PartialEq for World {
+    fn eq(&self, other: &Self) -> bool {
+        format!("{self:?}") == format!("{other:?}")
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Step {
+    /// The next message is submitted.
+    Submit,
+    /// The first packet under way arrives; a switch with two ways takes this one.
+    Deliver { pick: usize },
+    /// It is lost.
+    Lose,
+    /// A host's deadline comes.
+    Fire(usize),
+    /// A node stops for good: hosts, then switches.
+    Crash(usize),
+}
+
+impl World {
+    fn rng(&self, purpose: u64) -> Rng {
+        Rng::new(purpose, self.now.as_ps(), Purpose::Test)
+    }
+
+    /// When something happens next, and what it may be.
+    fn steps(&self, model: &Reservations) -> Vec<Step> {
+        let submit = model.messages.get(self.submitted).map(|m| m.0);
+        let arrive = self.flying.first().map(|f| f.0);
+        let deadline = |host: &CosyHost| host.poll_timeout();
+        let fire = self.hosts.iter().flatten().map(deadline).min().filter(|&t| t != Time::NEVER);
+        let Some(at) = [submit, arrive, fire].into_iter().flatten().min() else {
+            return Vec::new();
+        };
+        let mut steps = Vec::new();
+        if submit == Some(at) {
+            steps.push(Step::Submit);
+        } else if arrive == Some(at) {
+            steps.push(Step::Deliver { pick: 0 });
+            if self.is_choice() {
+                steps.push(Step::Deliver { pick: 1 });
+            }
+            if self.losses > 0 {
+                steps.push(Step::Lose);
+            }
+        } else if let Some(host) =
+            self.hosts.iter().position(|h| h.as_ref().map(deadline) == Some(at))
+        {
+            steps.push(Step::Fire(host));
+        }
+        if self.crashes > 0 && self.submitted > 0 {
+            let alive = self.hosts.iter().map(Option::is_some);
+            let alive = alive.chain(self.switches.iter().map(Option::is_some));
+            steps
+                .extend(alive.enumerate().filter(|(_, up)| *up).map(|(node, _)| Step::Crash(node)));
+        }
+        steps
+    }
+
+    /// Whether the first packet under way is a rsvp at a switch with two ways.
+    fn is_choice(&self) -> bool {
+        let (_, port, packet) = &self.flying[0];
+        let switch = switch_of(OPPOSITE[*port as usize]);
+        matches!(packet.header, CosyHeader::Rsvp { .. })
+            && switch.is_some_and(|switch| choices(switch, packet.dst).len() == 2)
+    }
+
+    fn fly(&mut self, port: u32, packet: Packet<CosyHeader>) {
+        self.flying.push((self.now + HOP, port, packet));
+    }
+
+    fn deliver(&mut self, pick: usize) {
+        let (_, port, mut packet) = self.flying.remove(0);
+        let ingress = OPPOSITE[port as usize];
+        let Some(number) = switch_of(ingress) else {
+            let rng = self.rng(ingress.into());
+            if let Some(host) = &mut self.hosts[ingress as usize] {
+                host.reseed(rng);
+                host.handle_packet(self.now, &packet);
+            }
+            return self.drain(ingress as usize);
+        };
+        // Requests and answers take the first way that is up.
+        let all = choices(number, packet.dst);
+        let is_up = |&&port: &&u32| {
+            let far = switch_of(OPPOSITE[port as usize]);
+            far.is_none_or(|far| self.switches[far].is_some())
+        };
+        let up: Vec<u32> = all.iter().filter(is_up).copied().collect();
+        let Some(switch) = &mut self.switches[number] else { return };
+        let seeds = (0..).map(|seed| Rng::new(seed, 0, Purpose::Test));
+        let mut of_pick = seeds.filter(|rng| rng.clone().below(2) == pick);
+        switch.reseed(of_pick.next().expect("half of all seeds"));
+        let crossing =
+            Crossing { now: self.now, ingress, egress: up.first().copied(), choices: &up };
+        let verdict = switch.on_forward(crossing, &mut packet);
+        let own: Vec<_> = std::iter::from_fn(|| switch.poll_transmit()).collect();
+        for (port, packet) in own {
+            self.fly(port, packet);
+        }
+        match verdict {
+            Verdict::Forward => up.first().into_iter().for_each(|&port| self.fly(port, packet)),
+            Verdict::Via(port) => self.fly(port, packet),
+            Verdict::Drop => {}
+        }
+    }
+
+    /// Takes what a host has to say.
+    fn drain(&mut self, number: usize) {
+        let Some(mut host) = self.hosts[number].take() else { return };
+        while let Some(packet) = host.poll_transmit(self.now) {
+            self.fly(number as u32, packet);
+        }
+        while let Some(event) = host.poll_event() {
+            match event {
+                Event::Delivered { msg, .. } => self.delivered[msg.idx()] += 1,
+                Event::Abandoned { .. } => {}
+                Event::Completed { msg } | Event::Failed { msg } | Event::Rejected { msg } => {
+                    self.fates[msg.idx()].push((event, self.now));
+                }
+            }
+        }
+        self.hosts[number] = Some(host);
+    }
+
+    /// Whether every reservation that a sender uses stands in all switches of its way.
+    fn holds_what_it_uses(&self) -> bool {
+        self.hosts.iter().enumerate().all(|(number, host)| {
+            let sending = host.as_ref().map(CosyHost::sending).unwrap_or_default();
+            sending.into_iter().all(|(seq, mut link, mut route)| {
+                let mut port = number as u32;
+                while let Some(switch) = switch_of(OPPOSITE[port as usize]) {
+                    let Some(next) = route.pop() else { return false };
+                    let Some(program) = &self.switches[switch] else { return true };
+                    let Some((holder, on)) = program.holder(OPPOSITE[port as usize], link) else {
+                        return false;
+                    };
+                    if holder != seq {
+                        return false;
+                    }
+                    (port, link) = (FIRST[switch] + u32::from(next), on);
+                }
+                true
+            })
+        })
+    }
+}
+
+impl Model for Reservations {
+    type State = World;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<World> {
+        let host = |n| {
+            let rng = Rng::new(0, u64::from(n), Purpose::Test);
+            Some(CosyHost::new(Arc::clone(&self.cosy), NodeId::new(n), rng, Time::ZERO))
+        };
+        let switch = |number: u32| {
+            let ports = if number < 2 { 4 } else { 2 };
+            let (first_port, rates) = (FIRST[number as usize], vec![RATE; ports]);
+            let rng = Rng::new(0, 0, Purpose::Test);
+            Some(CosyFamily::hop(&self.cosy, SwitchFacts { number, first_port, rates, rng }))
+        };
+        vec![World {
+            now: Time::ZERO,
+            hosts: (0..4).map(host).collect(),
+            switches: (0..4).map(switch).collect(),
+            flying: Vec::new(),
+            submitted: 0,
+            losses: self.losses,
+            crashes: self.crashes,
+            fates: vec![Vec::new(); self.messages.len()],
+            delivered: vec![0; self.messages.len()],
+        }]
+    }
+
+    fn actions(&self, world: &World, steps: &mut Vec<Step>) {
+        steps.extend(world.steps(self));
+    }
+
+    fn next_state(&self, world: &World, step: Step) -> Option<World> {
+        let mut next = world.clone();
+        match step {
+            Step::Submit => {
+                let (at, src, dst) = self.messages[next.submitted];
+                next.now = at;
+                let id = MsgId::new(next.submitted as u32);
+                next.submitted += 1;
+                if let Some(host) = &mut next.hosts[src as usize] {
+                    host.submit(at, Message::new(id, NodeId::new(dst), SIZE));
+                }
+                next.drain(src as usize);
+            }
+            Step::Deliver { pick } => {
+                next.now = next.flying[0].0;
+                next.deliver(pick);
+            }
+            Step::Lose => {
+                next.now = next.flying.remove(0).0;
+                next.losses -= 1;
+            }
+            Step::Fire(number) => {
+                let host = next.hosts[number].as_mut()?;
+                next.now = host.poll_timeout();
+                let rng = world.rng(number as u64);
+                let host = next.hosts[number].as_mut()?;
+                host.reseed(rng);
+                host.handle_timeout(next.now);
+                next.drain(number);
+            }
+            Step::Crash(node) => {
+                next.crashes -= 1;
+                match node.checked_sub(next.hosts.len()) {
+                    None => next.hosts[node] = None,
+                    Some(switch) => next.switches[switch] = None,
+                }
+            }
+        }
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("one fate a message", |_, world: &World| {
+                world.fates.iter().all(|fates| fates.len() <= 1)
+                    && world.delivered.iter().all(|&n| n <= 1)
+            }),
+            Property::always("what is rejected is not delivered", |_, world: &World| {
+                world.fates.iter().zip(&world.delivered).all(|(fates, &delivered)| {
+                    match fates.first() {
+                        Some((Event::Rejected { .. }, _)) => delivered == 0,
+                        Some((Event::Completed { .. }, _)) => delivered == 1,
+                        _ => true,
+                    }
+                })
+            }),
+            Property::always("fates are known within the bound", |model: &Self, world: &World| {
+                let bound = model.cosy.bound(SIZE);
+                world.fates.iter().zip(&model.messages).all(|(fates, &(submitted, src, _))| {
+                    let is_late = world.now > submitted + bound;
+                    let is_alive = world.hosts[src as usize].is_some();
+                    let known = fates.iter().all(|&(_, at)| at <= submitted + bound);
+                    known && !(is_late && is_alive && fates.is_empty())
+                })
+            }),
+            Property::always("no virtual link has two users", |_, world: &World| {
+                world.holds_what_it_uses()
+            }),
+            Property::always("nothing stays reserved", |model: &Self, world: &World| {
+                let last = model.messages.last().map_or(Time::ZERO, |m| m.0);
+                let over = last + model.cosy.bound(SIZE) + model.cosy.facts.data_rtt;
+                !world.steps(model).is_empty()
+                    || (world.switches.iter().flatten().all(|s| s.reserved(over) == 0)
+                        && world.hosts.iter().flatten().all(CosyHost::is_idle))
+            }),
+            Property::sometimes("all are delivered", |_, world: &World| {
+                world.delivered.iter().all(|&n| n == 1)
+            }),
+            // With two slots there is room for all four messages.
+            Property::sometimes("a path is blocked", |model: &Self, world: &World| {
+                let mut switches = world.switches.iter().flatten();
+                model.cosy.config.slots > 1 || switches.any(|switch| switch.stats().blocked > 0)
+            }),
+        ]
+    }
+}
+
+const SIZE: Bytes = Bytes::new(2_000);
+
+fn check(slots: u32, messages: &[(u64, u32, u32)], losses: u32, crashes: u32) -> usize {
+    let config = CosyConfig { slots, hold: Some(Span::from_us(12)), ..CosyConfig::paper() };
+    let facts =
+        FabricFacts { n_hosts: 4, access_rate: RATE, data_rtt: HOP * 8, control_rtt: HOP * 8 };
+    let paths = PathFacts { switches: 3, ratio: 1, ports: 4 };
+    let at = |&(at, src, dst): &(u64, u32, u32)| (Time::ZERO + Span::from_ns(at), src, dst);
+    let cosy = Arc::new(config.on(&facts, paths).unwrap());
+    let model = Reservations { cosy, messages: messages.iter().map(at).collect(), losses, crashes };
+    let checker = model.checker().threads(1).spawn_bfs().join();
+    checker.assert_properties();
+    checker.unique_state_count()
+}
+
+/// Both senders have something for both receivers.
+const CROSSED: [(u64, u32, u32); 4] = [(0, 0, 2), (100, 1, 3), (1_200, 0, 3), (1_300, 1, 2)];
+
+#[test]
+fn losses_and_a_crash_break_no_promise_of_single_slots() {
+    for (losses, crashes) in [(2, 0), (1, 1)] {
+        println!("{} states", check(1, &CROSSED, losses, crashes));
+    }
+}
+
+#[test]
+fn losses_and_a_crash_break_no_promise_of_two_slots() {
+    for (losses, crashes) in [(2, 0), (1, 1)] {
+        println!("{} states", check(2, &CROSSED, losses, crashes));
+    }
+}
