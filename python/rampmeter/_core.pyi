@@ -19,6 +19,11 @@ __all__ = [
     "bench",
     "check",
     "convert",
+    "cosy_delta",
+    "cosy_limits",
+    "cosy_queues",
+    "cosy_share",
+    "cosy_slots_max",
     "distribution_mean",
     "distributions",
     "every_packet",
@@ -138,6 +143,25 @@ def bench(plan: str, base: str) -> str:
 
 def host_packet(mtu: int) -> tuple[int, int]:
     """Give the payload of a full packet between hosts, and the other bytes of the link it takes."""
+
+def cosy_share(slots: int, cores: int) -> float:
+    """Give the share of the best sustainable load that cosy sustains in expectation."""
+
+def cosy_limits(rtt_ps: int, size_bytes: int, rate_bps: int) -> tuple[int, float]:
+    """Give the best delay bound (ps) and the best sustainable load of any design."""
+
+def cosy_queues(
+    switches: int, slots: int, ratio: int, packet_bytes: int, rate_bps: int
+) -> tuple[int, int]:
+    """Give cosy's longest queue (bytes) and the longest time that a packet is queued (ps)."""
+
+def cosy_delta(
+    rtt_ps: int, size_bytes: int, rate_bps: int, slots: int, queueing_ps: int
+) -> int:
+    """Give cosy's delay bound (ps)."""
+
+def cosy_slots_max(buffer_bytes: int, switches: int, packet_bytes: int) -> int:
+    """Give the virtual links up to which queues fit into a buffer."""
 
 def testbed_prepare(plan: str, base: str, table: str | PathLike[str]) -> str:
     """Write a plan's flows for hosts to send; give what a run on hosts needs to know as JSON."""

@@ -1,5 +1,6 @@
 //! The private module `rampmeter._core`: conversions and errors, nothing else.
 
+mod analysis;
 mod port;
 
 use std::path::{Path, PathBuf};
@@ -172,6 +173,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(speed, module)?)?;
     module.add_function(wrap_pyfunction!(host_packet, module)?)?;
+    module.add_function(wrap_pyfunction!(analysis::cosy_share, module)?)?;
+    module.add_function(wrap_pyfunction!(analysis::cosy_limits, module)?)?;
+    module.add_function(wrap_pyfunction!(analysis::cosy_queues, module)?)?;
+    module.add_function(wrap_pyfunction!(analysis::cosy_delta, module)?)?;
+    module.add_function(wrap_pyfunction!(analysis::cosy_slots_max, module)?)?;
     module.add_function(wrap_pyfunction!(testbed_prepare, module)?)?;
     module.add_function(wrap_pyfunction!(testbed_collect, module)?)?;
     module.add_function(wrap_pyfunction!(convert, module)?)?;
