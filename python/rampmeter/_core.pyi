@@ -155,9 +155,7 @@ def cosy_queues(
 ) -> tuple[int, int]:
     """Give cosy's longest queue (bytes) and the longest time that a packet is queued (ps)."""
 
-def cosy_delta(
-    rtt_ps: int, size_bytes: int, rate_bps: int, slots: int, queueing_ps: int
-) -> int:
+def cosy_delta(rtt_ps: int, size_bytes: int, rate_bps: int, slots: int, queueing_ps: int) -> int:
     """Give cosy's delay bound (ps)."""
 
 def cosy_slots_max(buffer_bytes: int, switches: int, packet_bytes: int) -> int:

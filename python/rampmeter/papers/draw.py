@@ -21,6 +21,11 @@ Y_LABELS: dict[Metric, str] = {
     "deadlines-met": "Deadlines met (fraction)",
     "drop-rate": "Data packets dropped (fraction)",
     "tenant-share": "First tenant's share of bytes",
+    "min": "Least slowdown",
+    "p999": "Slowdown, 99.9th percentile",
+    "max": "Largest slowdown",
+    "rejected": "Messages rejected (fraction)",
+    "bound-us": "Delay bound (µs)",
 }
 
 MEASURED = "measured"
@@ -40,6 +45,12 @@ def draw(figure: Figure, panel: SubFigure, rows: Sequence[Row], note: str = "") 
                 y_label = Y_LABELS[panel.metrics[0]]
                 return plots.bars(names, series, title=title, y_label=y_label)
             return plots.bars(names, series, title=title)
+        case "spread":
+            return plots.spread(_spreads(figure, panel, rows), title=title)
+        case "sustained":
+            return plots.tradeoff(_sustained(figure, panel, rows), title=title)
+        case "share":
+            return plots.sustainable_share(panel.cores, title=title)
         case "by-size":
             bins = _series(rows, [(panel.runs[0], idx) for idx in range(len(panel.labels))])
             sized = [
@@ -89,6 +100,38 @@ def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[Row], title: str) 
         title=title,
         variant_name="paper preset",
     )
+
+
+def _spreads(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[plots.Spread]:
+    """The slowdowns of each run, those of one label together."""
+    values: dict[str, dict[str, float]] = {}
+    for row in rows:
+        if row.measured is not None:
+            values.setdefault(row.cell.run, {})[row.cell.metric] = row.measured.mean
+    return [
+        plots.Spread(
+            workload(figure, run),
+            load(figure, panel, run),
+            *(of_run[metric] for metric in ("min", "mean", "p99", "p999", "max")),
+        )
+        for run, of_run in values.items()
+    ]
+
+
+def _sustained(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[plots.Tradeoff]:
+    """The bound of each label, and the highest load up to which it rejects no more than allowed."""
+    found: dict[str, plots.Tradeoff] = {}
+    broken: set[str] = set()
+    measured = {(r.cell.run, r.cell.metric): r.measured.mean for r in rows if r.measured}
+    for run in sorted(panel.runs, key=lambda run: load(figure, panel, run)):
+        name = workload(figure, run)
+        rejected = measured.get((run, "rejected"))
+        if rejected is None or rejected > panel.rejected_max:
+            broken.add(name)
+        elif name not in broken:
+            bound = measured[(run, "bound-us")]
+            found[name] = plots.Tradeoff(name, load(figure, panel, run), bound)
+    return list(found.values())
 
 
 def _series(rows: Sequence[Row], keys: Sequence[tuple[str, int | None]]) -> list[plots.BarSeries]:

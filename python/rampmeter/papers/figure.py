@@ -14,14 +14,26 @@ from rampmeter.toml import TomlValue
 FIGURE = "figure.toml"
 EXPECTED = "expected.toml"
 
-Drawing: TypeAlias = Literal["by-load", "by-workload", "by-size"]
+Drawing: TypeAlias = Literal["by-load", "by-workload", "by-size", "spread", "sustained", "share"]
 Metric: TypeAlias = Literal[
-    "utilisation", "mean", "p99", "nfct", "deadlines-met", "drop-rate", "tenant-share"
+    "utilisation",
+    "min",
+    "mean",
+    "p99",
+    "p999",
+    "max",
+    "nfct",
+    "deadlines-met",
+    "drop-rate",
+    "tenant-share",
+    "rejected",
+    "bound-us",
 ]
 
-OF_FLOWS = ("mean", "p99")
+OF_FLOWS = ("min", "mean", "p99", "p999", "max")
 """Metrics of the slowdown of single flows; the others are of a run as a whole."""
 METRICS = get_args(Metric)
+DRAWINGS = get_args(Drawing)
 LOAD_LABEL = "Offered load (fraction of access capacity, headers included)"
 
 
@@ -85,6 +97,10 @@ class SubFigure:
     """Upper edges of the size bins; empty where flows are not told apart by size."""
     labels: tuple[str, ...]
     """Names of the size bins."""
+    rejected_max: float
+    """The share of messages that may be rejected where a load counts as sustained."""
+    cores: int
+    """Core switches of the networks that a share of the sustainable load is drawn for."""
 
 
 @dataclass(frozen=True)
@@ -234,9 +250,7 @@ def _run(section: _Section) -> FigureRun:
 
 
 def _sub_figure(section: _Section) -> SubFigure:
-    drawing = section.choice(
-        "drawing", section.take("drawing", str), ("by-load", "by-workload", "by-size")
-    )
+    drawing = section.choice("drawing", section.take("drawing", str), DRAWINGS)
     metrics = [
         section.choice("metrics", metric, METRICS) for metric in section.take("metrics", list)
     ]
@@ -253,6 +267,8 @@ def _sub_figure(section: _Section) -> SubFigure:
         finished_before=section.take("finished-before", float, None),
         edges_bytes=tuple(edge for _, edge in bins if edge is not None),
         labels=tuple(label for label, _ in bins),
+        rejected_max=section.take("rejected-max", float, 0.0),
+        cores=section.take("cores", int, 32),
     )
     section.end()
     return sub_figure

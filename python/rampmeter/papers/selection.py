@@ -40,16 +40,21 @@ class Statistics:
     """Statistics of the slowdown of some flows; NaN if there are none."""
 
     count: int
+    min: float
     mean: float
     p99: float
+    p999: float
+    max: float
 
     @classmethod
     def of(cls, slowdown: NDArray[np.float64]) -> "Statistics":
         """The statistics; percentiles are interpolated linearly, as the authors' scripts do."""
         if slowdown.size == 0:
-            return cls(0, float("nan"), float("nan"))
-        p99 = np.percentile(slowdown, 99.0, method="linear")
-        return cls(int(slowdown.size), float(slowdown.mean()), float(p99))
+            return cls(0, *[float("nan")] * 5)
+        p99, p999 = np.percentile(slowdown, [99.0, 99.9], method="linear")
+        least, most = slowdown.min(), slowdown.max()
+        values = (least, slowdown.mean(), p99, p999, most)
+        return cls(int(slowdown.size), *map(float, values))
 
 
 def finished_before(flows: Flows, fraction: float | None) -> NDArray[np.bool_]:

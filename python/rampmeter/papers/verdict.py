@@ -116,6 +116,10 @@ def _of_run(run: Run, metric: Metric) -> float:
         return dropped / max(1, dropped + arrived)
     if metric == "tenant-share":
         return _tenant_share(run)
+    if metric == "rejected":
+        return float(summary["flows"]["rejected"] / max(1, summary["flows"]["submitted"]))
+    if metric == "bound-us":
+        return _bound_us(run)
     value = summary[{"deadlines-met": "deadlines_met"}.get(metric, metric)]
     return math.nan if value is None else float(value)
 
@@ -135,8 +139,14 @@ def _tenant_share(run: Run) -> float:
     return float(delivered[last & (tenant == 0)].sum() / max(1, delivered[last].sum()))
 
 
+def _bound_us(run: Run) -> float:
+    """The longest time after its submission within which a message's fate was promised."""
+    bounds = run.columns("bound_ps")["bound_ps"]
+    return float(bounds.to_numpy().max()) / 1e6 if bounds.null_count == 0 else math.nan
+
+
 def _statistic(group: Statistics, metric: Metric) -> tuple[float, int]:
-    return (group.p99 if metric == "p99" else group.mean), group.count
+    return float(getattr(group, metric)), group.count
 
 
 def rows_of(

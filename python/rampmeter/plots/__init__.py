@@ -1,5 +1,6 @@
 """Plots: pure functions from tables to matplotlib figures."""
 
+from rampmeter.plots.bound import Spread, Tradeoff, spread, sustainable_share, tradeoff
 from rampmeter.plots.distribution import fct_cdf, queue_cdf
 from rampmeter.plots.load import Line, Point, by_load
 from rampmeter.plots.size import BarSeries, SizeSeries, bars, slowdown_by_size
@@ -10,11 +11,16 @@ __all__ = [
     "Line",
     "Point",
     "SizeSeries",
+    "Spread",
+    "Tradeoff",
     "bars",
     "by_load",
     "fct_cdf",
     "queue_cdf",
     "slowdown_by_size",
+    "spread",
+    "sustainable_share",
     "tenant_shares",
+    "tradeoff",
     "utilisation",
 ]

@@ -1,0 +1,130 @@
+"""Delay bounds: spreads of slowdown, and the load that a bound buys."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from rampmeter import cosy
+from rampmeter.plots.style import (
+    LINES,
+    MARKERS,
+    PALETTE,
+    finish,
+    house,
+    new_figure,
+    plain_log_ticks,
+)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The slowdowns of one run."""
+
+    name: str
+    load: float
+    min: float
+    mean: float
+    p99: float
+    p999: float
+    max: float
+
+
+@dataclass(frozen=True)
+class Tradeoff:
+    """What one setting gives: the load that it sustains, and its bound."""
+
+    name: str
+    load: float
+    bound_us: float
+
+
+def spread(spreads: Sequence[Spread], *, title: str = "") -> Figure:
+    """Boxes from the mean to the 99.9th percentile with the 99th inside, whiskers to both ends."""
+    with house():
+        figure, axes = new_figure(5.4, 3.3)
+        names = list(dict.fromkeys(one.name for one in spreads))
+        loads = sorted({one.load for one in spreads})
+        width = 0.8 / max(1, len(names))
+        for idx, name in enumerate(names):
+            own = [one for one in spreads if one.name == name]
+            colour = PALETTE[idx % len(PALETTE)]
+            axes.bxp(
+                [
+                    {
+                        "whislo": one.min,
+                        "q1": one.mean,
+                        "med": one.p99,
+                        "q3": one.p999,
+                        "whishi": one.max,
+                    }
+                    for one in own
+                ],
+                positions=[
+                    loads.index(one.load) + (idx - (len(names) - 1) / 2) * width for one in own
+                ],
+                widths=0.8 * width,
+                showfliers=False,
+                boxprops={"color": colour},
+                whiskerprops={"color": colour},
+                capprops={"color": colour},
+                medianprops={"color": colour},
+                manage_ticks=False,
+            )
+            axes.plot([], [], color=colour, label=name)
+        axes.set_yscale("log")
+        plain_log_ticks(axes, "y")
+        axes.set_xticks(range(len(loads)), [f"{load:g}" for load in loads])
+        axes.set_xlabel("Offered load (fraction of access capacity, headers included)")
+        axes.set_ylabel("Slowdown: min, mean, p99, p99.9, max")
+        finish(figure, axes, title, columns=5)
+    return figure
+
+
+def tradeoff(points: Sequence[Tradeoff], *, title: str = "") -> Figure:
+    """Sustained load against the bound; series are told apart by what follows the name's comma."""
+    with house():
+        figure, axes = new_figure()
+        families: dict[str, list[Tradeoff]] = {}
+        for point in points:
+            families.setdefault(point.name.partition(", ")[2], []).append(point)
+        for idx, (family, own) in enumerate(families.items()):
+            colour, style = PALETTE[idx % len(PALETTE)], LINES[idx % len(LINES)]
+            marker = MARKERS[idx % len(MARKERS)]
+            x, y = [one.bound_us for one in own], [one.load for one in own]
+            axes.plot(
+                x, y, color=colour, linestyle=style, marker=marker, label=family or "measured"
+            )
+            for one in own:
+                axes.annotate(
+                    one.name.partition(", ")[0],
+                    (one.bound_us, one.load),
+                    textcoords="offset points",
+                    xytext=(4, -9),
+                    fontsize=7,
+                )
+        axes.set_xscale("log")
+        plain_log_ticks(axes, "x")
+        axes.set_ylim(0, 1)
+        axes.set_xlabel("Delay bound (µs)")
+        axes.set_ylabel("Sustained load")
+        finish(figure, axes, title)
+    return figure
+
+
+def sustainable_share(cores: int, *, title: str = "") -> Figure:
+    """The part of the best sustainable load that virtual links buy (cosy, figure 2)."""
+    slots = np.unique(np.logspace(0, 8, 40, base=2).astype(np.int64))
+    with house():
+        figure, axes = new_figure()
+        share = [cosy.share(int(k), cores) for k in slots]
+        axes.plot(slots, share, color=PALETTE[0], marker="o", markersize=3)
+        axes.axhline(1 - 1 / np.e, color=PALETTE[1], linestyle="--", label="1 - 1/e")
+        axes.set_xscale("log", base=2)
+        plain_log_ticks(axes, "x")
+        axes.set_ylim(0.5, 1.0)
+        axes.set_xlabel("Virtual links per link (K)")
+        axes.set_ylabel("Sustainable load over the best")
+        finish(figure, axes, title)
+    return figure
