@@ -4,7 +4,8 @@
 //! and packets are arguments, so the simulator, the host runtime and the fault checker run the
 //! same code. A driver loops over
 //!
-//! 1. one input: [`Endpoint::submit`], [`Endpoint::handle_packet`] or [`Endpoint::handle_timeout`];
+//! 1. one input: [`Endpoint::submit`], [`Endpoint::handle_packet`], [`Endpoint::handle_timeout`],
+//!    [`Endpoint::cancel`] or [`Endpoint::forget_peer`];
 //! 2. all outputs: [`Endpoint::poll_event`] until `None`, [`Endpoint::poll_transmit`] as long as
 //!    the interface can take a packet, then [`Endpoint::poll_timeout`] for the next deadline.
 //!
@@ -100,6 +101,12 @@ pub trait Endpoint: Sized {
 
     /// The application hands over a message.
     fn submit(&mut self, now: Time, message: Message);
+
+    /// A message that was submitted is not to be sent after all: it is forgotten with its timers,
+    /// and from now on nothing is said of it, and nothing sent but what gives back what is reserved
+    /// for it. Its receiver gives up what has come of it as it does when a sender is silent. A
+    /// message that is over, or was never submitted, changes nothing.
+    fn cancel(&mut self, now: Time, msg: MsgId);
 
     /// The time after its submission within which the fate of a message of `size` is known, where
     /// the transport promises one (cosy §2.1, delta).

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::endpoint::{Endpoint, Event, Message, Receipt};
-use crate::id::NodeId;
+use crate::id::{MsgId, NodeId};
 use crate::packet::Packet;
 use crate::rng::Rng;
 use crate::units::{Rate, Span, Time};
@@ -151,6 +151,10 @@ impl<H: Header, C> Endpoint for NoArbiter<H, C> {
     }
 
     fn submit(&mut self, _now: Time, _message: Message) {
+        match self.0 {}
+    }
+
+    fn cancel(&mut self, _now: Time, _msg: MsgId) {
         match self.0 {}
     }
 

@@ -2,11 +2,14 @@
 //! a message is under way at a time; what is not acknowledged in time is sent again.
 
 mod common;
+#[path = "common/hosts.rs"]
+mod hosts;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use common::*;
+use proptest::prelude::*;
 use rampmeter_core::collections::{IdMap, SeqSet};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::wire::{Reader, Writer};
@@ -141,6 +144,17 @@ impl Endpoint for SawHost {
         }
     }
 
+    fn cancel(&mut self, now: Time, msg: MsgId) {
+        let under_way = self.sending.front().map(|m| m.id);
+        self.sending.retain(|m| m.id != msg);
+        let is_of = |p: &Packet<SawHeader>| p.payload.msg == msg && p.payload.len > 0;
+        self.packets.retain(|p| !is_of(p));
+        if under_way == Some(msg) {
+            (self.seq, self.attempts) = (0, 0);
+            self.send(now);
+        }
+    }
+
     fn handle_packet(&mut self, now: Time, packet: &Packet<SawHeader>) -> Receipt {
         let (src, msg) = (packet.src, packet.payload.msg);
         match packet.header {
@@ -262,5 +276,17 @@ fn every_message_is_delivered_once_or_reported_failed_if_its_peer_is_gone() {
         let (spec, arrivals, cut) = scenario(leaf_spine(2, 3, 2), seed);
         let ran = run::<StopAndWait>(saw(), spec, arrivals);
         assert_sound(&ran, cut, &format!("seed {seed}"));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn messages_that_are_cancelled_are_forgotten(plan in hosts::plans()) {
+        // What has come of them stays: this receiver gives up nothing.
+        let sending = |host: &SawHost| (host.sending.len(), 0);
+        let manners = hosts::Manners::new(Span::from_us(10_000), sending);
+        hosts::cancels_cleanly::<StopAndWait>(saw(), 0, manners, &plan);
     }
 }

@@ -195,9 +195,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
             state.finish(app, ticket, Outcome::Failed(Failure::Stopping));
         }
         for message in state.outbox.take_all() {
-            if message.payload.is_some() {
-                state.finish(message.app, message.ticket, Outcome::Failed(Failure::Stopping));
-            }
+            state.finish(message.app, message.ticket, Outcome::Failed(Failure::Stopping));
         }
     }
 }

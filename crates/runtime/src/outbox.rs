@@ -13,8 +13,8 @@ pub(crate) struct Sending<P> {
     pub(crate) dst: NodeId,
     pub(crate) service: u16,
     pub(crate) size: u32,
-    /// Its bytes; `None` once the receiver has refused it, and its application been told.
-    pub(crate) payload: Option<P>,
+    /// Its bytes.
+    pub(crate) payload: P,
 }
 
 /// The messages under way, by the numbers that the endpoint knows them by.
@@ -42,10 +42,6 @@ impl<P> Outbox<P> {
 
     pub(crate) fn get(&self, id: MsgId) -> Option<&Sending<P>> {
         self.messages.get(&id)
-    }
-
-    pub(crate) fn get_mut(&mut self, id: MsgId) -> Option<&mut Sending<P>> {
-        self.messages.get_mut(&id)
     }
 
     pub(crate) fn remove(&mut self, id: MsgId) -> Option<Sending<P>> {

@@ -90,11 +90,11 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let (kind, payload) = if len == 0 {
             (Kind::Control { msg }, None)
         } else {
-            // Nothing more is sent of a message that its receiver has refused.
+            // A node that has failed all its messages has none that its endpoint may ask for.
             let Some(message) = self.outbox.get(msg) else { return Ok(()) };
-            let Some(payload) = &message.payload else { return Ok(()) };
             let (service, size, offset) = (message.service, message.size, offset as u32);
-            (Kind::Data { msg, fragment: Fragment { service, offset, size } }, Some(payload))
+            let fragment = Fragment { service, offset, size };
+            (Kind::Data { msg, fragment }, Some(&message.payload))
         };
         let envelope = self.envelope(packet.dst, Some(life), kind);
         let path = match packet.marks.contains(Marks::ROUTED) {
@@ -146,7 +146,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                     self.stats.stale += 1;
                     self.peers.call(now, src);
                 }
-                Kind::Refused { msg } => self.on_refused(src, msg),
+                Kind::Refused { msg } => self.on_refused(now, src, msg),
                 Kind::Control { msg } => self.on_packet(now, src, msg, None, &bytes[read..]),
                 Kind::Data { msg, fragment } => {
                     self.on_packet(now, src, msg, Some(fragment), &bytes[read..]);
@@ -289,9 +289,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     }
 
     fn on_over(&mut self, msg: MsgId, outcome: Outcome) {
-        let Some(message) = self.outbox.remove(msg) else { return };
-        // The application has been told of a message that was refused.
-        if message.payload.is_some() {
+        if let Some(message) = self.outbox.remove(msg) {
             self.finish(message.app, message.ticket, outcome);
         }
     }
@@ -305,11 +303,10 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     }
 
     /// The receiver has nobody for the message.
-    fn on_refused(&mut self, src: NodeId, msg: MsgId) {
-        let Some(message) = self.outbox.get_mut(msg).filter(|m| m.dst == src) else { return };
-        if message.payload.take().is_some() {
-            let (app, ticket) = (message.app, message.ticket);
-            self.finish(app, ticket, Outcome::Failed(Failure::Refused));
+    fn on_refused(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        if self.outbox.get(msg).is_some_and(|m| m.dst == src) {
+            self.endpoint.cancel(now, msg);
+            self.on_over(msg, Outcome::Failed(Failure::Refused));
         }
     }
 
@@ -359,7 +356,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     fn submit(&mut self, now: Time, submission: Submission<A::Payload>) {
         let Submission { app, ticket, dst, service, deadline, tenant, payload } = submission;
         let size = payload.size() as u32;
-        let sending = Sending { app, ticket, dst, service, size, payload: Some(payload) };
+        let sending = Sending { app, ticket, dst, service, size, payload };
         let id = self.outbox.insert(sending);
         let size = Bytes::new(size.into());
         self.endpoint.submit(now, Message { id, dst, size, deadline, tenant });

@@ -152,6 +152,38 @@ fn a_message_for_a_node_that_never_answers_fails() {
     assert_eq!(bed.seen.outcomes.values().copied().collect::<Vec<_>>(), [failed]);
 }
 
+/// A message that is refused is over in the whole node when its application hears of it, so that no
+/// application has more under way than its depth. Others go on.
+fn refused_messages_are_over<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Config) {
+    // Transports on such a network wait for longer than nodes wait for applications.
+    let facts = facts(2, 1_000, Span::from_us(3_000));
+    let mut bed = MemBed::<E>::new(protocol(&facts), &facts, foul(0.01), 1);
+    let is_refused = |number: u64| number.is_multiple_of(3);
+    for number in 0..30 {
+        let service = if is_refused(number) { SERVICE + 1 } else { SERVICE };
+        assert!(bed.submit_to(service, (0, 1), 400_000, number));
+    }
+    while bed.seen.outcomes.len() < 30 {
+        bed.run_until(bed.now + Span::from_us(100));
+        let (sending, waiting, _) = bed.nodes[0].as_ref().unwrap().node.messages();
+        assert_eq!(sending + waiting + bed.seen.outcomes.len(), 30);
+    }
+    for (&(.., number), &outcome) in &bed.seen.outcomes {
+        let refused = Outcome::Failed(Failure::Refused);
+        assert_eq!(outcome, if is_refused(number) { refused } else { Outcome::Completed });
+    }
+}
+
+#[test]
+fn messages_that_dcpim_is_told_are_refused_are_over() {
+    refused_messages_are_over::<DcpimHost>(dcpim);
+}
+
+#[test]
+fn messages_that_phost_is_told_are_refused_are_over() {
+    refused_messages_are_over::<PhostHost>(phost);
+}
+
 #[test]
 fn what_is_under_way_when_a_node_stops_is_reported() {
     let facts = net(3);

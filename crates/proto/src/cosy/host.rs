@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Endpoint, Event, Message, NodeId, Packet, Receipt, Rng, Span, Time};
+use rampmeter_core::{
+    Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Span, Time,
+};
 
 use super::CosyStats;
 use super::config::Cosy;
@@ -67,6 +69,10 @@ impl Endpoint for CosyHost {
 
     fn submit(&mut self, now: Time, message: Message) {
         self.sender.submit(now, message, &self.cosy, &mut self.out);
+    }
+
+    fn cancel(&mut self, _now: Time, msg: MsgId) {
+        self.sender.cancel(msg, &mut self.out);
     }
 
     fn bound(&self, size: Bytes) -> Option<Span> {

@@ -189,9 +189,27 @@ impl Sender {
         self.numbers.reset(peer);
     }
 
-    /// Says what became of a message and forgets it; what it reserves is given back.
+    /// The message is not to be sent after all.
+    pub(super) fn cancel(&mut self, msg: MsgId, out: &mut Output<CosyHeader>) {
+        let found = self.messages.iter().find(|(_, m)| m.msg == msg);
+        let Some(tx_slot) = found.map(|(slot, _)| slot) else { return };
+        out.cancel(msg, |header| matches!(header, CosyHeader::Request { .. }));
+        self.forget(tx_slot, out);
+    }
+
+    /// Says what became of a message and forgets it.
     fn end(&mut self, tx_slot: u32, fate: Fate, out: &mut Output<CosyHeader>) {
-        let Some(TxMessage { msg, dst, slots, .. }) = self.messages.remove(tx_slot) else { return };
+        let Some(msg) = self.forget(tx_slot, out) else { return };
+        out.say(match fate {
+            Fate::Complete => Event::Completed { msg },
+            Fate::Rejected => Event::Rejected { msg },
+            Fate::Failed => Event::Failed { msg },
+        });
+    }
+
+    /// Forgets a message; what it reserves is given back.
+    fn forget(&mut self, tx_slot: u32, out: &mut Output<CosyHeader>) -> Option<MsgId> {
+        let TxMessage { msg, dst, slots, .. } = self.messages.remove(tx_slot)?;
         if slots > 0 {
             for slot in &mut self.slots {
                 if let Some(TxSlot { message, seq, rx_slot, link, route, .. }) = *slot
@@ -203,11 +221,7 @@ impl Sender {
             }
             self.find_next();
         }
-        out.say(match fate {
-            Fate::Complete => Event::Completed { msg },
-            Fate::Rejected => Event::Rejected { msg },
-            Fate::Failed => Event::Failed { msg },
-        });
+        Some(msg)
     }
 
     /// When something is to be done.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Endpoint, Event, Message, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
 use super::DcpimStats;
 use super::config::Dcpim;
@@ -30,6 +30,11 @@ impl DcpimHost {
     pub fn stats(&self) -> DcpimStats {
         let late = self.sender.late() + self.receiver.late();
         DcpimStats { late_matching_messages: late, ..self.stats }
+    }
+
+    /// Messages being sent, and those that arrive.
+    pub fn messages(&self) -> (usize, usize) {
+        (self.sender.len(), self.receiver.len())
     }
 
     fn announcement(
@@ -100,6 +105,10 @@ impl Endpoint for DcpimHost {
 
     fn submit(&mut self, now: Time, message: Message) {
         self.sender.submit(now, message, &self.dcpim, &mut self.out);
+    }
+
+    fn cancel(&mut self, _now: Time, msg: MsgId) {
+        self.sender.cancel(msg, &mut self.out);
     }
 
     fn handle_packet(&mut self, now: Time, packet: &Packet<DcpimHeader>) -> Receipt {

@@ -84,6 +84,10 @@ impl Receiver {
         self.links.deadline()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.flows.len()
+    }
+
     pub(super) fn late(&self) -> u64 {
         self.grants.late()
     }

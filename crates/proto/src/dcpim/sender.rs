@@ -107,6 +107,10 @@ impl Sender {
         self.timers.next()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.flows.len()
+    }
+
     pub(super) fn has_leave(&self) -> bool {
         !self.leaves.is_empty()
     }
@@ -220,6 +224,17 @@ impl Sender {
             self.flows.remove(slot);
             out.say(Event::Completed { msg });
         }
+    }
+
+    /// The message is not to be sent after all.
+    pub(super) fn cancel(&mut self, msg: MsgId, out: &mut Output<DcpimHeader>) {
+        let found = self.flows.iter().find(|(_, f)| f.msg == msg);
+        let Some(slot) = found.map(|(slot, _)| slot) else { return };
+        self.flows.remove(slot);
+        self.leaves.retain(|leave| leave.msg != msg);
+        out.cancel(msg, |header| {
+            matches!(header, DcpimHeader::Notification { .. } | DcpimHeader::Finish { .. })
+        });
     }
 
     /// The receiver has lost its state. Leaves of its flows are void with them.

@@ -235,6 +235,8 @@ impl Endpoint for FastpassArbiter {
 
     fn submit(&mut self, _now: Time, _message: Message) {}
 
+    fn cancel(&mut self, _now: Time, _msg: MsgId) {}
+
     fn handle_packet(&mut self, now: Time, packet: &Packet<FastpassHeader>) -> Receipt {
         let (src, fastpass, out) = (packet.src, &*self.fastpass, &mut self.out);
         match &mut self.role {

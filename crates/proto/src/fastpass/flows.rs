@@ -68,6 +68,10 @@ impl Flows {
         }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.flows.len()
+    }
+
     pub(super) fn get(&self, slot: u32) -> Option<&TxFlow> {
         self.flows.get(slot)
     }
@@ -193,6 +197,14 @@ impl Flows {
         let missing = (0..flow.packets).rev().filter(|&seq| !flow.acked.contains(seq));
         flow.lost.extend(missing);
         Some((slot, Outcome::Lost(flow.dst, flow.lost.len() as u32)))
+    }
+
+    /// The message is not to be sent after all.
+    pub(super) fn cancel(&mut self, msg: MsgId) -> Outcome {
+        let found = self.flows.iter().find(|(_, f)| f.msg == msg);
+        let Some(slot) = found.map(|(slot, _)| slot) else { return Outcome::Nothing };
+        let flow = self.flows.remove(slot).expect("the flow has just been found");
+        Outcome::Over(flow.dst, flow.unsent())
     }
 
     /// The destination has lost its state. Returns how many packets waited to be sent there.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, Event, Message, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
 use super::FastpassStats;
 use super::config::{Fastpass, Model};
@@ -40,6 +40,11 @@ impl FastpassHost {
     /// What has been counted so far.
     pub fn stats(&self) -> FastpassStats {
         self.stats
+    }
+
+    /// Messages being sent, and those that arrive.
+    pub fn messages(&self) -> (usize, usize) {
+        (self.flows.len(), self.receiver.len())
     }
 
     /// More packets of the flow in `slot` wait.
@@ -123,6 +128,13 @@ impl Endpoint for FastpassHost {
         let slot = self.flows.submit(message, &self.fastpass);
         let packets = self.fastpass.framing().packets(message.size);
         self.want(now, slot, message.dst, packets);
+    }
+
+    fn cancel(&mut self, now: Time, msg: MsgId) {
+        let outcome = self.flows.cancel(msg);
+        self.due.retain(|packet| packet.payload.msg != msg);
+        self.out.cancel(msg, |header| matches!(header, FastpassHeader::Announce { .. }));
+        self.on_outcome(now, 0, outcome);
     }
 
     fn handle_packet(&mut self, now: Time, packet: &Packet<FastpassHeader>) -> Receipt {

@@ -36,6 +36,10 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
+    pub(super) fn len(&self) -> usize {
+        self.flows.len()
+    }
+
     /// A packet of a flow.
     pub(super) fn on_packet(
         &mut self,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, Event, Message, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
 use super::PfabricStats;
 use super::config::Pfabric;
@@ -26,6 +26,11 @@ impl PfabricHost {
     pub fn stats(&self) -> PfabricStats {
         self.stats
     }
+
+    /// Messages being sent, and those that arrive.
+    pub fn messages(&self) -> (usize, usize) {
+        (self.sender.len(), self.receiver.len())
+    }
 }
 
 impl Endpoint for PfabricHost {
@@ -44,6 +49,10 @@ impl Endpoint for PfabricHost {
 
     fn submit(&mut self, _now: Time, message: Message) {
         self.sender.submit(message, &self.pfabric);
+    }
+
+    fn cancel(&mut self, _now: Time, msg: MsgId) {
+        self.sender.cancel(msg, &mut self.out);
     }
 
     fn handle_packet(&mut self, now: Time, packet: &Packet<PfabricHeader>) -> Receipt {

@@ -36,6 +36,10 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
+    pub(super) fn len(&self) -> usize {
+        self.flows.len()
+    }
+
     /// A packet of a flow, or a probe if it has no number. Everything is answered with what has
     /// arrived.
     pub(super) fn on_packet(

@@ -80,6 +80,10 @@ impl Sender {
         self.timers.next()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.flows.len()
+    }
+
     pub(super) fn is_ready(&self) -> bool {
         !self.ready.is_empty()
     }
@@ -126,14 +130,24 @@ impl Sender {
             flow.sack |= sack;
         }
         if cumulative == flow.packets {
-            let is_ready = flow.is_ready;
-            self.flows.remove(slot);
-            if is_ready {
-                self.ready.retain(|&s| s != slot);
-            }
+            self.drop_flow(slot);
             out.say(Event::Completed { msg });
         } else {
             self.update(slot, pfabric);
+        }
+    }
+
+    /// The message is not to be sent after all.
+    pub(super) fn cancel(&mut self, msg: MsgId, out: &mut Output<PfabricHeader>) {
+        let found = self.flows.iter().find(|(_, f)| f.msg == msg);
+        let Some(slot) = found.map(|(slot, _)| slot) else { return };
+        self.drop_flow(slot);
+        out.cancel(msg, |header| matches!(header, PfabricHeader::Probe { .. }));
+    }
+
+    fn drop_flow(&mut self, slot: u32) {
+        if self.flows.remove(slot).is_some_and(|f| f.is_ready) {
+            self.ready.retain(|&s| s != slot);
         }
     }
 
@@ -220,11 +234,7 @@ impl Sender {
                 stats.timeouts += 1;
                 flow.timeouts += 1;
                 if flow.timeouts > pfabric.config.attempts_max {
-                    let is_ready = flow.is_ready;
-                    self.flows.remove(slot);
-                    if is_ready {
-                        self.ready.retain(|&s| s != slot);
-                    }
+                    self.drop_flow(slot);
                     out.say(Event::Failed { msg });
                     continue;
                 }

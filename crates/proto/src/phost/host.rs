@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Bytes, Endpoint, Event, Message, NodeId, Packet, Receipt, Rng, TenantId, Time,
+    Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, TenantId, Time,
 };
 
 use super::PhostStats;
@@ -27,6 +27,11 @@ impl PhostHost {
     /// What has been counted so far.
     pub fn stats(&self) -> PhostStats {
         self.stats
+    }
+
+    /// Messages being sent, and those that arrive.
+    pub fn messages(&self) -> (usize, usize) {
+        (self.sender.len(), self.receiver.len())
     }
 
     fn announcement(
@@ -64,6 +69,10 @@ impl Endpoint for PhostHost {
 
     fn submit(&mut self, now: Time, message: Message) {
         self.sender.submit(now, message, &self.phost, &mut self.out);
+    }
+
+    fn cancel(&mut self, _now: Time, msg: MsgId) {
+        self.sender.cancel(msg, &mut self.out);
     }
 
     fn handle_packet(&mut self, now: Time, packet: &Packet<PhostHeader>) -> Receipt {

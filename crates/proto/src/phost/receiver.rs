@@ -144,6 +144,10 @@ impl Receiver {
         }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.flows.len()
+    }
+
     fn find(&mut self, flow: &Announcement) -> Found {
         if let Some(&slot) = self.pending.get(&(flow.src.get(), flow.flow)) {
             return Found::Pending(slot);

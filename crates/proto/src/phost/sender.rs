@@ -97,6 +97,10 @@ impl Sender {
         self.timers.next()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.flows.len()
+    }
+
     pub(super) fn has_token(&self) -> bool {
         !self.ready.is_empty()
     }
@@ -185,6 +189,14 @@ impl Sender {
             self.drop_flow(slot);
             out.say(Event::Completed { msg });
         }
+    }
+
+    /// The message is not to be sent after all.
+    pub(super) fn cancel(&mut self, msg: MsgId, out: &mut Output<PhostHeader>) {
+        let found = self.flows.iter().find(|(_, f)| f.msg == msg);
+        let Some(slot) = found.map(|(slot, _)| slot) else { return };
+        self.drop_flow(slot);
+        out.cancel(msg, |header| matches!(header, PhostHeader::Rts { .. }));
     }
 
     /// The destination has lost its state.

@@ -55,6 +55,12 @@ impl<H> Output<H> {
         self.control.retain(|packet| packet.dst != peer);
     }
 
+    /// Drops what waits about a message of this host that is cancelled: `is_senders` tells the
+    /// headers of senders from those of receivers, whose messages may have the same number.
+    pub(crate) fn cancel(&mut self, msg: MsgId, is_senders: impl Fn(&H) -> bool) {
+        self.control.retain(|packet| packet.payload.msg != msg || !is_senders(&packet.header));
+    }
+
     pub(crate) fn say(&mut self, event: Event) {
         self.events.push_back(event);
     }

@@ -189,9 +189,20 @@ impl<E: Endpoint> MemBed<E> {
     /// Submits a message that tells what it is. Nothing happens if the node is not running or has
     /// too many messages under way.
     pub(crate) fn submit(&mut self, src: usize, dst: usize, size: usize, number: u64) -> bool {
+        self.submit_to(SERVICE, (src, dst), size, number)
+    }
+
+    /// The same for any service.
+    pub(crate) fn submit_to(
+        &mut self,
+        service: u16,
+        (src, dst): (usize, usize),
+        size: usize,
+        number: u64,
+    ) -> bool {
         let Some(node) = &mut self.nodes[src] else { return false };
         let bytes = message(src as u32, node.life, number, size);
-        let Ok(ticket) = node.port.submit(NodeId::new(dst as u32), SERVICE, bytes) else {
+        let Ok(ticket) = node.port.submit(NodeId::new(dst as u32), service, bytes) else {
             return false;
         };
         assert_eq!(ticket.0, number);

@@ -129,6 +129,10 @@ impl Endpoint for BlastHost {
         self.sending.push_back((message, 0));
     }
 
+    fn cancel(&mut self, _now: Time, msg: MsgId) {
+        self.sending.retain(|(message, _)| message.id != msg);
+    }
+
     fn handle_packet(&mut self, _now: Time, packet: &Packet<BlastHeader>) -> Receipt {
         let msg = packet.payload.msg;
         let BlastHeader::Data { packets } = packet.header else {
