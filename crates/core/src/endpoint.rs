@@ -117,6 +117,11 @@ pub trait Endpoint: Sized {
     /// A packet has arrived. The answer says what became of its payload.
     fn handle_packet(&mut self, now: Time, packet: &Packet<Self::Header>) -> Receipt;
 
+    /// Whether a data packet is of a message that was delivered here, which must be told its sender
+    /// again whatever room there is for messages. It may be said of a message that was given up; it
+    /// is not said of one that [`Endpoint::handle_packet`] would find new bytes of.
+    fn has_delivered(&mut self, packet: &Packet<Self::Header>) -> bool;
+
     /// A host or arbiter has lost its state, as one that is started again has: messages to it fail,
     /// and what is known of messages from it is forgotten. Drivers keep packets of its earlier
     /// life, and those meant for it, from its new one.

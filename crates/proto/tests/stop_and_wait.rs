@@ -192,6 +192,12 @@ impl Endpoint for SawHost {
         }
     }
 
+    fn has_delivered(&mut self, packet: &Packet<SawHeader>) -> bool {
+        let SawHeader::Data { size, .. } = packet.header else { return false };
+        let got = self.receiving.get(&(packet.src.get(), packet.payload.msg.get()));
+        got.is_some_and(|got| got.len() == self.packets_of(Bytes::new(size)))
+    }
+
     fn forget_peer(&mut self, now: Time, peer: NodeId) {
         let under_way = self.sending.front().map(|m| m.id);
         let lost = self.sending.iter().filter(|m| m.dst == peer);

@@ -169,11 +169,6 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             return;
         };
         let payload = &bytes[read..];
-        if let Some(fragment) = &fragment
-            && !self.admits(now, src, msg, fragment, payload.len())
-        {
-            return;
-        }
         let packet = Packet {
             header,
             payload: PayloadRef {
@@ -188,6 +183,11 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             priority: Priority::HIGHEST,
             marks: Marks::NONE,
         };
+        if let Some(fragment) = &fragment
+            && !self.admits(now, &packet, fragment, payload.len())
+        {
+            return;
+        }
         let receipt = self.endpoint.handle_packet(now, &packet);
         if let Some(fragment) = &fragment {
             self.place(src, msg, fragment, payload, receipt);
@@ -199,11 +199,11 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     fn admits(
         &mut self,
         now: Time,
-        src: NodeId,
-        msg: MsgId,
+        packet: &Packet<E::Header>,
         fragment: &Fragment,
         len: usize,
     ) -> bool {
+        let (src, msg) = (packet.src, packet.payload.msg);
         let Fragment { service, offset, size } = *fragment;
         let is_within = u64::from(offset) + len as u64 <= size.into();
         if len == 0 || len > usize::from(u16::MAX) || !is_within {
@@ -223,6 +223,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             }
             Found::New => match self.apps.admission(service, size) {
                 Admission::Accept => true,
+                // Its sender has not heard yet that all of it is here.
+                _ if self.endpoint.has_delivered(packet) => true,
                 Admission::Wait => {
                     self.stats.no_room += 1;
                     false

@@ -108,6 +108,11 @@ impl Endpoint for CosyHost {
         Receipt::Control
     }
 
+    fn has_delivered(&mut self, packet: &Packet<CosyHeader>) -> bool {
+        let CosyHeader::Data { seq, rx_slot, .. } = packet.header else { return false };
+        !self.receiver.holds(rx_slot, seq)
+    }
+
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
         self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &mut self.out);

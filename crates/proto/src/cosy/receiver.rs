@@ -279,6 +279,12 @@ impl Receiver {
         Receipt::Fresh
     }
 
+    /// Whether a slot receives a message by a reservation; if not, that is over or given up.
+    pub(super) fn holds(&self, rx_slot: u16, seq: u32) -> bool {
+        let slot = self.slots.get(usize::from(rx_slot));
+        slot.is_some_and(|s| s.seq == seq && matches!(s.state, State::Asked | State::Receiving))
+    }
+
     /// A reservation is over: it was not made, not used, or is not needed any more.
     pub(super) fn on_release(
         &mut self,

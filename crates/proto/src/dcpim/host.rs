@@ -143,6 +143,17 @@ impl Endpoint for DcpimHost {
         Receipt::Control
     }
 
+    fn has_delivered(&mut self, packet: &Packet<DcpimHeader>) -> bool {
+        match packet.header {
+            DcpimHeader::Data { rx_slot, .. } => !self.receiver.holds(rx_slot, packet),
+            DcpimHeader::Unscheduled { flow, tx_slot, size, .. } => {
+                let flow = self.announcement(packet, flow, tx_slot, size);
+                self.receiver.has_delivered(flow)
+            }
+            _ => false,
+        }
+    }
+
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
         self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &mut self.out);

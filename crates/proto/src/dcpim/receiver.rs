@@ -201,13 +201,21 @@ impl Receiver {
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
     ) -> Receipt {
-        // The slot is gone, or used anew, if the flow is over.
-        match self.flows.get(rx_slot) {
-            Some(f) if f.src == packet.src && f.msg == packet.payload.msg => {
-                self.on_packet(now, rx_slot, seq, number, dcpim, out)
-            }
-            _ => Receipt::Duplicate,
+        if !self.holds(rx_slot, packet) {
+            return Receipt::Duplicate;
         }
+        self.on_packet(now, rx_slot, seq, number, dcpim, out)
+    }
+
+    /// Whether the slot that a packet names is its flow's: it is gone, or used anew, if that is
+    /// over.
+    pub(super) fn holds(&self, rx_slot: u32, packet: &Packet<DcpimHeader>) -> bool {
+        let is_of = |f: &RxFlow| f.src == packet.src && f.msg == packet.payload.msg;
+        self.flows.get(rx_slot).is_some_and(is_of)
+    }
+
+    pub(super) fn has_delivered(&mut self, flow: Announcement) -> bool {
+        matches!(self.find(flow), Found::Over)
     }
 
     fn on_packet(

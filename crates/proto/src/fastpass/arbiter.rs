@@ -252,6 +252,10 @@ impl Endpoint for FastpassArbiter {
         Receipt::Control
     }
 
+    fn has_delivered(&mut self, _packet: &Packet<FastpassHeader>) -> bool {
+        false
+    }
+
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
         self.out.forget_peer(peer);
         match &mut self.role {

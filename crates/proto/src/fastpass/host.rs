@@ -181,6 +181,11 @@ impl Endpoint for FastpassHost {
         Receipt::Control
     }
 
+    fn has_delivered(&mut self, packet: &Packet<FastpassHeader>) -> bool {
+        let FastpassHeader::Data { flow, .. } = packet.header else { return false };
+        self.receiver.has_delivered(packet.src, flow)
+    }
+
     fn forget_peer(&mut self, now: Time, peer: NodeId) {
         self.out.forget_peer(peer);
         self.due.retain(|packet| packet.dst != peer);

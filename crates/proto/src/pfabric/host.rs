@@ -73,6 +73,11 @@ impl Endpoint for PfabricHost {
         self.receiver.on_packet(now, of, seq, &self.pfabric, &mut self.out)
     }
 
+    fn has_delivered(&mut self, packet: &Packet<PfabricHeader>) -> bool {
+        let PfabricHeader::Data { flow, .. } = packet.header else { return false };
+        self.receiver.has_delivered(packet.src, flow)
+    }
+
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
         self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &mut self.out);

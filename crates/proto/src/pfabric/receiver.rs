@@ -91,6 +91,11 @@ impl Receiver {
         receipt
     }
 
+    pub(super) fn has_delivered(&mut self, src: NodeId, flow: u32) -> bool {
+        !self.flows.contains_key(&(src.get(), flow))
+            && self.numbers.known(src, flow) == Known::Entered
+    }
+
     fn forget_silent(&mut self, now: Time, pfabric: &Pfabric, out: &mut Output<PfabricHeader>) {
         let stale = |f: &RxFlow| now.saturating_since(f.heard) > pfabric.forget;
         for (&(src, flow), state) in self.flows.iter().filter(|(_, f)| stale(f)) {

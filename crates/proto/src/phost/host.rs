@@ -105,6 +105,17 @@ impl Endpoint for PhostHost {
         Receipt::Control
     }
 
+    fn has_delivered(&mut self, packet: &Packet<PhostHeader>) -> bool {
+        match packet.header {
+            PhostHeader::Data { rx_slot, .. } => !self.receiver.holds(rx_slot, packet),
+            PhostHeader::Free { flow, tx_slot, size, .. } => {
+                let flow = self.announcement(packet, flow, tx_slot, size);
+                self.receiver.has_delivered(&flow)
+            }
+            _ => false,
+        }
+    }
+
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
         self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &mut self.out);

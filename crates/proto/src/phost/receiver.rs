@@ -270,13 +270,21 @@ impl Receiver {
         phost: &Phost,
         out: &mut Output<PhostHeader>,
     ) -> Receipt {
-        // The slot is gone, or used anew, if the flow is over.
-        match self.flows.get(slot) {
-            Some(f) if f.of.src == packet.src && f.of.msg == packet.payload.msg => {
-                self.on_packet(now, slot, (seq, number), phost, out)
-            }
-            _ => Receipt::Duplicate,
+        if !self.holds(slot, packet) {
+            return Receipt::Duplicate;
         }
+        self.on_packet(now, slot, (seq, number), phost, out)
+    }
+
+    /// Whether the slot that a packet names is its flow's: it is gone, or used anew, if that is
+    /// over.
+    pub(super) fn holds(&self, slot: u32, packet: &Packet<PhostHeader>) -> bool {
+        let is_of = |f: &RxFlow| f.of.src == packet.src && f.of.msg == packet.payload.msg;
+        self.flows.get(slot).is_some_and(is_of)
+    }
+
+    pub(super) fn has_delivered(&mut self, flow: &Announcement) -> bool {
+        matches!(self.find(flow), Found::Over)
     }
 
     fn on_packet(

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
+pub(crate) mod feed;
 pub(crate) mod live;
 pub(crate) mod ports;
 

@@ -152,6 +152,10 @@ impl Endpoint for BlastHost {
         Receipt::Fresh
     }
 
+    fn has_delivered(&mut self, _packet: &Packet<BlastHeader>) -> bool {
+        false
+    }
+
     fn forget_peer(&mut self, _now: Time, _peer: NodeId) {}
 
     fn handle_timeout(&mut self, _now: Time) {}

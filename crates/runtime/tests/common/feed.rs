@@ -1,0 +1,146 @@
+//! A node whose network is the test: what arrives is made by hand, and what is sent can be looked
+//! at.
+
+use std::cell::RefCell;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rampmeter_core::{Bytes, Endpoint, Header, MsgId, NodeId, Rate, Span, Time};
+use rampmeter_runtime::app::{Hub, HubHandle, Port, PortConfig};
+use rampmeter_runtime::datapath::{Arrived, Route};
+use rampmeter_runtime::wire::{Envelope, Fragment, Incarnation, Kind, TransportId};
+use rampmeter_runtime::{Datapath, Node, NodeConfig};
+
+use super::SERVICE;
+
+pub(crate) const ME: NodeId = NodeId::new(0);
+pub(crate) const PEER: NodeId = NodeId::new(1);
+const MY_LIFE: Incarnation = Incarnation::new(11);
+const PEER_LIFE: Incarnation = Incarnation::new(22);
+const TRANSPORT: TransportId = TransportId(1);
+
+/// What is to arrive, and what the node has sent.
+#[derive(Debug, Default)]
+pub(crate) struct Wire {
+    pub(crate) arriving: Vec<Vec<u8>>,
+    pub(crate) sent: Vec<Vec<u8>>,
+}
+
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Feed(pub(crate) Rc<RefCell<Wire>>);
+
+impl Datapath for Feed {
+    fn datagram_max(&self) -> usize {
+        1_472
+    }
+
+    fn overhead(&self) -> usize {
+        28
+    }
+
+    fn send(&mut self, _route: Route, write: impl FnOnce(&mut [u8]) -> usize) -> io::Result<()> {
+        let mut bytes = vec![0; self.datagram_max()];
+        let len = write(&mut bytes);
+        bytes.truncate(len);
+        self.0.borrow_mut().sent.push(bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn receive(&mut self, _now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
+        let arriving = std::mem::take(&mut self.0.borrow_mut().arriving);
+        arriving.iter().for_each(|bytes| each(Arrived { bytes, from: None }));
+        Ok(arriving.len())
+    }
+}
+
+/// A datagram of the peer's life `src_life`.
+pub(crate) fn datagram_of(src_life: Incarnation, kind: Kind, body: &[u8]) -> Vec<u8> {
+    let dst_life = Some(MY_LIFE);
+    let envelope = Envelope { transport: TRANSPORT, src: PEER, dst: ME, src_life, dst_life, kind };
+    let mut bytes = vec![0; Envelope::LEN_MAX];
+    let len = envelope.encode(&mut bytes).unwrap();
+    bytes.truncate(len);
+    bytes.extend(body);
+    bytes
+}
+
+/// A datagram of the peer that the node has met.
+pub(crate) fn datagram(kind: Kind, body: &[u8]) -> Vec<u8> {
+    datagram_of(PEER_LIFE, kind, body)
+}
+
+/// A data packet with this header: a whole message of `size` bytes.
+pub(crate) fn whole_message(msg: MsgId, header: &impl Header, size: usize) -> Vec<u8> {
+    let fragment = Fragment { service: SERVICE, offset: 0, size: size as u32 };
+    let mut body = vec![0; header.wire_len()];
+    header.encode(&mut body).unwrap();
+    body.resize(body.len() + size, 1);
+    datagram(Kind::Data { msg, fragment }, &body)
+}
+
+/// A node that has met one peer, and its application.
+pub(crate) struct Fed<E: Endpoint> {
+    pub(crate) node: Node<E, Feed, Hub>,
+    pub(crate) feed: Feed,
+    pub(crate) handle: HubHandle,
+    pub(crate) port: Option<Port>,
+    pub(crate) now: Time,
+}
+
+impl<E: Endpoint> Fed<E> {
+    pub(crate) fn new(protocol: E::Config, rate: Rate, port: PortConfig) -> Self {
+        let config = NodeConfig {
+            node: ME,
+            transport: TRANSPORT,
+            incarnation: MY_LIFE,
+            rate,
+            burst: Bytes::new(3_000),
+            message_max: 1 << 20,
+            patience: Span::from_us(50_000),
+            peers: vec![Some(None); 2],
+            seed: 1,
+        };
+        let (hub, handle) = Hub::new().unwrap();
+        let port = Some(handle.open(SERVICE, port).unwrap());
+        let feed = Feed::default();
+        let node = Node::new(config, Arc::new(protocol), feed.clone(), hub, Time::ZERO);
+        let mut this = Self { node, feed, handle, port, now: Time::ZERO };
+        this.meet();
+        this
+    }
+
+    /// The node learns the peer's incarnation: its hello is answered.
+    fn meet(&mut self) {
+        self.step(Some(datagram(Kind::Hello { nonce: 5 }, &[])));
+        let nonce = self.take_sent().into_iter().find_map(|envelope| match envelope.kind {
+            Kind::Hello { nonce } => Some(nonce),
+            _ => None,
+        });
+        let here = Kind::Here { nonce: nonce.expect("a node greets those who greet it") };
+        self.step(Some(datagram(here, &[])));
+        assert_eq!(self.node.n_peers_known(), 1);
+        self.take_sent();
+    }
+
+    /// Something arrives, and the node does what is due.
+    pub(crate) fn step(&mut self, bytes: Option<Vec<u8>>) {
+        self.feed.0.borrow_mut().arriving.extend(bytes);
+        for _ in 0..50 {
+            self.now += Span::from_us(1);
+            if self.node.turn(self.now).unwrap() > self.now {
+                break;
+            }
+        }
+    }
+
+    /// What the node has sent since it was last asked.
+    pub(crate) fn take_sent(&mut self) -> Vec<Envelope> {
+        let sent = std::mem::take(&mut self.feed.0.borrow_mut().sent);
+        sent.iter().map(|bytes| Envelope::decode(bytes).unwrap().0).collect()
+    }
+}
