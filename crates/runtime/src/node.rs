@@ -144,7 +144,9 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
 
     /// What the node has counted.
     pub fn stats(&self) -> NodeStats {
-        NodeStats { datapath_drops: self.datapath.drops(), ..self.state.stats }
+        let (stats, datapath) = (self.state.stats, &self.datapath);
+        let malformed = stats.malformed + datapath.malformed();
+        NodeStats { malformed, datapath_drops: datapath.drops(), ..stats }
     }
 
     /// Messages being sent, waiting for their receivers, and arriving.

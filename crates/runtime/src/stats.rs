@@ -23,7 +23,8 @@ pub struct NodeStats {
     pub messages_failed: u64,
     /// Messages delivered to applications here.
     pub messages_delivered: u64,
-    /// Datagrams that are no packets of any node.
+    /// Datagrams that are no packets of any node, those that are too long for one and damaged
+    /// frames included.
     pub malformed: u64,
     /// Packets from nodes, or addresses, that are not in the configuration.
     pub unknown_sender: u64,

@@ -150,8 +150,13 @@ fn noise_is_counted_and_dropped() {
         let bytes: Vec<u8> = (0..rng.below(100)).map(|_| rng.bits() as u8).collect();
         noise.send_to(&bytes, addrs[1]).unwrap();
     }
+    // A datagram of 1500 bytes does not fit into a packet of as many.
+    let data = SocketAddr::new(addrs[1].ip(), addrs[1].port() + 1);
+    for addr in [addrs[1], data] {
+        noise.send_to(&[0; 1_500], addr).unwrap();
+    }
     thread::sleep(Duration::from_millis(100));
-    assert_eq!(node.stop().malformed, 200);
+    assert_eq!(node.stop().malformed, 202);
 }
 
 /// Time of day keeps nodes that were started apart within a millisecond of one another.

@@ -225,6 +225,21 @@ fn the_kernel_keeps_everything_else() {
     }
 }
 
+/// A UDP header that says it is longer than its packet.
+#[test]
+fn damaged_frames_are_counted() {
+    let Some(net) = Net::pair() else { return };
+    let mut node = open(&net, 1);
+    let (target, port) = (net.hosts[1].ip, PORT.to_be_bytes());
+    let header = [0xc0, 0, port[0], port[1], 0, 99, 0, 0, 1, 2, 3];
+    net.hosts[0].within(|| {
+        let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::UDP)).unwrap();
+        socket.send_to(&header, &SocketAddrV4::new(target, 0).into()).unwrap();
+    });
+    assert_eq!(receive(&mut node, 1).len(), 0);
+    assert_eq!((node.malformed(), node.drops()), (1, 0));
+}
+
 /// Sends an echo request to `target` and waits for the answer.
 fn ping(target: Ipv4Addr) {
     let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::ICMPV4)).unwrap();

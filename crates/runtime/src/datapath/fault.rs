@@ -98,6 +98,10 @@ impl<D: Datapath> Datapath for Faulty<D> {
         held.min(self.inner.next_arrival())
     }
 
+    fn malformed(&self) -> u64 {
+        self.inner.malformed()
+    }
+
     fn drops(&self) -> u64 {
         self.inner.drops()
     }

@@ -71,6 +71,12 @@ pub trait Datapath {
         Time::NEVER
     }
 
+    /// What has arrived and was not handed over, because no node sends it: datagrams that are too
+    /// long, damaged frames.
+    fn malformed(&self) -> u64 {
+        0
+    }
+
     /// Packets that the datapath itself had to drop.
     fn drops(&self) -> u64 {
         0

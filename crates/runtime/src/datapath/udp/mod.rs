@@ -157,6 +157,10 @@ impl Datapath for UdpDatapath {
         vec![self.control.as_fd(), self.data.as_fd()]
     }
 
+    fn malformed(&self) -> u64 {
+        self.rx.malformed()
+    }
+
     fn drops(&self) -> u64 {
         self.drops
     }

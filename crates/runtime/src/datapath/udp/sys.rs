@@ -189,6 +189,7 @@ pub(super) struct RxBatch {
     names: Box<[sockaddr_storage]>,
     iovecs: Vec<iovec>,
     headers: Vec<mmsghdr>,
+    malformed: u64,
 }
 
 // SAFETY: as for [`TxBatch`]; the boxes that are pointed to stay where they are.
@@ -213,11 +214,17 @@ impl RxBatch {
             names: names.into(),
             iovecs: Vec::with_capacity(capacity),
             headers: vec![header; capacity],
+            malformed: 0,
         };
         for buffer in batch.buffers.chunks_exact_mut(stride) {
             batch.iovecs.push(iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: stride });
         }
         batch
+    }
+
+    /// Datagrams that were too long, or of no address.
+    pub(super) fn malformed(&self) -> u64 {
+        self.malformed
     }
 
     /// Hands over what has arrived at `socket`, at most a batch; returns how much that was.
@@ -257,6 +264,8 @@ impl RxBatch {
                 && len < self.stride
             {
                 each(&self.buffers[at..at + len], from);
+            } else {
+                self.malformed += 1;
             }
         }
         Ok(got as usize)

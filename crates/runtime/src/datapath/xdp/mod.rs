@@ -165,6 +165,7 @@ pub struct XdpDatapath {
     /// Where packets are written that have no frame.
     scratch: Vec<u8>,
     drops: u64,
+    malformed: u64,
     now: Time,
 }
 
@@ -235,6 +236,7 @@ impl XdpDatapath {
             waiting_max,
             scratch: vec![0; mtu - IPV4_UDP],
             drops: 0,
+            malformed: 0,
             now: Time::ZERO,
         };
         this.ask();
@@ -301,6 +303,8 @@ impl XdpDatapath {
     fn hand_over(&mut self, frame: Frame, each: &mut impl FnMut(Arrived<'_>)) {
         if let Some((from, bytes)) = frame::parse(&frame) {
             each(Arrived { bytes, from: Some(from.into()) });
+        } else {
+            self.malformed += 1;
         }
         self.xsk.free(frame);
     }
@@ -388,6 +392,10 @@ impl Datapath for XdpDatapath {
             (0, true) => self.now + BUSY,
             _ => self.now,
         }
+    }
+
+    fn malformed(&self) -> u64 {
+        self.malformed
     }
 
     fn drops(&self) -> u64 {
