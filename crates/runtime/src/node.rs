@@ -123,6 +123,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
                 sent = envelope.encode(out).unwrap_or(0);
                 sent
             })?;
+            state.pacer.charge(now, sent + self.datapath.overhead());
             state.on_sent(sent);
         }
         let mut left = BATCH;

@@ -6,7 +6,7 @@ mod common;
 use common::feed::*;
 use common::*;
 use proptest::prelude::*;
-use rampmeter_core::{Endpoint, Header, MsgId, Span};
+use rampmeter_core::{Bytes, Endpoint, Header, MsgId, Span};
 use rampmeter_proto::dcpim::DcpimHost;
 use rampmeter_proto::dcpim::wire::DcpimHeader;
 use rampmeter_proto::fastpass::FastpassHost;
@@ -121,6 +121,25 @@ fn withstands<E: Endpoint>(protocol: E::Config, acts: Vec<Act>) {
     }
     let stats = fed.node.stats();
     assert!(stats.messages_submitted == submitted, "{stats:?}");
+}
+
+/// Answers to hellos leave at once, but they are on the link: what follows waits for them.
+#[test]
+fn answers_of_the_node_itself_are_paced() {
+    let facts = facts(2, 1_000, Span::from_us(100));
+    let mut fed = Fed::<PhostHost>::new(phost(&facts), facts.access_rate, PortConfig::default());
+    fed.now += Span::from_us(1_000);
+    let before = fed.node.stats();
+    let hello = |nonce| datagram(Kind::Hello { nonce }, &[]);
+    fed.feed.0.borrow_mut().arriving.extend((0..1_000).map(hello));
+    fed.node.turn(fed.now).unwrap();
+    let after = fed.node.stats();
+    assert_eq!(after.packets_sent - before.packets_sent, 1_000);
+    fed.port.as_mut().unwrap().submit(PEER, SERVICE, vec![1; 100]).unwrap();
+    let next = fed.node.turn(fed.now).unwrap();
+    assert_eq!(fed.node.stats().packets_sent, after.packets_sent);
+    let bytes = after.bytes_sent - before.bytes_sent + 1_000 * 28 - BURST;
+    assert!(next >= fed.now + facts.access_rate.tx_time(Bytes::new(bytes)), "{next}");
 }
 
 proptest! {

@@ -19,6 +19,8 @@ pub(crate) const PEER: NodeId = NodeId::new(1);
 const MY_LIFE: Incarnation = Incarnation::new(11);
 const PEER_LIFE: Incarnation = Incarnation::new(22);
 const TRANSPORT: TransportId = TransportId(1);
+/// Bytes that the node may send together when it is late.
+pub(crate) const BURST: u64 = 3_000;
 
 /// What is to arrive, and what the node has sent.
 #[derive(Debug, Default)]
@@ -99,7 +101,7 @@ impl<E: Endpoint> Fed<E> {
             transport: TRANSPORT,
             incarnation: MY_LIFE,
             rate,
-            burst: Bytes::new(3_000),
+            burst: Bytes::new(BURST),
             message_max: 1 << 20,
             patience: Span::from_us(50_000),
             peers: vec![Some(None); 2],
