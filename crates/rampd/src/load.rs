@@ -23,7 +23,7 @@ use rampmeter_runtime::{
 use serde::Deserialize;
 
 use crate::config::Setup;
-use crate::run::{Error, run_host, stop_signals};
+use crate::run::{Error, clock, run_host, stop_signals};
 use crate::tcp;
 
 /// Arguments of `rampd load`.
@@ -105,13 +105,13 @@ pub(crate) fn load(args: &LoadArgs) -> Result<(), Error> {
     let timetable = Timetable { mine, start, expected };
     let ends = start + Span::from_ps(last) + drain;
     let log = Log::create(&args.log)?;
-    let signals = stop_signals()?;
+    let (signals, clock) = (stop_signals()?, clock(&setup)?);
     match args.over {
         Over::Udp => {
-            let load = Load::new(timetable, log, ends, signals.clone());
-            run_host(&setup, Clock::start(setup.clock), load, &signals)
+            let load = Load::new(timetable, log, clock, ends, signals.clone());
+            run_host(&setup, clock, load, &signals)
         }
-        Over::Tcp => tcp::run(&setup, timetable, log, ends, &signals),
+        Over::Tcp => tcp::run(&setup, timetable, log, clock, ends, &signals),
     }
 }
 
@@ -191,9 +191,8 @@ struct Load {
 }
 
 impl Load {
-    fn new(timetable: Timetable, log: Log, ends: Time, signals: Signals) -> Self {
+    fn new(timetable: Timetable, log: Log, clock: Clock, ends: Time, signals: Signals) -> Self {
         let missing = timetable.expected;
-        let clock = Clock::start(ClockSource::Monotonic);
         let (next, under_way, is_done) = (0, BTreeMap::new(), false);
         Self { timetable, log, clock, ends, signals, next, under_way, missing, is_done }
     }

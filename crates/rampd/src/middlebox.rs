@@ -106,7 +106,7 @@ struct Cable<'a> {
 
 impl Cable<'_> {
     fn work(&mut self, ends: &[OwnedFd; 2], signals: &Signals) -> io::Result<()> {
-        let clock = Clock::start(ClockSource::Monotonic);
+        let clock = Clock::start(ClockSource::default()).map_err(io::Error::other)?;
         let mut frame = vec![0; FRAME_MAX];
         while !signals.is_stopping() {
             let now = clock.now();

@@ -53,7 +53,7 @@ pub(crate) fn node(config: &Path) -> Result<(), Error> {
         let message = "is an arbiter's configuration: use `rampd arbiter`";
         return Err(Error::Input(format!("{}: {message}", config.display())));
     }
-    let (signals, clock) = (stop_signals()?, Clock::start(setup.clock));
+    let (signals, clock) = (stop_signals()?, clock(&setup)?);
     match &setup.socket {
         Some(socket) => {
             let door = DoorConfig::new(socket);
@@ -74,7 +74,7 @@ pub(crate) fn arbiter(config: &Path) -> Result<(), Error> {
     let setup = Setup::load(config)?;
     match &setup.transport {
         ValidTransport::Fastpass(fastpass) if setup.is_arbiter => {
-            let (signals, clock) = (stop_signals()?, Clock::start(setup.clock));
+            let (signals, clock) = (stop_signals()?, clock(&setup)?);
             let protocol = Arc::new((**fastpass).clone());
             run::<FastpassArbiter, _>(&setup, clock, protocol, NoApplications, &signals)
         }
@@ -83,6 +83,12 @@ pub(crate) fn arbiter(config: &Path) -> Result<(), Error> {
             Err(Error::Input(format!("{}: {message}", config.display())))
         }
     }
+}
+
+/// The node's clock.
+pub(crate) fn clock(setup: &Setup) -> Result<Clock, Error> {
+    let advice = "use clock = \"time-of-day\"";
+    Clock::start(setup.clock).map_err(|e| Error::Input(format!("node.clock: {e}: {advice}")))
 }
 
 /// Runs a host of whatever transport until it is told to stop.

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use rampmeter_core::Time;
-use rampmeter_runtime::{Clock, ClockSource, Payload, Signals};
+use rampmeter_runtime::{Clock, Payload, Signals};
 use tracing::warn;
 
 use crate::config::Setup;
@@ -39,10 +39,10 @@ pub(crate) fn run(
     setup: &Setup,
     timetable: Timetable,
     mut log: Log,
+    clock: Clock,
     ends: Time,
     signals: &Signals,
 ) -> Result<(), Error> {
-    let clock = Clock::start(ClockSource::Monotonic);
     let (notes, noted) = mpsc::channel();
     let listener = TcpListener::bind(setup.udp.local)?;
     let accepted = notes.clone();

@@ -23,7 +23,7 @@ const CONFIG: PortConfig = PortConfig { depth: 4, send: 8_192, receive: 8_192 };
 
 fn clients(dir: &tempfile::TempDir) -> (Clients, PathBuf) {
     let path = dir.path().join("socket");
-    let clock = Clock::start(ClockSource::Monotonic);
+    let clock = Clock::start(ClockSource::Monotonic).unwrap();
     (Clients::listen(DoorConfig::new(&path), clock).unwrap(), path)
 }
 

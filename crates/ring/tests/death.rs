@@ -227,7 +227,8 @@ fn a_program_that_only_looks_notices_too() {
 fn a_socket_is_replaced_only_if_its_node_is_dead() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("socket");
-    let listen = || Clients::listen(DoorConfig::new(&path), Clock::start(ClockSource::Monotonic));
+    let listen =
+        || Clients::listen(DoorConfig::new(&path), Clock::start(ClockSource::Monotonic).unwrap());
     drop(UnixListener::bind(&path).unwrap());
     let living = listen().unwrap();
     match listen() {

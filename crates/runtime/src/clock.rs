@@ -7,6 +7,7 @@
 
 use rampmeter_core::{Span, Time};
 use rustix::time::{ClockId, Timespec, clock_gettime};
+use thiserror::Error;
 
 /// Where a node's time comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,23 +30,43 @@ pub struct Clock {
 
 impl Clock {
     /// A clock that starts now.
-    pub fn start(source: ClockSource) -> Self {
-        let shift_ns = match source {
-            ClockSource::Monotonic => 0,
-            ClockSource::TimeOfDay => {
-                let day_ns = nanoseconds(clock_gettime(ClockId::Realtime));
-                since_half_year_ns(day_ns) - nanoseconds(clock_gettime(ClockId::Monotonic))
+    ///
+    /// # Errors
+    /// The machine has been up for too long to tell the time since then.
+    pub fn start(source: ClockSource) -> Result<Self, ClockError> {
+        let up_ns = nanoseconds(clock_gettime(ClockId::Monotonic));
+        Self::start_at(up_ns, nanoseconds(clock_gettime(ClockId::Realtime)), source)
+    }
+
+    /// A clock that starts when the machine has been up for `up_ns`, at a time of day.
+    fn start_at(up_ns: i128, day_ns: i128, source: ClockSource) -> Result<Self, ClockError> {
+        match source {
+            ClockSource::Monotonic if up_ns > LAST_NS => {
+                Err(ClockError { days: (up_ns / DAY_NS) as u64 })
             }
-        };
-        Self { shift_ns }
+            ClockSource::Monotonic => Ok(Self { shift_ns: 0 }),
+            ClockSource::TimeOfDay => Ok(Self { shift_ns: since_half_year_ns(day_ns) - up_ns }),
+        }
     }
 
     /// The time now.
     pub fn now(&self) -> Time {
         let ns = nanoseconds(clock_gettime(ClockId::Monotonic)) + self.shift_ns;
-        Time::from_ps(ns.saturating_mul(1_000).clamp(0, (u64::MAX - 1).into()) as u64)
+        Time::from_ps(ns.clamp(0, LAST_NS) as u64 * 1_000)
     }
 }
+
+/// Why a clock cannot start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("this machine has been up for {days} days, and time since its start can be told for 213")]
+pub struct ClockError {
+    /// How long the machine has been up.
+    pub days: u64,
+}
+
+/// The last nanosecond that [`Time`] can tell.
+const LAST_NS: i128 = ((u64::MAX - 1) / 1_000) as i128;
+const DAY_NS: i128 = 86_400 * 1_000_000_000;
 
 /// `span` as the system's calls want it, rounded up to a nanosecond.
 pub(crate) fn timespec(span: Span) -> Timespec {
@@ -59,7 +80,6 @@ fn nanoseconds(at: Timespec) -> i128 {
 
 /// Nanoseconds since the latest first of January or July, of a time of day since 1970.
 fn since_half_year_ns(ns: i128) -> i128 {
-    const DAY_NS: i128 = 86_400 * 1_000_000_000;
     let day = ns.div_euclid(DAY_NS);
     let mut start = 0;
     for year in 1970.. {
@@ -80,7 +100,7 @@ mod tests {
 
     #[test]
     fn half_years_begin_in_january_and_july() {
-        let day = |n: i128| n * 86_400 * 1_000_000_000;
+        let day = |n: i128| n * DAY_NS;
         // 2024-01-01 is day 19723, 2024-07-01 day 19905, 2025-07-01 day 20270.
         assert_eq!(since_half_year_ns(day(19_723)), 0);
         assert_eq!(since_half_year_ns(day(19_904)), day(181));
@@ -89,8 +109,17 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_that_has_been_up_for_too_long_has_the_time_of_day_only() {
+        let start = |days: i128, source| Clock::start_at(days * DAY_NS, 20_000 * DAY_NS, source);
+        assert!(start(213, ClockSource::Monotonic).is_ok());
+        let error = start(214, ClockSource::Monotonic).unwrap_err();
+        assert!(error.to_string().contains("up for 214 days"), "{error}");
+        assert!(start(10_000, ClockSource::TimeOfDay).is_ok());
+    }
+
+    #[test]
     fn time_of_day_stays_within_the_range_of_time_and_never_goes_back() {
-        let clock = Clock::start(ClockSource::TimeOfDay);
+        let clock = Clock::start(ClockSource::TimeOfDay).unwrap();
         let (a, b) = (clock.now(), clock.now());
         assert!(a <= b && b < Time::from_ps(185 * 86_400 * 1_000_000_000_000));
     }

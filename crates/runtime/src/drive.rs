@@ -141,7 +141,8 @@ mod tests {
 
     #[test]
     fn short_sleeps_are_not_rounded_up_to_milliseconds() {
-        let (sleeper, clock) = (Sleeper::new().unwrap(), Clock::start(ClockSource::Monotonic));
+        let clock = Clock::start(ClockSource::Monotonic).unwrap();
+        let sleeper = Sleeper::new().unwrap();
         let sleep = |_| {
             let before = clock.now();
             sleeper.sleep(Span::from_us(100)).unwrap();

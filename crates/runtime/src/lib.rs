@@ -24,7 +24,7 @@ mod state;
 mod stats;
 
 pub use app::{Applications, Assembly, Outcome, Payload, Submission, Ticket};
-pub use clock::{Clock, ClockSource};
+pub use clock::{Clock, ClockError, ClockSource};
 pub use datapath::Datapath;
 pub use drive::{Signals, Wait, drive};
 pub use node::{Node, NodeConfig};

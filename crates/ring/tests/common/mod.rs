@@ -110,7 +110,7 @@ fn run(
         seed: 1,
     };
     let udp = UdpDatapath::open(&UdpConfig::new(addrs[node], peers)).unwrap();
-    let clock = Clock::start(ClockSource::Monotonic);
+    let clock = Clock::start(ClockSource::Monotonic).unwrap();
     let door =
         DoorConfig { path: socket.into(), clients_max: bed.clients_max, arena_max: bed.arena_max };
     let clients = Clients::listen(door, clock).unwrap();

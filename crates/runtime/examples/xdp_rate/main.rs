@@ -273,7 +273,8 @@ fn main() -> io::Result<()> {
         Subject::new("UdpDatapath/1", udp_net, |host| open_udp(udp_net, 6_000, host, 1)),
         Subject::new("UdpDatapath/16", udp_net, |host| open_udp(udp_net, 6_100, host, 16)),
     ];
-    let (clock, span) = (Clock::start(ClockSource::Monotonic), Span::from_us(ms * 1_000));
+    let clock = Clock::start(ClockSource::default()).map_err(io::Error::other)?;
+    let span = Span::from_us(ms * 1_000);
     for _ in 0..rounds {
         subjects.iter_mut().try_for_each(|subject| subject.measure_rate(&clock, span))?;
         subjects.iter_mut().try_for_each(|subject| subject.measure_trips(&clock, span))?;

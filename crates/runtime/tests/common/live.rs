@@ -63,7 +63,7 @@ where
     let signals = Signals::new().unwrap();
     let (protocol, stop) = (Arc::clone(protocol), signals.clone());
     let thread = thread::spawn(move || {
-        let clock = Clock::start(ClockSource::Monotonic);
+        let clock = Clock::start(ClockSource::Monotonic).unwrap();
         let datapath = Faulty::new(open(), faults, node as u64);
         let mut node = Node::<E, _, _>::new(config, protocol, datapath, hub, clock.now());
         drive(&mut node, &clock, WAIT, &stop, Span::from_us(1_000_000), |_, _| ()).unwrap();
