@@ -56,13 +56,15 @@ struct Numbers {
 
 #[derive(Clone, Debug, Default)]
 struct Gaps {
-    /// Numbers below `next` that are new.
+    /// Numbers below `next` that are new, in order.
     skipped: Vec<u32>,
+    /// Below this number nothing is new any more, and nobody knows what was entered.
+    forgotten: u32,
     abandoned: Vec<u32>,
 }
 
-/// How far ahead of the flows known a number may be, and how many may be left out in all; more is
-/// taken for a broken packet.
+/// How far ahead of the flows known a number may be; more is taken for a broken packet. Where as many
+/// have been left out in all, those that were for longest will not come: their flows were cancelled.
 const SKIP_MAX: u32 = 1 << 16;
 /// How many abandoned flows are remembered. Their sources have been silent for long.
 const ABANDONED_MAX: usize = 1 << 12;
@@ -82,7 +84,8 @@ impl FlowNumbers {
             return Known::New;
         }
         match &numbers.gaps {
-            Some(gaps) if gaps.skipped.contains(&flow) => Known::New,
+            Some(gaps) if gaps.skipped.binary_search(&flow).is_ok() => Known::New,
+            Some(gaps) if flow < gaps.forgotten => Known::Abandoned,
             Some(gaps) if gaps.abandoned.contains(&flow) => Known::Abandoned,
             _ => Known::Entered,
         }
@@ -99,11 +102,16 @@ impl FlowNumbers {
             return false;
         }
         if flow > numbers.next {
-            let skipped = &mut numbers.gaps.get_or_insert_default().skipped;
-            if skipped.len() + (flow - numbers.next) as usize > SKIP_MAX as usize {
-                return false;
+            let gaps = numbers.gaps.get_or_insert_default();
+            let leap = (flow - numbers.next) as usize;
+            let surplus = (gaps.skipped.len() + leap).saturating_sub(SKIP_MAX as usize);
+            if surplus > 0 {
+                // Half of them at once, so that not every flow moves the others.
+                let old = surplus.max(gaps.skipped.len() / 2);
+                gaps.forgotten = gaps.skipped[old - 1] + 1;
+                gaps.skipped.drain(..old);
             }
-            skipped.extend(numbers.next..flow);
+            gaps.skipped.extend(numbers.next..flow);
         }
         numbers.next = flow + 1;
         true
@@ -155,14 +163,29 @@ mod tests {
         let mut numbers = FlowNumbers::default();
         let src = NodeId::new(7);
         assert!(!numbers.enter(src, SKIP_MAX + 1));
-        let greedy = NodeId::new(8);
-        let entered = (1..200).filter(|n| numbers.enter(greedy, n * 10_000)).count();
-        assert!(entered < 8, "{entered} leaps of 10000 flows");
         assert!(numbers.enter(src, 3));
         numbers.abandon(src, 3);
         assert_eq!(numbers.known(src, 3), Known::Abandoned);
         assert_eq!(numbers.known(src, 2), Known::New);
         numbers.reset(src);
         assert_eq!(numbers.known(src, 3), Known::New);
+    }
+
+    /// Flows that are cancelled before anything of them arrives leave their numbers out for good.
+    #[test]
+    fn any_number_of_flows_may_be_left_out() {
+        let mut numbers = FlowNumbers::default();
+        let src = NodeId::new(7);
+        for flow in (0..400_000).step_by(2) {
+            assert!(numbers.known(src, flow) == Known::New && numbers.enter(src, flow), "{flow}");
+            assert_eq!(numbers.known(src, flow), Known::Entered);
+        }
+        assert_eq!(numbers.known(src, 399_997), Known::New);
+        assert_eq!(numbers.known(src, 1), Known::Abandoned);
+        for leap in 0..200 {
+            assert!(numbers.enter(src, 400_000 + leap * 10_000));
+        }
+        let gaps = numbers.of(src).gaps.as_ref().unwrap();
+        assert!(gaps.skipped.len() <= SKIP_MAX as usize && gaps.skipped.is_sorted());
     }
 }
