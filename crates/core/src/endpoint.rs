@@ -122,6 +122,15 @@ pub trait Endpoint: Sized {
     /// is not said of one that [`Endpoint::handle_packet`] would find new bytes of.
     fn has_delivered(&mut self, packet: &Packet<Self::Header>) -> bool;
 
+    /// No peer may have more messages under way to this host; what comes of others is dropped, and
+    /// their senders try again. For drivers whose peers are not to be trusted with its memory.
+    fn limit_arriving(&mut self, _per_peer: u32) {}
+
+    /// How often packets of messages beyond that limit were dropped.
+    fn arriving_excess(&self) -> u64 {
+        0
+    }
+
     /// A host or arbiter has lost its state, as one that is started again has: messages to it fail,
     /// and what is known of messages from it is forgotten. Drivers keep packets of its earlier
     /// life, and those meant for it, from its new one.

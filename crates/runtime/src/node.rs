@@ -44,6 +44,9 @@ pub struct NodeConfig {
 impl NodeConfig {
     /// The longest message that any node can take.
     pub const MESSAGE_MAX: u32 = 1 << 30;
+    /// Messages that a peer may have under way to a node: more than any peer with programs of the
+    /// usual depths has, and a few megabytes of memory.
+    pub const ARRIVING_MAX: u32 = 1 << 16;
 }
 
 /// Packets that are sent or received before the other direction has its turn.
@@ -66,7 +69,8 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     ) -> Self {
         let life = u64::from(config.incarnation.get()) << 32 | u64::from(config.node.get());
         let rng = |purpose| Rng::new(config.seed, life, purpose);
-        let endpoint = E::new(protocol, config.node, rng(Purpose::Endpoint), now);
+        let mut endpoint = E::new(protocol, config.node, rng(Purpose::Endpoint), now);
+        endpoint.limit_arriving(NodeConfig::ARRIVING_MAX);
         let state = State {
             endpoint,
             apps,
@@ -147,7 +151,8 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     pub fn stats(&self) -> NodeStats {
         let (stats, datapath) = (self.state.stats, &self.datapath);
         let malformed = stats.malformed + datapath.malformed();
-        NodeStats { malformed, datapath_drops: datapath.drops(), ..stats }
+        let arriving_excess = self.state.endpoint.arriving_excess();
+        NodeStats { malformed, arriving_excess, datapath_drops: datapath.drops(), ..stats }
     }
 
     /// Messages being sent, waiting for their receivers, and arriving.

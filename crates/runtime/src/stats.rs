@@ -36,6 +36,9 @@ pub struct NodeStats {
     pub stale: u64,
     /// Data packets dropped because their application had no room.
     pub no_room: u64,
+    /// Packets of new messages dropped because their sender had
+    /// [`ARRIVING_MAX`](crate::NodeConfig::ARRIVING_MAX) under way.
+    pub arriving_excess: u64,
     /// Packets for peers whose incarnation was not known yet.
     pub unready: u64,
     /// Peers found to have started again.
@@ -67,6 +70,7 @@ impl NodeStats {
             ("wrong_transport", "Packets of other transports", self.wrong_transport),
             ("stale", "Packets of earlier lives", self.stale),
             ("no_room", "Data packets without room", self.no_room),
+            ("arriving_excess", "Packets of messages beyond a peer's limit", self.arriving_excess),
             ("unready", "Packets for peers not known yet", self.unready),
             ("peer_restarts", "Peers found restarted", self.peer_restarts),
             ("inconsistent", "Messages with contradicting headers", self.inconsistent),

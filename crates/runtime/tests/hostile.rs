@@ -13,6 +13,7 @@ use rampmeter_proto::fastpass::FastpassHost;
 use rampmeter_proto::fastpass::wire::FastpassHeader;
 use rampmeter_proto::phost::PhostHost;
 use rampmeter_proto::phost::wire::PhostHeader;
+use rampmeter_runtime::NodeConfig;
 use rampmeter_runtime::app::PortConfig;
 use rampmeter_runtime::wire::{Fragment, Incarnation, Kind};
 
@@ -121,6 +122,26 @@ fn withstands<E: Endpoint>(protocol: E::Config, acts: Vec<Act>) {
     }
     let stats = fed.node.stats();
     assert!(stats.messages_submitted == submitted, "{stats:?}");
+}
+
+/// What a peer announces takes memory before any application is asked.
+#[test]
+fn a_peer_that_announces_without_end_is_held_to_its_limit() {
+    let facts = facts(2, 1_000, Span::from_us(100));
+    let mut fed = Fed::<PhostHost>::new(phost(&facts), facts.access_rate, PortConfig::default());
+    let rts = |flow| {
+        let (time_left, size) = (Span::from_us(1), 1 << 20);
+        let rts =
+            PhostHeader::Rts { flow, tx_slot: flow, size, time_left, tenant: 0, repeated: false };
+        let mut body = vec![0; rts.wire_len()];
+        rts.encode(&mut body).unwrap();
+        datagram(Kind::Control { msg: MsgId::new(flow) }, &body)
+    };
+    fed.feed.0.borrow_mut().arriving.extend((0..70_000).map(rts));
+    fed.node.turn(fed.now).unwrap();
+    let under_way = NodeConfig::ARRIVING_MAX as usize;
+    assert_eq!(fed.node.endpoint().messages(), (0, under_way));
+    assert_eq!(fed.node.stats().arriving_excess, 70_000 - under_way as u64);
 }
 
 /// Answers to hellos leave at once, but they are on the link: what follows waits for them.

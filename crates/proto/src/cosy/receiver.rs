@@ -12,7 +12,7 @@ use crate::shared::{FlowNumbers, Known, Output, Timers};
 /// Messages to receive, and the slots in which they come.
 #[derive(Clone, Debug)]
 pub(super) struct Receiver {
-    numbers: FlowNumbers,
+    pub(super) numbers: FlowNumbers,
     flows: Slab<RxFlow>,
     /// Flows without a slot that may have one.
     pending: Vec<u32>,
@@ -122,6 +122,7 @@ impl Receiver {
         if cx.cosy.hold == Span::ZERO && self.free.is_empty() {
             cx.stats.turned_away += 1;
             cx.out.send(src, msg, CosyHeader::Reject { tx_slot });
+            self.numbers.complete(src);
             return;
         }
         let hold_until = now.saturating_add(cx.cosy.hold);
@@ -350,6 +351,7 @@ impl Receiver {
     /// Forgets a message. Its slots stay taken until what they reserve is given back.
     fn forget(&mut self, idx: u32) {
         let Some(flow) = self.flows.remove(idx) else { return };
+        self.numbers.complete(flow.src);
         if flow.is_pending {
             self.pending.retain(|&pending| pending != idx);
         }

@@ -43,7 +43,7 @@ const FORGET_PHASES: u32 = 256;
 #[derive(Debug)]
 pub(super) struct Receiver {
     flows: Slab<RxFlow>,
-    numbers: FlowNumbers,
+    pub(super) numbers: FlowNumbers,
     /// The slot of each source's first flow that is not complete; the others follow by
     /// `RxFlow::next`.
     first: Vec<u32>,
@@ -111,7 +111,7 @@ impl Receiver {
         std::iter::successors(some(first), move |&slot| some(self.flows[slot].next))
     }
 
-    /// Enters a flow that is new. `None` if its number makes no sense.
+    /// Enters a flow that is new. `None` if its number makes no sense, or its source has too many.
     fn enter(&mut self, now: Time, flow: Announcement, dcpim: &Dcpim) -> Option<u32> {
         if !self.numbers.enter(flow.src, flow.flow) {
             return None;
@@ -248,6 +248,7 @@ impl Receiver {
 
     fn complete(&mut self, slot: u32, dcpim: &Dcpim, out: &mut Output<DcpimHeader>) {
         let Some(flow) = self.forget(slot) else { return };
+        self.numbers.complete(flow.src);
         out.say(Event::Delivered { src: flow.src, msg: flow.msg });
         if dcpim.config.handshake == Handshake::Implicit || flow.asked {
             out.send(flow.src, flow.msg, DcpimHeader::Finished { tx_slot: flow.tx_slot });

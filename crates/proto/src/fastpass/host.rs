@@ -186,6 +186,14 @@ impl Endpoint for FastpassHost {
         self.receiver.has_delivered(packet.src, flow)
     }
 
+    fn limit_arriving(&mut self, per_peer: u32) {
+        self.receiver.numbers.limit(per_peer);
+    }
+
+    fn arriving_excess(&self) -> u64 {
+        self.receiver.numbers.excess()
+    }
+
     fn forget_peer(&mut self, now: Time, peer: NodeId) {
         self.out.forget_peer(peer);
         self.due.retain(|packet| packet.dst != peer);

@@ -30,7 +30,7 @@ struct RxFlow {
 pub(super) struct Receiver {
     /// Flows that are not complete, by source and number.
     flows: IdMap<(u32, u32), RxFlow>,
-    numbers: FlowNumbers,
+    pub(super) numbers: FlowNumbers,
     /// When flows whose source is gone are looked for next.
     search_at: Time,
 }
@@ -86,6 +86,7 @@ impl Receiver {
         acknowledge(&of, cumulative, sack(&flow.got), out);
         if is_complete {
             self.flows.remove(&key);
+            self.numbers.complete(of.src);
             out.say(Event::Delivered { src: of.src, msg: of.msg });
         }
         receipt

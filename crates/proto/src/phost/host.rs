@@ -116,6 +116,14 @@ impl Endpoint for PhostHost {
         }
     }
 
+    fn limit_arriving(&mut self, per_peer: u32) {
+        self.receiver.numbers.limit(per_peer);
+    }
+
+    fn arriving_excess(&self) -> u64 {
+        self.receiver.numbers.excess()
+    }
+
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
         self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &mut self.out);

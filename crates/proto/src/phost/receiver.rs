@@ -115,7 +115,7 @@ pub(super) struct Receiver {
     flows: Slab<RxFlow>,
     /// The slots of pending flows, by source and number.
     pending: IdMap<(u32, u32), u32>,
-    numbers: FlowNumbers,
+    pub(super) numbers: FlowNumbers,
     clock: Clock,
     /// Tokens to withhold for announced free tokens.
     withheld: u32,
@@ -159,7 +159,7 @@ impl Receiver {
         }
     }
 
-    /// Enters a flow that is new. `None` if its number makes no sense.
+    /// Enters a flow that is new. `None` if its number makes no sense, or its source has too many.
     fn enter(&mut self, now: Time, flow: Announcement, phost: &Phost) -> Option<u32> {
         if !self.numbers.enter(flow.src, flow.flow) {
             return None;
@@ -307,6 +307,7 @@ impl Receiver {
             let Announcement { src, msg, flow, tx_slot, .. } = flow.of;
             self.flows.remove(slot);
             self.pending.remove(&(src.get(), flow));
+            self.numbers.complete(src);
             out.say(Event::Delivered { src, msg });
             out.send(src, msg, PhostHeader::Ack { tx_slot });
         } else if phost.config.wake == Wake::OnData

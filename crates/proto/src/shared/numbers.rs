@@ -41,15 +41,24 @@ pub(crate) enum Known {
     Abandoned,
 }
 
-/// The receiver's side: which numbers of each source have been used.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct FlowNumbers(Vec<Numbers>);
+/// The receiver's side: which numbers of each source have been used, and how many of its flows are
+/// under way.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowNumbers {
+    by_source: Vec<Numbers>,
+    /// Flows that each source may have under way.
+    under_way_max: u32,
+    /// New flows that came beyond that, each time that they came.
+    excess: u64,
+}
 
 /// Hosts have one of these for each host that they ever heard of, so it is small.
 #[derive(Clone, Debug, Default)]
 struct Numbers {
     /// Numbers from here on are new.
     next: u32,
+    /// Flows that are neither over nor abandoned.
+    under_way: u32,
     /// What is out of the ordinary.
     gaps: Option<Box<Gaps>>,
 }
@@ -69,12 +78,28 @@ const SKIP_MAX: u32 = 1 << 16;
 /// How many abandoned flows are remembered. Their sources have been silent for long.
 const ABANDONED_MAX: usize = 1 << 12;
 
+impl Default for FlowNumbers {
+    fn default() -> Self {
+        Self { by_source: Vec::new(), under_way_max: u32::MAX, excess: 0 }
+    }
+}
+
 impl FlowNumbers {
     fn of(&mut self, src: NodeId) -> &mut Numbers {
-        if self.0.len() <= src.idx() {
-            self.0.resize_with(src.idx() + 1, Numbers::default);
+        if self.by_source.len() <= src.idx() {
+            self.by_source.resize_with(src.idx() + 1, Numbers::default);
         }
-        &mut self.0[src.idx()]
+        &mut self.by_source[src.idx()]
+    }
+
+    /// From now on no source has more flows under way.
+    pub(crate) fn limit(&mut self, under_way_max: u32) {
+        self.under_way_max = under_way_max;
+    }
+
+    /// How often new flows came beyond the limit.
+    pub(crate) fn excess(&self) -> u64 {
+        self.excess
     }
 
     /// What is known of a source's flow.
@@ -91,11 +116,17 @@ impl FlowNumbers {
         }
     }
 
-    /// Enters a flow that is new; false if its number makes no sense.
+    /// Enters a flow that is new; false if its number makes no sense, or its source has too many.
     pub(crate) fn enter(&mut self, src: NodeId, flow: u32) -> bool {
+        let under_way_max = self.under_way_max;
         let numbers = self.of(src);
+        if numbers.under_way >= under_way_max {
+            self.excess += 1;
+            return false;
+        }
         if flow < numbers.next {
             numbers.gaps.get_or_insert_default().skipped.retain(|&n| n != flow);
+            numbers.under_way += 1;
             return true;
         }
         if flow - numbers.next > SKIP_MAX {
@@ -114,19 +145,27 @@ impl FlowNumbers {
             gaps.skipped.extend(numbers.next..flow);
         }
         numbers.next = flow + 1;
+        numbers.under_way += 1;
         true
+    }
+
+    /// A flow that was entered is over.
+    pub(crate) fn complete(&mut self, src: NodeId) {
+        self.of(src).under_way -= 1;
     }
 
     /// The source has forgotten everything: its numbers start again.
     pub(crate) fn reset(&mut self, src: NodeId) {
-        if let Some(numbers) = self.0.get_mut(src.idx()) {
+        if let Some(numbers) = self.by_source.get_mut(src.idx()) {
             *numbers = Numbers::default();
         }
     }
 
     /// Gives up a flow that was entered.
     pub(crate) fn abandon(&mut self, src: NodeId, flow: u32) {
-        let abandoned = &mut self.of(src).gaps.get_or_insert_default().abandoned;
+        let numbers = self.of(src);
+        numbers.under_way -= 1;
+        let abandoned = &mut numbers.gaps.get_or_insert_default().abandoned;
         if abandoned.len() == ABANDONED_MAX {
             abandoned.remove(0);
         }
