@@ -108,9 +108,9 @@ pub trait Endpoint: Sized {
     /// message that is over, or was never submitted, changes nothing.
     fn cancel(&mut self, now: Time, msg: MsgId);
 
-    /// The time after its submission within which the fate of a message of `size` is known, where
-    /// the transport promises one (cosy §2.1, delta).
-    fn bound(&self, _size: Bytes) -> Option<Span> {
+    /// The time after its submission within which the fate of a message is known, where the
+    /// transport promises one (cosy §2.1, delta).
+    fn bound(&self, _message: &Message) -> Option<Span> {
         None
     }
 

@@ -207,7 +207,8 @@ fn capture(
         return Err(cx.bad("run.capture", message));
     }
     if transport.wire_id().is_none() {
-        return Err(cx.bad("run.capture", "expected a transport with packets, got ideal"));
+        let message = "expected a transport whose packets have a format of their own";
+        return Err(cx.bad("run.capture", message));
     }
     let n_ends = topology.n_hosts() + topology.n_arbiters();
     let mut ends = spec.capture_hosts.clone().unwrap_or_else(|| (0..n_ends).collect());

@@ -10,6 +10,7 @@ use rampmeter_core::{Bytes, Family, Purpose, Rng, Span, Time};
 use rampmeter_metrics::ideal::{Forwarding, Framing, IdealModel};
 use rampmeter_metrics::series::{write_tenants, write_tiers};
 use rampmeter_metrics::{FlowWriter, TableError};
+use rampmeter_proto::beside::{Beside, Both};
 use rampmeter_proto::cosy::CosyFamily;
 use rampmeter_proto::dcpim::DcpimFamily;
 use rampmeter_proto::fastpass::{Fastpass, FastpassFamily};
@@ -26,7 +27,7 @@ use crate::manifest::{COMMIT, Manifest, PROFILE, VERSION};
 use crate::plan::DeadlinesSpec;
 use crate::record::{Ideals, Recorder};
 use crate::summary::{Outcome, RunStatus, Summary};
-use crate::transport::{Cut, ValidTransport};
+use crate::transport::{Cut, Lower, ValidTransport};
 
 /// Events between two looks at the clock.
 const BATCH: u64 = 1 << 18;
@@ -227,6 +228,21 @@ pub(crate) fn simulate(
         }
         ValidTransport::Cosy(config) => {
             simulate_family::<CosyFamily>(plan, config.clone(), arrivals, recorder, observer)
+        }
+        ValidTransport::Beside(cosy, lower) => {
+            let upper = Arc::new(cosy.clone());
+            match &**lower {
+                Lower::Dcpim(config) => {
+                    let both = Both { upper, lower: Arc::new(config.clone()) };
+                    type Family = Beside<CosyFamily, DcpimFamily>;
+                    simulate_family::<Family>(plan, both, arrivals, recorder, observer)
+                }
+                Lower::Phost(config) => {
+                    let both = Both { upper, lower: Arc::new(config.clone()) };
+                    type Family = Beside<CosyFamily, PhostFamily>;
+                    simulate_family::<Family>(plan, both, arrivals, recorder, observer)
+                }
+            }
         }
         ValidTransport::Ideal => simulate_ideal(plan, arrivals, recorder, observer),
     };

@@ -102,6 +102,7 @@ pub fn prepare(plan: &ValidPlan, table: &Path) -> Result<HostRun, RunError> {
             | ValidTransport::Phost(_)
             | ValidTransport::Pfabric(_)
             | ValidTransport::Cosy(_)
+            | ValidTransport::Beside(..)
             | ValidTransport::Ideal => 0,
         },
     })

@@ -3,6 +3,7 @@
 //! A protocol knows no driver. It implements [`Endpoint`](rampmeter_core::Endpoint) and is run by
 //! the simulator, by hosts and by the fault checker alike.
 
+pub mod beside;
 pub mod cosy;
 pub mod dcpim;
 pub mod fastpass;

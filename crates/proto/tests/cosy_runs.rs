@@ -5,9 +5,11 @@ mod common;
 use common::*;
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Purpose, Rng, Span, Time};
-use rampmeter_proto::cosy::config::PathFacts;
+use rampmeter_core::{Bytes, Purpose, Rng, Span, TenantId, Time};
+use rampmeter_proto::beside::{Beside, Both};
+use rampmeter_proto::cosy::config::{BestEffort, PathFacts};
 use rampmeter_proto::cosy::{Cosy, CosyConfig, CosyFamily, analysis};
+use rampmeter_proto::phost::{PhostConfig, PhostFamily};
 use rampmeter_sim::*;
 
 fn on(config: CosyConfig, topology: &Topology) -> Cosy {
@@ -135,6 +137,38 @@ fn every_promise_is_kept_up_to_saturation_and_beyond() {
     }
     println!("{total:?}");
     assert!(total.rejected > 0 && total.tightest > 0.9, "{total:?}");
+}
+
+/// §4: best-effort traffic in lower classes takes nothing from the promises.
+#[test]
+fn best_effort_traffic_breaks_no_promise() {
+    for (seed, slots) in [(1, 1), (2, 4), (3, 16)] {
+        let spec = spec(leaf_spine(9, 16, 4), seed);
+        let config = CosyConfig { slots, best_effort: BestEffort::Beside, ..CosyConfig::paper() };
+        let upper = Arc::new(on(config, &spec.topology));
+        let lower = Arc::new(PhostConfig::paper().on(&facts(&spec.topology)).unwrap());
+        let mut arrivals = mixed(&spec.topology, 0.5, 1_000, seed);
+        let best_effort = mixed(&spec.topology, 0.4, 1_000, seed + 100);
+        let tenant = TenantId::new(1);
+        arrivals.extend(best_effort.into_iter().map(|arrival| Arrival { tenant, ..arrival }));
+        arrivals.sort_by_key(|arrival| arrival.at);
+        let both = Both { upper: Arc::clone(&upper), lower };
+        let (status, records) =
+            common::run::<Beside<CosyFamily, PhostFamily>>(both, spec, arrivals);
+        assert_eq!(status, Status::Finished);
+        let mut completed = 0;
+        for record in &records {
+            assert!(record.failed.is_none(), "{record:?}");
+            if record.tenant == tenant {
+                assert!(record.completed.is_some() && record.bound.is_none());
+            } else if let Some(end) = record.completed {
+                assert_eq!(record.bound, Some(upper.bound(record.size)));
+                assert!(end - record.arrival <= upper.bound(record.size), "{record:?}");
+                completed += 1;
+            }
+        }
+        assert!(completed > 500, "K = {slots}: {completed}");
+    }
 }
 
 /// Theorems 3.2 and 3.4: of a matching of all slots, each request asked for once, at least the share

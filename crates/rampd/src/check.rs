@@ -73,6 +73,6 @@ fn describe(setup: &Setup, text: &mut String) {
             line("slot", us(p.slot));
             line("planned ahead", format!("{} slots", p.ahead));
         }
-        ValidTransport::Cosy(_) | ValidTransport::Ideal => {}
+        ValidTransport::Cosy(_) | ValidTransport::Beside(..) | ValidTransport::Ideal => {}
     }
 }

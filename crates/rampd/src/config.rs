@@ -435,6 +435,7 @@ impl Check<'_> {
             | ValidTransport::Phost(_)
             | ValidTransport::Pfabric(_)
             | ValidTransport::Cosy(_)
+            | ValidTransport::Beside(..)
             | ValidTransport::Ideal => 0,
         };
         if n == wanted {

@@ -111,7 +111,7 @@ pub(crate) fn run_host<A: Applications>(
         ValidTransport::Fastpass(p) => {
             run::<FastpassHost, A>(setup, clock, Arc::new((**p).clone()), apps, signals)
         }
-        ValidTransport::Cosy(_) | ValidTransport::Ideal => {
+        ValidTransport::Cosy(_) | ValidTransport::Beside(..) | ValidTransport::Ideal => {
             Err(Error::Input("this transport does not run on hosts".to_owned()))
         }
     }

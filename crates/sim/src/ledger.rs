@@ -70,11 +70,10 @@ impl Ledger {
         self.open == 0
     }
 
-    /// A message is submitted and numbered. `bound` is the time within which its transport
-    /// promises to know its fate.
-    pub(crate) fn submit(&mut self, now: Time, arrival: &Arrival, bound: Option<Span>) -> MsgId {
+    /// A message is submitted and numbered.
+    pub(crate) fn submit(&mut self, now: Time, arrival: &Arrival) -> MsgId {
         let id = MsgId::new(self.first + self.flows.len() as u32);
-        let record = FlowRecord { bound, ..FlowRecord::new(id, now, arrival) };
+        let record = FlowRecord::new(id, now, arrival);
         self.flows.push_back(Entry { record, fresh: 0, is_over: false });
         self.open += 1;
         if self.delivered.len() <= arrival.tenant.idx() {
@@ -83,6 +82,13 @@ impl Ledger {
         self.counters.submitted += 1;
         self.counters.offered_bytes += arrival.size.get();
         id
+    }
+
+    /// The transport promises that the sender of a message knows its fate within `bound`.
+    pub(crate) fn promise(&mut self, msg: MsgId, bound: Option<Span>) {
+        if let Some(entry) = self.entry(msg) {
+            entry.record.bound = bound;
+        }
     }
 
     /// The last message has been submitted.

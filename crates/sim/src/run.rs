@@ -304,9 +304,8 @@ where
 
     fn submit(&mut self) {
         let Some(arrival) = self.next.take() else { return };
+        let id = self.ledger.submit(self.now, &arrival);
         let host = arrival.src.get();
-        let bound = self.ends[host as usize].endpoint.bound(arrival.size);
-        let id = self.ledger.submit(self.now, &arrival, bound);
         let state = &mut self.ends[host as usize];
         let Arrival { dst, size, deadline, tenant, .. } = arrival;
         let deadline = match deadline {
@@ -314,6 +313,7 @@ where
             at => state.clock.local(at),
         };
         let message = Message { id, dst, size, deadline, tenant };
+        self.ledger.promise(id, state.endpoint.bound(&message));
         state.endpoint.submit(state.clock.local(self.now), message);
         self.fetch_arrival();
         if self.next.is_none() {

@@ -7,6 +7,8 @@ use rampmeter_proto::{ConfigError, Padding};
 use rampmeter_sim::{Shape, Topology};
 use serde::{Deserialize, Serialize};
 
+use super::{Lower, TransportSpec, ValidTransport};
+
 /// Keys of the cosy transport. Each one that is left out has the preset's value.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -31,8 +33,8 @@ pub struct CosySpec {
     pub choices: Option<u32>,
     /// The share of a link that data leaves to control packets, in thousandths.
     pub control_milli: Option<u32>,
-    /// Whether traffic of lower priority shares the links.
-    pub best_effort: Option<BestEffort>,
+    /// The transport, in lower classes, of all messages but the first tenant's: dcPIM or pHost.
+    pub best_effort: Option<Box<TransportSpec>>,
     /// Charged length of last packets.
     pub padding: Option<Padding>,
 }
@@ -62,14 +64,35 @@ impl CosySpec {
             hold: self.hold_us.map(micros).or(base.hold),
             choices: self.choices.unwrap_or(base.choices),
             control_milli: self.control_milli.unwrap_or(base.control_milli),
-            best_effort: self.best_effort.unwrap_or(base.best_effort),
+            best_effort: match self.best_effort {
+                Some(_) => BestEffort::Beside,
+                None => BestEffort::None,
+            },
             padding: self.padding.unwrap_or(base.padding),
             payload: self.payload_bytes.map_or(base.payload, Bytes::new),
             header: self.header_bytes.map_or(base.header, Bytes::new),
         }
     }
 
-    pub(crate) fn on(&self, facts: &FabricFacts, topology: &Topology) -> Result<Cosy, ConfigError> {
+    pub(crate) fn on(
+        &self,
+        facts: &FabricFacts,
+        topology: &Topology,
+    ) -> Result<ValidTransport, ConfigError> {
+        let cosy = self.cosy_on(facts, topology)?;
+        let Some(lower) = &self.best_effort else { return Ok(ValidTransport::Cosy(cosy)) };
+        let lower = match lower.on(facts, topology)? {
+            ValidTransport::Dcpim(dcpim) => Lower::Dcpim(dcpim),
+            ValidTransport::Phost(phost) => Lower::Phost(phost),
+            _ => {
+                let (key, expected) = ("best-effort", "dcpim or phost");
+                return Err(ConfigError { key, expected, got: 0 });
+            }
+        };
+        Ok(ValidTransport::Beside(cosy, Box::new(lower)))
+    }
+
+    fn cosy_on(&self, facts: &FabricFacts, topology: &Topology) -> Result<Cosy, ConfigError> {
         if let Some(us) = self.hold_us
             && !(0.0..=1e9).contains(&us)
         {

@@ -120,8 +120,19 @@ pub enum ValidTransport {
     Fastpass(Box<Fastpass>),
     /// cosy.
     Cosy(Cosy),
+    /// cosy above another.
+    Beside(Cosy, Box<Lower>),
     /// The ideal, which has no packets.
     Ideal,
+}
+
+/// What may run below cosy.
+#[derive(Clone, Debug)]
+pub enum Lower {
+    /// dcPIM.
+    Dcpim(Dcpim),
+    /// pHost.
+    Phost(Phost),
 }
 
 /// How a transport cuts messages into packets.
@@ -135,7 +146,7 @@ pub(crate) struct Cut {
 }
 
 impl ValidTransport {
-    /// Its number in front of packets; `None` for the ideal, which has none.
+    /// Its number in front of packets; `None` for those that have none.
     pub fn wire_id(&self) -> Option<TransportId> {
         match self {
             Self::Dcpim(_) => Some(TransportId::DCPIM),
@@ -143,7 +154,7 @@ impl ValidTransport {
             Self::Pfabric(_) => Some(TransportId::PFABRIC),
             Self::Fastpass(_) => Some(TransportId::FASTPASS),
             Self::Cosy(_) => Some(TransportId::COSY),
-            Self::Ideal => None,
+            Self::Beside(..) | Self::Ideal => None,
         }
     }
 }
@@ -244,7 +255,7 @@ impl TransportSpec {
             Self::Fastpass(spec) => {
                 spec.on(facts, topology).map(|config| ValidTransport::Fastpass(Box::new(config)))
             }
-            Self::Cosy(spec) => spec.on(facts, topology).map(ValidTransport::Cosy),
+            Self::Cosy(spec) => spec.on(facts, topology),
             Self::Ideal(_) => Ok(ValidTransport::Ideal),
         }
     }

@@ -75,8 +75,8 @@ impl Endpoint for CosyHost {
         self.sender.cancel(msg, &mut self.out);
     }
 
-    fn bound(&self, size: Bytes) -> Option<Span> {
-        Some(self.cosy.bound(size))
+    fn bound(&self, message: &Message) -> Option<Span> {
+        Some(self.cosy.bound(message.size))
     }
 
     fn handle_packet(&mut self, now: Time, packet: &Packet<CosyHeader>) -> Receipt {

@@ -12,6 +12,7 @@ mod config;
 mod fault;
 mod outage;
 mod port;
+mod program;
 mod routing;
 mod stats;
 
@@ -28,8 +29,8 @@ use port::{Port, Queues};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::rng::mix;
 use rampmeter_core::{
-    Bytes, Crossing, Header, Hop, Packet, Priority, Purpose, Queueing, Rate, Rng, SwitchFacts,
-    Time, Verdict,
+    Crossing, Header, Hop, Packet, Priority, Purpose, Queueing, Rate, Rng, SwitchFacts, Time,
+    Verdict,
 };
 use stats::PathDigit;
 
@@ -123,32 +124,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         fabric
     }
 
-    /// What the program of a switch is told.
-    fn switch_facts(&self, switch: u32, seed: u64) -> SwitchFacts {
-        let is_its =
-            |&port: &usize| port >= self.n_ends as usize && self.ports[port].switch == switch;
-        let ports: Vec<usize> = (0..self.ports.len()).filter(is_its).collect();
-        SwitchFacts {
-            number: switch,
-            first_port: ports.first().map_or(0, |&port| port as u32),
-            rates: ports.iter().map(|&port| self.rates[port]).collect(),
-            rng: Rng::new(seed, u64::from(switch), Purpose::Hop),
-        }
-    }
-
-    /// Gives a switch that has forgotten everything a new program.
-    pub(crate) fn reboot(&mut self, switch: u32, seed: u64, hop: impl Fn(SwitchFacts) -> P) {
-        self.hops[switch as usize] = hop(self.switch_facts(switch, seed));
-    }
-
     /// The topology it was built from.
     pub fn topology(&self) -> &Topology {
         &self.topology
-    }
-
-    /// The program of a switch.
-    pub fn program(&self, switch: u32) -> &P {
-        &self.hops[switch as usize]
     }
 
     /// What has happened so far.
@@ -493,32 +471,6 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let made = s.injected + s.duplicated;
         let ended = s.delivered + s.dropped() + self.pool.len() as u64;
         assert!(made == ended, "{made} packets made, {ended} delivered, dropped or in flight");
-    }
-
-    /// The names of the tiers, by number.
-    pub fn tier_names(&self) -> Vec<&str> {
-        self.stats.tiers.iter().map(|t| t.name.as_str()).collect()
-    }
-
-    /// Bytes waiting at each port with its tier; hosts' interfaces are left out.
-    pub fn queues(&self) -> impl Iterator<Item = (u8, u32)> {
-        self.ports[self.n_ends as usize..].iter().map(|p| (p.tier, p.queued))
-    }
-
-    /// Bytes sent so far by each port with its tier and rate.
-    pub fn sent(&self) -> impl Iterator<Item = (u8, Rate, u64)> {
-        self.ports.iter().zip(&self.rates).map(|(p, &rate)| (p.tier, rate, p.tx_bytes))
-    }
-
-    /// Totals by tier up to now.
-    pub fn tier_stats(&self) -> Vec<TierStats> {
-        let mut tiers = self.stats.tiers.clone();
-        for port in &self.ports {
-            let tier = &mut tiers[port.tier as usize];
-            tier.bytes += port.tx_bytes;
-            tier.queue_max = tier.queue_max.max(Bytes::new(u64::from(port.queued_max)));
-        }
-        tiers
     }
 }
 

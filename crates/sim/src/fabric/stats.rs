@@ -1,9 +1,9 @@
 //! What a fabric counts, and the tiers it counts by.
 
 use crate::topo::{Node, Topology};
-use rampmeter_core::Bytes;
+use rampmeter_core::{Bytes, Header, Hop, Rate};
 
-use super::Routes;
+use super::{Fabric, Routes};
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +79,34 @@ impl FabricStats {
     /// Packets dropped anywhere for any reason.
     pub fn dropped(&self) -> u64 {
         self.tiers.iter().flat_map(|t| t.drops).sum()
+    }
+}
+
+impl<H: Header, P: Hop<H>> Fabric<H, P> {
+    /// The names of the tiers, by number.
+    pub fn tier_names(&self) -> Vec<&str> {
+        self.stats.tiers.iter().map(|t| t.name.as_str()).collect()
+    }
+
+    /// Bytes waiting at each port with its tier; hosts' interfaces are left out.
+    pub fn queues(&self) -> impl Iterator<Item = (u8, u32)> {
+        self.ports[self.n_ends as usize..].iter().map(|p| (p.tier, p.queued))
+    }
+
+    /// Bytes sent so far by each port with its tier and rate.
+    pub fn sent(&self) -> impl Iterator<Item = (u8, Rate, u64)> {
+        self.ports.iter().zip(&self.rates).map(|(p, &rate)| (p.tier, rate, p.tx_bytes))
+    }
+
+    /// Totals by tier up to now.
+    pub fn tier_stats(&self) -> Vec<TierStats> {
+        let mut tiers = self.stats.tiers.clone();
+        for port in &self.ports {
+            let tier = &mut tiers[port.tier as usize];
+            tier.bytes += port.tx_bytes;
+            tier.queue_max = tier.queue_max.max(Bytes::new(u64::from(port.queued_max)));
+        }
+        tiers
     }
 }
 

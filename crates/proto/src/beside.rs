@@ -1,0 +1,243 @@
+//! Two transports on one network: one that promises a bound, and another, in lower classes, for
+//! everything else (cosy §4).
+//!
+//! Messages of the first tenant belong to the upper transport, all others to the lower. Both see
+//! the links as theirs: the upper because its classes go first, the lower because what the upper
+//! takes looks to it like traffic of others.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use rampmeter_core::wire::{Reader, Writer};
+use rampmeter_core::{
+    Crossing, Endpoint, Event, Family, Header, Hop, Message, MsgId, NoArbiter, NodeId, Packet,
+    Priority, Receipt, Rng, Span, SwitchFacts, TenantId, Time, Verdict, WireError,
+};
+
+/// The family of `A` above `B`. Neither has arbiters, and ports queue by class.
+#[derive(Clone, Copy, Debug)]
+pub struct Beside<A, B>(PhantomData<fn() -> (A, B)>);
+
+/// The parameters of both.
+#[derive(Debug)]
+pub struct Both<A, B> {
+    /// Those of the upper transport.
+    pub upper: Arc<A>,
+    /// Those of the lower.
+    pub lower: Arc<B>,
+}
+
+/// A header of either.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Either<A, B> {
+    /// Of the upper transport.
+    Upper(A),
+    /// Of the lower.
+    Lower(B),
+}
+
+/// The endpoints of both at one host.
+#[derive(Debug)]
+pub struct BesideHost<A, B> {
+    upper: A,
+    lower: B,
+}
+
+/// The programs of both at one switch.
+#[derive(Debug)]
+pub struct BesideHop<A, B> {
+    upper: A,
+    lower: B,
+}
+
+/// Classes that are the upper transport's: those of the lower start below.
+const UPPER_CLASSES: u8 = 2;
+
+impl<A: Family, B: Family> Family for Beside<A, B> {
+    const NAME: &'static str = "beside";
+    type Config = Both<A::Config, B::Config>;
+    type Header = Either<A::Header, B::Header>;
+    type Host = BesideHost<A::Host, B::Host>;
+    type Arbiter = NoArbiter<Self::Header, Self::Config>;
+    type Hop = BesideHop<A::Hop, B::Hop>;
+
+    fn hop(config: &Arc<Self::Config>, switch: SwitchFacts) -> Self::Hop {
+        let upper = A::hop(&config.upper, switch.clone());
+        BesideHop { upper, lower: B::hop(&config.lower, switch) }
+    }
+}
+
+impl<A: Header, B: Header> Header for Either<A, B> {
+    fn wire_len(&self) -> usize {
+        match self {
+            Self::Upper(header) => 1 + header.wire_len(),
+            Self::Lower(header) => 1 + header.wire_len(),
+        }
+    }
+
+    fn encode(&self, out: &mut [u8]) -> Result<usize, WireError> {
+        let got = out.len();
+        let mut w = Writer::new(out);
+        w.u8(u8::from(matches!(self, Self::Lower(_))))?;
+        let rest = out.get_mut(1..).unwrap_or_default();
+        let written = match self {
+            Self::Upper(header) => header.encode(rest),
+            Self::Lower(header) => header.encode(rest),
+        };
+        written.map(|n| n + 1).map_err(|error| after_tag(error, got))
+    }
+
+    fn decode(bytes: &[u8]) -> Result<(Self, usize), WireError> {
+        let tag = Reader::new(bytes).u8()?;
+        let (got, rest) = (bytes.len(), bytes.get(1..).unwrap_or_default());
+        let decoded = match tag {
+            0 => A::decode(rest).map(|(header, n)| (Self::Upper(header), n + 1)),
+            1 => B::decode(rest).map(|(header, n)| (Self::Lower(header), n + 1)),
+            other => return Err(WireError::UnknownType(other)),
+        };
+        decoded.map_err(|error| after_tag(error, got))
+    }
+}
+
+/// An error of what follows the first byte, with lengths from the front.
+fn after_tag(error: WireError, got: usize) -> WireError {
+    match error {
+        WireError::Truncated { needed, .. } => WireError::Truncated { needed: needed + 1, got },
+        other => other,
+    }
+}
+
+/// The same packet with another header.
+fn with<H, G>(packet: &Packet<H>, header: G) -> Packet<G> {
+    let Packet { payload, src, dst, wire_bytes, path, priority, marks, .. } = *packet;
+    Packet { header, payload, src, dst, wire_bytes, path, priority, marks }
+}
+
+/// A packet of the lower transport, in its class below the upper's.
+fn lowered<A, B: Copy>(packet: &Packet<B>) -> Packet<Either<A, B>> {
+    let class = packet.priority.get().saturating_add(UPPER_CLASSES);
+    Packet { priority: Priority::new(class), ..with(packet, Either::Lower(packet.header)) }
+}
+
+fn raised<A: Copy, B>(packet: &Packet<A>) -> Packet<Either<A, B>> {
+    with(packet, Either::Upper(packet.header))
+}
+
+impl<A: Endpoint, B: Endpoint> Endpoint for BesideHost<A, B> {
+    type Header = Either<A::Header, B::Header>;
+    type Config = Both<A::Config, B::Config>;
+
+    fn new(config: Arc<Self::Config>, node: NodeId, rng: Rng, now: Time) -> Self {
+        let upper = A::new(Arc::clone(&config.upper), node, rng.clone(), now);
+        Self { upper, lower: B::new(Arc::clone(&config.lower), node, rng, now) }
+    }
+
+    fn submit(&mut self, now: Time, message: Message) {
+        match is_upper(&message) {
+            true => self.upper.submit(now, message),
+            false => self.lower.submit(now, message),
+        }
+    }
+
+    fn cancel(&mut self, now: Time, msg: MsgId) {
+        self.upper.cancel(now, msg);
+        self.lower.cancel(now, msg);
+    }
+
+    fn bound(&self, message: &Message) -> Option<Span> {
+        match is_upper(message) {
+            true => self.upper.bound(message),
+            false => self.lower.bound(message),
+        }
+    }
+
+    fn handle_packet(&mut self, now: Time, packet: &Packet<Self::Header>) -> Receipt {
+        match packet.header {
+            Either::Upper(header) => self.upper.handle_packet(now, &with(packet, header)),
+            Either::Lower(header) => self.lower.handle_packet(now, &with(packet, header)),
+        }
+    }
+
+    fn has_delivered(&mut self, packet: &Packet<Self::Header>) -> bool {
+        match packet.header {
+            Either::Upper(header) => self.upper.has_delivered(&with(packet, header)),
+            Either::Lower(header) => self.lower.has_delivered(&with(packet, header)),
+        }
+    }
+
+    fn limit_arriving(&mut self, per_peer: u32) {
+        self.upper.limit_arriving(per_peer);
+        self.lower.limit_arriving(per_peer);
+    }
+
+    fn arriving_excess(&self) -> u64 {
+        self.upper.arriving_excess() + self.lower.arriving_excess()
+    }
+
+    fn forget_peer(&mut self, now: Time, peer: NodeId) {
+        self.upper.forget_peer(now, peer);
+        self.lower.forget_peer(now, peer);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.upper.handle_timeout(now);
+        self.lower.handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<Self::Header>> {
+        if let Some(packet) = self.upper.poll_transmit(now) {
+            return Some(raised(&packet));
+        }
+        self.lower.poll_transmit(now).map(|packet| lowered(&packet))
+    }
+
+    fn wants_transmit(&self) -> bool {
+        self.upper.wants_transmit() || self.lower.wants_transmit()
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.upper.poll_timeout().min(self.lower.poll_timeout())
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.upper.poll_event().or_else(|| self.lower.poll_event())
+    }
+}
+
+fn is_upper(message: &Message) -> bool {
+    message.tenant == TenantId::default()
+}
+
+impl<A, B, P, Q> Hop<Either<A, B>> for BesideHop<P, Q>
+where
+    A: Header,
+    B: Header,
+    P: Hop<A>,
+    Q: Hop<B>,
+{
+    const ACTIVE: bool = P::ACTIVE || Q::ACTIVE;
+
+    fn on_forward(&mut self, crossing: Crossing<'_>, packet: &mut Packet<Either<A, B>>) -> Verdict {
+        match packet.header {
+            Either::Upper(header) => {
+                let mut own = with(packet, header);
+                let verdict = self.upper.on_forward(crossing, &mut own);
+                *packet = raised(&own);
+                verdict
+            }
+            Either::Lower(header) => {
+                let mut own = with(packet, header);
+                let verdict = self.lower.on_forward(crossing, &mut own);
+                *packet = with(&own, Either::Lower(own.header));
+                verdict
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self) -> Option<(u32, Packet<Either<A, B>>)> {
+        if let Some((port, packet)) = self.upper.poll_transmit() {
+            return Some((port, raised(&packet)));
+        }
+        self.lower.poll_transmit().map(|(port, packet)| (port, lowered(&packet)))
+    }
+}
