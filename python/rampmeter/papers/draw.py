@@ -48,7 +48,13 @@ def draw(figure: Figure, panel: SubFigure, rows: Sequence[Row], note: str = "") 
         case "spread":
             return plots.spread(_spreads(figure, panel, rows), title=title)
         case "sustained":
-            return plots.tradeoff(_sustained(figure, panel, rows), title=title)
+            points = [
+                plots.Tradeoff(workload(figure, run), load(figure, panel, run), row.measured.mean)
+                for row in rows
+                if row.measured is not None
+                for run in [row.cell.run]
+            ]
+            return plots.tradeoff(points, title=title)
         case "share":
             return plots.sustainable_share(panel.cores, title=title)
         case "by-size":
@@ -118,20 +124,23 @@ def _spreads(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[plot
     ]
 
 
-def _sustained(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[plots.Tradeoff]:
-    """The bound of each label, and the highest load up to which it rejects no more than allowed."""
-    found: dict[str, plots.Tradeoff] = {}
+def sustained(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[Row]:
+    """The bounds at the highest loads up to which each label rejects no more than allowed."""
+    by_cell = {(row.cell.run, row.cell.metric): row for row in rows}
+    found: dict[str, Row] = {}
     broken: set[str] = set()
-    measured = {(r.cell.run, r.cell.metric): r.measured.mean for r in rows if r.measured}
     for run in sorted(panel.runs, key=lambda run: load(figure, panel, run)):
         name = workload(figure, run)
-        rejected = measured.get((run, "rejected"))
-        if rejected is None or rejected > panel.rejected_max:
+        rejected = by_cell[(run, "rejected")].measured
+        if rejected is None:
+            # Left out of a reduced run: the next one tells.
+            continue
+        if rejected.mean > panel.rejected_max:
             broken.add(name)
         elif name not in broken:
-            bound = measured[(run, "bound-us")]
-            found[name] = plots.Tradeoff(name, load(figure, panel, run), bound)
-    return list(found.values())
+            found[name] = by_cell[(run, "bound-us")]
+    names = dict.fromkeys(workload(figure, run) for run in panel.runs)
+    return [found[name] for name in names if name in found]
 
 
 def _series(rows: Sequence[Row], keys: Sequence[tuple[str, int | None]]) -> list[plots.BarSeries]:

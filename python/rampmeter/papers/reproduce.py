@@ -71,7 +71,7 @@ def make_report(
     figure: Figure, mode: Mode, seeds: Sequence[int], batch: Batch, out: Path
 ) -> Report:
     """Tables, plots and `report.json` from the runs that are complete."""
-    from rampmeter.papers.draw import draw
+    from rampmeter.papers.draw import draw, sustained
 
     by_name = batch.runs()
     runs = {
@@ -86,6 +86,8 @@ def make_report(
     panels = []
     for panel in figure.sub_figures:
         rows = rows_of(figure, panel, runs, mode, left_out)
+        if panel.drawing == "sustained":
+            rows = sustained(figure, panel, rows)
         image = out / f"fig{figure.number}{panel.id}.png"
         draw(figure, panel, rows, note).savefig(image)
         panels.append(Panel(panel.id, panel.title, tuple(rows), image))

@@ -55,7 +55,7 @@ def _name(report: Report, spec: SubFigure, row: Row) -> str:
     if row.cell.bin is not None:
         return f"{spec.labels[row.cell.bin]} BDP"
     name = workload(report.figure, row.cell.run)
-    if spec.drawing != "by-load":
+    if spec.drawing not in ("by-load", "spread", "sustained"):
         return name
     return f"{name}, {load(report.figure, spec, row.cell.run):.4g}"
 
