@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Purpose, Rng, Span, TenantId, Time};
+use rampmeter_core::{Bytes, Purpose, Rate, Rng, Span, TenantId, Time};
 use rampmeter_proto::beside::{Beside, Both};
 use rampmeter_proto::cosy::config::{BestEffort, PathFacts};
 use rampmeter_proto::cosy::{Cosy, CosyConfig, CosyFamily, analysis};
@@ -33,8 +33,7 @@ fn a_lone_message_has_the_whole_link() {
         let took = records[0].completed.unwrap() - records[0].arrival;
         // All slots are its own, so it takes what is needed for two round trips and its packets.
         let size = Bytes::new(128_000 * 1500 / 1460);
-        let least =
-            analysis::delta_star(Span::from_ns(5_500), size, rampmeter_core::Rate::from_gbps(100));
+        let least = analysis::delta_star(Span::from_ns(5_500), size, Rate::from_gbps(100));
         assert!(took <= bound && took < least.scale_floor(6, 5), "K = {slots}: {took}");
     }
 }
@@ -226,10 +225,37 @@ fn a_matching_is_admitted_at_the_rate_of_the_theorem() {
         }
         let mean = shares.iter().sum::<f64>() / shares.len() as f64;
         let expected = analysis::f(slots, cores as u32);
+        println!("K = {slots}: {mean:.4} of {expected:.4}");
         // Receivers' switches use their links evenly, so that bins are filled a little more evenly
         // than by independent throws.
         let range = expected - 0.005..expected + 0.03;
         assert!(range.contains(&mean), "K = {slots}: {mean} of {expected}");
+    }
+}
+
+/// Theorem 3.4: whatever is offered, the expected sustainable load is carried, for every K.
+#[test]
+fn an_overloaded_network_carries_the_load_of_the_theorem() {
+    let (size, load, rate) = (Bytes::new(128_000), 1.2, Rate::from_gbps(100));
+    for slots in [1, 2, 4, 8, 16] {
+        let config = CosyConfig { slots, ..CosyConfig::paper() };
+        let config = if slots == 1 { CosyConfig::rsvp() } else { config };
+        let spec = SimSpec { paranoid: false, ..spec(leaf_spine(9, 16, 4), 1) };
+        let rtt = facts(&spec.topology).data_rtt;
+        let n = spec.topology.n_hosts() as usize;
+        let (mut rng, mut at) = (Rng::new(1, 0, Purpose::Test), 0.0);
+        let gap = 128_000.0 * 1500.0 / 1460.0 * 8e12 / (100e9 * n as f64 * load);
+        let flow = |_| {
+            at += gap * rng.exponential();
+            let src = rng.below(n);
+            let dst = (src + 1 + rng.below(n - 1)) % n;
+            arrival(at as u64, src as u32, dst as u32, size.get())
+        };
+        let arrivals: Vec<Arrival> = (0..4_000).map(flow).collect();
+        let seen = assert_promises_kept(config, spec, arrivals);
+        let carried = load * seen.completed as f64 / (seen.completed + seen.rejected) as f64;
+        let theorem = analysis::theta_cosy(rtt, size, rate, slots, 4);
+        assert!(carried >= theorem, "K = {slots}: {carried} of {theorem}");
     }
 }
 
