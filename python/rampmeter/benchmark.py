@@ -67,10 +67,13 @@ def measure(plans: Mapping[str, Plan]) -> dict[str, dict[str, Any]]:
 
 HOST_BENCHMARKS: Final = {
     "datapaths": "run --release -p rampmeter-runtime --features xdp --example xdp_rate",
+    "cpu per packet": (
+        "run --release -p rampmeter-runtime --features xdp --example cpu_per_packet"
+    ),
     "rings": "bench -p rampmeter-ring",
     "arbiter": "bench -p rampmeter-proto --bench fastpass",
 }
-"""What is measured of hosts, by the arguments of cargo. The first needs root."""
+"""What is measured of hosts, by the arguments of cargo. The first two need root."""
 
 
 def measure_hosts() -> None:

@@ -282,8 +282,9 @@ def bench(plan: Path | None, settings: Sequence[str], *, as_json: bool) -> None:
     """Measure the speed of one core on whole runs, or that of hosts.
 
     Without a plan: dcPIM on IMC10 at load 0.6, on 144 and on 1024 hosts. With the word hosts:
-    packets and round trips through the datapaths beside bare loops, and the arbiter's decisions;
-    this builds them first, in a checkout of the project, and the first part needs root.
+    packets and round trips through the datapaths beside bare loops, processor time per packet
+    beside TCP and QUIC, and the arbiter's decisions; this builds them first, in a checkout of the
+    project, and the first parts need root.
 
     \b
     Example: a plan of one's own, in JSON; hosts

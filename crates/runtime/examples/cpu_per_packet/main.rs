@@ -1,0 +1,274 @@
+//! What a packet of 1500 bytes costs processors: whole nodes beside the kernel's TCP and quinn's
+//! QUIC, one way over virtual Ethernet.
+//!
+//! As root: `cargo run --release -p rampmeter-runtime --features xdp --example cpu_per_packet
+//! [ROUNDS [MIB [MBPS]]]`. Each round lets all of them carry so many MiB in turn, each as fast as
+//! it can, so that what else the machine does hits all alike; only ratios within one run mean
+//! something. Nodes take the link's rate for MBPS, by default more than they reach; they sleep
+//! where they have nothing to do.
+//!
+//! The cost is the processor time, user and system, of the sending thread and of the receiving one,
+//! each on a processor of its own. The kernel charges its work for arriving packets to whoever runs
+//! when it does it: over virtual Ethernet that is the sender. So the sum of both sides is what is
+//! compared. The column `machine` is the time that all processors were busy, by the kernel's
+//! coarser books, which also has what is charged to nobody here, and whatever else runs.
+//!
+//! A packet is 1448 bytes that the program gets, what TCP carries in 1500: so headers, control and
+//! repetitions are paid for by what arrives. `packets` and `frame` are what came to the receiver's
+//! interface: volume in frames of 1514 bytes, and the mean length. No arm puts longer frames on the
+//! link but those whose names say so: the interfaces take no joined segments, so that the kernel
+//! takes them apart before.
+
+#![allow(clippy::print_stdout, reason = "it reports")]
+
+#[path = "../../tests/common/netns.rs"]
+mod netns;
+mod node;
+mod offload;
+mod quic;
+mod tcp;
+
+use std::net::{SocketAddr, SocketAddrV4};
+use std::time::Duration;
+use std::{fs, io, thread};
+
+use netns::{DEVICE, Host, Net};
+use quic::Segments;
+use rampmeter_core::envelope::IPV4_UDP;
+use rampmeter_proto::dcpim::DcpimHost;
+use rampmeter_proto::phost::PhostHost;
+use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
+use rampmeter_runtime::datapath::xdp::{XdpConfig, XdpDatapath};
+use rampmeter_runtime::{Clock, ClockSource};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Bytes of the largest IP packet.
+const MTU: usize = 1_500;
+/// Bytes of its datagram.
+const DATAGRAM: usize = MTU - IPV4_UDP;
+/// Bytes of its frame, as interfaces count them.
+const FRAME: f64 = 1_514.0;
+/// What TCP carries of a program's bytes in it.
+const PAYLOAD: f64 = 1_448.0;
+/// Bytes that programs write to a stream at once.
+const CHUNK: usize = 64 << 10;
+/// Bytes of buffers of UDP sockets, which nodes ask for too.
+const SOCKET_BUFFER: usize = 4 << 20;
+const PORT: u16 = 7_321;
+/// How long a transfer may take.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What a transfer took, in seconds.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    wall: f64,
+    /// Processor time of each side.
+    sender: f64,
+    receiver: f64,
+}
+
+/// Runs both sides of a transfer, each on its host and on a processor of its own.
+fn both(
+    net: &Net,
+    send: impl FnOnce() -> io::Result<()> + Send,
+    receive: impl FnOnce() -> io::Result<()> + Send,
+) -> io::Result<Times> {
+    let clock = Clock::start(ClockSource::Monotonic).map_err(io::Error::other)?;
+    let [from, to] = [&net.hosts[0], &net.hosts[1]];
+    let start = clock.now();
+    let [sender, receiver] = thread::scope(|scope| {
+        let receiver = scope.spawn(|| timed(to, 1, receive));
+        let sender = scope.spawn(|| timed(from, 0, send));
+        [sender, receiver].map(|side| side.join().expect("no side panics"))
+    });
+    let wall = clock.now().saturating_since(start).as_ps() as f64 * 1e-12;
+    Ok(Times { wall, sender: sender?, receiver: receiver? })
+}
+
+/// Runs one side; returns the processor time of its thread.
+fn timed(host: &Host, cpu: usize, side: impl FnOnce() -> io::Result<()>) -> io::Result<f64> {
+    host.enter();
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    // On a machine with one processor, both share it.
+    let _ = sched_setaffinity(None, &set);
+    side()?;
+    let at = clock_gettime(ClockId::ThreadCPUTime);
+    Ok(at.tv_sec as f64 + at.tv_nsec as f64 * 1e-9)
+}
+
+fn expect_all(expected: u64, got: u64) -> io::Result<()> {
+    let message = || format!("expected {expected} messages or bytes to arrive, got {got}");
+    if got == expected { Ok(()) } else { Err(io::Error::other(message())) }
+}
+
+/// Carries so many bytes.
+type Transfer<'a> = Box<dyn Fn(u64) -> io::Result<Times> + 'a>;
+
+/// What is measured, and what was, a value a round.
+struct Arm<'a> {
+    name: &'static str,
+    net: &'a Net,
+    transfer: Transfer<'a>,
+    packets: Vec<f64>,
+    frames: Vec<f64>,
+    gbps: Vec<f64>,
+    /// Microseconds a packet.
+    sender: Vec<f64>,
+    receiver: Vec<f64>,
+    both: Vec<f64>,
+    machine: Vec<f64>,
+}
+
+impl<'a> Arm<'a> {
+    fn new(
+        name: &'static str,
+        net: &'a Net,
+        transfer: impl Fn(u64) -> io::Result<Times> + 'a,
+    ) -> Self {
+        let [packets, frames, gbps, sender, receiver, both, machine] = [const { Vec::new() }; 7];
+        let transfer = Box::new(transfer);
+        Self { name, net, transfer, packets, frames, gbps, sender, receiver, both, machine }
+    }
+
+    fn measure(&mut self, bytes: u64) -> io::Result<()> {
+        let (arrived, busy) = (arrived(&self.net.hosts[1])?, busy_seconds()?);
+        let times = (self.transfer)(bytes)
+            .map_err(|error| io::Error::other(format!("{}: {error}", self.name)))?;
+        let (arrived_then, busy_then) = (arrived, busy);
+        let (arrived, busy) = (self::arrived(&self.net.hosts[1])?, busy_seconds()?);
+        let [octets, frames] = [0, 1].map(|idx| (arrived[idx] - arrived_then[idx]) as f64);
+        let us = |seconds: f64| seconds * 1e6 / (bytes as f64 / PAYLOAD);
+        self.packets.push(octets / FRAME);
+        self.frames.push(octets / frames);
+        self.gbps.push(bytes as f64 * 8e-9 / times.wall);
+        self.sender.push(us(times.sender));
+        self.receiver.push(us(times.receiver));
+        self.both.push(us(times.sender + times.receiver));
+        self.machine.push(us(busy - busy_then));
+        Ok(())
+    }
+}
+
+/// Bytes and frames that have come to the host's interface.
+fn arrived(host: &Host) -> io::Result<[u64; 2]> {
+    let text = host.within(|| fs::read_to_string("/proc/thread-self/net/dev"))?;
+    let numbers = text.lines().find_map(|line| line.trim().strip_prefix(DEVICE)?.strip_prefix(':'));
+    let mut numbers = numbers.unwrap_or_default().split_whitespace().map(str::parse);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(bytes)), Some(Ok(frames))) => Ok([bytes, frames]),
+        _ => Err(io::Error::other(format!("/proc/net/dev: expected {DEVICE}, got {text}"))),
+    }
+}
+
+/// How long all processors have been busy.
+fn busy_seconds() -> io::Result<f64> {
+    let text = fs::read_to_string("/proc/stat")?;
+    let ticks: Vec<f64> = text.split_whitespace().skip(1).take(7).flat_map(str::parse).collect();
+    // user, nice, system, idle, waiting, interrupts, soft interrupts: in hundredths of a second.
+    let busy = ticks.iter().enumerate().filter(|(idx, _)| !matches!(idx, 3 | 4));
+    Ok(busy.map(|(_, ticks)| ticks).sum::<f64>() * 1e-2)
+}
+
+fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// A line an arm: medians over rounds, the last columns of the rounds' ratios.
+fn report(arms: &[Arm<'_>], tcp: usize, quinn: usize) {
+    println!(
+        "{:<28}{:>8}{:>7}{:>8}{:>9}{:>10}{:>7}{:>9}{:>8}{:>9}",
+        "1500-byte packets",
+        "packets",
+        "frame",
+        "Gbit/s",
+        "sender",
+        "receiver",
+        "both",
+        "machine",
+        "/ TCP",
+        "/ quinn",
+    );
+    println!("{:<51}{:>9}{:>10}{:>7}{:>9}", "", "us", "us", "us", "us");
+    for arm in arms {
+        let ratio = |to: &Arm<'_>| median(arm.both.iter().zip(&to.both).map(|(a, b)| a / b));
+        let of = |values: &[f64]| median(values.iter().copied());
+        println!(
+            "{:<28}{:>8.0}{:>7.0}{:>8.2}{:>9.3}{:>10.3}{:>7.3}{:>9.3}{:>8.2}{:>9.2}",
+            arm.name,
+            of(&arm.packets),
+            of(&arm.frames),
+            of(&arm.gbps),
+            of(&arm.sender),
+            of(&arm.receiver),
+            of(&arm.both),
+            of(&arm.machine),
+            ratio(&arms[tcp]),
+            ratio(&arms[quinn]),
+        );
+    }
+}
+
+fn udp(net: &Net, host: usize) -> io::Result<UdpDatapath> {
+    let peers: Vec<_> = net.hosts.iter().map(|h| Some(SocketAddr::from((h.ip, PORT)))).collect();
+    let local = SocketAddr::from((net.hosts[host].ip, PORT));
+    UdpDatapath::open(&UdpConfig::new(local, peers))
+}
+
+fn xdp(net: &Net, host: usize) -> io::Result<XdpDatapath> {
+    let peers = net.hosts.iter().map(|host| Some(SocketAddrV4::new(host.ip, PORT))).collect();
+    let local = SocketAddrV4::new(net.hosts[host].ip, PORT);
+    XdpDatapath::open(&XdpConfig::new(DEVICE, local, peers)).map_err(io::Error::other)
+}
+
+fn main() -> io::Result<()> {
+    let mut args = std::env::args().skip(1).map(|arg| arg.parse::<u64>());
+    let mut number =
+        |or| args.next().transpose().map(|n| n.unwrap_or(or)).map_err(io::Error::other);
+    let (rounds, mib, facts) = (number(9)?, number(256)?, node::facts(number(10_000)?));
+    // Where there is no first, the reason has been said.
+    let Some(net) = &Net::pair() else { return Ok(()) };
+    let others = [Net::pair(), Net::pair(), Net::pair()];
+    let [Some(tcp_net), Some(xdp_net), Some(joined_net)] = &others else { return Ok(()) };
+    offload::forbid_udp(net);
+    offload::forbid_tcp(tcp_net)?;
+    let mut arms = [
+        Arm::new("TCP", tcp_net, |bytes| tcp::transfer(tcp_net, bytes)),
+        Arm::new("quinn", net, |bytes| quic::transfer(net, bytes, Segments::Joined)),
+        Arm::new("quinn, packet by packet", net, |bytes| {
+            quic::transfer(net, bytes, Segments::Single)
+        }),
+        Arm::new("dcPIM over UDP", net, |bytes| {
+            node::transfer::<DcpimHost, _>(net, bytes, &facts, node::dcpim(&facts), |host| {
+                udp(net, host)
+            })
+        }),
+        Arm::new("pHost over UDP", net, |bytes| {
+            node::transfer::<PhostHost, _>(net, bytes, &facts, node::phost(&facts), |host| {
+                udp(net, host)
+            })
+        }),
+        Arm::new("dcPIM over AF_XDP", xdp_net, |bytes| {
+            node::transfer::<DcpimHost, _>(xdp_net, bytes, &facts, node::dcpim(&facts), |host| {
+                xdp(xdp_net, host)
+            })
+        }),
+        Arm::new("pHost over AF_XDP", xdp_net, |bytes| {
+            node::transfer::<PhostHost, _>(xdp_net, bytes, &facts, node::phost(&facts), |host| {
+                xdp(xdp_net, host)
+            })
+        }),
+        Arm::new("TCP, 64 KiB on the link", joined_net, |bytes| tcp::transfer(joined_net, bytes)),
+        Arm::new("quinn, 64 KiB on the link", joined_net, |bytes| {
+            quic::transfer(joined_net, bytes, Segments::Joined)
+        }),
+    ];
+    for _ in 0..rounds {
+        arms.iter_mut().try_for_each(|arm| arm.measure(mib << 20))?;
+    }
+    report(&arms, 0, 1);
+    Ok(())
+}
