@@ -81,6 +81,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
             pacer: Pacer::new(config.rate, config.burst),
             rng: rng(Purpose::Spray),
             notes: VecDeque::new(),
+            told: now,
             is_stopping: false,
             stats: NodeStats::default(),
             config,
@@ -95,12 +96,10 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     /// Those of the datapath that no later attempt would mend.
     pub fn turn(&mut self, now: Time) -> io::Result<Time> {
         let state = &mut self.state;
-        let n = self.datapath.receive(now, |arrived| state.on_datagram(now, arrived))?;
-        state.take_submissions(now);
-        if state.endpoint.poll_timeout() <= now {
-            state.endpoint.handle_timeout(now);
-            state.on_events(Failure::Unreachable);
-        }
+        let at = state.as_of(now);
+        let n = self.datapath.receive(now, |arrived| state.on_datagram(at, arrived))?;
+        state.take_submissions(at);
+        state.fire(at, now);
         state.call_peers(now);
         let is_full = self.transmit(now)?;
         if n >= BATCH || is_full {

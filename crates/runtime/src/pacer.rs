@@ -26,10 +26,15 @@ impl Pacer {
         self.free_at <= now
     }
 
+    /// Since when what was due is made up for.
+    pub(crate) fn earliest(&self, now: Time) -> Time {
+        Time::from_ps(now.as_ps().saturating_sub(self.burst.as_ps()))
+    }
+
     /// A packet leaves.
     pub(crate) fn charge(&mut self, now: Time, bytes: usize) {
-        let earliest = Time::from_ps(now.as_ps().saturating_sub(self.burst.as_ps()));
-        self.free_at = self.free_at.max(earliest) + self.rate.tx_time(Bytes::new(bytes as u64));
+        self.free_at =
+            self.free_at.max(self.earliest(now)) + self.rate.tx_time(Bytes::new(bytes as u64));
     }
 }
 

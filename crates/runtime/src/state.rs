@@ -43,6 +43,8 @@ pub(crate) struct State<E: Endpoint, A: Applications> {
     pub(crate) rng: Rng,
     /// What this node itself has to say, apart from the protocol.
     pub(crate) notes: VecDeque<Note>,
+    /// When the latest turn was: the endpoint's time does not go back.
+    pub(crate) told: Time,
     pub(crate) is_stopping: bool,
     pub(crate) stats: NodeStats,
 }
@@ -62,6 +64,28 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             dst_life,
             kind,
         }
+    }
+
+    /// The instant as of which a turn begins: that of the first timer that is late, if any. What
+    /// has arrived meanwhile is handled first, and timers at their own instants, so that a protocol
+    /// that paces by them makes up for lateness as the pacer does: up to a burst.
+    pub(crate) fn as_of(&self, now: Time) -> Time {
+        let earliest = self.pacer.earliest(now).max(self.told);
+        self.endpoint.poll_timeout().max(earliest).min(now)
+    }
+
+    /// Fires the timers that are due, a batch at most, beginning as of `at`.
+    pub(crate) fn fire(&mut self, mut at: Time, now: Time) {
+        for _ in 0..BATCH {
+            let due = self.endpoint.poll_timeout();
+            if due > now {
+                break;
+            }
+            at = at.max(due);
+            self.endpoint.handle_timeout(at);
+            self.on_events(Failure::Unreachable);
+        }
+        self.told = now;
     }
 
     fn note(&mut self, dst: NodeId, life: Option<Incarnation>, kind: Kind) {

@@ -61,6 +61,32 @@ fn phost_delivers_every_message_once_and_unaltered() {
     all_arrive::<PhostHost>(phost);
 }
 
+/// Nodes that look only every 20 us carry what the link does, though a packet takes 12 us: what was
+/// due meanwhile is made up for.
+fn lateness_costs_no_rate<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Config) {
+    let facts = net(2);
+    let mut bed = MemBed::<E>::new(protocol(&facts), &facts, fair(), 1);
+    bed.run_until(Time::ZERO + Span::from_us(10_000));
+    assert!(bed.submit(0, 1, 2_000_000, 0));
+    let start = bed.now;
+    while bed.seen.delivered.is_empty() {
+        bed.run_late(Span::from_us(20), bed.now + Span::from_us(100));
+        // The link takes 17.8 ms for it.
+        let took = bed.now.saturating_since(start);
+        assert!(took < Span::from_us(22_000), "{took:?}");
+    }
+}
+
+#[test]
+fn dcpim_loses_no_rate_to_late_timers() {
+    lateness_costs_no_rate::<DcpimHost>(dcpim);
+}
+
+#[test]
+fn phost_loses_no_rate_to_late_timers() {
+    lateness_costs_no_rate::<PhostHost>(phost);
+}
+
 /// Nodes are killed and started again at random: no message is delivered twice, not even to two
 /// lives of its receiver; what is reported as completed was delivered; every message of a sender
 /// that lived on has an outcome.
