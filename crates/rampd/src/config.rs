@@ -110,6 +110,9 @@ pub(crate) struct NetworkTable {
     /// Source ports that packets are spread over.
     #[serde(default = "default_spray")]
     pub(crate) spray: usize,
+    /// Whether packets to one node are handed to the kernel joined: on one path, and over UDP.
+    #[serde(default)]
+    pub(crate) segment_offload: bool,
 }
 
 /// A node, in the list of `peer` tables.
@@ -303,6 +306,7 @@ impl Check<'_> {
         let mtu = network.mtu;
         self.range("network.mtu", mtu as f64, 576.0, 9_000.0)?;
         self.range("network.spray", network.spray as f64, 1.0, 256.0)?;
+        self.segment_offload(&node, &network)?;
         let HostPacket { payload, header } = HostPacket::new(mtu, ip_udp);
         let (payload, header) = (Bytes::new(payload as u64), Bytes::new(header as u64));
         let rate = self.range("network.rate-mbps", network.rate_mbps, 0.1, 1e6)? * 1e6;
@@ -346,7 +350,12 @@ impl Check<'_> {
             is_arbiter: me.arbiter,
             facts,
             transport: valid,
-            udp: UdpConfig { mtu, spray: network.spray, ..UdpConfig::new(me.address, peers) },
+            udp: UdpConfig {
+                mtu,
+                spray: network.spray,
+                segment_offload: network.segment_offload,
+                ..UdpConfig::new(me.address, peers)
+            },
             interface,
             clock: match node.clock {
                 ClockKey::TimeOfDay => ClockSource::TimeOfDay,
@@ -360,6 +369,19 @@ impl Check<'_> {
             message_max,
             payload,
         })
+    }
+
+    /// Joined packets leave on one path, and only through the kernel.
+    fn segment_offload(&self, node: &NodeTable, network: &NetworkTable) -> Result<(), ConfigError> {
+        if !network.segment_offload {
+            Ok(())
+        } else if node.datapath == DatapathKey::Xdp {
+            Err(self.bad("node.datapath", "udp, where segment-offload = true", "xdp"))
+        } else if network.spray != 1 {
+            Err(self.bad("network.spray", "1, where segment-offload = true", network.spray))
+        } else {
+            Ok(())
+        }
     }
 
     /// The interface of the AF_XDP socket, if there is to be one.

@@ -72,6 +72,17 @@ fn broken_configurations_are_explained() {
             "rate-mbps = 100\nspray = 0",
             "network.spray: expected a number from 1",
         ),
+        (
+            "rate-mbps = 100",
+            "rate-mbps = 100\nsegment-offload = true",
+            "network.spray: expected 1, where segment-offload = true, got 16",
+        ),
+        (
+            "clock = \"monotonic\"\n\n[network]",
+            "datapath = \"xdp\"\ninterface = \"eth0\"\n\n[network]\nspray = 1\n\
+             segment-offload = true",
+            "node.datapath: expected udp, where segment-offload = true, got xdp",
+        ),
         ("rtt-us = 300", "rtt-us = 0", "network.control-rtt-us: expected a number from 0.1"),
         (
             "rtt-us = 300",
@@ -99,6 +110,15 @@ fn broken_configurations_are_explained() {
         assert!(said.starts_with("rampd: n.toml: "), "{said}");
         assert!(said.contains(expected), "{to:?} gave {said}, expected {expected}");
     }
+}
+
+#[test]
+fn packets_may_be_joined_where_there_is_one_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let joined = GOOD.replacen("[network]", "[network]\nspray = 1\nsegment-offload = true", 1);
+    fs::write(folder.path().join("n.toml"), joined).unwrap();
+    let output = rampd(&["check", "n.toml"], folder.path());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
 }
 
 #[test]

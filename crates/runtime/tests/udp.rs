@@ -11,12 +11,13 @@ use common::live::Running;
 use common::ports::addresses;
 use common::*;
 use rampmeter_core::envelope::{HostPacket, IPV6_UDP};
-use rampmeter_core::{Endpoint, FabricFacts, Family, NodeId, Purpose, Rng, Span, Time};
+use rampmeter_core::{Endpoint, FabricFacts, Family, NodeId, Priority, Purpose, Rng, Span, Time};
 use rampmeter_proto::dcpim::{DcpimFamily, DcpimHost};
 use rampmeter_proto::phost::{PhostFamily, PhostHost};
 use rampmeter_runtime::app::{Completion, Failure, PortConfig, SubmitError};
 use rampmeter_runtime::datapath::fault::Faults;
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
+use rampmeter_runtime::datapath::{Arrived, Datapath, Route};
 use rampmeter_runtime::{Clock, ClockSource, Outcome};
 
 fn start<E: Endpoint>(
@@ -35,15 +36,33 @@ where
     live::start::<E, _>(protocol, facts, &ips, node, faults, port, move || udp)
 }
 
+fn config(addrs: &[SocketAddr], node: usize) -> UdpConfig {
+    UdpConfig::new(addrs[node], addrs.iter().copied().map(Some).collect())
+}
+
 fn open(addrs: &[SocketAddr], node: usize) -> UdpDatapath {
-    let peers = addrs.iter().copied().map(Some).collect();
-    UdpDatapath::open(&UdpConfig::new(addrs[node], peers)).unwrap()
+    UdpDatapath::open(&config(addrs, node)).unwrap()
+}
+
+/// Opens a node's sockets, which join packets.
+fn open_joined(addrs: &[SocketAddr], node: usize) -> UdpDatapath {
+    let config = UdpConfig { spray: 1, segment_offload: true, ..config(addrs, node) };
+    UdpDatapath::open(&config).unwrap()
 }
 
 /// Sends messages between four hosts; each arrives once and unaltered.
 fn all_arrive<F: Family>(ip: IpAddr, loss: f64, protocol: fn(&FabricFacts) -> F::Config) {
     let addrs = addresses(ip, 4);
     live::all_arrive::<F, _>(&[ip; 4], 0, 250, loss, protocol, move |node| open(&addrs, node));
+}
+
+/// The same where three of four hosts join packets.
+fn all_arrive_joined<F: Family>(ip: IpAddr, loss: f64, protocol: fn(&FabricFacts) -> F::Config) {
+    let addrs = addresses(ip, 4);
+    live::all_arrive::<F, _>(&[ip; 4], 0, 250, loss, protocol, move |node| match node {
+        0 => open(&addrs, node),
+        _ => open_joined(&addrs, node),
+    });
 }
 
 #[test]
@@ -67,6 +86,61 @@ fn dcpim_with_loss_reordering_and_duplication() {
 #[test]
 fn phost_with_loss_reordering_and_duplication() {
     all_arrive::<PhostFamily>(Ipv4Addr::LOCALHOST.into(), 0.02, phost);
+}
+
+#[test]
+fn dcpim_with_joined_packets() {
+    all_arrive_joined::<DcpimFamily>(Ipv4Addr::LOCALHOST.into(), 0.0, dcpim);
+}
+
+#[test]
+fn phost_with_joined_packets_loss_reordering_and_duplication() {
+    all_arrive_joined::<PhostFamily>(Ipv4Addr::LOCALHOST.into(), 0.02, phost);
+}
+
+#[test]
+fn dcpim_with_joined_packets_over_ipv6() {
+    match UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)) {
+        Ok(_) => all_arrive_joined::<DcpimFamily>(Ipv6Addr::LOCALHOST.into(), 0.02, dcpim),
+        Err(error) => println!("skipped: no IPv6 here ({error})"),
+    }
+}
+
+/// Packets of all lengths, classes and receivers are what and where they would be without.
+#[test]
+fn joined_packets_are_taken_apart_where_they_were_joined() {
+    let addrs = addresses(Ipv4Addr::LOCALHOST.into(), 3);
+    for (src, dst) in [(true, true), (true, false), (false, true)] {
+        let open = |joins: bool, node| {
+            if joins { open_joined(&addrs, node) } else { open(&addrs, node) }
+        };
+        let (mut a, mut b, mut c) = (open(src, 0), open(dst, 1), open(dst, 2));
+        let max = a.datagram_max();
+        let mut rng = Rng::new(1, 0, Purpose::Test);
+        for round in 0..200 {
+            let mut sent = [Vec::new(), Vec::new()];
+            for number in 0..60u8 {
+                let len = [max, max, max, max, 500, 500, 1, 0][rng.below(8)];
+                let (dst, class) = (rng.below(8) / 7, Priority::new((rng.below(8) / 6) as u8 + 1));
+                let bytes = vec![number; len];
+                let route = Route { dst: NodeId::new(dst as u32 + 1), class, path: 0 };
+                a.send(route, |out| {
+                    out[..len].copy_from_slice(&bytes);
+                    len
+                })
+                .unwrap();
+                sent[dst].push(bytes);
+            }
+            a.flush().unwrap();
+            for (datapath, sent) in [&mut b, &mut c].into_iter().zip(sent) {
+                let mut got = Vec::new();
+                let mut take = |arrived: Arrived<'_>| got.push(arrived.bytes.to_vec());
+                while datapath.receive(Time::ZERO, &mut take).unwrap() > 0 {}
+                assert_eq!(got, sent, "round {round}");
+            }
+        }
+        assert_eq!(a.drops(), 0);
+    }
 }
 
 /// An application that does not read makes its senders wait; when it reads, everything is there.
@@ -157,6 +231,14 @@ fn noise_is_counted_and_dropped() {
     }
     thread::sleep(Duration::from_millis(100));
     assert_eq!(node.stop().malformed, 202);
+}
+
+#[test]
+fn packets_are_not_joined_where_they_would_be_spread() {
+    let addrs = addresses(Ipv4Addr::LOCALHOST.into(), 2);
+    let config = UdpConfig { segment_offload: true, ..config(&addrs, 0) };
+    let why = UdpDatapath::open(&config).unwrap_err().to_string();
+    assert_eq!(why, "segment offload: expected spray 1, got 16");
 }
 
 /// Time of day keeps nodes that were started apart within a millisecond of one another.

@@ -33,7 +33,6 @@ use std::time::Duration;
 use std::{fs, io, thread};
 
 use netns::{DEVICE, Host, Net};
-use quic::Segments;
 use rampmeter_core::envelope::IPV4_UDP;
 use rampmeter_proto::dcpim::DcpimHost;
 use rampmeter_proto::phost::PhostHost;
@@ -58,6 +57,13 @@ const SOCKET_BUFFER: usize = 4 << 20;
 const PORT: u16 = 7_321;
 /// How long a transfer may take.
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// Whether programs hand several packets to the kernel at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Segments {
+    Joined,
+    Single,
+}
 
 /// What a transfer took, in seconds.
 #[derive(Clone, Copy, Debug)]
@@ -212,10 +218,13 @@ fn report(arms: &[Arm<'_>], tcp: usize, quinn: usize) {
     }
 }
 
-fn udp(net: &Net, host: usize) -> io::Result<UdpDatapath> {
+fn udp(net: &Net, host: usize, segments: Segments) -> io::Result<UdpDatapath> {
     let peers: Vec<_> = net.hosts.iter().map(|h| Some(SocketAddr::from((h.ip, PORT)))).collect();
-    let local = SocketAddr::from((net.hosts[host].ip, PORT));
-    UdpDatapath::open(&UdpConfig::new(local, peers))
+    let config = UdpConfig::new(SocketAddr::from((net.hosts[host].ip, PORT)), peers);
+    UdpDatapath::open(&match segments {
+        Segments::Joined => UdpConfig { spray: 1, segment_offload: true, ..config },
+        Segments::Single => config,
+    })
 }
 
 fn xdp(net: &Net, host: usize) -> io::Result<XdpDatapath> {
@@ -225,6 +234,7 @@ fn xdp(net: &Net, host: usize) -> io::Result<XdpDatapath> {
 }
 
 fn main() -> io::Result<()> {
+    use Segments::{Joined, Single};
     let mut args = std::env::args().skip(1).map(|arg| arg.parse::<u64>());
     let mut number =
         |or| args.next().transpose().map(|n| n.unwrap_or(or)).map_err(io::Error::other);
@@ -232,39 +242,38 @@ fn main() -> io::Result<()> {
     // Where there is no first, the reason has been said.
     let Some(net) = &Net::pair() else { return Ok(()) };
     let others = [Net::pair(), Net::pair(), Net::pair()];
-    let [Some(tcp_net), Some(xdp_net), Some(joined_net)] = &others else { return Ok(()) };
+    let [Some(tcp_net), Some(xdp_net), Some(long_net)] = &others else { return Ok(()) };
     offload::forbid_udp(net);
     offload::forbid_tcp(tcp_net)?;
+    let dcpim_udp = |net, bytes, segments| {
+        let open = |host| udp(net, host, segments);
+        node::transfer::<DcpimHost, _>(net, bytes, &facts, node::dcpim(&facts), open)
+    };
+    let phost_udp = |net, bytes, segments| {
+        let open = |host| udp(net, host, segments);
+        node::transfer::<PhostHost, _>(net, bytes, &facts, node::phost(&facts), open)
+    };
+    let open_xdp = |host| xdp(xdp_net, host);
     let mut arms = [
         Arm::new("TCP", tcp_net, |bytes| tcp::transfer(tcp_net, bytes)),
-        Arm::new("quinn", net, |bytes| quic::transfer(net, bytes, Segments::Joined)),
-        Arm::new("quinn, packet by packet", net, |bytes| {
-            quic::transfer(net, bytes, Segments::Single)
-        }),
-        Arm::new("dcPIM over UDP", net, |bytes| {
-            node::transfer::<DcpimHost, _>(net, bytes, &facts, node::dcpim(&facts), |host| {
-                udp(net, host)
-            })
-        }),
-        Arm::new("pHost over UDP", net, |bytes| {
-            node::transfer::<PhostHost, _>(net, bytes, &facts, node::phost(&facts), |host| {
-                udp(net, host)
-            })
-        }),
+        Arm::new("quinn", net, |bytes| quic::transfer(net, bytes, Joined)),
+        Arm::new("quinn, packet by packet", net, |bytes| quic::transfer(net, bytes, Single)),
+        Arm::new("dcPIM over UDP", net, |bytes| dcpim_udp(net, bytes, Single)),
+        Arm::new("pHost over UDP", net, |bytes| phost_udp(net, bytes, Single)),
+        Arm::new("dcPIM over UDP, joined", net, |bytes| dcpim_udp(net, bytes, Joined)),
+        Arm::new("pHost over UDP, joined", net, |bytes| phost_udp(net, bytes, Joined)),
         Arm::new("dcPIM over AF_XDP", xdp_net, |bytes| {
-            node::transfer::<DcpimHost, _>(xdp_net, bytes, &facts, node::dcpim(&facts), |host| {
-                xdp(xdp_net, host)
-            })
+            node::transfer::<DcpimHost, _>(xdp_net, bytes, &facts, node::dcpim(&facts), open_xdp)
         }),
         Arm::new("pHost over AF_XDP", xdp_net, |bytes| {
-            node::transfer::<PhostHost, _>(xdp_net, bytes, &facts, node::phost(&facts), |host| {
-                xdp(xdp_net, host)
-            })
+            node::transfer::<PhostHost, _>(xdp_net, bytes, &facts, node::phost(&facts), open_xdp)
         }),
-        Arm::new("TCP, 64 KiB on the link", joined_net, |bytes| tcp::transfer(joined_net, bytes)),
-        Arm::new("quinn, 64 KiB on the link", joined_net, |bytes| {
-            quic::transfer(joined_net, bytes, Segments::Joined)
+        Arm::new("64 KiB on the link: TCP", long_net, |bytes| tcp::transfer(long_net, bytes)),
+        Arm::new("64 KiB on the link: quinn", long_net, |bytes| {
+            quic::transfer(long_net, bytes, Joined)
         }),
+        Arm::new("64 KiB on the link: dcPIM", long_net, |bytes| dcpim_udp(long_net, bytes, Joined)),
+        Arm::new("64 KiB on the link: pHost", long_net, |bytes| phost_udp(long_net, bytes, Joined)),
     ];
     for _ in 0..rounds {
         arms.iter_mut().try_for_each(|arm| arm.measure(mib << 20))?;

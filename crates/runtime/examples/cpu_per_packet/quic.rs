@@ -14,14 +14,7 @@ use tokio::runtime::Builder;
 use tokio::time::timeout;
 
 use crate::netns::Net;
-use crate::{CHUNK, DATAGRAM, LIMIT, PORT, SOCKET_BUFFER, Times, both, expect_all};
-
-/// Whether quinn hands several packets to the kernel at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Segments {
-    Joined,
-    Single,
-}
+use crate::{CHUNK, DATAGRAM, LIMIT, PORT, SOCKET_BUFFER, Segments, Times, both, expect_all};
 
 /// Sends so many bytes over a stream.
 pub(crate) fn transfer(net: &Net, bytes: u64, segments: Segments) -> io::Result<Times> {

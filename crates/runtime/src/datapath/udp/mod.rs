@@ -6,8 +6,9 @@
 //! leave from different ports. The class of a packet is its DSCP, CS7 for the highest to CS0 for
 //! the lowest.
 //!
-//! Packets leave one by one and are never joined into large segments: such segments would cross the
-//! network on one path, in one piece.
+//! Packets leave one by one: joined into large segments, they would cross the network on one path,
+//! in one piece. Where there is but one path they may be joined: see
+//! [`UdpConfig::segment_offload`].
 
 mod sys;
 
@@ -35,17 +36,23 @@ pub struct UdpConfig {
     pub spray: usize,
     /// Bytes of each socket's buffers.
     pub buffer: usize,
+    /// Whether packets of one class that follow one another to one node are handed to the system in
+    /// one piece, and are taken from it so. They leave on one path, so that `spray` must be 1.
+    pub segment_offload: bool,
 }
 
 impl UdpConfig {
-    /// The usual: 1500-byte packets, 16 source ports, 4 MiB buffers.
+    /// The usual: 1500-byte packets, 16 source ports, 4 MiB buffers, packets one by one.
     pub fn new(local: SocketAddr, peers: Vec<Option<SocketAddr>>) -> Self {
-        Self { local, peers, mtu: 1_500, spray: 16, buffer: 4 << 20 }
+        let (mtu, spray, buffer, segment_offload) = (1_500, 16, 4 << 20, false);
+        Self { local, peers, mtu, spray, buffer, segment_offload }
     }
 }
 
 /// Packets of one batch, each way.
 const BATCH: usize = 64;
+/// Joined packets that are taken in at once.
+const JOINED_BATCH: usize = 16;
 
 /// Packets over UDP sockets.
 #[derive(Debug)]
@@ -67,8 +74,8 @@ impl UdpDatapath {
     /// Opens the sockets.
     ///
     /// # Errors
-    /// An address that is taken or not of this host, or no more descriptors. The message says
-    /// which.
+    /// An address that is taken or not of this host, no more descriptors, or segment offload with
+    /// several source ports or on a system without it. The message says which.
     pub fn open(config: &UdpConfig) -> io::Result<Self> {
         let next_port = |addr: SocketAddr| {
             let mut data = addr;
@@ -77,21 +84,34 @@ impl UdpDatapath {
         };
         let too_high = || io::Error::new(io::ErrorKind::InvalidInput, "port must be below 65535");
         let (control, data) = next_port(config.local).ok_or_else(too_high)?;
+        if config.segment_offload && config.spray != 1 {
+            let message = format!("segment offload: expected spray 1, got {}", config.spray);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
         let mut any_port = config.local;
         any_port.set_port(0);
         let bind = |addr| bind(addr, config.buffer);
         let spray = (0..config.spray.max(1)).map(|_| bind(any_port)).collect::<io::Result<_>>()?;
         let headers = if config.local.is_ipv4() { IPV4_UDP } else { IPV6_UDP };
         let datagram_max = config.mtu.saturating_sub(headers);
+        let (control, data) = (bind(control)?, bind(data)?);
+        let (tx, rx) = if config.segment_offload {
+            sys::accept_joined(&control)?;
+            sys::accept_joined(&data)?;
+            let tx = TxBatch::new(BATCH, datagram_max, sys::JOINED_MAX);
+            (tx, RxBatch::joined(JOINED_BATCH, datagram_max))
+        } else {
+            (TxBatch::new(BATCH, datagram_max, 1), RxBatch::new(BATCH, datagram_max))
+        };
         Ok(Self {
-            control: bind(control)?,
-            data: bind(data)?,
+            control,
+            data,
             spray,
             peers: config.peers.iter().map(|addr| addr.and_then(next_port)).collect(),
             mtu: config.mtu,
             headers,
-            tx: TxBatch::new(BATCH, datagram_max),
-            rx: RxBatch::new(BATCH, datagram_max),
+            tx,
+            rx,
             drops: 0,
         })
     }

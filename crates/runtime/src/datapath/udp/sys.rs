@@ -11,16 +11,28 @@ use std::os::fd::AsRawFd;
 use libc::{c_int, c_void, cmsghdr, iovec, mmsghdr, sockaddr_storage, socklen_t};
 use socket2::{SockAddr, Socket};
 
-/// Room for one control message that holds an int, aligned for its header.
-type Ancillary = [u64; 4];
+/// Room for two control messages that hold up to an int each, aligned for their headers.
+type Ancillary = [u64; 6];
+
+/// Packets of a joined send at most, by the system's rules: so many, and so many bytes.
+pub(super) const JOINED_MAX: usize = 64;
+const JOINED_BYTES_MAX: usize = 65_507;
 
 /// Packets longer than the path allows are an error, not fragments.
 pub(super) fn forbid_fragments(socket: &Socket, is_v4: bool) -> io::Result<()> {
-    let (level, name, value): (c_int, c_int, c_int) = if is_v4 {
-        (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE)
+    if is_v4 {
+        set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE)
     } else {
-        (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE)
-    };
+        set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE)
+    }
+}
+
+/// Packets that have arrived joined may be handed over so.
+pub(super) fn accept_joined(socket: &UdpSocket) -> io::Result<()> {
+    set(socket, libc::SOL_UDP, libc::UDP_GRO, 1)
+}
+
+fn set(socket: &impl AsRawFd, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
     // SAFETY: `value` outlives the call and has the length that is passed.
     let result = unsafe {
         let value: *const c_int = &value;
@@ -44,8 +56,12 @@ pub(super) struct TxBatch {
     buffers: Box<[u8]>,
     stride: usize,
     capacity: usize,
+    /// How many packets may be joined.
+    joined_max: usize,
     /// Of each slot in the order of sending.
     order: Vec<usize>,
+    /// The slots of packets that begin a message of the system call: the others of theirs follow.
+    heads: Vec<usize>,
     iovecs: Vec<iovec>,
     headers: Vec<mmsghdr>,
 }
@@ -61,13 +77,17 @@ impl std::fmt::Debug for TxBatch {
 }
 
 impl TxBatch {
-    pub(super) fn new(capacity: usize, stride: usize) -> Self {
+    /// Room for `capacity` packets of up to `stride` bytes, of which up to `joined_max` may leave
+    /// as one.
+    pub(super) fn new(capacity: usize, stride: usize, joined_max: usize) -> Self {
         Self {
             slots: Vec::with_capacity(capacity),
             buffers: vec![0; capacity * stride].into(),
             stride,
             capacity,
+            joined_max,
             order: Vec::with_capacity(capacity),
+            heads: Vec::with_capacity(capacity),
             iovecs: Vec::with_capacity(capacity),
             headers: Vec::with_capacity(capacity),
         }
@@ -101,20 +121,21 @@ impl TxBatch {
         self.prepare();
         let mut drops = 0;
         let mut from = 0;
-        while from < self.order.len() {
-            let socket = self.slots[self.order[from]].socket;
+        while from < self.heads.len() {
+            let socket = self.slots[self.heads[from]].socket;
             let of_socket =
-                self.order[from..].iter().take_while(|&&i| self.slots[i].socket == socket);
+                self.heads[from..].iter().take_while(|&&i| self.slots[i].socket == socket);
             let n = of_socket.count();
             match send_some(&sockets[socket], &mut self.headers[from..from + n]) {
                 Ok(sent) => from += sent,
-                Err(error) if is_fatal(&error) => {
-                    self.slots.clear();
-                    return Err(error);
-                }
-                // The error is the first packet's.
-                Err(_) => {
-                    drops += 1;
+                // The error is the first message's.
+                Err(error) => {
+                    let n_packets = self.headers[from].msg_hdr.msg_iovlen;
+                    if is_fatal(&error, n_packets) {
+                        self.slots.clear();
+                        return Err(error);
+                    }
+                    drops += n_packets as u64;
                     from += 1;
                 }
             }
@@ -125,45 +146,94 @@ impl TxBatch {
 
     /// Sets up what the system call reads, in the order of sending.
     fn prepare(&mut self) {
+        self.heads.clear();
         self.iovecs.clear();
         self.headers.clear();
         for &idx in &self.order {
             let base = self.buffers[idx * self.stride..].as_mut_ptr().cast::<c_void>();
             self.iovecs.push(iovec { iov_base: base, iov_len: self.slots[idx].len });
         }
-        for (&idx, iov) in self.order.iter().zip(&mut self.iovecs) {
+        let mut at = 0;
+        while at < self.order.len() {
+            let (idx, n) = (self.order[at], self.n_joined(at));
             let slot = &mut self.slots[idx];
             // SAFETY: all-zero bytes are a valid header, with null pointers and zero lengths.
             let mut header: mmsghdr = unsafe { zeroed() };
+            header.msg_hdr.msg_controllen = CLASS_SPACE;
+            if n > 1 {
+                let len = slot.len as u16;
+                let end =
+                    put(&mut slot.ancillary, CLASS_SPACE, libc::SOL_UDP, libc::UDP_SEGMENT, len);
+                header.msg_hdr.msg_controllen = end;
+            }
             header.msg_hdr.msg_name = slot.addr.as_ptr().cast_mut().cast();
             header.msg_hdr.msg_namelen = slot.addr.len();
-            header.msg_hdr.msg_iov = iov;
-            header.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_iov = self.iovecs[at..].as_mut_ptr();
+            header.msg_hdr.msg_iovlen = n;
             header.msg_hdr.msg_control = slot.ancillary.as_mut_ptr().cast();
-            header.msg_hdr.msg_controllen = size_of::<Ancillary>() - 8;
             self.headers.push(header);
+            self.heads.push(idx);
+            at += n;
         }
+    }
+
+    /// How many packets leave as one, from the `at`-th in the order of sending on: those of one
+    /// socket, address, class and length, but for the last, which may be shorter.
+    fn n_joined(&self, at: usize) -> usize {
+        let waiting = || self.order[at..].iter().take(self.joined_max).map(|&i| &self.slots[i]);
+        let Some(first) = waiting().next() else { return 0 };
+        let (mut n, mut bytes) = (0, 0);
+        for slot in waiting() {
+            let is_alike = slot.socket == first.socket
+                && slot.addr == first.addr
+                && slot.ancillary == first.ancillary;
+            let is_no_longer = (1..=first.len).contains(&slot.len);
+            if n > 0 && !(is_alike && is_no_longer && bytes + slot.len <= JOINED_BYTES_MAX) {
+                break;
+            }
+            n += 1;
+            bytes += slot.len;
+            if slot.len < first.len {
+                break;
+            }
+        }
+        n
     }
 }
 
+/// Bytes of the ancillary data that sets a class.
+// SAFETY: it computes.
+const CLASS_SPACE: usize = unsafe { libc::CMSG_SPACE(size_of::<c_int>() as u32) as usize };
+
 /// The ancillary data that sets a packet's class.
 fn class_message(is_v4: bool, class: u8) -> Ancillary {
-    let mut space: Ancillary = [0; 4];
+    let mut space: Ancillary = [0; 6];
     let (level, name) = if is_v4 {
         (libc::IPPROTO_IP, libc::IP_TOS)
     } else {
         (libc::IPPROTO_IPV6, libc::IPV6_TCLASS)
     };
-    // SAFETY: `space` has 32 bytes and is aligned to 8, as a header wants: 16 bytes of header and 4
-    // of an int fit.
+    put(&mut space, 0, level, name, c_int::from(class));
+    space
+}
+
+/// Puts a control message at so many bytes; returns where it ends.
+fn put<T: Copy>(space: &mut Ancillary, at: usize, level: c_int, name: c_int, value: T) -> usize {
+    // SAFETY: it computes.
+    let (len, end) = unsafe {
+        let size = size_of::<T>() as u32;
+        (libc::CMSG_LEN(size) as usize, at + libc::CMSG_SPACE(size) as usize)
+    };
+    assert!(end <= size_of::<Ancillary>(), "control messages of {end} bytes");
+    // SAFETY: the message is within the space, which is aligned for its header, as is its end.
     unsafe {
-        let header = space.as_mut_ptr().cast::<cmsghdr>();
+        let header = space.as_mut_ptr().byte_add(at).cast::<cmsghdr>();
         (*header).cmsg_level = level;
         (*header).cmsg_type = name;
-        (*header).cmsg_len = libc::CMSG_LEN(size_of::<c_int>() as u32) as usize;
-        libc::CMSG_DATA(header).cast::<c_int>().write_unaligned(class.into());
+        (*header).cmsg_len = len;
+        libc::CMSG_DATA(header).cast::<T>().write_unaligned(value);
     }
-    space
+    end
 }
 
 fn send_some(socket: &UdpSocket, headers: &mut [mmsghdr]) -> io::Result<usize> {
@@ -174,18 +244,25 @@ fn send_some(socket: &UdpSocket, headers: &mut [mmsghdr]) -> io::Result<usize> {
     if sent > 0 { Ok(sent as usize) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Errors that are neither a full buffer nor a network that is down.
-fn is_fatal(error: &io::Error) -> bool {
-    matches!(
-        error.raw_os_error(),
-        Some(libc::EBADF | libc::ENOTSOCK | libc::EFAULT | libc::EINVAL | libc::EAFNOSUPPORT)
-    )
+/// Errors that are neither a full buffer nor a network that is down, of a message of so many
+/// packets.
+fn is_fatal(error: &io::Error, n_packets: usize) -> bool {
+    match error.raw_os_error() {
+        Some(libc::EBADF | libc::ENOTSOCK | libc::EFAULT | libc::EAFNOSUPPORT) => true,
+        // Of joined packets, older systems say so where they are longer than the path allows, and
+        // that they cannot cut them up: that does not pass.
+        Some(libc::EINVAL) => n_packets == 1,
+        Some(libc::EIO) => n_packets > 1,
+        _ => false,
+    }
 }
 
 /// Buffers for packets that arrive.
 pub(super) struct RxBatch {
     buffers: Box<[u8]>,
     stride: usize,
+    datagram_max: usize,
+    ancillary: Box<[Ancillary]>,
     names: Box<[sockaddr_storage]>,
     iovecs: Vec<iovec>,
     headers: Vec<mmsghdr>,
@@ -205,12 +282,22 @@ impl RxBatch {
     /// Room for `capacity` datagrams of up to `datagram_max` bytes.
     pub(super) fn new(capacity: usize, datagram_max: usize) -> Self {
         // One byte more shows datagrams that are too long.
-        let stride = datagram_max + 1;
+        Self::with_stride(capacity, datagram_max, datagram_max + 1)
+    }
+
+    /// Room for `capacity` times as many such datagrams as arrive joined.
+    pub(super) fn joined(capacity: usize, datagram_max: usize) -> Self {
+        Self::with_stride(capacity, datagram_max, JOINED_BYTES_MAX)
+    }
+
+    fn with_stride(capacity: usize, datagram_max: usize, stride: usize) -> Self {
         // SAFETY: all-zero bytes are valid addresses and headers.
         let (names, header): (_, mmsghdr) = unsafe { (vec![zeroed(); capacity], zeroed()) };
         let mut batch = Self {
             buffers: vec![0; capacity * stride].into(),
             stride,
+            datagram_max,
+            ancillary: vec![[0; 6]; capacity].into(),
             names: names.into(),
             iovecs: Vec::with_capacity(capacity),
             headers: vec![header; capacity],
@@ -227,7 +314,7 @@ impl RxBatch {
         self.malformed
     }
 
-    /// Hands over what has arrived at `socket`, at most a batch; returns how much that was.
+    /// Hands over what has arrived at `socket`, at most a batch; returns how many packets that was.
     pub(super) fn receive(
         &mut self,
         socket: &UdpSocket,
@@ -238,6 +325,8 @@ impl RxBatch {
             header.msg_hdr.msg_namelen = size_of::<sockaddr_storage>() as socklen_t;
             header.msg_hdr.msg_iov = &raw mut self.iovecs[idx];
             header.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_control = self.ancillary[idx].as_mut_ptr().cast();
+            header.msg_hdr.msg_controllen = size_of::<Ancillary>();
             header.msg_hdr.msg_flags = 0;
         }
         let n = self.headers.len() as u32;
@@ -257,19 +346,45 @@ impl RxBatch {
             );
             return if is_transient { Ok(0) } else { Err(error) };
         }
+        let mut n = 0;
         for idx in 0..got as usize {
             let len = self.headers[idx].msg_len as usize;
-            let at = idx * self.stride;
-            if let Some(from) = ip_of(&self.names[idx])
-                && len < self.stride
-            {
-                each(&self.buffers[at..at + len], from);
-            } else {
-                self.malformed += 1;
+            let bytes = &self.buffers[idx * self.stride..][..len];
+            let from = ip_of(&self.names[idx]);
+            // A datagram that is not joined is whole even where it is empty.
+            let segment = segment_of(&self.headers[idx]).unwrap_or(len).max(1);
+            n += len.div_ceil(segment).max(1);
+            let mut rest = bytes;
+            loop {
+                let (part, later) = rest.split_at(segment.min(rest.len()));
+                match from {
+                    Some(from) if part.len() <= self.datagram_max => each(part, from),
+                    _ => self.malformed += 1,
+                }
+                rest = later;
+                if rest.is_empty() {
+                    break;
+                }
             }
         }
-        Ok(got as usize)
+        Ok(n)
     }
+}
+
+/// The length of the packets that have arrived joined as one message.
+fn segment_of(header: &mmsghdr) -> Option<usize> {
+    // SAFETY: the system has written whole control messages into the space that the header names.
+    unsafe {
+        let mut message = libc::CMSG_FIRSTHDR(&header.msg_hdr);
+        while let Some(found) = message.as_ref() {
+            if (found.cmsg_level, found.cmsg_type) == (libc::SOL_UDP, libc::UDP_GRO) {
+                let len = libc::CMSG_DATA(found).cast::<c_int>().read_unaligned();
+                return usize::try_from(len).ok();
+            }
+            message = libc::CMSG_NXTHDR(&header.msg_hdr, found);
+        }
+    }
+    None
 }
 
 fn ip_of(name: &sockaddr_storage) -> Option<IpAddr> {
