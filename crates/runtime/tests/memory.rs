@@ -24,11 +24,12 @@ fn foul(loss: f64) -> Weather {
     Weather { delay: RTT / 4, loss, duplicate: 0.02, reorder: 0.1 }
 }
 
-/// Every message arrives once and unaltered, whatever the network loses.
-fn all_arrive<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Config) {
+/// Every message arrives once and unaltered, whatever the network loses, on clocks that start at
+/// `start`.
+fn all_arrive<E: Endpoint>(start: Time, protocol: impl Fn(&FabricFacts) -> E::Config) {
     for (seed, loss) in [(1, 0.0), (2, 0.001), (3, 0.01), (4, 0.05)] {
         let facts = net(4);
-        let mut bed = MemBed::<E>::new(protocol(&facts), &facts, foul(loss), seed);
+        let mut bed = MemBed::<E>::new_at(start, protocol(&facts), &facts, foul(loss), seed);
         let mut rng = Rng::new(seed, 0, Purpose::Test);
         let mut numbers = [0; 4];
         for _ in 0..400 {
@@ -53,12 +54,22 @@ fn all_arrive<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Config) {
 
 #[test]
 fn dcpim_delivers_every_message_once_and_unaltered() {
-    all_arrive::<DcpimHost>(dcpim);
+    all_arrive::<DcpimHost>(Time::ZERO, dcpim);
+}
+
+/// Phases are numbered modulo 2^32: clocks that start with the half year pass that number.
+#[test]
+fn dcpim_goes_on_when_numbers_of_phases_start_again() {
+    let days = |n: u64| Time::ZERO + Span::from_us(n * 86_400_000_000);
+    all_arrive::<DcpimHost>(days(143), dcpim);
+    let phase = dcpim(&net(4)).phase();
+    let again = Time::ZERO + phase * (1 << 32);
+    all_arrive::<DcpimHost>(Time::from_ps(again.as_ps() - 10_000_000_000), dcpim);
 }
 
 #[test]
 fn phost_delivers_every_message_once_and_unaltered() {
-    all_arrive::<PhostHost>(phost);
+    all_arrive::<PhostHost>(Time::ZERO, phost);
 }
 
 /// Nodes that look only every 20 us carry what the link does, though a packet takes 12 us: what was

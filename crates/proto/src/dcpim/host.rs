@@ -69,6 +69,7 @@ impl DcpimHost {
             self.schedule = Schedule::from(now, &self.dcpim);
             return;
         }
+        let start = self.schedule.at();
         let duties = self.schedule.advance(&self.dcpim);
         let (dcpim, rng, out) = (&*self.dcpim, &mut self.rng, &mut self.out);
         if let Some(round) = duties.accept {
@@ -76,7 +77,7 @@ impl DcpimHost {
         }
         if let Some(phase) = duties.begin {
             self.receiver.begin(now, phase, dcpim, out);
-            self.sender.begin(phase);
+            self.sender.begin(phase, start + dcpim.phase());
         }
         if let Some(round) = duties.request {
             self.receiver.request(now, round, dcpim, out);
@@ -92,9 +93,10 @@ impl Endpoint for DcpimHost {
     type Config = Dcpim;
 
     fn new(config: Arc<Dcpim>, node: NodeId, rng: Rng, now: Time) -> Self {
+        let schedule = Schedule::from(now, &config);
         Self {
-            schedule: Schedule::from(now, &config),
-            sender: Sender::new(node),
+            sender: Sender::new(node, schedule.phase(&config)),
+            schedule,
             receiver: Receiver::new(),
             out: Output::new(node, config.config.header.get() as u16),
             stats: DcpimStats::default(),

@@ -9,7 +9,8 @@ use rampmeter_core::Time;
 
 use super::config::Dcpim;
 
-/// The stage that starts next.
+/// The stage that starts next. Phases are numbered modulo 2^32, which a clock that starts with the half
+/// year passes after some weeks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
     phase: u32,
@@ -47,6 +48,11 @@ impl Schedule {
         self.at
     }
 
+    /// The phase of the next stage, and when it ends.
+    pub fn phase(&self, dcpim: &Dcpim) -> (u32, Time) {
+        (self.phase, self.at + dcpim.stage * u64::from(dcpim.stages - self.stage))
+    }
+
     /// The duties of the stage that starts now; moves on to the one after.
     pub fn advance(&mut self, dcpim: &Dcpim) -> Duties {
         let (phase, stage) = (self.phase, self.stage);
@@ -58,7 +64,7 @@ impl Schedule {
         } else if stage > 0 {
             Some((phase, round - 1))
         } else if dcpim.stages == 2 * rounds && phase > 0 {
-            Some((phase - 1, dcpim.config.rounds - 1))
+            Some((phase.wrapping_sub(1), dcpim.config.rounds - 1))
         } else {
             None
         };
@@ -66,7 +72,7 @@ impl Schedule {
         self.stage += 1;
         if self.stage == dcpim.stages {
             self.stage = 0;
-            self.phase += 1;
+            self.phase = self.phase.wrapping_add(1);
         }
         self.at += dcpim.stage;
         Duties {
@@ -76,9 +82,4 @@ impl Schedule {
             grant: (!is_receivers).then_some((phase, round)),
         }
     }
-}
-
-/// The end of a phase.
-pub fn phase_end(phase: u32, dcpim: &Dcpim) -> Time {
-    Time::ZERO.saturating_add(dcpim.phase() * (u64::from(phase) + 1))
 }

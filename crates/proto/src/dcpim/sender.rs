@@ -10,7 +10,6 @@ use rampmeter_core::{
 
 use super::config::{DataPriority, Dcpim, Handshake, IdleCapacity, Rounds, TokenOrder};
 use super::matching::{Capacity, Inbox, Offer, choose};
-use super::schedule::phase_end;
 use super::wire::{DcpimHeader, Match, Step};
 use super::{DcpimStats, order};
 use crate::shared::{NextNumber, Output, Padding, Timers};
@@ -76,6 +75,8 @@ pub(super) struct Sender {
     /// The round whose requests are granted next.
     next_grant: (u32, u8),
     phase: u32,
+    /// When the phase ends.
+    phase_end: Time,
     /// Channels accepted in this phase and in the one before.
     accepted: u8,
     accepted_before: u8,
@@ -85,7 +86,8 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    pub(super) fn new(node: NodeId) -> Self {
+    /// The sender of a host that is in a phase, which ends then.
+    pub(super) fn new(node: NodeId, (phase, phase_end): (u32, Time)) -> Self {
         Self {
             node,
             flows: Slab::default(),
@@ -94,7 +96,8 @@ impl Sender {
             timers: Timers::default(),
             requests: Inbox::default(),
             next_grant: (0, 0),
-            phase: 0,
+            phase,
+            phase_end,
             accepted: 0,
             accepted_before: 0,
             busy: 0,
@@ -210,12 +213,18 @@ impl Sender {
     /// end of its phase (§3.2). Where hosts go by their own clocks, a receiver whose phases are not
     /// these means the phase that this host is in.
     fn expiry(&self, now: Time, phase: u32, dcpim: &Dcpim) -> Time {
-        let end = |phase| phase_end(phase, dcpim).saturating_add(dcpim.grace);
-        let is_apart = end(phase) < now || phase > self.phase + 1;
-        match dcpim.config.round_view {
-            Rounds::Local if is_apart => end(self.phase),
-            Rounds::Local | Rounds::Strict => end(phase),
-        }
+        let ahead = phase.wrapping_sub(self.phase) as i32;
+        let away = dcpim.phase() * u64::from(ahead.unsigned_abs());
+        let end = match ahead {
+            0.. => self.phase_end.saturating_add(away),
+            _ => Time::from_ps(self.phase_end.as_ps().saturating_sub(away.as_ps())),
+        };
+        let is_apart = end.saturating_add(dcpim.grace) < now || ahead > 1;
+        let end = match dcpim.config.round_view {
+            Rounds::Local if is_apart => self.phase_end,
+            Rounds::Local | Rounds::Strict => end,
+        };
+        end.saturating_add(dcpim.grace)
     }
 
     /// The receiver has the whole flow.
@@ -284,8 +293,9 @@ impl Sender {
     }
 
     /// A phase begins.
-    pub(super) fn begin(&mut self, phase: u32) {
+    pub(super) fn begin(&mut self, phase: u32, end: Time) {
         self.phase = phase;
+        self.phase_end = end;
         // Accepts of the last round are still on their way and not counted here.
         self.busy = self.accepted;
         self.accepted_before = self.accepted;

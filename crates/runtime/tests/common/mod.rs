@@ -144,16 +144,27 @@ impl<E: Endpoint> MemBed<E> {
         weather: Weather,
         seed: u64,
     ) -> Self {
+        Self::new_at(Time::ZERO, protocol, facts, weather, seed)
+    }
+
+    /// Nodes that start then.
+    pub(crate) fn new_at(
+        now: Time,
+        protocol: E::Config,
+        facts: &FabricFacts,
+        weather: Weather,
+        seed: u64,
+    ) -> Self {
         let n = facts.n_hosts as usize;
         let mut bed = Self {
             net: MemNet::new(n, weather, seed),
             nodes: (0..n).map(|_| None).collect(),
-            now: Time::ZERO,
+            now,
             seen: Seen::default(),
             protocol: Arc::new(protocol),
             rate: facts.access_rate,
             lives: 0,
-            next: vec![Time::ZERO; n],
+            next: vec![now; n],
         };
         (0..n).for_each(|node| bed.start(node));
         bed
