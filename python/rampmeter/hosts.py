@@ -45,8 +45,8 @@ class SendError(OSError):
     def __init__(self, reason: str) -> None:
         super().__init__(f"the message failed: {reason}")
         self.reason = reason
-        """`unreachable`, `peer-restarted`, `refused`, `unknown-peer`, `bad-size`, `stopping` or
-        `node-gone`."""
+        """`unreachable`, `peer-restarted`, `refused`, `unknown-peer`, `bad-size`, `stopping`,
+        `rejected` or `node-gone`."""
 
 
 class Ticket:

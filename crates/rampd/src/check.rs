@@ -73,6 +73,11 @@ fn describe(setup: &Setup, text: &mut String) {
             line("slot", us(p.slot));
             line("planned ahead", format!("{} slots", p.ahead));
         }
-        ValidTransport::Cosy(_) | ValidTransport::Beside(..) | ValidTransport::Ideal => {}
+        ValidTransport::Cosy(p) => {
+            for size in [rampmeter_core::Bytes::new(1_000), rampmeter_core::Bytes::new(128_000)] {
+                line(&format!("bound of {} KB", size.get() / 1_000), us(p.bound(size)));
+            }
+        }
+        ValidTransport::Beside(..) | ValidTransport::Ideal => {}
     }
 }

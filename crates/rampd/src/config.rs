@@ -324,8 +324,7 @@ impl Check<'_> {
             .on_hosts(&facts, payload, header)
             .map_err(|e| self.bad(&format!("transport.{}", e.key), e.expected, e.got))?;
         let valid = valid.ok_or_else(|| {
-            let got = if matches!(transport, TransportSpec::Ideal(_)) { "ideal" } else { "cosy" };
-            self.bad("transport.name", "dcpim, phost, pfabric or fastpass", got)
+            self.bad("transport.name", "dcpim, phost, pfabric, fastpass or cosy", "ideal")
         })?;
         self.arbiters(&valid, peer.len() as u32 - n_hosts)?;
         let wait = match (node.wait, node.spin_us) {

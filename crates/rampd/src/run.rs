@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use rampmeter_core::{Endpoint, Span, Time};
 use rampmeter_exp::ValidTransport;
+use rampmeter_proto::cosy::CosyHost;
 use rampmeter_proto::dcpim::DcpimHost;
 use rampmeter_proto::fastpass::{FastpassArbiter, FastpassHost};
 use rampmeter_proto::pfabric::PfabricHost;
@@ -111,7 +112,10 @@ pub(crate) fn run_host<A: Applications>(
         ValidTransport::Fastpass(p) => {
             run::<FastpassHost, A>(setup, clock, Arc::new((**p).clone()), apps, signals)
         }
-        ValidTransport::Cosy(_) | ValidTransport::Beside(..) | ValidTransport::Ideal => {
+        ValidTransport::Cosy(p) => {
+            run::<CosyHost, A>(setup, clock, Arc::new(p.clone()), apps, signals)
+        }
+        ValidTransport::Beside(..) | ValidTransport::Ideal => {
             Err(Error::Input("this transport does not run on hosts".to_owned()))
         }
     }

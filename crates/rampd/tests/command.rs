@@ -90,7 +90,11 @@ fn broken_configurations_are_explained() {
             "network.data-rtt-us: expected a number from 300",
         ),
         ("\"dcpim\"", "\"tcp\"", "unknown variant `tcp`"),
-        ("\"dcpim\"", "\"ideal\"", "transport.name: expected dcpim, phost, pfabric or fastpass"),
+        (
+            "\"dcpim\"",
+            "\"ideal\"",
+            "transport.name: expected dcpim, phost, pfabric, fastpass or cosy",
+        ),
         ("\"dcpim\"", "\"fastpass\"", "peer: expected 2 with arbiter = true"),
         ("\"dcpim\"", "\"dcpim\"\nrounds = 99", "transport.rounds: expected 1 to 32, got 99"),
         ("\"dcpim\"", "\"phost\"\npayload-bytes = 9", "transport.payload-bytes: expected left out"),

@@ -30,6 +30,8 @@ pub enum Failure {
     Stopping,
     /// This machine's node has died, or has sent the application away.
     NodeGone,
+    /// The transport, which promises a bound, does not take it now. Nothing of it was sent.
+    Rejected,
 }
 
 impl Failure {
@@ -43,6 +45,7 @@ impl Failure {
             Self::BadSize => 5,
             Self::Stopping => 6,
             Self::NodeGone => 7,
+            Self::Rejected => 8,
         }
     }
 
@@ -56,6 +59,7 @@ impl Failure {
             Self::BadSize => "bad-size",
             Self::Stopping => "stopping",
             Self::NodeGone => "node-gone",
+            Self::Rejected => "rejected",
         }
     }
 
@@ -68,6 +72,7 @@ impl Failure {
             5 => Self::BadSize,
             6 => Self::Stopping,
             7 => Self::NodeGone,
+            8 => Self::Rejected,
             _ => return None,
         })
     }
@@ -83,6 +88,7 @@ impl From<app::Outcome> for Outcome {
             app::Failure::UnknownPeer => Failure::UnknownPeer,
             app::Failure::BadSize => Failure::BadSize,
             app::Failure::Stopping => Failure::Stopping,
+            app::Failure::Rejected => Failure::Rejected,
         })
     }
 }

@@ -307,9 +307,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 }
                 Event::Abandoned { src, msg } => drop(self.inbox.take(src, msg)),
                 Event::Completed { msg } => self.on_over(msg, Outcome::Completed),
-                Event::Failed { msg } | Event::Rejected { msg } => {
-                    self.on_over(msg, Outcome::Failed(failure));
-                }
+                Event::Failed { msg } => self.on_over(msg, Outcome::Failed(failure)),
+                Event::Rejected { msg } => self.on_over(msg, Outcome::Failed(Failure::Rejected)),
             }
         }
     }

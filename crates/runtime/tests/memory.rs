@@ -4,6 +4,7 @@ mod common;
 
 use common::*;
 use rampmeter_core::{Endpoint, FabricFacts, Purpose, Rng, Span, Time};
+use rampmeter_proto::cosy::{CosyConfig, CosyHost};
 use rampmeter_proto::dcpim::DcpimHost;
 use rampmeter_proto::phost::PhostHost;
 use rampmeter_runtime::Outcome;
@@ -55,6 +56,46 @@ fn all_arrive<E: Endpoint>(start: Time, protocol: impl Fn(&FabricFacts) -> E::Co
 #[test]
 fn dcpim_delivers_every_message_once_and_unaltered() {
     all_arrive::<DcpimHost>(Time::ZERO, dcpim);
+}
+
+/// cosy's messages are delivered, or rejected, or fail where packets are lost; each is told one fate.
+#[test]
+fn cosy_delivers_or_says_that_it_does_not() {
+    let presets = [CosyConfig::paper(), CosyConfig::rsvp()];
+    for (seed, loss) in [(1, 0.0), (2, 0.01), (3, 0.05), (4, 0.0)] {
+        let (facts, preset) = (net(4), &presets[seed as usize / 4]);
+        let weather = Weather { loss, ..fair() };
+        let protocol = cosy(&facts, preset.clone());
+        let mut bed = MemBed::<CosyHost>::new(protocol, &facts, weather, seed);
+        let mut rng = Rng::new(seed, 0, Purpose::Test);
+        let mut numbers = [0; 4];
+        for _ in 0..600 {
+            let (src, to) = (rng.below(4), rng.below(3));
+            assert!(bed.submit(src, (src + 1 + to) % 4, mixed_size(&mut rng), numbers[src]));
+            numbers[src] += 1;
+            bed.run_until(bed.now + Span::from_us(rng.below(150) as u64));
+        }
+        bed.run_until(bed.now + Span::from_us(2_000_000));
+        assert_eq!(bed.seen.outcomes.len(), 600, "loss {loss}");
+        let mut counts = [0; 3];
+        for (label, outcome) in &bed.seen.outcomes {
+            let delivered = bed.seen.delivered.get(label).copied().unwrap_or(0);
+            match outcome {
+                Outcome::Completed => assert_eq!(delivered, 1),
+                Outcome::Failed(Failure::Rejected) => assert_eq!(delivered, 0),
+                Outcome::Failed(_) => assert!(delivered <= 1),
+            }
+            counts[match outcome {
+                Outcome::Completed => 0,
+                Outcome::Failed(Failure::Rejected) => 1,
+                Outcome::Failed(_) => 2,
+            }] += 1;
+        }
+        let [completed, rejected, failed] = counts;
+        assert!(completed > 200, "loss {loss}: {counts:?}");
+        assert_eq!(rejected > 0, loss > 0.0 || *preset == presets[1], "loss {loss}: {counts:?}");
+        assert_eq!(failed > 0, loss > 0.0, "loss {loss}: {counts:?}");
+    }
 }
 
 /// Phases are numbered modulo 2^32: clocks that start with the half year pass that number.

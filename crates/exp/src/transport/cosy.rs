@@ -64,6 +64,7 @@ impl CosySpec {
             hold: self.hold_us.map(micros).or(base.hold),
             choices: self.choices.unwrap_or(base.choices),
             control_milli: self.control_milli.unwrap_or(base.control_milli),
+            slack: base.slack,
             best_effort: match self.best_effort {
                 Some(_) => BestEffort::Beside,
                 None => BestEffort::None,
@@ -90,6 +91,24 @@ impl CosySpec {
             }
         };
         Ok(ValidTransport::Beside(cosy, Box::new(lower)))
+    }
+
+    /// The parameters between real hosts. Their switches do not take part, so slots at both ends are
+    /// all that bounds queues: the bound is that of a network in which only hosts' links are full.
+    /// Hosts that are not on their processor are granted a round trip each way.
+    pub(crate) fn on_hosts(
+        &self,
+        facts: &FabricFacts,
+        payload: Bytes,
+        header: Bytes,
+    ) -> Result<Cosy, ConfigError> {
+        if self.best_effort.is_some() {
+            let (key, expected) = ("best-effort", "left out between hosts");
+            return Err(ConfigError { key, expected, got: 1 });
+        }
+        let slack = Some(facts.control_rtt);
+        let config = CosyConfig { payload, header, slack, ..self.config() };
+        config.on(facts, PathFacts { switches: 3, ratio: 1, ports: 1 })
     }
 
     fn cosy_on(&self, facts: &FabricFacts, topology: &Topology) -> Result<Cosy, ConfigError> {

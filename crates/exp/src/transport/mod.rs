@@ -261,7 +261,7 @@ impl TransportSpec {
     }
 
     /// The parameters between real hosts, whose packets are `payload` long and carry `header` bytes
-    /// more. Arbiters are as fast as hosts, and choose no paths. `None` for cosy and the ideal.
+    /// more. Arbiters are as fast as hosts, and choose no paths. `None` for the ideal.
     ///
     /// # Errors
     /// A parameter out of range.
@@ -311,8 +311,8 @@ impl TransportSpec {
                 let time = allocations_time(facts.n_hosts, header.get(), facts.access_rate);
                 ValidTransport::Fastpass(Box::new(config.on(facts, None, time)?))
             }
-            // Its bound rests on switches that take part.
-            Self::Cosy(_) | Self::Ideal(_) => return Ok(None),
+            Self::Cosy(spec) => ValidTransport::Cosy(spec.on_hosts(facts, payload, header)?),
+            Self::Ideal(_) => return Ok(None),
         };
         Ok(Some(transport))
     }

@@ -21,6 +21,9 @@ pub struct CosyConfig {
     pub choices: u32,
     /// What data leaves of a link to control packets, in thousandths.
     pub control_milli: u32,
+    /// What each way of a round trip is granted for what the theorems leave out; if `None`, a packet
+    /// that cannot be interrupted at every port.
+    pub slack: Option<Span>,
     /// Best-effort traffic shares the links: a packet of it may be in the way at every port.
     pub best_effort: BestEffort,
     /// Charged length of last packets.
@@ -50,6 +53,7 @@ impl CosyConfig {
             hold: None,
             choices: 2,
             control_milli: 50,
+            slack: None,
             best_effort: BestEffort::None,
             padding: Padding::Exact,
             payload: Bytes::new(1460),
@@ -146,7 +150,7 @@ impl CosyConfig {
             share,
             hold,
             queueing,
-            slack: packet_time * (u64::from(paths.switches) + 1) * in_the_way,
+            slack: self.slack.unwrap_or(packet_time * (u64::from(paths.switches) + 1) * in_the_way),
             pause: facts.data_rtt.max(frame),
             facts: *facts,
             paths,

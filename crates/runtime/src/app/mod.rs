@@ -70,6 +70,8 @@ pub enum Failure {
     BadSize,
     /// This node is being stopped.
     Stopping,
+    /// The transport, which promises a bound, does not take it now. Nothing of it was sent.
+    Rejected,
 }
 
 /// Whether an application has room for a message.

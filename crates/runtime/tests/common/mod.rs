@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Rate, Rng, Span, Time};
+use rampmeter_proto::cosy::config::PathFacts;
+use rampmeter_proto::cosy::{Cosy, CosyConfig};
 use rampmeter_proto::dcpim::{Dcpim, DcpimConfig};
 use rampmeter_proto::fastpass::{Fastpass, FastpassConfig, allocations_time};
 use rampmeter_proto::phost::{Phost, PhostConfig};
@@ -46,6 +48,16 @@ pub(crate) fn phost(facts: &FabricFacts) -> Phost {
         ..PhostConfig::paper()
     };
     config.on(facts).unwrap()
+}
+
+pub(crate) fn cosy(facts: &FabricFacts, preset: CosyConfig) -> Cosy {
+    let config = CosyConfig {
+        payload: Bytes::new(PAYLOAD),
+        header: Bytes::new(100),
+        slack: Some(facts.control_rtt),
+        ..preset
+    };
+    config.on(facts, PathFacts { switches: 3, ratio: 1, ports: 1 }).unwrap()
 }
 
 pub(crate) fn fastpass(facts: &FabricFacts) -> Fastpass {
