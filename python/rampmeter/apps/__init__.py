@@ -1,0 +1,6 @@
+"""Applications over simulated transports, as cosy's paper measures them (section 6).
+
+Each module is a model of one application: pure functions from columns of finished runs.
+
+* `detector`: a detector of crashed hosts (section 6.3)
+"""

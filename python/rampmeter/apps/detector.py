@@ -1,0 +1,132 @@
+"""A detector of crashed hosts over cosy (section 6.3).
+
+The detector submits a probe, a message of one packet, to the watched host every T_P. cosy tells a
+probe's fate within delta of its submission. A fate that comes earlier is an answer: only a host
+that is alive causes a completion, a failure or a reject. A probe whose fate comes at the bound has
+not been answered, and the host is suspected at that instant. So a crash is known after at most
+T_P + delta; with `misses` unanswered probes in a row, after at most `misses` T_P + delta.
+
+Times are in microseconds.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rampmeter.results import Run
+
+
+@dataclass(frozen=True)
+class Probes:
+    """The probes of one detector in the order in which they were sent, one element each."""
+
+    sent_us: NDArray[np.float64]
+    fate_us: NDArray[np.float64]
+    """How long after it was sent the fate of each was known."""
+    bound_us: NDArray[np.float64]
+    """Within which time after it was sent that was promised (delta)."""
+
+    @classmethod
+    def of(cls, run: Run) -> "Probes":
+        """The probes of a run in which nothing else is sent."""
+        table = run.columns("arrival_ps", "fate_ps", "bound_ps")
+        sent, fate, bound = (
+            table[name].to_numpy().astype(np.float64) / 1e6 for name in table.column_names
+        )
+        order = np.argsort(sent, kind="stable")
+        # A probe whose fate the run did not see has no answer.
+        fate = np.where(np.isfinite(fate), fate, bound)
+        return cls(sent[order], fate[order], bound[order])
+
+    @property
+    def answered(self) -> NDArray[np.bool_]:
+        """Whether each was answered."""
+        answered: NDArray[np.bool_] = self.fate_us < self.bound_us
+        return answered
+
+    @property
+    def delta_us(self) -> float:
+        """The longest bound."""
+        return float(self.bound_us.max(initial=0.0))
+
+    @property
+    def period_us(self) -> float:
+        """The longest time between two probes (T_P)."""
+        return float(np.diff(self.sent_us).max(initial=0.0))
+
+
+@dataclass(frozen=True)
+class Outage:
+    """From when until when the watched host is down."""
+
+    from_us: float
+    until_us: float
+
+
+def outages(run: Run) -> list[Outage]:
+    """The outages of a run's plan."""
+    faults = run.manifest["plan"].get("faults", {}).get("outages", [])
+    return [Outage(one["from-us"], one.get("until-us") or np.inf) for one in faults]
+
+
+def suspicions_us(probes: Probes, misses: int = 1) -> NDArray[np.float64]:
+    """The instants at which `misses` probes in a row have gone unanswered."""
+    row = _in_a_row(probes.answered, misses)
+    return (probes.sent_us + probes.fate_us)[misses - 1 :][row]
+
+
+def detections_us(probes: Probes, crashes: list[Outage], misses: int = 1) -> NDArray[np.float64]:
+    """How long after each crash the host is suspected; NaN where it is not before it is back.
+
+    A suspicion belongs to a crash if it comes before the host's return and delta: a probe that was
+    lost is known to be so only then.
+    """
+    suspected = suspicions_us(probes, misses)
+    delta = probes.delta_us
+    after = np.full(len(crashes), np.nan)
+    for idx, crash in enumerate(crashes):
+        place = np.searchsorted(suspected, crash.from_us, side="right")
+        if place < suspected.size and suspected[place] <= crash.until_us + delta:
+            after[idx] = suspected[place] - crash.from_us
+    return after
+
+
+def limit_us(probes: Probes, misses: int = 1) -> float:
+    """The time after which a crash is known at the latest: `misses` T_P + delta."""
+    return misses * probes.period_us + probes.delta_us
+
+
+def false_suspicions(probes: Probes, crashes: list[Outage]) -> int:
+    """Probes without an answer that met no outage between submission and bound."""
+    end = probes.sent_us + probes.bound_us
+    met = np.zeros(probes.sent_us.size, dtype=np.bool_)
+    for crash in crashes:
+        met |= (probes.sent_us <= crash.until_us) & (end >= crash.from_us)
+    return int(np.count_nonzero(~probes.answered & ~met))
+
+
+def false_positive(probes: Probes, misses: int) -> float:
+    """How likely `misses` probes in a row go unanswered, of a host that is up throughout."""
+    if probes.sent_us.size < misses:
+        return float("nan")
+    return float(_in_a_row(probes.answered, misses).mean())
+
+
+def unanswered_in_theory(loss: float, links: int) -> float:
+    """How likely a probe goes unanswered if each link loses packets independently.
+
+    A lost request and a lost completion leave the sender without an answer. The receiver misses a
+    lost rsvp and lost data within the bound, and says so.
+    """
+    return float(1.0 - (1.0 - loss) ** (2 * links))
+
+
+def _in_a_row(answered: NDArray[np.bool_], misses: int) -> NDArray[np.bool_]:
+    """For each run of `misses` consecutive probes whether none of them was answered."""
+    if misses < 1:
+        raise ValueError(f"misses: expected at least 1, got {misses}")
+    if answered.size < misses:
+        return np.zeros(0, dtype=np.bool_)
+    windows = np.lib.stride_tricks.sliding_window_view(answered, misses)
+    return np.logical_not(windows.any(axis=1))
