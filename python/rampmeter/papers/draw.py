@@ -1,14 +1,16 @@
 """A sub-figure's rows as a plot."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure as Drawing
 
 from rampmeter import plots
 from rampmeter._core import PlanError
+from rampmeter.papers.application import draw_runs
 from rampmeter.papers.figure import Figure, Metric, SubFigure
 from rampmeter.papers.verdict import Measured, Row
+from rampmeter.results import Run
 
 WORKLOADS = {"imc10": "IMC10", "web-search": "Web Search", "data-mining": "Data Mining"}
 """Size distributions as papers write them."""
@@ -26,14 +28,27 @@ Y_LABELS: dict[Metric, str] = {
     "max": "Largest slowdown",
     "rejected": "Messages rejected (fraction)",
     "bound-us": "Delay bound (µs)",
+    "detection-us": "Longest time to detection (µs)",
+    "detection-limit-us": "Limit of the time to detection (µs)",
+    "false-suspicions": "False suspicions",
+    "false-positive": "Probability of a false positive",
 }
 
 MEASURED = "measured"
 VARIANT = "measured, paper preset"
 
 
-def draw(figure: Figure, panel: SubFigure, rows: Sequence[Row], note: str = "") -> Drawing:
-    """The plot of a panel. `note` is put behind its title."""
+def draw(
+    figure: Figure,
+    panel: SubFigure,
+    rows: Sequence[Row],
+    note: str = "",
+    runs: Mapping[str, Sequence[Run]] | None = None,
+) -> Drawing:
+    """The plot of a panel. `note` is put behind its title.
+
+    Applications are drawn from their runs, of which the first seed's are shown.
+    """
     title = f"{figure.number}{panel.id}  {panel.title}{note}"
     match panel.drawing:
         case "by-load":
@@ -57,6 +72,21 @@ def draw(figure: Figure, panel: SubFigure, rows: Sequence[Row], note: str = "") 
             return plots.tradeoff(points, title=title)
         case "share":
             return plots.sustainable_share(panel.cores, title=title)
+        case "by-point":
+            return plots.curves(
+                _by_point(figure, panel, rows),
+                x_label=panel.x_label,
+                y_label=Y_LABELS[panel.metrics[0]],
+                title=title,
+                log=panel.log,
+            )
+        case "probes" | "crashes":
+            named = [
+                (workload(figure, run), of_run[0])
+                for run in panel.runs
+                if (of_run := (runs or {}).get(run))
+            ]
+            return draw_runs(panel.drawing, named, title)
         case "by-size":
             bins = _series(rows, [(panel.runs[0], idx) for idx in range(len(panel.labels))])
             sized = [
@@ -106,6 +136,26 @@ def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[Row], title: str) 
         title=title,
         variant_name="paper preset",
     )
+
+
+def _by_point(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[plots.Line]:
+    """The first metric of each run, by point."""
+    lines = []
+    for run in panel.runs:
+        own = [
+            (panel.points[row.cell.bin], row)
+            for row in rows
+            if row.cell.run == run and row.cell.bin is not None
+            if row.cell.metric == panel.metrics[0]
+        ]
+        lines.append(
+            plots.Line(
+                workload(figure, run),
+                [plots.Point(x, r.measured.mean) for x, r in own if r.measured is not None],
+                [plots.Point(x, r.fact.published) for x, r in own if r.fact is not None],
+            )
+        )
+    return lines
 
 
 def _spreads(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[plots.Spread]:

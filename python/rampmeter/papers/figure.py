@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
@@ -14,7 +14,17 @@ from rampmeter.toml import TomlValue
 FIGURE = "figure.toml"
 EXPECTED = "expected.toml"
 
-Drawing: TypeAlias = Literal["by-load", "by-workload", "by-size", "spread", "sustained", "share"]
+Drawing: TypeAlias = Literal[
+    "by-load",
+    "by-workload",
+    "by-size",
+    "by-point",
+    "spread",
+    "sustained",
+    "share",
+    "probes",
+    "crashes",
+]
 Metric: TypeAlias = Literal[
     "utilisation",
     "min",
@@ -28,6 +38,10 @@ Metric: TypeAlias = Literal[
     "tenant-share",
     "rejected",
     "bound-us",
+    "detection-us",
+    "detection-limit-us",
+    "false-suspicions",
+    "false-positive",
 ]
 
 OF_FLOWS = ("min", "mean", "p99", "p999", "max")
@@ -64,6 +78,8 @@ class FigureRun:
     """The run beside which this one is shown."""
     label: str | None = None
     """What tables and plots call it; the workload's name if `None`."""
+    app: Mapping[str, TomlValue] = field(default_factory=dict)
+    """Settings of the application whose metrics are computed from the run."""
 
     def flows_in(self, mode: Mode, published_flows: int) -> int | None:
         """Flows in a mode; `None` if the run is left out."""
@@ -96,7 +112,11 @@ class SubFigure:
     edges_bytes: tuple[int, ...]
     """Upper edges of the size bins; empty where flows are not told apart by size."""
     labels: tuple[str, ...]
-    """Names of the size bins."""
+    """Names of the size bins, or of the points."""
+    points: tuple[float, ...]
+    """Where metrics are computed, such as misses in a row; empty for one value a run."""
+    log: str
+    """Which axes of a drawing by points are logarithmic: empty, `x`, `y` or `xy`."""
     rejected_max: float
     """The share of messages that may be rejected where a load counts as sustained."""
     cores: int
@@ -244,6 +264,7 @@ def _run(section: _Section) -> FigureRun:
         quick_flows=section.take("quick-flows", int, None),
         variant_of=section.take("variant-of", str, None),
         label=section.take("label", str, None),
+        app=section.take("app", dict, {}),
     )
     section.end()
     return run
@@ -255,6 +276,7 @@ def _sub_figure(section: _Section) -> SubFigure:
         section.choice("metrics", metric, METRICS) for metric in section.take("metrics", list)
     ]
     bins = [_bin(bin_) for bin_ in section.sections("bins", default=[])]
+    points = tuple(float(point) for point in section.take("points", list, []))
     sub_figure = SubFigure(
         id=section.take("id", str),
         title=section.take("title", str),
@@ -266,7 +288,9 @@ def _sub_figure(section: _Section) -> SubFigure:
         x_per=section.take("x-per", float, 1.0),
         finished_before=section.take("finished-before", float, None),
         edges_bytes=tuple(edge for _, edge in bins if edge is not None),
-        labels=tuple(label for label, _ in bins),
+        labels=tuple(label for label, _ in bins) or tuple(f"{point:g}" for point in points),
+        points=points,
+        log=section.choice("log", section.take("log", str, ""), ("", "x", "y", "xy")),
         rejected_max=section.take("rejected-max", float, 0.0),
         cores=section.take("cores", int, 32),
     )

@@ -89,7 +89,7 @@ def make_report(
         if panel.drawing == "sustained":
             rows = sustained(figure, panel, rows)
         image = out / f"fig{figure.number}{panel.id}.png"
-        draw(figure, panel, rows, note).savefig(image)
+        draw(figure, panel, rows, note, runs).savefig(image)
         panels.append(Panel(panel.id, panel.title, tuple(rows), image))
     report = Report(figure, mode, tuple(panels), out / REPORT)
     text = json.dumps(_report_json(report, seeds, batch, runs), indent=2, allow_nan=False)

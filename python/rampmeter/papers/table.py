@@ -52,6 +52,8 @@ def _cells(report: Report, spec: SubFigure, row: Row) -> list[str | Text]:
 
 
 def _name(report: Report, spec: SubFigure, row: Row) -> str:
+    if row.cell.bin is not None and spec.points:
+        return f"{workload(report.figure, row.cell.run)}, {spec.labels[row.cell.bin]}"
     if row.cell.bin is not None:
         return f"{spec.labels[row.cell.bin]} BDP"
     name = workload(report.figure, row.cell.run)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from rampmeter.papers.application import OF_APPLICATIONS, Settings, of_application
 from rampmeter.papers.figure import (
     OF_FLOWS,
     CellId,
@@ -84,14 +85,22 @@ Cells: TypeAlias = dict[tuple[Metric, int | None], tuple[float, int]]
 """The values of one run in one panel, with the number of flows behind each."""
 
 
-def measure(panel: SubFigure, run: Run, ideal: str = "figure") -> Cells:
+def measure(
+    panel: SubFigure, run: Run, ideal: str = "figure", settings: Settings | None = None
+) -> Cells:
     """What a panel shows of one run."""
     cells: Cells = {
         (metric, None): (_of_run(run, metric), int(run.summary["flows"]["submitted"]))
         for metric in panel.metrics
-        if metric not in OF_FLOWS
+        if metric not in OF_FLOWS and metric not in OF_APPLICATIONS
     }
-    if len(cells) == len(panel.metrics):
+    for metric in panel.metrics:
+        if metric in OF_APPLICATIONS:
+            values = of_application(metric, run, panel.points, settings or {})
+            count = int(run.summary["flows"]["submitted"])
+            idxs = range(len(values)) if panel.points else [None]
+            cells |= {(metric, i): (v, count) for i, v in zip(idxs, values, strict=True)}
+    if not any(metric in OF_FLOWS for metric in panel.metrics):
         return cells
     flows = Flows.of(run, ideal)
     counted = finished_before(flows, panel.finished_before)
@@ -160,8 +169,8 @@ def rows_of(
     rows = []
     for run_id in panel.runs:
         variant = figure.variant(run_id)
-        shown = _over_seeds(panel, runs.get(run_id, ()), figure.ideal)
-        beside = _over_seeds(panel, runs.get(variant.id, ()) if variant else (), figure.ideal)
+        shown = _over_seeds(figure, panel, runs, run_id)
+        beside = _over_seeds(figure, panel, runs, variant.id) if variant else {}
         n_bins = max(1, len(panel.labels))
         for idx in range(n_bins) if panel.labels else [None]:
             for metric in panel.metrics:
@@ -196,9 +205,10 @@ def tolerance_text(tolerance: Tolerance) -> str:
 
 
 def _over_seeds(
-    panel: SubFigure, runs: Sequence[Run], ideal: str
+    figure: Figure, panel: SubFigure, runs: Mapping[str, Sequence[Run]], run_id: str
 ) -> dict[tuple[Metric, int | None], Measured]:
-    cells = [measure(panel, run, ideal) for run in runs]
+    settings = figure.run(run_id).app
+    cells = [measure(panel, run, figure.ideal, settings) for run in runs.get(run_id, ())]
     joined = {}
     for key in cells[0] if cells else ():
         values = [(value, count) for value, count in (c[key] for c in cells) if count]

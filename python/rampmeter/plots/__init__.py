@@ -1,5 +1,6 @@
 """Plots: pure functions from tables to matplotlib figures."""
 
+from rampmeter.plots.application import Sweep, crashes, curves, probes
 from rampmeter.plots.bound import Spread, Tradeoff, spread, sustainable_share, tradeoff
 from rampmeter.plots.distribution import fct_cdf, queue_cdf
 from rampmeter.plots.load import Line, Point, by_load
@@ -12,10 +13,14 @@ __all__ = [
     "Point",
     "SizeSeries",
     "Spread",
+    "Sweep",
     "Tradeoff",
     "bars",
     "by_load",
+    "crashes",
+    "curves",
     "fct_cdf",
+    "probes",
     "queue_cdf",
     "slowdown_by_size",
     "spread",
