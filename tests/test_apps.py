@@ -7,8 +7,9 @@ import pytest
 
 import rampmeter as rm
 from rampmeter import papers
-from rampmeter.apps import detector
+from rampmeter.apps import detector, storage
 from rampmeter.apps.detector import Outage, Probes
+from rampmeter.apps.storage import Host, Network
 
 from .conftest import ROOT
 
@@ -87,3 +88,61 @@ class TestDetectorInSimulation:
 
     def test_there_are_none_without_losses(self) -> None:
         assert detector.false_positive(Probes.of(self.run(5_000, 50.0)), 1) == 0.0
+
+
+class TestStorage:
+    network = Network(np.array([2.0]), np.array([6.0]), 20.0)
+    free = Host(switch_us=0.0, interrupt_us=0.0, submit_us=0.0, collect_us=0.0, poll_us=1.0)
+
+    def test_without_costs_policies_take_what_they_wait_for(self) -> None:
+        took = {
+            policy: storage.simulate(policy, self.network, self.free, threshold_us=5.0, reads=800)
+            for policy in storage.POLICIES
+        }
+        assert set(took["polling"].latency_us) == {9.0}
+        assert set(took["interrupts"].latency_us) == {14.0}
+        assert set(took["predictable"].latency_us) == {21.0}
+        assert took["polling"].kiops == pytest.approx(8e3 / 9.0, rel=0.02)
+        shares = {policy: outcome.spinner_share for policy, outcome in took.items()}
+        assert shares["polling"] == 0.0
+        assert shares["interrupts"] == shares["predictable"] == 1.0
+
+    def test_equals_take_turns(self) -> None:
+        host = Host(switch_us=10.0, quantum_us=90.0)
+        outcome = storage.simulate("polling-fairshare", self.network, host, reads=2_000)
+        assert outcome.spinner_share == pytest.approx(90.0 / 200.0, rel=0.02)
+        assert outcome.tail_us == pytest.approx(90.0 + 2 * 10.0 + 9.0, abs=6.0)
+
+    def test_sleeping_until_the_bound_costs_two_switches_and_a_timer_a_batch(self) -> None:
+        host = Host(switch_us=2.0, interrupt_us=1.0, submit_us=0.5, collect_us=0.25)
+        outcome = storage.simulate("predictable", self.network, host, reads=8_000)
+        cycle = 8 * 0.75 + 21.0
+        assert outcome.spinner_share == pytest.approx((21.0 - 5.0) / cycle, rel=0.01)
+        assert outcome.latency_us.max() == pytest.approx(8 * 0.5 + 21.0 + 0.25)
+        assert outcome.latency_us.min() == pytest.approx(0.5 + 21.0 + 8 * 0.25)
+
+    def test_an_interrupt_comes_when_the_oldest_response_has_waited(self) -> None:
+        host = Host(switch_us=2.0, interrupt_us=1.0, submit_us=0.0, collect_us=0.0)
+        outcome = storage.simulate("interrupts", self.network, host, threshold_us=8.0, reads=8_000)
+        assert set(outcome.latency_us) == {9.0 + 8.0 + 3.0}
+        assert outcome.spinner_share == pytest.approx(15.0 / 20.0, rel=0.01)
+
+    def test_only_networks_with_bounds_allow_predictable_wake_ups(self) -> None:
+        unbounded = Network(np.array([2.0]), np.array([6.0]))
+        with pytest.raises(ValueError, match="expected a network with a bound"):
+            storage.simulate("predictable", unbounded)
+
+    def test_points_are_compared_with_frontiers(self) -> None:
+        beside = storage.compare(0.5, 30.0, [(0.2, 20.0), (0.4, 40.0), (0.8, 80.0)])
+        assert beside.share_at_tail == pytest.approx(0.3)
+        assert beside.tail_at_share == pytest.approx(50.0)
+        assert math.isnan(storage.compare(0.9, 10.0, [(0.2, 20.0), (0.4, 40.0)]).share_at_tail)
+
+    def test_latencies_of_a_run_are_those_of_its_commands_and_responses(self) -> None:
+        plan = papers.load_figure(ROOT / "papers/cosy/fig6").plan
+        run = rm.run(plan.with_(("workload.flows", 800)), quiet=True)
+        network = Network.of(run)
+        tenants = run.flows["tenant"].to_pylist()
+        assert network.command_us.size + network.response_us.size == tenants.count(0) > 400
+        assert network.command_us.max() + network.response_us.max() < network.bound_us
+        assert network.bound_us == pytest.approx(20.0, abs=0.1)

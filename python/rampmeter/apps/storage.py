@@ -1,0 +1,217 @@
+"""A storage client that shares its core with a spinning program (cosy section 6.1).
+
+The client keeps `depth` reads under way and works for each when it is submitted and when it is
+collected. How it learns of responses is its policy:
+
+* `polling`: it looks all the time. Alone, or with a higher priority, it never gives up the core;
+  as one of two equals (`polling-fairshare`) it runs every other quantum.
+* `interrupts`: it sleeps when nothing is there. It is woken when the oldest response has waited
+  for a threshold (Caladan's THRESH_QD), which coalesces interrupts.
+* `predictable`: it submits a batch, sleeps until the bound of the last response, and collects all
+  of them. Only a network that states bounds allows it.
+
+A core is a clock that work advances; there is nothing random but the network's latencies, which
+are drawn from a run. Times are in microseconds.
+"""
+
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rampmeter.results import Run
+
+Policy: TypeAlias = Literal["polling", "polling-fairshare", "interrupts", "predictable"]
+POLICIES: tuple[Policy, ...] = get_args(Policy)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """What work costs on the core. None of the values is the paper's, which states none."""
+
+    switch_us: float = 2.0
+    """A switch between the programs, with the scheduler and what caches lose. Between processes it
+    is one to several us on servers; figure 6c and 6d go from 0 to 8."""
+    interrupt_us: float = 1.0
+    """An interrupt or a timer, before the switch to who waits for it."""
+    submit_us: float = 0.5
+    """Submitting a read: about what a user-level driver needs, a million reads a second with both
+    halves."""
+    collect_us: float = 0.5
+    """Collecting a response."""
+    poll_us: float = 0.1
+    """A look at an empty completion queue: some cache misses."""
+    quantum_us: float = 3_000.0
+    """For how long one of two equals runs: the least granularity of Linux's fair scheduler on eight
+    cores or more (0.75 ms, times 1 + log2 8)."""
+    service_us: float = 1.0
+    """What the remote side needs for a read from memory."""
+    depth: int = 8
+    """Reads under way (section 6.1)."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """Latencies of commands and responses, and the bound of both together; NaN if there is none."""
+
+    command_us: NDArray[np.float64]
+    response_us: NDArray[np.float64]
+    bound_us: float = float("nan")
+
+    @classmethod
+    def of(cls, run: Run, command_bytes: int = 64, response_bytes: int = 4_096) -> "Network":
+        """The messages of a run from host 0 to host 1 and back that are as long as these."""
+        table = run.columns("src", "dst", "size_bytes", "fct_ps", "bound_ps")
+        src, dst, size = (table[name].to_numpy() for name in ("src", "dst", "size_bytes"))
+        took, bound = (
+            table[name].to_numpy().astype(float) / 1e6 for name in ("fct_ps", "bound_ps")
+        )
+        commands = (src == 0) & (dst == 1) & (size == command_bytes)
+        responses = (src == 1) & (dst == 0) & (size == response_bytes)
+        if not np.isfinite(took[commands | responses]).all():
+            raise ValueError(f"{run.path}: expected every command and response to be delivered")
+        both = bound[commands].max(initial=0.0) + bound[responses].max(initial=0.0)
+        return cls(took[commands], took[responses], float(both))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a policy gives."""
+
+    latency_us: NDArray[np.float64]
+    """From the start of each read's submission until it is collected."""
+    spinner_share: float
+    """What the spinner gets of the core: its throughput over that alone."""
+    elapsed_us: float
+
+    @property
+    def tail_us(self) -> float:
+        """The 99.9th percentile of latency."""
+        return float(np.percentile(self.latency_us, 99.9))
+
+    @property
+    def kiops(self) -> float:
+        """Reads a millisecond."""
+        return self.latency_us.size / self.elapsed_us * 1e3
+
+
+def simulate(
+    policy: Policy,
+    network: Network,
+    host: Host = Host(),
+    *,
+    threshold_us: float = 0.0,
+    reads: int = 40_000,
+    seed: int = 1,
+) -> Outcome:
+    """Run a client until it has collected so many reads."""
+    core = _Core(host, network, np.random.default_rng(seed))
+    core.submit(host.depth)
+    if policy == "predictable" and not np.isfinite(network.bound_us):
+        raise ValueError("predictable: expected a network with a bound, got none")
+    while len(core.latencies) < reads:
+        match policy:
+            case "polling":
+                core.poll_until(core.now + host.quantum_us)
+            case "polling-fairshare":
+                core.poll_until(core.now + host.quantum_us)
+                core.yield_until(core.now + host.switch_us + host.quantum_us)
+            case "interrupts" if core.first_arrival <= core.now:
+                core.collect()
+            case "interrupts":
+                core.yield_until(core.first_arrival + threshold_us)
+            case "predictable":
+                # The timer is early by what it takes to run, so that all is there then.
+                core.yield_until(core.last_sent + core.promised_us - core.wake_us)
+                core.collect()
+    return Outcome(np.asarray(core.latencies), core.spun_us / core.now, core.now)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A point beside a frontier; NaN where the frontier does not reach."""
+
+    share_at_tail: float
+    """The frontier's share at the point's tail."""
+    tail_at_share: float
+    """The frontier's tail at the point's share."""
+
+
+def compare(share: float, tail_us: float, frontier: list[tuple[float, float]]) -> Comparison:
+    """Where a frontier of shares and tails has a point's tail, and where its share."""
+    by_share = sorted(frontier)
+    by_tail = sorted((tail, share_) for share_, tail in frontier)
+
+    def at(x: float, points: list[tuple[float, float]]) -> float:
+        xs, ys = zip(*points, strict=True)
+        return float(np.interp(x, xs, ys, left=np.nan, right=np.nan))
+
+    return Comparison(at(tail_us, by_tail), at(share, by_share))
+
+
+@dataclass
+class _Core:
+    """The core, with the client running on it."""
+
+    host: Host
+    network: Network
+    rng: np.random.Generator
+    now: float = 0.0
+    spun_us: float = 0.0
+    last_sent: float = 0.0
+    latencies: list[float] = field(default_factory=list)
+    under_way: list[tuple[float, float]] = field(default_factory=list)
+    """When each response arrives, and when its submission began; a heap."""
+    drawn: list[float] = field(default_factory=list)
+
+    @property
+    def first_arrival(self) -> float:
+        return self.under_way[0][0]
+
+    @property
+    def promised_us(self) -> float:
+        return self.network.bound_us + self.host.service_us
+
+    @property
+    def wake_us(self) -> float:
+        return self.host.interrupt_us + self.host.switch_us
+
+    def submit(self, reads: int) -> None:
+        for _ in range(reads):
+            began = self.now
+            self.now += self.host.submit_us
+            self.last_sent = self.now
+            heappush(self.under_way, (self.now + self._latency(), began))
+
+    def collect(self) -> None:
+        """Collects what is there, then submits as many reads."""
+        there = sum(arrival <= self.now for arrival, _ in self.under_way)
+        for _ in range(there):
+            _, began = heappop(self.under_way)
+            self.now += self.host.collect_us
+            self.latencies.append(self.now - began)
+        self.submit(there)
+
+    def poll_until(self, instant: float) -> None:
+        while self.now < instant:
+            if self.first_arrival <= self.now:
+                self.collect()
+                continue
+            polls = np.ceil((min(self.first_arrival, instant) - self.now) / self.host.poll_us)
+            self.now += float(polls) * self.host.poll_us
+
+    def yield_until(self, instant: float) -> None:
+        """Lets the spinner run until an interrupt or a timer, and runs again."""
+        self.now += self.host.switch_us
+        fires = max(self.now, instant)
+        self.spun_us += fires - self.now
+        self.now = fires + self.wake_us
+
+    def _latency(self) -> float:
+        if not self.drawn:
+            command = self.rng.choice(self.network.command_us, 4_096)
+            response = self.rng.choice(self.network.response_us, 4_096)
+            self.drawn = (command + response + self.host.service_us).tolist()
+        return self.drawn.pop()
