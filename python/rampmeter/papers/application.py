@@ -7,7 +7,8 @@ import numpy as np
 from matplotlib.figure import Figure as Drawing
 
 from rampmeter import plots
-from rampmeter.apps import detector
+from rampmeter._core import PlanError
+from rampmeter.apps import detector, storage
 from rampmeter.papers.figure import Metric
 from rampmeter.results import Run
 from rampmeter.toml import TomlValue
@@ -17,6 +18,9 @@ Settings: TypeAlias = Mapping[str, TomlValue]
 
 Points: TypeAlias = Sequence[float]
 """Where a metric is computed; empty for one value a run."""
+
+Compute: TypeAlias = Callable[[Run, Points, Settings], list[float]]
+"""A metric: a value a point, or a single one."""
 
 
 def of_application(metric: Metric, run: Run, points: Points, settings: Settings) -> list[float]:
@@ -50,11 +54,35 @@ def _false_positive(run: Run, points: Points, settings: Settings) -> list[float]
     return [detector.false_positive(probes, int(misses)) for misses in points or (1,)]
 
 
-OF_APPLICATIONS: dict[Metric, Callable[[Run, Points, Settings], list[float]]] = {
+def _of_storage(value: Callable[[storage.Outcome], float]) -> Compute:
+    """A value of a storage client; points are times that a switch takes."""
+
+    def compute(run: Run, points: Points, settings: Settings) -> list[float]:
+        policy = next((one for one in storage.POLICIES if one == settings.get("policy")), None)
+        if policy is None:
+            known = ", ".join(storage.POLICIES)
+            raise PlanError(f"app.policy: expected one of {known}, got {settings.get('policy')}")
+        threshold = settings.get("threshold-us", 0.0)
+        if not isinstance(threshold, int | float):
+            raise PlanError(f"app.threshold-us: expected a number, got {threshold}")
+        network, seed = storage.Network.of(run), int(run.manifest["seed"])
+        hosts = [storage.Host(switch_us=switch) for switch in points] or [storage.Host()]
+        return [
+            value(storage.simulate(policy, network, host, threshold_us=threshold, seed=seed))
+            for host in hosts
+        ]
+
+    return compute
+
+
+OF_APPLICATIONS: dict[Metric, Compute] = {
     "detection-us": _detection_us,
     "detection-limit-us": _detection_limit_us,
     "false-suspicions": _false_suspicions,
     "false-positive": _false_positive,
+    "tail-us": _of_storage(lambda outcome: outcome.tail_us),
+    "spinner-share": _of_storage(lambda outcome: outcome.spinner_share),
+    "kiops": _of_storage(lambda outcome: outcome.kiops),
 }
 """How each metric of an application is computed."""
 

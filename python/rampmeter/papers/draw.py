@@ -32,6 +32,9 @@ Y_LABELS: dict[Metric, str] = {
     "detection-limit-us": "Limit of the time to detection (µs)",
     "false-suspicions": "False suspicions",
     "false-positive": "Probability of a false positive",
+    "tail-us": "Read latency, p99.9 (µs)",
+    "spinner-share": "Spinner's throughput (of alone)",
+    "kiops": "Reads (thousands a second)",
 }
 
 MEASURED = "measured"
@@ -80,6 +83,8 @@ def draw(
                 title=title,
                 log=panel.log,
             )
+        case "operating-points":
+            return plots.operating_points(_operating_points(figure, rows), title=title)
         case "probes" | "crashes":
             named = [
                 (workload(figure, run), of_run[0])
@@ -136,6 +141,22 @@ def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[Row], title: str) 
         title=title,
         variant_name="paper preset",
     )
+
+
+def _operating_points(figure: Figure, rows: Sequence[Row]) -> list[plots.OperatingPoint]:
+    """The tail and the spinner's share of each run; lines join what a label's comma follows."""
+    measured = {(r.cell.run, r.cell.metric): r.measured.mean for r in rows if r.measured}
+    published = {r.cell.run: r.fact.published for r in rows if r.fact}
+    return [
+        plots.OperatingPoint(
+            workload(figure, run),
+            measured[run, "spinner-share"],
+            measured[run, "tail-us"],
+            published.get(run),
+        )
+        for run in dict.fromkeys(row.cell.run for row in rows)
+        if (run, "spinner-share") in measured
+    ]
 
 
 def _by_point(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[plots.Line]:

@@ -24,6 +24,7 @@ Drawing: TypeAlias = Literal[
     "share",
     "probes",
     "crashes",
+    "operating-points",
 ]
 Metric: TypeAlias = Literal[
     "utilisation",
@@ -42,6 +43,9 @@ Metric: TypeAlias = Literal[
     "detection-limit-us",
     "false-suspicions",
     "false-positive",
+    "tail-us",
+    "spinner-share",
+    "kiops",
 ]
 
 OF_FLOWS = ("min", "mean", "p99", "p999", "max")

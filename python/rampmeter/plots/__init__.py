@@ -1,6 +1,13 @@
 """Plots: pure functions from tables to matplotlib figures."""
 
-from rampmeter.plots.application import Sweep, crashes, curves, probes
+from rampmeter.plots.application import (
+    OperatingPoint,
+    Sweep,
+    crashes,
+    curves,
+    operating_points,
+    probes,
+)
 from rampmeter.plots.bound import Spread, Tradeoff, spread, sustainable_share, tradeoff
 from rampmeter.plots.distribution import fct_cdf, queue_cdf
 from rampmeter.plots.load import Line, Point, by_load
@@ -10,6 +17,7 @@ from rampmeter.plots.time import tenant_shares, utilisation
 __all__ = [
     "BarSeries",
     "Line",
+    "OperatingPoint",
     "Point",
     "SizeSeries",
     "Spread",
@@ -20,6 +28,7 @@ __all__ = [
     "crashes",
     "curves",
     "fct_cdf",
+    "operating_points",
     "probes",
     "queue_cdf",
     "slowdown_by_size",

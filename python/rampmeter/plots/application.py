@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rampmeter.plots.load import Line, Point
@@ -16,6 +17,10 @@ from rampmeter.plots.style import (
     new_figure,
     plain_log_ticks,
 )
+from rampmeter.text import thousands
+
+LEGEND_CHARACTERS = 45
+"""How much a row of a legend holds."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,17 @@ class Sweep:
     detection_us: Sequence[float]
     limit_us: float
     """What none of them may exceed."""
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """What a storage client reaches, and what it leaves to a spinner on its core."""
+
+    name: str
+    """Points whose names have the same words before the comma are joined."""
+    share: float
+    tail_us: float
+    published_tail_us: float | None = None
 
 
 def probes(
@@ -85,6 +101,44 @@ def crashes(sweeps: Sequence[Sweep], *, title: str = "") -> Figure:
     return figure
 
 
+def operating_points(
+    points: Sequence[OperatingPoint], *, title: str = "", tail_max_us: float = 100.0
+) -> Figure:
+    """Tails of latency against what is left of the core; to the right and down is better.
+
+    Points above `tail_max_us` stand at the upper edge with their value.
+    """
+    with house():
+        figure, axes = new_figure(5.4, 3.3)
+        families: dict[str, list[OperatingPoint]] = {}
+        for point in points:
+            families.setdefault(point.name.partition(", ")[0], []).append(point)
+        for idx, (family, own) in enumerate(families.items()):
+            colour, marker = PALETTE[idx % len(PALETTE)], MARKERS[idx % len(MARKERS)]
+            x, y = [one.share for one in own], [min(one.tail_us, tail_max_us) for one in own]
+            axes.plot(x, y, color=colour, marker=marker, linewidth=1.0, label=family, clip_on=False)
+            hollow = [one for one in own if one.published_tail_us is not None]
+            axes.plot(
+                [one.share for one in hollow],
+                [one.published_tail_us or 0.0 for one in hollow],
+                marker=marker,
+                markersize=9,
+                markerfacecolor="none",
+                markeredgecolor=colour,
+                linestyle="none",
+                label="published" if hollow else None,
+                clip_on=False,
+            )
+            for one in own:
+                _note(axes, one, tail_max_us)
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, tail_max_us)
+        axes.set_xlabel("Spinner's throughput over that alone")
+        axes.set_ylabel("Read latency, 99.9th percentile (µs)")
+        finish(figure, axes, title)
+    return figure
+
+
 def curves(
     lines: Sequence[Line], *, x_label: str, y_label: str, title: str = "", log: str = ""
 ) -> Figure:
@@ -135,10 +189,25 @@ def curves(
             axes.set_ylim(bottom=0)
         axes.set_xlabel(x_label)
         axes.set_ylabel(y_label)
-        finish(figure, axes, title)
+        names = sum(len(line.name) for line in lines)
+        finish(figure, axes, title, columns=4 if names <= LEGEND_CHARACTERS else 2)
     return figure
 
 
 def _shown(points: Sequence[Point], log: str) -> list[Point]:
     """The points that an axis has a place for: a logarithmic one has none for zero."""
     return [point for point in points if "y" not in log or point.value > 0]
+
+
+def _note(axes: Axes, point: OperatingPoint, tail_max_us: float) -> None:
+    """What a point's name says after the comma; the value of a point that is too high."""
+    text = point.name.partition(", ")[2]
+    if point.tail_us > tail_max_us:
+        text = f"{thousands(round(point.tail_us))} µs"
+    axes.annotate(
+        text,
+        (point.share, min(point.tail_us, tail_max_us)),
+        textcoords="offset points",
+        xytext=(4, -11),
+        fontsize=7,
+    )
