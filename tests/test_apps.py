@@ -1,13 +1,15 @@
 """Applications against closed forms."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import rampmeter as rm
 from rampmeter import papers
-from rampmeter.apps import detector, storage
+from rampmeter.apps import detector, reframer, storage
+from rampmeter.apps.capture import Arrivals, read_arrivals
 from rampmeter.apps.detector import Outage, Probes
 from rampmeter.apps.storage import Host, Network
 
@@ -146,3 +148,70 @@ class TestStorage:
         assert network.command_us.size + network.response_us.size == tenants.count(0) > 400
         assert network.command_us.max() + network.response_us.max() < network.bound_us
         assert network.bound_us == pytest.approx(20.0, abs=0.1)
+
+
+class TestReframer:
+    @staticmethod
+    def paced(flows: int, packets: int, gap_us: float) -> Arrivals:
+        """Flows that all send at the same pace, one a little after the other."""
+        time = np.add.outer(np.arange(packets) * gap_us, np.arange(flows) * 0.01).ravel()
+        return Arrivals(time.astype(np.float64), np.tile(np.arange(flows), packets))
+
+    @pytest.mark.parametrize(("gap_us", "timeout_us"), [(1.0, 16.5), (3.0, 16.5), (20.0, 16.5)])
+    def test_a_steady_flow_has_a_packet_a_gap_in_each_batch(
+        self, gap_us: float, timeout_us: float
+    ) -> None:
+        each = math.floor(timeout_us / gap_us) + 1
+        arrivals = self.paced(flows=5, packets=each * 6, gap_us=gap_us)
+        assert reframer.batches(arrivals, timeout_us).tolist() == [each] * 30
+        assert reframer.gaps_us(arrivals) == pytest.approx(gap_us)
+
+    def test_batches_hold_every_packet_once(self) -> None:
+        arrivals = reframer.delayed(self.paced(flows=20, packets=50, gap_us=2.0), 30.0)
+        assert (np.diff(arrivals.time_us) >= 0).all()
+        for timeout in (0.0, 16.0, 192.0):
+            assert reframer.batches(arrivals, timeout).sum() == 1_000
+        assert reframer.best_batch(arrivals) == 50.0
+
+    def test_batches_grow_with_the_timeout_and_shrink_with_delays(self) -> None:
+        compact = self.paced(flows=200, packets=8, gap_us=1.0)
+        spread = reframer.delayed(compact, 50.0)
+        means = [reframer.mean_batch(spread, timeout) for timeout in (16.0, 64.0, 192.0)]
+        assert means == sorted(means)
+        assert means[-1] < reframer.mean_batch(compact, 16.0) == 8.0
+
+    def test_independent_delays_of_one_packet_each_batch_like_a_poisson_process(self) -> None:
+        rng = np.random.default_rng(1)
+        time = np.cumsum(rng.exponential(4.0, 40_000))
+        arrivals = Arrivals(time, np.zeros(40_000, dtype=np.int64))
+        assert reframer.mean_batch(arrivals, 16.0) == pytest.approx(1 + 16.0 / 4.0, rel=0.02)
+
+
+class TestCapture:
+    def test_packets_and_last_arrivals_are_those_of_the_table_of_flows(self) -> None:
+        plan = papers.load_figure(ROOT / "papers/cosy/fig7").plan
+        run = rm.run(plan.with_(("workload.flows", 500)), quiet=True)
+        arrivals = Arrivals.of(run, 0)
+        flows = run.flows.to_pydict()
+        ends = [
+            (arrival + fct) / 1e6
+            for arrival, fct, dst in zip(
+                flows["arrival_ps"], flows["fct_ps"], flows["dst"], strict=True
+            )
+            if dst == 0
+        ]
+        assert np.bincount(arrivals.flow).tolist() == [8] * len(ends)
+        last = [arrivals.time_us[arrivals.flow == flow].max() for flow in range(len(ends))]
+        assert sorted(last) == pytest.approx(sorted(ends))
+
+    def test_runs_without_a_capture_and_other_files_are_refused(
+        self, small_run: rm.Run, tmp_path: Path
+    ) -> None:
+        with pytest.raises(rm.ResultError, match="expected a run with a capture"):
+            Arrivals.of(small_run, 0)
+        file = tmp_path / "run.pcapng"
+        with pytest.raises(rm.ResultError, match="No such file"):
+            read_arrivals(file, 0)
+        file.write_bytes(b"not a capture")
+        with pytest.raises(rm.ResultError, match="expected a little-endian pcapng file"):
+            read_arrivals(file, 0)

@@ -4,4 +4,6 @@ Each module is a model of one application: pure functions from columns of finish
 
 * `detector`: a detector of crashed hosts (section 6.3)
 * `storage`: a storage client that sleeps until responses must be there (section 6.1)
+* `reframer`: a receiver that gathers packets into batches of one flow (section 6.2)
+* `capture`: packets as they arrive at a host, which it reads
 """

@@ -1,0 +1,102 @@
+"""Packets as they arrive at a host, from captures of simulated runs (docs/howto/captures.md).
+
+Reads as much of pcapng as the simulator writes: little-endian, interfaces that count picoseconds,
+Ethernet frames of IPv4 and UDP without options.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rampmeter._core import ResultError
+from rampmeter.results import Run
+
+SECTION = bytes.fromhex("0a0d0d0a")
+BYTE_ORDER = bytes.fromhex("4d3c2b1a")
+INTERFACE, PACKET = 1, 6
+INTERFACE_NAME = 2
+ARRIVES = 1
+"""The direction of a packet, in the lowest two bits of its flags."""
+ENVELOPE = 14 + 20 + 8
+"""Where the envelope starts in a frame."""
+DATA = 3
+"""The envelope's kind of packets with payload."""
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Data packets in the order in which they arrive at a host, one element each."""
+
+    time_us: NDArray[np.float64]
+    flow: NDArray[np.int64]
+    """Equal for packets of one message."""
+
+    @classmethod
+    def of(cls, run: Run, host: int) -> "Arrivals":
+        """What arrived at a host of a run with a capture."""
+        name = run.manifest["plan"].get("run", {}).get("capture")
+        if not name:
+            raise ResultError(f"{run.path}: expected a run with a capture, it has none")
+        return read_arrivals(run.path / name, host)
+
+
+def read_arrivals(file: Path, host: int) -> Arrivals:
+    """The data packets that arrive at a host, without those that had come before."""
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise ResultError(f"{file}: {error.strerror or error}") from None
+    names: list[str] = []
+    times: list[int] = []
+    flows: list[tuple[int, int]] = []
+    seen: set[tuple[int, int, int]] = set()
+    for kind, start, end in _blocks(data, file):
+        if kind == INTERFACE:
+            names.append(_option(data, start + 8, end, INTERFACE_NAME).decode())
+        if kind != PACKET:
+            continue
+        interface, high, low, captured = struct.unpack_from("<4I", data, start)
+        frame = start + 20
+        direction = data[frame + (captured + 3) // 4 * 4 + 4] & 3
+        if names[interface] != f"h{host}" or direction != ARRIVES:
+            continue
+        if data[frame + ENVELOPE + 3] == DATA:
+            source, message, offset = (
+                struct.unpack_from(">I", data, frame + ENVELOPE + at)[0] for at in (8, 24, 28)
+            )
+            if (source, message, offset) not in seen:
+                seen.add((source, message, offset))
+                times.append(high << 32 | low)
+                flows.append((source, message))
+    numbers = {flow: number for number, flow in enumerate(dict.fromkeys(flows))}
+    return Arrivals(
+        np.asarray(times, dtype=np.float64) / 1e6,
+        np.asarray([numbers[flow] for flow in flows], dtype=np.int64),
+    )
+
+
+def _blocks(data: bytes, file: Path) -> Iterator[tuple[int, int, int]]:
+    """The type of each block, and where its content starts and ends."""
+    if data[:4] != SECTION or data[8:12] != BYTE_ORDER:
+        raise ResultError(f"{file}: expected a little-endian pcapng file, got {data[:12].hex()}")
+    at = 0
+    while at + 12 <= len(data):
+        kind, length = struct.unpack_from("<2I", data, at)
+        if length < 12 or at + length > len(data):
+            raise ResultError(f"{file}: expected a whole block at byte {at}, got {length} bytes")
+        yield kind, at + 8, at + length - 4
+        at += length
+
+
+def _option(data: bytes, at: int, end: int, code: int) -> bytes:
+    """An option of a block; empty if it is not there."""
+    while at + 4 <= end:
+        found, length = struct.unpack_from("<2H", data, at)
+        if found == code:
+            return data[at + 4 : at + 4 + length]
+        at += 4 + (length + 3) // 4 * 4
+    return b""

@@ -1,0 +1,65 @@
+"""A receiver that gathers packets into batches of one flow (cosy section 6.2, after Reframer).
+
+The first packet of a flow that comes to an empty buffer starts a timeout; when it is over all that
+has come of the flow is handed on as one batch. Programs that work on batches of one flow find more
+of what they need in caches. The shorter the times between packets of a flow are, the more packets
+a timeout gathers. Times are in microseconds.
+"""
+
+from bisect import bisect_right
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rampmeter.apps.capture import Arrivals
+
+
+def gaps_us(arrivals: Arrivals) -> NDArray[np.float64]:
+    """The times between packets of the same flow, of all flows."""
+    order = np.lexsort((arrivals.time_us, arrivals.flow))
+    time, flow = arrivals.time_us[order], arrivals.flow[order]
+    gaps: NDArray[np.float64] = np.diff(time)[np.diff(flow) == 0]
+    return gaps
+
+
+def batches(arrivals: Arrivals, timeout_us: float) -> NDArray[np.int64]:
+    """How many packets each batch has; one that arrives as the timeout ends is in."""
+    sizes: list[int] = []
+    for times in _by_flow(arrivals):
+        start = 0
+        while start < len(times):
+            end = bisect_right(times, times[start] + timeout_us, lo=start)
+            sizes.append(end - start)
+            start = end
+    return np.asarray(sizes, dtype=np.int64)
+
+
+def mean_batch(arrivals: Arrivals, timeout_us: float) -> float:
+    """Packets a batch."""
+    sizes = batches(arrivals, timeout_us)
+    return float(sizes.mean()) if sizes.size else float("nan")
+
+
+def best_batch(arrivals: Arrivals) -> float:
+    """Packets a batch if every flow were one."""
+    return mean_batch(arrivals, float("inf"))
+
+
+def delayed(arrivals: Arrivals, mean_us: float, seed: int = 1) -> Arrivals:
+    """The packets with random delays, exponential and independent, as by a network with traffic.
+
+    A flow's packets stay in order in what follows, whichever comes first; over many packets its
+    throughput stays the same.
+    """
+    rng = np.random.default_rng(seed)
+    time = arrivals.time_us + rng.exponential(mean_us, arrivals.time_us.size)
+    order = np.argsort(time, kind="stable")
+    return Arrivals(time[order], arrivals.flow[order])
+
+
+def _by_flow(arrivals: Arrivals) -> list[list[float]]:
+    """The times of each flow's packets, in order."""
+    order = np.lexsort((arrivals.time_us, arrivals.flow))
+    time, flow = arrivals.time_us[order], arrivals.flow[order]
+    cuts = np.flatnonzero(np.diff(flow)) + 1
+    return [part.tolist() for part in np.split(time, cuts)] if time.size else []
