@@ -8,7 +8,8 @@ from matplotlib.figure import Figure as Drawing
 
 from rampmeter import plots
 from rampmeter._core import PlanError
-from rampmeter.apps import detector, storage
+from rampmeter.apps import detector, reframer, storage
+from rampmeter.apps.capture import Arrivals
 from rampmeter.papers.figure import Metric
 from rampmeter.results import Run
 from rampmeter.toml import TomlValue
@@ -62,9 +63,7 @@ def _of_storage(value: Callable[[storage.Outcome], float]) -> Compute:
         if policy is None:
             known = ", ".join(storage.POLICIES)
             raise PlanError(f"app.policy: expected one of {known}, got {settings.get('policy')}")
-        threshold = settings.get("threshold-us", 0.0)
-        if not isinstance(threshold, int | float):
-            raise PlanError(f"app.threshold-us: expected a number, got {threshold}")
+        threshold = _number(settings, "threshold-us")
         network, seed = storage.Network.of(run), int(run.manifest["seed"])
         hosts = [storage.Host(switch_us=switch) for switch in points] or [storage.Host()]
         return [
@@ -75,6 +74,36 @@ def _of_storage(value: Callable[[storage.Outcome], float]) -> Compute:
     return compute
 
 
+def _batch(run: Run, points: Points, settings: Settings) -> list[float]:
+    """Points are timeouts."""
+    arrivals = _arrivals(run, settings)
+    return [reframer.mean_batch(arrivals, timeout) for timeout in points]
+
+
+def _gaps_below(run: Run, points: Points, settings: Settings) -> list[float]:
+    """Points are times up to which gaps are counted."""
+    gaps = reframer.gaps_us(_arrivals(run, settings))
+    return [float((gaps <= limit).mean()) for limit in points]
+
+
+def _arrivals(run: Run, settings: Settings) -> Arrivals:
+    """What arrives at the first captured host, later by the setting's random delays."""
+    hosts = run.manifest["plan"].get("run", {}).get("capture-hosts") or [0]
+    arrivals = Arrivals.of(run, hosts[0])
+    delay_us = _number(settings, "delay-us")
+    if delay_us == 0.0:
+        return arrivals
+    return reframer.delayed(arrivals, delay_us, int(run.manifest["seed"]))
+
+
+def _number(settings: Settings, key: str) -> float:
+    """A setting that is zero if it is left out."""
+    value = settings.get(key, 0.0)
+    if not isinstance(value, int | float):
+        raise PlanError(f"app.{key}: expected a number, got {value}")
+    return float(value)
+
+
 OF_APPLICATIONS: dict[Metric, Compute] = {
     "detection-us": _detection_us,
     "detection-limit-us": _detection_limit_us,
@@ -83,6 +112,8 @@ OF_APPLICATIONS: dict[Metric, Compute] = {
     "tail-us": _of_storage(lambda outcome: outcome.tail_us),
     "spinner-share": _of_storage(lambda outcome: outcome.spinner_share),
     "kiops": _of_storage(lambda outcome: outcome.kiops),
+    "batch": _batch,
+    "gaps-below": _gaps_below,
 }
 """How each metric of an application is computed."""
 

@@ -35,6 +35,8 @@ Y_LABELS: dict[Metric, str] = {
     "tail-us": "Read latency, p99.9 (µs)",
     "spinner-share": "Spinner's throughput (of alone)",
     "kiops": "Reads (thousands a second)",
+    "batch": "Packets a batch",
+    "gaps-below": "Fraction of times",
 }
 
 MEASURED = "measured"

@@ -46,6 +46,8 @@ Metric: TypeAlias = Literal[
     "tail-us",
     "spinner-share",
     "kiops",
+    "batch",
+    "gaps-below",
 ]
 
 OF_FLOWS = ("min", "mean", "p99", "p999", "max")

@@ -144,7 +144,7 @@ def curves(
 ) -> Figure:
     """A quantity by a setting; published points are hollow. `log` names logarithmic axes."""
     with house():
-        figure, axes = new_figure()
+        figure, axes = new_figure(5.4, 3.3)
         for idx, line in enumerate(lines):
             colour, marker = PALETTE[idx % len(PALETTE)], MARKERS[idx % len(MARKERS)]
             measured, published = _shown(line.measured, log), _shown(line.published, log)
@@ -179,7 +179,7 @@ def curves(
                 label="published",
             )
         if "x" in log:
-            axes.set_xscale("log", base=2)
+            axes.set_xscale("log")
             plain_log_ticks(axes, "x")
         else:
             axes.set_xticks(sorted({point.load for line in lines for point in line.measured}))
@@ -190,7 +190,7 @@ def curves(
         axes.set_xlabel(x_label)
         axes.set_ylabel(y_label)
         names = sum(len(line.name) for line in lines)
-        finish(figure, axes, title, columns=4 if names <= LEGEND_CHARACTERS else 2)
+        finish(figure, axes, title, columns=4 if names <= LEGEND_CHARACTERS else 3)
     return figure
 
 
