@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 
 import rampmeter as rm
-from rampmeter import papers
+from rampmeter import papers, plots
 from rampmeter.apps import detector, reframer, storage
 from rampmeter.apps.capture import Arrivals, read_arrivals
 from rampmeter.apps.detector import Outage, Probes
 from rampmeter.apps.storage import Host, Network
+from rampmeter.papers import Mode
+from rampmeter.papers.draw import draw
+from rampmeter.papers.verdict import rows_of
+from rampmeter.text import thousands
 
 from .conftest import ROOT
 
@@ -215,3 +219,42 @@ class TestCapture:
         file.write_bytes(b"not a capture")
         with pytest.raises(rm.ResultError, match="expected a little-endian pcapng file"):
             read_arrivals(file, 0)
+
+
+class TestFigures:
+    @pytest.mark.parametrize("number", ["6", "7", "8"])
+    def test_their_runs_are_plans_that_can_run(self, number: str) -> None:
+        figure = papers.load_figure(papers.find_figure(ROOT / "papers", "cosy", number))
+        for job in papers.jobs_of(figure, Mode("quick"), [1], Path("out")):
+            job.plan.check()
+
+    def test_values_and_drawings_are_made_of_runs(self) -> None:
+        figure = papers.load_figure(ROOT / "papers/cosy/fig8")
+        one = figure.run("tp100")
+        runs = {"tp100": [rm.run(figure.plan_of(one, one.flows, 1), quiet=True)]}
+        panel = figure.sub_figures[0]
+        rows = rows_of(figure, panel, runs, Mode())
+        values = {row.cell.metric: row.measured.mean for row in rows if row.measured}
+        assert values["detection-us"] == pytest.approx(values["bound-us"])
+        assert values["detection-limit-us"] == pytest.approx(100.0 + values["bound-us"])
+        assert values["false-suspicions"] == 0
+        drawn = draw(figure, panel, rows, runs=runs).axes[0]
+        assert [len(np.asarray(marks.get_offsets())) for marks in drawn.collections] == [16, 11, 5]
+
+    def test_a_crash_that_nobody_notices_has_no_value(self) -> None:
+        figure = papers.load_figure(ROOT / "papers/cosy/fig8")
+        plan = figure.plan.with_(("workload.flows", 3), ("workload.period-us", 100.0))
+        outage = {"link": 7, "from-us": 130.0, "until-us": 150.0}
+        runs = {"tp100": [rm.run(plan.with_(("faults.outages", [outage])), quiet=True)]}
+        row = rows_of(figure, figure.sub_figures[0], runs, Mode())[0]
+        assert (row.verdict, row.reason) == ("not judged", "no flows")
+        assert row.to_json()["measured"] is None
+
+    def test_points_beyond_the_axis_stand_at_its_edge(self) -> None:
+        points = [plots.OperatingPoint("a", 0.5, 40.0), plots.OperatingPoint("b", 0.5, 3_000.0)]
+        axes = plots.operating_points(points).axes[0]
+        shown = [y for line in axes.get_lines() for y in np.asarray(line.get_ydata())]
+        assert shown == [40.0, 100.0]
+        assert [note.get_text() for note in axes.texts if note.get_text()] == [
+            f"{thousands(3_000)} µs"
+        ]

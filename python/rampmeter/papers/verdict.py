@@ -99,7 +99,10 @@ def measure(
             values = of_application(metric, run, panel.points, settings or {})
             count = int(run.summary["flows"]["submitted"])
             idxs = range(len(values)) if panel.points else [None]
-            cells |= {(metric, i): (v, count) for i, v in zip(idxs, values, strict=True)}
+            cells |= {
+                (metric, i): (v, 0 if math.isnan(v) else count)
+                for i, v in zip(idxs, values, strict=True)
+            }
     if not any(metric in OF_FLOWS for metric in panel.metrics):
         return cells
     flows = Flows.of(run, ideal)
