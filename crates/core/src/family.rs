@@ -162,7 +162,7 @@ impl<H: Header, C> Endpoint for NoArbiter<H, C> {
         match self.0 {}
     }
 
-    fn has_delivered(&mut self, _packet: &Packet<H>) -> bool {
+    fn has_delivered(&mut self, _now: Time, _packet: &Packet<H>) -> bool {
         match self.0 {}
     }
 

@@ -158,10 +158,10 @@ impl<A: Endpoint, B: Endpoint> Endpoint for BesideHost<A, B> {
         }
     }
 
-    fn has_delivered(&mut self, packet: &Packet<Self::Header>) -> bool {
+    fn has_delivered(&mut self, now: Time, packet: &Packet<Self::Header>) -> bool {
         match packet.header {
-            Either::Upper(header) => self.upper.has_delivered(&with(packet, header)),
-            Either::Lower(header) => self.lower.has_delivered(&with(packet, header)),
+            Either::Upper(header) => self.upper.has_delivered(now, &with(packet, header)),
+            Either::Lower(header) => self.lower.has_delivered(now, &with(packet, header)),
         }
     }
 

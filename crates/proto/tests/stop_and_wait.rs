@@ -192,7 +192,7 @@ impl Endpoint for SawHost {
         }
     }
 
-    fn has_delivered(&mut self, packet: &Packet<SawHeader>) -> bool {
+    fn has_delivered(&mut self, _now: Time, packet: &Packet<SawHeader>) -> bool {
         let SawHeader::Data { size, .. } = packet.header else { return false };
         let got = self.receiving.get(&(packet.src.get(), packet.payload.msg.get()));
         got.is_some_and(|got| got.len() == self.packets_of(Bytes::new(size)))

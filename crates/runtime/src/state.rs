@@ -248,7 +248,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             Found::New => match self.apps.admission(service, size) {
                 Admission::Accept => true,
                 // Its sender has not heard yet that all of it is here.
-                _ if self.endpoint.has_delivered(packet) => true,
+                _ if self.endpoint.has_delivered(now, packet) => true,
                 Admission::Wait => {
                     self.stats.no_room += 1;
                     false

@@ -8,7 +8,7 @@ use rampmeter_proto::cosy::{CosyConfig, CosyHost};
 use rampmeter_proto::dcpim::DcpimHost;
 use rampmeter_proto::phost::PhostHost;
 use rampmeter_runtime::Outcome;
-use rampmeter_runtime::app::{Completion, Failure};
+use rampmeter_runtime::app::{Completion, Failure, PortConfig};
 use rampmeter_runtime::datapath::mem::Weather;
 
 const RTT: Span = Span::from_us(200);
@@ -56,6 +56,33 @@ fn all_arrive<E: Endpoint>(start: Time, protocol: impl Fn(&FabricFacts) -> E::Co
 #[test]
 fn dcpim_delivers_every_message_once_and_unaltered() {
     all_arrive::<DcpimHost>(Time::ZERO, dcpim);
+}
+
+/// A program that does not read makes senders wait, for much longer than a silent sender would be
+/// remembered.
+fn all_wait<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Config) {
+    let facts = net(2);
+    let mut bed = MemBed::<E>::new(protocol(&facts), &facts, fair(), 1);
+    bed.kill(1);
+    bed.port = PortConfig { depth: 64, budget: 2_000_000 };
+    bed.start(1);
+    bed.deaf = Some(1);
+    for number in 0..20 {
+        assert!(bed.submit(0, 1, 400_000, number));
+    }
+    bed.run_until(bed.now + Span::from_us(10_000_000));
+    assert_eq!(bed.seen.outcomes.len(), 5, "five messages fit into the budget");
+    bed.deaf = None;
+    bed.run_until(bed.now + Span::from_us(10_000_000));
+    assert_eq!(bed.seen.outcomes.len(), 20);
+    assert!(bed.seen.outcomes.values().all(|o| *o == Outcome::Completed));
+    assert_eq!(bed.seen.delivered.len(), 20);
+}
+
+#[test]
+fn senders_wait_for_a_program_that_does_not_read() {
+    all_wait::<DcpimHost>(dcpim);
+    all_wait::<PhostHost>(phost);
 }
 
 /// cosy's messages are delivered, or rejected, or fail where packets are lost; each is told one fate.

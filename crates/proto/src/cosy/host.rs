@@ -108,7 +108,7 @@ impl Endpoint for CosyHost {
         Receipt::Control
     }
 
-    fn has_delivered(&mut self, packet: &Packet<CosyHeader>) -> bool {
+    fn has_delivered(&mut self, _now: Time, packet: &Packet<CosyHeader>) -> bool {
         let CosyHeader::Data { seq, rx_slot, .. } = packet.header else { return false };
         !self.receiver.holds(rx_slot, seq)
     }

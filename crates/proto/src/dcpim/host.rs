@@ -145,9 +145,9 @@ impl Endpoint for DcpimHost {
         Receipt::Control
     }
 
-    fn has_delivered(&mut self, packet: &Packet<DcpimHeader>) -> bool {
+    fn has_delivered(&mut self, now: Time, packet: &Packet<DcpimHeader>) -> bool {
         match packet.header {
-            DcpimHeader::Data { rx_slot, .. } => !self.receiver.holds(rx_slot, packet),
+            DcpimHeader::Data { rx_slot, .. } => !self.receiver.holds(now, rx_slot, packet),
             DcpimHeader::Unscheduled { flow, tx_slot, size, .. } => {
                 let flow = self.announcement(packet, flow, tx_slot, size);
                 self.receiver.has_delivered(flow)

@@ -201,17 +201,18 @@ impl Receiver {
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
     ) -> Receipt {
-        if !self.holds(rx_slot, packet) {
+        if !self.holds(now, rx_slot, packet) {
             return Receipt::Duplicate;
         }
         self.on_packet(now, rx_slot, seq, number, dcpim, out)
     }
 
     /// Whether the slot that a packet names is its flow's: it is gone, or used anew, if that is
-    /// over.
-    pub(super) fn holds(&self, rx_slot: u32, packet: &Packet<DcpimHeader>) -> bool {
-        let is_of = |f: &RxFlow| f.src == packet.src && f.msg == packet.payload.msg;
-        self.flows.get(rx_slot).is_some_and(is_of)
+    /// over. Its sender lives.
+    pub(super) fn holds(&mut self, now: Time, slot: u32, packet: &Packet<DcpimHeader>) -> bool {
+        let is_of = |f: &&mut RxFlow| f.src == packet.src && f.msg == packet.payload.msg;
+        let flow = self.flows.get_mut(slot).filter(is_of);
+        flow.map(|flow| flow.heard = now).is_some()
     }
 
     pub(super) fn has_delivered(&mut self, flow: Announcement) -> bool {

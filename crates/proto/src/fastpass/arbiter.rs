@@ -252,7 +252,7 @@ impl Endpoint for FastpassArbiter {
         Receipt::Control
     }
 
-    fn has_delivered(&mut self, _packet: &Packet<FastpassHeader>) -> bool {
+    fn has_delivered(&mut self, _now: Time, _packet: &Packet<FastpassHeader>) -> bool {
         false
     }
 

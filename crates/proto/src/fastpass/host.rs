@@ -181,7 +181,7 @@ impl Endpoint for FastpassHost {
         Receipt::Control
     }
 
-    fn has_delivered(&mut self, packet: &Packet<FastpassHeader>) -> bool {
+    fn has_delivered(&mut self, _now: Time, packet: &Packet<FastpassHeader>) -> bool {
         let FastpassHeader::Data { flow, .. } = packet.header else { return false };
         self.receiver.has_delivered(packet.src, flow)
     }

@@ -73,7 +73,7 @@ impl Endpoint for PfabricHost {
         self.receiver.on_packet(now, of, seq, &self.pfabric, &mut self.out)
     }
 
-    fn has_delivered(&mut self, packet: &Packet<PfabricHeader>) -> bool {
+    fn has_delivered(&mut self, _now: Time, packet: &Packet<PfabricHeader>) -> bool {
         let PfabricHeader::Data { flow, .. } = packet.header else { return false };
         self.receiver.has_delivered(packet.src, flow)
     }

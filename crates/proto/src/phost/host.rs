@@ -105,9 +105,9 @@ impl Endpoint for PhostHost {
         Receipt::Control
     }
 
-    fn has_delivered(&mut self, packet: &Packet<PhostHeader>) -> bool {
+    fn has_delivered(&mut self, now: Time, packet: &Packet<PhostHeader>) -> bool {
         match packet.header {
-            PhostHeader::Data { rx_slot, .. } => !self.receiver.holds(rx_slot, packet),
+            PhostHeader::Data { rx_slot, .. } => !self.receiver.holds(now, rx_slot, packet),
             PhostHeader::Free { flow, tx_slot, size, .. } => {
                 let flow = self.announcement(packet, flow, tx_slot, size);
                 self.receiver.has_delivered(&flow)

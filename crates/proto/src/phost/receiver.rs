@@ -270,17 +270,18 @@ impl Receiver {
         phost: &Phost,
         out: &mut Output<PhostHeader>,
     ) -> Receipt {
-        if !self.holds(slot, packet) {
+        if !self.holds(now, slot, packet) {
             return Receipt::Duplicate;
         }
         self.on_packet(now, slot, (seq, number), phost, out)
     }
 
     /// Whether the slot that a packet names is its flow's: it is gone, or used anew, if that is
-    /// over.
-    pub(super) fn holds(&self, slot: u32, packet: &Packet<PhostHeader>) -> bool {
-        let is_of = |f: &RxFlow| f.of.src == packet.src && f.of.msg == packet.payload.msg;
-        self.flows.get(slot).is_some_and(is_of)
+    /// over. Its sender lives.
+    pub(super) fn holds(&mut self, now: Time, slot: u32, packet: &Packet<PhostHeader>) -> bool {
+        let is_of = |f: &&mut RxFlow| f.of.src == packet.src && f.of.msg == packet.payload.msg;
+        let flow = self.flows.get_mut(slot).filter(is_of);
+        flow.map(|flow| flow.heard = now).is_some()
     }
 
     pub(super) fn has_delivered(&mut self, flow: &Announcement) -> bool {

@@ -147,6 +147,10 @@ pub(crate) struct MemBed<E: Endpoint> {
     rate: Rate,
     lives: u32,
     next: Vec<Time>,
+    /// What the ports of nodes that start are opened with.
+    pub(crate) port: PortConfig,
+    /// A node whose application takes nothing.
+    pub(crate) deaf: Option<usize>,
 }
 
 impl<E: Endpoint> MemBed<E> {
@@ -177,6 +181,8 @@ impl<E: Endpoint> MemBed<E> {
             rate: facts.access_rate,
             lives: 0,
             next: vec![now; n],
+            port: PortConfig::default(),
+            deaf: None,
         };
         (0..n).for_each(|node| bed.start(node));
         bed
@@ -198,7 +204,7 @@ impl<E: Endpoint> MemBed<E> {
             seed: 1,
         };
         let (hub, handle) = Hub::new().unwrap();
-        let port = handle.open(SERVICE, PortConfig::default()).unwrap();
+        let port = handle.open(SERVICE, self.port).unwrap();
         let datapath = self.net.datapath(config.node);
         let node_of = Node::new(config, Arc::clone(&self.protocol), datapath, hub, self.now);
         self.nodes[node] = Some(MemNode { node: node_of, port, _handle: handle, life: self.lives });
@@ -251,7 +257,9 @@ impl<E: Endpoint> MemBed<E> {
             self.net.set_now(self.now);
             let node = self.nodes[idx].as_mut().unwrap();
             self.next[idx] = node.node.turn(self.now).unwrap();
-            while let Some(completion) = node.port.try_next() {
+            while self.deaf != Some(idx)
+                && let Some(completion) = node.port.try_next()
+            {
                 self.seen.note(idx as u32, node.life, completion);
             }
         }

@@ -152,7 +152,7 @@ impl Endpoint for BlastHost {
         Receipt::Fresh
     }
 
-    fn has_delivered(&mut self, _packet: &Packet<BlastHeader>) -> bool {
+    fn has_delivered(&mut self, _now: Time, _packet: &Packet<BlastHeader>) -> bool {
         false
     }
 
