@@ -186,6 +186,9 @@ def test_a_node_that_is_killed_under_load_loses_messages_and_doubles_none(
         with network.port(1) as b:
             after = [a.send(1, text(n)) for n in range(100, 120)]
             outcomes = [outcome(ticket) for ticket in before + after]
+            # By now it is known that the node has a new life.
+            last = [a.send(1, text(n)) for n in range(200, 220)]
+            assert {outcome(ticket) for ticket in last} == {"completed"}
             while True:
                 try:
                     delivered.append(number_of(b.receive(0.5)))
@@ -195,8 +198,7 @@ def test_a_node_that_is_killed_under_load_loses_messages_and_doubles_none(
     assert set(outcomes) <= {"completed", "peer-restarted", "refused"}
     # What was submitted after the node was back, and not failed by its restart, has arrived.
     finished = {n for n, o in zip(range(100, 120), outcomes[40:], strict=True) if o == "completed"}
-    assert finished
-    assert finished <= set(delivered)
+    assert finished | set(range(200, 220)) <= set(delivered)
     network.stop()
 
 
@@ -259,8 +261,8 @@ def test_a_link_that_is_down_for_a_while_delays_or_fails_messages(network_of: St
                     arrived.add(number_of(b.receive(0.5)))
                 except TimeoutError:
                     break
-            # The network is as good as before.
-            a.send(1, text(11)).result(TIMEOUT)
+            # The network is as good as before, once the kernel has noticed.
+            assert "completed" in (outcome(a.send(1, text(n))) for n in range(11, 16))
         # Transports give up after their attempts; what they report as completed has arrived.
         assert set(outcomes) <= {"completed", "unreachable"}
         completed = {n for n, o in zip(range(1, 11), outcomes, strict=True) if o == "completed"}
