@@ -28,6 +28,7 @@ demo: $(BUILT) ## A reduced figure 3 of dcPIM: a few minutes, tables and plots
 figures: $(BUILT) ## Every figure at the judged flow counts; goes on where it stopped
 	$(RAMPMETER) papers dcpim 3 $(FLAGS)
 	for figure in 3 6 7 8 9; do $(RAMPMETER) papers phost $$figure $(FLAGS) || exit; done
+	for figure in 2 4 5 6 7 8; do $(RAMPMETER) papers cosy $$figure $(FLAGS) || exit; done
 
 .PHONY: bench
 bench: $(BUILT) ## The speed of whole runs on one core, and of the engine's parts
@@ -35,7 +36,32 @@ bench: $(BUILT) ## The speed of whole runs on one core, and of the engine's part
 	cargo bench --workspace --locked
 
 .PHONY: test
-test: lint test-rust test-python ## Everything that must hold before a change goes in
+test: lint test-rust test-python fuzz ## Everything that must hold before a change goes in
+
+# Coverage without sanitizers needs no nightly toolchain. The target is named so that build scripts
+# are left alone.
+FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+	-Cllvm-args=-sanitizer-coverage-trace-compares \
+	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+	-Cllvm-args=-sanitizer-coverage-pc-table -Ccodegen-units=1 --cfg fuzzing
+FUZZ := RUSTFLAGS="$(FUZZ_FLAGS)" cargo run --quiet --release --locked --manifest-path fuzz/Cargo.toml \
+	--target-dir target/fuzz --target $$(rustc -vV | sed -n 's/host: //p')
+FUZZ_TARGETS ?= $(filter-out plan,$(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs))))
+# Seconds for each target, and further features: FUZZ_TARGETS=plan FUZZ_FEATURES=plan.
+FUZZ_SECONDS ?= 5
+FUZZ_FEATURES ?=
+
+.PHONY: fuzz
+fuzz: ## Fuzz the decoders and the handshake, each for FUZZ_SECONDS; needs a C++ compiler
+	@command -v c++ >/dev/null || { echo "make: fuzz: skipped, libFuzzer needs a C++ compiler"; exit 0; }; \
+	for target in $(FUZZ_TARGETS); do \
+		mkdir -p fuzz/corpus/$$target fuzz/artifacts/$$target; \
+		log=fuzz/artifacts/$$target/log; \
+		$(FUZZ) --features "$(FUZZ_FEATURES)" --bin $$target -- fuzz/corpus/$$target \
+			-artifact_prefix=fuzz/artifacts/$$target/ -max_total_time=$(FUZZ_SECONDS) \
+			-print_final_stats=1 > $$log 2>&1 || { tail -n 40 $$log; exit 1; }; \
+		echo "$$target: $$(grep number_of_executed_units $$log)"; \
+	done
 
 .PHONY: lint
 lint: $(BUILT) ## Formats, lints, types, and the stub against the binary
