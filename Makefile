@@ -63,6 +63,16 @@ fuzz: ## Fuzz the decoders and the handshake, each for FUZZ_SECONDS; needs a C++
 		echo "$$target: $$(grep number_of_executed_units $$log)"; \
 	done
 
+# What Miri can run of the shared memory: everything but system calls. It cannot emulate weak memory
+# where atomics of different sizes overlap, which only a hostile program makes.
+MIRI := cargo +nightly miri test --package rampmeter-ring --locked --lib --target-dir target/miri -- \
+	arena:: ring:: entry:: layout::
+
+.PHONY: miri
+miri: ## Look for undefined behaviour in rings and arenas; needs a nightly toolchain with Miri
+	MIRIFLAGS=-Zmiri-disable-isolation $(MIRI) --skip any_memory
+	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-disable-weak-memory-emulation" $(MIRI)
+
 .PHONY: lint
 lint: $(BUILT) ## Formats, lints, types, and the stub against the binary
 	cargo fmt --all --check
