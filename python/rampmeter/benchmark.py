@@ -13,6 +13,7 @@ from rampmeter import _core
 from rampmeter._core import PlanError
 from rampmeter.plan import Plan
 from rampmeter.spec import (
+    Cosy,
     DcPim,
     Fastpass,
     Part,
@@ -45,6 +46,7 @@ PLANS: Final = {
     "144 hosts, 10 G, pHost": _small(PHost()),
     "144 hosts, 10 G, pFabric": _small(PFabric()),
     "144 hosts, 10 G, Fastpass": _small(Fastpass()),
+    "144 hosts, 10 G, cosy": _small(Cosy()),
 }
 """The standard benchmarks: IMC10 at load 0.6, dcPIM where the name does not say another."""
 

@@ -117,11 +117,11 @@ pub trait Endpoint: Sized {
     /// A packet has arrived. The answer says what became of its payload.
     fn handle_packet(&mut self, now: Time, packet: &Packet<Self::Header>) -> Receipt;
 
-    /// There is no room for the message of a data packet, or not yet. The endpoint hears of it all the
-    /// same: a sender that is made to wait is not silent. The answer is whether the message was
+    /// There is no room for the message of a data packet, or not yet. The endpoint hears of it all
+    /// the same: a sender that is made to wait is not silent. The answer is whether the message was
     /// delivered here before, which its sender must be told again whatever room there is. It may be
-    /// said of a message that was given up; it is not said of one that
-    /// [`Endpoint::handle_packet`] would find new bytes of.
+    /// said of a message that was given up; it is not said of one that [`Endpoint::handle_packet`]
+    /// would find new bytes of.
     fn has_delivered(&mut self, now: Time, packet: &Packet<Self::Header>) -> bool;
 
     /// No peer may have more messages under way to this host; what comes of others is dropped, and

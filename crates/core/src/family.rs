@@ -33,8 +33,8 @@ pub enum Queueing {
     Ranks,
 }
 
-/// A switch, as its program sees it. Ports are numbered over the whole fabric, those of a switch one
-/// after another.
+/// A switch, as its program sees it. Ports are numbered over the whole fabric, those of a switch
+/// one after another.
 #[derive(Clone, Debug)]
 pub struct SwitchFacts {
     /// Its number among the switches.

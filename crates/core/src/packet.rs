@@ -25,8 +25,8 @@ impl Priority {
         self.0
     }
 
-    /// The byte of an IP header that says this class: the DSCP from CS7 for the highest to CS0 for the
-    /// lowest, without ECN.
+    /// The byte of an IP header that says this class: the DSCP from CS7 for the highest to CS0 for
+    /// the lowest, without ECN.
     pub const fn traffic_class(self) -> u8 {
         (Self::LOWEST.0 - self.0) << 5
     }

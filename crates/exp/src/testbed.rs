@@ -68,8 +68,8 @@ pub enum CollectError {
     },
 }
 
-/// Payload of a full packet between hosts, and all other bytes of the link that it takes, where links
-/// carry IP packets of `mtu` bytes.
+/// Payload of a full packet between hosts, and all other bytes of the link that it takes, where
+/// links carry IP packets of `mtu` bytes.
 pub fn host_packet(mtu: usize) -> (usize, usize) {
     let HostPacket { payload, header } = HostPacket::new(mtu, IPV4_UDP);
     (payload, header)

@@ -64,7 +64,7 @@ proptest! {
     #[test]
     fn cosy_forgets_messages_that_are_cancelled(plan in plans()) {
         for config in [CosyConfig::paper(), CosyConfig::rsvp()] {
-            let paths = PathFacts { switches: 1, ratio: 1, ports: N_HOSTS };
+            let paths = PathFacts { switches: 1, ratio: 1, ports: N_HOSTS, has_slower: false };
             let cosy = config.on(&facts(), paths).unwrap();
             let manners = Manners {
                 may_fail: true,

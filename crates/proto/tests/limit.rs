@@ -105,7 +105,7 @@ fn fastpass_holds_peers_to_their_limit() {
 /// cosy's receivers hear of messages by requests: data comes only when they have asked for it.
 #[test]
 fn cosy_holds_peers_to_their_limit() {
-    let paths = PathFacts { switches: 1, ratio: 1, ports: N_HOSTS };
+    let paths = PathFacts { switches: 1, ratio: 1, ports: N_HOSTS, has_slower: false };
     let cosy = CosyConfig::paper().on(&facts(), paths).unwrap();
     let rng = Rng::new(1, 0, Purpose::Endpoint);
     let mut host = CosyHost::new(Arc::new(cosy), NodeId::new(0), rng, Time::ZERO);

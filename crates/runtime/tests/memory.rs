@@ -85,7 +85,8 @@ fn senders_wait_for_a_program_that_does_not_read() {
     all_wait::<PhostHost>(phost);
 }
 
-/// cosy's messages are delivered, or rejected, or fail where packets are lost; each is told one fate.
+/// cosy's messages are delivered, or rejected, or fail where packets are lost; each is told one
+/// fate.
 #[test]
 fn cosy_delivers_or_says_that_it_does_not() {
     let presets = [CosyConfig::paper(), CosyConfig::rsvp()];

@@ -65,6 +65,7 @@ impl CosySpec {
             choices: self.choices.unwrap_or(base.choices),
             control_milli: self.control_milli.unwrap_or(base.control_milli),
             slack: base.slack,
+            message_max: base.message_max,
             best_effort: match self.best_effort {
                 Some(_) => BestEffort::Beside,
                 None => BestEffort::None,
@@ -93,9 +94,9 @@ impl CosySpec {
         Ok(ValidTransport::Beside(cosy, Box::new(lower)))
     }
 
-    /// The parameters between real hosts. Their switches do not take part, so slots at both ends are
-    /// all that bounds queues: the bound is that of a network in which only hosts' links are full.
-    /// Hosts that are not on their processor are granted a round trip each way.
+    /// The parameters between real hosts. Their switches do not take part, so slots at both ends
+    /// are all that bounds queues: the bound is that of a network in which only hosts' links are
+    /// full. Hosts that are not on their processor are granted a round trip each way.
     pub(crate) fn on_hosts(
         &self,
         facts: &FabricFacts,
@@ -106,19 +107,24 @@ impl CosySpec {
             let (key, expected) = ("best-effort", "left out between hosts");
             return Err(ConfigError { key, expected, got: 1 });
         }
+        self.check_hold()?;
         let slack = Some(facts.control_rtt);
         let config = CosyConfig { payload, header, slack, ..self.config() };
-        config.on(facts, PathFacts { switches: 3, ratio: 1, ports: 1 })
+        config.on(facts, PathFacts { switches: 3, ratio: 1, ports: 1, has_slower: false })
     }
 
     fn cosy_on(&self, facts: &FabricFacts, topology: &Topology) -> Result<Cosy, ConfigError> {
-        if let Some(us) = self.hold_us
-            && !(0.0..=1e9).contains(&us)
-        {
-            let (key, expected) = ("hold-us", "0 to 1000000000");
-            return Err(ConfigError { key, expected, got: us as u64 });
+        self.check_hold()?;
+        let Shape { switches, ratio, ports, has_slower } = topology.shape();
+        self.config().on(facts, PathFacts { switches, ratio, ports, has_slower })
+    }
+
+    fn check_hold(&self) -> Result<(), ConfigError> {
+        let us = self.hold_us.unwrap_or(0.0);
+        if (0.0..=1e9).contains(&us) {
+            return Ok(());
         }
-        let Shape { switches, ratio, ports } = topology.shape();
-        self.config().on(facts, PathFacts { switches, ratio, ports })
+        let (key, expected) = ("hold-us", "0 to 1000000000");
+        Err(ConfigError { key, expected, got: us as u64 })
     }
 }

@@ -11,15 +11,16 @@ pub fn delta_star(rtt: Span, size: Bytes, rate: Rate) -> Span {
     rtt * 2 + rate.tx_time(size)
 }
 
-/// The highest load that any design sustains, Theta* = 1 / (2 (1 + alpha)) with alpha = hRTT / (s/B)
-/// (theorem 3.1).
+/// The highest load that any design sustains, Theta* = 1 / (2 (1 + alpha)) with alpha = hRTT /
+/// (s/B) (theorem 3.1).
 pub fn theta_star(rtt: Span, size: Bytes, rate: Rate) -> f64 {
     let alpha = rtt.as_secs_f64() / rate.tx_time(size).as_secs_f64();
     1.0 / (2.0 * (1.0 + alpha))
 }
 
-/// The share of Theta* that cosy sustains in expectation, f(K, C) for `cores` core switches (theorem
-/// 3.4, equation 1). It tends to 1 - 1/e for K = 1 and many cores (theorem 3.2), and to 1 with K.
+/// The share of Theta* that cosy sustains in expectation, f(K, C) for `cores` core switches
+/// (theorem 3.4, equation 1). It tends to 1 - 1/e for K = 1 and many cores (theorem 3.2), and to 1
+/// with K.
 pub fn f(slots: u32, cores: u32) -> f64 {
     let (k, c) = (f64::from(slots), f64::from(cores));
     if cores <= 1 {
@@ -27,16 +28,21 @@ pub fn f(slots: u32, cores: u32) -> f64 {
     }
     // Terms from i = 0 on, each from the one before: no binomial is ever computed by itself. The
     // first is a power that may underflow, so the recursion runs on logarithms.
-    let balls = slots * cores;
+    let balls = k * c;
     let odds = (1.0 / c).ln() - (1.0 - 1.0 / c).ln();
-    let mut log = f64::from(balls) * (1.0 - 1.0 / c).ln();
-    let mut sum = 0.0;
-    for i in 0..=balls {
-        sum += f64::from(i.min(slots)) * log.exp();
-        log += f64::from(balls - i).ln() - f64::from(i + 1).ln() + odds;
+    let mut log = balls * (1.0 - 1.0 / c).ln();
+    let (mut sum, mut i) = (0.0, 0.0);
+    // Beyond the mean of K balls a bin terms fall, and soon there is nothing left of them.
+    while i <= balls && (i <= k || log > NOTHING) {
+        sum += f64::min(i, k) * log.exp();
+        log += (balls - i).ln() - (i + 1.0).ln() + odds;
+        i += 1.0;
     }
     sum / k
 }
+
+/// The logarithm of what adds nothing to a sum.
+const NOTHING: f64 = -80.0;
 
 /// The expected sustainable load of cosy, f(K, C) Theta* (theorem 3.4).
 pub fn theta_cosy(rtt: Span, size: Bytes, rate: Rate, slots: u32, cores: u32) -> f64 {
@@ -45,14 +51,14 @@ pub fn theta_cosy(rtt: Span, size: Bytes, rate: Rate, slots: u32, cores: u32) ->
 
 /// The longest queue of any port, #H (K - 1) p (lemma 3.3).
 pub fn queue_bound(switches: u32, slots: u32, packet: Bytes) -> Bytes {
-    Bytes::new(u64::from(switches) * u64::from(slots - 1) * packet.get())
+    Bytes::new(u64::from(switches) * u64::from(slots.saturating_sub(1)) * packet.get())
 }
 
 /// The longest time that a packet spends in queues, #H (#H + 1) (K F - 1) p / (2 F B), where links
 /// between switches are up to `ratio` (F) times as fast as those of hosts (lemma 3.3, appendix A).
 pub fn queueing_bound(switches: u32, slots: u32, ratio: u32, packet: Bytes, rate: Rate) -> Span {
     let pairs = u64::from(switches) * u64::from(switches + 1) / 2;
-    let others = u64::from(slots) * u64::from(ratio) - 1;
+    let others = (u64::from(slots) * u64::from(ratio)).saturating_sub(1);
     rate.tx_time(packet).scale_floor(pairs * others, u64::from(ratio))
 }
 

@@ -13,19 +13,21 @@ pub struct CosyConfig {
     pub slots: u32,
     /// Most slots that one message may have; all of them if `None`.
     pub slots_per_message: Option<u32>,
-    /// How long a receiver holds a request that it cannot serve (appendix A, delta_E); the time of a
-    /// message of 128 KB in a single slot if `None`.
+    /// How long a receiver holds a request that it cannot serve (appendix A, delta_E); the time of
+    /// a message of 128 KB in a single slot if `None`.
     pub hold: Option<Span>,
     /// Of how many requests, chosen at random, the one that has waited longest gets the next rsvp
     /// (§5.1: two).
     pub choices: u32,
     /// What data leaves of a link to control packets, in thousandths.
     pub control_milli: u32,
-    /// What each way of a round trip is granted for what the theorems leave out; if `None`, a packet
-    /// that cannot be interrupted at every port.
+    /// What each way of a round trip is granted for what the theorems leave out; if `None`, a
+    /// packet that cannot be interrupted at every port.
     pub slack: Option<Span>,
     /// Best-effort traffic shares the links: a packet of it may be in the way at every port.
     pub best_effort: BestEffort,
+    /// The longest message; longer ones are rejected at once.
+    pub message_max: Bytes,
     /// Charged length of last packets.
     pub padding: Padding,
     /// Payload of a full packet.
@@ -55,6 +57,7 @@ impl CosyConfig {
             control_milli: 50,
             slack: None,
             best_effort: BestEffort::None,
+            message_max: Bytes::new(1 << 30),
             padding: Padding::Exact,
             payload: Bytes::new(1460),
             header: Bytes::new(40),
@@ -77,6 +80,8 @@ pub struct PathFacts {
     pub ratio: u32,
     /// The most ports of any switch.
     pub ports: u32,
+    /// Whether there are links slower than those of hosts, which could have no virtual link.
+    pub has_slower: bool,
 }
 
 /// The parameters of cosy on one fabric: a configuration that has been checked, and the times and
@@ -131,6 +136,8 @@ impl CosyConfig {
             1..=65_535,
             "used on switches of up to 65535 ports",
         )?;
+        let slower = u64::from(paths.has_slower);
+        within("transport", slower, 0..=0, "used where no link is slower than those of hosts")?;
         let packet = self.payload + self.header;
         let packet_time = facts.access_rate.tx_time(packet);
         let tick = packet_time.scale_floor(1_000, (1_000 - self.control_milli).into());
@@ -171,7 +178,8 @@ impl Cosy {
     }
 
     /// The time after its submission within which the fate of a message of `size` is known: theorem
-    /// 3.5's bound for packets with their headers, at the pace of slots, and the hold and the slack.
+    /// 3.5's bound for packets with their headers, at the pace of slots, and the hold and the
+    /// slack.
     pub fn bound(&self, size: Bytes) -> Span {
         let packets = self.framing().packets(size);
         self.facts.data_rtt * 2 + self.hold + self.sending(packets) + self.queueing + self.slack * 2

@@ -89,21 +89,31 @@ impl Endpoint for CosyHost {
             CosyHeader::Request { flow, tx_slot, size } => {
                 let packets = self.cosy.framing().packets(Bytes::new(size));
                 let message = (flow, tx_slot, packets);
+                if size > self.cosy.config.message_max.get() {
+                    self.out.send(packet.src, msg, CosyHeader::Reject { tx_slot });
+                    return Receipt::Control;
+                }
                 self.receive(|receiver, cx| receiver.on_request(now, packet, message, cx));
             }
             CosyHeader::Release { seq, rx_slot, why, .. } => {
-                self.receive(|receiver, cx| receiver.on_release(now, (seq, rx_slot, why), cx));
+                self.receive(|receiver, cx| {
+                    receiver.on_release(now, packet.src, (seq, rx_slot, why), cx)
+                });
             }
             CosyHeader::Rsvp { tx_slot, seq, rx_slot, link, last, route, .. } => {
                 let reservation = Reservation { seq, rx_slot, link, last, route };
                 let (cosy, out) = (&self.cosy, &mut self.out);
                 self.sender.on_rsvp(now, packet, tx_slot, reservation, cosy, out);
             }
-            CosyHeader::Reject { tx_slot } => self.sender.on_reject(tx_slot, msg, &mut self.out),
-            CosyHeader::Complete { tx_slot } => {
-                self.sender.on_complete(tx_slot, msg, &mut self.out);
+            CosyHeader::Reject { tx_slot } => {
+                self.sender.on_reject(tx_slot, packet, &mut self.out);
             }
-            CosyHeader::Failure { tx_slot } => self.sender.on_failure(tx_slot, msg, &mut self.out),
+            CosyHeader::Complete { tx_slot } => {
+                self.sender.on_complete(tx_slot, packet, &mut self.out);
+            }
+            CosyHeader::Failure { tx_slot } => {
+                self.sender.on_failure(tx_slot, packet, &mut self.out);
+            }
         }
         Receipt::Control
     }

@@ -1,7 +1,7 @@
-//! The receiver's side (cosy §3.2, §3.3, §4, §5.1): requests that are held, slots and the rsvps that
-//! go out for them, and failures seen from what does not come.
+//! The receiver's side (cosy §3.2, §3.3, §4, §5.1): requests that are held, slots and the rsvps
+//! that go out for them, and failures seen from what does not come.
 
-use rampmeter_core::collections::Slab;
+use rampmeter_core::collections::{SeqSet, Slab};
 use rampmeter_core::{Event, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
 
 use super::CosyStats;
@@ -30,7 +30,7 @@ struct RxFlow {
     tx_slot: u32,
     packets: u32,
     /// Packets that have come.
-    got: u32,
+    got: SeqSet,
     /// Slots that it has.
     slots: u32,
     /// Whether its sender is known to send it.
@@ -131,7 +131,7 @@ impl Receiver {
             msg,
             tx_slot,
             packets,
-            got: 0,
+            got: SeqSet::default(),
             slots: 0,
             admitted: false,
             hold_until,
@@ -179,7 +179,7 @@ impl Receiver {
     /// Of a few messages that have slots, the one with the fewest, if another is worth its while.
     fn choose_wide(&mut self, now: Time, cosy: &Cosy) -> Option<u32> {
         let worth = |flow: &RxFlow| {
-            let left = flow.packets - flow.got;
+            let left = flow.packets.saturating_sub(flow.got.len());
             // By the time that data comes by one more slot, the others must not have sent it all.
             let time = cosy.frame * u64::from(left) / u64::from(flow.slots);
             flow.slots < cosy.share && now >= flow.pause_until && time > cosy.worth()
@@ -250,16 +250,19 @@ impl Receiver {
         if number < slot.got {
             return Receipt::Duplicate;
         }
-        if number > slot.got || packet.payload.msg != flow.msg {
+        let payload = cx.cosy.config.payload.get();
+        let (place, beyond) = (packet.payload.offset / payload, packet.payload.offset % payload);
+        let place = u32::try_from(place).ok().filter(|&p| p < flow.packets && beyond == 0);
+        let is_next = number == slot.got && packet.payload.msg == flow.msg;
+        if !is_next || !place.is_some_and(|place| flow.got.insert(place)) {
             self.fail(now, idx, cx);
             return Receipt::Control;
         }
         slot.state = State::Receiving;
         slot.got += 1;
         slot.expect = now.saturating_add(cx.cosy.next_packet());
-        flow.got += 1;
         flow.admitted = true;
-        let is_whole = flow.got == flow.packets;
+        let is_whole = flow.got.len() == flow.packets;
         if is_whole {
             let RxFlow { src, msg, tx_slot, .. } = *flow;
             cx.out.say(Event::Delivered { src, msg });
@@ -290,6 +293,7 @@ impl Receiver {
     pub(super) fn on_release(
         &mut self,
         now: Time,
+        src: NodeId,
         (seq, rx_slot, why): (u32, u16, Why),
         cx: &mut Context<'_>,
     ) {
@@ -297,12 +301,16 @@ impl Receiver {
         if slot.seq != seq || slot.state == State::Free {
             return;
         }
+        let is_drained = slot.state == State::Draining;
+        if !is_drained && self.flows[slot.flow].src != src {
+            return;
+        }
         match why {
             Why::Blocked => cx.stats.blocked += 1,
             Why::Busy => cx.stats.busy += 1,
             Why::Done | Why::Failed => {}
         }
-        if slot.state == State::Draining {
+        if is_drained {
             return self.free_slot(now, rx_slot, cx);
         }
         let (cosy, idx) = (cx.cosy, slot.flow);
@@ -341,8 +349,8 @@ impl Receiver {
 
     /// Forgets a message of which something may still come.
     fn give_up(&mut self, idx: u32, cx: &mut Context<'_>) {
-        let RxFlow { src, msg, got, .. } = self.flows[idx];
-        if got > 0 {
+        let RxFlow { src, msg, ref got, .. } = self.flows[idx];
+        if !got.is_empty() {
             cx.out.say(Event::Abandoned { src, msg });
         }
         self.forget(idx);

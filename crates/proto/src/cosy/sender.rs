@@ -1,5 +1,5 @@
-//! The sender's side (cosy §3.2, §3.3): requests, slots and their pace, and the end of every message
-//! at its bound.
+//! The sender's side (cosy §3.2, §3.3): requests, slots and their pace, and the end of every
+//! message at its bound.
 //!
 //! Time is divided into ticks, a full packet's time and the control packets' share of the link
 //! each; slot i sends in the ticks that are i modulo K. So the slots of a host never meet at its
@@ -44,6 +44,8 @@ struct TxMessage {
     slots: u32,
     /// Whether it has ever had one.
     admitted: bool,
+    /// Reservations that it has used.
+    used: Vec<u32>,
     /// How long its first rsvp is of use.
     admit_until: Time,
     /// When its fate must be known.
@@ -93,6 +95,10 @@ impl Sender {
         out: &mut Output<CosyHeader>,
     ) {
         let Message { id: msg, dst, size, .. } = message;
+        if size > cosy.config.message_max {
+            out.say(Event::Rejected { msg });
+            return;
+        }
         let flow = self.numbers.take(dst);
         let end = now.saturating_add(cosy.bound(size));
         let tx_slot = self.messages.insert(TxMessage {
@@ -103,6 +109,7 @@ impl Sender {
             sent: 0,
             slots: 0,
             admitted: false,
+            used: Vec::new(),
             admit_until: now.saturating_add(cosy.admission()),
             end,
         });
@@ -128,11 +135,16 @@ impl Sender {
             release(out, packet.src, msg, (seq, rx_slot, link, route), Why::Busy);
             return;
         };
+        if message.used.contains(&seq) {
+            // The network has doubled it: a release would end the reservation that is in use.
+            return;
+        }
         let is_late = !message.admitted && now > message.admit_until;
         match slot {
             Some((slot, due)) if message.sent < message.packets && !is_late => {
                 message.slots += 1;
                 message.admitted = true;
+                message.used.push(seq);
                 let reserved = TxSlot { message: tx_slot, seq, rx_slot, link, route, sent: 0, due };
                 self.slots[slot] = Some(reserved);
                 self.next_due = self.next_due.min(due);
@@ -157,23 +169,44 @@ impl Sender {
         })
     }
 
+    /// The message that a packet from its receiver is about.
+    fn of(&self, tx_slot: u32, packet: &Packet<CosyHeader>) -> Option<&TxMessage> {
+        let is_it = |m: &&TxMessage| m.msg == packet.payload.msg && m.dst == packet.src;
+        self.messages.get(tx_slot).filter(is_it)
+    }
+
     /// The message is not admitted.
-    pub(super) fn on_reject(&mut self, tx_slot: u32, msg: MsgId, out: &mut Output<CosyHeader>) {
-        if self.messages.get(tx_slot).is_some_and(|m| m.msg == msg && !m.admitted) {
+    pub(super) fn on_reject(
+        &mut self,
+        tx_slot: u32,
+        packet: &Packet<CosyHeader>,
+        out: &mut Output<CosyHeader>,
+    ) {
+        if self.of(tx_slot, packet).is_some_and(|m| !m.admitted) {
             self.end(tx_slot, Fate::Rejected, out);
         }
     }
 
     /// The receiver has everything.
-    pub(super) fn on_complete(&mut self, tx_slot: u32, msg: MsgId, out: &mut Output<CosyHeader>) {
-        if self.messages.get(tx_slot).is_some_and(|m| m.msg == msg && m.sent == m.packets) {
+    pub(super) fn on_complete(
+        &mut self,
+        tx_slot: u32,
+        packet: &Packet<CosyHeader>,
+        out: &mut Output<CosyHeader>,
+    ) {
+        if self.of(tx_slot, packet).is_some_and(|m| m.sent == m.packets) {
             self.end(tx_slot, Fate::Complete, out);
         }
     }
 
     /// The receiver misses something, or knows nothing of the message.
-    pub(super) fn on_failure(&mut self, tx_slot: u32, msg: MsgId, out: &mut Output<CosyHeader>) {
-        if let Some(message) = self.messages.get(tx_slot).filter(|m| m.msg == msg) {
+    pub(super) fn on_failure(
+        &mut self,
+        tx_slot: u32,
+        packet: &Packet<CosyHeader>,
+        out: &mut Output<CosyHeader>,
+    ) {
+        if let Some(message) = self.of(tx_slot, packet) {
             let fate = if message.admitted { Fate::Failed } else { Fate::Rejected };
             self.end(tx_slot, fate, out);
         }
@@ -219,7 +252,10 @@ impl Sender {
                     *slot = None;
                 }
             }
+            let due = self.next_due;
             self.find_next();
+            // The slot whose turn had come may have been this message's.
+            self.is_due &= self.next_due == due;
         }
         Some(msg)
     }
@@ -230,13 +266,13 @@ impl Sender {
     }
 
     pub(super) fn handle_timeout(&mut self, now: Time, out: &mut Output<CosyHeader>) {
-        self.is_due = self.next_due <= now;
         while let Some((at, tx_slot)) = self.ends.pop_due(now) {
             if let Some(message) = self.messages.get(tx_slot).filter(|m| m.end == at) {
                 let fate = if message.admitted { Fate::Failed } else { Fate::Rejected };
                 self.end(tx_slot, fate, out);
             }
         }
+        self.is_due = self.next_due <= now;
     }
 
     /// Whether a slot's turn has come.

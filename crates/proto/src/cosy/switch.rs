@@ -2,8 +2,8 @@
 //!
 //! A rsvp that leaves by a port reserves one of the port's virtual links for the data that will
 //! come in by it. The table has, for each virtual link, a bit that says whether it is reserved and
-//! the virtual link by which the rsvp came, on which the data will leave: pK + pK log2(pK) bits for p
-//! ports of K. The way itself is in the packets, so the table is read only where a reservation
+//! the virtual link by which the rsvp came, on which the data will leave: pK + pK log2(pK) bits for
+//! p ports of K. The way itself is in the packets, so the table is read only where a reservation
 //! ends. Beside it each reservation has its number and the end of its lease (§4): when that is
 //! over, no packet of it can come any more unless something has failed, and the virtual link is
 //! free again.
@@ -26,6 +26,9 @@ pub struct CosySwitch {
     /// Of each port, where its virtual links are in the table; and the end of the table.
     starts: Vec<u32>,
     table: Vec<Option<Reservation>>,
+    /// The table the other way round: where the rsvp that came by a virtual link has gone. Found in
+    /// the table too, by a search.
+    gone_by: Vec<u32>,
     /// Virtual links of each port that are reserved.
     in_use: Vec<u32>,
     /// A time before which no lease of the port ends.
@@ -80,6 +83,7 @@ impl CosySwitch {
         Self {
             first_port: switch.first_port,
             table: vec![None; starts[n_ports] as usize],
+            gone_by: vec![u32::MAX; starts[n_ports] as usize],
             starts,
             in_use: vec![0; n_ports],
             quiet: vec![Time::NEVER; n_ports],
@@ -94,8 +98,8 @@ impl CosySwitch {
         self.stats
     }
 
-    /// Bits of the table of virtual links: one says whether it is reserved, the others where its data
-    /// goes.
+    /// Bits of the table of virtual links: one says whether it is reserved, the others where its
+    /// data goes.
     pub fn state_bits(&self) -> u64 {
         let links = self.table.len() as u64;
         let place = u64::from(links.next_power_of_two().trailing_zeros());
@@ -182,6 +186,7 @@ impl CosySwitch {
         let link = self.table[links.clone()].iter().position(Option::is_none)?;
         let until = now.saturating_add(rsvp.lease);
         self.table[links.start + link] = Some(Reservation { from, seq: rsvp.seq, until });
+        self.gone_by[from as usize] = (links.start + link) as u32;
         self.in_use[port as usize] += 1;
         self.quiet[port as usize] = self.quiet[port as usize].min(until);
         self.stats.reserved += 1;
@@ -215,6 +220,11 @@ impl CosySwitch {
         let way_back = route;
         let Some(from) = self.place(ingress, rsvp.link) else { return Verdict::Drop };
         let Ok(back) = u16::try_from(ingress) else { return Verdict::Drop };
+        let gone_by = self.table.get(self.gone_by[from as usize] as usize).copied().flatten();
+        if gone_by.is_some_and(|r| r.from == from && r.seq == rsvp.seq && r.until > now) {
+            // The network has doubled it.
+            return Verdict::Drop;
+        }
         if !route.push(back) {
             return Verdict::Drop;
         }

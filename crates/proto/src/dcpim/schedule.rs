@@ -9,8 +9,8 @@ use rampmeter_core::Time;
 
 use super::config::Dcpim;
 
-/// The stage that starts next. Phases are numbered modulo 2^32, which a clock that starts with the half
-/// year passes after some weeks.
+/// The stage that starts next. Phases are numbered modulo 2^32, which a clock that starts with the
+/// half year passes after some weeks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
     phase: u32,

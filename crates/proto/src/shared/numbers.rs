@@ -72,8 +72,9 @@ struct Gaps {
     abandoned: Vec<u32>,
 }
 
-/// How far ahead of the flows known a number may be; more is taken for a broken packet. Where as many
-/// have been left out in all, those that were for longest will not come: their flows were cancelled.
+/// How far ahead of the flows known a number may be; more is taken for a broken packet. Where as
+/// many have been left out in all, those that were for longest will not come: their flows were
+/// cancelled.
 const SKIP_MAX: u32 = 1 << 16;
 /// How many abandoned flows are remembered. Their sources have been silent for long.
 const ABANDONED_MAX: usize = 1 << 12;

@@ -57,7 +57,7 @@ pub(crate) fn cosy(facts: &FabricFacts, preset: CosyConfig) -> Cosy {
         slack: Some(facts.control_rtt),
         ..preset
     };
-    config.on(facts, PathFacts { switches: 3, ratio: 1, ports: 1 }).unwrap()
+    config.on(facts, PathFacts { switches: 3, ratio: 1, ports: 1, has_slower: false }).unwrap()
 }
 
 pub(crate) fn fastpass(facts: &FabricFacts) -> Fastpass {

@@ -4,8 +4,8 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::process;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Ports that Linux gives to nobody who does not ask for them: a port that was found free stays free
-/// until its node opens it.
+/// Ports that Linux gives to nobody who does not ask for them: a port that was found free stays
+/// free until its node opens it.
 const FIRST: u16 = 12_000;
 const PAIRS: u16 = 10_000;
 

@@ -71,6 +71,8 @@ pub struct Shape {
     pub ratio: u32,
     /// The most ports of any switch.
     pub ports: u32,
+    /// Whether there are links slower than the slowest of hosts.
+    pub has_slower: bool,
 }
 
 /// How an arbiter is joined to the network.
@@ -169,6 +171,7 @@ impl Topology {
             switches: switches.map_or(0, |n| n as u32),
             ratio: fastest.map_or(1, |rate| u32::try_from(rate / slowest).unwrap_or(u32::MAX)),
             ports: (0..self.n_switches()).map(ports).max().unwrap_or(0),
+            has_slower: self.links.iter().any(|link| link.rate.as_bps() < slowest),
         }
     }
 
