@@ -107,7 +107,12 @@ fn every_message_arrives_once_and_has_one_outcome() {
                             assert!(bytes[8..] == pattern(n, bytes.len())[8..]);
                             *arrived.entry(n).or_insert(0) += 1;
                         }
-                        None => panic!("{} ended, {} came", outcomes.len(), arrived.len()),
+                        None => {
+                            let failed =
+                                outcomes.values().filter(|o| **o != Outcome::Completed).count();
+                            let ended = outcomes.len();
+                            panic!("{ended} ended, {failed} failed, {} came", arrived.len());
+                        }
                     }
                 }
                 assert_eq!(port.in_flight(), 0);

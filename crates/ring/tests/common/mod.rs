@@ -90,7 +90,8 @@ fn run(
     signals: Signals,
 ) -> JoinHandle<NodeStats> {
     let access_rate = Rate::from_bps(bed.mbps * 1_000_000).unwrap();
-    let rtt = Span::from_us(200);
+    // What busy machines have: transports give up after some thousand of these.
+    let rtt = Span::from_us(2_000);
     let data_rtt = rtt + access_rate.tx_time(Bytes::new(1_500)) * 4;
     let n_hosts = addrs.len() as u32;
     let facts = FabricFacts { n_hosts, access_rate, data_rtt, control_rtt: rtt };
