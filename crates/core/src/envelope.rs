@@ -38,6 +38,8 @@ impl TransportId {
     pub const FASTPASS: Self = Self(4);
     /// cosy.
     pub const COSY: Self = Self(5);
+    /// The first number for transports outside this repository.
+    pub const PRIVATE: Self = Self(128);
 }
 
 /// One life of a node: a random number that is never zero, drawn when the node starts.

@@ -2,12 +2,13 @@
 //!
 //! Time, bytes and rates as types ([`units`]), identifiers ([`id`]), random streams ([`rng`]), the
 //! packet ([`packet`]), the wire codec ([`wire`]), what stands in front of headers on real networks
-//! ([`envelope`]), and the seam between protocols and the drivers that run them ([`endpoint`],
+//! ([`envelope`]), the settings of a fabric ([`fabric`]), and the seam between protocols and the drivers that run them ([`endpoint`],
 //! [`family`]). Nothing here does I/O, reads a clock or draws entropy.
 
 pub mod collections;
 pub mod endpoint;
 pub mod envelope;
+pub mod fabric;
 pub mod family;
 pub mod id;
 pub mod packet;

@@ -1,18 +1,22 @@
 //! From a plan to one that can be run: files read, numbers checked, pieces built.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
-use rampmeter_core::{Bytes, FabricFacts, Span, Time};
+use rampmeter_core::fabric::{ArbiterRate, FabricNeeds};
+use rampmeter_core::{FabricFacts, Rate, Span, Time};
+use rampmeter_proto::keys::BadKey;
+use rampmeter_proto::transport::{Derived, Network, Place, Site};
 use rampmeter_sim::{
-    Buffer, ClockSpec, FabricConfig, FaultSpec, LinkFault, Outage, SimSpec, Switching, Target,
-    Topology, TopologySpec,
+    ArbiterLink, ClockSpec, FaultSpec, LinkFault, Outage, Shape, SimSpec, Target, Topology,
+    TopologySpec,
 };
 use rampmeter_workload::{ValidWorkload, WorkloadContext};
 
 use crate::capture::CaptureConfig;
+use crate::fabric::resolve;
 use crate::plan::{
-    ClocksSpec, DeadlinesSpec, FabricSpec, FaultsSpec, OutageSpec, Plan, PlanError, RunSpec,
-    SwitchingSpec, locate,
+    ClocksSpec, DeadlinesSpec, FaultsSpec, OutageSpec, Plan, PlanError, RunSpec, locate,
 };
 use crate::transport::{Cut, TransportSpec, ValidTransport};
 
@@ -30,13 +34,13 @@ pub struct ValidPlan {
 }
 
 /// Where a plan came from.
-struct Context<'a> {
+pub(crate) struct Context<'a> {
     origin: &'a str,
     base: &'a Path,
 }
 
 impl Context<'_> {
-    fn bad(&self, key: &str, message: impl ToString) -> PlanError {
+    pub(crate) fn bad(&self, key: &str, message: impl ToString) -> PlanError {
         PlanError::Value {
             origin: self.origin.to_owned(),
             key: key.to_owned(),
@@ -44,7 +48,13 @@ impl Context<'_> {
         }
     }
 
-    fn range(&self, key: &str, value: f64, least: f64, most: f64) -> Result<f64, PlanError> {
+    pub(crate) fn range(
+        &self,
+        key: &str,
+        value: f64,
+        least: f64,
+        most: f64,
+    ) -> Result<f64, PlanError> {
         if (least..=most).contains(&value) {
             return Ok(value);
         }
@@ -52,7 +62,7 @@ impl Context<'_> {
     }
 
     /// Microseconds to a span in whole picoseconds.
-    fn micros(&self, key: &str, us: f64, least: f64) -> Result<Span, PlanError> {
+    pub(crate) fn micros(&self, key: &str, us: f64, least: f64) -> Result<Span, PlanError> {
         let us = self.range(key, us, least, 1e12)?;
         Ok(Span::from_ps((us * 1e6).round() as u64))
     }
@@ -64,21 +74,18 @@ impl Plan {
     ///
     /// # Errors
     /// [`PlanError::Value`] with the path to the key.
-    pub fn check(self, origin: &str, base: &Path) -> Result<ValidPlan, PlanError> {
+    pub fn check(mut self, origin: &str, base: &Path) -> Result<ValidPlan, PlanError> {
         let cx = Context { origin, base };
-        let topology = self.transport.with_arbiters(topology(&self.topology, &cx)?);
+        let topology = topology(&self.topology, &cx)?;
         let cut = self.transport.cut();
         let Cut { payload, header, .. } = cut;
         let facts = topology.facts(payload + header, header);
-        if let TransportSpec::Dcpim(spec) = &self.transport {
-            cx.range("transport.beta", spec.beta.unwrap_or(1.0), 0.1, 100.0)?;
-        }
-        let (control, data) = self.transport.told_rtts();
-        cx.range("transport.control-rtt-us", control.unwrap_or(1.0), 1e-3, 1e8)?;
-        cx.range("transport.data-rtt-us", data.unwrap_or(1.0), 1e-3, 1e8)?;
-        let transport = self.transport.on(&facts, &topology).map_err(|e| {
-            let message = format!("expected {}, got {}", e.expected, e.got);
-            cx.bad(&format!("transport.{}", e.key), message)
+        let needs = self.transport.needs(&facts);
+        let fabric = resolve(&mut self.fabric, &needs, &cx)?;
+        let topology = with_arbiters(topology, &needs);
+        let transport = transport(&self.transport, &facts, &topology).map_err(|bad| {
+            let message = format!("expected {}, got {}", bad.expected, bad.got);
+            cx.bad(&format!("transport.{}", bad.key), message)
         })?;
         let context = WorkloadContext {
             n_hosts: topology.n_hosts(),
@@ -92,7 +99,7 @@ impl Plan {
         let workload = workload.map_err(|e| cx.bad("workload", e))?;
         let capture = capture(&self.run, &transport, &topology, &cx)?;
         let sim = SimSpec {
-            fabric: fabric(&self.fabric, &cx)?,
+            fabric,
             faults: faults(&self.faults, &topology, &cx)?,
             clocks: clocks(&self.clocks, &cx)?,
             topology,
@@ -127,6 +134,20 @@ impl ValidPlan {
     pub fn facts(&self) -> &FabricFacts {
         &self.facts
     }
+
+    /// What follows from plan and network, under names that end in their units.
+    pub fn derived(&self) -> BTreeMap<String, f64> {
+        let FabricFacts { n_hosts, access_rate, data_rtt, control_rtt } = self.facts;
+        let common = [
+            Derived::count("hosts", n_hosts.into()),
+            Derived::count("access-rate-bps", access_rate.as_bps()),
+            Derived::time("data-rtt", data_rtt),
+            Derived::time("control-rtt", control_rtt),
+        ];
+        let own = self.transport.describe();
+        let own = own.iter().map(Derived::entry).map(|(k, v)| (format!("transport.{k}"), v));
+        common.iter().map(Derived::entry).chain(own).collect()
+    }
 }
 
 fn topology(spec: &TopologySpec, cx: &Context<'_>) -> Result<Topology, PlanError> {
@@ -155,36 +176,37 @@ fn hosts_per_rack(spec: &TopologySpec) -> Option<u32> {
     }
 }
 
-fn fabric(spec: &FabricSpec, cx: &Context<'_>) -> Result<FabricConfig, PlanError> {
-    let bytes =
-        |key, value: u64, least| cx.range(key, value as f64, least, 4e9).map(|_| Bytes::new(value));
-    let buffer = match (spec.buffer_bytes, spec.shared_buffer_bytes) {
-        (Some(_), Some(shared)) => {
-            let message = format!("expected one of buffer-bytes and this, got both ({shared})");
-            return Err(cx.bad("fabric.shared-buffer-bytes", message));
-        }
-        (Some(own), None) => Buffer::PerPort(bytes("fabric.buffer-bytes", own, 1500.0)?),
-        (None, Some(shared)) => Buffer::Shared {
-            per_switch: bytes("fabric.shared-buffer-bytes", shared, 1500.0)?,
-            alpha: cx.range("fabric.alpha", spec.alpha, 1e-3, 1e3)?,
-        },
-        (None, None) => FabricConfig::default().buffer,
-    };
-    let burst = cx.micros("fabric.shaper-burst-us", spec.shaper_burst_us, 0.0)?;
-    let cut_through = bytes("fabric.cut-through-bytes", spec.cut_through_bytes, 1.0)?;
-    let express = cx.range("fabric.express-bytes", spec.express_bytes as f64, 0.0, 9000.0)?;
-    Ok(FabricConfig {
-        buffer,
-        overflow: spec.overflow,
-        spray: spec.spray,
-        interface: spec.interface,
-        switching: match spec.switching {
-            SwitchingSpec::StoreAndForward => Switching::StoreAndForward,
-            SwitchingSpec::CutThrough => Switching::CutThrough { header: cut_through },
-            SwitchingSpec::Shaped => Switching::Shaped { burst },
-        },
-        express: express as u16,
-    })
+/// The network with the controllers that the transport needs, all at the first rack.
+fn with_arbiters(mut topology: Topology, needs: &FabricNeeds) -> Topology {
+    let (slowest, fastest) = rates(&topology);
+    for arbiter in &needs.arbiters {
+        let rate = match arbiter.rate {
+            ArbiterRate::Fastest => fastest,
+            ArbiterRate::Slowest => slowest,
+        };
+        let (switch, propagation) = (topology.rack(0), topology.links()[0].propagation);
+        topology = topology.with_arbiter(ArbiterLink { switch, rate, propagation });
+    }
+    topology
+}
+
+/// The rates of the slowest and the fastest link.
+fn rates(topology: &Topology) -> (Rate, Rate) {
+    let rates = || topology.links().iter().map(|link| link.rate);
+    let least = rates().min().expect("a topology has links");
+    (least, rates().max().unwrap_or(least))
+}
+
+fn transport(
+    spec: &TransportSpec,
+    facts: &FabricFacts,
+    topology: &Topology,
+) -> Result<ValidTransport, BadKey> {
+    let Shape { switches, ratio, ports, has_slower } = topology.shape();
+    let (slowest, fastest) = rates(topology);
+    let paths = topology.regular_paths();
+    let network = Network { switches, ratio, ports, has_slower, slowest, fastest, paths };
+    spec.configure(&Site { facts: *facts, place: Place::Network(network), has_lower: false })
 }
 
 fn capture(
@@ -206,7 +228,7 @@ fn capture(
         let message = format!("expected a file name that ends in .pcapng, got {file:?}");
         return Err(cx.bad("run.capture", message));
     }
-    if transport.wire_id().is_none() {
+    if transport.wire().is_none() {
         let message = "expected a transport whose packets have a format of their own";
         return Err(cx.bad("run.capture", message));
     }

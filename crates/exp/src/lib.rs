@@ -1,13 +1,14 @@
 //! Experiments: a plan becomes a checked plan, a run, and results with a manifest.
 //!
 //! This crate joins what the others keep apart. A [`Plan`] is TOML as a person writes it;
-//! [`Plan::check`] turns it into a [`ValidPlan`], the only thing that can be run; the transport's
-//! name is matched once, in [`run`], and everything below is monomorphised.
+//! [`Plan::check`] turns it into a [`ValidPlan`], the only thing that can be run; the transport is
+//! found in a [`Registry`] once, and everything below is compiled for it.
 
 mod bench;
 mod capture;
 mod check;
 mod convert;
+mod fabric;
 mod ideal;
 mod manifest;
 mod plan;
@@ -26,4 +27,4 @@ pub use plan::{Plan, PlanError};
 pub use run::{Observer, Progress, RunError, Silent, run};
 pub use summary::{RunStatus, Summary};
 pub use testbed::{CollectError, HostRun, collect, host_packet, prepare};
-pub use transport::{TransportSpec, ValidTransport};
+pub use transport::{About, Registry, TransportSpec, Written};

@@ -1,5 +1,7 @@
 //! What a result says of itself: plan, seed, version, commit, counts, wall time.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::capture::CaptureReport;
@@ -28,6 +30,10 @@ pub(crate) struct Manifest<'a> {
     pub(crate) events: u64,
     pub(crate) simulated_ps: u64,
     pub(crate) wall_seconds: f64,
+    /// How ports queue: by class, or by rank of the message.
+    pub(crate) queueing: &'static str,
+    /// What follows from plan and network: round trips, windows, timeouts. Names end in their units.
+    pub(crate) derived: BTreeMap<String, f64>,
     /// Only of runs with a capture.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) capture: Option<CaptureReport>,

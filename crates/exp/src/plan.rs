@@ -1,11 +1,12 @@
 //! Plans as people write them: TOML with defaults, unknown keys refused.
 
+use rampmeter_proto::keys::BadKey;
 use rampmeter_sim::{Interface, Overflow, Spray, TopologySpec};
 use rampmeter_workload::WorkloadSpec;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::transport::TransportSpec;
+use crate::transport::{Registry, TransportSpec};
 
 /// Why a plan cannot be run: where, what was expected, what came.
 #[derive(Debug, Error)]
@@ -31,10 +32,10 @@ pub enum PlanError {
     },
 }
 
-/// A plan: everything that decides the result of a run.
+/// A plan: everything that decides the result of a run. `T` is its `transport` table, read or not.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Plan {
+pub struct Plan<T = TransportSpec> {
     /// The seed of every random stream.
     #[serde(default = "default_seed")]
     pub seed: u64,
@@ -44,7 +45,7 @@ pub struct Plan {
     #[serde(default)]
     pub fabric: FabricSpec,
     /// The protocol and its parameters.
-    pub transport: TransportSpec,
+    pub transport: T,
     /// Who sends what when.
     pub workload: WorkloadSpec,
     /// When the run ends, and what it records.
@@ -67,8 +68,9 @@ fn default_seed() -> u64 {
     1
 }
 
-/// The `fabric` table. The defaults are the dcPIM paper's.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+/// The `fabric` table. What is left out is as the transport needs it, or else as in the dcPIM
+/// paper (table 1); the manifest has every value.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct FabricSpec {
     /// Packet memory of each switch port, where ports have their own.
@@ -76,22 +78,22 @@ pub struct FabricSpec {
     /// Packet memory of each switch, where its ports share it.
     pub shared_buffer_bytes: Option<u64>,
     /// A port may hold this many times what is free of a shared memory.
-    pub alpha: f64,
+    pub alpha: Option<f64>,
     /// What happens when it is full.
-    pub overflow: Overflow,
+    pub overflow: Option<Overflow>,
     /// Path choice.
-    pub spray: Spray,
+    pub spray: Option<Spray>,
     /// When forwarding begins.
-    pub switching: SwitchingSpec,
+    pub switching: Option<SwitchingSpec>,
     /// Where packets wait in hosts.
-    pub interface: Interface,
+    pub interface: Option<Interface>,
     /// Bytes that must be in before cut-through forwarding begins.
-    pub cut_through_bytes: u64,
+    pub cut_through_bytes: Option<u64>,
     /// What idle links make up for, where switching is shaped.
-    pub shaper_burst_us: f64,
+    pub shaper_burst_us: Option<f64>,
     /// Packets of the highest priority up to this length do not count as waiting; see
     /// `FabricConfig::express`.
-    pub express_bytes: u64,
+    pub express_bytes: Option<u64>,
 }
 
 /// When forwarding begins.
@@ -104,23 +106,6 @@ pub enum SwitchingSpec {
     CutThrough,
     /// At once: links are token buckets.
     Shaped,
-}
-
-impl Default for FabricSpec {
-    fn default() -> Self {
-        Self {
-            buffer_bytes: None,
-            shared_buffer_bytes: None,
-            alpha: 1.0,
-            overflow: Overflow::PushOut,
-            spray: Spray::SourceRoundRobin,
-            switching: SwitchingSpec::StoreAndForward,
-            interface: Interface::Pull,
-            cut_through_bytes: 64,
-            shaper_burst_us: 0.0,
-            express_bytes: 64,
-        }
-    }
 }
 
 /// The `run` table.
@@ -223,13 +208,26 @@ pub struct OutageSpec {
 }
 
 impl Plan {
-    /// Reads a plan. `origin` names the text in errors.
+    /// Reads a plan, whose transport must be one of `registry`. `origin` names the text in errors.
     ///
     /// # Errors
-    /// [`PlanError::Syntax`] with line and column.
-    pub fn from_toml(text: &str, origin: &str) -> Result<Self, PlanError> {
-        toml::from_str(text)
-            .map_err(|e| PlanError::Syntax { origin: origin.to_owned(), message: locate(&e, text) })
+    /// [`PlanError::Syntax`] with line and column; [`PlanError::Value`] with line and key for what
+    /// is wrong in the `transport` table.
+    pub fn from_toml(text: &str, origin: &str, registry: &Registry) -> Result<Self, PlanError> {
+        let plan: Plan<toml::Table> = toml::from_str(text).map_err(|e| PlanError::Syntax {
+            origin: origin.to_owned(),
+            message: locate(&e, text),
+        })?;
+        let transport = registry.read(&plan.transport).map_err(|bad| {
+            let BadKey { key, expected, got } = bad;
+            let line = line_of(text, &key).map_or(String::new(), |line| format!(": line {line}"));
+            PlanError::Value {
+                origin: format!("{origin}{line}"),
+                key: format!("transport.{key}"),
+                message: format!("expected {expected}, got {got}"),
+            }
+        })?;
+        Ok(plan.with_transport(transport))
     }
 
     /// The plan as TOML with every default written out.
@@ -237,6 +235,43 @@ impl Plan {
         // Every type here serialises to a table of plain values.
         toml::to_string(self).unwrap_or_else(|e| format!("# cannot be written as TOML: {e}\n"))
     }
+}
+
+impl<T> Plan<T> {
+    /// The plan with another `transport` table.
+    fn with_transport<U>(self, transport: U) -> Plan<U> {
+        let Self {
+            seed, topology, fabric, workload, run, measure, clocks, faults, deadlines, ..
+        } = self;
+        Plan {
+            transport,
+            seed,
+            topology,
+            fabric,
+            workload,
+            run,
+            measure,
+            clocks,
+            faults,
+            deadlines,
+        }
+    }
+}
+
+/// The line of a key of the `transport` table.
+fn line_of(text: &str, key: &str) -> Option<usize> {
+    let document = toml::de::DeTable::parse(text).ok()?;
+    let mut table = document.get_ref().get("transport")?.get_ref().as_table()?;
+    let mut at = None;
+    for part in key.split('.') {
+        let (name, value) = table.iter().find(|(name, _)| name.get_ref() == part)?;
+        at = Some(name.span().start);
+        match value.get_ref().as_table() {
+            Some(inner) => table = inner,
+            None => break,
+        }
+    }
+    at.map(|at| text[..at].matches('\n').count() + 1)
 }
 
 /// A TOML error on one line: where, what, and the line it is about.

@@ -6,28 +6,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rampmeter_core::{Bytes, Family, Purpose, Rng, Span, Time};
+use rampmeter_core::{Bytes, Family, Purpose, Queueing, Rng, Span, Time};
 use rampmeter_metrics::ideal::{Forwarding, Framing, IdealModel};
 use rampmeter_metrics::series::{write_tenants, write_tiers};
 use rampmeter_metrics::{FlowWriter, TableError};
-use rampmeter_proto::beside::{Beside, Both};
-use rampmeter_proto::cosy::CosyFamily;
-use rampmeter_proto::dcpim::DcpimFamily;
-use rampmeter_proto::fastpass::{Fastpass, FastpassFamily};
-use rampmeter_proto::pfabric::PfabricFamily;
-use rampmeter_proto::phost::PhostFamily;
 use rampmeter_sim::{Arrival, Probe, Sim, Status, Switching};
 use rampmeter_workload::Flow;
 use thiserror::Error;
 
 use crate::capture::{Capture, Capturing};
 use crate::check::ValidPlan;
-use crate::ideal::simulate_ideal;
 use crate::manifest::{COMMIT, Manifest, PROFILE, VERSION};
 use crate::plan::DeadlinesSpec;
 use crate::record::{Ideals, Recorder};
 use crate::summary::{Outcome, RunStatus, Summary};
-use crate::transport::{Cut, Lower, ValidTransport};
+use crate::transport::Cut;
 
 /// Events between two looks at the clock.
 const BATCH: u64 = 1 << 18;
@@ -143,6 +136,11 @@ pub(crate) fn publish(
             events: summary.counters.events,
             simulated_ps: summary.counters.end_ps,
             wall_seconds: wall.as_secs_f64(),
+            queueing: match plan.plan().transport.queueing() {
+                Queueing::Classes => "classes",
+                Queueing::Ranks => "ranks",
+            },
+            derived: plan.derived(),
             capture: capture.clone(),
         })
         .unwrap_or_default()
@@ -198,7 +196,7 @@ pub(crate) fn ideals(plan: &ValidPlan) -> Ideals {
     Ideals::new(plan.sim.topology.clone(), IdealModel { forwarding, framing })
 }
 
-/// Matches the transport's name, once; below everything is monomorphised.
+/// Runs the flows of the plan through its transport, whose type is found here, once.
 pub(crate) fn simulate(
     plan: &ValidPlan,
     recorder: &mut Recorder,
@@ -212,40 +210,8 @@ pub(crate) fn simulate(
         let Flow { arrival: at, src, dst, size, tenant } = flow;
         Arrival { at, src, dst, size, deadline, tenant }
     });
-    let ran = match &plan.transport {
-        ValidTransport::Dcpim(config) => {
-            simulate_family::<DcpimFamily>(plan, config.clone(), arrivals, recorder, observer)
-        }
-        ValidTransport::Phost(config) => {
-            simulate_family::<PhostFamily>(plan, config.clone(), arrivals, recorder, observer)
-        }
-        ValidTransport::Pfabric(config) => {
-            simulate_family::<PfabricFamily>(plan, config.clone(), arrivals, recorder, observer)
-        }
-        ValidTransport::Fastpass(config) => {
-            let config = Fastpass::clone(config);
-            simulate_family::<FastpassFamily>(plan, config, arrivals, recorder, observer)
-        }
-        ValidTransport::Cosy(config) => {
-            simulate_family::<CosyFamily>(plan, config.clone(), arrivals, recorder, observer)
-        }
-        ValidTransport::Beside(cosy, lower) => {
-            let upper = Arc::new(cosy.clone());
-            match &**lower {
-                Lower::Dcpim(config) => {
-                    let both = Both { upper, lower: Arc::new(config.clone()) };
-                    type Family = Beside<CosyFamily, DcpimFamily>;
-                    simulate_family::<Family>(plan, both, arrivals, recorder, observer)
-                }
-                Lower::Phost(config) => {
-                    let both = Both { upper, lower: Arc::new(config.clone()) };
-                    type Family = Beside<CosyFamily, PhostFamily>;
-                    simulate_family::<Family>(plan, both, arrivals, recorder, observer)
-                }
-            }
-        }
-        ValidTransport::Ideal => simulate_ideal(plan, arrivals, recorder, observer),
-    };
+    let mut arrivals = arrivals;
+    let ran = plan.transport.ready.simulate(plan, &mut arrivals, recorder, observer);
     Ran { offered_packets: offered_packets.get(), ..ran }
 }
 
@@ -272,14 +238,15 @@ impl Pace {
 /// Events of the ideal between two looks at the clock.
 const PACE_EVENTS: u64 = 256;
 
-fn simulate_family<F: Family>(
+/// Runs the flows of the plan through family `F`.
+pub(crate) fn simulate_family<F: Family>(
     plan: &ValidPlan,
-    config: F::Config,
-    arrivals: impl Iterator<Item = Arrival>,
+    config: Arc<F::Config>,
+    arrivals: &mut dyn Iterator<Item = Arrival>,
     recorder: &mut Recorder,
     observer: &mut dyn Observer,
 ) -> Ran {
-    let (spec, config) = (plan.sim.clone(), Arc::new(config));
+    let spec = plan.sim.clone();
     // Where nothing is captured, nothing may be spent on it: two simulators are compiled.
     if recorder.capture.is_some() {
         drive(plan, Sim::<F, _, _>::new(spec, config, arrivals, Capturing(recorder)), observer)

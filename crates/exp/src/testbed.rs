@@ -22,7 +22,6 @@ use thiserror::Error;
 use crate::check::ValidPlan;
 use crate::run::{Ran, RunError, clear, io, publish, recorder};
 use crate::summary::{RunStatus, Summary};
-use crate::transport::ValidTransport;
 
 /// What a run on hosts needs to know of its plan.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -96,15 +95,7 @@ pub fn prepare(plan: &ValidPlan, table: &Path) -> Result<HostRun, RunError> {
         last_arrival_ps,
         control_rtt_ps: plan.facts.control_rtt.as_ps(),
         data_rtt_ps: plan.facts.data_rtt.as_ps(),
-        arbiters: match &plan.transport {
-            ValidTransport::Fastpass(fastpass) => fastpass.config.arbiters,
-            ValidTransport::Dcpim(_)
-            | ValidTransport::Phost(_)
-            | ValidTransport::Pfabric(_)
-            | ValidTransport::Cosy(_)
-            | ValidTransport::Beside(..)
-            | ValidTransport::Ideal => 0,
-        },
+        arbiters: plan.transport.arbiters,
     })
 }
 

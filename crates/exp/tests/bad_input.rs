@@ -4,14 +4,14 @@
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use rampmeter_exp::Plan;
+use rampmeter_exp::{Plan, Registry};
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/bad")
 }
 
 fn check(text: &str, origin: &str) -> Result<(), String> {
-    let plan = Plan::from_toml(text, origin).map_err(|e| e.to_string())?;
+    let plan = Plan::from_toml(text, origin, &Registry::builtin()).map_err(|e| e.to_string())?;
     plan.check(origin, &corpus()).map(|_| ()).map_err(|e| e.to_string())
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rampmeter_core::envelope::{Envelope, Kind};
 use rampmeter_core::{Header, NodeId};
-use rampmeter_exp::{Plan, Silent, run};
+use rampmeter_exp::{Plan, Registry, Silent, run};
 use rampmeter_proto::dcpim::wire::DcpimHeader;
 use rampmeter_proto::fastpass::wire::FastpassHeader;
 use rampmeter_proto::pfabric::wire::PfabricHeader;
@@ -29,7 +29,10 @@ struct Results {
 }
 
 fn results(text: &str) -> Results {
-    let plan = Plan::from_toml(text, "plan").unwrap().check("plan", Path::new(".")).unwrap();
+    let plan = Plan::from_toml(text, "plan", &Registry::builtin())
+        .unwrap()
+        .check("plan", Path::new("."))
+        .unwrap();
     let out = tempfile::tempdir().unwrap();
     run(&plan, out.path(), &mut Silent).unwrap();
     let text = |name: &str| fs::read_to_string(out.path().join(name)).unwrap();

@@ -18,7 +18,10 @@ fn plan(seed: u64, preset: &str) -> String {
 
 fn results(seed: u64, preset: &str) -> Vec<Vec<u8>> {
     let text = plan(seed, preset);
-    let plan = Plan::from_toml(&text, "plan").unwrap().check("plan", Path::new(".")).unwrap();
+    let plan = Plan::from_toml(&text, "plan", &Registry::builtin())
+        .unwrap()
+        .check("plan", Path::new("."))
+        .unwrap();
     let out = tempfile::tempdir().unwrap();
     run(&plan, out.path(), &mut Silent).unwrap();
     FILES.iter().map(|name| std::fs::read(out.path().join(name)).unwrap()).collect()
@@ -53,7 +56,10 @@ impl Observer for Impatient {
 #[test]
 fn an_interrupted_run_keeps_what_it_has() {
     let text = plan(1, "reference").replace("flows = 2000", "flows = 10000000");
-    let plan = Plan::from_toml(&text, "plan").unwrap().check("plan", Path::new(".")).unwrap();
+    let plan = Plan::from_toml(&text, "plan", &Registry::builtin())
+        .unwrap()
+        .check("plan", Path::new("."))
+        .unwrap();
     let out = tempfile::tempdir().unwrap();
     let summary = run(&plan, out.path(), &mut Impatient).unwrap();
     assert_eq!(summary.status, RunStatus::Interrupted);

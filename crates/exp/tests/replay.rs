@@ -8,7 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rampmeter_exp::{Plan, Silent, run};
+use rampmeter_exp::{Plan, Registry, Silent, run};
 use rampmeter_metrics::{Bins, FlowColumns, Ideal, Sample, compare, read_flows};
 use rampmeter_workload::trace::{Check, Format, Order, ReferenceRow, read_reference};
 
@@ -38,7 +38,10 @@ fn replay(file: &Path, setup: &str) -> (FlowColumns, Vec<ReferenceRow>) {
     let check = Check { n_hosts: 144, order: Order::Require };
     let rows = read_reference(file, Format::Csv, check).unwrap();
     let text = format!("{setup}[workload]\npattern = \"trace\"\nfile = {file:?}\n");
-    let plan = Plan::from_toml(&text, "replay").unwrap().check("replay", Path::new(".")).unwrap();
+    let plan = Plan::from_toml(&text, "replay", &Registry::builtin())
+        .unwrap()
+        .check("replay", Path::new("."))
+        .unwrap();
     let out = tempfile::tempdir().unwrap();
     run(&plan, out.path(), &mut Silent).unwrap();
     (read_flows(&out.path().join("flows.parquet")).unwrap().0, rows)

@@ -4,9 +4,10 @@
 //! 2.21 Tbit/s on 8 cores (Fastpass §7), 23 million a second and core.
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use rampmeter_core::fabric::RegularPaths;
 use rampmeter_core::{Purpose, Rng};
-use rampmeter_proto::fastpass::PathPlan;
 use rampmeter_proto::fastpass::allocate::{Allocation, Allocator};
+use rampmeter_proto::fastpass::paths::choose;
 
 const BATCH: u32 = 16;
 
@@ -46,7 +47,7 @@ fn slots(c: &mut Criterion) {
 fn paths(c: &mut Criterion) {
     let mut group = c.benchmark_group("paths of a slot");
     for (racks, hosts, spines) in [(9u16, 16u16, 4u16), (64, 16, 16)] {
-        let plan = PathPlan {
+        let plan = RegularPaths {
             rack_of: (0..racks * hosts).map(|h| h / hosts).collect(),
             pod_of: vec![0; usize::from(racks)],
             tor_up: spines,
@@ -58,7 +59,7 @@ fn paths(c: &mut Criterion) {
             (0..).zip(dsts).map(|(src, dst)| Allocation { slot: 0, src, dst }).collect();
         group.throughput(Throughput::Elements(slot.len() as u64));
         group.bench_function(BenchmarkId::from_parameter(racks * hosts), |b| {
-            b.iter_batched(|| (), |()| plan.choose(&slot), BatchSize::SmallInput);
+            b.iter_batched(|| (), |()| choose(&plan, &slot), BatchSize::SmallInput);
         });
     }
     group.finish();

@@ -4,13 +4,19 @@
 //! the simulator, by hosts and by the fault checker alike.
 
 pub mod beside;
+pub mod catalogue;
 pub mod cosy;
 pub mod dcpim;
 pub mod fastpass;
 pub mod ideal;
+pub mod keys;
 pub mod pfabric;
 pub mod phost;
+pub mod transport;
 
 mod shared;
 
-pub use shared::{ConfigError, Padding};
+pub use catalogue::{Builtin, Catalogue, Visitor};
+pub use keys::{BadKey, Keys};
+pub use shared::{Framing, Padding};
+pub use transport::Transport;

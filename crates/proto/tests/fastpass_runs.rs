@@ -5,9 +5,7 @@ mod common;
 
 use common::*;
 use rampmeter_core::{Purpose, Rate, Rng, Span, Time};
-use rampmeter_proto::fastpass::{
-    Fastpass, FastpassConfig, FastpassFamily, PathPlan, allocations_time,
-};
+use rampmeter_proto::fastpass::{Fastpass, FastpassConfig, FastpassFamily, allocations_time};
 use rampmeter_sim::*;
 
 fn presets() -> [(&'static str, FastpassConfig); 2] {
@@ -25,15 +23,15 @@ fn with_arbiters(mut topology: Topology, config: &FastpassConfig) -> Topology {
     topology
 }
 
-fn on(config: FastpassConfig, topology: &Topology, plan: Option<PathPlan>) -> Fastpass {
+fn on(config: FastpassConfig, topology: &Topology, plan: Option<RegularPaths>) -> Fastpass {
     let facts = facts(topology);
     let time = allocations_time(facts.n_hosts, config.header.get(), ARBITER);
     config.on(&facts, plan, time).unwrap()
 }
 
 /// The paths of a network of `racks` with `hosts` each.
-fn plan(racks: u16, hosts: u16, spines: u16) -> PathPlan {
-    PathPlan {
+fn plan(racks: u16, hosts: u16, spines: u16) -> RegularPaths {
+    RegularPaths {
         rack_of: (0..racks * hosts).map(|h| h / hosts).collect(),
         pod_of: vec![0; usize::from(racks)],
         tor_up: spines,

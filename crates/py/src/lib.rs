@@ -4,13 +4,14 @@ mod analysis;
 mod port;
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rampmeter_exp::{Observer, Plan, Progress, RunError, ValidPlan};
+use rampmeter_exp::{Observer, Plan, Progress, Registry, RunError, ValidPlan};
 use rampmeter_workload::size;
 
 create_exception!(rampmeter._core, PlanError, PyValueError, "A plan or trace that cannot be used.");
@@ -46,12 +47,18 @@ impl Observer for PyObserver {
     }
 }
 
+/// The transports that plans may name.
+fn registry() -> &'static Registry {
+    static REGISTRY: OnceLock<Registry> = OnceLock::new();
+    REGISTRY.get_or_init(Registry::builtin)
+}
+
 fn plan_error(error: impl ToString) -> PyErr {
     PlanError::new_err(error.to_string())
 }
 
 fn valid(plan: &str, base: &str) -> PyResult<ValidPlan> {
-    let plan = Plan::from_toml(plan, ORIGIN).map_err(plan_error)?;
+    let plan = Plan::from_toml(plan, ORIGIN, registry()).map_err(plan_error)?;
     plan.check(ORIGIN, Path::new(base)).map_err(plan_error)
 }
 
@@ -142,6 +149,18 @@ fn every_packet(file: PathBuf) -> PyResult<String> {
     rampmeter_exp::every_packet(&file).map_err(|e| run_error(&e))
 }
 
+/// The transports that plans may name, with their keys, as JSON.
+#[pyfunction]
+fn transports() -> PyResult<String> {
+    serde_json::to_string(&registry().about()).map_err(plan_error)
+}
+
+/// What follows from a plan and its network, as JSON: names end in their units.
+#[pyfunction]
+fn derived(plan: &str, base: &str) -> PyResult<String> {
+    serde_json::to_string(&valid(plan, base)?.derived()).map_err(plan_error)
+}
+
 /// The names of the published size distributions.
 #[pyfunction]
 fn distributions() -> Vec<&'static str> {
@@ -182,6 +201,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(testbed_collect, module)?)?;
     module.add_function(wrap_pyfunction!(convert, module)?)?;
     module.add_function(wrap_pyfunction!(every_packet, module)?)?;
+    module.add_function(wrap_pyfunction!(transports, module)?)?;
+    module.add_function(wrap_pyfunction!(derived, module)?)?;
     module.add_function(wrap_pyfunction!(distributions, module)?)?;
     module.add_function(wrap_pyfunction!(distribution_mean, module)?)?;
     Ok(())

@@ -4,17 +4,17 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use rampmeter_exp::ValidTransport;
+use rampmeter_proto::Catalogue;
 
 use crate::config::Setup;
 use crate::run::Error;
 
 /// `rampd check`: each file by itself, and all against the first.
-pub(crate) fn check(configs: &[PathBuf]) -> Result<(), Error> {
+pub(crate) fn check<C: Catalogue>(configs: &[PathBuf]) -> Result<(), Error> {
     let mut text = String::new();
     let mut first: Option<(&PathBuf, Setup)> = None;
     for file in configs {
-        let setup = Setup::load(file)?;
+        let setup = Setup::load::<C>(file)?;
         let _ = writeln!(text, "{}: good", file.display());
         describe(&setup, &mut text);
         match &first {
@@ -37,7 +37,7 @@ fn difference(a: &Setup, b: &Setup) -> Option<&'static str> {
         Some("[[peer]]")
     } else if a.facts != b.facts || a.udp.mtu != b.udp.mtu {
         Some("[network]")
-    } else if format!("{:?}", a.transport) != format!("{:?}", b.transport) {
+    } else if a.transport != b.transport {
         Some("[transport]")
     } else if a.clock != b.clock {
         Some("node.clock")
@@ -57,27 +57,7 @@ fn describe(setup: &Setup, text: &mut String) {
     line("hosts", facts.n_hosts.to_string());
     line("payload of a packet", format!("{} bytes", setup.payload.get()));
     line("time of a packet", format!("{:.1} us", packet.as_us_f64()));
-    let us = |span: rampmeter_core::Span| format!("{:.1} us", span.as_us_f64());
-    match &setup.transport {
-        ValidTransport::Dcpim(p) => {
-            line("matching stage", us(p.stage));
-            line("phase", us(p.phase()));
-            line("short flows up to", format!("{} packets", p.short_max));
-        }
-        ValidTransport::Phost(p) => {
-            line("free tokens", format!("{} packets", p.free));
-            line("token life", us(p.token_life));
-        }
-        ValidTransport::Pfabric(p) => line("timeout", us(p.rto)),
-        ValidTransport::Fastpass(p) => {
-            line("slot", us(p.slot));
-            line("planned ahead", format!("{} slots", p.ahead));
-        }
-        ValidTransport::Cosy(p) => {
-            for size in [rampmeter_core::Bytes::new(1_000), rampmeter_core::Bytes::new(128_000)] {
-                line(&format!("bound of {} KB", size.get() / 1_000), us(p.bound(size)));
-            }
-        }
-        ValidTransport::Beside(..) | ValidTransport::Ideal => {}
+    for derived in &setup.transport.derived {
+        line(&derived.name.replace('-', " "), derived.quantity.to_string());
     }
 }

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 
 use rampmeter_core::envelope::{HostPacket, IPV4_UDP, IPV6_UDP};
 use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
-use rampmeter_exp::{TransportSpec, ValidTransport};
+use rampmeter_proto::Catalogue;
 use rampmeter_runtime::datapath::udp::UdpConfig;
 use rampmeter_runtime::{ClockSource, NodeConfig, Wait};
 use serde::Deserialize;
 use thiserror::Error;
+
+use crate::host::HostTransport;
 
 /// Why a configuration is no use: where, what was expected, what came.
 #[derive(Debug, Error)]
@@ -54,7 +56,7 @@ pub(crate) struct Config {
     /// The network.
     pub(crate) network: NetworkTable,
     /// The protocol, with the keys of plans.
-    pub(crate) transport: TransportSpec,
+    pub(crate) transport: toml::Table,
     /// All nodes, this one included.
     pub(crate) peer: Vec<PeerTable>,
 }
@@ -190,8 +192,8 @@ pub(crate) struct Setup {
     pub(crate) is_arbiter: bool,
     /// How many hosts there are.
     pub(crate) facts: FabricFacts,
-    /// The protocol's parameters.
-    pub(crate) transport: ValidTransport,
+    /// The transport and its parameters.
+    pub(crate) transport: HostTransport,
     /// Sockets and addresses.
     pub(crate) udp: UdpConfig,
     /// The interface of an AF_XDP socket; `None` for the kernel's UDP.
@@ -219,10 +221,10 @@ impl Setup {
     ///
     /// # Errors
     /// What is wrong with it, and where.
-    pub(crate) fn load(file: &Path) -> Result<Self, ConfigError> {
+    pub(crate) fn load<C: Catalogue>(file: &Path) -> Result<Self, ConfigError> {
         let text = fs::read_to_string(file)
             .map_err(|source| ConfigError::Read { file: file.to_owned(), source })?;
-        Self::parse(&text, file)
+        Self::parse::<C>(&text, file)
     }
 
     /// The AF_XDP socket on an interface.
@@ -245,12 +247,12 @@ impl Setup {
     ///
     /// # Errors
     /// What is wrong with it, and where.
-    pub(crate) fn parse(text: &str, file: &Path) -> Result<Self, ConfigError> {
+    pub(crate) fn parse<C: Catalogue>(text: &str, file: &Path) -> Result<Self, ConfigError> {
         let config: Config = toml::from_str(text).map_err(|error| ConfigError::Syntax {
             file: file.to_owned(),
             message: syntax_message(text, &error),
         })?;
-        Check { file }.setup(config)
+        Check { file }.setup::<C>(config)
     }
 }
 
@@ -297,7 +299,7 @@ impl Check<'_> {
         Ok(Span::from_ps((us * 1e6).round() as u64))
     }
 
-    fn setup(&self, config: Config) -> Result<Setup, ConfigError> {
+    fn setup<C: Catalogue>(&self, config: Config) -> Result<Setup, ConfigError> {
         let Config { node, network, transport, peer } = config;
         let peers = self.peers(&peer)?;
         let me = peer.iter().find(|p| p.id == node.id);
@@ -320,13 +322,9 @@ impl Check<'_> {
         };
         let n_hosts = peer.iter().filter(|p| !p.arbiter).count() as u32;
         let facts = FabricFacts { n_hosts, access_rate, data_rtt, control_rtt };
-        let valid = transport
-            .on_hosts(&facts, payload, header)
-            .map_err(|e| self.bad(&format!("transport.{}", e.key), e.expected, e.got))?;
-        let valid = valid.ok_or_else(|| {
-            self.bad("transport.name", "dcpim, phost, pfabric, fastpass or cosy", "ideal")
-        })?;
-        self.arbiters(&valid, peer.len() as u32 - n_hosts)?;
+        let transport = HostTransport::read::<C>(&transport, &facts, payload, header)
+            .map_err(|e| self.bad(&format!("transport.{}", e.key), &e.expected, e.got))?;
+        self.arbiters(transport.arbiters, peer.len() as u32 - n_hosts)?;
         let wait = match (node.wait, node.spin_us) {
             (WaitKey::Poll, _) => Wait::Poll,
             (WaitKey::Block, Some(us)) => {
@@ -348,7 +346,7 @@ impl Check<'_> {
             id: NodeId::new(node.id),
             is_arbiter: me.arbiter,
             facts,
-            transport: valid,
+            transport,
             udp: UdpConfig {
                 mtu,
                 spray: network.spray,
@@ -449,16 +447,7 @@ impl Check<'_> {
         Ok(addresses)
     }
 
-    fn arbiters(&self, transport: &ValidTransport, n: u32) -> Result<(), ConfigError> {
-        let wanted = match transport {
-            ValidTransport::Fastpass(fastpass) => fastpass.config.arbiters,
-            ValidTransport::Dcpim(_)
-            | ValidTransport::Phost(_)
-            | ValidTransport::Pfabric(_)
-            | ValidTransport::Cosy(_)
-            | ValidTransport::Beside(..)
-            | ValidTransport::Ideal => 0,
-        };
+    fn arbiters(&self, wanted: u32, n: u32) -> Result<(), ConfigError> {
         if n == wanted {
             return Ok(());
         }

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use rampmeter_core::rng::mix;
 use rampmeter_core::{NodeId, Span, TenantId, Time};
+use rampmeter_proto::Catalogue;
 use rampmeter_runtime::app::{Admission, Failure};
 use rampmeter_runtime::{
     Applications, Assembly, Clock, ClockSource, Outcome, Payload, Signals, Submission, Ticket,
@@ -88,8 +89,8 @@ impl FlowRow {
 }
 
 /// `rampd load`.
-pub(crate) fn load(args: &LoadArgs) -> Result<(), Error> {
-    let setup = Setup::load(&args.config)?;
+pub(crate) fn load<C: Catalogue>(args: &LoadArgs) -> Result<(), Error> {
+    let setup = Setup::load::<C>(&args.config)?;
     if setup.clock != ClockSource::Monotonic {
         let file = args.config.display();
         let message = "node.clock: expected \"monotonic\" for a load, got \"time-of-day\"";
@@ -109,7 +110,7 @@ pub(crate) fn load(args: &LoadArgs) -> Result<(), Error> {
     match args.over {
         Over::Udp => {
             let load = Load::new(timetable, log, clock, ends, signals.clone());
-            run_host(&setup, clock, load, &signals)
+            run_host::<C, _>(&setup, clock, load, &signals)
         }
         Over::Tcp => tcp::run(&setup, timetable, log, clock, ends, &signals),
     }

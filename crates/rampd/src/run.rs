@@ -1,4 +1,4 @@
-//! A node from its configuration: the transport's name is matched once, here.
+//! A node from its configuration: the transport is found by name once, here.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,12 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rampmeter_core::{Endpoint, Span, Time};
-use rampmeter_exp::ValidTransport;
-use rampmeter_proto::cosy::CosyHost;
-use rampmeter_proto::dcpim::DcpimHost;
-use rampmeter_proto::fastpass::{FastpassArbiter, FastpassHost};
-use rampmeter_proto::pfabric::PfabricHost;
-use rampmeter_proto::phost::PhostHost;
+use rampmeter_proto::catalogue::{Action, Catalogue, by_name};
+use rampmeter_proto::transport::Transport;
 use rampmeter_ring::{Clients, DoorConfig};
 use rampmeter_runtime::datapath::udp::UdpDatapath;
 #[cfg(feature = "xdp")]
@@ -48,8 +44,8 @@ impl Error {
 }
 
 /// `rampd node`.
-pub(crate) fn node(config: &Path) -> Result<(), Error> {
-    let setup = Setup::load(config)?;
+pub(crate) fn node<C: Catalogue>(config: &Path) -> Result<(), Error> {
+    let setup = Setup::load::<C>(config)?;
     if setup.is_arbiter {
         let message = "is an arbiter's configuration: use `rampd arbiter`";
         return Err(Error::Input(format!("{}: {message}", config.display())));
@@ -61,29 +57,24 @@ pub(crate) fn node(config: &Path) -> Result<(), Error> {
             let clients =
                 Clients::listen(door, clock).map_err(|e| io::Error::other(e.to_string()))?;
             info!(socket = %socket.display(), "applications may attach");
-            run_host(&setup, clock, clients, &signals)
+            run_host::<C, _>(&setup, clock, clients, &signals)
         }
         None => {
             warn!("node.socket is not set: no application can attach");
-            run_host(&setup, clock, NoApplications, &signals)
+            run_host::<C, _>(&setup, clock, NoApplications, &signals)
         }
     }
 }
 
 /// `rampd arbiter`.
-pub(crate) fn arbiter(config: &Path) -> Result<(), Error> {
-    let setup = Setup::load(config)?;
-    match &setup.transport {
-        ValidTransport::Fastpass(fastpass) if setup.is_arbiter => {
-            let (signals, clock) = (stop_signals()?, clock(&setup)?);
-            let protocol = Arc::new((**fastpass).clone());
-            run::<FastpassArbiter, _>(&setup, clock, protocol, NoApplications, &signals)
-        }
-        _ => {
-            let message = "is no arbiter's configuration: use `rampd node`";
-            Err(Error::Input(format!("{}: {message}", config.display())))
-        }
+pub(crate) fn arbiter<C: Catalogue>(config: &Path) -> Result<(), Error> {
+    let setup = Setup::load::<C>(config)?;
+    if !setup.is_arbiter {
+        let message = "is no arbiter's configuration: use `rampd node`";
+        return Err(Error::Input(format!("{}: {message}", config.display())));
     }
+    let (signals, clock) = (stop_signals()?, clock(&setup)?);
+    find::<C, _>(&setup, RunArbiter { setup: &setup, clock, signals: &signals })
 }
 
 /// The node's clock.
@@ -93,31 +84,54 @@ pub(crate) fn clock(setup: &Setup) -> Result<Clock, Error> {
 }
 
 /// Runs a host of whatever transport until it is told to stop.
-pub(crate) fn run_host<A: Applications>(
+pub(crate) fn run_host<C: Catalogue, A: Applications>(
     setup: &Setup,
     clock: Clock,
     apps: A,
     signals: &Signals,
 ) -> Result<(), Error> {
-    match &setup.transport {
-        ValidTransport::Dcpim(p) => {
-            run::<DcpimHost, A>(setup, clock, Arc::new(p.clone()), apps, signals)
-        }
-        ValidTransport::Phost(p) => {
-            run::<PhostHost, A>(setup, clock, Arc::new(p.clone()), apps, signals)
-        }
-        ValidTransport::Pfabric(p) => {
-            run::<PfabricHost, A>(setup, clock, Arc::new(p.clone()), apps, signals)
-        }
-        ValidTransport::Fastpass(p) => {
-            run::<FastpassHost, A>(setup, clock, Arc::new((**p).clone()), apps, signals)
-        }
-        ValidTransport::Cosy(p) => {
-            run::<CosyHost, A>(setup, clock, Arc::new(p.clone()), apps, signals)
-        }
-        ValidTransport::Beside(..) | ValidTransport::Ideal => {
-            Err(Error::Input("this transport does not run on hosts".to_owned()))
-        }
+    find::<C, _>(setup, RunHost { setup, clock, apps, signals })
+}
+
+fn find<C: Catalogue, A: Action<Output = Result<(), Error>>>(
+    setup: &Setup,
+    action: A,
+) -> Result<(), Error> {
+    let name = &setup.transport.written.name;
+    let unknown = || Error::Input(format!("no transport is called {name}"));
+    by_name::<C, A>(name, action).ok_or_else(unknown)?
+}
+
+struct RunHost<'a, A> {
+    setup: &'a Setup,
+    clock: Clock,
+    apps: A,
+    signals: &'a Signals,
+}
+
+impl<A: Applications> Action for RunHost<'_, A> {
+    type Output = Result<(), Error>;
+
+    fn run<T: Transport>(self) -> Self::Output {
+        let Self { setup, clock, apps, signals } = self;
+        let config = setup.transport.config::<T>().map_err(|e| Error::Input(e.to_string()))?;
+        run::<T::Host, A>(setup, clock, Arc::new(config), apps, signals)
+    }
+}
+
+struct RunArbiter<'a> {
+    setup: &'a Setup,
+    clock: Clock,
+    signals: &'a Signals,
+}
+
+impl Action for RunArbiter<'_> {
+    type Output = Result<(), Error>;
+
+    fn run<T: Transport>(self) -> Self::Output {
+        let Self { setup, clock, signals } = self;
+        let config = setup.transport.config::<T>().map_err(|e| Error::Input(e.to_string()))?;
+        run::<T::Arbiter, _>(setup, clock, Arc::new(config), NoApplications, signals)
     }
 }
 
@@ -128,12 +142,10 @@ fn run<E: Endpoint, A: Applications>(
     apps: A,
     signals: &Signals,
 ) -> Result<(), Error> {
-    let no_packets = || Error::Input("the ideal has no packets".to_owned());
-    let transport = setup.transport.wire_id().ok_or_else(no_packets)?;
     let incarnation = Incarnation::new(entropy()? as u32);
     let config = NodeConfig {
         node: setup.id,
-        transport,
+        transport: setup.transport.wire,
         incarnation,
         rate: setup.facts.access_rate,
         burst: setup.facts.access_rate.bytes_floor(TIMER_LATE),

@@ -68,7 +68,7 @@ pub(crate) struct Capture {
 impl Capture {
     /// Starts the capture that the plan asks for, if it does, in the folder `out`.
     pub(crate) fn create(plan: &ValidPlan, out: &Path) -> Result<Option<Self>, RunError> {
-        let (Some(config), Some(transport)) = (&plan.capture, plan.transport.wire_id()) else {
+        let (Some(config), Some(transport)) = (&plan.capture, plan.transport.wire()) else {
             return Ok(None);
         };
         let file = out.join(&config.file);

@@ -1,28 +1,96 @@
-//! The keys of the ideal.
+//! The ideal in the registry: what a clairvoyant scheduler over the access links would reach.
 
-use rampmeter_core::Bytes;
-use rampmeter_proto::Padding;
-use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
-use super::Preset;
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::FabricNeeds;
+use rampmeter_core::{Bytes, FabricFacts, Queueing};
+use rampmeter_proto::Framing;
+use rampmeter_proto::ideal::IdealConfig;
+use rampmeter_proto::keys::{BadKey, key_infos};
+use rampmeter_proto::transport::{Derived, Site};
+use rampmeter_sim::Arrival;
+use toml::Table;
 
-/// Keys of the ideal.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct IdealSpec {
-    /// Whose packets it is compared with.
-    pub preset: Preset,
-    /// Charged length of last packets.
-    pub padding: Option<Padding>,
+use super::registry::{About, AnyKeys, Entry, Ready, presets};
+use super::written::{Written, values};
+use crate::check::ValidPlan;
+use crate::ideal::simulate_ideal;
+use crate::record::Recorder;
+use crate::run::{Observer, Ran};
+
+pub(super) struct IdealEntry;
+
+impl Entry for IdealEntry {
+    fn about(&self) -> About {
+        About {
+            name: "ideal",
+            title: "the ideal",
+            summary: "No protocol: what a clairvoyant scheduler over the access links would reach.",
+            wire: None,
+            presets: presets::<IdealConfig>(),
+            keys: key_infos::<IdealConfig>(),
+            has_round_trips: false,
+            best_effort: Vec::new(),
+        }
+    }
+
+    fn read(&self, written: &Written) -> Result<Arc<dyn AnyKeys>, BadKey> {
+        if let Some(us) = written.control_rtt_us.or(written.data_rtt_us) {
+            return Err(BadKey::new("control-rtt-us", "left out: the ideal has no packets", us));
+        }
+        let preset = written.preset_name::<IdealConfig>().to_owned();
+        Ok(Arc::new(IdealKeys { preset, config: written.keys()? }))
+    }
 }
 
-impl IdealSpec {
-    /// Payload, headers and padding of its packets: those of the protocols it is compared with.
-    pub(crate) fn framing(&self) -> (Bytes, Bytes, Padding) {
-        let padding = self.padding.unwrap_or(match self.preset {
-            Preset::Paper => Padding::Exact,
-            Preset::Reference => Padding::Full,
-        });
-        (Bytes::new(1460), Bytes::new(40), padding)
+struct IdealKeys {
+    preset: String,
+    config: IdealConfig,
+}
+
+impl AnyKeys for IdealKeys {
+    fn values(&self) -> (String, Table) {
+        (self.preset.clone(), values(&self.config))
+    }
+
+    /// That of the protocols that it is compared with.
+    fn framing(&self) -> Framing {
+        let padding = self.config.padding;
+        Framing { payload: Bytes::new(1_460), header: Bytes::new(40), padding }
+    }
+
+    fn needs(&self, _facts: &FabricFacts) -> FabricNeeds {
+        FabricNeeds::default()
+    }
+
+    fn queueing(&self) -> Queueing {
+        Queueing::Classes
+    }
+
+    fn configure(&self, _site: &Site) -> Result<Arc<dyn Ready>, BadKey> {
+        Ok(Arc::new(Scheduler))
+    }
+}
+
+struct Scheduler;
+
+impl Ready for Scheduler {
+    fn wire(&self) -> Option<TransportId> {
+        None
+    }
+
+    fn describe(&self) -> Vec<Derived> {
+        Vec::new()
+    }
+
+    fn simulate(
+        &self,
+        plan: &ValidPlan,
+        arrivals: &mut dyn Iterator<Item = Arrival>,
+        recorder: &mut Recorder,
+        observer: &mut dyn Observer,
+    ) -> Ran {
+        simulate_ideal(plan, arrivals, recorder, observer)
     }
 }

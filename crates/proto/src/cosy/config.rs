@@ -1,49 +1,76 @@
 //! cosy's parameters and what they imply for one fabric.
 
 use rampmeter_core::{Bytes, FabricFacts, Span};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::analysis;
-use crate::shared::{ConfigError, Framing, Padding, within};
+use crate::keys::{BadKey, Keys, check_ranges};
+use crate::shared::{Framing, Padding, within};
 
 /// cosy's parameters. [`CosyConfig::paper`] and [`CosyConfig::rsvp`] are the presets.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CosyConfig {
     /// Virtual links of a link, and slots of a host each way (K, §3.3).
+    #[schemars(range(min = 1, max = 256))]
     pub slots: u32,
     /// Most slots that one message may have; all of them if `None`.
+    #[schemars(range(min = 1, max = 256))]
     pub slots_per_message: Option<u32>,
     /// How long a receiver holds a request that it cannot serve (appendix A, delta_E); the time of
     /// a message of 128 KB in a single slot if `None`.
+    #[serde(rename = "hold-us", with = "crate::keys::micros")]
+    #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e9))]
     pub hold: Option<Span>,
     /// Of how many requests, chosen at random, the one that has waited longest gets the next rsvp
     /// (§5.1: two).
+    #[schemars(range(min = 1, max = 1000))]
     pub choices: u32,
     /// What data leaves of a link to control packets, in thousandths.
+    #[schemars(range(min = 0, max = 900))]
     pub control_milli: u32,
     /// What each way of a round trip is granted for what the theorems leave out; if `None`, a
     /// packet that cannot be interrupted at every port.
+    #[serde(skip)]
     pub slack: Option<Span>,
     /// Best-effort traffic shares the links: a packet of it may be in the way at every port.
+    #[serde(skip)]
     pub best_effort: BestEffort,
     /// The longest message; longer ones are rejected at once.
+    #[serde(skip)]
     pub message_max: Bytes,
     /// Charged length of last packets.
     pub padding: Padding,
     /// Payload of a full packet.
+    #[serde(rename = "payload-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 9_000))]
     pub payload: Bytes,
     /// Bytes of headers charged to each packet, and the length of a control packet.
+    #[serde(rename = "header-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 1_000))]
     pub header: Bytes,
 }
 
 /// Whether there is traffic of lower priority (§4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BestEffort {
     /// No: the bound need not allow for it.
     None,
     /// Yes.
     Beside,
+}
+
+impl Default for CosyConfig {
+    fn default() -> Self {
+        Self::paper()
+    }
+}
+
+impl Keys for CosyConfig {
+    const PRESETS: &'static [(&'static str, fn() -> Self)] =
+        &[("paper", CosyConfig::paper), ("rsvp", CosyConfig::rsvp)];
 }
 
 impl CosyConfig {
@@ -120,14 +147,10 @@ impl CosyConfig {
     /// # Errors
     /// A parameter out of range, or a fabric with longer paths or larger switches than headers can
     /// name.
-    pub fn on(self, facts: &FabricFacts, paths: PathFacts) -> Result<Cosy, ConfigError> {
-        within("slots", self.slots.into(), 1..=256, "1 to 256")?;
+    pub fn on(self, facts: &FabricFacts, paths: PathFacts) -> Result<Cosy, BadKey> {
+        check_ranges(&self)?;
         let share = self.slots_per_message.unwrap_or(self.slots);
         within("slots-per-message", share.into(), 1..=self.slots.into(), "1 to slots")?;
-        within("choices", self.choices.into(), 1..=1_000, "1 to 1000")?;
-        within("control-share", self.control_milli.into(), 0..=900, "0 to 0.9")?;
-        within("payload-bytes", self.payload.get(), 1..=9_000, "1 to 9000")?;
-        within("header-bytes", self.header.get(), 1..=1_000, "1 to 1000")?;
         let switches = paths.switches.into();
         within("transport", switches, 1..=SWITCHES_MAX as u64, "used on paths of 1 to 5 switches")?;
         within(

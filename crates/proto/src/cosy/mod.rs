@@ -36,7 +36,14 @@ pub use switch::CosySwitch;
 
 use std::sync::Arc;
 
-use rampmeter_core::{Family, NoArbiter, SwitchFacts};
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::{FabricNeeds, Interface, Need};
+use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, SwitchFacts};
+
+use crate::keys::BadKey;
+use crate::shared::Framing;
+use crate::transport::{Derived, Network, Place, Site, Transport};
+use config::{BestEffort, PathFacts};
 
 /// The cosy family.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +59,57 @@ impl Family for CosyFamily {
 
     fn hop(config: &Arc<Cosy>, switch: SwitchFacts) -> CosySwitch {
         CosySwitch::new(config, switch)
+    }
+}
+
+impl Transport for CosyFamily {
+    type Keys = CosyConfig;
+    const TITLE: &'static str = "cosy";
+    const SUMMARY: &'static str = "Delivery within a bound, or a reject (cosy).";
+    const WIRE: TransportId = TransportId::COSY;
+
+    fn framing(keys: &CosyConfig) -> Framing {
+        let &CosyConfig { payload, header, padding, .. } = keys;
+        Framing { payload, header, padding }
+    }
+
+    /// Packets of a slot leave at their times, so they must not wait in interfaces.
+    fn needs(_keys: &CosyConfig, _facts: &FabricFacts) -> FabricNeeds {
+        FabricNeeds {
+            interface: Need::Only(Interface::Pull),
+            priorities: 2,
+            ..FabricNeeds::default()
+        }
+    }
+
+    /// The switches between real hosts do not take part, so slots at both ends are all that bounds
+    /// queues: the bound is that of a network in which only hosts' links are full. Hosts that are
+    /// not on their processor are granted a round trip each way.
+    fn configure(keys: CosyConfig, site: &Site) -> Result<Cosy, BadKey> {
+        let best_effort = if site.has_lower { BestEffort::Beside } else { BestEffort::None };
+        let keys = CosyConfig { best_effort, ..keys };
+        match &site.place {
+            &Place::Network(Network { switches, ratio, ports, has_slower, .. }) => {
+                keys.on(&site.facts, PathFacts { switches, ratio, ports, has_slower })
+            }
+            &Place::Hosts { payload, header } => {
+                let slack = Some(site.facts.control_rtt);
+                let paths = PathFacts { switches: 3, ratio: 1, ports: 1, has_slower: false };
+                CosyConfig { payload, header, slack, ..keys }.on(&site.facts, paths)
+            }
+        }
+    }
+
+    fn describe(config: &Cosy) -> Vec<Derived> {
+        let bound = |bytes| config.bound(Bytes::new(bytes));
+        vec![
+            Derived::time("frame", config.frame),
+            Derived::time("hold", config.hold),
+            Derived::time("queueing", config.queueing),
+            Derived::time("slack", config.slack),
+            Derived::time("bound-of-1-kb", bound(1_000)),
+            Derived::time("bound-of-128-kb", bound(128_000)),
+        ]
     }
 }
 

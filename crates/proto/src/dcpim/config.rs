@@ -1,12 +1,14 @@
 //! dcPIM's parameters (§3.6) and what they imply for one fabric.
 
 use rampmeter_core::{Bytes, FabricFacts, Span};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::shared::{ConfigError, Padding, within};
+use crate::keys::{BadKey, Keys, check_ranges};
+use crate::shared::Padding;
 
 /// How many stages of a matching phase lie between two phases' starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phases {
     /// 2r + 1 stages (§3.3, figure 2): data starts one stage after the last accept was sent.
@@ -17,7 +19,7 @@ pub enum Phases {
 }
 
 /// What becomes of requests and grants whose round is not the one that a host is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rounds {
     /// They are ignored (§3.3 allows it). With clocks further apart than the slack of a stage, some
@@ -29,7 +31,7 @@ pub enum Rounds {
 }
 
 /// What becomes of capacity that the running data phase leaves idle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IdleCapacity {
     /// Nothing: a match serves in the data phase it was made for.
@@ -40,7 +42,7 @@ pub enum IdleCapacity {
 }
 
 /// From which of a source's flows a request for channels is derived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Demand {
     /// All outstanding bytes of the source (§3.4).
@@ -50,7 +52,7 @@ pub enum Demand {
 }
 
 /// How a receiver and a sender agree that a flow is announced and over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Handshake {
     /// Every notification is acknowledged; the sender asks with `finish`, the receiver answers
@@ -63,7 +65,7 @@ pub enum Handshake {
 }
 
 /// The priorities of data packets in the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DataPriority {
     /// Short flows 1, others by the rank of their source among the matched ones, which tokens
@@ -74,7 +76,7 @@ pub enum DataPriority {
 }
 
 /// How a receiver counts the tokens in flight of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenWindow {
     /// Tokens for which no data has come (§3.2). Those of earlier phases count until they must
@@ -86,7 +88,7 @@ pub enum TokenWindow {
 }
 
 /// In which order a sender serves short flows and tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenOrder {
     /// By rank, short flows first, and first come first served within a rank (§3.2).
@@ -97,7 +99,7 @@ pub enum TokenOrder {
 }
 
 /// What a receiver does for short flows that have been announced to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ShortFlows {
     /// Nothing: token clocking adapts to them (§3.2).
@@ -107,17 +109,23 @@ pub enum ShortFlows {
 }
 
 /// dcPIM's parameters. [`DcpimConfig::paper`] and [`DcpimConfig::reference`] are the presets.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct DcpimConfig {
     /// Matching rounds, r.
+    #[schemars(range(min = 1, max = 32))]
     pub rounds: u8,
     /// Channels of a host in each direction, k.
+    #[schemars(range(min = 1, max = 64))]
     pub channels: u8,
-    /// Slack of a stage, beta, in thousandths.
+    /// Slack of a stage, beta.
+    #[serde(rename = "beta", with = "crate::keys::milli")]
+    #[schemars(with = "f64", range(min = 0.1, max = 100.0))]
     pub beta_milli: u32,
     /// Whether the first round prefers the smallest flows (§3.5).
     pub fct_round: bool,
     /// Largest flow, in packets, that is sent without matching; `None` for one BDP.
+    #[serde(rename = "short-flow-packets")]
     pub short_flow_max: Option<u32>,
     /// Stages of a phase.
     pub phases: Phases,
@@ -141,13 +149,30 @@ pub struct DcpimConfig {
     pub short_flows: ShortFlows,
     /// How much longer than half a control round trip tokens live past their phase, in full packet
     /// times per channel of a host.
+    #[schemars(range(min = 0, max = 1000))]
     pub grace_packets: u32,
     /// Payload of a full packet.
+    #[serde(rename = "payload-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 9_000))]
     pub payload: Bytes,
     /// Bytes of headers charged to each packet, and the length of a control packet.
+    #[serde(rename = "header-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 1_000))]
     pub header: Bytes,
     /// Unanswered repetitions after which a flow is reported as failed.
+    #[schemars(range(min = 1, max = 1000))]
     pub attempts_max: u32,
+}
+
+impl Default for DcpimConfig {
+    fn default() -> Self {
+        Self::paper()
+    }
+}
+
+impl Keys for DcpimConfig {
+    const PRESETS: &'static [(&'static str, fn() -> Self)] =
+        &[("paper", DcpimConfig::paper), ("reference", DcpimConfig::reference)];
 }
 
 impl DcpimConfig {
@@ -235,14 +260,8 @@ impl DcpimConfig {
     ///
     /// # Errors
     /// A parameter out of range.
-    pub fn on(self, facts: &FabricFacts) -> Result<Dcpim, ConfigError> {
-        within("rounds", self.rounds.into(), 1..=32, "1 to 32")?;
-        within("channels", self.channels.into(), 1..=64, "1 to 64")?;
-        within("beta", self.beta_milli.into(), 100..=100_000, "0.1 to 100")?;
-        within("payload-bytes", self.payload.get(), 1..=9_000, "1 to 9000")?;
-        within("header-bytes", self.header.get(), 1..=1_000, "1 to 1000")?;
-        within("attempts-max", self.attempts_max.into(), 1..=1_000, "1 to 1000")?;
-        within("grace-packets", self.grace_packets.into(), 0..=1_000, "0 to 1000")?;
+    pub fn on(self, facts: &FabricFacts) -> Result<Dcpim, BadKey> {
+        check_ranges(&self)?;
         let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
         let bdp = facts.data_rtt.as_ps().div_ceil(mtu_time.as_ps()) as u32;
         let stage = facts.control_rtt.scale_floor(self.beta_milli.into(), 2_000);

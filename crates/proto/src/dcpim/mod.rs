@@ -35,7 +35,13 @@ pub use host::DcpimHost;
 use matching::Order;
 use std::sync::Arc;
 
-use rampmeter_core::{Family, NoArbiter, Passive, SwitchFacts};
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::FabricNeeds;
+use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
+
+use crate::keys::BadKey;
+use crate::shared::Framing;
+use crate::transport::{Derived, Site, Transport};
 
 /// The dcPIM family.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +57,42 @@ impl Family for DcpimFamily {
 
     fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Passive {
         Passive
+    }
+}
+
+impl Transport for DcpimFamily {
+    type Keys = DcpimConfig;
+    const TITLE: &'static str = "dcPIM";
+    const SUMMARY: &'static str =
+        "Rounds of parallel iterative matching between hosts, then tokens (dcPIM).";
+    const WIRE: TransportId = TransportId::DCPIM;
+
+    fn framing(keys: &DcpimConfig) -> Framing {
+        let &DcpimConfig { payload, header, padding, .. } = keys;
+        Framing { payload, header, padding }
+    }
+
+    fn needs(_keys: &DcpimConfig, _facts: &FabricFacts) -> FabricNeeds {
+        FabricNeeds { priorities: 8, ..FabricNeeds::default() }
+    }
+
+    fn configure(keys: DcpimConfig, site: &Site) -> Result<Dcpim, BadKey> {
+        let (payload, header) = site.packet((keys.payload, keys.header));
+        DcpimConfig { payload, header, ..keys }.on(&site.facts)
+    }
+
+    fn describe(config: &Dcpim) -> Vec<Derived> {
+        vec![
+            Derived::packets("bdp", config.bdp),
+            Derived::time("matching-stage", config.stage),
+            Derived::time("phase", config.phase()),
+            Derived::packets("short-flow", config.short_max),
+            Derived::packets("channel", config.channel_packets),
+            Derived::time("grace", config.grace),
+            Derived::time("retry", config.retry),
+            Derived::time("keepalive", config.keepalive),
+            Derived::time("forget", config.forget),
+        ]
     }
 }
 

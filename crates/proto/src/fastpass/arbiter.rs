@@ -10,6 +10,7 @@ use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, R
 use super::allocate::{Allocation, Allocator};
 use super::config::{Fastpass, Model};
 use super::epoch::EpochArbiter;
+use super::paths::choose;
 use super::timetable::slot_start;
 use super::wire::{Demand, FastpassHeader, List, Slot};
 use crate::shared::Output;
@@ -139,7 +140,7 @@ impl SlotArbiter {
             allocations.sort_unstable();
             let mut from = 0;
             for slot in allocations.chunk_by(|a, b| a.slot == b.slot) {
-                paths[from..from + slot.len()].copy_from_slice(&plan.choose(slot));
+                paths[from..from + slot.len()].copy_from_slice(&choose(plan, slot));
                 from += slot.len();
             }
         }

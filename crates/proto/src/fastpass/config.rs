@@ -1,15 +1,16 @@
 //! Fastpass's parameters and what they imply for one fabric.
 
+use rampmeter_core::fabric::RegularPaths;
 use rampmeter_core::{Bytes, FabricFacts, Header, Span};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::allocate::BATCH_MAX;
-use super::paths::PathPlan;
 use super::wire::FastpassHeader;
-use crate::shared::{ConfigError, Framing, Padding, within};
+use crate::keys::{BadKey, Keys, check_ranges};
+use crate::shared::{Framing, Padding};
 
 /// What the arbiter arbitrates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Model {
     /// Time slots of pairs of hosts, least recently served first, with a path for each packet
@@ -22,29 +23,51 @@ pub enum Model {
 
 /// Fastpass's parameters. [`FastpassConfig::paper`] and [`FastpassConfig::reference`] are the
 /// presets.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct FastpassConfig {
     /// Slots or epochs.
     pub model: Model,
     /// Arbiters: one, or one and its standby.
+    #[schemars(range(min = 1, max = 2))]
     pub arbiters: u32,
     /// Slots that are allocated together.
+    #[schemars(range(min = 1, max = 16))]
     pub batch: u32,
     /// Length of a slot, in thousandths of a full packet's time: room for acknowledgements and
     /// requests beside a full packet.
+    #[schemars(range(min = 500, max = 100_000))]
     pub slot_milli: u32,
     /// Packets that a host may send in an epoch.
+    #[schemars(range(min = 1, max = 16))]
     pub epoch_packets: u32,
     /// Length of an epoch, in thousandths of a full packet's time.
+    #[schemars(range(min = 500, max = 1_000_000))]
     pub epoch_milli: u32,
     /// Charged length of last packets.
     pub padding: Padding,
     /// Payload of a full packet.
+    #[serde(rename = "payload-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 9_000))]
     pub payload: Bytes,
     /// Bytes of headers charged to each packet.
+    #[serde(rename = "header-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 1_000))]
     pub header: Bytes,
     /// Unanswered repetitions after which a flow is reported as failed.
+    #[schemars(range(min = 1, max = 1000))]
     pub attempts_max: u32,
+}
+
+impl Default for FastpassConfig {
+    fn default() -> Self {
+        Self::paper()
+    }
+}
+
+impl Keys for FastpassConfig {
+    const PRESETS: &'static [(&'static str, fn() -> Self)] =
+        &[("paper", FastpassConfig::paper), ("reference", FastpassConfig::reference)];
 }
 
 impl FastpassConfig {
@@ -79,7 +102,7 @@ pub struct Fastpass {
     /// How many hosts there are; arbiters' numbers follow.
     pub n_hosts: u32,
     /// The paths between racks, where the network is regular enough to choose among them.
-    pub paths: Option<PathPlan>,
+    pub paths: Option<RegularPaths>,
     /// Time of a full packet on an access link.
     pub mtu_time: Span,
     /// Length of a slot.
@@ -107,17 +130,10 @@ impl FastpassConfig {
     pub fn on(
         self,
         facts: &FabricFacts,
-        paths: Option<PathPlan>,
+        paths: Option<RegularPaths>,
         arbiter_time: Span,
-    ) -> Result<Fastpass, ConfigError> {
-        within("arbiters", self.arbiters.into(), 1..=2, "1 or 2")?;
-        within("batch", self.batch.into(), 1..=16.min(BATCH_MAX).into(), "1 to 16")?;
-        within("slot-milli", self.slot_milli.into(), 500..=100_000, "500 to 100000")?;
-        within("epoch-packets", self.epoch_packets.into(), 1..=16, "1 to 16")?;
-        within("epoch-milli", self.epoch_milli.into(), 500..=1_000_000, "500 to 1000000")?;
-        within("payload-bytes", self.payload.get(), 1..=9_000, "1 to 9000")?;
-        within("header-bytes", self.header.get(), 1..=1_000, "1 to 1000")?;
-        within("attempts-max", self.attempts_max.into(), 1..=1_000, "1 to 1000")?;
+    ) -> Result<Fastpass, BadKey> {
+        check_ranges(&self)?;
         let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
         let slot = mtu_time.scale_floor(self.slot_milli.into(), 1_000);
         let batch = slot * u64::from(self.batch);

@@ -35,11 +35,17 @@ mod tests;
 pub use arbiter::{FastpassArbiter, allocations_time};
 pub use config::{Fastpass, FastpassConfig};
 pub use host::FastpassHost;
-pub use paths::PathPlan;
 
 use std::sync::Arc;
 
-use rampmeter_core::{Family, Passive, SwitchFacts};
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::{ArbiterNeed, ArbiterRate, Buffer, FabricNeeds, Need};
+use rampmeter_core::{Bytes, FabricFacts, Family, Passive, SwitchFacts};
+
+use crate::keys::BadKey;
+use crate::shared::Framing;
+use crate::transport::{Derived, Network, Place, Site, Transport};
+use config::Model;
 
 /// The Fastpass family.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +61,60 @@ impl Family for FastpassFamily {
 
     fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Passive {
         Passive
+    }
+}
+
+impl Transport for FastpassFamily {
+    type Keys = FastpassConfig;
+    const TITLE: &'static str = "Fastpass";
+    const SUMMARY: &'static str = "An arbiter that gives out time slots and paths (Fastpass).";
+    const WIRE: TransportId = TransportId::FASTPASS;
+
+    fn framing(keys: &FastpassConfig) -> Framing {
+        let &FastpassConfig { payload, header, padding, .. } = keys;
+        Framing { payload, header, padding }
+    }
+
+    /// Ports of 36 KB, those of the pHost study. The paper's arbiter must reach every host in every
+    /// batch, so its link is as fast as the fastest; that of the epoch model is as fast as a host's.
+    fn needs(keys: &FastpassConfig, _facts: &FabricFacts) -> FabricNeeds {
+        let rate = match keys.model {
+            Model::Slots => ArbiterRate::Fastest,
+            Model::Epochs => ArbiterRate::Slowest,
+        };
+        FabricNeeds {
+            buffer: Need::Prefer(Buffer::PerPort(Bytes::new(36_864))),
+            priorities: 2,
+            arbiters: vec![ArbiterNeed { rate }; keys.arbiters as usize],
+            ..FabricNeeds::default()
+        }
+    }
+
+    /// Arbiters between real hosts are as fast as hosts, and choose no paths.
+    fn configure(keys: FastpassConfig, site: &Site) -> Result<Fastpass, BadKey> {
+        let (payload, header) = site.packet((keys.payload, keys.header));
+        let keys = FastpassConfig { payload, header, ..keys };
+        let (rate, paths) = match &site.place {
+            Place::Hosts { .. } => (site.facts.access_rate, None),
+            Place::Network(Network { slowest, fastest, paths, .. }) => match keys.model {
+                Model::Slots => (*fastest, paths.clone()),
+                Model::Epochs => (*slowest, paths.clone()),
+            },
+        };
+        let time = allocations_time(site.facts.n_hosts, header.get(), rate);
+        keys.on(&site.facts, paths, time)
+    }
+
+    fn describe(config: &Fastpass) -> Vec<Derived> {
+        vec![
+            Derived::time("slot", config.slot),
+            Derived::count("planned-ahead-slots", config.ahead),
+            Derived::time("epoch", config.epoch),
+            Derived::time("timeout", config.rto),
+            Derived::time("retry", config.retry),
+            Derived::time("watchdog", config.watchdog),
+            Derived::time("forget", config.forget),
+        ]
     }
 }
 

@@ -116,8 +116,9 @@ mod colour {
 
 mod paths {
     use super::super::allocate::Allocation;
-    use super::super::paths::PathPlan;
+    use super::super::paths::choose;
     use proptest::prelude::*;
+    use rampmeter_core::fabric::RegularPaths;
     use rampmeter_core::{Purpose, Rng};
 
     /// A matching of hosts, as a slot has.
@@ -134,14 +135,14 @@ mod paths {
         #[test]
         fn links_between_racks_are_never_overfull(seed in any::<u64>(), spines in 1u16..9) {
             let (racks, hosts) = (9u16, 16u16);
-            let plan = PathPlan {
+            let plan = RegularPaths {
                 rack_of: (0..racks * hosts).map(|h| h / hosts).collect(),
                 pod_of: vec![0; usize::from(racks)],
                 tor_up: spines,
                 agg_up: 1,
             };
             let slot = matching(racks * hosts, seed);
-            let paths = plan.choose(&slot);
+            let paths = choose(&plan, &slot);
             for rack in 0..racks {
                 for spine in 0..spines {
                     let on = |of: &dyn Fn(&Allocation) -> (u16, u16)| {
@@ -161,14 +162,14 @@ mod paths {
         fn a_fat_tree_carries_any_matching_without_a_collision(seed in any::<u64>()) {
             let half = 4u16;
             let (n_racks, n_hosts) = (8 * half, 8 * half * half);
-            let plan = PathPlan {
+            let plan = RegularPaths {
                 rack_of: (0..n_hosts).map(|h| h / half).collect(),
                 pod_of: (0..n_racks).map(|r| r / half).collect(),
                 tor_up: half,
                 agg_up: half,
             };
             let slot = matching(n_hosts, seed);
-            let paths = plan.choose(&slot);
+            let paths = choose(&plan, &slot);
             let mut links = std::collections::BTreeSet::new();
             for (a, path) in slot.iter().zip(paths) {
                 let (up, core) = (path % half, path / half);

@@ -12,6 +12,43 @@
 mod tests;
 
 use rampmeter_core::{NodeId, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::keys::Keys;
+use crate::shared::Padding;
+
+/// The parameters of the ideal. [`IdealConfig::paper`] and [`IdealConfig::reference`] are the
+/// presets.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct IdealConfig {
+    /// Charged length of last packets.
+    pub padding: Padding,
+}
+
+impl IdealConfig {
+    /// Packets of the `paper` presets of transports.
+    pub fn paper() -> Self {
+        Self { padding: Padding::Exact }
+    }
+
+    /// Packets of the `reference` presets of transports.
+    pub fn reference() -> Self {
+        Self { padding: Padding::Full }
+    }
+}
+
+impl Default for IdealConfig {
+    fn default() -> Self {
+        Self::paper()
+    }
+}
+
+impl Keys for IdealConfig {
+    const PRESETS: &'static [(&'static str, fn() -> Self)] =
+        &[("paper", Self::paper), ("reference", Self::reference)];
+}
 
 /// A flow to schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

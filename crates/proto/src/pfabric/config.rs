@@ -1,12 +1,14 @@
 //! pFabric's parameters and what they imply for one fabric.
 
 use rampmeter_core::{Bytes, FabricFacts, Span};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::shared::{ConfigError, Framing, Padding, within};
+use crate::keys::{BadKey, Keys, check_ranges};
+use crate::shared::{Framing, Padding, within};
 
 /// What a flow does that has timed out several times in a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Starving {
     /// It sends probes without payload until one is answered (§4.3).
@@ -16,36 +18,58 @@ pub enum Starving {
 }
 
 /// pFabric's parameters. [`PfabricConfig::paper`] and [`PfabricConfig::reference`] are the presets.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct PfabricConfig {
-    /// First window in packets.
-    pub window: u32,
-    /// Largest window in packets, at most 64.
-    pub window_max: u32,
-    /// Retransmission timeout in nanoseconds.
-    pub rto_ns: u64,
+    /// First window in packets; one bandwidth-delay product if left out.
+    #[schemars(range(min = 1, max = 4_096))]
+    pub window: Option<u32>,
+    /// Largest window in packets; five quarters of the first if left out.
+    #[schemars(range(min = 1, max = 4_096))]
+    pub window_max: Option<u32>,
+    /// Retransmission timeout in nanoseconds; three round trips if left out.
+    #[schemars(range(min = 100, max = 1_000_000_000))]
+    pub rto_ns: Option<u64>,
     /// Timeouts in a row after which a flow starves.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub starving_after: u32,
     /// What it does then.
     pub starving: Starving,
     /// Charged length of last packets.
     pub padding: Padding,
     /// Payload of a full packet.
+    #[serde(rename = "payload-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 9_000))]
     pub payload: Bytes,
     /// Bytes of headers charged to each packet, and the length of a control packet.
+    #[serde(rename = "header-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 1_000))]
     pub header: Bytes,
     /// Timeouts in a row after which a flow is reported as failed.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub attempts_max: u32,
 }
 
+impl Default for PfabricConfig {
+    fn default() -> Self {
+        Self::paper()
+    }
+}
+
+impl Keys for PfabricConfig {
+    const PRESETS: &'static [(&'static str, fn() -> Self)] =
+        &[("paper", PfabricConfig::paper), ("reference", PfabricConfig::reference)];
+}
+
 impl PfabricConfig {
-    /// The paper's design (§4.3) with the parameters of the pHost study at 10 Gbit/s: windows of 12
-    /// to 15 packets, 45 us.
+    /// The paper's design (§4.3). Its windows of 12 packets are one bandwidth-delay product at 10
+    /// Gbit/s, and its timeout of 45 us is three of its round trips of 14.6 us (§5.1): the time of
+    /// a round trip and of full buffers on the way.
     pub fn paper() -> Self {
         Self {
-            window: 12,
-            window_max: 15,
-            rto_ns: 45_000,
+            window: None,
+            window_max: None,
+            rto_ns: None,
             starving_after: 5,
             starving: Starving::Probe,
             padding: Padding::Exact,
@@ -55,9 +79,12 @@ impl PfabricConfig {
         }
     }
 
-    /// What the pHost study's simulator does.
+    /// What the pHost study's simulator does at 10 Gbit/s.
     pub fn reference() -> Self {
         Self {
+            window: Some(12),
+            window_max: Some(15),
+            rto_ns: Some(45_000),
             starving: Starving::Persist,
             padding: Padding::Full,
             attempts_max: 10_000,
@@ -71,6 +98,10 @@ impl PfabricConfig {
 pub struct Pfabric {
     /// The parameters.
     pub config: PfabricConfig,
+    /// First window in packets.
+    pub window: u32,
+    /// Largest window in packets.
+    pub window_max: u32,
     /// Retransmission timeout.
     pub rto: Span,
     /// When a destination forgets a flow whose source is silent.
@@ -78,21 +109,24 @@ pub struct Pfabric {
 }
 
 impl PfabricConfig {
-    /// Checks the parameters.
+    /// Checks the parameters and derives windows and timeout on a fabric.
     ///
     /// # Errors
     /// A parameter out of range.
-    pub fn on(self, facts: &FabricFacts) -> Result<Pfabric, ConfigError> {
-        within("window", self.window.into(), 1..=64, "1 to 64")?;
-        within("window-max", self.window_max.into(), self.window.into()..=64, "window to 64")?;
-        within("rto-ns", self.rto_ns, 100..=1_000_000_000, "100 to 1000000000")?;
-        within("starving-after", self.starving_after.into(), 1..=1_000_000, "1 to 1000000")?;
-        within("payload-bytes", self.payload.get(), 1..=9_000, "1 to 9000")?;
-        within("header-bytes", self.header.get(), 1..=1_000, "1 to 1000")?;
-        within("attempts-max", self.attempts_max.into(), 1..=1_000_000, "1 to 1000000")?;
-        let rto = Span::from_ns(self.rto_ns);
+    pub fn on(self, facts: &FabricFacts) -> Result<Pfabric, BadKey> {
+        check_ranges(&self)?;
+        let window = self.window.unwrap_or_else(|| self.bdp(facts).clamp(1, 4_096));
+        let window_max = self.window_max.unwrap_or((window * 5 / 4).clamp(window, 4_096));
+        within("window-max", window_max.into(), window.into()..=4_096, "window to 4096")?;
+        let rto = self.rto_ns.map_or(facts.data_rtt * 3, Span::from_ns);
         let forget = rto * (u64::from(self.attempts_max) + 2) + facts.data_rtt;
-        Ok(Pfabric { rto, forget, config: self })
+        Ok(Pfabric { window, window_max, rto, forget, config: self })
+    }
+
+    /// The bandwidth-delay product in full packets.
+    pub(super) fn bdp(&self, facts: &FabricFacts) -> u32 {
+        let packet = facts.access_rate.tx_time(self.payload + self.header);
+        facts.data_rtt.as_ps().div_ceil(packet.as_ps()) as u32
     }
 }
 

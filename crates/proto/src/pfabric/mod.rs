@@ -28,7 +28,14 @@ pub use host::PfabricHost;
 
 use std::sync::Arc;
 
-use rampmeter_core::{Family, NoArbiter, Ranked, SwitchFacts};
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::{Buffer, FabricNeeds, Interface, Need};
+use rampmeter_core::{FabricFacts, Family, NoArbiter, Ranked, SwitchFacts};
+
+use crate::keys::BadKey;
+use crate::shared::Framing;
+use crate::transport::{Derived, Site, Transport};
+use config::Starving;
 
 /// The pFabric family.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +51,46 @@ impl Family for PfabricFamily {
 
     fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Ranked {
         Ranked
+    }
+}
+
+impl Transport for PfabricFamily {
+    type Keys = PfabricConfig;
+    const TITLE: &'static str = "pFabric";
+    const SUMMARY: &'static str =
+        "Ports that order and drop by remaining size, hosts at line rate (pFabric).";
+    const WIRE: TransportId = TransportId::PFABRIC;
+
+    fn framing(keys: &PfabricConfig) -> Framing {
+        let &PfabricConfig { payload, header, padding, .. } = keys;
+        Framing { payload, header, padding }
+    }
+
+    /// Ports that hold two bandwidth-delay products (§5.1: 36 KB). The simulator of the pHost study
+    /// hands the whole window to the interface of a host, which drops like a port.
+    fn needs(keys: &PfabricConfig, facts: &FabricFacts) -> FabricNeeds {
+        let buffer = (keys.payload + keys.header) * (2 * u64::from(keys.bdp(facts)));
+        let is_paper = keys.starving == Starving::Probe;
+        FabricNeeds {
+            buffer: Need::Prefer(Buffer::PerPort(buffer)),
+            interface: Need::Prefer(if is_paper { Interface::Pull } else { Interface::Queue }),
+            priorities: 2,
+            ..FabricNeeds::default()
+        }
+    }
+
+    fn configure(keys: PfabricConfig, site: &Site) -> Result<Pfabric, BadKey> {
+        let (payload, header) = site.packet((keys.payload, keys.header));
+        PfabricConfig { payload, header, ..keys }.on(&site.facts)
+    }
+
+    fn describe(config: &Pfabric) -> Vec<Derived> {
+        vec![
+            Derived::packets("window", config.window),
+            Derived::packets("window-max", config.window_max),
+            Derived::time("timeout", config.rto),
+            Derived::time("forget", config.forget),
+        ]
     }
 }
 

@@ -99,7 +99,7 @@ impl Sender {
             cumulative: 0,
             sack: 0,
             next: 0,
-            window: pfabric.config.window,
+            window: pfabric.window,
             timeouts: 0,
             times_out: Time::NEVER,
             timer_at: Time::NEVER,
@@ -123,7 +123,7 @@ impl Sender {
         flow.timeouts = 0;
         flow.times_out = now + pfabric.rto;
         if cumulative > flow.cumulative {
-            flow.window = (flow.window + 1).min(pfabric.config.window_max);
+            flow.window = (flow.window + 1).min(pfabric.window_max);
             flow.cumulative = cumulative;
             flow.sack = sack;
         } else {

@@ -1,12 +1,14 @@
 //! pHost's parameters and what they imply for one fabric.
 
 use rampmeter_core::{Bytes, FabricFacts, Span};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::shared::{ConfigError, Framing, Padding, within};
+use crate::keys::{BadKey, Keys, check_ranges};
+use crate::shared::{Framing, Padding};
 
 /// Which flows get free tokens (pHost §3.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FreeTokens {
     /// Every flow, for its first packets.
@@ -16,7 +18,7 @@ pub enum FreeTokens {
 }
 
 /// Whom sources and destinations serve first (pHost §3.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// The flow with the fewest remaining packets.
@@ -29,7 +31,7 @@ pub enum Policy {
 }
 
 /// The priorities of data packets in the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DataPriority {
     /// Short flows above long ones (pHost §3.3).
@@ -39,7 +41,7 @@ pub enum DataPriority {
 }
 
 /// How long a destination waits for packets of free tokens before it asks for them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FreeRepair {
     /// As long as they take, and a round trip.
@@ -50,7 +52,7 @@ pub enum FreeRepair {
 }
 
 /// What a destination does for free tokens that have been announced to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FreeHold {
     /// Nothing.
@@ -60,7 +62,7 @@ pub enum FreeHold {
 }
 
 /// When a destination that has no flow to serve serves one again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wake {
     /// When data ends a flow's downgrading, a wait is over, or a flow is announced.
@@ -70,21 +72,28 @@ pub enum Wake {
 }
 
 /// pHost's parameters. [`PhostConfig::paper`] and [`PhostConfig::reference`] are the presets.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct PhostConfig {
     /// Free tokens of a flow; one more than a bandwidth-delay product has if `None`.
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub free_tokens: Option<u32>,
     /// Who gets them.
     pub free_for: FreeTokens,
-    /// Life of a token at its source, in thousandths of a full packet's time.
-    pub token_life_milli: u32,
+    /// Life of a token at its source, in thousandths of a full packet's time; 1500 if left out,
+    /// and between real hosts at least a control round trip.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub token_life_milli: Option<u32>,
     /// Unanswered tokens at which a flow is downgraded; as many as free tokens if `None`.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub downgrade_threshold: Option<u32>,
     /// For how long, in full packet times after its last token; three times as many as free tokens
     /// and one if `None`.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub downgrade_packets: Option<u32>,
     /// How long a destination waits after a flow's last token before it asks again for what is
     /// missing, in full packet times; one more than free tokens if `None`.
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub resend_packets: Option<u32>,
     /// Whom both ends serve first.
     pub policy: Policy,
@@ -92,19 +101,38 @@ pub struct PhostConfig {
     pub data_priority: DataPriority,
     /// Repair of packets of free tokens.
     pub free_repair: FreeRepair,
-    /// Courtesy to announced free tokens.
+    /// Whether announced free tokens suppress tokens.
     pub free_hold: FreeHold,
-    /// Attention while there is no flow to serve.
+    /// What wakes a destination that has no flow to serve.
     pub wake: Wake,
     /// Charged length of last packets.
     pub padding: Padding,
     /// Payload of a full packet.
+    #[serde(rename = "payload-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 9_000))]
     pub payload: Bytes,
     /// Bytes of headers charged to each packet, and the length of a control packet.
+    #[serde(rename = "header-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 1_000))]
     pub header: Bytes,
     /// Unanswered repetitions after which a flow is reported as failed.
+    #[schemars(range(min = 1, max = 1000))]
     pub attempts_max: u32,
 }
+
+impl Default for PhostConfig {
+    fn default() -> Self {
+        Self::paper()
+    }
+}
+
+impl Keys for PhostConfig {
+    const PRESETS: &'static [(&'static str, fn() -> Self)] =
+        &[("paper", PhostConfig::paper), ("reference", PhostConfig::reference)];
+}
+
+/// Life of a token in thousandths of a packet time (§3.2: 1.5 times).
+pub(super) const TOKEN_LIFE_MILLI: u32 = 1_500;
 
 impl PhostConfig {
     /// The paper's design (§3) with the parameters of its study.
@@ -112,7 +140,7 @@ impl PhostConfig {
         Self {
             free_tokens: None,
             free_for: FreeTokens::EveryFlow,
-            token_life_milli: 1_500,
+            token_life_milli: None,
             downgrade_threshold: None,
             downgrade_packets: None,
             resend_packets: None,
@@ -175,22 +203,14 @@ impl PhostConfig {
     ///
     /// # Errors
     /// A parameter out of range.
-    pub fn on(self, facts: &FabricFacts) -> Result<Phost, ConfigError> {
-        within("token-life", self.token_life_milli.into(), 1..=10_000_000, "0.001 to 10000")?;
-        within("payload-bytes", self.payload.get(), 1..=9_000, "1 to 9000")?;
-        within("header-bytes", self.header.get(), 1..=1_000, "1 to 1000")?;
-        within("attempts-max", self.attempts_max.into(), 1..=1_000, "1 to 1000")?;
+    pub fn on(self, facts: &FabricFacts) -> Result<Phost, BadKey> {
+        check_ranges(&self)?;
         let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
         let bdp = facts.data_rtt.as_ps().div_ceil(mtu_time.as_ps()) as u32;
         let free = self.free_tokens.unwrap_or(bdp + 1);
-        within("free-tokens", free.into(), 0..=1_000_000, "0 to 1000000")?;
-        let given = |key, packets: Option<u32>, derived: u32| {
-            let packets = packets.unwrap_or(derived);
-            within(key, packets.into(), 1..=1_000_000, "1 to 1000000").map(|()| packets)
-        };
-        let threshold = given("downgrade-threshold", self.downgrade_threshold, free.max(1))?;
-        let downgrade = given("downgrade-packets", self.downgrade_packets, 3 * free + 1)?;
-        let resend = given("resend-packets", self.resend_packets, free + 1)?;
+        let threshold = self.downgrade_threshold.unwrap_or(free.max(1));
+        let downgrade = self.downgrade_packets.unwrap_or(3 * free + 1);
+        let resend = self.resend_packets.unwrap_or(free + 1);
         let keepalive = facts.control_rtt * 64;
         Ok(Phost {
             mtu_time,
@@ -198,7 +218,8 @@ impl PhostConfig {
             threshold,
             downgrade: mtu_time * u64::from(downgrade),
             resend: mtu_time * u64::from(resend),
-            token_life: mtu_time.scale_floor(self.token_life_milli.into(), 1_000),
+            token_life: mtu_time
+                .scale_floor(self.token_life_milli.unwrap_or(TOKEN_LIFE_MILLI).into(), 1_000),
             rtt: facts.data_rtt,
             retry: keepalive,
             keepalive,

@@ -28,7 +28,14 @@ pub use host::PhostHost;
 
 use std::sync::Arc;
 
-use rampmeter_core::{Family, NoArbiter, Passive, SwitchFacts};
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::{Buffer, FabricNeeds, Need};
+use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
+
+use crate::keys::BadKey;
+use crate::shared::Framing;
+use crate::transport::{Derived, Place, Site, Transport};
+use config::TOKEN_LIFE_MILLI;
 
 /// The pHost family.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +51,53 @@ impl Family for PhostFamily {
 
     fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Passive {
         Passive
+    }
+}
+
+impl Transport for PhostFamily {
+    type Keys = PhostConfig;
+    const TITLE: &'static str = "pHost";
+    const SUMMARY: &'static str =
+        "Tokens a packet from the destination, free tokens for first packets (pHost).";
+    const WIRE: TransportId = TransportId::PHOST;
+
+    fn framing(keys: &PhostConfig) -> Framing {
+        let &PhostConfig { payload, header, padding, .. } = keys;
+        Framing { payload, header, padding }
+    }
+
+    /// Ports of 36 KB (§4.1).
+    fn needs(_keys: &PhostConfig, _facts: &FabricFacts) -> FabricNeeds {
+        FabricNeeds {
+            buffer: Need::Prefer(Buffer::PerPort(Bytes::new(36_864))),
+            priorities: 3,
+            ..FabricNeeds::default()
+        }
+    }
+
+    fn configure(keys: PhostConfig, site: &Site) -> Result<Phost, BadKey> {
+        let (payload, header) = site.packet((keys.payload, keys.header));
+        let mut keys = PhostConfig { payload, header, ..keys };
+        if matches!(site.place, Place::Hosts { .. }) && keys.token_life_milli.is_none() {
+            // A host that was not on its processor when tokens came must find some alive.
+            let packet = site.facts.access_rate.tx_time(payload + header).as_ps();
+            let rtt = site.facts.control_rtt.as_ps().saturating_mul(1_000) / packet;
+            let rtt = u32::try_from(rtt).unwrap_or(u32::MAX).min(10_000_000);
+            keys.token_life_milli = Some(TOKEN_LIFE_MILLI.max(rtt));
+        }
+        keys.on(&site.facts)
+    }
+
+    fn describe(config: &Phost) -> Vec<Derived> {
+        vec![
+            Derived::packets("free-tokens", config.free),
+            Derived::time("token-life", config.token_life),
+            Derived::packets("downgrade-threshold", config.threshold),
+            Derived::time("downgrade", config.downgrade),
+            Derived::time("resend", config.resend),
+            Derived::time("keepalive", config.keepalive),
+            Derived::time("forget", config.forget),
+        ]
     }
 }
 

@@ -2,33 +2,23 @@
 
 use std::ops::RangeInclusive;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-/// Why a protocol's parameters are no use.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{key} must be {expected}, got {got}")]
-pub struct ConfigError {
-    /// The parameter, as plans spell it.
-    pub key: &'static str,
-    /// Its allowed values.
-    pub expected: &'static str,
-    /// The value.
-    pub got: u64,
-}
+use crate::keys::BadKey;
 
-/// Checks that a parameter is in its range.
+/// Checks a parameter whose range depends on others.
 pub(crate) fn within(
-    key: &'static str,
+    key: &str,
     got: u64,
     range: RangeInclusive<u64>,
-    expected: &'static str,
-) -> Result<(), ConfigError> {
-    if range.contains(&got) { Ok(()) } else { Err(ConfigError { key, expected, got }) }
+    expected: &str,
+) -> Result<(), BadKey> {
+    if range.contains(&got) { Ok(()) } else { Err(BadKey::new(key, expected, got)) }
 }
 
 /// How data packets are charged to links.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Padding {
     /// The last packet of a flow is as long as its payload and header.

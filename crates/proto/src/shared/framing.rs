@@ -7,10 +7,13 @@ use super::Padding;
 
 /// How a protocol cuts messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Framing {
-    pub(crate) payload: Bytes,
-    pub(crate) header: Bytes,
-    pub(crate) padding: Padding,
+pub struct Framing {
+    /// Payload of a full packet.
+    pub payload: Bytes,
+    /// Bytes of headers charged to each packet, and the length of a control packet.
+    pub header: Bytes,
+    /// Charged length of last packets.
+    pub padding: Padding,
 }
 
 /// A message being sent.

@@ -6,9 +6,10 @@ mod numbers;
 mod output;
 mod timers;
 
+pub use config::Padding;
 pub(crate) use config::within;
-pub use config::{ConfigError, Padding};
-pub(crate) use framing::{Framing, Outgoing};
+pub use framing::Framing;
+pub(crate) use framing::Outgoing;
 pub(crate) use numbers::{FlowNumbers, Known, NextNumber};
 pub(crate) use output::Output;
 pub(crate) use timers::Timers;

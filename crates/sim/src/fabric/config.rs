@@ -1,39 +1,7 @@
 //! The settings of a fabric.
 
+pub use rampmeter_core::fabric::{Buffer, Interface, Overflow, Spray};
 use rampmeter_core::{Bytes, Span};
-use serde::{Deserialize, Serialize};
-
-/// How a switch that has several shortest paths chooses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Spray {
-    /// Each host numbers its packets, from a random start, and switches use the number.
-    SourceRoundRobin,
-    /// A uniformly random path for each packet at each switch.
-    Random,
-    /// One path a message, by a hash of its ends and number.
-    Ecmp,
-}
-
-/// How hosts hand packets to their interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Interface {
-    /// The interface asks for a packet when its link is idle, and holds none.
-    Pull,
-    /// Hosts hand over every packet at once; the interface queues and drops like a switch port.
-    Queue,
-}
-
-/// What happens to a packet that does not fit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Overflow {
-    /// It is dropped.
-    TailDrop,
-    /// The newest packet of the lowest priority below its own is dropped for it.
-    PushOut,
-}
 
 /// When a switch may begin to forward a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,21 +19,6 @@ pub enum Switching {
     Shaped {
         /// The time that an idle link makes up for.
         burst: Span,
-    },
-}
-
-/// How switches share their packet memory.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Buffer {
-    /// Every port has its own.
-    PerPort(Bytes),
-    /// One memory a switch; a port may hold `alpha` times what is free (dynamic thresholds of
-    /// Choudhury and Hahne).
-    Shared {
-        /// The memory of each switch.
-        per_switch: Bytes,
-        /// The threshold's factor.
-        alpha: f64,
     },
 }
 

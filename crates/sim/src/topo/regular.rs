@@ -1,21 +1,8 @@
 //! Networks regular enough for a scheduler to choose paths by number.
 
-use super::{Node, Topology};
+pub use rampmeter_core::fabric::RegularPaths;
 
-/// The ways between racks of a network of two or three tiers in which every rack's switch has the
-/// same ways up, and in three tiers every switch above it too.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RegularPaths {
-    /// The rack of each host.
-    pub rack_of: Vec<u16>,
-    /// The pod of each rack: racks that share the switches above them.
-    pub pod_of: Vec<u16>,
-    /// Ways up from a rack's switch. Path number modulo this is the way taken there.
-    pub tor_up: u16,
-    /// Ways up from a switch above it; the rest of the number is the way taken there. 1 in two
-    /// tiers.
-    pub agg_up: u16,
-}
+use super::{Node, Topology};
 
 impl Topology {
     /// The ways between racks, if they are regular: a packet whose sender has chosen path number p

@@ -1,0 +1,118 @@
+//! The fabric of a run: what the plan says, what the transport needs, and defaults.
+
+use rampmeter_core::Bytes;
+use rampmeter_core::fabric::{Buffer, FabricNeeds, Need};
+use rampmeter_sim::{FabricConfig, Switching};
+
+use crate::check::Context;
+use crate::plan::{FabricSpec, PlanError, SwitchingSpec};
+
+/// Builds the fabric and writes every value that was left out into `spec`.
+///
+/// # Errors
+/// A value out of range, or one that the transport cannot live with.
+pub(crate) fn resolve(
+    spec: &mut FabricSpec,
+    needs: &FabricNeeds,
+    cx: &Context<'_>,
+) -> Result<FabricConfig, PlanError> {
+    let default = FabricConfig::default();
+    let buffer = buffer(spec, needs, cx)?;
+    let overflow = spec.overflow;
+    let overflow = choose("overflow", overflow, needs.overflow, default.overflow, cx)?;
+    let spray = choose("spray", spec.spray, needs.spray, default.spray, cx)?;
+    let interface = spec.interface;
+    let interface = choose("interface", interface, needs.interface, default.interface, cx)?;
+    let express = spec
+        .express_bytes
+        .map(|bytes| cx.range("fabric.express-bytes", bytes as f64, 0.0, 9_000.0));
+    let express = express.transpose()?.map(|bytes| bytes as u16);
+    let express = choose("express-bytes", express, needs.express, default.express, cx)?;
+    let switching = spec.switching.unwrap_or(SwitchingSpec::StoreAndForward);
+    let header = spec.cut_through_bytes.unwrap_or(64);
+    cx.range("fabric.cut-through-bytes", header as f64, 1.0, 4e9)?;
+    let burst_us = spec.shaper_burst_us.unwrap_or(0.0);
+    let burst = cx.micros("fabric.shaper-burst-us", burst_us, 0.0)?;
+    let (buffer_bytes, shared_buffer_bytes, alpha) = match buffer {
+        Buffer::PerPort(own) => (Some(own.get()), None, None),
+        Buffer::Shared { per_switch, alpha } => (None, Some(per_switch.get()), Some(alpha)),
+    };
+    *spec = FabricSpec {
+        buffer_bytes,
+        shared_buffer_bytes,
+        alpha,
+        overflow: Some(overflow),
+        spray: Some(spray),
+        switching: Some(switching),
+        interface: Some(interface),
+        cut_through_bytes: Some(header),
+        shaper_burst_us: Some(burst_us),
+        express_bytes: Some(express.into()),
+    };
+    Ok(FabricConfig {
+        buffer,
+        overflow,
+        spray,
+        interface,
+        switching: match switching {
+            SwitchingSpec::StoreAndForward => Switching::StoreAndForward,
+            SwitchingSpec::CutThrough => Switching::CutThrough { header: Bytes::new(header) },
+            SwitchingSpec::Shaped => Switching::Shaped { burst },
+        },
+        express,
+    })
+}
+
+/// What the plan says, else what the transport needs, else the default.
+fn choose<T: Copy + PartialEq + std::fmt::Debug>(
+    key: &str,
+    plan: Option<T>,
+    need: Need<T>,
+    default: T,
+    cx: &Context<'_>,
+) -> Result<T, PlanError> {
+    match (plan, need) {
+        (Some(asked), Need::Only(needed)) if asked != needed => {
+            let message = format!(
+                "expected {}, the only value that the transport works with, got {}",
+                kebab(needed),
+                kebab(asked),
+            );
+            Err(cx.bad(&format!("fabric.{key}"), message))
+        }
+        (Some(asked), _) => Ok(asked),
+        (None, Need::Prefer(needed) | Need::Only(needed)) => Ok(needed),
+        (None, Need::Any) => Ok(default),
+    }
+}
+
+/// A value as plans spell it.
+fn kebab(value: impl std::fmt::Debug) -> String {
+    let mut text = String::new();
+    for letter in format!("{value:?}").chars() {
+        if letter.is_uppercase() && !text.is_empty() {
+            text.push('-');
+        }
+        text.extend(letter.to_lowercase());
+    }
+    text
+}
+
+fn buffer(spec: &FabricSpec, needs: &FabricNeeds, cx: &Context<'_>) -> Result<Buffer, PlanError> {
+    let bytes =
+        |key, value: u64, least| cx.range(key, value as f64, least, 4e9).map(|_| Bytes::new(value));
+    let alpha = cx.range("fabric.alpha", spec.alpha.unwrap_or(1.0), 1e-3, 1e3)?;
+    let asked = match (spec.buffer_bytes, spec.shared_buffer_bytes) {
+        (Some(_), Some(shared)) => {
+            let message = format!("expected one of buffer-bytes and this, got both ({shared})");
+            return Err(cx.bad("fabric.shared-buffer-bytes", message));
+        }
+        (Some(own), None) => Some(Buffer::PerPort(bytes("fabric.buffer-bytes", own, 1500.0)?)),
+        (None, Some(shared)) => {
+            let per_switch = bytes("fabric.shared-buffer-bytes", shared, 1500.0)?;
+            Some(Buffer::Shared { per_switch, alpha })
+        }
+        (None, None) => None,
+    };
+    choose("buffer-bytes", asked, needs.buffer, FabricConfig::default().buffer, cx)
+}

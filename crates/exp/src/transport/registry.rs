@@ -1,0 +1,347 @@
+//! The transports that a plan may name.
+//!
+//! A [`Registry`] erases the types of transports: [`Registry::read`] finds one by name, once a run,
+//! and everything behind [`Ready::simulate`] is compiled for that transport.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::FabricNeeds;
+use rampmeter_core::{FabricFacts, Family, Hop, Queueing};
+use rampmeter_proto::Framing;
+use rampmeter_proto::beside::{Beside, Both};
+use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor};
+use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, key_infos};
+use rampmeter_proto::transport::{Derived, Site, Transport};
+use rampmeter_sim::Arrival;
+use serde::Serialize;
+use toml::Table;
+
+use super::TransportSpec;
+use super::ideal::IdealEntry;
+use super::written::{Written, values};
+use crate::check::ValidPlan;
+use crate::record::Recorder;
+use crate::run::{Observer, Ran, simulate_family};
+
+/// The transports that a plan may name.
+pub struct Registry {
+    entries: Vec<Box<dyn Entry>>,
+}
+
+/// What documents and the Python package know of a transport.
+#[derive(Clone, Debug, Serialize)]
+pub struct About {
+    /// Its name in plans.
+    pub name: &'static str,
+    /// Its name in text.
+    pub title: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// Its number in front of packets; `None` for one without packets.
+    pub wire: Option<u8>,
+    /// Its presets, the default first, each with the values of its keys.
+    pub presets: Vec<(&'static str, Table)>,
+    /// Its keys.
+    pub keys: Vec<KeyInfo>,
+    /// Whether it takes the round trips that every transport with packets takes.
+    pub has_round_trips: bool,
+    /// Transports that may run in lower classes.
+    pub best_effort: Vec<&'static str>,
+}
+
+/// A transport whose type is erased.
+pub(super) trait Entry: Send + Sync {
+    fn about(&self) -> About;
+    fn read(&self, written: &Written) -> Result<Arc<dyn AnyKeys>, BadKey>;
+    /// Upper and lower transport, where there are two on one network.
+    fn pair(&self) -> Option<(&'static str, &'static str)> {
+        None
+    }
+}
+
+/// The parameters of a transport whose type is erased.
+pub(crate) trait AnyKeys: Send + Sync {
+    /// The name of the preset, and the values of all keys.
+    fn values(&self) -> (String, Table);
+    fn framing(&self) -> Framing;
+    fn needs(&self, facts: &FabricFacts) -> FabricNeeds;
+    fn queueing(&self) -> Queueing;
+    fn configure(&self, site: &Site) -> Result<Arc<dyn Ready>, BadKey>;
+}
+
+/// A transport configured for one network.
+pub(crate) trait Ready: Send + Sync {
+    /// Its number in front of packets; `None` where packets have no format of their own.
+    fn wire(&self) -> Option<TransportId>;
+    /// What follows from its parameters.
+    fn describe(&self) -> Vec<Derived>;
+    /// Runs a plan. From here on every type is known.
+    fn simulate(
+        &self,
+        plan: &ValidPlan,
+        arrivals: &mut dyn Iterator<Item = Arrival>,
+        recorder: &mut Recorder,
+        observer: &mut dyn Observer,
+    ) -> Ran;
+}
+
+impl Registry {
+    /// The transports of this repository.
+    pub fn builtin() -> Self {
+        Self { entries: vec![Box::new(IdealEntry)] }.and::<Builtin>()
+    }
+
+    /// Adds those of another catalogue.
+    ///
+    /// Panics if two have one name or one number: no plan or packet could tell them apart.
+    #[must_use]
+    pub fn and<C: Catalogue>(mut self) -> Self {
+        C::visit(&mut self);
+        self
+    }
+
+    /// Adds one transport; see [`Registry::and`].
+    #[must_use]
+    pub fn with<T: Transport>(mut self) -> Self {
+        self.transport::<T>();
+        self
+    }
+
+    /// All transports, in the order of registration.
+    pub fn about(&self) -> Vec<About> {
+        let single = self.entries.iter().filter(|entry| entry.pair().is_none());
+        let lower = |name: &str| {
+            let pairs = self.entries.iter().filter_map(|entry| entry.pair());
+            pairs.filter(|(upper, _)| *upper == name).map(|(_, lower)| lower).collect()
+        };
+        let about = single.map(|entry| entry.about());
+        about.map(|about| About { best_effort: lower(about.name), ..about }).collect()
+    }
+
+    /// Reads a `transport` table.
+    ///
+    /// # Errors
+    /// An unknown name or key, or a value that cannot be used; keys are those of the table.
+    pub fn read(&self, table: &Table) -> Result<TransportSpec, BadKey> {
+        let written = Written::new(table)?;
+        let lower = match &written.best_effort {
+            None => None,
+            Some(table) => Some(Written::new(table).map_err(below)?),
+        };
+        let wanted = (written.name.as_str(), lower.as_ref().map(|lower| lower.name.as_str()));
+        let found = self.entries.iter().find(|entry| match entry.pair() {
+            None => (entry.about().name, None) == wanted,
+            Some((upper, lower)) => (upper, Some(lower)) == wanted,
+        });
+        let Some(entry) = found else { return Err(self.unknown(wanted)) };
+        let keys = entry.read(&written)?;
+        Ok(TransportSpec { written, keys })
+    }
+
+    fn unknown(&self, (name, lower): (&str, Option<&str>)) -> BadKey {
+        let about = self.about();
+        match (about.iter().find(|about| about.name == name), lower) {
+            (Some(about), Some(lower)) if about.best_effort.is_empty() => {
+                BadKey::new("best-effort", format!("no such key for {name}"), lower)
+            }
+            (Some(about), Some(lower)) => BadKey::new(
+                "best-effort.name",
+                about.best_effort.join(" or "),
+                format!("{lower:?}"),
+            ),
+            _ => {
+                let names: Vec<&str> = about.iter().map(|about| about.name).collect();
+                BadKey::new("name", format!("one of {}", names.join(", ")), format!("{name:?}"))
+            }
+        }
+    }
+
+    fn add(&mut self, entry: Box<dyn Entry>) {
+        let new = entry.about();
+        for known in self.entries.iter().filter(|known| known.pair() == entry.pair()) {
+            let old = known.about();
+            assert!(old.name != new.name, "two transports are called {}", new.name);
+            assert!(
+                new.wire.is_none() || old.wire != new.wire,
+                "{} and {} have the same number {:?}",
+                old.name,
+                new.name,
+                new.wire
+            );
+        }
+        self.entries.push(entry);
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.about().iter().map(|about| about.name)).finish()
+    }
+}
+
+impl Visitor for Registry {
+    fn transport<T: Transport>(&mut self) {
+        self.add(Box::new(One::<T>(PhantomData)));
+    }
+
+    fn beside<A: Transport, B: Transport>(&mut self) {
+        self.add(Box::new(Two::<A, B>(PhantomData)));
+    }
+}
+
+/// A key of the lower transport.
+fn below(bad: BadKey) -> BadKey {
+    BadKey { key: format!("best-effort.{}", bad.key), ..bad }
+}
+
+/// A transport.
+struct One<T>(PhantomData<fn() -> T>);
+
+impl<T: Transport> Entry for One<T> {
+    fn about(&self) -> About {
+        About {
+            name: T::NAME,
+            title: T::TITLE,
+            summary: T::SUMMARY,
+            wire: Some(T::WIRE.0),
+            presets: presets::<T::Keys>(),
+            keys: key_infos::<T::Keys>(),
+            has_round_trips: true,
+            best_effort: Vec::new(),
+        }
+    }
+
+    fn read(&self, written: &Written) -> Result<Arc<dyn AnyKeys>, BadKey> {
+        let preset = written.preset_name::<T::Keys>().to_owned();
+        Ok(Arc::new(OneKeys::<T> { preset, keys: written.keys()? }))
+    }
+}
+
+pub(super) fn presets<K: Keys>() -> Vec<(&'static str, Table)> {
+    K::PRESETS.iter().map(|(name, preset)| (*name, values(&preset()))).collect()
+}
+
+struct OneKeys<T: Transport> {
+    preset: String,
+    keys: T::Keys,
+}
+
+impl<T: Transport> AnyKeys for OneKeys<T> {
+    fn values(&self) -> (String, Table) {
+        (self.preset.clone(), values(&self.keys))
+    }
+
+    fn framing(&self) -> Framing {
+        T::framing(&self.keys)
+    }
+
+    fn needs(&self, facts: &FabricFacts) -> FabricNeeds {
+        T::needs(&self.keys, facts)
+    }
+
+    fn queueing(&self) -> Queueing {
+        T::Hop::QUEUEING
+    }
+
+    fn configure(&self, site: &Site) -> Result<Arc<dyn Ready>, BadKey> {
+        let config = T::configure(self.keys.clone(), site)?;
+        let derived = T::describe(&config);
+        let config = Arc::new(config);
+        Ok(Arc::new(Configured::<T> { config, derived, wire: Some(T::WIRE) }))
+    }
+}
+
+/// A family with its parameters for one network.
+struct Configured<F: Family> {
+    config: Arc<F::Config>,
+    derived: Vec<Derived>,
+    wire: Option<TransportId>,
+}
+
+impl<F: Family> Ready for Configured<F> {
+    fn wire(&self) -> Option<TransportId> {
+        self.wire
+    }
+
+    fn describe(&self) -> Vec<Derived> {
+        self.derived.clone()
+    }
+
+    fn simulate(
+        &self,
+        plan: &ValidPlan,
+        arrivals: &mut dyn Iterator<Item = Arrival>,
+        recorder: &mut Recorder,
+        observer: &mut dyn Observer,
+    ) -> Ran {
+        simulate_family::<F>(plan, Arc::clone(&self.config), arrivals, recorder, observer)
+    }
+}
+
+/// Two transports on one network.
+struct Two<A, B>(PhantomData<fn() -> (A, B)>);
+
+impl<A: Transport, B: Transport> Entry for Two<A, B> {
+    fn about(&self) -> About {
+        One::<A>(PhantomData).about()
+    }
+
+    fn read(&self, written: &Written) -> Result<Arc<dyn AnyKeys>, BadKey> {
+        let preset = written.preset_name::<A::Keys>().to_owned();
+        let upper = OneKeys { preset, keys: written.keys()? };
+        let table = written.best_effort.clone().unwrap_or_default();
+        let told = Written::new(&table).map_err(below)?;
+        let preset = told.preset_name::<B::Keys>().to_owned();
+        let lower = OneKeys { preset, keys: told.keys().map_err(below)? };
+        Ok(Arc::new(TwoKeys::<A, B> { upper, lower, told }))
+    }
+
+    fn pair(&self) -> Option<(&'static str, &'static str)> {
+        Some((A::NAME, B::NAME))
+    }
+}
+
+struct TwoKeys<A: Transport, B: Transport> {
+    upper: OneKeys<A>,
+    lower: OneKeys<B>,
+    /// What the plan tells the lower transport of the network.
+    told: Written,
+}
+
+impl<A: Transport, B: Transport> AnyKeys for TwoKeys<A, B> {
+    fn values(&self) -> (String, Table) {
+        let (preset, mut table) = self.upper.values();
+        let (lower_preset, lower) = self.lower.values();
+        let mut inner = Table::new();
+        inner.insert("name".to_owned(), B::NAME.into());
+        inner.insert("preset".to_owned(), lower_preset.into());
+        inner.extend(lower);
+        table.insert("best-effort".to_owned(), inner.into());
+        (preset, table)
+    }
+
+    fn framing(&self) -> Framing {
+        self.upper.framing()
+    }
+
+    fn needs(&self, facts: &FabricFacts) -> FabricNeeds {
+        self.upper.needs(facts)
+    }
+
+    fn queueing(&self) -> Queueing {
+        self.upper.queueing()
+    }
+
+    fn configure(&self, site: &Site) -> Result<Arc<dyn Ready>, BadKey> {
+        let above = Site { has_lower: true, ..site.clone() };
+        let upper = A::configure(self.upper.keys.clone(), &above)?;
+        let site = Site { facts: self.told.told(&site.facts), ..site.clone() };
+        let lower = B::configure(self.lower.keys.clone(), &site).map_err(below)?;
+        let derived = A::describe(&upper);
+        let config = Arc::new(Both { upper: Arc::new(upper), lower: Arc::new(lower) });
+        Ok(Arc::new(Configured::<Beside<A, B>> { config, derived, wire: None }))
+    }
+}

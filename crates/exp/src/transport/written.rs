@@ -1,0 +1,125 @@
+//! The `transport` table as it is written: what every transport has, and the keys of its own.
+
+use rampmeter_core::{FabricFacts, Span};
+use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, key_infos};
+use toml::{Table, Value};
+
+/// A `transport` table: name, preset and round trips, which every transport has, apart from the
+/// keys of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written {
+    /// Which transport.
+    pub name: String,
+    /// Where values of keys that are left out come from; the first preset if `None`.
+    pub preset: Option<String>,
+    /// Unloaded round trip of a control packet that the transport is told, in microseconds.
+    pub control_rtt_us: Option<f64>,
+    /// The same of a full packet.
+    pub data_rtt_us: Option<f64>,
+    /// The transport in lower classes, for all tenants but the first.
+    pub best_effort: Option<Table>,
+    /// All other keys.
+    pub keys: Table,
+}
+
+impl Written {
+    /// Takes a table apart.
+    ///
+    /// # Errors
+    /// A missing name, or a common key whose value cannot be used.
+    pub fn new(table: &Table) -> Result<Self, BadKey> {
+        let mut keys = table.clone();
+        let mut text = |key: &str| match keys.remove(key) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(BadKey::new(key, "a text", other)),
+        };
+        let name = text("name")?;
+        let name = name.ok_or_else(|| BadKey::new("name", "the name of a transport", "none"))?;
+        let preset = text("preset")?;
+        let mut rtt = |key: &str| match keys.remove(key) {
+            None => Ok(None),
+            Some(value) => match number(&value) {
+                Some(us) if (1e-3..=1e8).contains(&us) => Ok(Some(us)),
+                _ => Err(BadKey::new(key, "a number from 0.001 to 100000000", value)),
+            },
+        };
+        let (control_rtt_us, data_rtt_us) = (rtt("control-rtt-us")?, rtt("data-rtt-us")?);
+        let best_effort = match keys.remove("best-effort") {
+            None => None,
+            Some(Value::Table(table)) => Some(table),
+            Some(other) => return Err(BadKey::new("best-effort", "a transport table", other)),
+        };
+        Ok(Self { name, preset, control_rtt_us, data_rtt_us, best_effort, keys })
+    }
+
+    /// What the transport takes the fabric for: its facts, but for round trips that are given.
+    pub fn told(&self, facts: &FabricFacts) -> FabricFacts {
+        let span = |us: f64| Span::from_ps((us * 1e6).round() as u64);
+        let control_rtt = self.control_rtt_us.map_or(facts.control_rtt, span);
+        // A full packet takes as much longer than a small one as it does in the network.
+        let more = facts.data_rtt.saturating_sub(facts.control_rtt);
+        let data_rtt = match (self.data_rtt_us, self.control_rtt_us) {
+            (Some(us), _) => span(us),
+            (None, Some(_)) => control_rtt + more,
+            (None, None) => facts.data_rtt,
+        };
+        FabricFacts { control_rtt, data_rtt, ..*facts }
+    }
+
+    /// The parameters: those of the preset with the keys that are written.
+    ///
+    /// # Errors
+    /// An unknown preset or key, or a value out of its range, as it was written.
+    pub fn keys<K: Keys>(&self) -> Result<K, BadKey> {
+        let preset = preset::<K>(self.preset.as_deref())?;
+        check(&self.name, &self.keys, &key_infos::<K>())?;
+        let mut all = values(&preset());
+        all.extend(self.keys.clone());
+        all.try_into().map_err(|e: toml::de::Error| {
+            BadKey::new(&self.name, "keys that fit together", e.message())
+        })
+    }
+
+    /// The name of the preset.
+    pub(crate) fn preset_name<K: Keys>(&self) -> &str {
+        self.preset.as_deref().unwrap_or(K::PRESETS[0].0)
+    }
+}
+
+/// The values of all keys of a configuration that has any.
+pub(crate) fn values<K: Keys>(keys: &K) -> Table {
+    Table::try_from(keys).unwrap_or_default()
+}
+
+fn preset<K: Keys>(name: Option<&str>) -> Result<fn() -> K, BadKey> {
+    let Some(name) = name else { return Ok(K::PRESETS[0].1) };
+    let found = K::PRESETS.iter().find(|(known, _)| *known == name);
+    found.map(|(_, preset)| *preset).ok_or_else(|| {
+        let names: Vec<&str> = K::PRESETS.iter().map(|(name, _)| *name).collect();
+        BadKey::new("preset", names.join(" or "), format!("{name:?}"))
+    })
+}
+
+fn check(transport: &str, given: &Table, infos: &[KeyInfo]) -> Result<(), BadKey> {
+    for (key, value) in given {
+        let Some(info) = infos.iter().find(|info| info.name == *key) else {
+            let names: Vec<&str> = infos.iter().map(|info| info.name.as_str()).collect();
+            let expected = format!("a key of {transport} (preset, {})", names.join(", "));
+            return Err(BadKey::new(key, expected, "an unknown key"));
+        };
+        let json = serde_json::to_value(value).unwrap_or_default();
+        if !info.kind.admits(&json) {
+            return Err(BadKey::new(key, info.kind.to_string(), value));
+        }
+    }
+    Ok(())
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Integer(n) => Some(*n as f64),
+        Value::Float(x) => Some(*x),
+        _ => None,
+    }
+}

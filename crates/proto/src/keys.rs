@@ -1,0 +1,256 @@
+//! The keys of a transport: its parameters as plans write them, described once.
+//!
+//! A transport's configuration is a struct whose fields carry name, documentation and range as
+//! attributes of serde and schemars. [`key_infos`] reads them back, and plans, checks, tables of the
+//! documentation and classes of the Python package follow from that.
+
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use thiserror::Error;
+
+/// A parameter that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{key}: expected {expected}, got {got}")]
+pub struct BadKey {
+    /// The parameter, as plans spell it.
+    pub key: String,
+    /// What it may be.
+    pub expected: String,
+    /// What was written, as it was written where that is known.
+    pub got: String,
+}
+
+impl BadKey {
+    /// The error of `key` with value `got`.
+    pub fn new(key: &str, expected: impl Into<String>, got: impl ToString) -> Self {
+        Self { key: key.to_owned(), expected: expected.into(), got: got.to_string() }
+    }
+}
+
+/// The parameters of a transport. The [`Default`] is the first preset.
+pub trait Keys:
+    Clone + Default + PartialEq + Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static
+{
+    /// The presets by name, the default first.
+    const PRESETS: &'static [(&'static str, fn() -> Self)];
+}
+
+/// What a key is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct KeyInfo {
+    /// Its name in plans.
+    pub name: String,
+    /// Its documentation.
+    pub doc: String,
+    /// Its values.
+    pub kind: KeyKind,
+    /// Whether it is derived from the network where it is left out.
+    pub derived: bool,
+}
+
+/// The values of a key.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum KeyKind {
+    /// Whole numbers.
+    Integer {
+        /// The smallest.
+        min: u64,
+        /// The largest.
+        max: u64,
+    },
+    /// Numbers.
+    Number {
+        /// The smallest.
+        min: f64,
+        /// The largest.
+        max: f64,
+    },
+    /// `true` or `false`.
+    Bool,
+    /// One of several names.
+    Choice {
+        /// Each name with its documentation.
+        names: Vec<(String, String)>,
+    },
+}
+
+impl KeyKind {
+    /// Whether `value` is one of these.
+    pub fn admits(&self, value: &Value) -> bool {
+        match self {
+            Self::Integer { min, max } => {
+                value.as_u64().is_some_and(|n| (*min..=*max).contains(&n))
+            }
+            Self::Number { min, max } => value.as_f64().is_some_and(|x| (*min..=*max).contains(&x)),
+            Self::Bool => value.is_boolean(),
+            Self::Choice { names } => {
+                value.as_str().is_some_and(|text| names.iter().any(|(name, _)| name == text))
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for KeyKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Integer { min, max } if max - min == 1 => write!(f, "{min} or {max}"),
+            Self::Integer { min, max } => write!(f, "{min} to {max}"),
+            Self::Number { min, max } => write!(f, "a number from {min} to {max}"),
+            Self::Bool => f.write_str("true or false"),
+            Self::Choice { names } => {
+                let names: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
+                match names.split_last() {
+                    Some((last, rest)) if !rest.is_empty() => {
+                        write!(f, "{} or {last}", rest.join(", "))
+                    }
+                    _ => f.write_str(&names.join("")),
+                }
+            }
+        }
+    }
+}
+
+/// The keys of `K` in the order of its fields.
+pub fn key_infos<K: Keys>() -> Vec<KeyInfo> {
+    let schema = SchemaGenerator::default().into_root_schema_for::<K>().to_value();
+    let definitions = schema.get("$defs").cloned().unwrap_or_default();
+    let order = field_order::<K>();
+    let properties = schema.get("properties").and_then(Value::as_object).cloned();
+    let mut infos: Vec<KeyInfo> = properties
+        .unwrap_or_default()
+        .iter()
+        .map(|(name, property)| info(name, property, &definitions))
+        .collect();
+    infos.sort_by_key(|info| order.iter().position(|name| *name == info.name));
+    infos
+}
+
+/// The names of the fields that a preset sets, in their order; others follow.
+fn field_order<K: Keys>() -> Vec<String> {
+    let Ok(text) = serde_json::to_string(&K::default()) else { return Vec::new() };
+    let mut names: Vec<(usize, String)> = Vec::new();
+    if let Ok(Value::Object(map)) = serde_json::from_str(&text) {
+        for name in map.keys() {
+            let at = text.find(&format!("\"{name}\":")).unwrap_or(usize::MAX);
+            names.push((at, name.clone()));
+        }
+    }
+    names.sort();
+    names.into_iter().map(|(_, name)| name).collect()
+}
+
+fn info(name: &str, property: &Value, definitions: &Value) -> KeyInfo {
+    let described = |value: &Value| {
+        let text = value.get("description").and_then(Value::as_str).unwrap_or_default();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let is_null = |value: &Value| value.get("type").and_then(Value::as_str) == Some("null");
+    let types = |value: &Value| match value.get("type") {
+        Some(Value::Array(types)) => types.clone(),
+        Some(one) => vec![one.clone()],
+        None => Vec::new(),
+    };
+    let any_of = property.get("anyOf").and_then(Value::as_array).cloned().unwrap_or_default();
+    let derived = any_of.iter().any(is_null) || types(property).contains(&Value::from("null"));
+    let inner = any_of.iter().find(|value| !is_null(value)).unwrap_or(property);
+    let reference = inner.get("$ref").and_then(Value::as_str);
+    let definition = reference.and_then(|r| definitions.get(r.rsplit('/').next()?));
+    let kind = match definition {
+        Some(definition) => KeyKind::Choice { names: choices(definition, described) },
+        None => {
+            let bound = |name: &str, or: f64| inner.get(name).and_then(Value::as_f64).unwrap_or(or);
+            let all = types(inner);
+            if all.contains(&Value::from("boolean")) {
+                KeyKind::Bool
+            } else if all.contains(&Value::from("integer")) {
+                let word = |name: &str, or| inner.get(name).and_then(Value::as_u64).unwrap_or(or);
+                KeyKind::Integer { min: word("minimum", 0), max: word("maximum", u64::MAX) }
+            } else {
+                KeyKind::Number { min: bound("minimum", f64::MIN), max: bound("maximum", f64::MAX) }
+            }
+        }
+    };
+    KeyInfo { name: name.to_owned(), doc: described(property), kind, derived }
+}
+
+/// The names of an enumeration, with or without documentation.
+fn choices(definition: &Value, described: impl Fn(&Value) -> String) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    if let Some(names) = definition.get("enum").and_then(Value::as_array) {
+        return names.iter().map(|name| (text(name), String::new())).collect();
+    }
+    let variants = definition.get("oneOf").and_then(Value::as_array).cloned().unwrap_or_default();
+    let name = |variant: &Value| variant.get("const").map(text).unwrap_or_default();
+    variants.iter().map(|variant| (name(variant), described(variant))).collect()
+}
+
+/// Checks that every parameter is in its range.
+///
+/// # Errors
+/// The first that is not.
+pub fn check_ranges<K: Keys>(keys: &K) -> Result<(), BadKey> {
+    let Ok(Value::Object(values)) = serde_json::to_value(keys) else { return Ok(()) };
+    for KeyInfo { name, kind, .. } in key_infos::<K>() {
+        match values.get(&name) {
+            None | Some(Value::Null) => {}
+            Some(value) if kind.admits(value) => {}
+            Some(value) => return Err(BadKey::new(&name, kind.to_string(), value)),
+        }
+    }
+    Ok(())
+}
+
+/// A number that plans write as such and configurations hold in thousandths.
+pub(crate) mod milli {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+    pub(crate) fn serialize<S: Serializer>(milli: &u32, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_f64(f64::from(*milli) / 1e3)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+        Ok((f64::deserialize(from)? * 1e3).round().clamp(0.0, 4e9) as u32)
+    }
+}
+
+/// A time that plans write in microseconds, if they do.
+pub(crate) mod micros {
+    use rampmeter_core::Span;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(span: &Option<Span>, to: S) -> Result<S::Ok, S::Error> {
+        span.map(Span::as_us_f64).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Span>, D::Error> {
+        let us = Option::<f64>::deserialize(from)?;
+        Ok(us.map(|us| Span::from_ps((us * 1e6).round().max(0.0) as u64)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pfabric::PfabricConfig;
+
+    #[test]
+    fn a_range_is_told_as_plans_would_write_it() {
+        let window = KeyKind::Integer { min: 1, max: 64 };
+        assert_eq!(window.to_string(), "1 to 64");
+        assert!(window.admits(&64.into()) && !window.admits(&65.into()));
+        assert!(!window.admits(&(-1).into()) && !window.admits(&1.5.into()));
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_refused_by_name() {
+        let keys = PfabricConfig { starving_after: 0, ..PfabricConfig::paper() };
+        let error = check_ranges(&keys).unwrap_err();
+        assert_eq!(error.to_string(), "starving-after: expected 1 to 1000000, got 0");
+    }
+}

@@ -1,0 +1,158 @@
+//! What a transport says of itself, once: its parameters, what it needs of a fabric, and what
+//! follows from both on one network.
+
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::{FabricNeeds, RegularPaths};
+use rampmeter_core::{Bytes, FabricFacts, Family, Rate, Span};
+
+use crate::keys::{BadKey, Keys};
+use crate::shared::Framing;
+
+/// A transport: a [`Family`] that plans, results and documents know by name.
+///
+/// Everything that the rest of the project needs to know of a transport is here, so that a new one
+/// is a module and a line in [`Builtin`](crate::catalogue::Builtin).
+pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync> {
+    /// Its parameters, with the names, ranges and documentation that plans have.
+    type Keys: Keys;
+    /// Its name in text: `pHost`.
+    const TITLE: &'static str;
+    /// One sentence for documents and for the Python class.
+    const SUMMARY: &'static str;
+    /// Its number in front of packets. Numbers from [`TransportId::PRIVATE`] on are for transports
+    /// outside this repository.
+    const WIRE: TransportId;
+
+    /// How it cuts messages into packets.
+    fn framing(keys: &Self::Keys) -> Framing;
+
+    /// What it needs of the fabric.
+    fn needs(_keys: &Self::Keys, _facts: &FabricFacts) -> FabricNeeds {
+        FabricNeeds::default()
+    }
+
+    /// Checks the parameters and derives what follows from them at `site`.
+    ///
+    /// # Errors
+    /// A parameter that cannot be used there.
+    fn configure(keys: Self::Keys, site: &Site) -> Result<Self::Config, BadKey>;
+
+    /// What follows from the parameters: windows, timeouts, epochs.
+    fn describe(_config: &Self::Config) -> Vec<Derived> {
+        Vec::new()
+    }
+}
+
+/// Where a transport is to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Site {
+    /// The facts of the network, with round trips as the plan tells them to the transport.
+    pub facts: FabricFacts,
+    /// A simulated network or real hosts.
+    pub place: Place,
+    /// Whether another transport shares the links, in lower classes.
+    pub has_lower: bool,
+}
+
+/// A simulated network or real hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Place {
+    /// A simulated network.
+    Network(Network),
+    /// Real hosts, whose packets have this payload and carry `header` bytes more.
+    Hosts {
+        /// Payload of a full packet.
+        payload: Bytes,
+        /// All other bytes of the link that a packet takes.
+        header: Bytes,
+    },
+}
+
+/// What a simulated network looks like.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Network {
+    /// Switches on the path between hosts that has most.
+    pub switches: u32,
+    /// The fastest link's rate over the slowest host link's, rounded down.
+    pub ratio: u32,
+    /// The most ports of any switch.
+    pub ports: u32,
+    /// Whether there are links slower than the slowest of hosts.
+    pub has_slower: bool,
+    /// The slowest link.
+    pub slowest: Rate,
+    /// The fastest link.
+    pub fastest: Rate,
+    /// The paths between racks, where they are regular.
+    pub paths: Option<RegularPaths>,
+}
+
+impl Site {
+    /// Payload and header of packets: `own`, those of the parameters, but those of real hosts.
+    pub fn packet(&self, own: (Bytes, Bytes)) -> (Bytes, Bytes) {
+        match self.place {
+            Place::Network(_) => own,
+            Place::Hosts { payload, header } => (payload, header),
+        }
+    }
+}
+
+/// A number that follows from the parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Derived {
+    /// What it is, in the words of plans: `token-life`.
+    pub name: &'static str,
+    /// Its value.
+    pub quantity: Quantity,
+}
+
+/// A number with its unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Quantity {
+    /// A time.
+    Time(Span),
+    /// A number of full packets.
+    Packets(u64),
+    /// A number of bytes.
+    Bytes(u64),
+    /// A number of anything else.
+    Count(u64),
+}
+
+impl Derived {
+    /// A time.
+    pub fn time(name: &'static str, span: Span) -> Self {
+        Self { name, quantity: Quantity::Time(span) }
+    }
+
+    /// A number of packets.
+    pub fn packets(name: &'static str, n: u32) -> Self {
+        Self { name, quantity: Quantity::Packets(n.into()) }
+    }
+
+    /// A number.
+    pub fn count(name: &'static str, n: u64) -> Self {
+        Self { name, quantity: Quantity::Count(n) }
+    }
+
+    /// Name with unit, and value, as the manifest has them.
+    pub fn entry(&self) -> (String, f64) {
+        match self.quantity {
+            Quantity::Time(span) => (format!("{}-us", self.name), span.as_us_f64()),
+            Quantity::Packets(n) => (format!("{}-packets", self.name), n as f64),
+            Quantity::Bytes(n) => (format!("{}-bytes", self.name), n as f64),
+            Quantity::Count(n) => (self.name.to_owned(), n as f64),
+        }
+    }
+}
+
+impl std::fmt::Display for Quantity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Time(span) => write!(f, "{:.1} us", span.as_us_f64()),
+            Self::Packets(n) => write!(f, "{n} packets"),
+            Self::Bytes(n) => write!(f, "{n} bytes"),
+            Self::Count(n) => write!(f, "{n}"),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! `rampd`: transports between Linux hosts.
+//!
+//! The program is [`main`] with a catalogue. A crate with a transport of its own makes a daemon that
+//! knows it by calling [`main`] with its own catalogue.
+
+mod apps;
+mod check;
+mod config;
+mod host;
+mod load;
+mod metrics;
+mod middlebox;
+mod run;
+mod tcp;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use rampmeter_proto::Catalogue;
+use tracing_subscriber::EnvFilter;
+
+/// Transports between Linux hosts.
+///
+/// Exit codes: 0 done, 1 the system failed, 2 bad input.
+#[derive(Debug, Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Args {
+    /// How log lines look on standard error.
+    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LogFormat {
+    /// A line a person reads.
+    Text,
+    /// A JSON object a line.
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the transport of this host, for all its applications.
+    ///
+    /// SIGTERM and SIGINT let what is under way finish, for as long as `node.grace-ms` says.
+    #[command(after_help = "Example:\n  rampd node /etc/rampd/node.toml")]
+    Node {
+        /// The configuration file.
+        config: PathBuf,
+    },
+    /// Run an arbiter, or its standby.
+    #[command(after_help = "Example:\n  rampd arbiter /etc/rampd/arbiter.toml")]
+    Arbiter {
+        /// The configuration file.
+        config: PathBuf,
+    },
+    /// Say what is wrong with configuration files, and what follows from them.
+    #[command(after_help = "Example:\n  rampd check /etc/rampd/*.toml")]
+    Check {
+        /// Configuration files; all of them should agree.
+        #[arg(required = true)]
+        configs: Vec<PathBuf>,
+    },
+    /// Send the messages of a table at their times and note when messages arrive.
+    Load(load::LoadArgs),
+    /// Join two interfaces by a cable that loses, doubles and reorders frames.
+    Middlebox(middlebox::MiddleboxArgs),
+}
+
+/// Runs the command for the transports of `C`.
+pub fn main<C: Catalogue>() -> ExitCode {
+    let args = Args::parse();
+    start_log(args.log_format);
+    let result = match args.command {
+        Command::Node { config } => run::node::<C>(&config),
+        Command::Arbiter { config } => run::arbiter::<C>(&config),
+        Command::Check { configs } => check::check::<C>(&configs),
+        Command::Load(args) => load::load::<C>(&args),
+        Command::Middlebox(args) => middlebox::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = std::io::Write::write_all(
+                &mut std::io::stderr(),
+                format!("rampd: {error}\n").as_bytes(),
+            );
+            ExitCode::from(if error.is_input() { 2 } else { 1 })
+        }
+    }
+}
+
+/// Log lines go to standard error; RUST_LOG says which, from `info` on by default.
+fn start_log(format: LogFormat) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match format {
+        LogFormat::Text => log.with_target(false).init(),
+        LogFormat::Json => log.json().with_target(false).init(),
+    }
+}
