@@ -8,9 +8,8 @@ pub mod cosy;
 pub mod dcpim;
 pub mod fastpass;
 pub mod ideal;
+pub mod parts;
 pub mod pfabric;
 pub mod phost;
 
-mod shared;
-
-pub use shared::{ConfigError, Padding};
+pub use parts::{ConfigError, Padding};

@@ -4,7 +4,7 @@ use rampmeter_core::{Bytes, FabricFacts, Span};
 use serde::{Deserialize, Serialize};
 
 use super::analysis;
-use crate::shared::{ConfigError, Framing, Padding, within};
+use crate::parts::{ConfigError, Framing, Padding, check_packets, within};
 
 /// cosy's parameters. [`CosyConfig::paper`] and [`CosyConfig::rsvp`] are the presets.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,8 +126,7 @@ impl CosyConfig {
         within("slots-per-message", share.into(), 1..=self.slots.into(), "1 to slots")?;
         within("choices", self.choices.into(), 1..=1_000, "1 to 1000")?;
         within("control-share", self.control_milli.into(), 0..=900, "0 to 0.9")?;
-        within("payload-bytes", self.payload.get(), 1..=9_000, "1 to 9000")?;
-        within("header-bytes", self.header.get(), 1..=1_000, "1 to 1000")?;
+        check_packets(self.payload, self.header)?;
         let switches = paths.switches.into();
         within("transport", switches, 1..=SWITCHES_MAX as u64, "used on paths of 1 to 5 switches")?;
         within(

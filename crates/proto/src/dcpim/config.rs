@@ -3,7 +3,9 @@
 use rampmeter_core::{Bytes, FabricFacts, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::shared::{ConfigError, Padding, within};
+use crate::parts::{
+    ConfigError, Framing, Padding, check_attempts, check_packets, forget_after, keepalive, within,
+};
 
 /// How many stages of a matching phase lie between two phases' starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -239,9 +241,8 @@ impl DcpimConfig {
         within("rounds", self.rounds.into(), 1..=32, "1 to 32")?;
         within("channels", self.channels.into(), 1..=64, "1 to 64")?;
         within("beta", self.beta_milli.into(), 100..=100_000, "0.1 to 100")?;
-        within("payload-bytes", self.payload.get(), 1..=9_000, "1 to 9000")?;
-        within("header-bytes", self.header.get(), 1..=1_000, "1 to 1000")?;
-        within("attempts-max", self.attempts_max.into(), 1..=1_000, "1 to 1000")?;
+        check_packets(self.payload, self.header)?;
+        check_attempts(self.attempts_max)?;
         within("grace-packets", self.grace_packets.into(), 0..=1_000, "0 to 1000")?;
         let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
         let bdp = facts.data_rtt.as_ps().div_ceil(mtu_time.as_ps()) as u32;
@@ -254,9 +255,10 @@ impl DcpimConfig {
         let grace_packets = u64::from(self.grace_packets) * u64::from(self.channels);
         let grace = facts.control_rtt / 2 + mtu_time * grace_packets;
         let silence = mtu_time * u64::from(bdp);
+        let keepalive = keepalive(facts);
         let retry = match self.handshake {
             Handshake::Explicit => facts.data_rtt,
-            Handshake::Implicit => facts.control_rtt * 64,
+            Handshake::Implicit => keepalive,
         };
         Ok(Dcpim {
             mtu_time,
@@ -270,8 +272,8 @@ impl DcpimConfig {
             silence,
             window_timeout: silence.scale_floor(11, 10),
             retry,
-            keepalive: facts.control_rtt * 64,
-            forget: facts.control_rtt * 64 * (u64::from(self.attempts_max) + 2) * 2,
+            keepalive,
+            forget: forget_after(keepalive, self.attempts_max),
             config: self,
         })
     }
@@ -283,8 +285,8 @@ impl Dcpim {
         self.stage * u64::from(self.stages)
     }
 
-    /// Packets of a message of `size`.
-    pub fn packets(&self, size: Bytes) -> u32 {
-        u32::try_from(size.packets_ceil(self.config.payload)).unwrap_or(u32::MAX)
+    pub(super) fn framing(&self) -> Framing {
+        let DcpimConfig { payload, header, padding, .. } = self.config;
+        Framing { payload, header, padding }
     }
 }

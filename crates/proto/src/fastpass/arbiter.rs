@@ -12,7 +12,7 @@ use super::config::{Fastpass, Model};
 use super::epoch::EpochArbiter;
 use super::timetable::slot_start;
 use super::wire::{Demand, FastpassHeader, List, Slot};
-use crate::shared::Output;
+use crate::parts::Output;
 
 /// The arbiter of a network, in either model.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::allocate::BATCH_MAX;
 use super::paths::PathPlan;
 use super::wire::FastpassHeader;
-use crate::shared::{ConfigError, Framing, Padding, within};
+use crate::parts::{ConfigError, Framing, Padding, check_attempts, check_packets, within};
 
 /// What the arbiter arbitrates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -115,9 +115,8 @@ impl FastpassConfig {
         within("slot-milli", self.slot_milli.into(), 500..=100_000, "500 to 100000")?;
         within("epoch-packets", self.epoch_packets.into(), 1..=16, "1 to 16")?;
         within("epoch-milli", self.epoch_milli.into(), 500..=1_000_000, "500 to 1000000")?;
-        within("payload-bytes", self.payload.get(), 1..=9_000, "1 to 9000")?;
-        within("header-bytes", self.header.get(), 1..=1_000, "1 to 1000")?;
-        within("attempts-max", self.attempts_max.into(), 1..=1_000, "1 to 1000")?;
+        check_packets(self.payload, self.header)?;
+        check_attempts(self.attempts_max)?;
         let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
         let slot = mtu_time.scale_floor(self.slot_milli.into(), 1_000);
         let batch = slot * u64::from(self.batch);

@@ -12,7 +12,9 @@
 //! * `arbiter`: the arbiter and its standby (§5)
 //! * `timetable`: what a host asks for and keeps to
 //! * `epoch`: the model that the pHost study calls Fastpass, both ends
-//! * `flows`, `receiver`: data, acknowledgements, retransmission
+//! * `flows`: data and retransmission
+//!
+//! Destinations are [`AckingReceiver`](crate::parts::AckingReceiver)s.
 //!
 //! `docs/protocols/fastpass.md` lists the packets, and what differs from the paper.
 
@@ -26,7 +28,6 @@ mod arbiter;
 mod epoch;
 mod flows;
 mod host;
-mod receiver;
 mod timetable;
 
 #[cfg(test)]

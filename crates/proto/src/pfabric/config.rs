@@ -3,7 +3,7 @@
 use rampmeter_core::{Bytes, FabricFacts, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::shared::{ConfigError, Framing, Padding, within};
+use crate::parts::{ConfigError, Framing, Padding, check_packets, within};
 
 /// What a flow does that has timed out several times in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -87,8 +87,7 @@ impl PfabricConfig {
         within("window-max", self.window_max.into(), self.window.into()..=64, "window to 64")?;
         within("rto-ns", self.rto_ns, 100..=1_000_000_000, "100 to 1000000000")?;
         within("starving-after", self.starving_after.into(), 1..=1_000_000, "1 to 1000000")?;
-        within("payload-bytes", self.payload.get(), 1..=9_000, "1 to 9000")?;
-        within("header-bytes", self.header.get(), 1..=1_000, "1 to 1000")?;
+        check_packets(self.payload, self.header)?;
         within("attempts-max", self.attempts_max.into(), 1..=1_000_000, "1 to 1000000")?;
         let rto = Span::from_ns(self.rto_ns);
         let forget = rto * (u64::from(self.attempts_max) + 2) + facts.data_rtt;

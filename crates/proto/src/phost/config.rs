@@ -3,7 +3,9 @@
 use rampmeter_core::{Bytes, FabricFacts, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::shared::{ConfigError, Framing, Padding, within};
+use crate::parts::{
+    ConfigError, Framing, Padding, check_attempts, check_packets, forget_after, keepalive, within,
+};
 
 /// Which flows get free tokens (pHost §3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -177,9 +179,8 @@ impl PhostConfig {
     /// A parameter out of range.
     pub fn on(self, facts: &FabricFacts) -> Result<Phost, ConfigError> {
         within("token-life", self.token_life_milli.into(), 1..=10_000_000, "0.001 to 10000")?;
-        within("payload-bytes", self.payload.get(), 1..=9_000, "1 to 9000")?;
-        within("header-bytes", self.header.get(), 1..=1_000, "1 to 1000")?;
-        within("attempts-max", self.attempts_max.into(), 1..=1_000, "1 to 1000")?;
+        check_packets(self.payload, self.header)?;
+        check_attempts(self.attempts_max)?;
         let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
         let bdp = facts.data_rtt.as_ps().div_ceil(mtu_time.as_ps()) as u32;
         let free = self.free_tokens.unwrap_or(bdp + 1);
@@ -191,7 +192,7 @@ impl PhostConfig {
         let threshold = given("downgrade-threshold", self.downgrade_threshold, free.max(1))?;
         let downgrade = given("downgrade-packets", self.downgrade_packets, 3 * free + 1)?;
         let resend = given("resend-packets", self.resend_packets, free + 1)?;
-        let keepalive = facts.control_rtt * 64;
+        let keepalive = keepalive(facts);
         Ok(Phost {
             mtu_time,
             free,
@@ -202,7 +203,7 @@ impl PhostConfig {
             rtt: facts.data_rtt,
             retry: keepalive,
             keepalive,
-            forget: keepalive * (u64::from(self.attempts_max) + 2) * 2,
+            forget: forget_after(keepalive, self.attempts_max),
             config: self,
         })
     }
