@@ -10,13 +10,12 @@ pub mod dcpim;
 pub mod fastpass;
 pub mod ideal;
 pub mod keys;
+pub mod parts;
 pub mod pfabric;
 pub mod phost;
 pub mod transport;
 
-mod shared;
-
 pub use catalogue::{Builtin, Catalogue, Visitor};
 pub use keys::{BadKey, Keys};
-pub use shared::{Framing, Padding};
+pub use parts::{Framing, Padding};
 pub use transport::Transport;

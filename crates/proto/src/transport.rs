@@ -6,7 +6,7 @@ use rampmeter_core::fabric::{FabricNeeds, RegularPaths};
 use rampmeter_core::{Bytes, FabricFacts, Family, Rate, Span};
 
 use crate::keys::{BadKey, Keys};
-use crate::shared::Framing;
+use crate::parts::Framing;
 
 /// A transport: a [`Family`] that plans, results and documents know by name.
 ///

@@ -2,9 +2,10 @@
 //!
 //! Packets of a message arrive nearly in order. So the set is the first missing number (`base`) and
 //! a bitmap in aligned blocks of 64, of which the one that holds `base` and its successor are
-//! inline; more are allocated only when something arrives more than 64 numbers early.
+//! inline; more are allocated only when something arrives more than 64 numbers early, one for each
+//! block in which something has, however far ahead it is.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 
 const BITS: u32 = 64;
 
@@ -17,8 +18,8 @@ pub struct SeqSet {
     above: u32,
     /// The blocks of numbers base / 64 and base / 64 + 1.
     near: [u64; 2],
-    /// The blocks after those.
-    far: VecDeque<u64>,
+    /// Blocks after those with a number in, by their number.
+    far: BTreeMap<u32, u64>,
 }
 
 impl SeqSet {
@@ -45,7 +46,7 @@ impl SeqSet {
         let block = (seq / BITS - self.base / BITS) as usize;
         let word = match block {
             0 | 1 => self.near[block],
-            _ => self.far.get(block - 2).copied().unwrap_or(0),
+            _ => self.far.get(&(seq / BITS)).copied().unwrap_or(0),
         };
         word >> (seq % BITS) & 1 == 1
     }
@@ -58,12 +59,7 @@ impl SeqSet {
         let block = (seq / BITS - self.base / BITS) as usize;
         let word = match block {
             0 | 1 => &mut self.near[block],
-            _ => {
-                if self.far.len() < block - 1 {
-                    self.far.resize(block - 1, 0);
-                }
-                &mut self.far[block - 2]
-            }
+            _ => self.far.entry(seq / BITS).or_default(),
         };
         *word |= 1 << (seq % BITS);
         self.above += 1;
@@ -82,6 +78,18 @@ impl SeqSet {
         seq
     }
 
+    /// Puts every number below `end` in.
+    pub fn insert_below(&mut self, end: u32) {
+        while self.base < end {
+            self.insert(self.base);
+        }
+    }
+
+    fn take_far(&mut self, block: u32) -> u64 {
+        // Most sets never have a far block.
+        if self.far.is_empty() { 0 } else { self.far.remove(&block).unwrap_or(0) }
+    }
+
     /// Moves the base over the numbers that are in.
     fn advance(&mut self) {
         loop {
@@ -93,7 +101,7 @@ impl SeqSet {
             if run == 0 || !self.base.is_multiple_of(BITS) {
                 return;
             }
-            self.near = [self.near[1], self.far.pop_front().unwrap_or(0)];
+            self.near = [self.near[1], self.take_far(self.base / BITS + 1)];
         }
     }
 }
@@ -110,7 +118,18 @@ mod tests {
         for seq in 0..10_000 {
             assert!(set.insert(seq));
         }
-        assert_eq!((set.first_missing(), set.len(), set.far.capacity()), (10_000, 10_000, 0));
+        assert_eq!((set.first_missing(), set.len(), set.far.len()), (10_000, 10_000, 0));
+    }
+
+    /// The highest number there is takes one block, not those of all below it.
+    #[test]
+    fn a_number_far_ahead_takes_one_block() {
+        let mut set = SeqSet::default();
+        assert!(set.insert(u32::MAX - 1) && set.insert(1 << 20) && !set.insert(1 << 20));
+        assert!(set.contains(u32::MAX - 1) && !set.contains(u32::MAX));
+        assert_eq!((set.far.len(), set.len(), set.first_missing()), (2, 2, 0));
+        set.insert_below(100);
+        assert_eq!((set.first_missing(), set.next_missing(1 << 20)), (100, (1 << 20) + 1));
     }
 
     proptest! {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::analysis;
 use crate::keys::{BadKey, Keys, check_ranges};
-use crate::shared::{Framing, Padding, within};
+use crate::parts::{Framing, Padding, within};
 
 /// cosy's parameters. [`CosyConfig::paper`] and [`CosyConfig::rsvp`] are the presets.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]

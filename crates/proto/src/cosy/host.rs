@@ -11,7 +11,7 @@ use super::config::Cosy;
 use super::receiver::{Context, Receiver};
 use super::sender::{Reservation, Sender};
 use super::wire::CosyHeader;
-use crate::shared::Output;
+use crate::parts::Output;
 
 /// cosy at one host.
 #[derive(Clone, Debug)]
@@ -101,9 +101,9 @@ impl Endpoint for CosyHost {
                 });
             }
             CosyHeader::Rsvp { tx_slot, seq, rx_slot, link, last, route, .. } => {
-                let reservation = Reservation { seq, rx_slot, link, last, route };
+                let rsvp = (tx_slot, Reservation { seq, rx_slot, link, route }, last);
                 let (cosy, out) = (&self.cosy, &mut self.out);
-                self.sender.on_rsvp(now, packet, tx_slot, reservation, cosy, out);
+                self.sender.on_rsvp(now, packet, rsvp, cosy, out);
             }
             CosyHeader::Reject { tx_slot } => {
                 self.sender.on_reject(tx_slot, packet, &mut self.out);
@@ -155,7 +155,7 @@ impl Endpoint for CosyHost {
     }
 
     fn wants_transmit(&self) -> bool {
-        self.out.has_control() || self.sender.is_due()
+        self.out.has_control() || self.sender.is_ready()
     }
 
     fn poll_timeout(&self) -> Time {

@@ -41,7 +41,7 @@ use rampmeter_core::fabric::{FabricNeeds, Interface, Need};
 use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, SwitchFacts};
 
 use crate::keys::BadKey;
-use crate::shared::Framing;
+use crate::parts::Framing;
 use crate::transport::{Derived, Network, Place, Site, Transport};
 use config::{BestEffort, PathFacts};
 

@@ -7,7 +7,7 @@ use rampmeter_core::{Event, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
 use super::CosyStats;
 use super::config::Cosy;
 use super::wire::{CosyHeader, Route, Why};
-use crate::shared::{FlowNumbers, Known, Output, Timers};
+use crate::parts::{FlowNumbers, Known, Output, Timers};
 
 /// Messages to receive, and the slots in which they come.
 #[derive(Clone, Debug)]

@@ -6,12 +6,11 @@
 //! link, and a message in one slot takes at most its packets times K ticks, the wait for the first
 //! included.
 
-use rampmeter_core::collections::Slab;
 use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Time};
 
 use super::config::Cosy;
 use super::wire::{CosyHeader, Route, Why};
-use crate::shared::{NextNumber, Outgoing, Output, Timers};
+use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
 
 /// The class of data, below that of control packets.
 pub(super) const DATA: Priority = Priority::new(1);
@@ -19,25 +18,18 @@ pub(super) const DATA: Priority = Priority::new(1);
 /// Messages to send, and the slots in which they are sent.
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
-    node: NodeId,
-    numbers: NextNumber,
-    messages: Slab<TxMessage>,
+    /// Messages whose fate is not known. Their timers say when it must be.
+    messages: OutgoingFlows<Progress>,
     slots: Vec<Option<TxSlot>>,
-    /// When the fate of messages must be known.
-    ends: Timers<u32>,
     /// When the next slot sends; `NEVER` while all are free.
     next_due: Time,
     /// Whether that time has come.
     is_due: bool,
 }
 
-/// A message whose fate is not known.
+/// A message's own part.
 #[derive(Clone, Debug)]
-struct TxMessage {
-    msg: MsgId,
-    dst: NodeId,
-    size: u64,
-    packets: u32,
+struct Progress {
     /// Packets sent.
     sent: u32,
     /// Slots that it has.
@@ -46,42 +38,41 @@ struct TxMessage {
     admitted: bool,
     /// Reservations that it has used.
     used: Vec<u32>,
-    /// How long its first rsvp is of use.
+    /// Deadline for the first RSVP.
     admit_until: Time,
-    /// When its fate must be known.
-    end: Time,
 }
 
-/// A reservation as its sender uses it.
+/// A slot that is in use.
 #[derive(Clone, Copy, Debug)]
 struct TxSlot {
     message: u32,
-    seq: u32,
-    rx_slot: u16,
-    link: u16,
-    route: Route,
+    reservation: Reservation,
     /// Packets sent in it.
     sent: u32,
     due: Time,
 }
 
-/// A rsvp that has arrived.
+/// A reservation, as its rsvp names it.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Reservation {
     pub(super) seq: u32,
     pub(super) rx_slot: u16,
     pub(super) link: u16,
-    pub(super) last: bool,
     pub(super) route: Route,
+}
+
+impl Progress {
+    /// What became of it, if it has not arrived.
+    fn lost(&self) -> Fate {
+        if self.admitted { Fate::Failed } else { Fate::Rejected }
+    }
 }
 
 impl Sender {
     pub(super) fn new(node: NodeId, slots: u32) -> Self {
         Self {
-            node,
-            numbers: NextNumber::default(),
-            messages: Slab::default(),
+            messages: OutgoingFlows::new(node),
             slots: vec![None; slots as usize],
-            ends: Timers::default(),
             next_due: Time::NEVER,
             is_due: false,
         }
@@ -99,60 +90,54 @@ impl Sender {
             out.say(Event::Rejected { msg });
             return;
         }
-        let flow = self.numbers.take(dst);
-        let end = now.saturating_add(cosy.bound(size));
-        let tx_slot = self.messages.insert(TxMessage {
-            msg,
-            dst,
-            size: size.get(),
-            packets: cosy.framing().packets(size),
+        let state = Progress {
             sent: 0,
             slots: 0,
             admitted: false,
             used: Vec::new(),
             admit_until: now.saturating_add(cosy.admission()),
-            end,
-        });
-        self.ends.push(end, tx_slot);
+        };
+        let tx_slot = self.messages.submit(&message, cosy.framing().packets(size), state);
+        self.messages.start_timer(tx_slot, now.saturating_add(cosy.bound(size)));
+        let flow = self.messages[tx_slot].flow;
         out.send(dst, msg, CosyHeader::Request { flow, tx_slot, size: size.get() });
     }
 
-    /// A rsvp is accepted or answered with a reject.
+    /// A rsvp is accepted or answered with a reject. `last` says whether the message is not asked
+    /// for again.
     pub(super) fn on_rsvp(
         &mut self,
         now: Time,
         packet: &Packet<CosyHeader>,
-        tx_slot: u32,
-        reservation: Reservation,
+        (tx_slot, reservation, last): (u32, Reservation, bool),
         cosy: &Cosy,
         out: &mut Output<CosyHeader>,
     ) {
-        let Reservation { seq, rx_slot, link, last, route } = reservation;
         let msg = packet.payload.msg;
         let slot = self.free_slot(now, cosy);
-        let message = self.messages.get_mut(tx_slot);
-        let Some(message) = message.filter(|m| m.msg == msg && m.dst == packet.src) else {
-            release(out, packet.src, msg, (seq, rx_slot, link, route), Why::Busy);
+        let message = self.messages.of(tx_slot, msg);
+        let Some(message) = message.filter(|m| m.dst == packet.src) else {
+            release(out, packet.src, msg, reservation, Why::Busy);
             return;
         };
-        if message.used.contains(&seq) {
+        let state = &mut message.state;
+        if state.used.contains(&reservation.seq) {
             // The network has doubled it: a release would end the reservation that is in use.
             return;
         }
-        let is_late = !message.admitted && now > message.admit_until;
+        let is_late = !state.admitted && now > state.admit_until;
         match slot {
-            Some((slot, due)) if message.sent < message.packets && !is_late => {
-                message.slots += 1;
-                message.admitted = true;
-                message.used.push(seq);
-                let reserved = TxSlot { message: tx_slot, seq, rx_slot, link, route, sent: 0, due };
-                self.slots[slot] = Some(reserved);
+            Some((slot, due)) if state.sent < message.packets && !is_late => {
+                state.slots += 1;
+                state.admitted = true;
+                state.used.push(reservation.seq);
+                self.slots[slot] = Some(TxSlot { message: tx_slot, reservation, sent: 0, due });
                 self.next_due = self.next_due.min(due);
                 self.is_due = self.next_due <= now;
             }
             _ => {
-                release(out, packet.src, msg, (seq, rx_slot, link, route), Why::Busy);
-                if last && !message.admitted {
+                release(out, packet.src, msg, reservation, Why::Busy);
+                if last && !state.admitted {
                     self.end(tx_slot, Fate::Rejected, out);
                 }
             }
@@ -170,8 +155,9 @@ impl Sender {
     }
 
     /// The message that a packet from its receiver is about.
-    fn of(&self, tx_slot: u32, packet: &Packet<CosyHeader>) -> Option<&TxMessage> {
-        let is_it = |m: &&TxMessage| m.msg == packet.payload.msg && m.dst == packet.src;
+    fn of(&self, tx_slot: u32, packet: &Packet<CosyHeader>) -> Option<&OutgoingFlow<Progress>> {
+        let is_it =
+            |m: &&OutgoingFlow<Progress>| m.msg == packet.payload.msg && m.dst == packet.src;
         self.messages.get(tx_slot).filter(is_it)
     }
 
@@ -182,7 +168,7 @@ impl Sender {
         packet: &Packet<CosyHeader>,
         out: &mut Output<CosyHeader>,
     ) {
-        if self.of(tx_slot, packet).is_some_and(|m| !m.admitted) {
+        if self.of(tx_slot, packet).is_some_and(|m| !m.state.admitted) {
             self.end(tx_slot, Fate::Rejected, out);
         }
     }
@@ -194,7 +180,7 @@ impl Sender {
         packet: &Packet<CosyHeader>,
         out: &mut Output<CosyHeader>,
     ) {
-        if self.of(tx_slot, packet).is_some_and(|m| m.sent == m.packets) {
+        if self.of(tx_slot, packet).is_some_and(|m| m.state.sent == m.packets) {
             self.end(tx_slot, Fate::Complete, out);
         }
     }
@@ -206,26 +192,25 @@ impl Sender {
         packet: &Packet<CosyHeader>,
         out: &mut Output<CosyHeader>,
     ) {
-        if let Some(message) = self.of(tx_slot, packet) {
-            let fate = if message.admitted { Fate::Failed } else { Fate::Rejected };
+        if let Some(fate) = self.of(tx_slot, packet).map(|m| m.state.lost()) {
             self.end(tx_slot, fate, out);
         }
     }
 
     /// A peer has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<CosyHeader>) {
-        let of_peer = self.messages.iter().filter(|(_, m)| m.dst == peer);
-        let of_peer: Vec<u32> = of_peer.map(|(slot, _)| slot).collect();
-        for tx_slot in of_peer {
+        let to_peer = self.messages.iter().filter(|(_, m)| m.dst == peer);
+        let to_peer: Vec<u32> = to_peer.map(|(slot, _)| slot).collect();
+        for tx_slot in to_peer {
             self.end(tx_slot, Fate::Failed, out);
         }
-        self.numbers.reset(peer);
+        // None is left: this is for the numbers of those to come.
+        self.messages.forget_peer(peer, out, |_, _| {});
     }
 
     /// The message is not to be sent after all.
     pub(super) fn cancel(&mut self, msg: MsgId, out: &mut Output<CosyHeader>) {
-        let found = self.messages.iter().find(|(_, m)| m.msg == msg);
-        let Some(tx_slot) = found.map(|(slot, _)| slot) else { return };
+        let Some(tx_slot) = self.messages.slot(msg) else { return };
         out.cancel(msg, |header| matches!(header, CosyHeader::Request { .. }));
         self.forget(tx_slot, out);
     }
@@ -242,14 +227,11 @@ impl Sender {
 
     /// Forgets a message; what it reserves is given back.
     fn forget(&mut self, tx_slot: u32, out: &mut Output<CosyHeader>) -> Option<MsgId> {
-        let TxMessage { msg, dst, slots, .. } = self.messages.remove(tx_slot)?;
-        if slots > 0 {
+        let OutgoingFlow { msg, dst, state, .. } = self.messages.remove(tx_slot)?;
+        if state.slots > 0 {
             for slot in &mut self.slots {
-                if let Some(TxSlot { message, seq, rx_slot, link, route, .. }) = *slot
-                    && message == tx_slot
-                {
-                    release(out, dst, msg, (seq, rx_slot, link, route), Why::Failed);
-                    *slot = None;
+                if let Some(taken) = slot.take_if(|slot| slot.message == tx_slot) {
+                    release(out, dst, msg, taken.reservation, Why::Failed);
                 }
             }
             let due = self.next_due;
@@ -262,21 +244,20 @@ impl Sender {
 
     /// When something is to be done.
     pub(super) fn deadline(&self) -> Time {
-        if self.is_due { self.ends.next() } else { self.ends.next().min(self.next_due) }
+        let end = self.messages.deadline();
+        if self.is_due { end } else { end.min(self.next_due) }
     }
 
     pub(super) fn handle_timeout(&mut self, now: Time, out: &mut Output<CosyHeader>) {
-        while let Some((at, tx_slot)) = self.ends.pop_due(now) {
-            if let Some(message) = self.messages.get(tx_slot).filter(|m| m.end == at) {
-                let fate = if message.admitted { Fate::Failed } else { Fate::Rejected };
-                self.end(tx_slot, fate, out);
-            }
+        while let Some(tx_slot) = self.messages.next_due(now) {
+            let fate = self.messages[tx_slot].state.lost();
+            self.end(tx_slot, fate, out);
         }
         self.is_due = self.next_due <= now;
     }
 
     /// Whether a slot's turn has come.
-    pub(super) fn is_due(&self) -> bool {
+    pub(super) fn is_ready(&self) -> bool {
         self.is_due
     }
 
@@ -289,44 +270,33 @@ impl Sender {
     ) -> Option<Packet<CosyHeader>> {
         while self.next_due <= now {
             let due = self.next_due;
-            let slot = self.slots.iter_mut().flatten().find(|slot| slot.due == due)?;
-            slot.due = due + cosy.frame;
-            let number = slot.sent;
-            slot.sent += 1;
-            let TxSlot { message, seq, rx_slot, link, route, .. } = *slot;
-            let TxMessage { msg, dst, size, packets, ref mut sent, ref mut slots, .. } =
-                self.messages[message];
-            let place = *sent;
+            let is_due = |slot: &Option<TxSlot>| slot.is_some_and(|slot| slot.due == due);
+            let place = self.slots.iter().position(is_due)?;
+            let TxSlot { message, reservation, sent: number, .. } = self.slots[place]?;
+            let outgoing = self.messages.outgoing(message);
+            let message = &mut self.messages[message];
+            let (packets, state) = (message.packets, &mut message.state);
+            let seq = state.sent;
             // The other slots have a turn each before this one's next.
-            let last = packets.saturating_sub(place + 1) < *slots;
-            if place == packets || last {
-                *slots -= 1;
+            let last = packets.saturating_sub(seq + 1) < state.slots;
+            if last {
+                state.slots -= 1;
+                self.slots[place] = None;
+            } else if let Some(slot) = &mut self.slots[place] {
+                (slot.sent, slot.due) = (number + 1, due + cosy.frame);
             }
-            if place < packets {
-                *sent += 1;
-            }
-            if place == packets || last {
-                self.clear(due + cosy.frame);
-            }
+            state.sent = packets.min(seq + 1);
             self.find_next();
             self.is_due = self.next_due <= now;
-            if place == packets {
-                release(out, dst, msg, (seq, rx_slot, link, route), Why::Done);
+            if seq == packets {
+                release(out, outgoing.dst, outgoing.msg, reservation, Why::Done);
                 continue;
             }
-            let message = Outgoing { src: self.node, dst, msg, size };
-            let header = CosyHeader::Data { seq, number, rx_slot, link, last, route };
-            return Some(cosy.framing().data(message, place, DATA, header));
+            let Reservation { seq: reserved, rx_slot, link, route } = reservation;
+            let header = CosyHeader::Data { seq: reserved, number, rx_slot, link, last, route };
+            return Some(cosy.framing().data(outgoing, seq, DATA, header));
         }
         None
-    }
-
-    /// Frees the slot that is due then.
-    fn clear(&mut self, due: Time) {
-        let is_it = |slot: &&mut Option<TxSlot>| slot.is_some_and(|s| s.due == due);
-        if let Some(slot) = self.slots.iter_mut().find(is_it) {
-            *slot = None;
-        }
     }
 
     fn find_next(&mut self) {
@@ -336,7 +306,8 @@ impl Sender {
 
     #[cfg(test)]
     pub(super) fn sending(&self) -> Vec<(u32, u16, Route)> {
-        self.slots.iter().flatten().map(|slot| (slot.seq, slot.link, slot.route)).collect()
+        let reservations = self.slots.iter().flatten().map(|slot| slot.reservation);
+        reservations.map(|r| (r.seq, r.link, r.route)).collect()
     }
 
     /// Messages whose fate is not known, and slots in use.
@@ -358,8 +329,9 @@ fn release(
     out: &mut Output<CosyHeader>,
     dst: NodeId,
     msg: MsgId,
-    (seq, rx_slot, link, route): (u32, u16, u16, Route),
+    reservation: Reservation,
     why: Why,
 ) {
+    let Reservation { seq, rx_slot, link, route } = reservation;
     out.send_class(dst, msg, CosyHeader::Release { seq, rx_slot, link, why, route }, DATA);
 }

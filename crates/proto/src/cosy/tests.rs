@@ -1,8 +1,16 @@
-use proptest::prelude::*;
-use rampmeter_core::{Header, WireError};
+use std::sync::Arc;
 
+use proptest::prelude::*;
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{
+    Endpoint, FabricFacts, Header, MsgId, NodeId, Packet, PayloadRef, Priority, Purpose, Rate, Rng,
+    Span, Time, WireError,
+};
+
+use super::config::PathFacts;
 use super::wire::{CosyHeader, Route, Why};
-use crate::shared::assert_codec;
+use super::{CosyConfig, CosyHost};
+use crate::parts::assert_codec;
 
 fn route() -> impl Strategy<Value = Route> {
     proptest::collection::vec(any::<u16>(), 0..=5).prop_map(|ports| {
@@ -74,4 +82,50 @@ proptest! {
             prop_assert_eq!(&again[..read], &bytes[..read]);
         }
     }
+}
+
+/// §5.1: of two pending messages drawn at random, with repetition, the one whose hold ends first
+/// gets the free slot: the older of two in three draws out of four, not always and not by chance.
+#[test]
+fn of_two_choices_the_one_that_has_waited_longest_gets_the_slot() {
+    let facts = FabricFacts {
+        n_hosts: 2,
+        access_rate: Rate::from_gbps(10),
+        data_rtt: Span::from_us(12),
+        control_rtt: Span::from_us(10),
+    };
+    let paths = PathFacts { switches: 1, ratio: 1, ports: 2, has_slower: false };
+    let cosy = Arc::new(CosyConfig { slots: 1, ..CosyConfig::paper() }.on(&facts, paths).unwrap());
+    let packet = |header, msg| Packet {
+        header,
+        payload: PayloadRef { msg: MsgId::new(msg), offset: 0, len: 0 },
+        src: NodeId::new(1),
+        dst: NodeId::new(0),
+        wire_bytes: 40,
+        path: 0,
+        priority: Priority::HIGHEST,
+        marks: Marks::NONE,
+    };
+    let is_older_served = |seed: u64| {
+        let rng = Rng::new(seed, 0, Purpose::Test);
+        let mut host = CosyHost::new(Arc::clone(&cosy), NodeId::new(0), rng, Time::ZERO);
+        for flow in 0..3 {
+            let now = Time::ZERO + Span::from_us(flow.into());
+            let request = CosyHeader::Request { flow, tx_slot: flow, size: 100_000 };
+            host.handle_packet(now, &packet(request, flow));
+        }
+        let now = Time::ZERO + Span::from_us(5);
+        let rsvp = |host: &mut CosyHost| match host.poll_transmit(now).unwrap().header {
+            CosyHeader::Rsvp { tx_slot, seq, rx_slot, link, route, .. } => {
+                (tx_slot, CosyHeader::Release { seq, rx_slot, link, why: Why::Busy, route })
+            }
+            other => panic!("{other:?} is no rsvp"),
+        };
+        let (first, release) = rsvp(&mut host);
+        assert_eq!(first, 0);
+        host.handle_packet(now, &packet(release, 0));
+        rsvp(&mut host).0 == 1
+    };
+    let older = (0..400).filter(|&seed| is_older_served(seed)).count();
+    assert!((260..340).contains(&older), "{older} of 400");
 }

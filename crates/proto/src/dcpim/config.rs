@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, check_ranges};
-use crate::shared::Padding;
+use crate::parts::{Framing, Padding, forget_after, keepalive};
 
 /// How many stages of a matching phase lie between two phases' starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -273,9 +273,10 @@ impl DcpimConfig {
         let grace_packets = u64::from(self.grace_packets) * u64::from(self.channels);
         let grace = facts.control_rtt / 2 + mtu_time * grace_packets;
         let silence = mtu_time * u64::from(bdp);
+        let keepalive = keepalive(facts);
         let retry = match self.handshake {
             Handshake::Explicit => facts.data_rtt,
-            Handshake::Implicit => facts.control_rtt * 64,
+            Handshake::Implicit => keepalive,
         };
         Ok(Dcpim {
             mtu_time,
@@ -289,8 +290,8 @@ impl DcpimConfig {
             silence,
             window_timeout: silence.scale_floor(11, 10),
             retry,
-            keepalive: facts.control_rtt * 64,
-            forget: facts.control_rtt * 64 * (u64::from(self.attempts_max) + 2) * 2,
+            keepalive,
+            forget: forget_after(keepalive, self.attempts_max),
             config: self,
         })
     }
@@ -302,8 +303,8 @@ impl Dcpim {
         self.stage * u64::from(self.stages)
     }
 
-    /// Packets of a message of `size`.
-    pub fn packets(&self, size: Bytes) -> u32 {
-        u32::try_from(size.packets_ceil(self.config.payload)).unwrap_or(u32::MAX)
+    pub(super) fn framing(&self) -> Framing {
+        let DcpimConfig { payload, header, padding, .. } = self.config;
+        Framing { payload, header, padding }
     }
 }

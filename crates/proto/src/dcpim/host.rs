@@ -7,11 +7,11 @@ use rampmeter_core::{Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Rec
 use super::DcpimStats;
 use super::config::Dcpim;
 use super::matching::Offer;
-use super::receiver::{Announcement, Receiver};
+use super::receiver::Receiver;
 use super::schedule::Schedule;
 use super::sender::Sender;
 use super::wire::{DcpimHeader, Match, Step};
-use crate::shared::Output;
+use crate::parts::{Announcement, Output};
 
 /// dcPIM at one host.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl DcpimHost {
 
     /// Messages being sent, and those that arrive.
     pub fn messages(&self) -> (usize, usize) {
-        (self.sender.len(), self.receiver.len())
+        (self.sender.len(), self.receiver.flows.len())
     }
 
     fn announcement(
@@ -49,7 +49,7 @@ impl DcpimHost {
             msg: packet.payload.msg,
             flow,
             tx_slot: slot,
-            packets: self.dcpim.packets(Bytes::new(size)),
+            packets: self.dcpim.framing().packets(Bytes::new(size)),
         }
     }
 
@@ -147,21 +147,22 @@ impl Endpoint for DcpimHost {
 
     fn has_delivered(&mut self, now: Time, packet: &Packet<DcpimHeader>) -> bool {
         match packet.header {
-            DcpimHeader::Data { rx_slot, .. } => !self.receiver.holds(now, rx_slot, packet),
-            DcpimHeader::Unscheduled { flow, tx_slot, size, .. } => {
-                let flow = self.announcement(packet, flow, tx_slot, size);
-                self.receiver.has_delivered(flow)
+            DcpimHeader::Data { rx_slot, .. } => {
+                !self.receiver.flows.hear(now, rx_slot, packet.src, packet.payload.msg)
+            }
+            DcpimHeader::Unscheduled { flow, .. } => {
+                self.receiver.flows.has_delivered(packet.src, flow)
             }
             _ => false,
         }
     }
 
     fn limit_arriving(&mut self, per_peer: u32) {
-        self.receiver.numbers.limit(per_peer);
+        self.receiver.flows.limit(per_peer);
     }
 
     fn arriving_excess(&self) -> u64 {
-        self.receiver.numbers.excess()
+        self.receiver.flows.excess()
     }
 
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
@@ -178,7 +179,7 @@ impl Endpoint for DcpimHost {
             self.sender.handle_timeout(now, &self.dcpim, &mut self.out);
         }
         if self.receiver.deadline() <= now {
-            self.receiver.fire(now, &self.dcpim, &mut self.out, &mut self.stats);
+            self.receiver.handle_timeout(now, &self.dcpim, &mut self.out, &mut self.stats);
         }
     }
 
@@ -190,7 +191,7 @@ impl Endpoint for DcpimHost {
     }
 
     fn wants_transmit(&self) -> bool {
-        self.out.has_control() || self.sender.has_leave()
+        self.out.has_control() || self.sender.is_ready()
     }
 
     fn poll_timeout(&self) -> Time {

@@ -10,7 +10,7 @@
 //! * [`wire`]: the packets
 //! * [`schedule`]: stages, rounds, phases by the host's own clock (§3.3)
 //! * [`matching`]: the choice among requests or grants (§3.1, §3.4, §3.5)
-//! * `receiver`, `rx_flow`, `link`: requests, accepts, tokens, windows, arrival (§3.2)
+//! * `receiver`, `rx_flow`, `sources`, `link`: requests, accepts, tokens, windows, arrival (§3.2)
 //! * `sender`: announcement, grants, service of tokens, retransmission (§3.2, §3.5)
 //!
 //! `docs/protocols/dcpim.md` lists the packets, and what differs from the paper.
@@ -25,6 +25,7 @@ mod link;
 mod receiver;
 mod rx_flow;
 mod sender;
+mod sources;
 
 #[cfg(test)]
 mod tests;
@@ -40,7 +41,7 @@ use rampmeter_core::fabric::FabricNeeds;
 use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
-use crate::shared::Framing;
+use crate::parts::Framing;
 use crate::transport::{Derived, Site, Transport};
 
 /// The dcPIM family.

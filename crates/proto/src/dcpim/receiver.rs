@@ -1,40 +1,15 @@
 //! The receiver's side: announced flows, requests and accepts, tokens, arrived data.
 
-use rampmeter_core::collections::Slab;
-use rampmeter_core::{Event, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Rng, Time};
 
 use super::config::{Dcpim, Demand, Handshake, IdleCapacity, ShortFlows};
 use super::link::{LinkTimer, Links};
 use super::matching::{Capacity, Inbox, Offer, choose};
-use super::rx_flow::{RxFlow, Window};
+use super::rx_flow::{Progress, Window};
+use super::sources::Sources;
 use super::wire::{DcpimHeader, Match, Step};
 use super::{DcpimStats, order};
-use crate::shared::{FlowNumbers, Known, Output};
-
-/// No slot: the end of a source's list.
-const NONE: u32 = u32::MAX;
-
-/// What a receiver knows of a flow.
-enum Found {
-    /// Never heard of it.
-    New,
-    /// It is in this slot.
-    Active(u32),
-    /// It is complete.
-    Over,
-    /// It was given up.
-    Abandoned,
-}
-
-/// A flow as its sender describes it.
-#[derive(Clone, Copy)]
-pub(super) struct Announcement {
-    pub(super) src: NodeId,
-    pub(super) msg: MsgId,
-    pub(super) flow: u32,
-    pub(super) tx_slot: u32,
-    pub(super) packets: u32,
-}
+use crate::parts::{Announcement, ArrivingFlows, Found, Output};
 
 /// Phases between searches for flows whose sender is gone.
 const FORGET_PHASES: u32 = 256;
@@ -42,13 +17,8 @@ const FORGET_PHASES: u32 = 256;
 /// The receiver of one host.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    flows: Slab<RxFlow>,
-    pub(super) numbers: FlowNumbers,
-    /// The slot of each source's first flow that is not complete; the others follow by
-    /// `RxFlow::next`.
-    first: Vec<u32>,
-    /// Sources with flows, in no particular but a reproducible order.
-    listed: Vec<u32>,
+    pub(super) flows: ArrivingFlows<Progress>,
+    sources: Sources,
     links: Links,
     grants: Inbox,
     /// The round whose grants are handled next.
@@ -65,10 +35,8 @@ pub(super) struct Receiver {
 impl Receiver {
     pub(super) fn new() -> Self {
         Self {
-            flows: Slab::default(),
-            numbers: FlowNumbers::default(),
-            first: Vec::new(),
-            listed: Vec::new(),
+            flows: ArrivingFlows::default(),
+            sources: Sources::default(),
             links: Links::default(),
             grants: Inbox::default(),
             next_accept: (0, 0),
@@ -84,56 +52,22 @@ impl Receiver {
         self.links.deadline()
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.flows.len()
-    }
-
     pub(super) fn late(&self) -> u64 {
         self.grants.late()
     }
 
-    fn find(&mut self, flow: Announcement) -> Found {
-        let Announcement { src, flow, .. } = flow;
-        if let Some(slot) = self.of_source(src).find(|&slot| self.flows[slot].flow == flow) {
-            return Found::Active(slot);
+    /// Enters a flow that is new. `None` if its number is too far ahead, or its source has too many.
+    fn enter(&mut self, now: Time, of: Announcement, dcpim: &Dcpim) -> Option<u32> {
+        let is_short = of.packets <= dcpim.short_max;
+        let state = match is_short {
+            true => Progress::expecting(of.packets, now, dcpim),
+            false => Progress::new(now),
+        };
+        let slot = self.flows.enter(now, of, state)?;
+        if is_short && dcpim.config.short_flows == ShortFlows::Withhold {
+            self.withheld = of.packets;
         }
-        match self.numbers.known(src, flow) {
-            Known::New => Found::New,
-            Known::Entered => Found::Over,
-            Known::Abandoned => Found::Abandoned,
-        }
-    }
-
-    /// The slots of a source's flows that are not complete.
-    fn of_source(&self, src: NodeId) -> impl Iterator<Item = u32> {
-        let first = self.first.get(src.idx()).copied().unwrap_or(NONE);
-        let some = |slot: u32| (slot != NONE).then_some(slot);
-        std::iter::successors(some(first), move |&slot| some(self.flows[slot].next))
-    }
-
-    /// Enters a flow that is new. `None` if its number makes no sense, or its source has too many.
-    fn enter(&mut self, now: Time, flow: Announcement, dcpim: &Dcpim) -> Option<u32> {
-        if !self.numbers.enter(flow.src, flow.flow) {
-            return None;
-        }
-        if self.first.len() <= flow.src.idx() {
-            self.first.resize(flow.src.idx() + 1, NONE);
-        }
-        let Announcement { src, msg, tx_slot, packets, .. } = flow;
-        let mut state = RxFlow::new(src, msg, flow.flow, tx_slot, packets, now);
-        if packets <= dcpim.short_max {
-            state.expect_all(now, dcpim);
-            if dcpim.config.short_flows == ShortFlows::Withhold {
-                self.withheld = packets;
-            }
-        }
-        let first = &mut self.first[src.idx()];
-        if *first == NONE {
-            self.listed.push(src.get());
-        }
-        state.next = *first;
-        let slot = self.flows.insert(state);
-        *first = slot;
+        self.sources.enter(now, slot, &mut self.flows[slot]);
         Some(slot)
     }
 
@@ -146,7 +80,7 @@ impl Receiver {
         out: &mut Output<DcpimHeader>,
     ) {
         let explicit = dcpim.config.handshake == Handshake::Explicit;
-        match self.find(flow) {
+        match self.flows.find(flow.src, flow.flow) {
             Found::New => {
                 let Some(slot) = self.enter(now, flow, dcpim) else { return };
                 // A match of the running phase serves new flows too, without a request.
@@ -154,7 +88,7 @@ impl Receiver {
                     self.links.wake(flow.src, now);
                 }
             }
-            Found::Active(slot) => self.flows[slot].heard = now,
+            Found::Arriving(slot) => self.flows[slot].heard = now,
             Found::Over => {
                 if repeated {
                     let tx_slot = flow.tx_slot;
@@ -178,8 +112,8 @@ impl Receiver {
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
     ) -> Receipt {
-        let slot = match self.find(flow) {
-            Found::Active(slot) => slot,
+        let slot = match self.flows.find(flow.src, flow.flow) {
+            Found::Arriving(slot) => slot,
             Found::Over => return Receipt::Duplicate,
             Found::Abandoned => return Receipt::Control,
             Found::New => match self.enter(now, flow, dcpim) {
@@ -201,22 +135,10 @@ impl Receiver {
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
     ) -> Receipt {
-        if !self.holds(now, rx_slot, packet) {
+        if !self.flows.hear(now, rx_slot, packet.src, packet.payload.msg) {
             return Receipt::Duplicate;
         }
         self.on_packet(now, rx_slot, seq, number, dcpim, out)
-    }
-
-    /// Whether the slot that a packet names is its flow's: it is gone, or used anew, if that is
-    /// over. Its sender lives.
-    pub(super) fn holds(&mut self, now: Time, slot: u32, packet: &Packet<DcpimHeader>) -> bool {
-        let is_of = |f: &&mut RxFlow| f.src == packet.src && f.msg == packet.payload.msg;
-        let flow = self.flows.get_mut(slot).filter(is_of);
-        flow.map(|flow| flow.heard = now).is_some()
-    }
-
-    pub(super) fn has_delivered(&mut self, flow: Announcement) -> bool {
-        matches!(self.find(flow), Found::Over)
     }
 
     fn on_packet(
@@ -229,16 +151,19 @@ impl Receiver {
         out: &mut Output<DcpimHeader>,
     ) -> Receipt {
         let flow = &mut self.flows[slot];
-        if seq >= flow.packets {
+        if seq >= flow.of.packets {
             return Receipt::Control;
         }
         flow.heard = now;
         flow.see(number);
         let receipt = if flow.got.insert(seq) { Receipt::Fresh } else { Receipt::Duplicate };
-        let src = flow.src;
+        let src = flow.of.src;
         if flow.remaining() == 0 {
             self.complete(slot, dcpim, out);
-        } else if self.links.is_waiting(src)
+            return receipt;
+        }
+        self.sources.update(now, slot, flow);
+        if self.links.is_waiting(src)
             && self.flows[slot].is_clocked(dcpim)
             && self.candidate(src, now) == Some(slot)
         {
@@ -248,39 +173,18 @@ impl Receiver {
     }
 
     fn complete(&mut self, slot: u32, dcpim: &Dcpim, out: &mut Output<DcpimHeader>) {
-        let Some(flow) = self.forget(slot) else { return };
-        self.numbers.complete(flow.src);
-        out.say(Event::Delivered { src: flow.src, msg: flow.msg });
-        if dcpim.config.handshake == Handshake::Implicit || flow.asked {
-            out.send(flow.src, flow.msg, DcpimHeader::Finished { tx_slot: flow.tx_slot });
+        let Some(flow) = self.flows.deliver(slot, out) else { return };
+        self.sources.leave(slot, &flow);
+        if dcpim.config.handshake == Handshake::Implicit || flow.state.asked {
+            let Announcement { src, msg, tx_slot, .. } = flow.of;
+            out.send(src, msg, DcpimHeader::Finished { tx_slot });
         }
-    }
-
-    /// Drops a flow's state; its number counts as over unless it is abandoned.
-    fn forget(&mut self, slot: u32) -> Option<RxFlow> {
-        let flow = self.flows.remove(slot)?;
-        let first = &mut self.first[flow.src.idx()];
-        if *first == slot {
-            *first = flow.next;
-        } else {
-            let before = self.of_source(flow.src).find(|&s| self.flows[s].next == slot);
-            if let Some(before) = before {
-                self.flows[before].next = flow.next;
-            }
-        }
-        if self.first[flow.src.idx()] == NONE {
-            self.listed.retain(|&s| s != flow.src.get());
-        }
-        Some(flow)
     }
 
     /// The sender has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<DcpimHeader>) {
-        let slots: Vec<u32> = self.of_source(peer).collect();
-        for flow in slots.into_iter().filter_map(|slot| self.forget(slot)) {
-            out.say(Event::Abandoned { src: flow.src, msg: flow.msg });
-        }
-        self.numbers.reset(peer);
+        let Self { flows, sources, .. } = self;
+        flows.forget_peer(peer, out, |slot, flow| sources.leave(slot, flow));
     }
 
     /// The sender has sent every packet and asks whether all are here (§3.2). If not, the answer
@@ -292,12 +196,12 @@ impl Receiver {
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
     ) {
-        match self.find(flow) {
-            Found::Active(slot) => {
-                let state = &mut self.flows[slot];
-                state.heard = now;
+        match self.flows.find(flow.src, flow.flow) {
+            Found::Arriving(slot) => {
+                let entry = &mut self.flows[slot];
+                entry.heard = now;
                 // The sender asks again: it need not, packets are missing and will get tokens.
-                if std::mem::replace(&mut state.asked, true) {
+                if std::mem::replace(&mut entry.state.asked, true) {
                     out.send(flow.src, flow.msg, DcpimHeader::Ack { tx_slot: flow.tx_slot });
                 }
             }
@@ -309,7 +213,7 @@ impl Receiver {
             // All that came before was lost.
             Found::New => {
                 if let Some(slot) = self.enter(now, flow, dcpim) {
-                    self.flows[slot].asked = true;
+                    self.flows[slot].state.asked = true;
                     out.send(flow.src, flow.msg, DcpimHeader::Ack { tx_slot: flow.tx_slot });
                 }
             }
@@ -373,19 +277,12 @@ impl Receiver {
         self.busy = self.accepted;
         self.accepted = 0;
         self.next_accept = (phase, 0);
-        for flow in self.flows.iter_mut() {
+        for (_, flow) in self.flows.iter_mut() {
             flow.on_phase(now, dcpim);
         }
         if phase.is_multiple_of(FORGET_PHASES) {
-            let stale = |f: &RxFlow| now.saturating_since(f.heard) > dcpim.forget;
-            let gone: Vec<u32> =
-                self.flows.iter().filter(|(_, f)| stale(f)).map(|(slot, _)| slot).collect();
-            for slot in gone {
-                if let Some(flow) = self.forget(slot) {
-                    self.numbers.abandon(flow.src, flow.flow);
-                    out.say(Event::Abandoned { src: flow.src, msg: flow.msg });
-                }
-            }
+            let Self { flows, sources, .. } = self;
+            flows.forget_silent(now, dcpim.forget, out, |slot, flow| sources.leave(slot, flow));
         }
     }
 
@@ -402,13 +299,13 @@ impl Receiver {
         if free == 0 {
             return;
         }
-        for &src in &self.listed {
-            let src = NodeId::new(src);
+        for idx in 0..self.sources.len() {
+            let src = self.sources.get(idx);
             let Some(slot) = self.candidate(src, now) else { continue };
             let (remaining, announced) = self.flows[slot].key();
             let demand = match dcpim.config.demand {
                 Demand::SmallestFlow => u64::from(remaining),
-                Demand::Source => self.awake(src, now).map(|f| u64::from(f.remaining())).sum(),
+                Demand::Source => self.sources.missing(src),
             };
             let wanted = demand.div_ceil(u64::from(dcpim.channel_packets));
             let held = u64::from(self.links.held(src));
@@ -423,24 +320,17 @@ impl Receiver {
             let (phase, round) = round;
             let step = Step::Request;
             let fields = Match { step, channels, prompt, round, phase, remaining, announced };
-            out.send(src, self.flows[slot].msg, DcpimHeader::Match(fields));
+            out.send(src, self.flows[slot].of.msg, DcpimHeader::Match(fields));
         }
     }
 
-    /// The flows of a source that are not silent.
-    fn awake(&self, src: NodeId, now: Time) -> impl Iterator<Item = &RxFlow> {
-        self.of_source(src).map(|slot| &self.flows[slot]).filter(move |f| f.silent_until <= now)
-    }
-
-    /// The flow of a source that is served: of those not silent, the one with the fewest missing
-    /// packets, of equals the one announced first.
-    fn candidate(&self, src: NodeId, now: Time) -> Option<u32> {
-        let awake = self.of_source(src).filter(|&slot| self.flows[slot].silent_until <= now);
-        awake.min_by_key(|&slot| self.flows[slot].key())
+    /// The flow of a source that is served.
+    fn candidate(&mut self, src: NodeId, now: Time) -> Option<u32> {
+        self.sources.candidate(src, now, &mut self.flows)
     }
 
     /// Sends the tokens that are due (§3.2).
-    pub(super) fn fire(
+    pub(super) fn handle_timeout(
         &mut self,
         now: Time,
         dcpim: &Dcpim,
@@ -449,13 +339,13 @@ impl Receiver {
     ) {
         for idx in 0..self.links.len() {
             let Some(link) = self.links.due(idx, now) else { continue };
-            let timer = self.fire_link(now, link.src, link.active, link.rank, dcpim, out, stats);
+            let timer = self.serve_link(now, link.src, link.active, link.rank, dcpim, out, stats);
             self.links.set_timer(idx, timer);
         }
         self.links.refresh();
     }
 
-    fn fire_link(
+    fn serve_link(
         &mut self,
         now: Time,
         src: NodeId,
@@ -481,8 +371,9 @@ impl Receiver {
             return LinkTimer::Stalled(at);
         }
         let (seq, number) = flow.take_token(now, dcpim);
+        self.sources.update(now, slot, flow);
         let token = DcpimHeader::Token {
-            tx_slot: flow.tx_slot,
+            tx_slot: flow.of.tx_slot,
             rx_slot: slot,
             seq,
             number,
@@ -491,7 +382,7 @@ impl Receiver {
             remaining: flow.remaining(),
             rank,
         };
-        out.send(src, flow.msg, token);
+        out.send(src, flow.of.msg, token);
         stats.tokens_sent += 1;
         LinkTimer::Paced(now + pace)
     }

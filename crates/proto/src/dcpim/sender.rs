@@ -2,17 +2,14 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::collections::{SeqSet, Slab};
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{
-    Event, Message, MsgId, NodeId, Packet, PayloadRef, Priority, Rng, Span, Time,
-};
+use rampmeter_core::collections::SeqSet;
+use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Rng, Span, Time};
 
 use super::config::{DataPriority, Dcpim, Handshake, IdleCapacity, Rounds, TokenOrder};
 use super::matching::{Capacity, Inbox, Offer, choose};
 use super::wire::{DcpimHeader, Match, Step};
 use super::{DcpimStats, order};
-use crate::shared::{NextNumber, Output, Padding, Timers};
+use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
 
 /// Rank of packets of short flows: above all tokens (§3.2).
 const SHORT_RANK: u8 = 1;
@@ -28,29 +25,21 @@ enum Await {
     Finish,
 }
 
+/// A flow's own part. Its timer says when its announcement or its finish is repeated.
 #[derive(Debug)]
-struct TxFlow {
-    dst: NodeId,
-    msg: MsgId,
-    flow: u32,
-    packets: u32,
-    size: u64,
+struct Progress {
     /// Packets missing at the receiver, as the latest token said.
     remaining: u32,
     /// Every packet below has arrived, as tokens said (§3.2).
     arrived: u32,
     /// Which packets have been sent, where the handshake needs to know.
     sent: SeqSet,
-    state: Await,
-    deadline: Time,
-    /// When its entry in the timer heap comes up; other entries of it are void.
-    timer_at: Time,
-    attempts: u32,
+    awaits: Await,
 }
 
 /// Packets that may be sent: one for a token, or all that are left of a short flow.
 #[derive(Clone, Copy, Debug)]
-struct Leave {
+struct Permit {
     slot: u32,
     msg: MsgId,
     seq: u32,
@@ -64,13 +53,9 @@ struct Leave {
 /// The sender of one host.
 #[derive(Debug)]
 pub(super) struct Sender {
-    node: NodeId,
-    flows: Slab<TxFlow>,
-    numbers: NextNumber,
-    /// Leaves to send, oldest first.
-    leaves: VecDeque<Leave>,
-    /// Deadlines of flows by slot and message.
-    timers: Timers<(u32, MsgId)>,
+    flows: OutgoingFlows<Progress>,
+    /// Permits to send, oldest first.
+    permits: VecDeque<Permit>,
     requests: Inbox,
     /// The round whose requests are granted next.
     next_grant: (u32, u8),
@@ -89,11 +74,8 @@ impl Sender {
     /// The sender of a host that is in a phase, which ends then.
     pub(super) fn new(node: NodeId, (phase, phase_end): (u32, Time)) -> Self {
         Self {
-            node,
-            flows: Slab::default(),
-            numbers: NextNumber::default(),
-            leaves: VecDeque::new(),
-            timers: Timers::default(),
+            flows: OutgoingFlows::new(node),
+            permits: VecDeque::new(),
             requests: Inbox::default(),
             next_grant: (0, 0),
             phase,
@@ -107,15 +89,15 @@ impl Sender {
 
     /// When [`Sender::handle_timeout`] wants to be called.
     pub(super) fn deadline(&self) -> Time {
-        self.timers.next()
+        self.flows.deadline()
     }
 
     pub(super) fn len(&self) -> usize {
         self.flows.len()
     }
 
-    pub(super) fn has_leave(&self) -> bool {
-        !self.leaves.is_empty()
+    pub(super) fn is_ready(&self) -> bool {
+        !self.permits.is_empty()
     }
 
     pub(super) fn late(&self) -> u64 {
@@ -131,45 +113,27 @@ impl Sender {
         out: &mut Output<DcpimHeader>,
     ) {
         let Message { id: msg, dst, size, .. } = message;
-        let flow = self.numbers.take(dst);
-        let packets = dcpim.packets(size);
-        let deadline = now + dcpim.retry;
-        let slot = self.flows.insert(TxFlow {
-            dst,
-            msg,
-            flow,
-            packets,
-            size: size.get(),
-            remaining: packets,
-            arrived: 0,
-            sent: SeqSet::default(),
-            state: Await::Notice,
-            deadline,
-            timer_at: deadline,
-            attempts: 0,
-        });
-        self.timers.push(deadline, (slot, msg));
+        let packets = dcpim.framing().packets(size);
+        let (arrived, sent, awaits) = (0, SeqSet::default(), Await::Notice);
+        let state = Progress { remaining: packets, arrived, sent, awaits };
+        let slot = self.flows.submit(&message, packets, state);
+        self.flows.start_timer(slot, now + dcpim.retry);
+        let flow = self.flows[slot].flow;
         let notification =
             DcpimHeader::Notification { flow, tx_slot: slot, size: size.get(), repeated: false };
         out.send(dst, msg, notification);
         if packets <= dcpim.short_max {
             let (rank, expires, token) = (SHORT_RANK, Time::NEVER, None);
-            let leave = Leave { slot, msg, seq: 0, end: packets, rank, expires, token };
-            self.leaves.push_back(leave);
+            let permit = Permit { slot, msg, seq: 0, end: packets, rank, expires, token };
+            self.permits.push_back(permit);
         }
-    }
-
-    /// The flow in `slot`, if it is still that of `msg`.
-    fn flow(&mut self, slot: u32, msg: MsgId) -> Option<&mut TxFlow> {
-        self.flows.get_mut(slot).filter(|f| f.msg == msg)
     }
 
     /// The receiver knows the flow and will ask for what it misses.
     pub(super) fn on_ack(&mut self, now: Time, slot: u32, msg: MsgId, dcpim: &Dcpim) {
-        if let Some(flow) = self.flow(slot, msg) {
-            flow.attempts = 0;
-            flow.state = Await::Tokens;
-            flow.deadline = now + dcpim.keepalive;
+        if let Some(flow) = self.flows.of(slot, msg) {
+            flow.state.awaits = Await::Tokens;
+            flow.retry.hear(now + dcpim.keepalive);
         }
     }
 
@@ -188,17 +152,17 @@ impl Sender {
         else {
             return;
         };
-        let Some(flow) = self.flow(tx_slot, msg) else { return };
+        let Some(flow) = self.flows.of(tx_slot, msg) else { return };
         if seq >= flow.packets {
             return;
         }
-        flow.attempts = 0;
-        flow.state = Await::Tokens;
-        flow.deadline = now + dcpim.keepalive;
-        flow.remaining = remaining;
-        flow.arrived = flow.arrived.max(cumulative);
+        flow.retry.hear(now + dcpim.keepalive);
+        let state = &mut flow.state;
+        state.awaits = Await::Tokens;
+        state.remaining = remaining;
+        state.arrived = state.arrived.max(cumulative);
         let expires = self.expiry(now, phase, dcpim);
-        self.leaves.push_back(Leave {
+        self.permits.push_back(Permit {
             slot: tx_slot,
             msg,
             seq,
@@ -229,7 +193,7 @@ impl Sender {
 
     /// The receiver has the whole flow.
     pub(super) fn on_finished(&mut self, slot: u32, msg: MsgId, out: &mut Output<DcpimHeader>) {
-        if self.flow(slot, msg).is_some() {
+        if self.flows.of(slot, msg).is_some() {
             self.flows.remove(slot);
             out.say(Event::Completed { msg });
         }
@@ -237,23 +201,17 @@ impl Sender {
 
     /// The message is not to be sent after all.
     pub(super) fn cancel(&mut self, msg: MsgId, out: &mut Output<DcpimHeader>) {
-        let found = self.flows.iter().find(|(_, f)| f.msg == msg);
-        let Some(slot) = found.map(|(slot, _)| slot) else { return };
+        let Some(slot) = self.flows.slot(msg) else { return };
         self.flows.remove(slot);
-        self.leaves.retain(|leave| leave.msg != msg);
+        self.permits.retain(|permit| permit.msg != msg);
         out.cancel(msg, |header| {
             matches!(header, DcpimHeader::Notification { .. } | DcpimHeader::Finish { .. })
         });
     }
 
-    /// The receiver has lost its state. Leaves of its flows are void with them.
+    /// The receiver has lost its state. Permits of its flows are void with them.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<DcpimHeader>) {
-        let of_peer = self.flows.iter().filter(|(_, f)| f.dst == peer);
-        let slots: Vec<u32> = of_peer.map(|(slot, _)| slot).collect();
-        for flow in slots.into_iter().filter_map(|slot| self.flows.remove(slot)) {
-            out.say(Event::Failed { msg: flow.msg });
-        }
-        self.numbers.reset(peer);
+        self.flows.forget_peer(peer, out, |_, _| {});
     }
 
     pub(super) fn on_request(&mut self, offer: Offer, dcpim: &Dcpim) {
@@ -328,7 +286,7 @@ impl Sender {
         self.offers = offers;
     }
 
-    /// The next data packet, if there is leave to send one.
+    /// The next data packet, if there is a permit to send one.
     pub(super) fn next_data(
         &mut self,
         now: Time,
@@ -337,39 +295,43 @@ impl Sender {
         stats: &mut DcpimStats,
     ) -> Option<Packet<DcpimHeader>> {
         loop {
-            let idx = self.choose_leave(now, dcpim, stats)?;
-            let leave = &mut self.leaves[idx];
-            let Leave { slot, msg, seq, rank, token, .. } = *leave;
-            leave.seq += 1;
-            if leave.seq == leave.end {
-                self.leaves.remove(idx);
+            let idx = self.choose_permit(now, dcpim, stats)?;
+            let permit = &mut self.permits[idx];
+            let Permit { slot, msg, seq, rank, token, .. } = *permit;
+            permit.seq += 1;
+            if permit.seq == permit.end {
+                self.permits.remove(idx);
             }
-            // Leaves of finished flows, and for packets that have arrived since, are void.
-            if self.flow(slot, msg).is_some_and(|f| seq >= f.arrived) {
+            // Permits of finished flows, and for packets that have arrived since, are void.
+            if self.flows.of(slot, msg).is_some_and(|f| seq >= f.state.arrived) {
                 return Some(self.data(now, slot, seq, rank, token, dcpim, out));
             }
         }
     }
 
-    /// Which leave is served; those that have expired are dropped on the way.
-    fn choose_leave(&mut self, now: Time, dcpim: &Dcpim, stats: &mut DcpimStats) -> Option<usize> {
-        while self.leaves.front().is_some_and(|l| l.expires < now) {
-            self.leaves.pop_front();
+    /// Which permit is served; those that have expired are dropped on the way.
+    fn choose_permit(&mut self, now: Time, dcpim: &Dcpim, stats: &mut DcpimStats) -> Option<usize> {
+        while self.permits.front().is_some_and(|p| p.expires < now) {
+            self.permits.pop_front();
             stats.tokens_expired += 1;
         }
         let mut best = 0;
-        let mut best_rank = self.leaves.front()?.rank;
-        for (idx, leave) in self.leaves.iter().enumerate().skip(1) {
-            if leave.rank >= best_rank || leave.expires < now {
+        let mut best_rank = self.permits.front()?.rank;
+        for (idx, permit) in self.permits.iter().enumerate().skip(1) {
+            if best_rank <= SHORT_RANK {
+                // No other has a lower rank, however many short flows wait.
+                break;
+            }
+            if permit.rank >= best_rank || permit.expires < now {
                 continue;
             }
-            let remaining = |l: &Leave| self.flows.get(l.slot).map_or(0, |f| f.remaining);
+            let remaining = |p: &Permit| self.flows.get(p.slot).map_or(0, |f| f.state.remaining);
             if dcpim.config.token_order == TokenOrder::RankAndRemaining
-                && remaining(leave) >= remaining(&self.leaves[best])
+                && remaining(permit) >= remaining(&self.permits[best])
             {
                 continue;
             }
-            (best, best_rank) = (idx, leave.rank);
+            (best, best_rank) = (idx, permit.rank);
         }
         Some(best)
     }
@@ -384,14 +346,8 @@ impl Sender {
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
     ) -> Packet<DcpimHeader> {
+        let outgoing = self.flows.outgoing(slot);
         let flow = &mut self.flows[slot];
-        let payload = dcpim.config.payload.get();
-        let offset = u64::from(seq) * payload;
-        let len = payload.min(flow.size - offset) as u16;
-        let body = match dcpim.config.padding {
-            Padding::Exact => len,
-            Padding::Full => payload as u16,
-        };
         let header = match token {
             Some((rx_slot, number)) => DcpimHeader::Data { rx_slot, seq, number },
             None => {
@@ -403,25 +359,15 @@ impl Sender {
             DataPriority::Token => Priority::new(rank),
             DataPriority::Size => size_priority(flow.packets),
         };
-        let packet = Packet {
-            header,
-            payload: PayloadRef { msg: flow.msg, offset, len },
-            src: self.node,
-            dst: flow.dst,
-            wire_bytes: dcpim.config.header.get() as u16 + body,
-            path: 0,
-            priority,
-            marks: Marks::NONE,
-        };
+        let packet = dcpim.framing().data(outgoing, seq, priority, header);
         if dcpim.config.handshake == Handshake::Explicit {
-            flow.sent.insert(seq);
-            if flow.sent.len() == flow.packets && flow.state != Await::Finish {
-                flow.state = Await::Finish;
-                flow.attempts = 0;
-                flow.deadline = now + dcpim.retry;
-                flow.timer_at = flow.deadline;
-                self.timers.push(flow.deadline, (slot, flow.msg));
+            let state = &mut flow.state;
+            state.sent.insert(seq);
+            if state.sent.len() == flow.packets && state.awaits != Await::Finish {
+                state.awaits = Await::Finish;
+                flow.retry.reset();
                 out.send(flow.dst, flow.msg, finish(flow, slot));
+                self.flows.start_timer(slot, now + dcpim.retry);
             }
         }
         packet
@@ -434,21 +380,15 @@ impl Sender {
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
     ) {
-        while let Some((at, (slot, msg))) = self.timers.pop_due(now) {
-            let Some(flow) = self.flow(slot, msg).filter(|f| f.timer_at == at) else { continue };
-            if flow.deadline > now {
-                flow.timer_at = flow.deadline;
-                let next = flow.deadline;
-                self.timers.push(next, (slot, msg));
-                continue;
-            }
-            flow.attempts += 1;
-            if flow.attempts > dcpim.config.attempts_max {
+        while let Some(slot) = self.flows.next_due(now) {
+            let flow = &mut self.flows[slot];
+            let msg = flow.msg;
+            if !flow.retry.attempt(dcpim.config.attempts_max) {
                 self.flows.remove(slot);
                 out.say(Event::Failed { msg });
                 continue;
             }
-            let header = match flow.state {
+            let header = match flow.state.awaits {
                 Await::Notice | Await::Tokens => {
                     let (flow, size) = (flow.flow, flow.size);
                     DcpimHeader::Notification { flow, tx_slot: slot, size, repeated: true }
@@ -456,15 +396,13 @@ impl Sender {
                 Await::Finish => finish(flow, slot),
             };
             out.send(flow.dst, msg, header);
-            flow.deadline = now + backoff(flow.attempts, dcpim);
-            flow.timer_at = flow.deadline;
-            let next = flow.deadline;
-            self.timers.push(next, (slot, msg));
+            let pause = backoff(flow.retry.attempts(), dcpim);
+            self.flows.start_timer(slot, now + pause);
         }
     }
 }
 
-fn finish(flow: &TxFlow, tx_slot: u32) -> DcpimHeader {
+fn finish(flow: &OutgoingFlow<Progress>, tx_slot: u32) -> DcpimHeader {
     DcpimHeader::Finish { flow: flow.flow, tx_slot, packets: flow.packets }
 }
 

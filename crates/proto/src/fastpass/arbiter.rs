@@ -13,7 +13,7 @@ use super::epoch::EpochArbiter;
 use super::paths::choose;
 use super::timetable::slot_start;
 use super::wire::{Demand, FastpassHeader, List, Slot};
-use crate::shared::Output;
+use crate::parts::Output;
 
 /// The arbiter of a network, in either model.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::wire::FastpassHeader;
 use crate::keys::{BadKey, Keys, check_ranges};
-use crate::shared::{Framing, Padding};
+use crate::parts::{Framing, Padding};
 
 /// What the arbiter arbitrates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]

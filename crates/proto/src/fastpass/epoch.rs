@@ -13,7 +13,7 @@ use rampmeter_core::{MsgId, NodeId, Time};
 use super::config::Fastpass;
 use super::flows::Flows;
 use super::wire::{FastpassHeader, List};
-use crate::shared::Output;
+use crate::parts::Output;
 
 #[derive(Clone, Copy, Debug)]
 struct Announced {

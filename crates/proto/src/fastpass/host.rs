@@ -3,16 +3,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
 use super::FastpassStats;
 use super::config::{Fastpass, Model};
 use super::epoch::Epochs;
-use super::flows::{Flows, Outcome};
-use super::receiver::{Described, Receiver};
+use super::flows::{Flows, Outcome, Over};
 use super::timetable::Timetable;
 use super::wire::FastpassHeader;
-use crate::shared::Output;
+use crate::parts::{AckingReceiver, Announcement, Output};
 
 /// Fastpass at one host.
 #[derive(Debug)]
@@ -22,7 +21,7 @@ pub struct FastpassHost {
     turns: Turns,
     /// Data packets whose turn has come.
     due: VecDeque<Packet<FastpassHeader>>,
-    receiver: Receiver,
+    receiver: AckingReceiver,
     out: Output<FastpassHeader>,
     /// Packets of all flows that wait for a turn.
     unsent: u32,
@@ -44,7 +43,7 @@ impl FastpassHost {
 
     /// Messages being sent, and those that arrive.
     pub fn messages(&self) -> (usize, usize) {
-        (self.flows.len(), self.receiver.len())
+        (self.flows.len(), self.receiver.flows.len())
     }
 
     /// More packets of the flow in `slot` wait.
@@ -65,12 +64,15 @@ impl FastpassHost {
         match outcome {
             Outcome::Nothing => {}
             Outcome::Lost(dst, packets) => self.want(now, slot, dst, packets),
-            Outcome::Over(dst, packets) => {
-                self.unsent -= packets;
-                if let Turns::Slots(timetable) = &mut self.turns {
-                    timetable.unwant(dst.get() as u16, packets);
-                }
-            }
+            Outcome::Over(over) => self.unwant(over),
+        }
+    }
+
+    /// Packets of flows that are over wait no longer.
+    fn unwant(&mut self, Over { dst, unsent }: Over) {
+        self.unsent -= unsent;
+        if let Turns::Slots(timetable) = &mut self.turns {
+            timetable.unwant(dst.get() as u16, unsent);
         }
     }
 
@@ -116,7 +118,7 @@ impl Endpoint for FastpassHost {
                 Model::Epochs => Turns::Epochs(Epochs::default()),
             },
             due: VecDeque::new(),
-            receiver: Receiver::default(),
+            receiver: AckingReceiver::default(),
             out: Output::new(node, config.config.header.get() as u16),
             unsent: 0,
             stats: FastpassStats::default(),
@@ -125,24 +127,30 @@ impl Endpoint for FastpassHost {
     }
 
     fn submit(&mut self, now: Time, message: Message) {
-        let slot = self.flows.submit(message, &self.fastpass);
+        let slot = self.flows.submit(&message, &self.fastpass);
         let packets = self.fastpass.framing().packets(message.size);
         self.want(now, slot, message.dst, packets);
     }
 
-    fn cancel(&mut self, now: Time, msg: MsgId) {
-        let outcome = self.flows.cancel(msg);
+    fn cancel(&mut self, _now: Time, msg: MsgId) {
+        let over = self.flows.cancel(msg);
         self.due.retain(|packet| packet.payload.msg != msg);
         self.out.cancel(msg, |header| matches!(header, FastpassHeader::Announce { .. }));
-        self.on_outcome(now, 0, outcome);
+        if let Some(over) = over {
+            self.unwant(over);
+        }
     }
 
     fn handle_packet(&mut self, now: Time, packet: &Packet<FastpassHeader>) -> Receipt {
         let (src, msg) = (packet.src, packet.payload.msg);
         match packet.header {
             FastpassHeader::Data { flow, tx_slot, seq, size } => {
-                let of = Described { src, msg, flow, tx_slot, size };
-                return self.receiver.on_packet(now, of, seq, &self.fastpass, &mut self.out);
+                let packets = self.fastpass.framing().packets(Bytes::new(size));
+                let of = Announcement { src, msg, flow, tx_slot, packets };
+                let (forget, out) = (self.fastpass.forget, &mut self.out);
+                return self.receiver.on_packet(now, of, Some(seq), forget, out, |arrived| {
+                    FastpassHeader::Ack { tx_slot, cumulative: arrived.cumulative, seq }
+                });
             }
             FastpassHeader::Ack { tx_slot, cumulative, seq } => {
                 let ack = (tx_slot, cumulative, seq);
@@ -183,29 +191,30 @@ impl Endpoint for FastpassHost {
 
     fn has_delivered(&mut self, _now: Time, packet: &Packet<FastpassHeader>) -> bool {
         let FastpassHeader::Data { flow, .. } = packet.header else { return false };
-        self.receiver.has_delivered(packet.src, flow)
+        self.receiver.flows.has_delivered(packet.src, flow)
     }
 
     fn limit_arriving(&mut self, per_peer: u32) {
-        self.receiver.numbers.limit(per_peer);
+        self.receiver.flows.limit(per_peer);
     }
 
     fn arriving_excess(&self) -> u64 {
-        self.receiver.numbers.excess()
+        self.receiver.flows.excess()
     }
 
-    fn forget_peer(&mut self, now: Time, peer: NodeId) {
+    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
         self.out.forget_peer(peer);
         self.due.retain(|packet| packet.dst != peer);
         let unsent = self.flows.forget_peer(peer, &mut self.out);
-        self.on_outcome(now, 0, Outcome::Over(peer, unsent));
+        self.unwant(Over { dst: peer, unsent });
         self.receiver.forget_peer(peer, &mut self.out);
     }
 
     fn handle_timeout(&mut self, now: Time) {
         self.take_turns(now);
-        while self.flows.deadline() <= now {
-            let Some((slot, outcome)) = self.flows.check(now, &self.fastpass, &mut self.out) else {
+        loop {
+            let (fastpass, out) = (&self.fastpass, &mut self.out);
+            let Some((slot, outcome)) = self.flows.handle_timeout(now, fastpass, out) else {
                 break;
             };
             self.on_outcome(now, slot, outcome);
@@ -218,11 +227,8 @@ impl Endpoint for FastpassHost {
             Turns::Epochs(epochs) => epochs.handle_timeout(now, &self.flows, fastpass, out),
         };
         if !is_hopeful {
-            let waiting: Vec<(NodeId, u32)> =
-                self.flows.iter().map(|(_, f)| (f.dst, f.unsent())).collect();
-            self.flows.fail_unsent(&mut self.out);
-            for (dst, packets) in waiting {
-                self.on_outcome(now, 0, Outcome::Over(dst, packets));
+            for over in self.flows.fail_unsent(&mut self.out) {
+                self.unwant(over);
             }
         }
     }

@@ -12,7 +12,9 @@
 //! * `arbiter`: the arbiter and its standby (§5)
 //! * `timetable`: what a host asks for and keeps to
 //! * `epoch`: the model that the pHost study calls Fastpass, both ends
-//! * `flows`, `receiver`: data, acknowledgements, retransmission
+//! * `flows`: data and retransmission
+//!
+//! Destinations are [`AckingReceiver`](crate::parts::AckingReceiver)s.
 //!
 //! `docs/protocols/fastpass.md` lists the packets, and what differs from the paper.
 
@@ -26,7 +28,6 @@ mod arbiter;
 mod epoch;
 mod flows;
 mod host;
-mod receiver;
 mod timetable;
 
 #[cfg(test)]
@@ -43,7 +44,7 @@ use rampmeter_core::fabric::{ArbiterNeed, ArbiterRate, Buffer, FabricNeeds, Need
 use rampmeter_core::{Bytes, FabricFacts, Family, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
-use crate::shared::Framing;
+use crate::parts::Framing;
 use crate::transport::{Derived, Network, Place, Site, Transport};
 use config::Model;
 

@@ -191,7 +191,7 @@ mod paths {
 
 mod wire {
     use super::super::wire::*;
-    use crate::shared::assert_codec;
+    use crate::parts::assert_codec;
     use proptest::prelude::*;
     use rampmeter_core::{Header, WireError};
 

@@ -14,7 +14,7 @@ use rampmeter_core::{MsgId, NodeId, Time};
 use super::FastpassStats;
 use super::config::Fastpass;
 use super::wire::{Demand, FastpassHeader, List, Slot};
-use crate::shared::Output;
+use crate::parts::Output;
 
 /// What a host wants of one destination.
 #[derive(Clone, Copy, Debug, Default)]

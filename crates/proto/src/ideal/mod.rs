@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::Keys;
-use crate::shared::Padding;
+use crate::parts::Padding;
 
 /// The parameters of the ideal. [`IdealConfig::paper`] and [`IdealConfig::reference`] are the
 /// presets.

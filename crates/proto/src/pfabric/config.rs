@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, check_ranges};
-use crate::shared::{Framing, Padding, within};
+use crate::parts::{Framing, Padding, within};
 
 /// What a flow does that has timed out several times in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]

@@ -2,21 +2,20 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
 use super::PfabricStats;
 use super::config::Pfabric;
-use super::receiver::{Described, Receiver};
 use super::sender::Sender;
 use super::wire::PfabricHeader;
-use crate::shared::Output;
+use crate::parts::{AckingReceiver, Announcement, Output, sack_bits};
 
 /// pFabric at one host.
 #[derive(Debug)]
 pub struct PfabricHost {
     pfabric: Arc<Pfabric>,
     sender: Sender,
-    receiver: Receiver,
+    receiver: AckingReceiver,
     out: Output<PfabricHeader>,
     stats: PfabricStats,
 }
@@ -29,7 +28,7 @@ impl PfabricHost {
 
     /// Messages being sent, and those that arrive.
     pub fn messages(&self) -> (usize, usize) {
-        (self.sender.len(), self.receiver.len())
+        (self.sender.len(), self.receiver.flows.len())
     }
 }
 
@@ -40,7 +39,7 @@ impl Endpoint for PfabricHost {
     fn new(config: Arc<Pfabric>, node: NodeId, _rng: Rng, _now: Time) -> Self {
         Self {
             sender: Sender::new(node),
-            receiver: Receiver::default(),
+            receiver: AckingReceiver::default(),
             out: Output::new(node, config.config.header.get() as u16),
             stats: PfabricStats::default(),
             pfabric: config,
@@ -57,33 +56,37 @@ impl Endpoint for PfabricHost {
 
     fn handle_packet(&mut self, now: Time, packet: &Packet<PfabricHeader>) -> Receipt {
         let (src, msg) = (packet.src, packet.payload.msg);
-        let (of, seq) = match packet.header {
+        let (flow, tx_slot, size, seq) = match packet.header {
             PfabricHeader::Data { flow, tx_slot, seq, size, .. } => {
-                (Described { src, msg, flow, tx_slot, size }, Some(seq))
+                (flow, tx_slot, size, Some(seq))
             }
-            PfabricHeader::Probe { flow, tx_slot, size, .. } => {
-                (Described { src, msg, flow, tx_slot, size }, None)
-            }
+            PfabricHeader::Probe { flow, tx_slot, size, .. } => (flow, tx_slot, size, None),
             PfabricHeader::Ack { tx_slot, cumulative, sack } => {
                 let ack = (tx_slot, cumulative, sack);
                 self.sender.on_ack(now, msg, ack, &self.pfabric, &mut self.out);
                 return Receipt::Control;
             }
         };
-        self.receiver.on_packet(now, of, seq, &self.pfabric, &mut self.out)
+        let packets = self.pfabric.framing().packets(Bytes::new(size));
+        let of = Announcement { src, msg, flow, tx_slot, packets };
+        let (forget, out) = (self.pfabric.forget, &mut self.out);
+        self.receiver.on_packet(now, of, seq, forget, out, |arrived| {
+            let (cumulative, sack) = (arrived.cumulative, arrived.got.map_or(0, sack_bits));
+            PfabricHeader::Ack { tx_slot, cumulative, sack }
+        })
     }
 
     fn has_delivered(&mut self, _now: Time, packet: &Packet<PfabricHeader>) -> bool {
         let PfabricHeader::Data { flow, .. } = packet.header else { return false };
-        self.receiver.has_delivered(packet.src, flow)
+        self.receiver.flows.has_delivered(packet.src, flow)
     }
 
     fn limit_arriving(&mut self, per_peer: u32) {
-        self.receiver.numbers.limit(per_peer);
+        self.receiver.flows.limit(per_peer);
     }
 
     fn arriving_excess(&self) -> u64 {
-        self.receiver.numbers.excess()
+        self.receiver.flows.excess()
     }
 
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {

@@ -8,7 +8,8 @@
 //! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
 //! * [`wire`]: the packets
 //! * `sender`: window, timeouts, probe mode (§4.3)
-//! * `receiver`: arrival, an acknowledgement a packet
+//!
+//! Destinations are [`AckingReceiver`](crate::parts::AckingReceiver)s.
 //!
 //! The queues are the simulator's ([`Queueing::Ranks`](rampmeter_core::Queueing)).
 //! `docs/protocols/pfabric.md` lists the packets, and what differs from the paper.
@@ -17,7 +18,6 @@ pub mod config;
 pub mod wire;
 
 mod host;
-mod receiver;
 mod sender;
 
 #[cfg(test)]
@@ -33,7 +33,7 @@ use rampmeter_core::fabric::{Buffer, FabricNeeds, Interface, Need};
 use rampmeter_core::{FabricFacts, Family, NoArbiter, Ranked, SwitchFacts};
 
 use crate::keys::BadKey;
-use crate::shared::Framing;
+use crate::parts::Framing;
 use crate::transport::{Derived, Site, Transport};
 use config::Starving;
 

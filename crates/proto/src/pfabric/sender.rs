@@ -1,83 +1,71 @@
 //! The source's side: flows start at line rate and slow down only when they starve (§4.3).
 
-use rampmeter_core::collections::Slab;
+use rampmeter_core::collections::{KeyedHeap, Places};
 use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Time};
 
 use super::PfabricStats;
 use super::config::{Pfabric, Starving};
-use super::wire::{PfabricHeader, SACK_BITS};
-use crate::shared::{NextNumber, Outgoing, Output, Timers};
+use super::wire::PfabricHeader;
+use crate::parts::{Ack, Acked, Limit, OutgoingFlow, OutgoingFlows, Output, Ready, Stream, Window};
 
+/// pFabric's rate control: one packet more with each acknowledgement that moves on, one packet in
+/// all after a timeout (§4.3).
 #[derive(Debug)]
-struct TxFlow {
-    dst: NodeId,
-    msg: MsgId,
-    flow: u32,
-    packets: u32,
-    size: u64,
-    /// Every packet below has been acknowledged.
-    cumulative: u32,
-    /// Bit i tells whether packet `cumulative + i` has been acknowledged.
-    sack: u64,
-    /// The next packet to look at.
-    next: u32,
-    window: u32,
-    /// Timeouts since the last acknowledgement.
-    timeouts: u32,
-    /// When the flow times out; it does not while nothing is in flight.
-    times_out: Time,
-    /// Its valid entry in the timer heap.
-    timer_at: Time,
-    is_ready: bool,
+pub(super) struct Minimal {
+    cwnd: u32,
+    cwnd_max: u32,
 }
 
-impl TxFlow {
-    fn remaining(&self) -> u32 {
-        self.packets - self.cumulative
+impl Window for Minimal {
+    const LIMIT: Limit = Limit::Span;
+
+    fn cwnd(&self) -> u32 {
+        self.cwnd
     }
 
-    /// The next packet that the window lets go, unless the flow only probes.
-    fn sendable(&self, pfabric: &Pfabric) -> Option<u32> {
-        if is_starving(self.timeouts, pfabric) {
-            return None;
+    fn on_ack(&mut self, acked: &Acked) {
+        if acked.cumulative > 0 {
+            self.cwnd = (self.cwnd + 1).min(self.cwnd_max);
         }
-        let end = self.packets.min(self.cumulative.saturating_add(self.window));
-        let is_missing = |&seq: &u32| {
-            let bit = seq - self.cumulative;
-            bit >= SACK_BITS || self.sack >> bit & 1 == 0
-        };
-        (self.next.max(self.cumulative)..end).find(is_missing)
+    }
+
+    fn on_timeout(&mut self, _now: Time) {
+        self.cwnd = 1;
     }
 }
 
-fn is_starving(timeouts: u32, pfabric: &Pfabric) -> bool {
+type TxFlow = OutgoingFlow<Stream<Minimal>>;
+
+/// The next packet that the window lets go, unless the flow only probes.
+fn sendable(flow: &TxFlow, pfabric: &Pfabric) -> Option<u32> {
+    if is_starving(flow, pfabric) { None } else { flow.state.sendable() }
+}
+
+fn is_starving(flow: &TxFlow, pfabric: &Pfabric) -> bool {
+    let timeouts = flow.retry.attempts();
     timeouts >= pfabric.config.starving_after && pfabric.config.starving == Starving::Probe
 }
 
 /// The sender of one host.
 #[derive(Debug)]
 pub(super) struct Sender {
-    node: NodeId,
-    flows: Slab<TxFlow>,
-    numbers: NextNumber,
-    /// Slots of flows that may send.
-    ready: Vec<u32>,
-    timers: Timers<(u32, MsgId)>,
+    flows: OutgoingFlows<Stream<Minimal>>,
+    /// Flows that may send, by remaining packets; of equals the first submitted comes first.
+    ready: KeyedHeap<(u32, u32)>,
+    places: Places,
+    /// Flows that could send when the driver last asked, and cannot any more. The driver polls once
+    /// more for them: the order of events at one instant depends on it.
+    stale: Ready,
 }
 
 impl Sender {
     pub(super) fn new(node: NodeId) -> Self {
-        Self {
-            node,
-            flows: Slab::default(),
-            numbers: NextNumber::default(),
-            ready: Vec::new(),
-            timers: Timers::default(),
-        }
+        let (ready, places, stale) = (KeyedHeap::default(), Places::default(), Ready::default());
+        Self { flows: OutgoingFlows::new(node), ready, places, stale }
     }
 
     pub(super) fn deadline(&self) -> Time {
-        self.timers.next()
+        self.flows.deadline()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -85,27 +73,14 @@ impl Sender {
     }
 
     pub(super) fn is_ready(&self) -> bool {
-        !self.ready.is_empty()
+        !self.ready.is_empty() || !self.stale.is_empty()
     }
 
     pub(super) fn submit(&mut self, message: Message, pfabric: &Pfabric) {
-        let Message { id: msg, dst, size, .. } = message;
-        let slot = self.flows.insert(TxFlow {
-            dst,
-            msg,
-            flow: self.numbers.take(dst),
-            packets: pfabric.framing().packets(size),
-            size: size.get(),
-            cumulative: 0,
-            sack: 0,
-            next: 0,
-            window: pfabric.window,
-            timeouts: 0,
-            times_out: Time::NEVER,
-            timer_at: Time::NEVER,
-            is_ready: true,
-        });
-        self.ready.push(slot);
+        let packets = pfabric.framing().packets(message.size);
+        let window = Minimal { cwnd: pfabric.window, cwnd_max: pfabric.window_max };
+        let slot = self.flows.submit(&message, packets, Stream::new(packets, window));
+        self.update(slot, pfabric);
     }
 
     pub(super) fn on_ack(
@@ -116,20 +91,13 @@ impl Sender {
         pfabric: &Pfabric,
         out: &mut Output<PfabricHeader>,
     ) {
-        let Some(flow) = self.flows.get_mut(slot).filter(|f| f.msg == msg) else { return };
-        if cumulative > flow.packets || cumulative < flow.cumulative {
+        let Some(flow) = self.flows.of(slot, msg) else { return };
+        let ack = Ack { cumulative, sack, is_marked: false };
+        if flow.state.on_ack(now, &ack).is_none() {
             return;
         }
-        flow.timeouts = 0;
-        flow.times_out = now + pfabric.rto;
-        if cumulative > flow.cumulative {
-            flow.window = (flow.window + 1).min(pfabric.window_max);
-            flow.cumulative = cumulative;
-            flow.sack = sack;
-        } else {
-            flow.sack |= sack;
-        }
-        if cumulative == flow.packets {
+        flow.retry.hear(now + pfabric.rto);
+        if flow.state.is_done() {
             self.drop_flow(slot);
             out.say(Event::Completed { msg });
         } else {
@@ -139,35 +107,35 @@ impl Sender {
 
     /// The message is not to be sent after all.
     pub(super) fn cancel(&mut self, msg: MsgId, out: &mut Output<PfabricHeader>) {
-        let found = self.flows.iter().find(|(_, f)| f.msg == msg);
-        let Some(slot) = found.map(|(slot, _)| slot) else { return };
+        let Some(slot) = self.flows.slot(msg) else { return };
         self.drop_flow(slot);
         out.cancel(msg, |header| matches!(header, PfabricHeader::Probe { .. }));
     }
 
     fn drop_flow(&mut self, slot: u32) {
-        if self.flows.remove(slot).is_some_and(|f| f.is_ready) {
-            self.ready.retain(|&s| s != slot);
-        }
+        self.flows.remove(slot);
+        self.ready.remove(&mut self.places, slot);
+        self.stale.remove(slot);
     }
 
     /// The destination has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<PfabricHeader>) {
-        let of_peer = self.flows.iter().filter(|(_, f)| f.dst == peer);
-        let slots: Vec<u32> = of_peer.map(|(slot, _)| slot).collect();
-        self.ready.retain(|slot| !slots.contains(slot));
-        for flow in slots.into_iter().filter_map(|slot| self.flows.remove(slot)) {
-            out.say(Event::Failed { msg: flow.msg });
-        }
-        self.numbers.reset(peer);
+        let Self { flows, ready, places, stale } = self;
+        flows.forget_peer(peer, out, |slot, _| {
+            ready.remove(places, slot);
+            stale.remove(slot);
+        });
     }
 
-    /// Enters the flow among those that may send, if it may.
+    /// Enters the flow among those that may send, at its place, if it may.
     fn update(&mut self, slot: u32, pfabric: &Pfabric) {
-        let flow = &mut self.flows[slot];
-        if !flow.is_ready && flow.sendable(pfabric).is_some() {
-            flow.is_ready = true;
-            self.ready.push(slot);
+        let flow = &self.flows[slot];
+        if sendable(flow, pfabric).is_some() {
+            let key = (flow.state.remaining(), flow.msg.get());
+            self.ready.set(&mut self.places, slot, key);
+            self.stale.remove(slot);
+        } else if self.ready.remove(&mut self.places, slot) {
+            self.stale.insert(slot);
         }
     }
 
@@ -177,46 +145,28 @@ impl Sender {
         now: Time,
         pfabric: &Pfabric,
     ) -> Option<Packet<PfabricHeader>> {
-        let mut best: Option<((u32, u32), usize, u32)> = None;
-        let mut idx = 0;
-        while let Some(&slot) = self.ready.get(idx) {
-            let flow = &mut self.flows[slot];
-            let Some(seq) = flow.sendable(pfabric) else {
-                flow.is_ready = false;
-                self.ready.swap_remove(idx);
-                continue;
-            };
-            let key = (flow.remaining(), flow.msg.get());
-            if best.is_none_or(|(least, ..)| key < least) {
-                best = Some((key, idx, seq));
-            }
-            idx += 1;
+        self.stale.clear();
+        let (_, slot) = self.ready.first()?;
+        let seq = sendable(&self.flows[slot], pfabric)?;
+        if !self.flows[slot].retry.is_running() {
+            self.flows.defer_timer(slot, now + pfabric.rto);
         }
-        let (_, idx, seq) = best?;
-        let slot = self.ready[idx];
-        let flow = &mut self.flows[slot];
-        flow.next = seq + 1;
-        if flow.times_out == Time::NEVER {
-            flow.times_out = now + pfabric.rto;
-        }
-        if flow.timer_at == Time::NEVER {
-            flow.timer_at = flow.times_out;
-            self.timers.push(flow.timer_at, (slot, flow.msg));
-        }
+        let flow = &self.flows[slot];
         let header = PfabricHeader::Data {
             flow: flow.flow,
             tx_slot: slot,
             seq,
-            remaining: flow.remaining(),
+            remaining: flow.state.remaining(),
             size: flow.size,
         };
-        let (dst, msg, size) = (flow.dst, flow.msg, flow.size);
-        if flow.sendable(pfabric).is_none() {
-            flow.is_ready = false;
-            self.ready.swap_remove(idx);
+        let outgoing = self.flows.outgoing(slot);
+        let packet = pfabric.framing().data(outgoing, seq, Priority::new(1), header);
+        let flow = &mut self.flows[slot];
+        flow.state.send(now, seq, packet.wire_bytes);
+        if sendable(flow, pfabric).is_none() {
+            self.ready.remove(&mut self.places, slot);
         }
-        let message = Outgoing { src: self.node, dst, msg, size };
-        Some(pfabric.framing().data(message, seq, Priority::new(1), header))
+        Some(packet)
     }
 
     /// Flows that have heard nothing for a timeout start again with a window of one (§4.3).
@@ -227,34 +177,27 @@ impl Sender {
         out: &mut Output<PfabricHeader>,
         stats: &mut PfabricStats,
     ) {
-        while let Some((at, (slot, msg))) = self.timers.pop_due(now) {
-            let flow = self.flows.get_mut(slot).filter(|f| f.msg == msg && f.timer_at == at);
-            let Some(flow) = flow else { continue };
-            if flow.times_out <= now {
-                stats.timeouts += 1;
-                flow.timeouts += 1;
-                if flow.timeouts > pfabric.config.attempts_max {
-                    self.drop_flow(slot);
-                    out.say(Event::Failed { msg });
-                    continue;
-                }
-                flow.window = 1;
-                flow.next = flow.cumulative;
-                flow.times_out = now + pfabric.rto;
-                if is_starving(flow.timeouts, pfabric) {
-                    stats.probes += 1;
-                    let probe = PfabricHeader::Probe {
-                        flow: flow.flow,
-                        tx_slot: slot,
-                        remaining: flow.remaining(),
-                        size: flow.size,
-                    };
-                    out.send(flow.dst, msg, probe);
-                }
+        while let Some(slot) = self.flows.next_due(now) {
+            stats.timeouts += 1;
+            let flow = &mut self.flows[slot];
+            let msg = flow.msg;
+            if !flow.retry.attempt(pfabric.config.attempts_max) {
+                self.drop_flow(slot);
+                out.say(Event::Failed { msg });
+                continue;
             }
-            flow.timer_at = flow.times_out;
-            let next = flow.timer_at;
-            self.timers.push(next, (slot, msg));
+            flow.state.on_timeout(now);
+            if is_starving(flow, pfabric) {
+                stats.probes += 1;
+                let probe = PfabricHeader::Probe {
+                    flow: flow.flow,
+                    tx_slot: slot,
+                    remaining: flow.state.remaining(),
+                    size: flow.size,
+                };
+                out.send(flow.dst, msg, probe);
+            }
+            self.flows.start_timer(slot, now + pfabric.rto);
             self.update(slot, pfabric);
         }
     }

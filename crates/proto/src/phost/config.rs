@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, check_ranges};
-use crate::shared::{Framing, Padding};
+use crate::parts::{Framing, Padding, forget_after, keepalive};
 
 /// Which flows get free tokens (pHost §3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -211,7 +211,7 @@ impl PhostConfig {
         let threshold = self.downgrade_threshold.unwrap_or(free.max(1));
         let downgrade = self.downgrade_packets.unwrap_or(3 * free + 1);
         let resend = self.resend_packets.unwrap_or(free + 1);
-        let keepalive = facts.control_rtt * 64;
+        let keepalive = keepalive(facts);
         Ok(Phost {
             mtu_time,
             free,
@@ -223,7 +223,7 @@ impl PhostConfig {
             rtt: facts.data_rtt,
             retry: keepalive,
             keepalive,
-            forget: keepalive * (u64::from(self.attempts_max) + 2) * 2,
+            forget: forget_after(keepalive, self.attempts_max),
             config: self,
         })
     }

@@ -8,10 +8,10 @@ use rampmeter_core::{
 
 use super::PhostStats;
 use super::config::Phost;
-use super::receiver::{Announcement, Receiver};
+use super::receiver::Receiver;
 use super::sender::Sender;
 use super::wire::PhostHeader;
-use crate::shared::Output;
+use crate::parts::{Announcement, Output};
 
 /// pHost at one host.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl PhostHost {
 
     /// Messages being sent, and those that arrive.
     pub fn messages(&self) -> (usize, usize) {
-        (self.sender.len(), self.receiver.len())
+        (self.sender.len(), self.receiver.flows.len())
     }
 
     fn announcement(
@@ -47,8 +47,6 @@ impl PhostHost {
             flow,
             tx_slot,
             packets: self.phost.framing().packets(Bytes::new(size)),
-            deadline: Time::NEVER,
-            tenant: TenantId::default(),
         }
     }
 }
@@ -90,12 +88,9 @@ impl Endpoint for PhostHost {
                 return self.receiver.on_free(now, flow, seq, &self.phost, &mut self.out);
             }
             PhostHeader::Rts { flow, tx_slot, size, time_left, tenant, repeated } => {
-                let flow = Announcement {
-                    deadline: now.saturating_add(time_left),
-                    tenant: TenantId::new(tenant.into()),
-                    ..self.announcement(packet, flow, tx_slot, size)
-                };
-                self.receiver.on_rts(now, flow, repeated, &self.phost, &mut self.out);
+                let of = self.announcement(packet, flow, tx_slot, size);
+                let terms = (now.saturating_add(time_left), TenantId::new(tenant.into()));
+                self.receiver.on_rts(now, of, terms, repeated, &self.phost, &mut self.out);
             }
             PhostHeader::Ack { tx_slot } => self.sender.on_ack(tx_slot, msg, &mut self.out),
             PhostHeader::Heard { tx_slot } => {
@@ -107,32 +102,31 @@ impl Endpoint for PhostHost {
 
     fn has_delivered(&mut self, now: Time, packet: &Packet<PhostHeader>) -> bool {
         match packet.header {
-            PhostHeader::Data { rx_slot, .. } => !self.receiver.holds(now, rx_slot, packet),
-            PhostHeader::Free { flow, tx_slot, size, .. } => {
-                let flow = self.announcement(packet, flow, tx_slot, size);
-                self.receiver.has_delivered(&flow)
+            PhostHeader::Data { rx_slot, .. } => {
+                !self.receiver.flows.hear(now, rx_slot, packet.src, packet.payload.msg)
             }
+            PhostHeader::Free { flow, .. } => self.receiver.flows.has_delivered(packet.src, flow),
             _ => false,
         }
     }
 
     fn limit_arriving(&mut self, per_peer: u32) {
-        self.receiver.numbers.limit(per_peer);
+        self.receiver.flows.limit(per_peer);
     }
 
     fn arriving_excess(&self) -> u64 {
-        self.receiver.numbers.excess()
+        self.receiver.flows.excess()
     }
 
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
         self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &mut self.out);
-        self.receiver.forget_peer(peer, &mut self.out);
+        self.receiver.flows.forget_peer(peer, &mut self.out, |_, _| {});
     }
 
     fn handle_timeout(&mut self, now: Time) {
         if self.receiver.deadline() <= now {
-            self.receiver.fire(now, &self.phost, &mut self.out, &mut self.stats);
+            self.receiver.handle_timeout(now, &self.phost, &mut self.out, &mut self.stats);
         }
         if self.sender.deadline() <= now {
             self.sender.handle_timeout(now, &self.phost, &mut self.out);
@@ -147,7 +141,7 @@ impl Endpoint for PhostHost {
     }
 
     fn wants_transmit(&self) -> bool {
-        self.out.has_control() || self.sender.has_token()
+        self.out.has_control() || self.sender.is_ready()
     }
 
     fn poll_timeout(&self) -> Time {

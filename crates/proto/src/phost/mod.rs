@@ -33,7 +33,7 @@ use rampmeter_core::fabric::{Buffer, FabricNeeds, Need};
 use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
-use crate::shared::Framing;
+use crate::parts::Framing;
 use crate::transport::{Derived, Place, Site, Transport};
 use config::TOKEN_LIFE_MILLI;
 

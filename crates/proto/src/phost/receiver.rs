@@ -1,43 +1,26 @@
 //! The destination's side (pHost §3.2, algorithm 2): pending flows, and one token a packet time.
 
-use rampmeter_core::collections::{IdMap, SeqSet, Slab};
-use rampmeter_core::{Event, MsgId, NodeId, Packet, Receipt, TenantId, Time};
+use rampmeter_core::{Packet, Receipt, TenantId, Time};
 
 use super::PhostStats;
 use super::config::{FreeHold, FreeRepair, Phost, Policy, Wake};
 use super::wire::PhostHeader;
-use crate::shared::{FlowNumbers, Known, Output};
+use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Served, TokenCursor};
 
-/// A flow as its source describes it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Announcement {
-    pub(super) src: NodeId,
-    pub(super) msg: MsgId,
-    pub(super) flow: u32,
-    pub(super) tx_slot: u32,
-    pub(super) packets: u32,
-    pub(super) deadline: Time,
-    pub(super) tenant: TenantId,
-}
-
+/// A flow's own part.
 #[derive(Debug)]
-struct RxFlow {
-    of: Announcement,
+pub(super) struct Pending {
+    deadline: Time,
+    tenant: TenantId,
     announced: Time,
-    heard: Time,
-    got: SeqSet,
-    /// Where the search for the next packet to token begins.
-    cursor: u32,
-    /// Tokens so far, free ones included, and how many there may be until missing packets are
-    /// counted again.
-    tokens: u32,
+    tokens: TokenCursor,
+    /// How many tokens there may be until missing packets are counted again.
     goal: u32,
-    /// One more than the number of the latest token whose data has come.
-    seen: u32,
-    last_token: Time,
     /// Every packet has had a token: no more before this instant, which is for those in flight.
     settles: Option<Time>,
 }
+
+type RxFlow = ArrivingFlow<Pending>;
 
 /// What a flow would do with a token.
 enum Readiness {
@@ -47,52 +30,40 @@ enum Readiness {
 }
 
 impl RxFlow {
-    fn remaining(&self) -> u32 {
-        self.of.packets - self.got.len()
-    }
-
     /// Whether the flow may have a token (§3.2). A source that leaves as many tokens as the
-    /// threshold unanswered is downgraded: it gets no other until data comes, or one after the
+    /// threshold unanswered is downgraded: it gets no other until data arrives, or one after the
     /// timeout.
     fn readiness(&mut self, now: Time, phost: &Phost) -> Readiness {
-        if let Some(at) = self.settles {
+        let remaining = self.remaining();
+        let state = &mut self.state;
+        if let Some(at) = state.settles {
             if at > now {
                 return Readiness::Waits(at);
             }
-            self.settles = None;
-            self.goal = self.tokens + self.remaining();
+            state.settles = None;
+            state.goal = state.tokens.issued() + remaining;
         }
-        if self.tokens - self.seen < phost.threshold {
+        if state.tokens.open() < phost.threshold {
             return Readiness::Ready;
         }
-        let until = self.last_token + phost.downgrade;
+        let until = state.tokens.last() + phost.downgrade;
         if until > now {
             return Readiness::Waits(until);
         }
-        self.seen = self.tokens + 1 - phost.threshold;
+        state.tokens.reopen(phost.threshold);
         Readiness::Ready
     }
 
-    /// Takes the next packet to token, missing ones in cyclic order.
-    fn take_token(&mut self, now: Time, phost: &Phost) -> u32 {
-        let next = self.got.next_missing(self.cursor);
-        let seq = if next < self.of.packets { next } else { self.got.first_missing() };
-        self.cursor = seq + 1;
-        self.tokens += 1;
-        self.last_token = now;
-        if self.tokens >= self.goal {
-            self.settles = Some(now + phost.resend);
+    /// Takes the next packet to token, missing ones in cyclic order, and the token's number.
+    fn take_token(&mut self, now: Time, phost: &Phost) -> (u32, u32) {
+        let state = &mut self.state;
+        let seq = state.tokens.advance(&self.got, self.of.packets);
+        let number = state.tokens.issue(now);
+        if state.tokens.issued() >= state.goal {
+            state.settles = Some(now + phost.resend);
         }
-        seq
+        (seq, number)
     }
-}
-
-/// What a destination knows of a flow.
-enum Found {
-    New,
-    Pending(u32),
-    Over,
-    Abandoned,
 }
 
 /// Token times between searches for flows whose source is gone.
@@ -112,28 +83,23 @@ enum Clock {
 /// The receiver of one host.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    flows: Slab<RxFlow>,
-    /// The slots of pending flows, by source and number.
-    pending: IdMap<(u32, u32), u32>,
-    pub(super) numbers: FlowNumbers,
+    pub(super) flows: ArrivingFlows<Pending>,
     clock: Clock,
     /// Tokens to withhold for announced free tokens.
     withheld: u32,
     ticks: u32,
     /// Packets received, by tenant.
-    served: Vec<u64>,
+    served: Served,
 }
 
 impl Receiver {
     pub(super) fn new() -> Self {
         Self {
-            flows: Slab::default(),
-            pending: IdMap::default(),
-            numbers: FlowNumbers::default(),
+            flows: ArrivingFlows::default(),
             clock: Clock::Stopped,
             withheld: 0,
             ticks: 0,
-            served: Vec::new(),
+            served: Served::default(),
         }
     }
 
@@ -144,50 +110,31 @@ impl Receiver {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.flows.len()
-    }
-
-    fn find(&mut self, flow: &Announcement) -> Found {
-        if let Some(&slot) = self.pending.get(&(flow.src.get(), flow.flow)) {
-            return Found::Pending(slot);
-        }
-        match self.numbers.known(flow.src, flow.flow) {
-            Known::New => Found::New,
-            Known::Entered => Found::Over,
-            Known::Abandoned => Found::Abandoned,
-        }
-    }
-
-    /// Enters a flow that is new. `None` if its number makes no sense, or its source has too many.
-    fn enter(&mut self, now: Time, flow: Announcement, phost: &Phost) -> Option<u32> {
-        if !self.numbers.enter(flow.src, flow.flow) {
-            return None;
-        }
-        if self.served.len() <= flow.tenant.idx() {
-            self.served.resize(flow.tenant.idx() + 1, 0);
-        }
-        let free = phost.free_of(flow.packets);
-        if phost.config.free_hold == FreeHold::Withhold {
-            self.withheld = free;
-        }
+    /// Enters a flow that is new. `None` if its number is too far ahead, or its source has too many.
+    fn enter(
+        &mut self,
+        now: Time,
+        of: Announcement,
+        (deadline, tenant): (Time, TenantId),
+        phost: &Phost,
+    ) -> Option<u32> {
+        let free = phost.free_of(of.packets);
         let wait = match phost.config.free_repair {
             FreeRepair::RoundTrip => phost.mtu_time * u64::from(free) + phost.rtt,
             FreeRepair::TwicePace => phost.mtu_time * u64::from(2 * free),
         };
-        let slot = self.flows.insert(RxFlow {
-            of: flow,
+        let state = Pending {
+            deadline,
+            tenant,
             announced: now,
-            heard: now,
-            got: SeqSet::default(),
-            cursor: free,
-            tokens: free,
-            goal: flow.packets,
-            seen: 0,
-            last_token: now,
-            settles: (free == flow.packets).then(|| now + wait),
-        });
-        self.pending.insert((flow.src.get(), flow.flow), slot);
+            tokens: TokenCursor::new(now, free),
+            goal: of.packets,
+            settles: (free == of.packets).then(|| now + wait),
+        };
+        let slot = self.flows.enter(now, of, state)?;
+        if phost.config.free_hold == FreeHold::Withhold {
+            self.withheld = free;
+        }
         self.start(now);
         Some(slot)
     }
@@ -202,61 +149,62 @@ impl Receiver {
     pub(super) fn on_rts(
         &mut self,
         now: Time,
-        flow: Announcement,
+        of: Announcement,
+        terms: (Time, TenantId),
         repeated: bool,
         phost: &Phost,
         out: &mut Output<PhostHeader>,
     ) {
-        let tx_slot = flow.tx_slot;
-        match self.find(&flow) {
+        let tx_slot = of.tx_slot;
+        match self.flows.find(of.src, of.flow) {
             Found::New => {
-                if self.enter(now, flow, phost).is_none() {
+                if self.enter(now, of, terms, phost).is_none() {
                     return;
                 }
             }
-            Found::Pending(slot) => {
-                // A free packet may have come first, which says less.
-                let state = &mut self.flows[slot];
-                state.heard = now;
-                (state.of.deadline, state.of.tenant) = (flow.deadline, flow.tenant);
-                if self.served.len() <= flow.tenant.idx() {
-                    self.served.resize(flow.tenant.idx() + 1, 0);
-                }
+            Found::Arriving(slot) => {
+                // A free packet, which says less, may have arrived first.
+                let flow = &mut self.flows[slot];
+                flow.heard = now;
+                (flow.state.deadline, flow.state.tenant) = terms;
             }
             Found::Over => {
                 if repeated {
-                    out.send(flow.src, flow.msg, PhostHeader::Ack { tx_slot });
+                    out.send(of.src, of.msg, PhostHeader::Ack { tx_slot });
                 }
                 return;
             }
             Found::Abandoned => return,
         }
         if repeated {
-            out.send(flow.src, flow.msg, PhostHeader::Heard { tx_slot });
+            out.send(of.src, of.msg, PhostHeader::Heard { tx_slot });
         }
     }
 
-    /// A packet that a free token paid for, which may come before the RTS.
+    /// A packet that a free token paid for, which may arrive before the RTS.
     pub(super) fn on_free(
         &mut self,
         now: Time,
-        flow: Announcement,
+        of: Announcement,
         seq: u32,
         phost: &Phost,
         out: &mut Output<PhostHeader>,
     ) -> Receipt {
-        let slot = match self.find(&flow) {
-            Found::Pending(slot) => slot,
+        let slot = match self.flows.find(of.src, of.flow) {
+            Found::Arriving(slot) => slot,
             Found::Over => {
-                let tx_slot = flow.tx_slot;
-                out.send(flow.src, flow.msg, PhostHeader::Ack { tx_slot });
+                let tx_slot = of.tx_slot;
+                out.send(of.src, of.msg, PhostHeader::Ack { tx_slot });
                 return Receipt::Duplicate;
             }
             Found::Abandoned => return Receipt::Control,
-            Found::New => match self.enter(now, flow, phost) {
-                Some(slot) => slot,
-                None => return Receipt::Control,
-            },
+            Found::New => {
+                let terms = (Time::NEVER, TenantId::default());
+                match self.enter(now, of, terms, phost) {
+                    Some(slot) => slot,
+                    None => return Receipt::Control,
+                }
+            }
         };
         self.on_packet(now, slot, (seq, seq), phost, out)
     }
@@ -270,22 +218,10 @@ impl Receiver {
         phost: &Phost,
         out: &mut Output<PhostHeader>,
     ) -> Receipt {
-        if !self.holds(now, slot, packet) {
+        if !self.flows.hear(now, slot, packet.src, packet.payload.msg) {
             return Receipt::Duplicate;
         }
         self.on_packet(now, slot, (seq, number), phost, out)
-    }
-
-    /// Whether the slot that a packet names is its flow's: it is gone, or used anew, if that is
-    /// over. Its sender lives.
-    pub(super) fn holds(&mut self, now: Time, slot: u32, packet: &Packet<PhostHeader>) -> bool {
-        let is_of = |f: &&mut RxFlow| f.of.src == packet.src && f.of.msg == packet.payload.msg;
-        let flow = self.flows.get_mut(slot).filter(is_of);
-        flow.map(|flow| flow.heard = now).is_some()
-    }
-
-    pub(super) fn has_delivered(&mut self, flow: &Announcement) -> bool {
-        matches!(self.find(flow), Found::Over)
     }
 
     fn on_packet(
@@ -301,16 +237,14 @@ impl Receiver {
             return Receipt::Control;
         }
         flow.heard = now;
-        flow.seen = flow.seen.max(number.saturating_add(1).min(flow.tokens));
-        self.served[flow.of.tenant.idx()] += 1;
+        flow.state.tokens.see(number);
+        self.served.count(flow.state.tenant);
         let receipt = if flow.got.insert(seq) { Receipt::Fresh } else { Receipt::Duplicate };
         if flow.remaining() == 0 {
-            let Announcement { src, msg, flow, tx_slot, .. } = flow.of;
-            self.flows.remove(slot);
-            self.pending.remove(&(src.get(), flow));
-            self.numbers.complete(src);
-            out.say(Event::Delivered { src, msg });
-            out.send(src, msg, PhostHeader::Ack { tx_slot });
+            if let Some(flow) = self.flows.deliver(slot, out) {
+                let Announcement { src, msg, tx_slot, .. } = flow.of;
+                out.send(src, msg, PhostHeader::Ack { tx_slot });
+            }
         } else if phost.config.wake == Wake::OnData
             && matches!(self.clock, Clock::Waits(_))
             && matches!(self.flows[slot].readiness(now, phost), Readiness::Ready)
@@ -321,7 +255,7 @@ impl Receiver {
     }
 
     /// Sends a token if one is due (§3.2).
-    pub(super) fn fire(
+    pub(super) fn handle_timeout(
         &mut self,
         now: Time,
         phost: &Phost,
@@ -330,7 +264,7 @@ impl Receiver {
     ) {
         self.ticks = self.ticks.wrapping_add(1);
         if self.ticks.is_multiple_of(FORGET_TICKS) {
-            self.forget_silent(now, phost, out);
+            self.flows.forget_silent(now, phost.forget, out, |_, _| {});
         }
         if self.withheld > 0 {
             self.withheld -= 1;
@@ -346,8 +280,7 @@ impl Receiver {
             }
         };
         let flow = &mut self.flows[slot];
-        let number = flow.tokens;
-        let seq = flow.take_token(now, phost);
+        let (seq, number) = flow.take_token(now, phost);
         let (tx_slot, rx_slot, remaining) = (flow.of.tx_slot, slot, flow.remaining());
         let token = PhostHeader::Token { tx_slot, rx_slot, seq, number, remaining };
         out.send(flow.of.src, flow.of.msg, token);
@@ -356,16 +289,19 @@ impl Receiver {
     }
 
     /// The flow that is served next (§3.3), or what the clock does if there is none.
+    ///
+    /// Looks at every flow, once a packet time: whether one may have a token depends on the time,
+    /// and the answer notes it.
     fn pick(&mut self, now: Time, phost: &Phost) -> Result<u32, Clock> {
         let mut best: Option<((u64, u64, u64), u32)> = None;
         let mut waits = Clock::Stopped;
-        for (slot, flow) in self.flows.entries_mut() {
+        for (slot, flow) in self.flows.iter_mut() {
             let remaining = u64::from(flow.remaining());
-            let announced = flow.announced.as_ps();
+            let announced = flow.state.announced.as_ps();
             let key = match phost.config.policy {
                 Policy::Srpt => (remaining, announced, 0),
-                Policy::Edf => (flow.of.deadline.as_ps(), announced, 0),
-                Policy::TenantFair => (self.served[flow.of.tenant.idx()], remaining, announced),
+                Policy::Edf => (flow.state.deadline.as_ps(), announced, 0),
+                Policy::TenantFair => (self.served.get(flow.state.tenant), remaining, announced),
             };
             if best.is_some_and(|(least, _)| key >= least) {
                 continue;
@@ -381,29 +317,5 @@ impl Receiver {
             }
         }
         best.map(|(_, slot)| slot).ok_or(waits)
-    }
-
-    fn forget_silent(&mut self, now: Time, phost: &Phost, out: &mut Output<PhostHeader>) {
-        let stale = |f: &RxFlow| now.saturating_since(f.heard) > phost.forget;
-        let gone: Vec<u32> =
-            self.flows.iter().filter(|(_, f)| stale(f)).map(|(slot, _)| slot).collect();
-        for slot in gone {
-            if let Some(flow) = self.flows.remove(slot) {
-                self.pending.remove(&(flow.of.src.get(), flow.of.flow));
-                self.numbers.abandon(flow.of.src, flow.of.flow);
-                out.say(Event::Abandoned { src: flow.of.src, msg: flow.of.msg });
-            }
-        }
-    }
-
-    /// The source has lost its state.
-    pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<PhostHeader>) {
-        let of_peer = self.flows.iter().filter(|(_, f)| f.of.src == peer);
-        let slots: Vec<u32> = of_peer.map(|(slot, _)| slot).collect();
-        for flow in slots.into_iter().filter_map(|slot| self.flows.remove(slot)) {
-            self.pending.remove(&(flow.of.src.get(), flow.of.flow));
-            out.say(Event::Abandoned { src: peer, msg: flow.of.msg });
-        }
-        self.numbers.reset(peer);
     }
 }

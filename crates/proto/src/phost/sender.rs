@@ -2,13 +2,12 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::collections::Slab;
 use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Span, TenantId, Time};
 
 use super::PhostStats;
 use super::config::{DataPriority, Phost, Policy};
 use super::wire::PhostHeader;
-use crate::shared::{NextNumber, Outgoing, Output, Timers};
+use crate::parts::{OutgoingFlow, OutgoingFlows, Output, Ready, Served};
 
 /// A token at its source.
 #[derive(Clone, Copy, Debug)]
@@ -19,13 +18,9 @@ struct Token {
     expires: Time,
 }
 
+/// A flow's own part. Its timer says when it is announced again.
 #[derive(Debug)]
-struct TxFlow {
-    dst: NodeId,
-    msg: MsgId,
-    flow: u32,
-    packets: u32,
-    size: u64,
+struct Tokens {
     deadline: Time,
     tenant: TenantId,
     /// Packets missing at the destination, as the latest token said.
@@ -36,16 +31,11 @@ struct TxFlow {
     free_until: Time,
     /// Tokens, oldest first.
     tokens: VecDeque<Token>,
-    /// When the flow is announced again, and which entry of the timer heap says so.
-    repeat_at: Time,
-    timer_at: Time,
-    attempts: u32,
-    is_ready: bool,
 }
 
-impl TxFlow {
+impl Tokens {
     /// Drops tokens that have expired; whether one is left.
-    fn has_token(&mut self, now: Time, stats: &mut PhostStats) -> bool {
+    fn is_ready(&mut self, now: Time, stats: &mut PhostStats) -> bool {
         if self.free_next < self.free_end && self.free_until < now {
             stats.tokens_expired += u64::from(self.free_end - self.free_next);
             self.free_next = self.free_end;
@@ -56,52 +46,42 @@ impl TxFlow {
         }
         self.free_next < self.free_end || !self.tokens.is_empty()
     }
+}
 
-    fn rts(&self, now: Time, tx_slot: u32, repeated: bool) -> PhostHeader {
-        let time_left = match self.deadline {
-            Time::NEVER => Span::from_ps(u64::MAX),
-            at => at.saturating_since(now),
-        };
-        let tenant = self.tenant.get() as u16;
-        let (flow, size) = (self.flow, self.size);
-        PhostHeader::Rts { flow, tx_slot, size, time_left, tenant, repeated }
-    }
+fn rts(of: &OutgoingFlow<Tokens>, now: Time, tx_slot: u32, repeated: bool) -> PhostHeader {
+    let time_left = match of.state.deadline {
+        Time::NEVER => Span::from_ps(u64::MAX),
+        at => at.saturating_since(now),
+    };
+    let tenant = of.state.tenant.get() as u16;
+    let (flow, size) = (of.flow, of.size);
+    PhostHeader::Rts { flow, tx_slot, size, time_left, tenant, repeated }
 }
 
 /// The sender of one host.
 #[derive(Debug)]
 pub(super) struct Sender {
-    node: NodeId,
-    flows: Slab<TxFlow>,
-    numbers: NextNumber,
-    /// Slots of flows that have tokens, some perhaps expired.
-    ready: Vec<u32>,
-    timers: Timers<(u32, MsgId)>,
+    flows: OutgoingFlows<Tokens>,
+    /// Flows that have tokens, some perhaps expired.
+    ready: Ready,
     /// Packets sent, by tenant.
-    served: Vec<u64>,
+    served: Served,
 }
 
 impl Sender {
     pub(super) fn new(node: NodeId) -> Self {
-        Self {
-            node,
-            flows: Slab::default(),
-            numbers: NextNumber::default(),
-            ready: Vec::new(),
-            timers: Timers::default(),
-            served: Vec::new(),
-        }
+        Self { flows: OutgoingFlows::new(node), ready: Ready::default(), served: Served::default() }
     }
 
     pub(super) fn deadline(&self) -> Time {
-        self.timers.next()
+        self.flows.deadline()
     }
 
     pub(super) fn len(&self) -> usize {
         self.flows.len()
     }
 
-    pub(super) fn has_token(&self) -> bool {
+    pub(super) fn is_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
@@ -116,16 +96,7 @@ impl Sender {
         let Message { id: msg, dst, size, deadline, tenant } = message;
         let packets = phost.framing().packets(size);
         let free_end = phost.free_of(packets);
-        let repeat_at = now + phost.retry;
-        if self.served.len() <= tenant.idx() {
-            self.served.resize(tenant.idx() + 1, 0);
-        }
-        let flow = TxFlow {
-            dst,
-            msg,
-            flow: self.numbers.take(dst),
-            packets,
-            size: size.get(),
+        let state = Tokens {
             deadline,
             tenant,
             remaining: packets,
@@ -133,29 +104,19 @@ impl Sender {
             free_end,
             free_until: now + phost.free_life(free_end),
             tokens: VecDeque::new(),
-            repeat_at,
-            timer_at: repeat_at,
-            attempts: 0,
-            is_ready: free_end > 0,
         };
-        let slot = self.flows.insert(flow);
-        self.timers.push(repeat_at, (slot, msg));
-        out.send(dst, msg, self.flows[slot].rts(now, slot, false));
+        let slot = self.flows.submit(&message, packets, state);
+        self.flows.start_timer(slot, now + phost.retry);
+        out.send(dst, msg, rts(&self.flows[slot], now, slot, false));
         if free_end > 0 {
-            self.ready.push(slot);
+            self.ready.insert(slot);
         }
-    }
-
-    /// The flow in `slot`, if it is still that of `msg`.
-    fn flow(&mut self, slot: u32, msg: MsgId) -> Option<&mut TxFlow> {
-        self.flows.get_mut(slot).filter(|f| f.msg == msg)
     }
 
     /// The destination knows the flow.
     pub(super) fn on_heard(&mut self, now: Time, slot: u32, msg: MsgId, phost: &Phost) {
-        if let Some(flow) = self.flow(slot, msg) {
-            flow.attempts = 0;
-            flow.repeat_at = now + phost.keepalive;
+        if let Some(flow) = self.flows.of(slot, msg) {
+            flow.retry.hear(now + phost.keepalive);
         }
     }
 
@@ -164,28 +125,25 @@ impl Sender {
         let &PhostHeader::Token { tx_slot, rx_slot, seq, number, remaining } = header else {
             return;
         };
-        let Some(flow) = self.flow(tx_slot, msg) else { return };
+        let Some(flow) = self.flows.of(tx_slot, msg) else { return };
         if seq >= flow.packets {
             return;
         }
-        flow.attempts = 0;
-        flow.repeat_at = now + phost.keepalive;
-        flow.remaining = remaining;
-        // No destination that makes sense has more tokens open than there are packets.
-        if flow.tokens.len() >= flow.packets as usize {
+        flow.retry.hear(now + phost.keepalive);
+        let state = &mut flow.state;
+        state.remaining = remaining;
+        // Destinations keep to one open token a packet; more than that are dropped.
+        if state.tokens.len() >= flow.packets as usize {
             return;
         }
         let expires = now + phost.token_life;
-        flow.tokens.push_back(Token { seq, number, rx_slot, expires });
-        if !flow.is_ready {
-            flow.is_ready = true;
-            self.ready.push(tx_slot);
-        }
+        state.tokens.push_back(Token { seq, number, rx_slot, expires });
+        self.ready.insert(tx_slot);
     }
 
     /// The destination has the whole flow.
     pub(super) fn on_ack(&mut self, slot: u32, msg: MsgId, out: &mut Output<PhostHeader>) {
-        if self.flow(slot, msg).is_some() {
+        if self.flows.of(slot, msg).is_some() {
             self.drop_flow(slot);
             out.say(Event::Completed { msg });
         }
@@ -193,30 +151,27 @@ impl Sender {
 
     /// The message is not to be sent after all.
     pub(super) fn cancel(&mut self, msg: MsgId, out: &mut Output<PhostHeader>) {
-        let found = self.flows.iter().find(|(_, f)| f.msg == msg);
-        let Some(slot) = found.map(|(slot, _)| slot) else { return };
+        let Some(slot) = self.flows.slot(msg) else { return };
         self.drop_flow(slot);
         out.cancel(msg, |header| matches!(header, PhostHeader::Rts { .. }));
     }
 
     /// The destination has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<PhostHeader>) {
-        let of_peer = self.flows.iter().filter(|(_, f)| f.dst == peer);
-        let flows: Vec<(u32, MsgId)> = of_peer.map(|(slot, f)| (slot, f.msg)).collect();
-        for (slot, msg) in flows {
-            self.drop_flow(slot);
-            out.say(Event::Failed { msg });
-        }
-        self.numbers.reset(peer);
+        let Self { flows, ready, .. } = self;
+        flows.forget_peer(peer, out, |slot, _| ready.remove(slot));
     }
 
     fn drop_flow(&mut self, slot: u32) {
-        if self.flows.remove(slot).is_some_and(|f| f.is_ready) {
-            self.ready.retain(|&s| s != slot);
-        }
+        self.flows.remove(slot);
+        self.ready.remove(slot);
     }
 
     /// The next data packet, if a token pays for one (§3.3).
+    ///
+    /// Looks at every flow that has tokens: each of them may have expired, and when it did counts
+    /// for the limit on tokens and, by tenants, each packet changes the order of many. They are
+    /// few, as a token lives one and a half packet times.
     pub(super) fn next_data(
         &mut self,
         now: Time,
@@ -225,11 +180,9 @@ impl Sender {
     ) -> Option<Packet<PhostHeader>> {
         let mut best: Option<((u64, u64), u32)> = None;
         let mut idx = 0;
-        while let Some(&slot) = self.ready.get(idx) {
-            let flow = &mut self.flows[slot];
-            if !flow.has_token(now, stats) {
-                flow.is_ready = false;
-                self.ready.swap_remove(idx);
+        while let Some(slot) = self.ready.get(idx) {
+            if !self.flows[slot].state.is_ready(now, stats) {
+                self.ready.remove(slot);
                 continue;
             }
             let key = self.key(slot, phost.config.policy);
@@ -246,25 +199,28 @@ impl Sender {
     fn key(&self, slot: u32, policy: Policy) -> (u64, u64) {
         let flow = &self.flows[slot];
         let age = u64::from(flow.msg.get());
-        let remaining = u64::from(flow.remaining);
+        let state = &flow.state;
+        let remaining = u64::from(state.remaining);
         match policy {
             Policy::Srpt => (remaining, age),
-            Policy::Edf => (flow.deadline.as_ps(), age),
-            Policy::TenantFair => (self.served[flow.tenant.idx()], remaining << 32 | age),
+            Policy::Edf => (state.deadline.as_ps(), age),
+            Policy::TenantFair => (self.served.get(state.tenant), remaining << 32 | age),
         }
     }
 
     /// Uses a token of a flow that has one.
     fn take(&mut self, slot: u32, phost: &Phost) -> Packet<PhostHeader> {
+        let outgoing = self.flows.outgoing(slot);
         let flow = &mut self.flows[slot];
-        self.served[flow.tenant.idx()] += 1;
-        let (seq, header) = if flow.free_next < flow.free_end {
-            let seq = flow.free_next;
-            flow.free_next += 1;
+        let state = &mut flow.state;
+        self.served.count(state.tenant);
+        let (seq, header) = if state.free_next < state.free_end {
+            let seq = state.free_next;
+            state.free_next += 1;
             let header = PhostHeader::Free { flow: flow.flow, tx_slot: slot, seq, size: flow.size };
             (seq, header)
         } else {
-            let token = flow.tokens.pop_front().expect("a ready flow has a token");
+            let token = state.tokens.pop_front().expect("a ready flow has a token");
             let Token { seq, number, rx_slot, .. } = token;
             (seq, PhostHeader::Data { rx_slot, seq, number })
         };
@@ -273,9 +229,7 @@ impl Sender {
             DataPriority::Size => Priority::new(2),
             DataPriority::Single => Priority::new(1),
         };
-        let (dst, msg, size) = (flow.dst, flow.msg, flow.size);
-        let message = Outgoing { src: self.node, dst, msg, size };
-        phost.framing().data(message, seq, priority, header)
+        phost.framing().data(outgoing, seq, priority, header)
     }
 
     /// Announces again what has not been answered, and gives up on what never is.
@@ -285,21 +239,16 @@ impl Sender {
         phost: &Phost,
         out: &mut Output<PhostHeader>,
     ) {
-        while let Some((at, (slot, msg))) = self.timers.pop_due(now) {
-            let Some(flow) = self.flow(slot, msg).filter(|f| f.timer_at == at) else { continue };
-            if flow.repeat_at <= now {
-                flow.attempts += 1;
-                if flow.attempts > phost.config.attempts_max {
-                    self.drop_flow(slot);
-                    out.say(Event::Failed { msg });
-                    continue;
-                }
-                out.send(flow.dst, msg, flow.rts(now, slot, true));
-                flow.repeat_at = now + phost.keepalive;
+        while let Some(slot) = self.flows.next_due(now) {
+            let flow = &mut self.flows[slot];
+            let msg = flow.msg;
+            if flow.retry.attempt(phost.config.attempts_max) {
+                out.send(flow.dst, msg, rts(flow, now, slot, true));
+                self.flows.start_timer(slot, now + phost.keepalive);
+            } else {
+                self.drop_flow(slot);
+                out.say(Event::Failed { msg });
             }
-            flow.timer_at = flow.repeat_at;
-            let next = flow.timer_at;
-            self.timers.push(next, (slot, msg));
         }
     }
 }

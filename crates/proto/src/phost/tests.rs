@@ -2,7 +2,7 @@
 
 mod wire {
     use super::super::wire::*;
-    use crate::shared::assert_codec;
+    use crate::parts::assert_codec;
     use proptest::prelude::*;
     use rampmeter_core::{Header, Span, WireError};
 
@@ -58,5 +58,101 @@ mod wire {
                 prop_assert_eq!(&again[..read], &bytes[..read]);
             }
         }
+    }
+}
+
+mod tokens {
+    use std::sync::Arc;
+
+    use super::super::wire::PhostHeader;
+    use super::super::{Phost, PhostConfig, PhostHost};
+    use rampmeter_core::packet::Marks;
+    use rampmeter_core::{
+        Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, PayloadRef, Priority,
+        Purpose, Rate, Rng, Span, Time,
+    };
+
+    const SIZE: u64 = 1_460 * 1_000;
+
+    fn host() -> (PhostHost, Arc<Phost>) {
+        let facts = FabricFacts {
+            n_hosts: 2,
+            access_rate: Rate::from_gbps(10),
+            data_rtt: Span::from_us(12),
+            control_rtt: Span::from_us(10),
+        };
+        let phost = Arc::new(PhostConfig::paper().on(&facts).unwrap());
+        let rng = Rng::new(1, 0, Purpose::Test);
+        (PhostHost::new(Arc::clone(&phost), NodeId::new(0), rng, Time::ZERO), phost)
+    }
+
+    fn packet(header: PhostHeader) -> Packet<PhostHeader> {
+        Packet {
+            header,
+            payload: PayloadRef { msg: MsgId::new(7), offset: 0, len: 0 },
+            src: NodeId::new(1),
+            dst: NodeId::new(0),
+            wire_bytes: 40,
+            path: 0,
+            priority: Priority::HIGHEST,
+            marks: Marks::NONE,
+        }
+    }
+
+    fn before(at: Time) -> Time {
+        Time::from_ps(at.as_ps() - 1)
+    }
+
+    /// Runs the clock of tokens; returns how many have been sent since the start.
+    fn run_until(host: &mut PhostHost, end: Time) -> u64 {
+        while host.poll_timeout() <= end {
+            host.handle_timeout(host.poll_timeout());
+        }
+        host.stats().tokens_sent
+    }
+
+    #[test]
+    fn a_silent_source_is_downgraded_to_one_token_a_timeout_until_data_arrives() {
+        let (mut host, phost) = host();
+        let (time_left, tenant, repeated) = (Span::from_ps(u64::MAX), 0, false);
+        let rts = PhostHeader::Rts { flow: 0, tx_slot: 0, size: SIZE, time_left, tenant, repeated };
+        host.handle_packet(Time::ZERO, &packet(rts));
+        // The free tokens, as many as the threshold, are unanswered.
+        assert_eq!(run_until(&mut host, before(Time::ZERO + phost.downgrade)), 0);
+        assert_eq!(run_until(&mut host, Time::ZERO + phost.downgrade), 1);
+        let end = Time::ZERO + phost.downgrade * 2;
+        assert_eq!(run_until(&mut host, before(end)), 1);
+        assert_eq!(run_until(&mut host, end), 2);
+        for seq in 0..3 {
+            let free = PhostHeader::Free { flow: 0, tx_slot: 0, seq, size: SIZE };
+            host.handle_packet(end, &packet(free));
+        }
+        // Data of old tokens leaves the newer ones unanswered; that of the latest frees all.
+        let data = PhostHeader::Data { rx_slot: 0, seq: phost.free, number: phost.free + 1 };
+        host.handle_packet(end, &packet(data));
+        assert_eq!(run_until(&mut host, end + phost.mtu_time * 3), 2 + 4);
+    }
+
+    #[test]
+    fn tokens_expire_at_their_source_one_life_after_they_arrive() {
+        let (mut host, phost) = host();
+        let message = Message::new(MsgId::new(7), NodeId::new(1), Bytes::new(SIZE));
+        host.submit(Time::ZERO, message);
+        assert!(matches!(
+            host.poll_transmit(Time::ZERO).unwrap().header,
+            PhostHeader::Rts { repeated: false, .. }
+        ));
+        let late = Time::ZERO + phost.free_life(phost.free) + Span::from_ps(1);
+        assert_eq!(host.poll_transmit(late), None);
+        assert_eq!(host.stats().tokens_expired, u64::from(phost.free));
+        let token =
+            |seq| PhostHeader::Token { tx_slot: 0, rx_slot: 3, seq, number: seq, remaining: 900 };
+        host.handle_packet(late, &packet(token(100)));
+        host.handle_packet(late, &packet(token(101)));
+        let sent = host.poll_transmit(late + phost.token_life).map(|packet| packet.header);
+        assert_eq!(sent, Some(PhostHeader::Data { rx_slot: 3, seq: 100, number: 100 }));
+        let late = late + phost.token_life + Span::from_ps(1);
+        assert_eq!((host.poll_transmit(late), host.wants_transmit()), (None, false));
+        assert_eq!(host.stats().tokens_expired, u64::from(phost.free) + 1);
     }
 }

@@ -18,28 +18,25 @@ pub struct Framing {
 
 /// A message being sent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outgoing {
-    pub(crate) src: NodeId,
-    pub(crate) dst: NodeId,
-    pub(crate) msg: MsgId,
-    /// Bytes.
-    pub(crate) size: u64,
+pub struct Outgoing {
+    /// Its sender.
+    pub src: NodeId,
+    /// Its receiver.
+    pub dst: NodeId,
+    /// The sender's number for it.
+    pub msg: MsgId,
+    /// Its length in bytes.
+    pub size: u64,
 }
 
 impl Framing {
-    /// Packets of a message of `size`.
-    pub(crate) fn packets(&self, size: Bytes) -> u32 {
+    /// Packets of a message of `size`; at most `u32::MAX`.
+    pub fn packets(&self, size: Bytes) -> u32 {
         u32::try_from(size.packets_ceil(self.payload)).unwrap_or(u32::MAX)
     }
 
-    /// The packet number `seq` of a message, which must have one.
-    pub(crate) fn data<H>(
-        &self,
-        message: Outgoing,
-        seq: u32,
-        priority: Priority,
-        header: H,
-    ) -> Packet<H> {
+    /// Packet number `seq` of a message. Panics if the message is shorter.
+    pub fn data<H>(&self, message: Outgoing, seq: u32, priority: Priority, header: H) -> Packet<H> {
         let payload = self.payload.get();
         let offset = u64::from(seq) * payload;
         let len = payload.min(message.size - offset) as u16;

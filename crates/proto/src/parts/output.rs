@@ -1,4 +1,4 @@
-//! What an endpoint has to say: control packets and events, in order.
+//! Outputs of an endpoint: control packets and events, in order.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use rampmeter_core::{Event, MsgId, NodeId, Packet, PayloadRef, Priority};
 
 /// Control packets waiting for the interface, and events waiting for the driver.
 #[derive(Clone, Debug)]
-pub(crate) struct Output<H> {
+pub struct Output<H> {
     node: NodeId,
     control_bytes: u16,
     control: VecDeque<Packet<H>>,
@@ -15,12 +15,13 @@ pub(crate) struct Output<H> {
 }
 
 impl<H> Output<H> {
-    pub(crate) fn new(node: NodeId, control_bytes: u16) -> Self {
+    /// An empty output of `node`, whose control packets take `control_bytes` on the wire.
+    pub fn new(node: NodeId, control_bytes: u16) -> Self {
         Self { node, control_bytes, control: VecDeque::new(), events: VecDeque::new() }
     }
 
     /// Queues a control packet about `msg`. All have the highest priority.
-    pub(crate) fn send(&mut self, dst: NodeId, msg: MsgId, header: H) {
+    pub fn send(&mut self, dst: NodeId, msg: MsgId, header: H) {
         self.control.push_back(Packet {
             header,
             payload: PayloadRef { msg, offset: 0, len: 0 },
@@ -34,7 +35,7 @@ impl<H> Output<H> {
     }
 
     /// Queues a control packet of another class.
-    pub(crate) fn send_class(&mut self, dst: NodeId, msg: MsgId, header: H, class: Priority) {
+    pub fn send_class(&mut self, dst: NodeId, msg: MsgId, header: H, class: Priority) {
         self.send(dst, msg, header);
         if let Some(packet) = self.control.back_mut() {
             packet.priority = class;
@@ -42,7 +43,7 @@ impl<H> Output<H> {
     }
 
     /// Queues a control packet of another length on the wire.
-    pub(crate) fn send_sized(&mut self, dst: NodeId, msg: MsgId, header: H, wire_bytes: u16) {
+    pub fn send_sized(&mut self, dst: NodeId, msg: MsgId, header: H, wire_bytes: u16) {
         self.send(dst, msg, header);
         if let Some(packet) = self.control.back_mut() {
             packet.wire_bytes = wire_bytes;
@@ -51,29 +52,33 @@ impl<H> Output<H> {
 
     /// Drops what was meant for a peer that has lost its state: it would take numbers of earlier
     /// flows for those of new ones.
-    pub(crate) fn forget_peer(&mut self, peer: NodeId) {
+    pub fn forget_peer(&mut self, peer: NodeId) {
         self.control.retain(|packet| packet.dst != peer);
     }
 
     /// Drops what waits about a message of this host that is cancelled: `is_senders` tells the
     /// headers of senders from those of receivers, whose messages may have the same number.
-    pub(crate) fn cancel(&mut self, msg: MsgId, is_senders: impl Fn(&H) -> bool) {
+    pub fn cancel(&mut self, msg: MsgId, is_senders: impl Fn(&H) -> bool) {
         self.control.retain(|packet| packet.payload.msg != msg || !is_senders(&packet.header));
     }
 
-    pub(crate) fn say(&mut self, event: Event) {
+    /// Queues an event.
+    pub fn say(&mut self, event: Event) {
         self.events.push_back(event);
     }
 
-    pub(crate) fn next_control(&mut self) -> Option<Packet<H>> {
+    /// The next control packet to send.
+    pub fn next_control(&mut self) -> Option<Packet<H>> {
         self.control.pop_front()
     }
 
-    pub(crate) fn has_control(&self) -> bool {
+    /// Whether a control packet waits.
+    pub fn has_control(&self) -> bool {
         !self.control.is_empty()
     }
 
-    pub(crate) fn next_event(&mut self) -> Option<Event> {
+    /// The next event to report.
+    pub fn next_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 }

@@ -5,10 +5,10 @@ use std::collections::BinaryHeap;
 
 use rampmeter_core::Time;
 
-/// A heap of (deadline, key). Entries are never taken out: the owner notes which deadline of a key
-/// holds and ignores the others when they come up.
+/// A heap of (deadline, key). Entries are not removed early: the owner notes which deadline of a key
+/// is valid and ignores the others when they are popped.
 #[derive(Clone, Debug)]
-pub(crate) struct Timers<K> {
+pub struct Timers<K> {
     heap: BinaryHeap<Reverse<(Time, K)>>,
     /// The earliest deadline, which drivers ask for after every packet.
     next: Time,
@@ -22,19 +22,19 @@ impl<K: Ord> Default for Timers<K> {
 
 impl<K: Ord + Copy> Timers<K> {
     /// Adds a deadline of `key`.
-    pub(crate) fn push(&mut self, at: Time, key: K) {
+    pub fn push(&mut self, at: Time, key: K) {
         self.heap.push(Reverse((at, key)));
         self.next = self.next.min(at);
     }
 
     /// The earliest deadline; [`Time::NEVER`] if there is none.
     #[inline]
-    pub(crate) fn next(&self) -> Time {
+    pub fn next(&self) -> Time {
         self.next
     }
 
     /// Takes a deadline that is due at `now`.
-    pub(crate) fn pop_due(&mut self, now: Time) -> Option<(Time, K)> {
+    pub fn pop_due(&mut self, now: Time) -> Option<(Time, K)> {
         if self.next > now {
             return None;
         }

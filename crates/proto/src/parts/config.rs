@@ -2,19 +2,35 @@
 
 use std::ops::RangeInclusive;
 
+use rampmeter_core::{FabricFacts, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::BadKey;
 
 /// Checks a parameter whose range depends on others.
-pub(crate) fn within(
+///
+/// # Errors
+/// It is out of range.
+pub fn within(
     key: &str,
     got: u64,
     range: RangeInclusive<u64>,
     expected: &str,
 ) -> Result<(), BadKey> {
     if range.contains(&got) { Ok(()) } else { Err(BadKey::new(key, expected, got)) }
+}
+
+/// Interval after which a sender that has heard nothing asks whether its receiver still knows a
+/// flow: 64 control round trips.
+pub fn keepalive(facts: &FabricFacts) -> Span {
+    facts.control_rtt * 64
+}
+
+/// Time after which a receiver forgets a flow whose sender is silent: twice as long as a sender
+/// that repeats itself every `interval` takes to give up.
+pub fn forget_after(interval: Span, attempts_max: u32) -> Span {
+    interval * (u64::from(attempts_max) + 2) * 2
 }
 
 /// How data packets are charged to links.

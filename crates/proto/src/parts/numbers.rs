@@ -1,18 +1,19 @@
 //! The numbers by which the flows of a pair of hosts are told apart, at both ends.
 //!
-//! A sender counts the flows to each destination. So a receiver knows which flows it has had from
-//! two words a sender, however many there were, and answers what comes late for a flow that is
-//! over.
+//! A sender counts the flows to each destination. A receiver knows which flows it has had from two
+//! words a sender, however many there were, and answers packets of flows that are over.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rampmeter_core::NodeId;
 
 /// The sender's side: the next number for each destination.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct NextNumber(Vec<u32>);
+pub struct NextNumber(Vec<u32>);
 
 impl NextNumber {
     /// Takes the number of a new flow to `dst`.
-    pub(crate) fn take(&mut self, dst: NodeId) -> u32 {
+    pub fn take(&mut self, dst: NodeId) -> u32 {
         if self.0.len() <= dst.idx() {
             self.0.resize(dst.idx() + 1, 0);
         }
@@ -22,61 +23,102 @@ impl NextNumber {
         number
     }
 
-    /// The destination has forgotten everything: its numbers start again.
-    pub(crate) fn reset(&mut self, dst: NodeId) {
+    /// Numbers flows to `dst` from zero again: it has lost its state.
+    pub fn reset(&mut self, dst: NodeId) {
         if let Some(next) = self.0.get_mut(dst.idx()) {
             *next = 0;
         }
     }
 }
 
-/// What a receiver knows of a flow's number.
+/// State of a flow's number at a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
-    /// Never heard of it.
+pub enum Known {
+    /// Nothing has arrived of the flow.
     New,
-    /// It was entered.
+    /// The flow was entered.
     Entered,
-    /// It was given up. Its sender gets no answer, and gives up too.
+    /// The flow was given up. Its sender gets no answer, and gives up too.
     Abandoned,
 }
 
 /// The receiver's side: which numbers of each source have been used, and how many of its flows are
 /// under way.
 #[derive(Clone, Debug)]
-pub(crate) struct FlowNumbers {
+pub struct FlowNumbers {
     by_source: Vec<Numbers>,
     /// Flows that each source may have under way.
     under_way_max: u32,
-    /// New flows that came beyond that, each time that they came.
+    /// Arrivals of new flows beyond that limit.
     excess: u64,
 }
 
-/// Hosts have one of these for each host that they ever heard of, so it is small.
+/// State of one source. A host has one for each host that it ever heard of, so it is small.
 #[derive(Clone, Debug, Default)]
 struct Numbers {
     /// Numbers from here on are new.
     next: u32,
     /// Flows that are neither over nor abandoned.
     under_way: u32,
-    /// What is out of the ordinary.
+    /// Numbers out of the ordinary; most sources have none.
     gaps: Option<Box<Gaps>>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Gaps {
-    /// Numbers below `next` that are new, in order.
-    skipped: Vec<u32>,
-    /// Below this number nothing is new any more, and nobody knows what was entered.
+    /// Numbers below `next` that are new, as ranges from the key up to but without the value. Each
+    /// range ends at a flow that arrived, so that arrivals bound their number.
+    skipped: BTreeMap<u32, u32>,
+    /// How many numbers are skipped.
+    n_skipped: u32,
+    /// Below this number nothing is new, and what was entered is not remembered.
     forgotten: u32,
-    abandoned: Vec<u32>,
+    abandoned: BTreeSet<u32>,
+    /// The same, oldest first.
+    abandoned_order: VecDeque<u32>,
 }
 
-/// How far ahead of the flows known a number may be; more is taken for a broken packet. Where as
-/// many have been left out in all, those that were for longest will not come: their flows were
-/// cancelled.
+impl Gaps {
+    fn is_skipped(&self, flow: u32) -> bool {
+        self.skipped.range(..=flow).next_back().is_some_and(|(_, &end)| flow < end)
+    }
+
+    /// Takes a number out of those skipped.
+    fn fill(&mut self, flow: u32) {
+        let Some((&start, &end)) = self.skipped.range(..=flow).next_back() else { return };
+        if flow >= end {
+            return;
+        }
+        self.skipped.remove(&start);
+        if start < flow {
+            self.skipped.insert(start, flow);
+        }
+        if flow + 1 < end {
+            self.skipped.insert(flow + 1, end);
+        }
+        self.n_skipped -= 1;
+    }
+
+    /// Forgets the lowest `n` numbers skipped.
+    fn forget(&mut self, mut n: u32) {
+        self.n_skipped -= n;
+        while n > 0
+            && let Some((start, end)) = self.skipped.pop_first()
+        {
+            let gone = n.min(end - start);
+            n -= gone;
+            self.forgotten = start + gone;
+            if start + gone < end {
+                self.skipped.insert(start + gone, end);
+            }
+        }
+    }
+}
+
+/// How far ahead of the flows known a number may be; packets with higher ones are dropped. Also
+/// bounds the numbers skipped: beyond it the lowest count as cancelled.
 const SKIP_MAX: u32 = 1 << 16;
-/// How many abandoned flows are remembered. Their sources have been silent for long.
+/// Abandoned flows that are remembered. Their sources have been silent for long.
 const ABANDONED_MAX: usize = 1 << 12;
 
 impl Default for FlowNumbers {
@@ -93,32 +135,33 @@ impl FlowNumbers {
         &mut self.by_source[src.idx()]
     }
 
-    /// From now on no source has more flows under way.
-    pub(crate) fn limit(&mut self, under_way_max: u32) {
+    /// Limits the flows that a source may have under way from now on.
+    pub fn limit(&mut self, under_way_max: u32) {
         self.under_way_max = under_way_max;
     }
 
-    /// How often new flows came beyond the limit.
-    pub(crate) fn excess(&self) -> u64 {
+    /// How often new flows beyond the limit arrived.
+    pub fn excess(&self) -> u64 {
         self.excess
     }
 
-    /// What is known of a source's flow.
-    pub(crate) fn known(&mut self, src: NodeId, flow: u32) -> Known {
+    /// The state of a source's flow.
+    pub fn known(&mut self, src: NodeId, flow: u32) -> Known {
         let numbers = self.of(src);
         if flow >= numbers.next {
             return Known::New;
         }
         match &numbers.gaps {
-            Some(gaps) if gaps.skipped.binary_search(&flow).is_ok() => Known::New,
+            Some(gaps) if gaps.is_skipped(flow) => Known::New,
             Some(gaps) if flow < gaps.forgotten => Known::Abandoned,
             Some(gaps) if gaps.abandoned.contains(&flow) => Known::Abandoned,
             _ => Known::Entered,
         }
     }
 
-    /// Enters a flow that is new; false if its number makes no sense, or its source has too many.
-    pub(crate) fn enter(&mut self, src: NodeId, flow: u32) -> bool {
+    /// Enters a flow that is new. Returns false if its number is too far ahead, or its source has
+    /// too many under way.
+    pub fn enter(&mut self, src: NodeId, flow: u32) -> bool {
         let under_way_max = self.under_way_max;
         let numbers = self.of(src);
         if numbers.under_way >= under_way_max {
@@ -126,24 +169,23 @@ impl FlowNumbers {
             return false;
         }
         if flow < numbers.next {
-            numbers.gaps.get_or_insert_default().skipped.retain(|&n| n != flow);
+            numbers.gaps.get_or_insert_default().fill(flow);
             numbers.under_way += 1;
             return true;
         }
-        if flow - numbers.next > SKIP_MAX {
+        let leap = flow - numbers.next;
+        if leap > SKIP_MAX {
             return false;
         }
-        if flow > numbers.next {
+        if leap > 0 {
             let gaps = numbers.gaps.get_or_insert_default();
-            let leap = (flow - numbers.next) as usize;
-            let surplus = (gaps.skipped.len() + leap).saturating_sub(SKIP_MAX as usize);
+            let surplus = (gaps.n_skipped + leap).saturating_sub(SKIP_MAX);
             if surplus > 0 {
-                // Half of them at once, so that not every flow moves the others.
-                let old = surplus.max(gaps.skipped.len() / 2);
-                gaps.forgotten = gaps.skipped[old - 1] + 1;
-                gaps.skipped.drain(..old);
+                // Half of them at once, so that not every flow has to forget some.
+                gaps.forget(surplus.max(gaps.n_skipped / 2));
             }
-            gaps.skipped.extend(numbers.next..flow);
+            gaps.skipped.insert(numbers.next, flow);
+            gaps.n_skipped += leap;
         }
         numbers.next = flow + 1;
         numbers.under_way += 1;
@@ -151,26 +193,29 @@ impl FlowNumbers {
     }
 
     /// A flow that was entered is over.
-    pub(crate) fn complete(&mut self, src: NodeId) {
+    pub fn complete(&mut self, src: NodeId) {
         self.of(src).under_way -= 1;
     }
 
-    /// The source has forgotten everything: its numbers start again.
-    pub(crate) fn reset(&mut self, src: NodeId) {
+    /// Expects numbers from zero again: the source has lost its state.
+    pub fn reset(&mut self, src: NodeId) {
         if let Some(numbers) = self.by_source.get_mut(src.idx()) {
             *numbers = Numbers::default();
         }
     }
 
     /// Gives up a flow that was entered.
-    pub(crate) fn abandon(&mut self, src: NodeId, flow: u32) {
+    pub fn abandon(&mut self, src: NodeId, flow: u32) {
         let numbers = self.of(src);
         numbers.under_way -= 1;
-        let abandoned = &mut numbers.gaps.get_or_insert_default().abandoned;
-        if abandoned.len() == ABANDONED_MAX {
-            abandoned.remove(0);
+        let gaps = numbers.gaps.get_or_insert_default();
+        if gaps.abandoned_order.len() == ABANDONED_MAX
+            && let Some(oldest) = gaps.abandoned_order.pop_front()
+        {
+            gaps.abandoned.remove(&oldest);
         }
-        abandoned.push(flow);
+        gaps.abandoned_order.push_back(flow);
+        gaps.abandoned.insert(flow);
     }
 }
 
@@ -226,6 +271,17 @@ mod tests {
             assert!(numbers.enter(src, 400_000 + leap * 10_000));
         }
         let gaps = numbers.of(src).gaps.as_ref().unwrap();
-        assert!(gaps.skipped.len() <= SKIP_MAX as usize && gaps.skipped.is_sorted());
+        let ranges: u32 = gaps.skipped.iter().map(|(start, end)| end - start).sum();
+        assert!(gaps.n_skipped <= SKIP_MAX && ranges == gaps.n_skipped);
+    }
+
+    /// Whatever number a header claims, a flow that arrives adds one range.
+    #[test]
+    fn a_leap_of_numbers_takes_the_memory_of_one_flow() {
+        let mut numbers = FlowNumbers::default();
+        let src = NodeId::new(7);
+        assert!(numbers.enter(src, SKIP_MAX) && numbers.enter(src, SKIP_MAX - 2));
+        let gaps = numbers.of(src).gaps.as_ref().unwrap();
+        assert_eq!((gaps.skipped.len(), gaps.n_skipped), (2, SKIP_MAX - 1));
     }
 }

@@ -1,0 +1,88 @@
+//! A receiver that answers every packet with what has arrived, for senders that retransmit.
+
+use rampmeter_core::collections::SeqSet;
+use rampmeter_core::{NodeId, Receipt, Span, Time};
+
+use super::{Announcement, ArrivingFlows, Found, Output};
+
+/// What an acknowledgement may say.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived<'a> {
+    /// Every packet below has arrived.
+    pub cumulative: u32,
+    /// Packets that have arrived; `None` if the flow is over.
+    pub got: Option<&'a SeqSet>,
+    /// The packet, unless it was a probe.
+    pub seq: Option<u32>,
+}
+
+/// The receiver of one host.
+#[derive(Debug, Default)]
+pub struct AckingReceiver {
+    /// Flows that are not complete.
+    pub flows: ArrivingFlows<()>,
+}
+
+impl AckingReceiver {
+    /// Takes packet `seq` of a flow, or a probe if there is no number, and sends the acknowledgement
+    /// that `ack` makes. Flows whose source has been silent for longer than `forget` are abandoned.
+    pub fn on_packet<H>(
+        &mut self,
+        now: Time,
+        of: Announcement,
+        seq: Option<u32>,
+        forget: Span,
+        out: &mut Output<H>,
+        ack: impl Fn(&Arrived<'_>) -> H,
+    ) -> Receipt {
+        if seq.is_some_and(|seq| seq >= of.packets) {
+            return Receipt::Control;
+        }
+        self.flows.sweep(now, forget, out);
+        let slot = match self.flows.find(of.src, of.flow) {
+            Found::Arriving(slot) => slot,
+            Found::New => match self.flows.enter(now, of, ()) {
+                Some(slot) => slot,
+                None => return Receipt::Control,
+            },
+            Found::Abandoned => return Receipt::Control,
+            Found::Over => {
+                let all = Arrived { cumulative: of.packets, got: None, seq };
+                out.send(of.src, of.msg, ack(&all));
+                return if seq.is_some() { Receipt::Duplicate } else { Receipt::Control };
+            }
+        };
+        let flow = &mut self.flows[slot];
+        // Only a broken packet is longer than the first one of its flow said.
+        if seq.is_some_and(|seq| seq >= flow.of.packets) {
+            return Receipt::Control;
+        }
+        flow.heard = now;
+        let receipt = match seq {
+            None => Receipt::Control,
+            Some(seq) if flow.got.insert(seq) => Receipt::Fresh,
+            Some(_) => Receipt::Duplicate,
+        };
+        let cumulative = flow.got.first_missing();
+        let is_complete = cumulative == flow.of.packets;
+        out.send(of.src, of.msg, ack(&Arrived { cumulative, got: Some(&flow.got), seq }));
+        if is_complete {
+            self.flows.deliver(slot, out);
+        }
+        receipt
+    }
+
+    /// Abandons the flows of a source that has lost its state.
+    pub fn forget_peer<H>(&mut self, peer: NodeId, out: &mut Output<H>) {
+        self.flows.forget_peer(peer, out, |_, _| {});
+    }
+}
+
+/// Which of the 64 packets from the first missing one on have arrived: bit i stands for the i-th.
+pub fn sack_bits(got: &SeqSet) -> u64 {
+    if got.len() == got.first_missing() {
+        return 0;
+    }
+    let has = |bit: u32| u64::from(got.contains(got.first_missing().saturating_add(bit))) << bit;
+    (0..u64::BITS).map(has).sum()
+}

@@ -1,0 +1,292 @@
+//! The flows that arrive at a host: lookup by source and number, by slot, and their end.
+//!
+//! A flow is entered by its first packet, is heard of with every other, and ends delivered or
+//! abandoned. Packets find their flow in constant time whatever other flows there are. Searches for
+//! silent sources look at every flow, so protocols make them at long intervals.
+
+use rampmeter_core::collections::{IdMap, SeqSet, Slab};
+use rampmeter_core::{Event, MsgId, NodeId, Span, Time};
+
+use super::{FlowNumbers, Known, Output};
+
+/// A flow as its sender describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Announcement {
+    /// The sender.
+    pub src: NodeId,
+    /// The sender's number for the message.
+    pub msg: MsgId,
+    /// Its number among the flows of its pair of hosts.
+    pub flow: u32,
+    /// The sender's slot for it, for answers.
+    pub tx_slot: u32,
+    /// Its packets.
+    pub packets: u32,
+}
+
+/// A flow that has been entered and is not over.
+#[derive(Clone, Debug)]
+pub struct ArrivingFlow<T> {
+    /// How its first packet described it.
+    pub of: Announcement,
+    /// When its sender was last heard.
+    pub heard: Time,
+    /// Packets that have arrived.
+    pub got: SeqSet,
+    /// The protocol's own part.
+    pub state: T,
+}
+
+impl<T> ArrivingFlow<T> {
+    /// Packets that are missing.
+    pub fn remaining(&self) -> u32 {
+        self.of.packets - self.got.len()
+    }
+}
+
+/// What a receiver knows of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing has arrived of it.
+    New,
+    /// It is in this slot.
+    Arriving(u32),
+    /// It was delivered.
+    Over,
+    /// It was given up.
+    Abandoned,
+}
+
+/// The flows that arrive at a host.
+#[derive(Clone, Debug)]
+pub struct ArrivingFlows<T> {
+    flows: Slab<ArrivingFlow<T>>,
+    /// Slots, by source and number.
+    slots: IdMap<(u32, u32), u32>,
+    numbers: FlowNumbers,
+    /// When [`ArrivingFlows::sweep`] searches next.
+    sweep_at: Time,
+}
+
+impl<T> Default for ArrivingFlows<T> {
+    fn default() -> Self {
+        Self {
+            flows: Slab::default(),
+            slots: IdMap::default(),
+            numbers: FlowNumbers::default(),
+            sweep_at: Time::ZERO,
+        }
+    }
+}
+
+impl<T> ArrivingFlows<T> {
+    /// How many flows there are.
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Whether there is no flow.
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
+
+    /// Limits the flows that a source may have under way from now on.
+    pub fn limit(&mut self, per_source: u32) {
+        self.numbers.limit(per_source);
+    }
+
+    /// How often new flows beyond the limit arrived.
+    pub fn excess(&self) -> u64 {
+        self.numbers.excess()
+    }
+
+    /// The state of a source's flow.
+    pub fn find(&mut self, src: NodeId, flow: u32) -> Found {
+        if let Some(&slot) = self.slots.get(&(src.get(), flow)) {
+            return Found::Arriving(slot);
+        }
+        match self.numbers.known(src, flow) {
+            Known::New => Found::New,
+            Known::Entered => Found::Over,
+            Known::Abandoned => Found::Abandoned,
+        }
+    }
+
+    /// Whether a source's flow was delivered.
+    pub fn has_delivered(&mut self, src: NodeId, flow: u32) -> bool {
+        self.find(src, flow) == Found::Over
+    }
+
+    /// Enters a flow that is new and returns its slot; `None` if its number is too far ahead or its
+    /// source has too many under way.
+    pub fn enter(&mut self, now: Time, of: Announcement, state: T) -> Option<u32> {
+        if !self.numbers.enter(of.src, of.flow) {
+            return None;
+        }
+        let got = SeqSet::default();
+        let slot = self.flows.insert(ArrivingFlow { of, heard: now, got, state });
+        self.slots.insert((of.src.get(), of.flow), slot);
+        Some(slot)
+    }
+
+    /// The flow in `slot`.
+    pub fn get(&self, slot: u32) -> Option<&ArrivingFlow<T>> {
+        self.flows.get(slot)
+    }
+
+    /// The flow in `slot`, to change.
+    pub fn get_mut(&mut self, slot: u32) -> Option<&mut ArrivingFlow<T>> {
+        self.flows.get_mut(slot)
+    }
+
+    /// Whether `slot` has the source's flow for `msg`; if so, notes that its sender is alive. The
+    /// slot is free, or another flow's, once the flow is over.
+    pub fn hear(&mut self, now: Time, slot: u32, src: NodeId, msg: MsgId) -> bool {
+        let is_of = |f: &&mut ArrivingFlow<T>| f.of.src == src && f.of.msg == msg;
+        let flow = self.flows.get_mut(slot).filter(is_of);
+        flow.map(|flow| flow.heard = now).is_some()
+    }
+
+    /// The flows with their slots, by slot.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &ArrivingFlow<T>)> {
+        self.flows.iter()
+    }
+
+    /// The flows with their slots, to change, by slot.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut ArrivingFlow<T>)> {
+        self.flows.entries_mut()
+    }
+
+    /// Removes a flow of which everything has arrived and says so.
+    pub fn deliver<H>(&mut self, slot: u32, out: &mut Output<H>) -> Option<ArrivingFlow<T>> {
+        let flow = self.remove(slot)?;
+        let Announcement { src, msg, .. } = flow.of;
+        self.numbers.complete(src);
+        out.say(Event::Delivered { src, msg });
+        Some(flow)
+    }
+
+    fn remove(&mut self, slot: u32) -> Option<ArrivingFlow<T>> {
+        let flow = self.flows.remove(slot)?;
+        self.slots.remove(&(flow.of.src.get(), flow.of.flow));
+        Some(flow)
+    }
+
+    /// Abandons the flows whose sources have been silent for longer than `forget`; `gone` is told
+    /// of each. Looks at every flow.
+    pub fn forget_silent<H>(
+        &mut self,
+        now: Time,
+        forget: Span,
+        out: &mut Output<H>,
+        mut gone: impl FnMut(u32, &ArrivingFlow<T>),
+    ) {
+        let is_silent = |f: &ArrivingFlow<T>| now.saturating_since(f.heard) > forget;
+        let silent = self.flows.iter().filter(|(_, f)| is_silent(f));
+        let silent: Vec<u32> = silent.map(|(slot, _)| slot).collect();
+        for slot in silent {
+            let Some(flow) = self.remove(slot) else { continue };
+            let Announcement { src, msg, flow: number, .. } = flow.of;
+            self.numbers.abandon(src, number);
+            out.say(Event::Abandoned { src, msg });
+            gone(slot, &flow);
+        }
+    }
+
+    /// Does the same once every `forget`, for receivers without a clock that call it with each
+    /// packet.
+    pub fn sweep<H>(&mut self, now: Time, forget: Span, out: &mut Output<H>) {
+        if now >= self.sweep_at {
+            self.sweep_at = now.saturating_add(forget);
+            self.forget_silent(now, forget, out, |_, _| {});
+        }
+    }
+
+    /// Abandons the flows of a source that has lost its state, and expects its numbers from zero
+    /// again; `gone` is told of each.
+    pub fn forget_peer<H>(
+        &mut self,
+        peer: NodeId,
+        out: &mut Output<H>,
+        mut gone: impl FnMut(u32, &ArrivingFlow<T>),
+    ) {
+        let of_peer = self.flows.iter().filter(|(_, f)| f.of.src == peer);
+        let slots: Vec<u32> = of_peer.map(|(slot, _)| slot).collect();
+        for slot in slots {
+            let Some(flow) = self.remove(slot) else { continue };
+            out.say(Event::Abandoned { src: peer, msg: flow.of.msg });
+            gone(slot, &flow);
+        }
+        self.numbers.reset(peer);
+    }
+}
+
+impl<T> std::ops::Index<u32> for ArrivingFlows<T> {
+    type Output = ArrivingFlow<T>;
+
+    /// Panics if the slot is empty: the caller holds a slot that it was given.
+    fn index(&self, slot: u32) -> &ArrivingFlow<T> {
+        &self.flows[slot]
+    }
+}
+
+impl<T> std::ops::IndexMut<u32> for ArrivingFlows<T> {
+    fn index_mut(&mut self, slot: u32) -> &mut ArrivingFlow<T> {
+        &mut self.flows[slot]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn announce(src: u32, flow: u32, packets: u32) -> Announcement {
+        let (src, msg) = (NodeId::new(src), MsgId::new(flow));
+        Announcement { src, msg, flow, tx_slot: flow, packets }
+    }
+
+    /// The table holds one entry a flow, and the numbers of a source two words, in any order.
+    #[test]
+    fn a_hundred_thousand_flows_of_one_peer_are_found_by_number() {
+        let (mut flows, mut out) =
+            (ArrivingFlows::default(), Output::<()>::new(NodeId::new(0), 40));
+        let slots: Vec<u32> = (0..100_000)
+            .map(|flow| flows.enter(Time::ZERO, announce(1, flow, 1), ()).unwrap())
+            .collect();
+        assert_eq!(flows.len(), 100_000);
+        for flow in (0..100_000).rev() {
+            assert_eq!(flows.find(NodeId::new(1), flow), Found::Arriving(slots[flow as usize]));
+            assert!(flows.deliver(slots[flow as usize], &mut out).is_some());
+            assert!(flows.has_delivered(NodeId::new(1), flow));
+        }
+        assert!(flows.is_empty() && flows.slots.is_empty());
+    }
+
+    #[test]
+    fn a_header_that_claims_a_huge_size_allocates_nothing_for_it() {
+        let mut flows = ArrivingFlows::default();
+        let slot = flows.enter(Time::ZERO, announce(1, 0, u32::MAX), ()).unwrap();
+        let got = &mut flows[slot].got;
+        assert!(got.insert(u32::MAX - 1) && got.insert(5));
+        assert_eq!((flows[slot].remaining(), flows.len()), (u32::MAX - 2, 1));
+        assert_eq!(flows.enter(Time::ZERO, announce(1, u32::MAX, 1), ()), None);
+    }
+
+    #[test]
+    fn silent_sources_and_lost_peers_end_their_flows_once() {
+        let (mut flows, mut out) =
+            (ArrivingFlows::default(), Output::<()>::new(NodeId::new(0), 40));
+        let late = Time::ZERO + Span::from_us(10);
+        flows.enter(Time::ZERO, announce(1, 0, 2), ());
+        flows.enter(late, announce(1, 1, 2), ());
+        flows.enter(late, announce(2, 0, 2), ());
+        flows.forget_silent(late, Span::from_us(5), &mut out, |_, _| {});
+        flows.forget_peer(NodeId::new(2), &mut out, |_, _| {});
+        let abandoned = |src, msg| Event::Abandoned { src: NodeId::new(src), msg: MsgId::new(msg) };
+        assert_eq!(out.next_event(), Some(abandoned(1, 0)));
+        assert_eq!(out.next_event(), Some(abandoned(2, 0)));
+        assert_eq!((out.next_event(), flows.len()), (None, 1));
+        assert_eq!(flows.find(NodeId::new(1), 0), Found::Abandoned);
+        assert_eq!(flows.find(NodeId::new(2), 0), Found::New);
+    }
+}

@@ -1,0 +1,58 @@
+//! Parts that protocols are built of. A transport outside this crate may use them too.
+//!
+//! * [`Framing`]: cuts messages into packets
+//! * [`Output`]: control packets and events that wait for the driver
+//! * [`OutgoingFlows`], [`Retry`], [`Ready`]: flows of a sender, their timers, those that may send
+//! * [`ArrivingFlows`], [`FlowNumbers`]: flows of a receiver, and which it has had
+//! * [`AckingReceiver`]: a receiver that answers every packet with an acknowledgement
+//! * [`Stream`] and its [`Window`]: a flow sent by windows, with retransmission
+//! * [`TokenCursor`]: which packet a receiver asks for next
+//! * [`Served`]: packets served by tenant
+//! * [`Timers`]: many deadlines behind one
+//!
+//! Memory is bounded by what was submitted or has arrived, never by a number in a header.
+
+mod acking;
+mod arriving;
+mod config;
+mod framing;
+mod numbers;
+mod outgoing;
+mod output;
+mod ready;
+mod retry;
+mod stream;
+mod tenant;
+mod timers;
+mod tokens;
+
+pub use acking::{AckingReceiver, Arrived, sack_bits};
+pub use arriving::{Announcement, ArrivingFlow, ArrivingFlows, Found};
+pub use config::{Padding, forget_after, keepalive, within};
+pub use framing::{Framing, Outgoing};
+pub use numbers::{FlowNumbers, Known, NextNumber};
+pub use outgoing::{OutgoingFlow, OutgoingFlows};
+pub use output::Output;
+pub use ready::Ready;
+pub use retry::Retry;
+pub use stream::{Ack, Acked, Limit, Rtt, Stream, Window};
+pub use tenant::Served;
+pub use timers::Timers;
+pub use tokens::TokenCursor;
+
+/// Checks that a header is what it is after its way over the wire, and that every part of its
+/// encoding is needed.
+#[cfg(test)]
+pub(crate) fn assert_codec<H: rampmeter_core::Header>(header: &H) {
+    use rampmeter_core::WireError;
+
+    let mut bytes = [0; 256];
+    let written = header.encode(&mut bytes).expect("room for any header");
+    assert_eq!(written, header.wire_len());
+    assert_eq!(H::decode(&bytes[..written]), Ok((*header, written)));
+    for short in 0..written {
+        let got = H::decode(&bytes[..short]);
+        assert!(matches!(got, Err(WireError::Truncated { .. })), "{short} of {written} bytes");
+        assert!(header.encode(&mut [0; 256][..short]).is_err());
+    }
+}

@@ -1,0 +1,166 @@
+//! The flows that a host sends: lookup by slot and by message, their timers, and their end.
+//!
+//! Answers name a flow by its slot and its message, as the slot may have another flow by then. The
+//! slot freed last is used first. Each flow has one [`Retry`] timer.
+
+use rampmeter_core::collections::{IdMap, Slab};
+use rampmeter_core::{Event, Message, MsgId, NodeId, Time};
+
+use super::{NextNumber, Outgoing, Output, Retry, Timers};
+
+/// A flow that is sent.
+#[derive(Clone, Debug)]
+pub struct OutgoingFlow<T> {
+    /// The receiver.
+    pub dst: NodeId,
+    /// The driver's number for the message.
+    pub msg: MsgId,
+    /// Its number among the flows of its pair of hosts.
+    pub flow: u32,
+    /// Its packets.
+    pub packets: u32,
+    /// Its bytes.
+    pub size: u64,
+    /// Its timer.
+    pub retry: Retry,
+    /// The protocol's own part.
+    pub state: T,
+}
+
+/// The flows that a host sends.
+#[derive(Clone, Debug)]
+pub struct OutgoingFlows<T> {
+    node: NodeId,
+    flows: Slab<OutgoingFlow<T>>,
+    /// Slots by message.
+    slots: IdMap<u32, u32>,
+    numbers: NextNumber,
+    timers: Timers<(u32, MsgId)>,
+}
+
+impl<T> OutgoingFlows<T> {
+    /// No flow, at host `node`.
+    pub fn new(node: NodeId) -> Self {
+        Self {
+            node,
+            flows: Slab::default(),
+            slots: IdMap::default(),
+            numbers: NextNumber::default(),
+            timers: Timers::default(),
+        }
+    }
+
+    /// How many flows there are.
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Whether there is no flow.
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
+
+    /// Enters a message that was submitted and returns its slot.
+    pub fn submit(&mut self, message: &Message, packets: u32, state: T) -> u32 {
+        let &Message { id: msg, dst, size, .. } = message;
+        let (flow, size, retry) = (self.numbers.take(dst), size.get(), Retry::default());
+        let slot = self.flows.insert(OutgoingFlow { dst, msg, flow, packets, size, retry, state });
+        self.slots.insert(msg.get(), slot);
+        slot
+    }
+
+    /// The flow in `slot`.
+    pub fn get(&self, slot: u32) -> Option<&OutgoingFlow<T>> {
+        self.flows.get(slot)
+    }
+
+    /// The flow in `slot`, if it is still that of `msg`.
+    pub fn of(&mut self, slot: u32, msg: MsgId) -> Option<&mut OutgoingFlow<T>> {
+        self.flows.get_mut(slot).filter(|f| f.msg == msg)
+    }
+
+    /// The slot of a message.
+    pub fn slot(&self, msg: MsgId) -> Option<u32> {
+        self.slots.get(&msg.get()).copied()
+    }
+
+    /// The flows with their slots, by slot.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &OutgoingFlow<T>)> {
+        self.flows.iter()
+    }
+
+    /// What the packets of the flow in `slot` are cut from.
+    pub fn outgoing(&self, slot: u32) -> Outgoing {
+        let OutgoingFlow { dst, msg, size, .. } = self.flows[slot];
+        Outgoing { src: self.node, dst, msg, size }
+    }
+
+    /// Removes a flow. Its timer is void.
+    pub fn remove(&mut self, slot: u32) -> Option<OutgoingFlow<T>> {
+        let flow = self.flows.remove(slot)?;
+        self.slots.remove(&flow.msg.get());
+        Some(flow)
+    }
+
+    /// Removes the flows to a destination that has lost its state, reports them as failed, and
+    /// numbers flows there from zero again; `gone` is told of each.
+    pub fn forget_peer<H>(
+        &mut self,
+        peer: NodeId,
+        out: &mut Output<H>,
+        mut gone: impl FnMut(u32, &OutgoingFlow<T>),
+    ) {
+        let of_peer = self.flows.iter().filter(|(_, f)| f.dst == peer);
+        let slots: Vec<u32> = of_peer.map(|(slot, _)| slot).collect();
+        for slot in slots {
+            let Some(flow) = self.remove(slot) else { continue };
+            out.say(Event::Failed { msg: flow.msg });
+            gone(slot, &flow);
+        }
+        self.numbers.reset(peer);
+    }
+
+    /// Starts the timer of a flow, due at `at`. An earlier start is void.
+    pub fn start_timer(&mut self, slot: u32, at: Time) {
+        let flow = &mut self.flows[slot];
+        flow.retry.start((slot, flow.msg), at, &mut self.timers);
+    }
+
+    /// Makes the timer of a flow due at `at`, which must not be before the time it was due, and
+    /// starts it if it does not run.
+    pub fn defer_timer(&mut self, slot: u32, at: Time) {
+        let flow = &mut self.flows[slot];
+        flow.retry.defer((slot, flow.msg), at, &mut self.timers);
+    }
+
+    /// When the next timer comes up.
+    pub fn deadline(&self) -> Time {
+        self.timers.next()
+    }
+
+    /// The slot of a flow whose timer is due; the timer has stopped.
+    pub fn next_due(&mut self, now: Time) -> Option<u32> {
+        while let Some((at, (slot, msg))) = self.timers.pop_due(now) {
+            let flow = self.flows.get_mut(slot).filter(|f| f.msg == msg);
+            if flow.is_some_and(|f| f.retry.expires((slot, msg), (at, now), &mut self.timers)) {
+                return Some(slot);
+            }
+        }
+        None
+    }
+}
+
+impl<T> std::ops::Index<u32> for OutgoingFlows<T> {
+    type Output = OutgoingFlow<T>;
+
+    /// Panics if the slot is empty: the caller holds a slot that it was given.
+    fn index(&self, slot: u32) -> &OutgoingFlow<T> {
+        &self.flows[slot]
+    }
+}
+
+impl<T> std::ops::IndexMut<u32> for OutgoingFlows<T> {
+    fn index_mut(&mut self, slot: u32) -> &mut OutgoingFlow<T> {
+        &mut self.flows[slot]
+    }
+}

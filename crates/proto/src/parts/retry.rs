@@ -1,0 +1,85 @@
+//! The timer of a flow: deferred by every sign of life, counted until the flow is given up.
+//!
+//! Deferring is two stores: the entry in the heap stays, and is entered anew at the later time when
+//! it comes up. So a packet costs nothing however many flows there are.
+
+use rampmeter_core::Time;
+
+use super::Timers;
+
+/// The timer of one flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    due: Time,
+    /// Time of its valid entry in the heap; [`Time::NEVER`] while the timer is stopped.
+    entry_at: Time,
+    attempts: u32,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { due: Time::NEVER, entry_at: Time::NEVER, attempts: 0 }
+    }
+}
+
+impl Retry {
+    /// Whether the timer runs.
+    pub fn is_running(&self) -> bool {
+        self.entry_at != Time::NEVER
+    }
+
+    /// Attempts since the last sign of life.
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// Counts an attempt. Returns false if there were `max` before: the flow is to be given up.
+    pub fn attempt(&mut self, max: u32) -> bool {
+        self.attempts += 1;
+        self.attempts <= max
+    }
+
+    /// The peer is alive: attempts are counted anew.
+    pub fn reset(&mut self) {
+        self.attempts = 0;
+    }
+
+    /// The peer is alive, and the timer is due at `until`, no earlier than before.
+    pub fn hear(&mut self, until: Time) {
+        self.attempts = 0;
+        self.due = until;
+    }
+
+    /// Starts the timer anew.
+    pub fn start<K: Ord + Copy>(&mut self, key: K, at: Time, timers: &mut Timers<K>) {
+        (self.due, self.entry_at) = (at, at);
+        timers.push(at, key);
+    }
+
+    /// Makes the timer due at `at`, no earlier than before, and starts it if it is stopped.
+    pub fn defer<K: Ord + Copy>(&mut self, key: K, at: Time, timers: &mut Timers<K>) {
+        self.due = at;
+        if !self.is_running() {
+            self.start(key, at, timers);
+        }
+    }
+
+    /// Takes an entry of the heap, of time `at`, that came up. Returns whether the timer is due,
+    /// which stops it. An entry that is stale is ignored; one that was deferred is entered anew.
+    pub fn expires<K: Ord + Copy>(
+        &mut self,
+        key: K,
+        (at, now): (Time, Time),
+        timers: &mut Timers<K>,
+    ) -> bool {
+        if self.entry_at != at {
+            return false;
+        }
+        if self.due > now {
+            self.start(key, self.due, timers);
+            return false;
+        }
+        self.entry_at = Time::NEVER;
+        true
+    }
+}

@@ -1,0 +1,37 @@
+//! Packets served, by tenant, for policies that divide a link among tenants.
+
+use std::collections::BTreeMap;
+
+use rampmeter_core::TenantId;
+
+/// Tenants with numbers below this have their counters in a table.
+const DENSE: usize = 64;
+
+/// Counters by tenant. Memory is that of the tenants served, whatever numbers headers claim.
+#[derive(Clone, Debug, Default)]
+pub struct Served {
+    dense: Vec<u64>,
+    others: BTreeMap<u32, u64>,
+}
+
+impl Served {
+    /// Packets served to a tenant.
+    pub fn get(&self, tenant: TenantId) -> u64 {
+        match self.dense.get(tenant.idx()) {
+            Some(&served) => served,
+            None => self.others.get(&tenant.get()).copied().unwrap_or(0),
+        }
+    }
+
+    /// Counts a packet.
+    pub fn count(&mut self, tenant: TenantId) {
+        if tenant.idx() >= DENSE {
+            *self.others.entry(tenant.get()).or_default() += 1;
+            return;
+        }
+        if self.dense.len() <= tenant.idx() {
+            self.dense.resize(tenant.idx() + 1, 0);
+        }
+        self.dense[tenant.idx()] += 1;
+    }
+}

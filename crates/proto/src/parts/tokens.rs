@@ -1,0 +1,82 @@
+//! Tokens of a flow at its receiver: which packet is asked for next, and how many tokens are open.
+//!
+//! Tokens are numbered. Data names the token that it answers, so that the highest number seen tells
+//! how many later tokens are unanswered, whatever was lost in between.
+
+use rampmeter_core::Time;
+use rampmeter_core::collections::SeqSet;
+
+/// The tokens of one flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenCursor {
+    /// The sequence number at which the search for the next packet begins.
+    next: u32,
+    issued: u32,
+    /// One more than the number of the latest token whose data has arrived.
+    seen: u32,
+    /// When the latest token was issued.
+    last: Time,
+}
+
+impl TokenCursor {
+    /// No token yet. The sender sends the first `free` packets without; they count as tokens issued
+    /// now.
+    pub fn new(now: Time, free: u32) -> Self {
+        Self { next: free, issued: free, seen: 0, last: now }
+    }
+
+    /// Tokens issued so far.
+    pub fn issued(&self) -> u32 {
+        self.issued
+    }
+
+    /// When the latest token was issued.
+    pub fn last(&self) -> Time {
+        self.last
+    }
+
+    /// Tokens issued after the latest whose data has arrived.
+    pub fn open(&self) -> u32 {
+        self.issued - self.seen
+    }
+
+    /// Where the search for the next packet begins.
+    pub fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// The data of token `number` has arrived.
+    pub fn see(&mut self, number: u32) {
+        self.seen = self.seen.max(number.saturating_add(1).min(self.issued));
+    }
+
+    /// Counts old tokens as answered, so that one less than `limit` is open.
+    pub fn reopen(&mut self, limit: u32) {
+        self.seen = (self.issued + 1).saturating_sub(limit).min(self.issued);
+    }
+
+    /// Begins the search at the first missing packet.
+    pub fn rewind(&mut self, got: &SeqSet) {
+        self.next = got.first_missing();
+    }
+
+    /// The first packet missing from `from` on, or else from the start.
+    pub fn missing(got: &SeqSet, packets: u32, from: u32) -> u32 {
+        let next = got.next_missing(from);
+        if next < packets { next } else { got.first_missing() }
+    }
+
+    /// Issues a token that asks for a packet outside the order. Returns the token's number.
+    pub fn issue(&mut self, now: Time) -> u32 {
+        self.last = now;
+        self.issued += 1;
+        self.issued - 1
+    }
+
+    /// Moves past the next missing packet in cyclic order and returns it.
+    pub fn advance(&mut self, got: &SeqSet, packets: u32) -> u32 {
+        let seq = Self::missing(got, packets, self.next);
+        self.next = seq + 1;
+        seq
+    }
+}
