@@ -163,7 +163,7 @@ fn fabric(spec: &FabricSpec, cx: &Context<'_>) -> Result<FabricConfig, PlanError
             let message = format!("expected one of buffer-bytes and this, got both ({shared})");
             return Err(cx.bad("fabric.shared-buffer-bytes", message));
         }
-        (Some(own), None) => Buffer::PerPort(bytes("fabric.buffer-bytes", own, 1500.0)?),
+        (Some(own), None) => Buffer::PerPort(bytes("fabric.buffer-bytes", own, 0.0)?),
         (None, Some(shared)) => Buffer::Shared {
             per_switch: bytes("fabric.shared-buffer-bytes", shared, 1500.0)?,
             alpha: cx.range("fabric.alpha", spec.alpha, 1e-3, 1e3)?,
@@ -184,6 +184,7 @@ fn fabric(spec: &FabricSpec, cx: &Context<'_>) -> Result<FabricConfig, PlanError
             SwitchingSpec::Shaped => Switching::Shaped { burst },
         },
         express: express as u16,
+        ..FabricConfig::default()
     })
 }
 

@@ -86,6 +86,10 @@ pub struct FabricConfig {
     /// port, which strict priority makes certain, and do not count as waiting. It saves an event
     /// for most control packets. Zero for fabrics in which they compete for buffers.
     pub express: u16,
+    /// Marks packets that find more than so many bytes waiting at a switch's port, if their sender
+    /// is ECN-capable: DCTCP's K, compared with the queue at this moment. The packet on the link
+    /// does not count, nor do express packets. `None` never marks.
+    pub mark_above: Option<Bytes>,
 }
 
 impl Default for FabricConfig {
@@ -97,6 +101,7 @@ impl Default for FabricConfig {
             switching: Switching::StoreAndForward,
             interface: Interface::Pull,
             express: 64,
+            mark_above: None,
         }
     }
 }
@@ -108,6 +113,11 @@ impl FabricConfig {
             Buffer::PerPort(bytes) => u32::try_from(bytes.get()).unwrap_or(u32::MAX),
             Buffer::Shared { .. } => u32::MAX,
         }
+    }
+
+    /// The longest queue whose packets are not marked.
+    pub(crate) fn mark_above(&self) -> u32 {
+        self.mark_above.map_or(u32::MAX, |k| u32::try_from(k.get()).unwrap_or(u32::MAX))
     }
 
     /// Whether `bytes` more may wait at a port that holds `queued`, in a switch that holds `used`.

@@ -15,13 +15,15 @@ mod port;
 mod program;
 mod routing;
 mod stats;
+mod uplink;
+mod waiting;
 
 pub use config::{Buffer, FabricConfig, Interface, Overflow, Spray, Switching};
 pub use fault::{FaultSpec, LinkFault, Outage, Target};
 pub use routing::Routes;
 pub use stats::{DropReason, FabricStats, TierStats};
 
-use crate::engine::event::{ARRIVE, PORTS_END, READY, WAKE, event, packet_event};
+use crate::engine::event::{ARRIVE, PORTS_END, READY, packet_event};
 use crate::engine::{Handle, PacketPool, Wheel};
 use crate::topo::{Node, Topology};
 use fault::Faults;
@@ -49,6 +51,8 @@ pub struct Fabric<H, P> {
     hops: Vec<P>,
     /// The port at the far end of each port's link; empty where programs do nothing.
     opposite: Vec<u32>,
+    /// Switch ports with longer queues mark packets.
+    mark_above: u32,
     /// Bytes waiting in each switch, and last those in all hosts' interfaces.
     used: Vec<u64>,
     /// Which part of a packet's path number is for each switch.
@@ -109,6 +113,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             spray: (0..n_switches).map(|s| stream(n_ends + s)).collect(),
             stats: FabricStats::new(tiers),
             pool: PacketPool::new(),
+            mark_above: config.mark_above(),
             config,
             n_ends,
             ports,
@@ -132,71 +137,6 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// What has happened so far.
     pub fn stats(&self) -> &FabricStats {
         &self.stats
-    }
-
-    /// Whether `host`'s uplink can take a packet at `now`.
-    #[inline]
-    pub(crate) fn uplink_idle(&self, host: u32, now: Time) -> bool {
-        let port = &self.ports[host as usize];
-        port.busy_until <= now && !port.woken
-    }
-
-    /// Asks for a wake-up of `host`'s interface when its link falls idle.
-    #[inline]
-    pub(crate) fn wake_uplink(&mut self, host: u32, now: Time, wheel: &mut Wheel) {
-        let port = &mut self.ports[host as usize];
-        if !port.woken {
-            port.woken = true;
-            wheel.push(event(port.busy_until.max(now), WAKE, host));
-        }
-    }
-
-    /// Puts a packet of `host` on its idle uplink; `leaves` hears of it.
-    #[inline(always)]
-    pub(crate) fn send(
-        &mut self,
-        host: u32,
-        packet: Packet<H>,
-        now: Time,
-        wheel: &mut Wheel,
-        leaves: impl FnOnce(&Packet<H>),
-    ) {
-        let mut packet = packet;
-        if !packet.marks.contains(Marks::ROUTED) {
-            packet.path = self.take_path(host);
-        }
-        leaves(&packet);
-        let handle = self.pool.insert(packet, now);
-        self.stats.injected += 1;
-        self.transmit(host, handle, now, wheel);
-    }
-
-    /// The next path number of a host's interface.
-    #[inline]
-    fn take_path(&mut self, host: u32) -> u16 {
-        let next = &mut self.next_path[host as usize];
-        let path = *next;
-        *next = path.wrapping_add(1);
-        path
-    }
-
-    /// Queues a packet of `host` at its interface, or puts it on the link if that is idle; then
-    /// `leaves` hears of it.
-    pub(crate) fn offer(
-        &mut self,
-        host: u32,
-        packet: Packet<H>,
-        now: Time,
-        wheel: &mut Wheel,
-        leaves: impl FnOnce(&Packet<H>),
-    ) {
-        if self.uplink_idle(host, now) {
-            return self.send(host, packet, now, wheel, leaves);
-        }
-        let handle = self.pool.insert(packet, now);
-        self.stats.injected += 1;
-        let interfaces = self.ports[host as usize].switch;
-        self.enqueue(interfaces, host, handle, now, wheel);
     }
 
     /// A packet's arrival event: at a switch it is forwarded, at a host its number is returned.
@@ -234,47 +174,6 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     pub(crate) fn take(&mut self, handle: Handle) {
         self.stats.delivered += 1;
         self.pool.remove(handle);
-    }
-
-    /// The wake-up of a port with a queue: its link is idle and packets wait. If it is the
-    /// interface of a host, `leaves` hears of the packet that is next.
-    #[inline]
-    pub(crate) fn wake(
-        &mut self,
-        number: u32,
-        now: Time,
-        wheel: &mut Wheel,
-        leaves: impl FnOnce(&Packet<H>),
-    ) {
-        let port = &mut self.ports[number as usize];
-        if port.busy_until > now {
-            // An express packet has taken the link in the meantime.
-            wheel.push(event(port.busy_until, WAKE, number));
-            return;
-        }
-        port.woken = false;
-        if port.waiting == 0 {
-            return;
-        }
-        let queues = &mut self.queues[number as usize];
-        let handle = match P::QUEUEING {
-            Queueing::Classes => queues.pop(port, &mut self.pool),
-            Queueing::Ranks => queues.pop_best(port, &mut self.pool),
-        };
-        let (switch, more) = (port.switch, port.waiting != 0);
-        self.used[switch as usize] -= u64::from(self.pool.get(handle).wire_bytes);
-        if number < self.n_ends && !self.pool.get(handle).marks.contains(Marks::ROUTED) {
-            self.pool.get_mut(handle).path = self.take_path(number);
-        }
-        if number < self.n_ends {
-            leaves(self.pool.get(handle));
-        }
-        self.transmit(number, handle, now, wheel);
-        if more {
-            let port = &mut self.ports[number as usize];
-            port.woken = true;
-            wheel.push(event(port.busy_until.max(now), WAKE, number));
-        }
     }
 
     #[inline(always)]
@@ -361,57 +260,6 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             self.transmit(egress, handle, start, wheel);
         } else {
             self.enqueue(switch, egress, handle, now, wheel);
-        }
-    }
-
-    fn enqueue(&mut self, switch: u32, egress: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
-        if !self.ports[egress as usize].up {
-            self.discard(egress, handle, DropReason::LinkDown);
-            return;
-        }
-        if !self.make_room(switch, egress, handle) {
-            self.discard(egress, handle, DropReason::Buffer);
-            return;
-        }
-        let port = &mut self.ports[egress as usize];
-        self.used[switch as usize] += u64::from(self.pool.get(handle).wire_bytes);
-        let queues = &mut self.queues[egress as usize];
-        match P::QUEUEING {
-            Queueing::Classes => queues.push(port, &mut self.pool, handle),
-            Queueing::Ranks => queues.push_ranked(port, &mut self.pool, handle),
-        }
-        if !port.woken {
-            port.woken = true;
-            wheel.push(event(port.busy_until.max(now), WAKE, egress));
-        }
-    }
-
-    /// Whether the packet may queue, after pushing out lower ones where the fabric does that.
-    fn make_room(&mut self, switch: u32, egress: u32, handle: Handle) -> bool {
-        let packet = self.pool.get(handle);
-        let (bytes, priority) = (u32::from(packet.wire_bytes), packet.priority);
-        let rank = packet.header.rank();
-        loop {
-            let port = &mut self.ports[egress as usize];
-            let fits = if egress < self.n_ends {
-                port.queued + bytes <= port.buffer
-            } else {
-                self.config.admits(port.queued, port.buffer, self.used[switch as usize], bytes)
-            };
-            if fits {
-                return true;
-            }
-            let queues = &mut self.queues[egress as usize];
-            let out = match (P::QUEUEING, self.config.overflow) {
-                (Queueing::Ranks, _) => queues.pop_worst(port, &mut self.pool, rank),
-                (Queueing::Classes, Overflow::TailDrop) => None,
-                (Queueing::Classes, Overflow::PushOut) => {
-                    queues.pop_lowest(port, &mut self.pool, priority)
-                }
-            };
-            let Some(out) = out else { return false };
-            self.used[switch as usize] -= u64::from(self.pool.get(out).wire_bytes);
-            self.discard(egress, out, DropReason::PushedOut);
         }
     }
 
