@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Bytes, Endpoint, Family, Header, Message, NodeId, Packet, Purpose, Receipt, Rng, Span,
+    Bytes, Endpoint, Family, Header, Hop, Message, NodeId, Packet, Purpose, Receipt, Rng, Span,
     TenantId, Time,
 };
 
 use crate::clock::{ClockSpec, HostClock};
-use crate::engine::event::{ARRIVE, OTHER, READY, TIMER, WAKE, event, parts};
+use crate::engine::event::{ARRIVE, OTHER, PROGRAM, READY, TIMER, WAKE, event, parts};
 use crate::engine::{Key, Wheel};
 use crate::fabric::{Fabric, FabricConfig, FaultSpec, Interface};
 use crate::ledger::{Counters, Ledger};
@@ -96,7 +96,9 @@ pub struct Sim<F: Family, A, P> {
     /// Hosts, then arbiters.
     ends: Vec<End<F>>,
     config: Arc<F::Config>,
-    interface: Interface,
+    /// Interfaces below this ask for packets, the others queue: all where the fabric says so, and
+    /// those of arbiters if any has several links.
+    n_pulling: u32,
     arrivals: A,
     next: Option<Arrival>,
     ledger: Ledger,
@@ -118,6 +120,11 @@ where
     pub fn new(spec: SimSpec, config: Arc<F::Config>, arrivals: A, probe: P) -> Self {
         let n_hosts = spec.topology.n_hosts();
         let n_ends = n_hosts + spec.topology.n_arbiters();
+        let n_pulling = match spec.fabric.interface {
+            Interface::Queue => 0,
+            Interface::Pull if spec.topology.has_several_links() => n_hosts,
+            Interface::Pull => n_ends,
+        };
         // Slots of about a nanosecond hold nine events each at 144 hosts; larger fabrics have more
         // events in the same time.
         let width = Span::from_ps(1 << (1024 * 144 / u64::from(n_hosts)).clamp(128, 4096).ilog2());
@@ -128,7 +135,7 @@ where
             let now = clock.local(Time::ZERO);
             let endpoint = match end < n_hosts {
                 true => Role::Host(F::Host::new(config, node, rng, now)),
-                false => Role::Arbiter(F::Arbiter::new(config, node, rng, now)),
+                false => Role::Arbiter(F::arbiter(config, end - n_hosts, node, rng, now)),
             };
             End { endpoint, timer_at: Time::NEVER, clock }
         };
@@ -136,7 +143,7 @@ where
         let mut sim = Self {
             now: Time::ZERO,
             wheel: Wheel::new(width),
-            interface: spec.fabric.interface,
+            n_pulling,
             ends,
             fabric: Fabric::new(spec.topology, spec.fabric, spec.faults, spec.seed, |switch| {
                 F::hop(&config, switch)
@@ -152,6 +159,7 @@ where
             paranoid: spec.paranoid,
             probe,
         };
+        sim.fabric.start_programs(&mut sim.wheel);
         sim.fetch_arrival();
         sim.schedule_outage();
         if let Some(interval) = sim.sample {
@@ -210,6 +218,15 @@ where
         }
     }
 
+    /// The endpoint of arbiter `number`, counted from zero.
+    pub fn arbiter(&self, number: u32) -> &F::Arbiter {
+        let end = self.fabric.topology().n_hosts() + number;
+        match &self.ends[end as usize].endpoint {
+            Role::Arbiter(endpoint) => endpoint,
+            Role::Host(_) => panic!("there is no arbiter {number}"),
+        }
+    }
+
     /// The probe.
     pub fn probe(&self) -> &P {
         &self.probe
@@ -231,17 +248,20 @@ where
                     self.deliver(host, handle);
                 }
             }
-            WAKE if number < self.ends.len() as u32 && self.interface == Interface::Pull => {
+            WAKE if number < self.n_pulling => {
                 self.fabric.ports[number as usize].woken = false;
                 self.pull(number);
             }
             WAKE => {
                 let Self { fabric, wheel, probe, ledger, now, .. } = self;
-                let leaves = leaving(probe, ledger, *now, number);
+                let leaves = leaving(probe, ledger, *now, fabric.owner(number));
                 fabric.wake(number, *now, wheel, leaves);
             }
             TIMER => self.fire(number, key.time),
             READY => self.fabric.ready(number, handle, self.now, &mut self.wheel),
+            PROGRAM if <F::Hop as Hop<F::Header>>::TIMERS => {
+                self.fabric.program_timeout(number, self.now, &mut self.wheel);
+            }
             _ => self.dispatch_other(number),
         }
     }
@@ -259,7 +279,7 @@ where
                 self.fabric.apply_outages(self.now);
                 for switch in self.fabric.switches_restarting(self.now) {
                     let hop = |switch| F::hop(&self.config, switch);
-                    self.fabric.reboot(switch, self.seed, hop);
+                    self.fabric.reboot(switch, self.seed, hop, self.now, &mut self.wheel);
                 }
                 for arbiter in self.fabric.arbiters_restarting(self.now) {
                     self.restart_arbiter(arbiter);
@@ -349,7 +369,7 @@ where
                 self.probe.on_flow(&record);
             }
         }
-        if self.interface == Interface::Queue {
+        if host >= self.n_pulling {
             return self.hand_over(host);
         }
         if self.fabric.uplink_idle(host, self.now) {
@@ -373,7 +393,7 @@ where
                     check_codec(&packet);
                 }
                 let leaves = leaving(&mut self.probe, &self.ledger, self.now, host);
-                self.fabric.send(host, packet, self.now, &mut self.wheel, leaves);
+                self.fabric.send((host, host), packet, self.now, &mut self.wheel, leaves);
                 if self.ends[host as usize].endpoint.wants_transmit() {
                     self.fabric.wake_uplink(host, self.now, &mut self.wheel);
                 }
@@ -416,7 +436,8 @@ where
         let rng = Rng::new(self.seed, u64::from(end), Purpose::Endpoint);
         let now = state.clock.local(self.now);
         let config = Arc::clone(&self.config);
-        state.endpoint = Role::Arbiter(F::Arbiter::new(config, NodeId::new(end), rng, now));
+        let arbiter = F::arbiter(config, number, NodeId::new(end), rng, now);
+        state.endpoint = Role::Arbiter(arbiter);
         state.timer_at = Time::NEVER;
         self.drain(end);
     }

@@ -57,7 +57,8 @@ pub enum Switching {
 /// How switches share their packet memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Buffer {
-    /// Every port has its own.
+    /// Every port has its own. With none a packet that finds its port busy is dropped, at
+    /// interfaces that queue too, and no packet is express.
     PerPort(Bytes),
     /// One memory a switch; a port may hold `alpha` times what is free (dynamic thresholds of
     /// Choudhury and Hahne).
@@ -90,6 +91,10 @@ pub struct FabricConfig {
     /// is ECN-capable: DCTCP's K, compared with the queue at this moment. The packet on the link
     /// does not count, nor do express packets. `None` never marks.
     pub mark_above: Option<Bytes>,
+    /// Keep account of waiting bytes by the port that they came by, as PFC's thresholds need:
+    /// [`Fabric::waiting_from`](super::Fabric::waiting_from). Programs that need it in any case
+    /// set `Hop::INGRESS`.
+    pub by_ingress: bool,
 }
 
 impl Default for FabricConfig {
@@ -102,6 +107,7 @@ impl Default for FabricConfig {
             interface: Interface::Pull,
             express: 64,
             mark_above: None,
+            by_ingress: false,
         }
     }
 }
@@ -113,6 +119,11 @@ impl FabricConfig {
             Buffer::PerPort(bytes) => u32::try_from(bytes.get()).unwrap_or(u32::MAX),
             Buffer::Shared { .. } => u32::MAX,
         }
+    }
+
+    /// The longest packet that is express. Where nothing may wait, none is.
+    pub(crate) fn express(&self) -> u16 {
+        if self.buffer == Buffer::PerPort(Bytes::ZERO) { 0 } else { self.express }
     }
 
     /// The longest queue whose packets are not marked.

@@ -10,6 +10,7 @@
 
 mod config;
 mod fault;
+mod ingress;
 mod outage;
 mod port;
 mod program;
@@ -27,6 +28,7 @@ use crate::engine::event::{ARRIVE, PORTS_END, READY, packet_event};
 use crate::engine::{Handle, PacketPool, Wheel};
 use crate::topo::{Node, Topology};
 use fault::Faults;
+use ingress::Ingress;
 use port::{Port, Queues};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::rng::mix;
@@ -42,6 +44,8 @@ pub struct Fabric<H, P> {
     config: FabricConfig,
     /// Hosts and arbiters.
     n_ends: u32,
+    /// Ports of hosts and arbiters.
+    n_interfaces: u32,
     pub(crate) ports: Vec<Port>,
     queues: Vec<Queues>,
     rates: Vec<Rate>,
@@ -49,8 +53,14 @@ pub struct Fabric<H, P> {
     topology: Topology,
     routes: Routes,
     hops: Vec<P>,
-    /// The port at the far end of each port's link; empty where programs do nothing.
+    /// When each program's earliest timer event in the queue fires; empty without timers.
+    timers: Vec<Time>,
+    /// The port at the far end of each port's link; empty where nobody asks.
     opposite: Vec<u32>,
+    /// Waiting bytes by the port that they came by.
+    ingress: Ingress,
+    /// The longest packet that is express.
+    express: u16,
     /// Switch ports with longer queues mark packets.
     mark_above: u32,
     /// Bytes waiting in each switch, and last those in all hosts' interfaces.
@@ -84,16 +94,15 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         for (number, &tier) in tier_of.iter().enumerate() {
             let (link, to) = routes.end(number as u32);
             let link = topology.links()[link as usize];
-            let switch = match if link.a == to { link.b } else { link.a } {
-                Node::Switch(s) => s,
-                Node::Host(_) => n_switches,
-            };
+            let from = if link.a == to { link.b } else { link.a };
+            let switch = if let Node::Switch(s) = from { s } else { n_switches };
             let delay = link.propagation + topology.latency(to);
             let to = match to {
-                Node::Host(h) => h,
                 Node::Switch(s) => n_ends + s,
+                end => topology.end(end).expect("what is no switch is an end"),
             };
-            let buffer = config.port_buffer();
+            let queues_anyway = config.interface == Interface::Pull && switch == n_switches;
+            let buffer = if queues_anyway { u32::MAX } else { config.port_buffer() };
             ports.push(Port::new(link.rate, delay, to, switch, tier, buffer));
             rates.push(link.rate);
         }
@@ -104,18 +113,24 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         for (port, faulty) in ports.iter_mut().zip(faults.faulty_ports(&routes)) {
             port.faulty = faulty;
         }
-        let opposite = if P::ACTIVE { routes.opposites(&topology) } else { Vec::new() };
+        let by_ingress = P::INGRESS || config.by_ingress;
+        let asked = P::ACTIVE || by_ingress;
+        let opposite = if asked { routes.opposites(&topology) } else { Vec::new() };
         let mut fabric = Self {
             queues: vec![Queues::EMPTY; ports.len()],
             hops: Vec::new(),
+            timers: if P::TIMERS { vec![Time::NEVER; n_switches as usize] } else { Vec::new() },
             opposite,
+            ingress: Ingress::new(by_ingress, n_ports),
             used: vec![0; n_switches as usize + 1],
             spray: (0..n_switches).map(|s| stream(n_ends + s)).collect(),
             stats: FabricStats::new(tiers),
             pool: PacketPool::new(),
+            express: config.express(),
             mark_above: config.mark_above(),
             config,
             n_ends,
+            n_interfaces: routes.n_interfaces(),
             ports,
             rates,
             topology,
@@ -132,6 +147,12 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// The topology it was built from.
     pub fn topology(&self) -> &Topology {
         &self.topology
+    }
+
+    /// How many ports are the interfaces of hosts and arbiters. Those of switches follow, switch by
+    /// switch, in the order of their links.
+    pub fn n_interfaces(&self) -> u32 {
+        self.n_interfaces
     }
 
     /// What has happened so far.
@@ -156,6 +177,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let to = self.ports[via as usize].to;
         if to < self.n_ends {
             return Some(to);
+        }
+        if P::INGRESS || self.ingress.is_on {
+            self.ingress.on_arrival(handle, self.opposite[via as usize]);
         }
         self.forward(to - self.n_ends, via, handle, now, wheel);
         None
@@ -198,14 +222,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 Verdict::Via(port) => egress = Some(port),
                 Verdict::Drop => {
                     self.discard(via, handle, DropReason::Program);
+                    self.run_program(switch, now, wheel);
                     return;
                 }
             }
-            while let Some((port, packet)) = self.hops[switch as usize].poll_transmit() {
-                let handle = self.pool.insert(packet, now);
-                self.stats.injected += 1;
-                self.send_on(switch, port, handle, now, wheel);
-            }
+            self.run_program(switch, now, wheel);
         }
         let Some(egress) = egress else {
             self.discard(via, handle, DropReason::NoRoute);
@@ -216,7 +237,14 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 
     /// Takes up a packet at its output port as soon as that may be.
     #[inline(always)]
-    fn send_on(&mut self, switch: u32, egress: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
+    pub(super) fn send_on(
+        &mut self,
+        switch: u32,
+        egress: u32,
+        handle: Handle,
+        now: Time,
+        wheel: &mut Wheel,
+    ) {
         if matches!(self.config.switching, Switching::CutThrough { .. })
             && let Some(at) = self.too_early(egress, handle, now)
         {
@@ -251,7 +279,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             self.transmit(egress, handle, now, wheel);
         } else if port.up
             && packet.priority == Priority::HIGHEST
-            && packet.wire_bytes <= self.config.express
+            && packet.wire_bytes <= self.express
             && P::QUEUEING == Queueing::Classes
             && !port.highest_waits()
         {
@@ -266,6 +294,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// Puts a packet on a link that is idle at `now` and schedules its arrival.
     #[inline]
     fn transmit(&mut self, number: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
+        if P::DEPARTURES && number >= self.n_interfaces {
+            self.show_departure(number, handle, now);
+        }
         let bytes = self.pool.get(handle).wire_bytes;
         let port = &mut self.ports[number as usize];
         assert!(port.busy_until <= now, "port {number} sends two packets at once at {now}");
@@ -319,6 +350,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let made = s.injected + s.duplicated;
         let ended = s.delivered + s.dropped() + self.pool.len() as u64;
         assert!(made == ended, "{made} packets made, {ended} delivered, dropped or in flight");
+        self.ingress.check(self.used[..self.used.len() - 1].iter().sum());
     }
 }
 

@@ -4,10 +4,17 @@ use rampmeter_core::packet::Marks;
 use rampmeter_core::{Header, Hop, Packet, Time};
 
 use super::Fabric;
+use super::stats::DropReason;
 use crate::engine::Wheel;
 use crate::engine::event::{WAKE, event};
 
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
+    /// The host or arbiter whose interface a port is; the port itself if it is none.
+    #[inline]
+    pub(crate) fn owner(&self, port: u32) -> u32 {
+        self.routes.owner(port)
+    }
+
     /// Whether `host`'s uplink can take a packet at `now`.
     #[inline]
     pub(crate) fn uplink_idle(&self, host: u32, now: Time) -> bool {
@@ -25,11 +32,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
     }
 
-    /// Puts a packet of `host` on its idle uplink; `leaves` hears of it.
+    /// Puts a packet of `host` on its idle uplink `port`; `leaves` hears of it.
     #[inline(always)]
     pub(crate) fn send(
         &mut self,
-        host: u32,
+        (host, port): (u32, u32),
         packet: Packet<H>,
         now: Time,
         wheel: &mut Wheel,
@@ -42,7 +49,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         leaves(&packet);
         let handle = self.pool.insert(packet, now);
         self.stats.injected += 1;
-        self.transmit(host, handle, now, wheel);
+        self.transmit(port, handle, now, wheel);
     }
 
     /// The next path number of a host's interface.
@@ -64,12 +71,16 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         wheel: &mut Wheel,
         leaves: impl FnOnce(&Packet<H>),
     ) {
-        if self.uplink_idle(host, now) {
-            return self.send(host, packet, now, wheel, leaves);
+        let port = self.routes.interface(host, packet.dst.get());
+        if let Some(port) = port
+            && self.uplink_idle(port, now)
+        {
+            return self.send((host, port), packet, now, wheel, leaves);
         }
         let handle = self.pool.insert(packet, now);
         self.stats.injected += 1;
-        let interfaces = self.ports[host as usize].switch;
-        self.enqueue(interfaces, host, handle, now, wheel);
+        let Some(port) = port else { return self.discard(host, handle, DropReason::NoRoute) };
+        let interfaces = self.ports[port as usize].switch;
+        self.enqueue(interfaces, port, handle, now, wheel);
     }
 }

@@ -36,11 +36,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             Queueing::Ranks => queues.pop_best(port, &mut self.pool),
         };
         let (switch, more) = (port.switch, port.waiting != 0);
-        self.used[switch as usize] -= u64::from(self.pool.get(handle).wire_bytes);
-        if number < self.n_ends && !self.pool.get(handle).marks.contains(Marks::ROUTED) {
-            self.pool.get_mut(handle).path = self.take_path(number);
+        self.end_wait(switch, handle);
+        if number < self.n_interfaces && !self.pool.get(handle).marks.contains(Marks::ROUTED) {
+            self.pool.get_mut(handle).path = self.take_path(self.routes.owner(number));
         }
-        if number < self.n_ends {
+        if number < self.n_interfaces {
             leaves(self.pool.get(handle));
         }
         self.transmit(number, handle, now, wheel);
@@ -68,11 +68,10 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             return;
         }
         let port = &mut self.ports[egress as usize];
-        if port.queued > self.mark_above && egress >= self.n_ends {
+        if port.queued > self.mark_above && egress >= self.n_interfaces {
             let marks = &mut self.pool.get_mut(handle).marks;
             *marks = marks.experiencing_congestion();
         }
-        self.used[switch as usize] += u64::from(self.pool.get(handle).wire_bytes);
         let queues = &mut self.queues[egress as usize];
         match P::QUEUEING {
             Queueing::Classes => queues.push(port, &mut self.pool, handle),
@@ -82,6 +81,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             port.woken = true;
             wheel.push(event(port.busy_until.max(now), WAKE, egress));
         }
+        self.begin_wait(switch, handle);
     }
 
     /// Whether the packet may queue, after pushing out lower ones where the fabric does that.
@@ -91,7 +91,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let rank = packet.header.rank();
         loop {
             let port = &mut self.ports[egress as usize];
-            let fits = if egress < self.n_ends {
+            let fits = if egress < self.n_interfaces {
                 port.queued + bytes <= port.buffer
             } else {
                 self.config.admits(port.queued, port.buffer, self.used[switch as usize], bytes)
@@ -108,7 +108,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 }
             };
             let Some(out) = out else { return false };
-            self.used[switch as usize] -= u64::from(self.pool.get(out).wire_bytes);
+            self.end_wait(switch, out);
             self.discard(egress, out, DropReason::PushedOut);
         }
     }
