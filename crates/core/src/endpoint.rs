@@ -124,6 +124,20 @@ pub trait Endpoint: Sized {
     /// would find new bytes of.
     fn has_delivered(&mut self, now: Time, packet: &Packet<Self::Header>) -> bool;
 
+    /// There is no room for a message that is announced or arriving: from now on nothing more of it
+    /// is asked for, by token, grant or request, and its sender does not count as silent. The
+    /// message need not be known yet. What is under way may still come. Transports whose senders
+    /// ask nobody do nothing, and the driver drops what it has no room for.
+    fn hold(&mut self, _now: Time, _src: NodeId, _msg: MsgId) {}
+
+    /// A message that was held goes on, as if nothing of it had been lost on purpose. Drivers
+    /// release whatever they have held, also messages that were abandoned.
+    fn release(&mut self, _now: Time, _src: NodeId, _msg: MsgId) {}
+
+    /// Tells `each` what the endpoint has counted, by name: a fixed list in a fixed order. Names are
+    /// lowercase words joined by underscores; values only grow.
+    fn counters(&self, _each: &mut dyn FnMut(&'static str, u64)) {}
+
     /// No peer may have more messages under way to this host; what comes of others is dropped, and
     /// their senders try again. For drivers whose peers are not to be trusted with its memory.
     fn limit_arriving(&mut self, _per_peer: u32) {}

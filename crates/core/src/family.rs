@@ -161,6 +161,8 @@ pub struct FabricFacts {
 pub trait Family: 'static {
     /// Its name in plans.
     const NAME: &'static str;
+    /// Whether it has arbiters: whether [`Family::Arbiter`] is not [`NoArbiter`].
+    const HAS_ARBITERS: bool = false;
     /// Its parameters.
     type Config: Send + Sync;
     /// Its packet header.

@@ -9,7 +9,9 @@ use super::matching::{Capacity, Inbox, Offer, choose};
 use super::rx_flow::{RxFlow, Window};
 use super::wire::{DcpimHeader, Match, Step};
 use super::{DcpimStats, order};
-use crate::shared::{FlowNumbers, Known, Output};
+use crate::shared::{FlowNumbers, Held, Known, Output};
+
+mod serve;
 
 /// No slot: the end of a source's list.
 const NONE: u32 = u32::MAX;
@@ -44,6 +46,7 @@ const FORGET_PHASES: u32 = 256;
 pub(super) struct Receiver {
     flows: Slab<RxFlow>,
     pub(super) numbers: FlowNumbers,
+    pub(super) held: Held,
     /// The slot of each source's first flow that is not complete; the others follow by
     /// `RxFlow::next`.
     first: Vec<u32>,
@@ -67,6 +70,7 @@ impl Receiver {
         Self {
             flows: Slab::default(),
             numbers: FlowNumbers::default(),
+            held: Held::default(),
             first: Vec::new(),
             listed: Vec::new(),
             links: Links::default(),
@@ -280,6 +284,7 @@ impl Receiver {
         for flow in slots.into_iter().filter_map(|slot| self.forget(slot)) {
             out.say(Event::Abandoned { src: flow.src, msg: flow.msg });
         }
+        self.held.forget_peer(peer);
         self.numbers.reset(peer);
     }
 
@@ -377,7 +382,8 @@ impl Receiver {
             flow.on_phase(now, dcpim);
         }
         if phase.is_multiple_of(FORGET_PHASES) {
-            let stale = |f: &RxFlow| now.saturating_since(f.heard) > dcpim.forget;
+            let is_long = |f: &RxFlow| now.saturating_since(f.heard) > dcpim.forget;
+            let stale = |f: &RxFlow| is_long(f) && !self.held.contains(f.src, f.msg);
             let gone: Vec<u32> =
                 self.flows.iter().filter(|(_, f)| stale(f)).map(|(slot, _)| slot).collect();
             for slot in gone {
@@ -425,18 +431,6 @@ impl Receiver {
             let fields = Match { step, channels, prompt, round, phase, remaining, announced };
             out.send(src, self.flows[slot].msg, DcpimHeader::Match(fields));
         }
-    }
-
-    /// The flows of a source that are not silent.
-    fn awake(&self, src: NodeId, now: Time) -> impl Iterator<Item = &RxFlow> {
-        self.of_source(src).map(|slot| &self.flows[slot]).filter(move |f| f.silent_until <= now)
-    }
-
-    /// The flow of a source that is served: of those not silent, the one with the fewest missing
-    /// packets, of equals the one announced first.
-    fn candidate(&self, src: NodeId, now: Time) -> Option<u32> {
-        let awake = self.of_source(src).filter(|&slot| self.flows[slot].silent_until <= now);
-        awake.min_by_key(|&slot| self.flows[slot].key())
     }
 
     /// Sends the tokens that are due (§3.2).

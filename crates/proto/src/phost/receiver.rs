@@ -6,7 +6,7 @@ use rampmeter_core::{Event, MsgId, NodeId, Packet, Receipt, TenantId, Time};
 use super::PhostStats;
 use super::config::{FreeHold, FreeRepair, Phost, Policy, Wake};
 use super::wire::PhostHeader;
-use crate::shared::{FlowNumbers, Known, Output};
+use crate::shared::{FlowNumbers, Held, Known, Output};
 
 /// A flow as its source describes it.
 #[derive(Clone, Copy, Debug)]
@@ -116,6 +116,7 @@ pub(super) struct Receiver {
     /// The slots of pending flows, by source and number.
     pending: IdMap<(u32, u32), u32>,
     pub(super) numbers: FlowNumbers,
+    pub(super) held: Held,
     clock: Clock,
     /// Tokens to withhold for announced free tokens.
     withheld: u32,
@@ -130,6 +131,7 @@ impl Receiver {
             flows: Slab::default(),
             pending: IdMap::default(),
             numbers: FlowNumbers::default(),
+            held: Held::default(),
             clock: Clock::Stopped,
             withheld: 0,
             ticks: 0,
@@ -360,6 +362,9 @@ impl Receiver {
         let mut best: Option<((u64, u64, u64), u32)> = None;
         let mut waits = Clock::Stopped;
         for (slot, flow) in self.flows.entries_mut() {
+            if self.held.contains(flow.of.src, flow.of.msg) {
+                continue;
+            }
             let remaining = u64::from(flow.remaining());
             let announced = flow.announced.as_ps();
             let key = match phost.config.policy {
@@ -383,8 +388,23 @@ impl Receiver {
         best.map(|(_, slot)| slot).ok_or(waits)
     }
 
+    /// A message that was held may have tokens again.
+    pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        if !self.held.release(src, msg) {
+            return;
+        }
+        let is_its = |f: &&mut RxFlow| f.of.src == src && f.of.msg == msg;
+        let flow = self.flows.entries_mut().map(|(_, flow)| flow).find(is_its);
+        if flow.map(|flow| flow.heard = now).is_some() {
+            self.start(now);
+        }
+    }
+
     fn forget_silent(&mut self, now: Time, phost: &Phost, out: &mut Output<PhostHeader>) {
-        let stale = |f: &RxFlow| now.saturating_since(f.heard) > phost.forget;
+        let held = &self.held;
+        let stale = |f: &RxFlow| {
+            now.saturating_since(f.heard) > phost.forget && !held.contains(f.of.src, f.of.msg)
+        };
         let gone: Vec<u32> =
             self.flows.iter().filter(|(_, f)| stale(f)).map(|(slot, _)| slot).collect();
         for slot in gone {
@@ -404,6 +424,7 @@ impl Receiver {
             self.pending.remove(&(flow.of.src.get(), flow.of.flow));
             out.say(Event::Abandoned { src: peer, msg: flow.of.msg });
         }
+        self.held.forget_peer(peer);
         self.numbers.reset(peer);
     }
 }

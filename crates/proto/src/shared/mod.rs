@@ -2,6 +2,7 @@
 
 mod config;
 mod framing;
+mod held;
 mod numbers;
 mod output;
 mod timers;
@@ -9,6 +10,7 @@ mod timers;
 pub(crate) use config::within;
 pub use config::{ConfigError, Padding};
 pub(crate) use framing::{Framing, Outgoing};
+pub(crate) use held::Held;
 pub(crate) use numbers::{FlowNumbers, Known, NextNumber};
 pub(crate) use output::Output;
 pub(crate) use timers::Timers;
