@@ -205,6 +205,21 @@ where
         &self.ledger.counters
     }
 
+    /// What the endpoints of all hosts and arbiters have counted, added up by name; names in the
+    /// order in which endpoints tell them.
+    pub fn transport_counters(&self) -> Vec<(&'static str, u64)> {
+        let mut sums: Vec<(&'static str, u64)> = Vec::new();
+        for end in &self.ends {
+            end.endpoint.counters(&mut |name, value| {
+                match sums.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, sum)) => *sum += value,
+                    None => sums.push((name, value)),
+                }
+            });
+        }
+        sums
+    }
+
     /// The fabric.
     pub fn fabric(&self) -> &Fabric<F::Header, F::Hop> {
         &self.fabric
@@ -271,6 +286,10 @@ where
             SUBMIT => self.submit(),
             SAMPLE => {
                 self.probe.on_sample(self.now, &self.fabric, self.ledger.delivered());
+                if P::COUNTERS {
+                    let counters = self.transport_counters();
+                    self.probe.on_counters(self.now, &counters);
+                }
                 self.fabric.check_conservation();
                 let interval = self.sample.expect("sampling events exist only with an interval");
                 self.push_other(self.now + interval, SAMPLE);
