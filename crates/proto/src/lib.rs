@@ -10,6 +10,7 @@ pub mod fastpass;
 pub mod ideal;
 pub mod pfabric;
 pub mod phost;
+pub mod wrap;
 
 mod shared;
 
