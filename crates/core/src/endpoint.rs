@@ -81,8 +81,10 @@ pub enum Event {
 /// What a packet's payload was to its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receipt {
-    /// A control packet, or one that was malformed or came for an unknown message.
+    /// It carries none.
     Control,
+    /// Nothing: the packet is malformed, comes for a message that is not known, or is refused.
+    Ignored,
     /// Bytes that had not arrived before.
     Fresh,
     /// Bytes that had arrived before.

@@ -290,7 +290,7 @@ impl<A: Family, B: Family> Endpoint for BesideArbiter<A, B> {
             }
             // The other transport knows of no arbiter.
             (Self::Upper(_), Either::Lower(_)) | (Self::Lower(_), Either::Upper(_)) => {
-                Receipt::Control
+                Receipt::Ignored
             }
         }
     }

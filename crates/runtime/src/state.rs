@@ -309,7 +309,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 self.stats.payload_received += len;
             }
             Receipt::Duplicate => self.stats.payload_duplicate += len,
-            Receipt::Control => {}
+            Receipt::Control | Receipt::Ignored => {}
         }
     }
 

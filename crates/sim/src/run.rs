@@ -320,7 +320,7 @@ where
         let state = &mut self.ends[host as usize];
         let receipt = state.endpoint.handle_packet(state.clock.local(self.now), packet);
         match receipt {
-            Receipt::Control => {}
+            Receipt::Control | Receipt::Ignored => {}
             Receipt::Fresh => self.ledger.on_fresh(self.now, packet.payload),
             Receipt::Duplicate => self.ledger.on_duplicate(packet.payload),
         }

@@ -185,10 +185,10 @@ impl Receiver {
         let slot = match self.find(flow) {
             Found::Active(slot) => slot,
             Found::Over => return Receipt::Duplicate,
-            Found::Abandoned => return Receipt::Control,
+            Found::Abandoned => return Receipt::Ignored,
             Found::New => match self.enter(now, flow, dcpim) {
                 Some(slot) => slot,
-                None => return Receipt::Control,
+                None => return Receipt::Ignored,
             },
         };
         self.on_packet(now, slot, seq, seq, dcpim, out)
@@ -234,7 +234,7 @@ impl Receiver {
     ) -> Receipt {
         let flow = &mut self.flows[slot];
         if seq >= flow.packets {
-            return Receipt::Control;
+            return Receipt::Ignored;
         }
         flow.heard = now;
         flow.see(number);

@@ -52,7 +52,7 @@ impl Receiver {
     ) -> Receipt {
         let packets = pfabric.framing().packets(Bytes::new(of.size));
         if seq.is_some_and(|seq| seq >= packets) {
-            return Receipt::Control;
+            return Receipt::Ignored;
         }
         if now >= self.search_at {
             self.search_at = now.saturating_add(pfabric.forget);
@@ -61,23 +61,23 @@ impl Receiver {
         let key = (of.src.get(), of.flow);
         if !self.flows.contains_key(&key) {
             match self.numbers.known(of.src, of.flow) {
-                Known::Abandoned => return Receipt::Control,
+                Known::Abandoned => return Receipt::Ignored,
                 Known::Entered => {
                     acknowledge(&of, packets, 0, out);
                     return if seq.is_some() { Receipt::Duplicate } else { Receipt::Control };
                 }
-                Known::New if !self.numbers.enter(of.src, of.flow) => return Receipt::Control,
+                Known::New if !self.numbers.enter(of.src, of.flow) => return Receipt::Ignored,
                 Known::New => {
                     let flow = RxFlow { msg: of.msg, packets, heard: now, got: SeqSet::default() };
                     self.flows.insert(key, flow);
                 }
             }
         }
-        let Some(flow) = self.flows.get_mut(&key) else { return Receipt::Control };
+        let Some(flow) = self.flows.get_mut(&key) else { return Receipt::Ignored };
         flow.heard = now;
         let receipt = match seq {
             None => Receipt::Control,
-            Some(seq) if seq >= flow.packets => return Receipt::Control,
+            Some(seq) if seq >= flow.packets => return Receipt::Ignored,
             Some(seq) if flow.got.insert(seq) => Receipt::Fresh,
             Some(_) => Receipt::Duplicate,
         };

@@ -254,10 +254,10 @@ impl Receiver {
                 out.send(flow.src, flow.msg, PhostHeader::Ack { tx_slot });
                 return Receipt::Duplicate;
             }
-            Found::Abandoned => return Receipt::Control,
+            Found::Abandoned => return Receipt::Ignored,
             Found::New => match self.enter(now, flow, phost) {
                 Some(slot) => slot,
-                None => return Receipt::Control,
+                None => return Receipt::Ignored,
             },
         };
         self.on_packet(now, slot, (seq, seq), phost, out)
@@ -300,7 +300,7 @@ impl Receiver {
     ) -> Receipt {
         let flow = &mut self.flows[slot];
         if seq >= flow.of.packets {
-            return Receipt::Control;
+            return Receipt::Ignored;
         }
         flow.heard = now;
         flow.seen = flow.seen.max(number.saturating_add(1).min(flow.tokens));
