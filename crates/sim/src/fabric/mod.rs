@@ -43,7 +43,7 @@ use stats::PathDigit;
 pub struct Fabric<H, P> {
     config: FabricConfig,
     /// Hosts and arbiters.
-    n_ends: u32,
+    n_stations: u32,
     /// Ports of hosts and arbiters.
     n_interfaces: u32,
     pub(crate) ports: Vec<Port>,
@@ -87,7 +87,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let routes = Routes::new(&topology, &|_| true);
         let n_ports = routes.n_ports();
         assert!(n_ports < PORTS_END, "a fabric of {n_ports} ports");
-        let (n_ends, n_switches) = (topology.n_ends, topology.n_switches());
+        let (n_stations, n_switches) = (topology.n_stations, topology.n_switches());
         let (tiers, tier_of) = stats::tiers(&topology, &routes);
         let mut ports = Vec::with_capacity(n_ports);
         let mut rates = Vec::with_capacity(n_ports);
@@ -98,8 +98,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             let switch = if let Node::Switch(s) = from { s } else { n_switches };
             let delay = link.propagation + topology.latency(to);
             let to = match to {
-                Node::Switch(s) => n_ends + s,
-                end => topology.end(end).expect("what is no switch is an end"),
+                Node::Switch(s) => n_stations + s,
+                end => topology.station(end).expect("what is no switch is an end"),
             };
             let queues_anyway = config.interface == Interface::Pull && switch == n_switches;
             let buffer = if queues_anyway { u32::MAX } else { config.port_buffer() };
@@ -107,7 +107,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             rates.push(link.rate);
         }
         let stream = |node: u32| Rng::new(seed, u64::from(node), Purpose::Spray);
-        let next_path = (0..n_ends).map(|h| stream(h).bits() as u16).collect();
+        let next_path = (0..n_stations).map(|h| stream(h).bits() as u16).collect();
         let digits = stats::path_digits(&topology, &routes);
         let faults = Faults::new(faults, &topology, &routes, seed);
         for (port, faulty) in ports.iter_mut().zip(faults.faulty_ports(&routes)) {
@@ -123,13 +123,13 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             opposite,
             ingress: Ingress::new(by_ingress, n_ports),
             used: vec![0; n_switches as usize + 1],
-            spray: (0..n_switches).map(|s| stream(n_ends + s)).collect(),
+            spray: (0..n_switches).map(|s| stream(n_stations + s)).collect(),
             stats: FabricStats::new(tiers),
             pool: PacketPool::new(),
             express: config.express(),
             mark_above: config.mark_above(),
             config,
-            n_ends,
+            n_stations,
             n_interfaces: routes.n_interfaces(),
             ports,
             rates,
@@ -175,13 +175,13 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             return None;
         }
         let to = self.ports[via as usize].to;
-        if to < self.n_ends {
+        if to < self.n_stations {
             return Some(to);
         }
         if P::INGRESS || self.ingress.is_on {
             self.ingress.on_arrival(handle, self.opposite[via as usize]);
         }
-        self.forward(to - self.n_ends, via, handle, now, wheel);
+        self.forward(to - self.n_stations, via, handle, now, wheel);
         None
     }
 
@@ -232,12 +232,12 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             self.discard(via, handle, DropReason::NoRoute);
             return;
         };
-        self.send_on(switch, egress, handle, now, wheel);
+        self.gate(switch, egress, handle, now, wheel);
     }
 
     /// Takes up a packet at its output port as soon as that may be.
     #[inline(always)]
-    pub(super) fn send_on(
+    pub(super) fn gate(
         &mut self,
         switch: u32,
         egress: u32,
@@ -251,7 +251,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             wheel.push(packet_event(at, READY, egress, handle));
             return;
         }
-        self.take_up(switch, egress, handle, now, wheel);
+        self.send_or_queue(switch, egress, handle, now, wheel);
     }
 
     /// When a packet of which only the head is here may start on its output link without running
@@ -267,16 +267,23 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// The packet that was too early is not any more.
     pub(crate) fn ready(&mut self, egress: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
         let switch = self.ports[egress as usize].switch;
-        self.take_up(switch, egress, handle, now, wheel);
+        self.send_or_queue(switch, egress, handle, now, wheel);
     }
 
     /// Sends a packet that is at its output port, or queues it there.
     #[inline(always)]
-    fn take_up(&mut self, switch: u32, egress: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
+    fn send_or_queue(
+        &mut self,
+        switch: u32,
+        egress: u32,
+        handle: Handle,
+        now: Time,
+        wheel: &mut Wheel,
+    ) {
         let packet = self.pool.get(handle);
         let port = &mut self.ports[egress as usize];
         if port.up && port.busy_until <= now && !port.woken {
-            self.transmit(egress, handle, now, wheel);
+            self.start_tx(egress, handle, now, wheel);
         } else if port.up
             && packet.priority == Priority::HIGHEST
             && packet.wire_bytes <= self.express
@@ -285,7 +292,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         {
             // Nothing can come before it any more: it leaves when the link falls idle.
             let start = port.busy_until.max(now);
-            self.transmit(egress, handle, start, wheel);
+            self.start_tx(egress, handle, start, wheel);
         } else {
             self.enqueue(switch, egress, handle, now, wheel);
         }
@@ -293,7 +300,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 
     /// Puts a packet on a link that is idle at `now` and schedules its arrival.
     #[inline]
-    fn transmit(&mut self, number: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
+    fn start_tx(&mut self, number: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
         if P::DEPARTURES && number >= self.n_interfaces {
             self.show_departure(number, handle, now);
         }
@@ -311,7 +318,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 let earliest = Time::from_ps(now.as_ps().saturating_sub(burst.as_ps()));
                 port.busy_until = port.busy_until.max(earliest) + tx;
                 at = now + port.delay;
-                if port.to < self.n_ends {
+                if port.to < self.n_stations {
                     at += tx;
                 }
             }
@@ -319,7 +326,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 port.busy_until = now + tx;
                 let tail = port.busy_until + port.delay;
                 self.pool.stamps(handle).tail = tail;
-                at = if port.to < self.n_ends {
+                at = if port.to < self.n_stations {
                     tail
                 } else {
                     let head = bytes.min(header.get() as u16);

@@ -73,7 +73,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             if P::INGRESS || self.ingress.is_on {
                 self.ingress.on_made(handle);
             }
-            self.send_on(switch, port, handle, now, wheel);
+            self.gate(switch, port, handle, now, wheel);
         }
         if P::TIMERS {
             self.set_program_timer(switch, now, wheel);

@@ -17,7 +17,7 @@ pub struct Routes {
     ends: Vec<(u32, Node)>,
     n_hosts: u32,
     /// How many hosts and arbiters there are.
-    n_ends: u32,
+    n_stations: u32,
     /// The arbiters of the uplinks that follow those.
     further: Vec<u32>,
     /// By which port each arbiter with several sends to each rack: (arbiter, ports by rack).
@@ -54,7 +54,7 @@ impl Routes {
     pub fn new(topology: &Topology, up: &dyn Fn(u32) -> bool) -> Self {
         let wiring = Wiring::of(topology);
         let racks = wiring.racks(topology, up);
-        let mut hosts = vec![(0, 0); topology.n_ends as usize];
+        let mut hosts = vec![(0, 0); topology.n_stations as usize];
         for (rack, n) in racks.iter().zip(0..) {
             for (&end, place) in rack.members.iter().zip(0..) {
                 hosts[end as usize] = (n, place);
@@ -66,7 +66,7 @@ impl Routes {
             table: Vec::new(),
             choices: Vec::new(),
             n_hosts: topology.n_hosts(),
-            n_ends: topology.n_ends,
+            n_stations: topology.n_stations,
             further: wiring.further.clone(),
             uplinks: Vec::new(),
             ends: Vec::new(),
@@ -109,13 +109,13 @@ impl Routes {
 
     /// How many ports are interfaces of hosts and arbiters.
     pub(crate) fn n_interfaces(&self) -> u32 {
-        self.n_ends + self.further.len() as u32
+        self.n_stations + self.further.len() as u32
     }
 
     /// The host or arbiter whose interface a port is; the port itself if it is none.
     #[inline]
     pub(crate) fn owner(&self, port: u32) -> u32 {
-        let further = port.checked_sub(self.n_ends).and_then(|n| self.further.get(n as usize));
+        let further = port.checked_sub(self.n_stations).and_then(|n| self.further.get(n as usize));
         further.copied().unwrap_or(port)
     }
 
@@ -213,14 +213,15 @@ struct Rack {
 
 impl Wiring {
     fn of(topology: &Topology) -> Self {
-        let (n_ends, n_switches) = (topology.n_ends as usize, topology.n_switches() as usize);
-        let mut uplinks: Vec<Vec<(u32, Node)>> = vec![Vec::new(); n_ends];
+        let (n_stations, n_switches) =
+            (topology.n_stations as usize, topology.n_switches() as usize);
+        let mut uplinks: Vec<Vec<(u32, Node)>> = vec![Vec::new(); n_stations];
         let mut of_switch: Vec<Vec<(u32, Node)>> = vec![Vec::new(); n_switches];
         for (number, link) in topology.links().iter().enumerate() {
             for (from, to) in [(link.a, link.b), (link.b, link.a)] {
                 match from {
                     Node::Switch(s) => of_switch[s as usize].push((number as u32, to)),
-                    end => uplinks[topology.end(end).expect("an end") as usize]
+                    end => uplinks[topology.station(end).expect("an end") as usize]
                         .push((number as u32, to)),
                 }
             }
@@ -232,11 +233,11 @@ impl Wiring {
             further.extend(links[1..].iter().map(|_| end));
         }
         let mut first = Vec::with_capacity(n_switches);
-        let mut down = vec![Vec::new(); n_ends];
+        let mut down = vec![Vec::new(); n_stations];
         for ports in &of_switch {
             first.push(ends.len() as u32);
             for (port, (_, to)) in (ends.len() as u32..).zip(ports) {
-                if let Some(end) = topology.end(*to) {
+                if let Some(end) = topology.station(*to) {
                     down[end as usize].push(port);
                 }
             }
@@ -280,8 +281,8 @@ impl Wiring {
 
     /// The uplink of an arbiter whose switch is nearest by these distances, of equals the first.
     fn nearest(&self, end: u32, distance: &[u32], up: &dyn Fn(u32) -> bool) -> Option<u32> {
-        let n_ends = self.down.len() as u32;
-        let further = (n_ends..).zip(&self.further).filter(|(_, of)| **of == end);
+        let n_stations = self.down.len() as u32;
+        let further = (n_stations..).zip(&self.further).filter(|(_, of)| **of == end);
         let ports = std::iter::once(end).chain(further.map(|(port, _)| port));
         let far = |port: &u32| match self.ends[*port as usize] {
             (link, Node::Switch(switch)) if up(link) => distance[switch as usize],

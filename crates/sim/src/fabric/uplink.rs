@@ -34,7 +34,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 
     /// Puts a packet of `host` on its idle uplink `port`; `leaves` hears of it.
     #[inline(always)]
-    pub(crate) fn send(
+    pub(crate) fn inject(
         &mut self,
         (host, port): (u32, u32),
         packet: Packet<H>,
@@ -49,7 +49,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         leaves(&packet);
         let handle = self.pool.insert(packet, now);
         self.stats.injected += 1;
-        self.transmit(port, handle, now, wheel);
+        self.start_tx(port, handle, now, wheel);
     }
 
     /// The next path number of a host's interface.
@@ -63,7 +63,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 
     /// Queues a packet of `host` at its interface, or puts it on the link if that is idle; then
     /// `leaves` hears of it.
-    pub(crate) fn offer(
+    pub(crate) fn inject_queued(
         &mut self,
         host: u32,
         packet: Packet<H>,
@@ -75,7 +75,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         if let Some(port) = port
             && self.uplink_idle(port, now)
         {
-            return self.send((host, port), packet, now, wheel, leaves);
+            return self.inject((host, port), packet, now, wheel, leaves);
         }
         let handle = self.pool.insert(packet, now);
         self.stats.injected += 1;

@@ -43,7 +43,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         if number < self.n_interfaces {
             leaves(self.pool.get(handle));
         }
-        self.transmit(number, handle, now, wheel);
+        self.start_tx(number, handle, now, wheel);
         if more {
             let port = &mut self.ports[number as usize];
             port.woken = true;

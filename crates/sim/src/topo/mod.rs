@@ -53,7 +53,7 @@ pub struct PathHop {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     /// Hosts and arbiters, in this order.
-    pub(crate) n_ends: u32,
+    pub(crate) n_stations: u32,
     pub(crate) n_arbiters: u32,
     /// Level of each switch, 1 next to hosts.
     pub(crate) levels: Vec<u8>,
@@ -91,7 +91,7 @@ pub struct ArbiterLink {
 impl Topology {
     /// How many hosts there are.
     pub fn n_hosts(&self) -> u32 {
-        self.n_ends - self.n_arbiters
+        self.n_stations - self.n_arbiters
     }
 
     /// How many arbiters there are. Their numbers follow those of the hosts.
@@ -117,13 +117,13 @@ impl Topology {
             self.links.push(Link { a, b, rate, propagation });
         }
         self.tors.push(links[0].switch);
-        self.n_ends += 1;
+        self.n_stations += 1;
         self.n_arbiters += 1;
         self
     }
 
     /// The number of a node among hosts and arbiters; `None` for switches.
-    pub(crate) fn end(&self, node: Node) -> Option<u32> {
+    pub(crate) fn station(&self, node: Node) -> Option<u32> {
         match node {
             Node::Host(host) => Some(host),
             Node::Arbiter(arbiter) => Some(self.n_hosts() + arbiter),
