@@ -34,7 +34,7 @@ pub(crate) struct Absences(IdMap<(NodeId, MsgId), Time>);
 
 /// How long an application may take to come: about as long as programs take to start.
 const PATIENCE: Span = Span::from_us(2_000_000);
-/// Messages that are waited with; where there are more, those that wait are refused.
+/// Messages parked for an absent application; beyond this they are refused.
 const ABSENCES_MAX: usize = 1_024;
 
 impl Absences {

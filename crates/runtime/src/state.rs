@@ -70,9 +70,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// The instant as of which a turn begins: that of the first timer that is late, if any. What
-    /// has arrived meanwhile is handled first, and timers at their own instants, so that a protocol
-    /// that paces by them makes up for lateness as the pacer does: up to a burst.
+    /// Time this turn starts from: an overdue timer's deadline, at most one burst ago. Arrivals are
+    /// handled first, then timers at their scheduled times, so that a protocol that paces by timers
+    /// catches up as the pacer does.
     pub(crate) fn as_of(&self, now: Time) -> Time {
         let earliest = self.pacer.earliest(now).max(self.told);
         self.endpoint.poll_timeout().max(earliest).min(now)
