@@ -120,8 +120,8 @@ pub trait Endpoint: Sized {
 
     /// Called instead of [`Endpoint::handle_packet`] for a data packet whose message has no room.
     /// Keeps its sender alive: one that is made to wait is not silent. Returns whether the message
-    /// was delivered here before, so that the packet must be handled to tell its sender again. May be
-    /// true for an abandoned message; never for one with new bytes.
+    /// was delivered here before: then the packet must be handled, to tell its sender again. May
+    /// be true for an abandoned message; never for one with new bytes.
     fn has_delivered(&mut self, now: Time, packet: &Packet<Self::Header>) -> bool;
 
     /// There is no room for a message that is announced or arriving: from now on nothing more of it
@@ -134,8 +134,8 @@ pub trait Endpoint: Sized {
     /// release whatever they have held, also messages that were abandoned.
     fn release(&mut self, _now: Time, _src: NodeId, _msg: MsgId) {}
 
-    /// Tells `each` what the endpoint has counted, by name: a fixed list in a fixed order. Names are
-    /// lowercase words joined by underscores; values only grow.
+    /// Tells `each` what the endpoint has counted, by name: a fixed list in a fixed order. Names
+    /// are lowercase words joined by underscores; values only grow.
     fn counters(&self, _each: &mut dyn FnMut(&'static str, u64)) {}
 
     /// No peer may have more messages under way to this host; what comes of others is dropped, and

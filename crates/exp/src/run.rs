@@ -86,8 +86,8 @@ impl Observer for Silent {
 
 /// Runs `plan` and writes to the folder `out`: `flows.parquet`, `series.parquet`,
 /// `queues.parquet`, `tenants.parquet` where there are several, `transport.parquet` where the
-/// transport counts anything and queues are sampled, the capture where the plan asks for one, `summary.json`, `manifest.json`, the last one last. A run that is stopped keeps what it
-/// has.
+/// transport counts anything and queues are sampled, the capture where the plan asks for one,
+/// `summary.json`, `manifest.json`, the last one last. A run that is stopped keeps what it has.
 ///
 /// # Errors
 /// If results cannot be written.

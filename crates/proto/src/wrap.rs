@@ -24,6 +24,9 @@ use rampmeter_core::{
 
 use crate::beside::{Both, Either, LOWER, UPPER, with};
 
+/// The parameters of a layer and of the family that it wraps.
+pub type BothOf<L, F> = Both<<L as Layer<F>>::Config, <F as Family>::Config>;
+
 /// What wraps the endpoints of family `F`.
 pub trait Layer<F: Family>: Sized {
     /// The name of the wrapped family in plans.
@@ -35,7 +38,7 @@ pub trait Layer<F: Family>: Sized {
     /// Its parameters.
     type Config: Send + Sync;
     /// Its controller; [`NoArbiter`](rampmeter_core::NoArbiter) for most.
-    type Arbiter: Endpoint<Header = Either<Self::Header, F::Header>, Config = Both<Self::Config, F::Config>>;
+    type Arbiter: Endpoint<Header = Either<Self::Header, F::Header>, Config = BothOf<Self, F>>;
 
     /// The layer at host `node`.
     fn new(config: &Arc<Self::Config>, node: NodeId, rng: Rng, now: Time) -> Self;

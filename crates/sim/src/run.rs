@@ -11,10 +11,12 @@ use crate::clock::{ClockSpec, HostClock};
 use crate::engine::event::{ARRIVE, OTHER, PROGRAM, READY, TIMER, WAKE, event, parts};
 use crate::engine::{Key, Wheel};
 use crate::fabric::{Fabric, FabricConfig, FaultSpec, Interface};
-use crate::ledger::{Counters, Ledger};
+use crate::ledger::Ledger;
 use crate::probe::{Direction, Passing, Probe};
 use crate::role::Role;
 use crate::topo::Topology;
+
+mod view;
 
 /// Events without a port.
 const SUBMIT: u32 = 0;
@@ -125,8 +127,8 @@ where
             Interface::Pull if spec.topology.has_several_links() => n_hosts,
             Interface::Pull => n_stations,
         };
-        // Buckets of about a nanosecond hold nine events each at 144 hosts; larger fabrics have more
-        // events in the same time.
+        // Buckets of about a nanosecond hold nine events each at 144 hosts; larger fabrics have
+        // more events in the same time.
         let width = Span::from_ps(1 << (1024 * 144 / u64::from(n_hosts)).clamp(128, 4096).ilog2());
         let station = |number: u32| {
             let clock = HostClock::draw(&spec.clocks, number, spec.seed);
@@ -193,59 +195,6 @@ where
             self.dispatch(key);
         }
         Status::Running
-    }
-
-    /// The simulated time.
-    pub fn now(&self) -> Time {
-        self.now
-    }
-
-    /// Totals so far.
-    pub fn counters(&self) -> &Counters {
-        &self.ledger.counters
-    }
-
-    /// What the endpoints of all hosts and arbiters have counted, added up by name; names in the
-    /// order in which endpoints tell them.
-    pub fn transport_counters(&self) -> Vec<(&'static str, u64)> {
-        let mut sums: Vec<(&'static str, u64)> = Vec::new();
-        for station in &self.stations {
-            station.endpoint.counters(&mut |name, value| match sums
-                .iter_mut()
-                .find(|(known, _)| *known == name)
-            {
-                Some((_, sum)) => *sum += value,
-                None => sums.push((name, value)),
-            });
-        }
-        sums
-    }
-
-    /// The fabric.
-    pub fn fabric(&self) -> &Fabric<F::Header, F::Hop> {
-        &self.fabric
-    }
-
-    /// The endpoint of `host`.
-    pub fn endpoint(&self, host: u32) -> &F::Host {
-        match &self.stations[host as usize].endpoint {
-            Role::Host(endpoint) => endpoint,
-            Role::Arbiter(_) => panic!("{host} is the number of an arbiter"),
-        }
-    }
-
-    /// The endpoint of arbiter `number`, counted from zero.
-    pub fn arbiter(&self, number: u32) -> &F::Arbiter {
-        let station = self.fabric.topology().n_hosts() + number;
-        match &self.stations[station as usize].endpoint {
-            Role::Arbiter(endpoint) => endpoint,
-            Role::Host(_) => panic!("there is no arbiter {number}"),
-        }
-    }
-
-    /// The probe.
-    pub fn probe(&self) -> &P {
-        &self.probe
     }
 
     /// Ends the run here and hands the probe back. Messages under way are recorded as such.

@@ -3,12 +3,12 @@
 //! *Problem*: a packet simulator pops and pushes tens of millions of events a second, nearly all
 //! of them less than a microsecond ahead. A heap costs a cache miss per level.
 //!
-//! *This way*: time is cut into buckets of a power of two picoseconds. A push appends to its bucket;
-//! the bucket that is being served is sorted once (stably, so insertion order breaks ties) and read
-//! front to back. Events past the wheel's horizon wait in a heap. An event in the wheel is one
-//! word: the bucket says the upper bits of its time, the word says the lower ones and what happens. A
-//! bucket is a list of small chunks from a pool that uses the chunk freed last first: the memory in
-//! use is what the pending events need, and stays in the cache.
+//! *This way*: time is cut into buckets of a power of two picoseconds. A push appends to its
+//! bucket; the bucket that is being served is sorted once (stably, so insertion order breaks ties)
+//! and read front to back. Events past the wheel's horizon wait in a heap. An event in the wheel
+//! is one word: the bucket says the upper bits of its time, the word says the lower ones and what
+//! happens. A bucket is a list of small chunks from a pool that uses the chunk freed last first:
+//! the memory in use is what the pending events need, and stays in the cache.
 //!
 //! *What can go wrong*: an event in the heap must come out before one with the same time that is
 //! pushed later straight into the wheel. So events leave the heap in the very step in which their
@@ -55,8 +55,9 @@ pub struct Wheel {
     /// The events of the bucket being served, sorted; those before `head` are done.
     current: Vec<u64>,
     head: usize,
-    /// Where each bucket's next event goes, as a place in all chunks' words: zero in an empty bucket,
-    /// the start of the chunk that follows in memory (and is not the bucket's) if its newest is full.
+    /// Where each bucket's next event goes, as a place in all chunks' words: zero in an empty
+    /// bucket, the start of the chunk that follows in memory (and is not the bucket's) if its newest
+    /// is full.
     buckets: Box<[u32; BUCKETS]>,
     /// The first one is never used.
     chunks: Vec<Chunk>,

@@ -61,8 +61,8 @@ impl Ingress {
 }
 
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
-    /// Bytes that wait in a switch, at whatever port, and came by its port `ingress`. The packets on
-    /// links do not count. Zero unless `FabricConfig::by_ingress` or `Hop::INGRESS` is set.
+    /// Bytes that wait in a switch, at whatever port, and came by its port `ingress`. The packets
+    /// on links do not count. Zero unless `FabricConfig::by_ingress` or `Hop::INGRESS` is set.
     pub fn waiting_from(&self, ingress: u32) -> u64 {
         self.ingress.waiting.get(ingress as usize).copied().unwrap_or(0)
     }

@@ -83,9 +83,9 @@ pub(super) fn port_to(frame: &[u8]) -> Option<u16> {
     Some(u16::from_be_bytes(frame.get(36..38)?.try_into().ok()?))
 }
 
-/// Who sent a frame, its traffic class, and the datagram within. `None` if the frame is not what [`Headers`]
-/// writes: its lengths contradict one another, or its header was damaged. The UDP checksum is not
-/// looked at, as senders on the same machine leave it to a device that never was.
+/// Who sent a frame, its traffic class, and the datagram within. `None` if the frame is not what
+/// [`Headers`] writes: its lengths contradict one another, or its header was damaged. The UDP
+/// checksum is not looked at, as senders on the same machine leave it to a device that never was.
 pub(super) fn parse(frame: &[u8]) -> Option<(Ipv4Addr, u8, &[u8])> {
     let ip = frame.get(ETHERNET..ETHERNET + IPV4)?;
     if frame[12..14] != [0x08, 0x00] || ip[0] != 0x45 || ip[9] != PROTOCOL_UDP {

@@ -12,9 +12,9 @@
 //! packets to this node's address and two ports out of the stack, and nothing else: ARP, ping and
 //! other UDP stay the kernel's. They arrive in frames of memory that the process shares with the
 //! kernel (`socket`), whose headers are ours to read and write (`frame`): a packet's class is its
-//! DSCP, its marks the ECN bits, its path the source port. The next hop's link address comes from the kernel's table of
-//! neighbours (`neighbour`). Everything is as the UDP datapath has it over IPv4, so nodes with
-//! either speak to one another.
+//! DSCP, its marks the ECN bits, its path the source port. The next hop's link address comes from
+//! the kernel's table of neighbours (`neighbour`). Everything is as the UDP datapath has it over
+//! IPv4, so nodes with either speak to one another.
 //!
 //! Control goes first twice. Packets to send are submitted with those of the highest class in
 //! front. Packets that arrive are taken out of the ring faster than they are handed over: those to
