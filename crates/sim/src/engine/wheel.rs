@@ -56,8 +56,8 @@ pub struct Wheel {
     current: Vec<u64>,
     head: usize,
     /// Where each bucket's next event goes, as a place in all chunks' words: zero in an empty
-    /// bucket, the start of the chunk that follows in memory (and is not the bucket's) if its newest
-    /// is full.
+    /// bucket, the start of the chunk that follows in memory (and is not the bucket's) if its
+    /// newest is full.
     buckets: Box<[u32; BUCKETS]>,
     /// The first one is never used.
     chunks: Vec<Chunk>,
