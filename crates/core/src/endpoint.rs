@@ -81,8 +81,10 @@ pub enum Event {
 /// What a packet's payload was to its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receipt {
-    /// A control packet, or one that was malformed or came for an unknown message.
+    /// It carries none.
     Control,
+    /// Nothing: the packet is malformed, comes for a message that is not known, or is refused.
+    Ignored,
     /// Bytes that had not arrived before.
     Fresh,
     /// Bytes that had arrived before.
@@ -102,10 +104,9 @@ pub trait Endpoint: Sized {
     /// The application hands over a message.
     fn submit(&mut self, now: Time, message: Message);
 
-    /// A message that was submitted is not to be sent after all: it is forgotten with its timers,
-    /// and from now on nothing is said of it, and nothing sent but what gives back what is reserved
-    /// for it. Its receiver gives up what has come of it as it does when a sender is silent. A
-    /// message that is over, or was never submitted, changes nothing.
+    /// Withdraws a message: its timers are forgotten, it has no further events, and only packets
+    /// that release reservations are sent for it. The receiver drops partial data on its idle
+    /// timeout. Does nothing for a message that is over or was never submitted.
     fn cancel(&mut self, now: Time, msg: MsgId);
 
     /// The time after its submission within which the fate of a message is known, where the
@@ -117,12 +118,25 @@ pub trait Endpoint: Sized {
     /// A packet has arrived. The answer says what became of its payload.
     fn handle_packet(&mut self, now: Time, packet: &Packet<Self::Header>) -> Receipt;
 
-    /// There is no room for the message of a data packet, or not yet. The endpoint hears of it all
-    /// the same: a sender that is made to wait is not silent. The answer is whether the message was
-    /// delivered here before, which its sender must be told again whatever room there is. It may be
-    /// said of a message that was given up; it is not said of one that [`Endpoint::handle_packet`]
-    /// would find new bytes of.
+    /// Called instead of [`Endpoint::handle_packet`] for a data packet whose message has no room.
+    /// Keeps its sender alive: one that is made to wait is not silent. Returns whether the message
+    /// was delivered here before: then the packet must be handled, to tell its sender again. May
+    /// be true for an abandoned message; never for one with new bytes.
     fn has_delivered(&mut self, now: Time, packet: &Packet<Self::Header>) -> bool;
+
+    /// There is no room for a message that is announced or arriving: from now on nothing more of it
+    /// is asked for, by token, grant or request, and its sender does not count as silent. The
+    /// message need not be known yet. What is under way may still come. Transports whose senders
+    /// ask nobody do nothing, and the driver drops what it has no room for.
+    fn hold(&mut self, _now: Time, _src: NodeId, _msg: MsgId) {}
+
+    /// A message that was held goes on, as if nothing of it had been lost on purpose. Drivers
+    /// release whatever they have held, also messages that were abandoned.
+    fn release(&mut self, _now: Time, _src: NodeId, _msg: MsgId) {}
+
+    /// Tells `each` what the endpoint has counted, by name: a fixed list in a fixed order. Names
+    /// are lowercase words joined by underscores; values only grow.
+    fn counters(&self, _each: &mut dyn FnMut(&'static str, u64)) {}
 
     /// No peer may have more messages under way to this host; what comes of others is dropped, and
     /// their senders try again. For drivers whose peers are not to be trusted with its memory.

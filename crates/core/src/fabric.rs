@@ -42,7 +42,8 @@ pub enum Overflow {
 /// How switches share their packet memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Buffer {
-    /// Every port has its own.
+    /// Every port has its own. With none a packet that finds its port busy is dropped, at
+    /// interfaces that queue too, and no packet is express.
     PerPort(Bytes),
     /// One memory a switch; a port may hold `alpha` times what is free (dynamic thresholds of
     /// Choudhury and Hahne).

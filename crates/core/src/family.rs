@@ -60,10 +60,38 @@ pub struct Crossing<'a> {
     pub choices: &'a [u32],
 }
 
+/// A packet that starts on the link of a switch's port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// When it starts. For express packets, whose start is decided on arrival, this is ahead of
+    /// the other times that the program is told.
+    pub now: Time,
+    /// The port.
+    pub port: u32,
+    /// The rate of its link.
+    pub rate: Rate,
+    /// Bytes that wait at the port behind the packet.
+    pub queued: u32,
+    /// Bytes that the port has sent before it.
+    pub sent: u64,
+}
+
 /// What a switch does beyond forwarding: reservations, telemetry, selective drop.
+///
+/// Constants say which hooks a program uses. Calls of the others are compiled out.
 pub trait Hop<H> {
-    /// False if [`Hop::on_forward`] does nothing; the call is then compiled out.
+    /// Whether [`Hop::on_forward`] does anything.
     const ACTIVE: bool;
+
+    /// Whether [`Hop::on_depart`] does anything.
+    const DEPARTURES: bool = false;
+
+    /// Whether the program has deadlines: [`Hop::poll_timeout`] and [`Hop::handle_timeout`].
+    const TIMERS: bool = false;
+
+    /// Whether the fabric keeps account of waiting bytes by the port that they came by, as PFC's
+    /// thresholds need.
+    const INGRESS: bool = false;
 
     /// How its ports queue.
     const QUEUEING: Queueing = Queueing::Classes;
@@ -71,8 +99,21 @@ pub trait Hop<H> {
     /// A packet is about to be queued for an output port.
     fn on_forward(&mut self, crossing: Crossing<'_>, packet: &mut Packet<H>) -> Verdict;
 
+    /// A packet starts on the link of one of the switch's ports: the moment at which INT is
+    /// stamped (HPCC §4.1). The program may change its header, marks and length.
+    fn on_depart(&mut self, _departure: Departure, _packet: &mut Packet<H>) {}
+
+    /// When [`Hop::handle_timeout`] wants to be called; [`Time::NEVER`] for never. Asked when the
+    /// program is new and after every other call but [`Hop::on_depart`].
+    fn poll_timeout(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// The deadline has passed.
+    fn handle_timeout(&mut self, _now: Time) {}
+
     /// The next packet that the switch sends of its own accord, with the port by which; asked for
-    /// after [`Hop::on_forward`].
+    /// after [`Hop::on_forward`] and [`Hop::handle_timeout`].
     fn poll_transmit(&mut self) -> Option<(u32, Packet<H>)> {
         None
     }
@@ -120,16 +161,31 @@ pub struct FabricFacts {
 pub trait Family: 'static {
     /// Its name in plans.
     const NAME: &'static str;
+    /// Whether it has arbiters: whether [`Family::Arbiter`] is not [`NoArbiter`].
+    const HAS_ARBITERS: bool = false;
     /// Its parameters.
     type Config: Send + Sync;
     /// Its packet header.
     type Header: Header;
     /// The endpoint at every host.
     type Host: Endpoint<Header = Self::Header, Config = Self::Config>;
-    /// The endpoint of a central controller; [`NoArbiter`] for most.
+    /// The endpoint of every central controller; [`NoArbiter`] for most.
     type Arbiter: Endpoint<Header = Self::Header, Config = Self::Config>;
     /// The program at every switch; [`Passive`] for most.
     type Hop: Hop<Self::Header>;
+
+    /// The endpoint of arbiter `number`, counted from zero, which is node `node`. A family with
+    /// several kinds of controllers makes `Arbiter` an enum of them and chooses by the number.
+    fn arbiter(
+        config: Arc<Self::Config>,
+        number: u32,
+        node: NodeId,
+        rng: Rng,
+        now: Time,
+    ) -> Self::Arbiter {
+        let _ = number;
+        Self::Arbiter::new(config, node, rng, now)
+    }
 
     /// The program of one switch. A switch that fails forgets everything: when it is repaired, it
     /// gets a new one.

@@ -18,7 +18,8 @@ pub mod wire;
 
 pub use endpoint::{Endpoint, Event, Message, Receipt};
 pub use family::{
-    Crossing, FabricFacts, Family, Hop, NoArbiter, Passive, Queueing, Ranked, SwitchFacts, Verdict,
+    Crossing, Departure, FabricFacts, Family, Hop, NoArbiter, Passive, Queueing, Ranked,
+    SwitchFacts, Verdict,
 };
 pub use id::{MsgId, NodeId, TenantId};
 pub use packet::{Packet, PayloadRef, Priority};

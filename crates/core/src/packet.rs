@@ -25,8 +25,8 @@ impl Priority {
         self.0
     }
 
-    /// The byte of an IP header that says this class: the DSCP from CS7 for the highest to CS0 for
-    /// the lowest, without ECN.
+    /// The DSCP bits of an IP header's traffic class: CS7 for the highest class to CS0 for the
+    /// lowest. [`Marks::ecn`] gives the other two bits.
     pub const fn traffic_class(self) -> u8 {
         (Self::LOWEST.0 - self.0) << 5
     }
@@ -87,6 +87,35 @@ impl Marks {
         Self(self.0 | other.0)
     }
 
+    /// The marks after a queue over its threshold: [`Marks::CONGESTION`] is added where the sender
+    /// is [`Marks::ECN_CAPABLE`].
+    #[must_use]
+    pub const fn experiencing_congestion(self) -> Self {
+        Self(self.0 | (self.0 & Self::ECN_CAPABLE.0) << 1)
+    }
+
+    /// The ECN bits of an IP header's traffic class (RFC 3168 section 5): 3 for congestion
+    /// experienced, 2 for an ECN-capable sender (ECT(0)), else 0.
+    pub const fn ecn(self) -> u8 {
+        if self.contains(Self::CONGESTION) {
+            3
+        } else if self.contains(Self::ECN_CAPABLE) {
+            2
+        } else {
+            0
+        }
+    }
+
+    /// The marks that a received IP header's traffic class says: both ECT(0) and ECT(1) are
+    /// [`Marks::ECN_CAPABLE`]; congestion experienced is that and [`Marks::CONGESTION`].
+    pub const fn from_traffic_class(byte: u8) -> Self {
+        match byte & 3 {
+            0 => Self::NONE,
+            3 => Self::ECN_CAPABLE.with(Self::CONGESTION),
+            _ => Self::ECN_CAPABLE,
+        }
+    }
+
     /// Whether all of `other` is set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -100,6 +129,20 @@ mod tests {
     #[test]
     fn a_packet_with_a_32_byte_header_fills_one_cache_line_less_the_slab_link() {
         assert!(size_of::<Packet<[u32; 7]>>() <= 64);
+    }
+
+    #[test]
+    fn ecn_bits_say_which_marks_a_packet_has() {
+        let capable = Marks::ECN_CAPABLE;
+        for marks in [Marks::NONE, capable, capable.with(Marks::CONGESTION)] {
+            for class in 0..8 {
+                let byte = Priority::new(class).traffic_class() | marks.ecn();
+                assert_eq!(Marks::from_traffic_class(byte), marks);
+            }
+        }
+        assert_eq!(Marks::from_traffic_class(1), capable);
+        assert_eq!(Marks::NONE.experiencing_congestion(), Marks::NONE);
+        assert_eq!(capable.experiencing_congestion(), capable.with(Marks::CONGESTION));
     }
 
     #[test]

@@ -28,6 +28,10 @@ pub(crate) fn resolve(
         .map(|bytes| cx.range("fabric.express-bytes", bytes as f64, 0.0, 9_000.0));
     let express = express.transpose()?.map(|bytes| bytes as u16);
     let express = choose("express-bytes", express, needs.express, default.express, cx)?;
+    let ecn = spec.ecn_bytes.map(|bytes| {
+        cx.range("fabric.ecn-bytes", bytes as f64, 0.0, 4e9).map(|_| Some(Bytes::new(bytes)))
+    });
+    let ecn = choose("ecn-bytes", ecn.transpose()?, needs.ecn, None, cx)?;
     let switching = spec.switching.unwrap_or(SwitchingSpec::StoreAndForward);
     let header = spec.cut_through_bytes.unwrap_or(64);
     cx.range("fabric.cut-through-bytes", header as f64, 1.0, 4e9)?;
@@ -43,6 +47,7 @@ pub(crate) fn resolve(
         alpha,
         overflow: Some(overflow),
         spray: Some(spray),
+        ecn_bytes: ecn.map(Bytes::get),
         switching: Some(switching),
         interface: Some(interface),
         cut_through_bytes: Some(header),
@@ -60,6 +65,8 @@ pub(crate) fn resolve(
             SwitchingSpec::Shaped => Switching::Shaped { burst },
         },
         express,
+        mark_above: ecn,
+        ..default
     })
 }
 
@@ -107,7 +114,7 @@ fn buffer(spec: &FabricSpec, needs: &FabricNeeds, cx: &Context<'_>) -> Result<Bu
             let message = format!("expected one of buffer-bytes and this, got both ({shared})");
             return Err(cx.bad("fabric.shared-buffer-bytes", message));
         }
-        (Some(own), None) => Some(Buffer::PerPort(bytes("fabric.buffer-bytes", own, 1500.0)?)),
+        (Some(own), None) => Some(Buffer::PerPort(bytes("fabric.buffer-bytes", own, 0.0)?)),
         (None, Some(shared)) => {
             let per_switch = bytes("fabric.shared-buffer-bytes", shared, 1500.0)?;
             Some(Buffer::Shared { per_switch, alpha })

@@ -84,7 +84,15 @@ pub(crate) fn simulate_ideal(
     let mut left: Vec<Open> = run.open.into_values().collect();
     left.sort_unstable_by_key(|open| open.record.id);
     left.iter().for_each(|open| recorder.on_flow(&open.record));
-    Ran { status, counters: run.counters, hops: 0, end: now, tiers: vec![], offered_packets: 0 }
+    Ran {
+        status,
+        counters: run.counters,
+        hops: 0,
+        end: now,
+        tiers: vec![],
+        transport: vec![],
+        offered_packets: 0,
+    }
 }
 
 impl Run<'_> {

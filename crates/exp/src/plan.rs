@@ -83,6 +83,8 @@ pub struct FabricSpec {
     pub overflow: Option<Overflow>,
     /// Path choice.
     pub spray: Option<Spray>,
+    /// Bytes waiting at a port from which on it marks ECN-capable packets; no marks if left out.
+    pub ecn_bytes: Option<u64>,
     /// When forwarding begins.
     pub switching: Option<SwitchingSpec>,
     /// Where packets wait in hosts.

@@ -4,7 +4,7 @@ use rampmeter_core::collections::IdMap;
 use rampmeter_core::{Bytes, Header, Hop, NodeId, Span, Time};
 use rampmeter_metrics::ideal::PathHop;
 use rampmeter_metrics::row::{FlowRow, Status};
-use rampmeter_metrics::series::{QueueDistribution, TenantSample, TierSample};
+use rampmeter_metrics::series::{CounterSample, QueueDistribution, TenantSample, TierSample};
 use rampmeter_metrics::{FlowWriter, Ideal, IdealModel, LatencyHistogram, TableError};
 use rampmeter_sim::fabric::Fabric;
 use rampmeter_sim::{FlowRecord, Paths, Probe, Topology};
@@ -70,6 +70,7 @@ pub(crate) struct Recorder {
     pub(crate) queues: QueueDistribution,
     pub(crate) series: Vec<TierSample>,
     pub(crate) tenants: Vec<TenantSample>,
+    pub(crate) transport: Vec<CounterSample>,
     pub(crate) capture: Option<Capture>,
     last_sample: Time,
     sent_before: Vec<u64>,
@@ -93,6 +94,7 @@ impl Recorder {
             queues: QueueDistribution::new(),
             series: Vec::new(),
             tenants: Vec::new(),
+            transport: Vec::new(),
             capture: None,
             last_sample: Time::ZERO,
             sent_before: Vec::new(),
@@ -113,6 +115,7 @@ impl Recorder {
 
 impl Probe for Recorder {
     const LATENCY: bool = true;
+    const COUNTERS: bool = true;
 
     fn on_flow(&mut self, record: &FlowRecord) {
         let [ideal, acked_ideal, figure_ideal] =
@@ -177,6 +180,11 @@ impl Probe for Recorder {
     fn on_deliver(&mut self, latency: Span, is_data: bool) {
         let histogram = if is_data { &mut self.data_latency } else { &mut self.control_latency };
         histogram.record(latency);
+    }
+
+    fn on_counters(&mut self, now: Time, counters: &[(&'static str, u64)]) {
+        let sample = |&(name, value)| CounterSample { time: now, name, value };
+        self.transport.extend(counters.iter().map(sample));
     }
 
     fn on_sample<H: Header, P: Hop<H>>(

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rampmeter_core::{Bytes, Family, Purpose, Queueing, Rng, Span, Time};
 use rampmeter_metrics::ideal::{Forwarding, Framing, IdealModel};
-use rampmeter_metrics::series::{write_tenants, write_tiers};
+use rampmeter_metrics::series::{write_counters, write_tenants, write_tiers};
 use rampmeter_metrics::{FlowWriter, TableError};
 use rampmeter_sim::{Arrival, Probe, Sim, Status, Switching};
 use rampmeter_workload::Flow;
@@ -78,9 +78,9 @@ impl Observer for Silent {
 }
 
 /// Runs `plan` and writes to the folder `out`: `flows.parquet`, `series.parquet`,
-/// `queues.parquet`, `tenants.parquet` where there are several, the capture where the plan asks for
-/// one, `summary.json`, `manifest.json`, the last one last. A run that is stopped keeps what it
-/// has.
+/// `queues.parquet`, `tenants.parquet` where there are several, `transport.parquet` where the
+/// transport counts anything and queues are sampled, the capture where the plan asks for one,
+/// `summary.json`, `manifest.json`, the last one last. A run that is stopped keeps what it has.
 ///
 /// # Errors
 /// If results cannot be written.
@@ -98,7 +98,8 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
 pub(crate) fn clear(out: &Path) -> Result<(), RunError> {
     fs::create_dir_all(out).map_err(|source| io(out, source))?;
     // A manifest says that a folder is complete; an old one must not speak for new files.
-    for old in [out.join("manifest.json"), out.join("tenants.parquet")] {
+    for old in ["manifest.json", "tenants.parquet", "transport.parquet"] {
+        let old = out.join(old);
         match fs::remove_file(&old) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io(&old, e)),
             _ => {}
@@ -120,6 +121,9 @@ pub(crate) fn publish(
     write_tiers(&out.join("series.parquet"), &recorder.series, &metadata)?;
     if !recorder.tenants.is_empty() {
         write_tenants(&out.join("tenants.parquet"), &recorder.tenants, &metadata)?;
+    }
+    if !recorder.transport.is_empty() {
+        write_counters(&out.join("transport.parquet"), &recorder.transport, &metadata)?;
     }
     recorder.queues.write(&out.join("queues.parquet"), &metadata)?;
     let capture = recorder.capture.take().map(Capture::finish).transpose()?;
@@ -158,6 +162,8 @@ pub(crate) struct Ran {
     pub(crate) hops: u64,
     pub(crate) end: Time,
     pub(crate) tiers: Vec<rampmeter_sim::fabric::TierStats>,
+    /// What endpoints have counted, all together.
+    pub(crate) transport: Vec<(&'static str, u64)>,
     /// Packets of all flows submitted.
     pub(crate) offered_packets: u64,
 }
@@ -173,6 +179,7 @@ impl Ran {
             packet_hops: self.hops,
             end_ps: self.end.as_ps(),
             tiers: self.tiers.clone(),
+            transport: self.transport.iter().copied().collect(),
             offered_packets: self.offered_packets,
             bdp_bytes: bdp_packets * plan.cut.payload.get(),
         }
@@ -291,6 +298,7 @@ fn drive<F: Family, A: Iterator<Item = Arrival>, P: Probe>(
         hops: sim.fabric().stats().hops,
         end: sim.now(),
         tiers: sim.fabric().tier_stats(),
+        transport: sim.transport_counters(),
         offered_packets: 0,
     };
     sim.into_probe();

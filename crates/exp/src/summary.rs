@@ -51,6 +51,9 @@ pub struct Summary {
     pub latency: BTreeMap<&'static str, Option<LatencySummary>>,
     /// Totals.
     pub counters: Totals,
+    /// What the transport's endpoints have counted, all hosts and arbiters together. Empty for
+    /// transports that count nothing.
+    pub transport: BTreeMap<&'static str, u64>,
 }
 
 /// Flows by how they ended.
@@ -128,6 +131,7 @@ pub(crate) struct Outcome<'a> {
     pub(crate) packet_hops: u64,
     pub(crate) end_ps: u64,
     pub(crate) tiers: Vec<TierStats>,
+    pub(crate) transport: BTreeMap<&'static str, u64>,
     /// Packets of all flows submitted.
     pub(crate) offered_packets: u64,
     /// Payload bytes of one BDP.
@@ -195,6 +199,7 @@ impl Summary {
             tiers: outcome.tiers.into_iter().map(Tier::from).collect(),
             queues: recorder.queues.summaries(),
             latency: latency.into_iter().collect(),
+            transport: outcome.transport,
             counters: Totals {
                 packet_hops: outcome.packet_hops,
                 events: counters.events,

@@ -153,7 +153,8 @@ pub fn collect(
     }
     let is_finished = counters.delivered + counters.failed == counters.submitted;
     let status = if is_finished { RunStatus::Finished } else { RunStatus::Censored };
-    let ran = Ran { status, counters, hops: 0, end, tiers: Vec::new(), offered_packets };
+    let (tiers, transport) = (Vec::new(), Vec::new());
+    let ran = Ran { status, counters, hops: 0, end, tiers, transport, offered_packets };
     Ok(publish(plan, recorder, &ran, wall, out)?)
 }
 

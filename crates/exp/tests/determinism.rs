@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::thread;
 
-use rampmeter_exp::{Observer, Plan, Progress, RunStatus, Silent, run};
+use rampmeter_exp::{Observer, Plan, Progress, Registry, RunStatus, Silent, run};
 
-const FILES: [&str; 4] = ["flows.parquet", "series.parquet", "queues.parquet", "summary.json"];
+const FILES: [&str; 5] =
+    ["flows.parquet", "series.parquet", "queues.parquet", "transport.parquet", "summary.json"];
 
 fn plan(seed: u64, preset: &str) -> String {
     format!(
@@ -35,6 +36,27 @@ fn the_same_seed_gives_the_same_bytes_on_one_thread_and_on_four() {
     for thread in threads {
         assert!(thread.join().unwrap() == once, "a run beside others differs");
     }
+}
+
+/// What endpoints count is in the summary, and over time in a table.
+#[test]
+fn counters_of_the_transport_are_among_the_results() {
+    let text = plan(3, "paper");
+    let plan = Plan::from_toml(&text, "plan", &Registry::builtin())
+        .unwrap()
+        .check("plan", Path::new("."))
+        .unwrap();
+    let out = tempfile::tempdir().unwrap();
+    let summary = run(&plan, out.path(), &mut Silent).unwrap();
+    let names: Vec<&str> = summary.transport.keys().copied().collect();
+    let expected = ["late_matching_messages", "tokens_expired", "tokens_sent", "tokens_withheld"];
+    assert_eq!(names, expected);
+    // Most packets of long flows are paid for by tokens.
+    let tokens = summary.transport["tokens_sent"];
+    assert!(tokens > 0 && tokens < 2 * summary.counters.data_packets, "{tokens}");
+    let json = std::fs::read_to_string(out.path().join("summary.json")).unwrap();
+    assert!(json.contains(&format!("\"tokens_sent\": {tokens}")), "{json}");
+    assert!(out.path().join("transport.parquet").exists());
 }
 
 #[test]

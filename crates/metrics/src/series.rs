@@ -46,6 +46,40 @@ pub fn write_tenants(
     )
 }
 
+/// What the endpoints of a transport had counted by an instant, all together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterSample {
+    /// The instant.
+    pub time: Time,
+    /// What is counted.
+    pub name: &'static str,
+    /// How much, since the start.
+    pub value: u64,
+}
+
+/// Writes the columns `time_ps`, `counter` and `value`.
+///
+/// # Errors
+/// If the table cannot be written.
+pub fn write_counters(
+    file: &Path,
+    samples: &[CounterSample],
+    metadata: &[(String, String)],
+) -> Result<(), TableError> {
+    let times: Vec<u64> = samples.iter().map(|s| s.time.as_ps()).collect();
+    let names: Vec<&str> = samples.iter().map(|s| s.name).collect();
+    let values: Vec<u64> = samples.iter().map(|s| s.value).collect();
+    write_table(
+        file,
+        metadata,
+        vec![
+            ("time_ps", DataType::UInt64, Arc::new(UInt64Array::from(times))),
+            ("counter", DataType::Utf8, Arc::new(StringArray::from(names))),
+            ("value", DataType::UInt64, Arc::new(UInt64Array::from(values))),
+        ],
+    )
+}
+
 /// How long queues were, by tier: a count of samples for every length that occurred.
 #[derive(Clone, Debug, Default)]
 pub struct QueueDistribution {

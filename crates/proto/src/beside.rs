@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use rampmeter_core::wire::{Reader, Writer};
 use rampmeter_core::{
-    Crossing, Endpoint, Event, Family, Header, Hop, Message, MsgId, NoArbiter, NodeId, Packet,
-    Priority, Receipt, Rng, Span, SwitchFacts, TenantId, Time, Verdict, WireError,
+    Crossing, Departure, Endpoint, Event, Family, Header, Hop, Message, MsgId, NodeId, Packet,
+    Priority, Queueing, Receipt, Rng, Span, SwitchFacts, TenantId, Time, Verdict, WireError,
 };
 
-/// The family of `A` above `B`. Neither has arbiters, and ports queue by class.
+/// The family of `A` above `B`. At most one of them has arbiters, and both want ports to queue the
+/// same way; anything else does not compile.
 #[derive(Clone, Copy, Debug)]
 pub struct Beside<A, B>(PhantomData<fn() -> (A, B)>);
 
@@ -50,20 +51,51 @@ pub struct BesideHop<A, B> {
     lower: B,
 }
 
+/// The arbiter of whichever transport has one. Where neither has, this type has no values.
+pub enum BesideArbiter<A: Family, B: Family> {
+    /// The upper transport's.
+    Upper(A::Arbiter),
+    /// The lower's.
+    Lower(B::Arbiter),
+}
+
+/// The parts of a node's random stream that the transports have.
+pub(crate) const UPPER: u64 = 0;
+pub(crate) const LOWER: u64 = 1;
+
 /// Classes that are the upper transport's: those of the lower start below.
 const UPPER_CLASSES: u8 = 2;
 
 impl<A: Family, B: Family> Family for Beside<A, B> {
     const NAME: &'static str = "beside";
+    const HAS_ARBITERS: bool = A::HAS_ARBITERS || B::HAS_ARBITERS;
     type Config = Both<A::Config, B::Config>;
     type Header = Either<A::Header, B::Header>;
     type Host = BesideHost<A::Host, B::Host>;
-    type Arbiter = NoArbiter<Self::Header, Self::Config>;
+    type Arbiter = BesideArbiter<A, B>;
     type Hop = BesideHop<A::Hop, B::Hop>;
 
+    fn arbiter(
+        config: Arc<Self::Config>,
+        number: u32,
+        node: NodeId,
+        rng: Rng,
+        now: Time,
+    ) -> Self::Arbiter {
+        const { assert!(!(A::HAS_ARBITERS && B::HAS_ARBITERS), "both transports have arbiters") };
+        if A::HAS_ARBITERS {
+            let config = Arc::clone(&config.upper);
+            BesideArbiter::Upper(A::arbiter(config, number, node, rng.part(UPPER), now))
+        } else {
+            let config = Arc::clone(&config.lower);
+            BesideArbiter::Lower(B::arbiter(config, number, node, rng.part(LOWER), now))
+        }
+    }
+
     fn hop(config: &Arc<Self::Config>, switch: SwitchFacts) -> Self::Hop {
-        let upper = A::hop(&config.upper, switch.clone());
-        BesideHop { upper, lower: B::hop(&config.lower, switch) }
+        let of = |part| SwitchFacts { rng: switch.rng.part(part), ..switch.clone() };
+        let upper = A::hop(&config.upper, of(UPPER));
+        BesideHop { upper, lower: B::hop(&config.lower, of(LOWER)) }
     }
 }
 
@@ -72,6 +104,13 @@ impl<A: Header, B: Header> Header for Either<A, B> {
         match self {
             Self::Upper(header) => 1 + header.wire_len(),
             Self::Lower(header) => 1 + header.wire_len(),
+        }
+    }
+
+    fn rank(&self) -> u32 {
+        match self {
+            Self::Upper(header) => header.rank(),
+            Self::Lower(header) => header.rank(),
         }
     }
 
@@ -108,7 +147,7 @@ fn after_tag(error: WireError, got: usize) -> WireError {
 }
 
 /// The same packet with another header.
-fn with<H, G>(packet: &Packet<H>, header: G) -> Packet<G> {
+pub(crate) fn with<H, G>(packet: &Packet<H>, header: G) -> Packet<G> {
     let Packet { payload, src, dst, wire_bytes, path, priority, marks, .. } = *packet;
     Packet { header, payload, src, dst, wire_bytes, path, priority, marks }
 }
@@ -128,8 +167,8 @@ impl<A: Endpoint, B: Endpoint> Endpoint for BesideHost<A, B> {
     type Config = Both<A::Config, B::Config>;
 
     fn new(config: Arc<Self::Config>, node: NodeId, rng: Rng, now: Time) -> Self {
-        let upper = A::new(Arc::clone(&config.upper), node, rng.clone(), now);
-        Self { upper, lower: B::new(Arc::clone(&config.lower), node, rng, now) }
+        let upper = A::new(Arc::clone(&config.upper), node, rng.part(UPPER), now);
+        Self { upper, lower: B::new(Arc::clone(&config.lower), node, rng.part(LOWER), now) }
     }
 
     fn submit(&mut self, now: Time, message: Message) {
@@ -163,6 +202,21 @@ impl<A: Endpoint, B: Endpoint> Endpoint for BesideHost<A, B> {
             Either::Upper(header) => self.upper.has_delivered(now, &with(packet, header)),
             Either::Lower(header) => self.lower.has_delivered(now, &with(packet, header)),
         }
+    }
+
+    fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.upper.hold(now, src, msg);
+        self.lower.hold(now, src, msg);
+    }
+
+    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.upper.release(now, src, msg);
+        self.lower.release(now, src, msg);
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.upper.counters(each);
+        self.lower.counters(each);
     }
 
     fn limit_arriving(&mut self, per_peer: u32) {
@@ -204,6 +258,97 @@ impl<A: Endpoint, B: Endpoint> Endpoint for BesideHost<A, B> {
     }
 }
 
+impl<A: Family, B: Family> Endpoint for BesideArbiter<A, B> {
+    type Header = Either<A::Header, B::Header>;
+    type Config = Both<A::Config, B::Config>;
+
+    fn new(config: Arc<Self::Config>, node: NodeId, rng: Rng, now: Time) -> Self {
+        Beside::<A, B>::arbiter(config, 0, node, rng, now)
+    }
+
+    fn submit(&mut self, now: Time, message: Message) {
+        match self {
+            Self::Upper(arbiter) => arbiter.submit(now, message),
+            Self::Lower(arbiter) => arbiter.submit(now, message),
+        }
+    }
+
+    fn cancel(&mut self, now: Time, msg: MsgId) {
+        match self {
+            Self::Upper(arbiter) => arbiter.cancel(now, msg),
+            Self::Lower(arbiter) => arbiter.cancel(now, msg),
+        }
+    }
+
+    fn handle_packet(&mut self, now: Time, packet: &Packet<Self::Header>) -> Receipt {
+        match (self, packet.header) {
+            (Self::Upper(arbiter), Either::Upper(header)) => {
+                arbiter.handle_packet(now, &with(packet, header))
+            }
+            (Self::Lower(arbiter), Either::Lower(header)) => {
+                arbiter.handle_packet(now, &with(packet, header))
+            }
+            // The other transport knows of no arbiter.
+            (Self::Upper(_), Either::Lower(_)) | (Self::Lower(_), Either::Upper(_)) => {
+                Receipt::Ignored
+            }
+        }
+    }
+
+    fn has_delivered(&mut self, _now: Time, _packet: &Packet<Self::Header>) -> bool {
+        false
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        match self {
+            Self::Upper(arbiter) => arbiter.counters(each),
+            Self::Lower(arbiter) => arbiter.counters(each),
+        }
+    }
+
+    fn forget_peer(&mut self, now: Time, peer: NodeId) {
+        match self {
+            Self::Upper(arbiter) => arbiter.forget_peer(now, peer),
+            Self::Lower(arbiter) => arbiter.forget_peer(now, peer),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        match self {
+            Self::Upper(arbiter) => arbiter.handle_timeout(now),
+            Self::Lower(arbiter) => arbiter.handle_timeout(now),
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<Self::Header>> {
+        match self {
+            Self::Upper(arbiter) => arbiter.poll_transmit(now).map(|packet| raised(&packet)),
+            Self::Lower(arbiter) => arbiter.poll_transmit(now).map(|packet| lowered(&packet)),
+        }
+    }
+
+    fn wants_transmit(&self) -> bool {
+        match self {
+            Self::Upper(arbiter) => arbiter.wants_transmit(),
+            Self::Lower(arbiter) => arbiter.wants_transmit(),
+        }
+    }
+
+    fn poll_timeout(&self) -> Time {
+        match self {
+            Self::Upper(arbiter) => arbiter.poll_timeout(),
+            Self::Lower(arbiter) => arbiter.poll_timeout(),
+        }
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        match self {
+            Self::Upper(arbiter) => arbiter.poll_event(),
+            Self::Lower(arbiter) => arbiter.poll_event(),
+        }
+    }
+}
+
 fn is_upper(message: &Message) -> bool {
     message.tenant == TenantId::default()
 }
@@ -216,6 +361,14 @@ where
     Q: Hop<B>,
 {
     const ACTIVE: bool = P::ACTIVE || Q::ACTIVE;
+    const DEPARTURES: bool = P::DEPARTURES || Q::DEPARTURES;
+    const TIMERS: bool = P::TIMERS || Q::TIMERS;
+    const INGRESS: bool = P::INGRESS || Q::INGRESS;
+    const QUEUEING: Queueing = match (P::QUEUEING, Q::QUEUEING) {
+        (Queueing::Classes, Queueing::Classes) => Queueing::Classes,
+        (Queueing::Ranks, Queueing::Ranks) => Queueing::Ranks,
+        _ => panic!("the two transports want ports to queue in different ways"),
+    };
 
     fn on_forward(&mut self, crossing: Crossing<'_>, packet: &mut Packet<Either<A, B>>) -> Verdict {
         match packet.header {
@@ -232,6 +385,30 @@ where
                 verdict
             }
         }
+    }
+
+    fn on_depart(&mut self, departure: Departure, packet: &mut Packet<Either<A, B>>) {
+        match packet.header {
+            Either::Upper(header) => {
+                let mut own = with(packet, header);
+                self.upper.on_depart(departure, &mut own);
+                *packet = raised(&own);
+            }
+            Either::Lower(header) => {
+                let mut own = with(packet, header);
+                self.lower.on_depart(departure, &mut own);
+                *packet = with(&own, Either::Lower(own.header));
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.upper.poll_timeout().min(self.lower.poll_timeout())
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.upper.handle_timeout(now);
+        self.lower.handle_timeout(now);
     }
 
     fn poll_transmit(&mut self) -> Option<(u32, Packet<Either<A, B>>)> {

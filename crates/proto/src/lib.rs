@@ -14,6 +14,7 @@ pub mod parts;
 pub mod pfabric;
 pub mod phost;
 pub mod transport;
+pub mod wrap;
 
 pub use catalogue::{Builtin, Catalogue, Visitor};
 pub use keys::{BadKey, Keys};

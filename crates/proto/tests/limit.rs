@@ -59,12 +59,12 @@ fn is_held_to<E: Endpoint>(
     for src in [1, 2] {
         let receipts: Vec<_> = (0..15).map(|flow| arrive(&mut host, src, flow, 0)).collect();
         assert_eq!(receipts[..LIMIT], [Receipt::Fresh; LIMIT]);
-        assert_eq!(receipts[LIMIT..], [Receipt::Control; 15 - LIMIT]);
+        assert_eq!(receipts[LIMIT..], [Receipt::Ignored; 15 - LIMIT]);
     }
     assert_eq!((count(&host).1, host.arriving_excess()), (2 * LIMIT, 10));
     assert_eq!(arrive(&mut host, 1, 3, 1), Receipt::Fresh);
     assert_eq!(arrive(&mut host, 1, 12, 0), Receipt::Fresh);
-    assert_eq!(arrive(&mut host, 1, 11, 0), Receipt::Control);
+    assert_eq!(arrive(&mut host, 1, 11, 0), Receipt::Ignored);
     assert_eq!((count(&host).1, host.arriving_excess()), (2 * LIMIT, 11));
     host.forget_peer(Time::ZERO, NodeId::new(1));
     assert_eq!(arrive(&mut host, 1, 0, 0), Receipt::Fresh);

@@ -17,12 +17,14 @@ use crate::config::Setup;
 const EVERY: Span = Span::from_us(1_000_000);
 
 /// What is shown of a node.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct View {
     stats: NodeStats,
     /// Messages being sent, waiting for their receivers, and arriving.
     messages: (usize, usize, usize),
     peers_known: usize,
+    /// What the transport counts, by name.
+    transport: Vec<(&'static str, u64)>,
 }
 
 /// Watches a node.
@@ -47,7 +49,7 @@ impl Watch {
             let (shown, node) = (Arc::clone(&shown), setup.id.get().to_string());
             let serve = move || {
                 for request in server.incoming_requests() {
-                    let view = *shown.lock().unwrap_or_else(PoisonError::into_inner);
+                    let view = shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
                     // A client that went away does not matter.
                     let _ = request.respond(tiny_http::Response::from_string(text(&view, &node)));
                 }
@@ -95,17 +97,23 @@ impl Watch {
         for (name, _, value) in view.stats.entries().filter(|(.., value)| *value > 0) {
             info!(value, "{name}");
         }
+        for &(name, value) in view.transport.iter().filter(|(_, value)| *value > 0) {
+            info!(value, "transport {name}");
+        }
         self.show(view);
     }
 
     fn show(&mut self, view: View) {
-        self.before = view;
+        self.before = view.clone();
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = view;
     }
 }
 
 fn view<E: Endpoint, D: Datapath, A: Applications>(node: &Node<E, D, A>) -> View {
-    View { stats: node.stats(), messages: node.messages(), peers_known: node.n_peers_known() }
+    let mut transport = Vec::new();
+    node.endpoint().counters(&mut |name, value| transport.push((name, value)));
+    let (stats, messages, peers_known) = (node.stats(), node.messages(), node.n_peers_known());
+    View { stats, messages, peers_known, transport }
 }
 
 /// The counters in Prometheus's text format.
@@ -119,6 +127,10 @@ fn text(view: &View, node: &str) -> String {
             }
             None => registry.register(name, help, ConstCounter::new(value)),
         }
+    }
+    for &(name, value) in &view.transport {
+        let help = format!("Counted by the transport: {}", name.replace('_', " "));
+        registry.register(format!("transport_{name}"), help, ConstCounter::new(value));
     }
     let (sending, waiting, arriving) = view.messages;
     let gauges = [
@@ -142,7 +154,9 @@ mod tests {
     #[test]
     fn counters_are_told_with_type_unit_and_label() {
         let stats = NodeStats { packets_sent: 12, payload_received: 34, ..NodeStats::default() };
-        let text = text(&View { stats, ..View::default() }, "3");
+        let transport = vec![("tokens_sent", 56)];
+        let text = text(&View { stats, transport, ..View::default() }, "3");
+        assert!(text.contains("rampd_transport_tokens_sent_total{node=\"3\"} 56"), "{text}");
         assert!(text.contains("# TYPE rampd_packets_sent counter"), "{text}");
         assert!(text.contains("rampd_packets_sent_total{node=\"3\"} 12"), "{text}");
         assert!(text.contains("rampd_payload_received_bytes_total{node=\"3\"} 34"), "{text}");

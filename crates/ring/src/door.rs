@@ -286,7 +286,7 @@ impl Door {
     ) -> Result<(), Refusal> {
         let Request { service, .. } = request;
         let layout = request.layout(self.config.arena_max)?;
-        // Whoever has gone before this request came has gone, though the door may not have looked.
+        // Reap clients that hung up before this request, even if epoll has not reported them.
         self.sweep_out();
         let is_taken = |guest: &Guest| match guest.state {
             State::Attached { service: taken, .. } => taken == service,

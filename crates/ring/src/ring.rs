@@ -66,7 +66,7 @@ impl<const N: usize> Producer<N> {
             self.head = self.memory.word(head).load(Ordering::Acquire);
             let n = self.tail.wrapping_sub(self.head);
             if n > capacity {
-                // What was believed before stays believable.
+                // Keep the last consistent view.
                 self.head = self.tail.wrapping_sub(capacity);
                 return Err(PushError::Corrupt);
             }

@@ -1,5 +1,7 @@
 //! Messages that are arriving.
 
+use std::collections::VecDeque;
+
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{MsgId, NodeId, Span, Time};
 
@@ -32,7 +34,7 @@ pub(crate) struct Absences(IdMap<(NodeId, MsgId), Time>);
 
 /// How long an application may take to come: about as long as programs take to start.
 const PATIENCE: Span = Span::from_us(2_000_000);
-/// Messages that are waited with; where there are more, those that wait are refused.
+/// Messages parked for an absent application; beyond this they are refused.
 const ABSENCES_MAX: usize = 1_024;
 
 impl Absences {
@@ -50,6 +52,51 @@ impl Absences {
         }
         self.0.insert((src, msg), now);
         false
+    }
+}
+
+/// Messages that wait for room in their application, the one that has waited longest first. The
+/// endpoint has been told to hold them back.
+#[derive(Debug, Default)]
+pub(crate) struct Held(VecDeque<HeldMessage>);
+
+/// A message that waits for room.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeldMessage {
+    pub(crate) src: NodeId,
+    pub(crate) msg: MsgId,
+    pub(crate) service: u16,
+    pub(crate) size: u32,
+}
+
+/// Messages that are held; where there are more, their packets are dropped as they come.
+const HELD_MAX: usize = 1_024;
+
+impl Held {
+    /// Enters a message. False if it is there already, or there are too many.
+    pub(crate) fn enter(&mut self, message: HeldMessage) -> bool {
+        let HeldMessage { src, msg, .. } = message;
+        let is_new = self.0.len() < HELD_MAX && self.0.iter().all(|m| (m.src, m.msg) != (src, msg));
+        if is_new {
+            self.0.push_back(message);
+        }
+        is_new
+    }
+
+    /// The message that has waited longest.
+    pub(crate) fn first(&self) -> Option<HeldMessage> {
+        self.0.front().copied()
+    }
+
+    /// Removes a message; whether it was there.
+    pub(crate) fn remove(&mut self, src: NodeId, msg: MsgId) -> bool {
+        let place = self.0.iter().position(|m| (m.src, m.msg) == (src, msg));
+        place.and_then(|place| self.0.remove(place)).is_some()
+    }
+
+    /// The peer has lost its state.
+    pub(crate) fn forget_peer(&mut self, peer: NodeId) {
+        self.0.retain(|m| m.src != peer);
     }
 }
 

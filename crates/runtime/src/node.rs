@@ -5,11 +5,12 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use rampmeter_core::packet::Marks;
 use rampmeter_core::{Bytes, Endpoint, NodeId, Priority, Purpose, Rate, Rng, Span, Time};
 
 use crate::app::{Applications, Failure, Outcome, Submission};
 use crate::datapath::{Datapath, Route};
-use crate::inbox::{Absences, Inbox};
+use crate::inbox::{Absences, Held, Inbox};
 use crate::outbox::Outbox;
 use crate::pacer::Pacer;
 use crate::peer::Peers;
@@ -78,6 +79,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
             outbox: Outbox::new(),
             inbox: Inbox::new(),
             absences: Absences::default(),
+            held: Held::default(),
             pacer: Pacer::new(config.rate, config.burst),
             rng: rng(Purpose::Spray),
             notes: VecDeque::new(),
@@ -101,12 +103,13 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         state.take_submissions(at);
         state.fire(at, now);
         state.call_peers(now);
+        let room_at = state.release_held(now);
         let is_full = self.transmit(now)?;
         if n >= BATCH || is_full {
             return Ok(now);
         }
         let state = &self.state;
-        let mut next = state.endpoint.poll_timeout().min(state.peers.deadline());
+        let mut next = state.endpoint.poll_timeout().min(state.peers.deadline()).min(room_at);
         if state.endpoint.wants_transmit() {
             next = next.min(state.pacer.free_at().max(now));
         }
@@ -120,7 +123,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         while let Some(Note { dst, life, kind }) = state.notes.pop_front() {
             let envelope = state.envelope(dst, life, kind);
             let path = state.rng.bits() as u16;
-            let route = Route { dst, class: Priority::HIGHEST, path };
+            let route = Route { dst, class: Priority::HIGHEST, path, marks: Marks::NONE };
             let mut sent = 0;
             self.datapath.send(route, |out| {
                 sent = envelope.encode(out).unwrap_or(0);

@@ -6,14 +6,14 @@ use std::io;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
     Bytes, Endpoint, Event, Header, Message, MsgId, NodeId, Packet, PayloadRef, Priority, Receipt,
-    Rng, Time, WireError,
+    Rng, Span, Time, WireError,
 };
 
 use crate::app::{
     Admission, Applications, Assembly, Failure, Outcome, Payload, Submission, Ticket,
 };
 use crate::datapath::{Arrived, Datapath, Route};
-use crate::inbox::{Absences, Found, Inbox};
+use crate::inbox::{Absences, Found, Held, HeldMessage, Inbox};
 use crate::node::{BATCH, NodeConfig};
 use crate::outbox::{Outbox, Sending};
 use crate::pacer::Pacer;
@@ -30,6 +30,9 @@ pub(crate) struct Note {
     pub(crate) kind: Kind,
 }
 
+/// How often a node looks whether applications have room for messages that wait for it.
+const ROOM_EVERY: Span = Span::from_us(100);
+
 /// All of a node but its datapath, which lends packets to it.
 pub(crate) struct State<E: Endpoint, A: Applications> {
     pub(crate) config: NodeConfig,
@@ -39,6 +42,7 @@ pub(crate) struct State<E: Endpoint, A: Applications> {
     pub(crate) outbox: Outbox<A::Payload>,
     pub(crate) inbox: Inbox<A::Assembly>,
     pub(crate) absences: Absences,
+    pub(crate) held: Held,
     pub(crate) pacer: Pacer,
     pub(crate) rng: Rng,
     /// What this node itself has to say, apart from the protocol.
@@ -66,9 +70,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// The instant as of which a turn begins: that of the first timer that is late, if any. What
-    /// has arrived meanwhile is handled first, and timers at their own instants, so that a protocol
-    /// that paces by them makes up for lateness as the pacer does: up to a burst.
+    /// Time this turn starts from: an overdue timer's deadline, at most one burst ago. Arrivals are
+    /// handled first, then timers at their scheduled times, so that a protocol that paces by timers
+    /// catches up as the pacer does.
     pub(crate) fn as_of(&self, now: Time) -> Time {
         let earliest = self.pacer.earliest(now).max(self.told);
         self.endpoint.poll_timeout().max(earliest).min(now)
@@ -125,7 +129,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             true => packet.path,
             false => self.rng.bits() as u16,
         };
-        let route = Route { dst: packet.dst, class: packet.priority, path };
+        let (class, marks) = (packet.priority, packet.marks);
+        let route = Route { dst: packet.dst, class, path, marks };
         let mut sent = 0;
         datapath.send(route, |out| {
             sent = compose(&envelope, &packet.header, payload, packet.payload, out).unwrap_or(0);
@@ -138,7 +143,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     }
 
     pub(crate) fn on_datagram(&mut self, now: Time, arrived: Arrived<'_>) {
-        let Arrived { bytes, from } = arrived;
+        let Arrived { bytes, from, marks } = arrived;
         self.stats.packets_received += 1;
         self.stats.bytes_received += bytes.len() as u64;
         let Ok((envelope, read)) = Envelope::decode(bytes) else {
@@ -171,9 +176,11 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                     self.peers.call(now, src);
                 }
                 Kind::Refused { msg } => self.on_refused(now, src, msg),
-                Kind::Control { msg } => self.on_packet(now, src, msg, None, &bytes[read..]),
+                Kind::Control { msg } => {
+                    self.on_packet(now, (src, marks), msg, None, &bytes[read..])
+                }
                 Kind::Data { msg, fragment } => {
-                    self.on_packet(now, src, msg, Some(fragment), &bytes[read..]);
+                    self.on_packet(now, (src, marks), msg, Some(fragment), &bytes[read..]);
                 }
             }
         }
@@ -183,7 +190,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     fn on_packet(
         &mut self,
         now: Time,
-        src: NodeId,
+        (src, marks): (NodeId, Marks),
         msg: MsgId,
         fragment: Option<Fragment>,
         bytes: &[u8],
@@ -205,7 +212,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             wire_bytes: bytes.len() as u16,
             path: 0,
             priority: Priority::HIGHEST,
-            marks: Marks::NONE,
+            marks,
         };
         if let Some(fragment) = &fragment
             && !self.admits(now, &packet, fragment, payload.len())
@@ -251,6 +258,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 _ if self.endpoint.has_delivered(now, packet) => true,
                 Admission::Wait => {
                     self.stats.no_room += 1;
+                    if self.held.enter(HeldMessage { src, msg, service, size }) {
+                        self.endpoint.hold(now, src, msg);
+                    }
                     false
                 }
                 Admission::Absent if !self.absences.is_over(now, src, msg) => {
@@ -264,6 +274,20 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 }
             },
         }
+    }
+
+    /// Lets the message go on that has waited longest for room, if there is room for it now. One a
+    /// turn, so that the room is taken before it is promised again. Says when to look again.
+    pub(crate) fn release_held(&mut self, now: Time) -> Time {
+        let Some(HeldMessage { src, msg, service, size }) = self.held.first() else {
+            return Time::NEVER;
+        };
+        if self.apps.admission(service, size) != Admission::Wait {
+            self.held.remove(src, msg);
+            self.endpoint.release(now, src, msg);
+            self.on_events(Failure::Unreachable);
+        }
+        now.saturating_add(ROOM_EVERY)
     }
 
     /// Puts a payload where it belongs, if the endpoint has not had it before.
@@ -285,7 +309,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 self.stats.payload_received += len;
             }
             Receipt::Duplicate => self.stats.payload_duplicate += len,
-            Receipt::Control => {}
+            Receipt::Control | Receipt::Ignored => {}
         }
     }
 
@@ -305,7 +329,12 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                     self.stats.messages_delivered += 1;
                     self.apps.deliver(src, arrived.service, arrived.assembly);
                 }
-                Event::Abandoned { src, msg } => drop(self.inbox.take(src, msg)),
+                Event::Abandoned { src, msg } => {
+                    drop(self.inbox.take(src, msg));
+                    if self.held.remove(src, msg) {
+                        self.endpoint.release(self.told, src, msg);
+                    }
+                }
                 Event::Completed { msg } => self.on_over(msg, Outcome::Completed),
                 Event::Failed { msg } => self.on_over(msg, Outcome::Failed(failure)),
                 Event::Rejected { msg } => self.on_over(msg, Outcome::Failed(Failure::Rejected)),
@@ -342,6 +371,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             Learned::Same | Learned::First => {}
             Learned::Restarted => {
                 self.stats.peer_restarts += 1;
+                self.held.forget_peer(src);
                 self.endpoint.forget_peer(now, src);
                 self.on_events(Failure::PeerRestarted);
             }

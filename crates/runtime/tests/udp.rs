@@ -11,6 +11,7 @@ use common::live::Running;
 use common::ports::addresses;
 use common::*;
 use rampmeter_core::envelope::{HostPacket, IPV6_UDP};
+use rampmeter_core::packet::Marks;
 use rampmeter_core::{Endpoint, FabricFacts, Family, NodeId, Priority, Purpose, Rng, Span, Time};
 use rampmeter_proto::dcpim::{DcpimFamily, DcpimHost};
 use rampmeter_proto::phost::{PhostFamily, PhostHost};
@@ -123,7 +124,8 @@ fn joined_packets_are_taken_apart_where_they_were_joined() {
                 let len = [max, max, max, max, 500, 500, 1, 0][rng.below(8)];
                 let (dst, class) = (rng.below(8) / 7, Priority::new((rng.below(8) / 6) as u8 + 1));
                 let bytes = vec![number; len];
-                let route = Route { dst: NodeId::new(dst as u32 + 1), class, path: 0 };
+                let (dst_id, marks) = (NodeId::new(dst as u32 + 1), Marks::NONE);
+                let route = Route { dst: dst_id, class, path: 0, marks };
                 a.send(route, |out| {
                     out[..len].copy_from_slice(&bytes);
                     len
@@ -140,6 +142,36 @@ fn joined_packets_are_taken_apart_where_they_were_joined() {
             }
         }
         assert_eq!(a.drops(), 0);
+    }
+}
+
+/// What the ECN bits of a packet's IP header say is what its receiver is told, joined or not.
+#[test]
+fn marks_arrive_as_they_were_sent() {
+    let addresses = |ip: IpAddr| UdpSocket::bind((ip, 0)).ok().map(|_| addresses(ip, 2));
+    let capable = Marks::ECN_CAPABLE;
+    let marks = [Marks::NONE, capable, capable.with(Marks::CONGESTION), Marks::NONE];
+    for ip in [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()] {
+        let Some(addrs) = addresses(ip) else {
+            println!("skipped: no {ip} here");
+            continue;
+        };
+        for joins in [false, true] {
+            let open = |node| if joins { open_joined(&addrs, node) } else { open(&addrs, node) };
+            let (mut a, mut b) = (open(0), open(1));
+            for class in [Priority::HIGHEST, Priority::new(5)] {
+                for &marks in marks.iter().flat_map(|marks| [marks; 3]) {
+                    let route = Route { dst: NodeId::new(1), class, path: 0, marks };
+                    a.send(route, |out| out[..100].len()).unwrap();
+                }
+                a.flush().unwrap();
+                let mut got = Vec::new();
+                let mut take = |arrived: Arrived<'_>| got.push(arrived.marks);
+                while b.receive(Time::ZERO, &mut take).unwrap() > 0 {}
+                let sent: Vec<Marks> = marks.iter().flat_map(|&marks| [marks; 3]).collect();
+                assert_eq!(got, sent, "{ip}, {class:?}, joined {joins}");
+            }
+        }
     }
 }
 

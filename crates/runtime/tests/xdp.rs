@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use common::*;
 use netns::{DEVICE, Net};
+use rampmeter_core::packet::Marks;
 use rampmeter_core::{FabricFacts, Family, NodeId, Priority, Span, Time};
 use rampmeter_proto::dcpim::DcpimFamily;
 use rampmeter_proto::phost::PhostFamily;
@@ -40,7 +41,8 @@ fn open(net: &Net, node: usize) -> XdpDatapath {
 }
 
 fn send(datapath: &mut impl Datapath, dst: u32, class: Priority, bytes: &[u8]) {
-    let route = Route { dst: NodeId::new(dst), class, path: 3 };
+    let marks = Marks::ECN_CAPABLE;
+    let route = Route { dst: NodeId::new(dst), class, path: 3, marks };
     let write = |out: &mut [u8]| {
         out[..bytes.len()].copy_from_slice(bytes);
         bytes.len()
@@ -50,11 +52,16 @@ fn send(datapath: &mut impl Datapath, dst: u32, class: Priority, bytes: &[u8]) {
 
 /// All datagrams that arrive until there have been `n`, or none for a second.
 fn receive(datapath: &mut impl Datapath, n: usize) -> Vec<Vec<u8>> {
+    receive_marked(datapath, n).into_iter().map(|(bytes, _)| bytes).collect()
+}
+
+/// The same with their marks.
+fn receive_marked(datapath: &mut impl Datapath, n: usize) -> Vec<(Vec<u8>, Marks)> {
     let mut got = Vec::new();
     let mut silent = 0;
     while got.len() < n && silent < 1_000 {
         let each = |arrived: rampmeter_runtime::datapath::Arrived<'_>| {
-            got.push(arrived.bytes.to_vec());
+            got.push((arrived.bytes.to_vec(), arrived.marks));
         };
         if datapath.receive(Time::ZERO, each).unwrap() == 0 {
             silent += 1;
@@ -97,6 +104,31 @@ fn dcpim_with_loss_between_four_hosts_at_a_switch() {
 #[test]
 fn phost_with_loss_over_a_router() {
     all_arrive::<PhostFamily>(Net::routed(3), 0.02, phost);
+}
+
+/// The ECN bits are what the sender's marks say, over AF_XDP and over UDP.
+#[test]
+fn marks_cross_between_udp_and_xdp() {
+    let Some(net) = Net::pair() else { return };
+    let mut xdp = open(&net, 0);
+    let peers = net.hosts.iter().map(|host| Some(address(host.ip).into())).collect();
+    let udp = UdpConfig::new(address(net.hosts[1].ip).into(), peers);
+    let mut udp = net.hosts[1].within(|| UdpDatapath::open(&udp)).unwrap();
+    let class = Priority::new(5);
+    for marks in [Marks::NONE, Marks::ECN_CAPABLE, Marks::ECN_CAPABLE.with(Marks::CONGESTION)] {
+        let route = |dst| Route { dst: NodeId::new(dst), class, path: 3, marks };
+        let expected = [(vec![0; 50], marks)];
+        let write = |out: &mut [u8]| {
+            out[..50].fill(0);
+            50
+        };
+        xdp.send(route(1), write).unwrap();
+        xdp.flush().unwrap();
+        assert_eq!(receive_marked(&mut udp, 1), expected);
+        udp.send(route(0), write).unwrap();
+        udp.flush().unwrap();
+        assert_eq!(receive_marked(&mut xdp, 1), expected);
+    }
 }
 
 /// Class, ports and lengths are what the UDP datapath makes of them, in both directions.

@@ -87,6 +87,8 @@ pub trait Probe {
     const LATENCY: bool = false;
     /// Whether [`Probe::on_packet`] is wanted.
     const PACKETS: bool = false;
+    /// Whether [`Probe::on_counters`] is wanted.
+    const COUNTERS: bool = false;
 
     /// A message is over: delivered and confirmed, failed, or cut off by the end of the run.
     fn on_flow(&mut self, _record: &FlowRecord) {}
@@ -96,6 +98,10 @@ pub trait Probe {
 
     /// A packet leaves a host or an arbiter, or arrives there.
     fn on_packet<H: Header>(&mut self, _passing: &Passing<'_, H>) {}
+
+    /// The sampling interval has passed, and endpoints have counted this much by name, all hosts
+    /// and arbiters together.
+    fn on_counters(&mut self, _now: Time, _counters: &[(&'static str, u64)]) {}
 
     /// The sampling interval has passed. `delivered` holds the message bytes that have arrived so
     /// far, by tenant.
@@ -116,6 +122,7 @@ impl Probe for NoProbe {}
 impl<P: Probe> Probe for &mut P {
     const LATENCY: bool = P::LATENCY;
     const PACKETS: bool = P::PACKETS;
+    const COUNTERS: bool = P::COUNTERS;
 
     fn on_flow(&mut self, record: &FlowRecord) {
         (**self).on_flow(record);
@@ -127,6 +134,10 @@ impl<P: Probe> Probe for &mut P {
 
     fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
         (**self).on_packet(passing);
+    }
+
+    fn on_counters(&mut self, now: Time, counters: &[(&'static str, u64)]) {
+        (**self).on_counters(now, counters);
     }
 
     fn on_sample<H, Q>(&mut self, now: Time, fabric: &Fabric<H, Q>, delivered: &[u64])

@@ -69,6 +69,13 @@ where
         }
     }
 
+    pub(crate) fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        match self {
+            Self::Host(e) => e.counters(each),
+            Self::Arbiter(e) => e.counters(each),
+        }
+    }
+
     #[inline]
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
         match self {

@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Bytes, Endpoint, Family, Header, Message, NodeId, Packet, Purpose, Receipt, Rng, Span,
+    Bytes, Endpoint, Family, Header, Hop, Message, NodeId, Packet, Purpose, Receipt, Rng, Span,
     TenantId, Time,
 };
 
 use crate::clock::{ClockSpec, HostClock};
-use crate::engine::event::{ARRIVE, OTHER, READY, TIMER, WAKE, event, parts};
+use crate::engine::event::{ARRIVE, OTHER, PROGRAM, READY, TIMER, WAKE, event, parts};
 use crate::engine::{Key, Wheel};
 use crate::fabric::{Fabric, FabricConfig, FaultSpec, Interface};
-use crate::ledger::{Counters, Ledger};
+use crate::ledger::Ledger;
 use crate::probe::{Direction, Passing, Probe};
 use crate::role::Role;
 use crate::topo::Topology;
+
+mod view;
 
 /// Events without a port.
 const SUBMIT: u32 = 0;
@@ -81,7 +83,7 @@ pub enum Status {
 }
 
 /// A host or an arbiter.
-struct End<F: Family> {
+struct Station<F: Family> {
     endpoint: Role<F::Host, F::Arbiter>,
     /// When the earliest timer event in the queue fires.
     timer_at: Time,
@@ -94,15 +96,17 @@ pub struct Sim<F: Family, A, P> {
     wheel: Wheel,
     fabric: Fabric<F::Header, F::Hop>,
     /// Hosts, then arbiters.
-    ends: Vec<End<F>>,
+    stations: Vec<Station<F>>,
     config: Arc<F::Config>,
-    interface: Interface,
+    /// Interfaces below this ask for packets, the others queue: all where the fabric says so, and
+    /// those of arbiters if any has several links.
+    n_pulling: u32,
     arrivals: A,
     next: Option<Arrival>,
     ledger: Ledger,
     seed: u64,
     deadline: Time,
-    drain: Span,
+    grace: Span,
     sample: Option<Span>,
     paranoid: bool,
     probe: P,
@@ -117,27 +121,32 @@ where
     /// A simulation at time zero. Arrivals must come in order of time.
     pub fn new(spec: SimSpec, config: Arc<F::Config>, arrivals: A, probe: P) -> Self {
         let n_hosts = spec.topology.n_hosts();
-        let n_ends = n_hosts + spec.topology.n_arbiters();
-        // Slots of about a nanosecond hold nine events each at 144 hosts; larger fabrics have more
-        // events in the same time.
-        let width = Span::from_ps(1 << (1024 * 144 / u64::from(n_hosts)).clamp(128, 4096).ilog2());
-        let end = |end: u32| {
-            let clock = HostClock::draw(&spec.clocks, end, spec.seed);
-            let rng = Rng::new(spec.seed, u64::from(end), Purpose::Endpoint);
-            let (config, node) = (Arc::clone(&config), NodeId::new(end));
-            let now = clock.local(Time::ZERO);
-            let endpoint = match end < n_hosts {
-                true => Role::Host(F::Host::new(config, node, rng, now)),
-                false => Role::Arbiter(F::Arbiter::new(config, node, rng, now)),
-            };
-            End { endpoint, timer_at: Time::NEVER, clock }
+        let n_stations = n_hosts + spec.topology.n_arbiters();
+        let n_pulling = match spec.fabric.interface {
+            Interface::Queue => 0,
+            Interface::Pull if spec.topology.has_several_links() => n_hosts,
+            Interface::Pull => n_stations,
         };
-        let ends = (0..n_ends).map(end).collect();
+        // Buckets of about a nanosecond hold nine events each at 144 hosts; larger fabrics have
+        // more events in the same time.
+        let width = Span::from_ps(1 << (1024 * 144 / u64::from(n_hosts)).clamp(128, 4096).ilog2());
+        let station = |number: u32| {
+            let clock = HostClock::draw(&spec.clocks, number, spec.seed);
+            let rng = Rng::new(spec.seed, u64::from(number), Purpose::Endpoint);
+            let (config, node) = (Arc::clone(&config), NodeId::new(number));
+            let now = clock.local(Time::ZERO);
+            let endpoint = match number < n_hosts {
+                true => Role::Host(F::Host::new(config, node, rng, now)),
+                false => Role::Arbiter(F::arbiter(config, number - n_hosts, node, rng, now)),
+            };
+            Station { endpoint, timer_at: Time::NEVER, clock }
+        };
+        let stations = (0..n_stations).map(station).collect();
         let mut sim = Self {
             now: Time::ZERO,
             wheel: Wheel::new(width),
-            interface: spec.fabric.interface,
-            ends,
+            n_pulling,
+            stations,
             fabric: Fabric::new(spec.topology, spec.fabric, spec.faults, spec.seed, |switch| {
                 F::hop(&config, switch)
             }),
@@ -147,18 +156,19 @@ where
             ledger: Ledger::new(spec.seed),
             seed: spec.seed,
             deadline: Time::NEVER,
-            drain: spec.drain,
+            grace: spec.drain,
             sample: spec.sample,
             paranoid: spec.paranoid,
             probe,
         };
+        sim.fabric.start_programs(&mut sim.wheel);
         sim.fetch_arrival();
         sim.schedule_outage();
         if let Some(interval) = sim.sample {
             sim.push_other(Time::ZERO + interval, SAMPLE);
         }
-        for end in 0..n_ends {
-            sim.drain(end);
+        for station in 0..n_stations {
+            sim.after_input(station);
         }
         sim
     }
@@ -168,11 +178,11 @@ where
         let stop = self.ledger.counters.events.saturating_add(budget);
         while self.ledger.counters.events < stop {
             if self.ledger.is_settled() && self.next.is_none() {
-                return self.end(Status::Finished);
+                return self.finish(Status::Finished);
             }
-            let Some(key) = self.wheel.pop() else { return self.end(Status::Censored) };
+            let Some(key) = self.wheel.pop() else { return self.finish(Status::Censored) };
             if key.time > self.deadline {
-                return self.end(Status::Censored);
+                return self.finish(Status::Censored);
             }
             assert!(key.time >= self.now, "seed {}: time goes back at {}", self.seed, self.now);
             self.now = key.time;
@@ -187,37 +197,9 @@ where
         Status::Running
     }
 
-    /// The simulated time.
-    pub fn now(&self) -> Time {
-        self.now
-    }
-
-    /// Totals so far.
-    pub fn counters(&self) -> &Counters {
-        &self.ledger.counters
-    }
-
-    /// The fabric.
-    pub fn fabric(&self) -> &Fabric<F::Header, F::Hop> {
-        &self.fabric
-    }
-
-    /// The endpoint of `host`.
-    pub fn endpoint(&self, host: u32) -> &F::Host {
-        match &self.ends[host as usize].endpoint {
-            Role::Host(endpoint) => endpoint,
-            Role::Arbiter(_) => panic!("{host} is the number of an arbiter"),
-        }
-    }
-
-    /// The probe.
-    pub fn probe(&self) -> &P {
-        &self.probe
-    }
-
     /// Ends the run here and hands the probe back. Messages under way are recorded as such.
     pub fn into_probe(mut self) -> P {
-        self.end(Status::Censored);
+        self.finish(Status::Censored);
         self.probe
     }
 
@@ -227,21 +209,24 @@ where
         match kind {
             ARRIVE => {
                 let arrived = self.fabric.arrive(number, handle, self.now, &mut self.wheel);
-                if let Some(host) = arrived {
-                    self.deliver(host, handle);
+                if let Some(station) = arrived {
+                    self.deliver(station, handle);
                 }
             }
-            WAKE if number < self.ends.len() as u32 && self.interface == Interface::Pull => {
+            WAKE if number < self.n_pulling => {
                 self.fabric.ports[number as usize].woken = false;
                 self.pull(number);
             }
             WAKE => {
                 let Self { fabric, wheel, probe, ledger, now, .. } = self;
-                let leaves = leaving(probe, ledger, *now, number);
+                let leaves = leaving(probe, ledger, *now, fabric.owner(number));
                 fabric.wake(number, *now, wheel, leaves);
             }
             TIMER => self.fire(number, key.time),
             READY => self.fabric.ready(number, handle, self.now, &mut self.wheel),
+            PROGRAM if <F::Hop as Hop<F::Header>>::TIMERS => {
+                self.fabric.program_timeout(number, self.now, &mut self.wheel);
+            }
             _ => self.dispatch_other(number),
         }
     }
@@ -251,46 +236,51 @@ where
             SUBMIT => self.submit(),
             SAMPLE => {
                 self.probe.on_sample(self.now, &self.fabric, self.ledger.delivered());
+                if P::COUNTERS {
+                    let counters = self.transport_counters();
+                    self.probe.on_counters(self.now, &counters);
+                }
                 self.fabric.check_conservation();
                 let interval = self.sample.expect("sampling events exist only with an interval");
                 self.push_other(self.now + interval, SAMPLE);
             }
-            _ => {
+            OUTAGE => {
                 self.fabric.apply_outages(self.now);
                 for switch in self.fabric.switches_restarting(self.now) {
                     let hop = |switch| F::hop(&self.config, switch);
-                    self.fabric.reboot(switch, self.seed, hop);
+                    self.fabric.reboot(switch, self.seed, hop, self.now, &mut self.wheel);
                 }
                 for arbiter in self.fabric.arbiters_restarting(self.now) {
                     self.restart_arbiter(arbiter);
                 }
                 self.schedule_outage();
             }
+            other => unreachable!("there is no event {other}"),
         }
     }
 
     #[inline]
-    fn deliver(&mut self, host: u32, handle: u32) {
+    fn deliver(&mut self, station: u32, handle: u32) {
         if P::LATENCY {
             let sent = self.fabric.pool.stamps(handle).sent;
             let is_data = self.fabric.pool.get(handle).payload.len > 0;
             self.probe.on_deliver(self.now - sent, is_data);
         }
         let packet = self.fabric.pool.get(handle);
-        observe(&mut self.probe, &self.ledger, self.now, host, Direction::In, packet);
-        let state = &mut self.ends[host as usize];
+        observe(&mut self.probe, &self.ledger, self.now, station, Direction::In, packet);
+        let state = &mut self.stations[station as usize];
         let receipt = state.endpoint.handle_packet(state.clock.local(self.now), packet);
         match receipt {
-            Receipt::Control => {}
+            Receipt::Control | Receipt::Ignored => {}
             Receipt::Fresh => self.ledger.on_fresh(self.now, packet.payload),
             Receipt::Duplicate => self.ledger.on_duplicate(packet.payload),
         }
         self.fabric.take(handle);
-        self.drain(host);
+        self.after_input(station);
     }
 
-    fn fire(&mut self, host: u32, at: Time) {
-        let state = &mut self.ends[host as usize];
+    fn fire(&mut self, station: u32, at: Time) {
+        let state = &mut self.stations[station as usize];
         if state.timer_at != at {
             return;
         }
@@ -299,14 +289,14 @@ where
         if state.endpoint.poll_timeout() <= local {
             state.endpoint.handle_timeout(local);
         }
-        self.drain(host);
+        self.after_input(station);
     }
 
     fn submit(&mut self) {
         let Some(arrival) = self.next.take() else { return };
         let id = self.ledger.submit(self.now, &arrival);
         let host = arrival.src.get();
-        let state = &mut self.ends[host as usize];
+        let state = &mut self.stations[host as usize];
         let Arrival { dst, size, deadline, tenant, .. } = arrival;
         let deadline = match deadline {
             Time::NEVER => Time::NEVER,
@@ -318,9 +308,9 @@ where
         self.fetch_arrival();
         if self.next.is_none() {
             self.ledger.on_last_arrival(self.now);
-            self.deadline = self.now.saturating_add(self.drain);
+            self.deadline = self.now.saturating_add(self.grace);
         }
-        self.drain(host);
+        self.after_input(host);
     }
 
     fn fetch_arrival(&mut self) {
@@ -343,48 +333,48 @@ where
 
     /// Takes everything that an endpoint has to say after an input.
     #[inline]
-    fn drain(&mut self, host: u32) {
-        while let Some(event) = self.ends[host as usize].endpoint.poll_event() {
+    fn after_input(&mut self, station: u32) {
+        while let Some(event) = self.stations[station as usize].endpoint.poll_event() {
             if let Some(record) = self.ledger.on_event(self.now, event) {
                 self.probe.on_flow(&record);
             }
         }
-        if self.interface == Interface::Queue {
-            return self.hand_over(host);
+        if station >= self.n_pulling {
+            return self.hand_over(station);
         }
-        if self.fabric.uplink_idle(host, self.now) {
-            self.pull(host);
+        if self.fabric.uplink_idle(station, self.now) {
+            self.pull(station);
         } else {
-            if self.ends[host as usize].endpoint.wants_transmit() {
-                self.fabric.wake_uplink(host, self.now, &mut self.wheel);
+            if self.stations[station as usize].endpoint.wants_transmit() {
+                self.fabric.wake_uplink(station, self.now, &mut self.wheel);
             }
-            self.set_timer(host);
+            self.set_timer(station);
         }
     }
 
     /// The interface asks for a packet; its link is idle.
     #[inline]
-    fn pull(&mut self, host: u32) {
-        let state = &mut self.ends[host as usize];
+    fn pull(&mut self, station: u32) {
+        let state = &mut self.stations[station as usize];
         if state.endpoint.wants_transmit() {
             let local = state.clock.local(self.now);
             if let Some(packet) = state.endpoint.poll_transmit(local) {
                 if self.paranoid {
                     check_codec(&packet);
                 }
-                let leaves = leaving(&mut self.probe, &self.ledger, self.now, host);
-                self.fabric.send(host, packet, self.now, &mut self.wheel, leaves);
-                if self.ends[host as usize].endpoint.wants_transmit() {
-                    self.fabric.wake_uplink(host, self.now, &mut self.wheel);
+                let leaves = leaving(&mut self.probe, &self.ledger, self.now, station);
+                self.fabric.inject((station, station), packet, self.now, &mut self.wheel, leaves);
+                if self.stations[station as usize].endpoint.wants_transmit() {
+                    self.fabric.wake_uplink(station, self.now, &mut self.wheel);
                 }
             }
         }
-        self.set_timer(host);
+        self.set_timer(station);
     }
 
     #[inline]
-    fn set_timer(&mut self, host: u32) {
-        let state = &mut self.ends[host as usize];
+    fn set_timer(&mut self, station: u32) {
+        let state = &mut self.stations[station as usize];
         let local = state.endpoint.poll_timeout();
         if local == Time::NEVER {
             return;
@@ -392,36 +382,37 @@ where
         let at = state.clock.global(local).max(self.now);
         if at < state.timer_at {
             state.timer_at = at;
-            self.wheel.push(event(at, TIMER, host));
+            self.wheel.push(event(at, TIMER, station));
         }
     }
 
     /// Hands every packet that an endpoint has to its interface, which queues them.
-    fn hand_over(&mut self, host: u32) {
-        let local = self.ends[host as usize].clock.local(self.now);
-        while let Some(packet) = self.ends[host as usize].endpoint.poll_transmit(local) {
+    fn hand_over(&mut self, station: u32) {
+        let local = self.stations[station as usize].clock.local(self.now);
+        while let Some(packet) = self.stations[station as usize].endpoint.poll_transmit(local) {
             if self.paranoid {
                 check_codec(&packet);
             }
-            let leaves = leaving(&mut self.probe, &self.ledger, self.now, host);
-            self.fabric.offer(host, packet, self.now, &mut self.wheel, leaves);
+            let leaves = leaving(&mut self.probe, &self.ledger, self.now, station);
+            self.fabric.inject_queued(station, packet, self.now, &mut self.wheel, leaves);
         }
-        self.set_timer(host);
+        self.set_timer(station);
     }
 
     /// An arbiter comes back after a crash, knowing nothing.
     fn restart_arbiter(&mut self, number: u32) {
-        let end = self.fabric.topology().n_hosts() + number;
-        let state = &mut self.ends[end as usize];
-        let rng = Rng::new(self.seed, u64::from(end), Purpose::Endpoint);
+        let station = self.fabric.topology().n_hosts() + number;
+        let state = &mut self.stations[station as usize];
+        let rng = Rng::new(self.seed, u64::from(station), Purpose::Endpoint);
         let now = state.clock.local(self.now);
         let config = Arc::clone(&self.config);
-        state.endpoint = Role::Arbiter(F::Arbiter::new(config, NodeId::new(end), rng, now));
+        let arbiter = F::arbiter(config, number, NodeId::new(station), rng, now);
+        state.endpoint = Role::Arbiter(arbiter);
         state.timer_at = Time::NEVER;
-        self.drain(end);
+        self.after_input(station);
     }
 
-    fn end(&mut self, status: Status) -> Status {
+    fn finish(&mut self, status: Status) -> Status {
         self.fabric.check_conservation();
         for record in self.ledger.close_all() {
             self.probe.on_flow(&record);
@@ -436,26 +427,26 @@ fn observe<P: Probe, H: Header>(
     probe: &mut P,
     ledger: &Ledger,
     now: Time,
-    end: u32,
+    station: u32,
     direction: Direction,
     packet: &Packet<H>,
 ) {
     if P::PACKETS {
         let message = ledger.size(packet.payload.msg);
-        let end = NodeId::new(end);
+        let end = NodeId::new(station);
         probe.on_packet(&Passing { now, end, direction, packet, message });
     }
 }
 
-/// What hears of a packet that leaves `end` now.
+/// Callback that reports a packet that departs from `station` to the probe.
 #[inline]
 fn leaving<P: Probe, H: Header>(
     probe: &mut P,
     ledger: &Ledger,
     now: Time,
-    end: u32,
+    station: u32,
 ) -> impl FnOnce(&Packet<H>) {
-    move |packet| observe(probe, ledger, now, end, Direction::Out, packet)
+    move |packet| observe(probe, ledger, now, station, Direction::Out, packet)
 }
 
 /// Paranoid mode: what the wire would carry is what the endpoint meant.

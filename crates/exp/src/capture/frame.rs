@@ -11,7 +11,6 @@
 //! identification.
 
 use rampmeter_core::envelope::Envelope;
-use rampmeter_core::packet::Marks;
 use rampmeter_core::wire::Writer;
 use rampmeter_core::{Header, NodeId, Packet, Priority, WireError};
 
@@ -80,10 +79,11 @@ impl Frame {
 fn write_headers<H>(out: &mut [u8], packet: &Packet<H>, length: usize) -> Result<(), WireError> {
     let (src, dst) = (address(packet.src), address(packet.dst));
     let ip_length = (length - ETHERNET) as u16;
+    let class = packet.priority.traffic_class() | packet.marks.ecn();
     let mut writer = Writer::new(out);
     writer.u16(0x0200)?.u32(dst)?.u16(0x0200)?.u32(src)?.u16(0x0800)?;
     // Version 4, five words of header; not to be fragmented; 64 hops; UDP; the sum comes last.
-    writer.u8(0x45)?.u8(traffic_class(packet))?.u16(ip_length)?.u16(packet.wire_bytes)?;
+    writer.u8(0x45)?.u8(class)?.u16(ip_length)?.u16(packet.wire_bytes)?;
     writer.u16(0x4000)?.u8(64)?.u8(17)?.u16(0)?.u32(src)?.u32(dst)?;
     let class_port = PORT + u16::from(packet.priority != Priority::HIGHEST);
     writer.u16(PORT_FIRST + packet.path % PORTS)?.u16(class_port)?;
@@ -95,18 +95,6 @@ fn write_headers<H>(out: &mut [u8], packet: &Packet<H>, length: usize) -> Result
 
 fn address(node: NodeId) -> u32 {
     ADDRESS_FIRST + node.get()
-}
-
-/// DSCP and ECN.
-fn traffic_class<H>(packet: &Packet<H>) -> u8 {
-    let ecn = if packet.marks.contains(Marks::CONGESTION) {
-        3
-    } else if packet.marks.contains(Marks::ECN_CAPABLE) {
-        2
-    } else {
-        0
-    };
-    packet.priority.traffic_class() | ecn
 }
 
 /// The internet checksum (RFC 1071).

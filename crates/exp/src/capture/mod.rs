@@ -196,6 +196,7 @@ pub(crate) struct Capturing<'a>(pub(crate) &'a mut Recorder);
 impl Probe for Capturing<'_> {
     const LATENCY: bool = Recorder::LATENCY;
     const PACKETS: bool = true;
+    const COUNTERS: bool = Recorder::COUNTERS;
 
     fn on_flow(&mut self, record: &FlowRecord) {
         self.0.on_flow(record);
@@ -209,6 +210,10 @@ impl Probe for Capturing<'_> {
         if let Some(capture) = &mut self.0.capture {
             capture.on_packet(passing);
         }
+    }
+
+    fn on_counters(&mut self, now: Time, counters: &[(&'static str, u64)]) {
+        self.0.on_counters(now, counters);
     }
 
     fn on_sample<H: Header, P: Hop<H>>(

@@ -123,6 +123,10 @@ impl Endpoint for CosyHost {
         !self.receiver.holds(rx_slot, seq)
     }
 
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.stats().tell(each);
+    }
+
     fn limit_arriving(&mut self, per_peer: u32) {
         self.receiver.numbers.limit(per_peer);
     }

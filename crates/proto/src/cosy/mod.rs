@@ -127,3 +127,18 @@ pub struct CosyStats {
     /// Failures inferred as a receiver, from packets that did not come when they had to.
     pub failures: u64,
 }
+
+impl CosyStats {
+    /// Tells `each` every count with its name, in the order above.
+    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
+        let Self { asked, blocked, busy, turned_away, failures } = self;
+        let all = [
+            ("asked", asked),
+            ("blocked", blocked),
+            ("busy", busy),
+            ("turned_away", turned_away),
+            ("failures", failures),
+        ];
+        all.into_iter().for_each(|(name, value)| each(name, value));
+    }
+}

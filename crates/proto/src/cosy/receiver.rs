@@ -233,19 +233,19 @@ impl Receiver {
         (seq, number, rx_slot, last): (u32, u32, u16, bool),
         cx: &mut Context<'_>,
     ) -> Receipt {
-        let Some(slot) = self.slots.get_mut(usize::from(rx_slot)) else { return Receipt::Control };
+        let Some(slot) = self.slots.get_mut(usize::from(rx_slot)) else { return Receipt::Ignored };
         if slot.seq != seq || slot.state == State::Free {
-            return Receipt::Control;
+            return Receipt::Ignored;
         }
         if slot.state == State::Draining {
             if last {
                 self.free_slot(now, rx_slot, cx);
             }
-            return Receipt::Control;
+            return Receipt::Ignored;
         }
         let idx = slot.flow;
         let Some(flow) = self.flows.get_mut(idx).filter(|f| f.src == packet.src) else {
-            return Receipt::Control;
+            return Receipt::Ignored;
         };
         if number < slot.got {
             return Receipt::Duplicate;
@@ -256,7 +256,7 @@ impl Receiver {
         let is_next = number == slot.got && packet.payload.msg == flow.msg;
         if !is_next || !place.is_some_and(|place| flow.got.insert(place)) {
             self.fail(now, idx, cx);
-            return Receipt::Control;
+            return Receipt::Ignored;
         }
         slot.state = State::Receiving;
         slot.got += 1;

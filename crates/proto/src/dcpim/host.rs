@@ -157,6 +157,18 @@ impl Endpoint for DcpimHost {
         }
     }
 
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.stats().tell(each);
+    }
+
+    fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.hold(now, src, msg);
+    }
+
+    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.release(now, src, msg);
+    }
+
     fn limit_arriving(&mut self, per_peer: u32) {
         self.receiver.flows.limit(per_peer);
     }

@@ -110,6 +110,20 @@ pub struct DcpimStats {
     pub late_matching_messages: u64,
 }
 
+impl DcpimStats {
+    /// Tells `each` every count with its name, in the order above.
+    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
+        let Self { tokens_sent, tokens_withheld, tokens_expired, late_matching_messages } = self;
+        let all = [
+            ("tokens_sent", tokens_sent),
+            ("tokens_withheld", tokens_withheld),
+            ("tokens_expired", tokens_expired),
+            ("late_matching_messages", late_matching_messages),
+        ];
+        all.into_iter().for_each(|(name, value)| each(name, value));
+    }
+}
+
 /// The order in which offers are served: smallest flow first in the first round (§3.5).
 fn order(round: u8, dcpim: &Dcpim) -> Order {
     if round == 0 && dcpim.config.fct_round { Order::SmallestFirst } else { Order::Random }

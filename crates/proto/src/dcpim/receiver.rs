@@ -71,6 +71,22 @@ impl Receiver {
         Some(slot)
     }
 
+    /// A message is asked for no more until it is released.
+    pub(super) fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        if let Some(slot) = self.flows.hold(src, msg) {
+            self.sources.update(now, slot, &mut self.flows[slot]);
+        }
+    }
+
+    /// A message that was held may be asked for again.
+    pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        let Some(slot) = self.flows.release(now, src, msg) else { return };
+        self.sources.update(now, slot, &mut self.flows[slot]);
+        if self.links.is_waiting(src) && self.candidate(src, now) == Some(slot) {
+            self.links.wake(src, now);
+        }
+    }
+
     pub(super) fn on_notification(
         &mut self,
         now: Time,
@@ -115,10 +131,10 @@ impl Receiver {
         let slot = match self.flows.find(flow.src, flow.flow) {
             Found::Arriving(slot) => slot,
             Found::Over => return Receipt::Duplicate,
-            Found::Abandoned => return Receipt::Control,
+            Found::Abandoned => return Receipt::Ignored,
             Found::New => match self.enter(now, flow, dcpim) {
                 Some(slot) => slot,
-                None => return Receipt::Control,
+                None => return Receipt::Ignored,
             },
         };
         self.on_packet(now, slot, seq, seq, dcpim, out)
@@ -152,7 +168,7 @@ impl Receiver {
     ) -> Receipt {
         let flow = &mut self.flows[slot];
         if seq >= flow.of.packets {
-            return Receipt::Control;
+            return Receipt::Ignored;
         }
         flow.heard = now;
         flow.see(number);

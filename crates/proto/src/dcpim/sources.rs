@@ -1,8 +1,8 @@
 //! The flows of each source at their receiver, and which of them is served.
 //!
-//! A source is served by one flow: of those that are not silent, the one with the fewest missing
+//! A source is served by one flow: of those that are neither silent nor held, the one with the fewest missing
 //! packets, of equals the one announced first, and of those the one entered last. Flows that are
-//! silent wait in a heap of their own until their silence is over, so that the choice and each
+//! silent wait in a heap of their own until their silence is over, held ones until they are released, so that the choice and each
 //! packet take O(log n) steps.
 
 use std::cmp::Reverse;
@@ -83,14 +83,15 @@ impl Sources {
     /// A packet has arrived, or the flow's silence has changed.
     pub(super) fn update(&mut self, now: Time, slot: u32, flow: &mut RxFlow) {
         let source = &mut self.pool[self.of[flow.of.src.idx()] as usize];
-        if flow.state.silent_until <= now {
+        let silent_until = if flow.is_held { Time::NEVER } else { flow.state.silent_until };
+        if silent_until <= now {
             source.wake(&mut self.places, slot, flow);
         } else if flow.state.standing != Standing::Silent {
             source.take_out(&mut self.places, slot, flow);
-            source.silent.set(&mut self.places, slot, flow.state.silent_until);
+            source.silent.set(&mut self.places, slot, silent_until);
             flow.state.standing = Standing::Silent;
         } else {
-            source.silent.set(&mut self.places, slot, flow.state.silent_until);
+            source.silent.set(&mut self.places, slot, silent_until);
         }
     }
 

@@ -194,6 +194,10 @@ impl Endpoint for FastpassHost {
         self.receiver.flows.has_delivered(packet.src, flow)
     }
 
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.stats().tell(each);
+    }
+
     fn limit_arriving(&mut self, per_peer: u32) {
         self.receiver.flows.limit(per_peer);
     }

@@ -54,6 +54,7 @@ pub struct FastpassFamily;
 
 impl Family for FastpassFamily {
     const NAME: &'static str = "fastpass";
+    const HAS_ARBITERS: bool = true;
     type Config = Fastpass;
     type Header = wire::FastpassHeader;
     type Host = FastpassHost;
@@ -130,4 +131,18 @@ pub struct FastpassStats {
     pub resets: u64,
     /// Times that it turned to the other arbiter because its own was silent.
     pub fail_overs: u64,
+}
+
+impl FastpassStats {
+    /// Tells `each` every count with its name, in the order above.
+    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
+        let Self { slots_unused, slots_late, resets, fail_overs } = self;
+        let all = [
+            ("slots_unused", slots_unused),
+            ("slots_late", slots_late),
+            ("resets", resets),
+            ("fail_overs", fail_overs),
+        ];
+        all.into_iter().for_each(|(name, value)| each(name, value));
+    }
 }

@@ -36,16 +36,16 @@ impl AckingReceiver {
         ack: impl Fn(&Arrived<'_>) -> H,
     ) -> Receipt {
         if seq.is_some_and(|seq| seq >= of.packets) {
-            return Receipt::Control;
+            return Receipt::Ignored;
         }
         self.flows.sweep(now, forget, out);
         let slot = match self.flows.find(of.src, of.flow) {
             Found::Arriving(slot) => slot,
             Found::New => match self.flows.enter(now, of, ()) {
                 Some(slot) => slot,
-                None => return Receipt::Control,
+                None => return Receipt::Ignored,
             },
-            Found::Abandoned => return Receipt::Control,
+            Found::Abandoned => return Receipt::Ignored,
             Found::Over => {
                 let all = Arrived { cumulative: of.packets, got: None, seq };
                 out.send(of.src, of.msg, ack(&all));
@@ -55,7 +55,7 @@ impl AckingReceiver {
         let flow = &mut self.flows[slot];
         // Only a broken packet is longer than the first one of its flow said.
         if seq.is_some_and(|seq| seq >= flow.of.packets) {
-            return Receipt::Control;
+            return Receipt::Ignored;
         }
         flow.heard = now;
         let receipt = match seq {

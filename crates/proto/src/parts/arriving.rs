@@ -7,6 +7,7 @@
 use rampmeter_core::collections::{IdMap, SeqSet, Slab};
 use rampmeter_core::{Event, MsgId, NodeId, Span, Time};
 
+use super::held::Held;
 use super::{FlowNumbers, Known, Output};
 
 /// A flow as its sender describes it.
@@ -33,6 +34,8 @@ pub struct ArrivingFlow<T> {
     pub heard: Time,
     /// Packets that have arrived.
     pub got: SeqSet,
+    /// Whether the driver has no room for the message now: nothing of it should be asked for.
+    pub is_held: bool,
     /// The protocol's own part.
     pub state: T,
 }
@@ -64,6 +67,7 @@ pub struct ArrivingFlows<T> {
     /// Slots, by source and number.
     slots: IdMap<(u32, u32), u32>,
     numbers: FlowNumbers,
+    held: Held,
     /// When [`ArrivingFlows::sweep`] searches next.
     sweep_at: Time,
 }
@@ -74,6 +78,7 @@ impl<T> Default for ArrivingFlows<T> {
             flows: Slab::default(),
             slots: IdMap::default(),
             numbers: FlowNumbers::default(),
+            held: Held::default(),
             sweep_at: Time::ZERO,
         }
     }
@@ -123,9 +128,34 @@ impl<T> ArrivingFlows<T> {
         if !self.numbers.enter(of.src, of.flow) {
             return None;
         }
-        let got = SeqSet::default();
-        let slot = self.flows.insert(ArrivingFlow { of, heard: now, got, state });
+        let (got, is_held) = (SeqSet::default(), self.held.contains(of.src, of.msg));
+        let slot = self.flows.insert(ArrivingFlow { of, heard: now, got, is_held, state });
         self.slots.insert((of.src.get(), of.flow), slot);
+        Some(slot)
+    }
+
+    /// Holds a message back until it is released. Returns its slot if it has been entered; looks at
+    /// every flow.
+    pub fn hold(&mut self, src: NodeId, msg: MsgId) -> Option<u32> {
+        self.held.hold(src, msg);
+        self.set_held(src, msg, true)
+    }
+
+    /// Lets a message that was held go on, as if its sender had just been heard. Returns its slot if
+    /// it was held and has been entered; looks at every flow.
+    pub fn release(&mut self, now: Time, src: NodeId, msg: MsgId) -> Option<u32> {
+        if !self.held.release(src, msg) {
+            return None;
+        }
+        let slot = self.set_held(src, msg, false)?;
+        self.flows[slot].heard = now;
+        Some(slot)
+    }
+
+    fn set_held(&mut self, src: NodeId, msg: MsgId, is_held: bool) -> Option<u32> {
+        let is_its = |f: &ArrivingFlow<T>| f.of.src == src && f.of.msg == msg;
+        let slot = self.flows.iter().find(|(_, f)| is_its(f)).map(|(slot, _)| slot)?;
+        self.flows[slot].is_held = is_held;
         Some(slot)
     }
 
@@ -181,7 +211,7 @@ impl<T> ArrivingFlows<T> {
         out: &mut Output<H>,
         mut gone: impl FnMut(u32, &ArrivingFlow<T>),
     ) {
-        let is_silent = |f: &ArrivingFlow<T>| now.saturating_since(f.heard) > forget;
+        let is_silent = |f: &ArrivingFlow<T>| now.saturating_since(f.heard) > forget && !f.is_held;
         let silent = self.flows.iter().filter(|(_, f)| is_silent(f));
         let silent: Vec<u32> = silent.map(|(slot, _)| slot).collect();
         for slot in silent {
@@ -217,6 +247,7 @@ impl<T> ArrivingFlows<T> {
             out.say(Event::Abandoned { src: peer, msg: flow.of.msg });
             gone(slot, &flow);
         }
+        self.held.forget_peer(peer);
         self.numbers.reset(peer);
     }
 }
@@ -270,6 +301,20 @@ mod tests {
         assert!(got.insert(u32::MAX - 1) && got.insert(5));
         assert_eq!((flows[slot].remaining(), flows.len()), (u32::MAX - 2, 1));
         assert_eq!(flows.enter(Time::ZERO, announce(1, u32::MAX, 1), ()), None);
+    }
+
+    #[test]
+    fn a_held_message_is_not_silent_until_it_is_released() {
+        let (mut flows, mut out) =
+            (ArrivingFlows::default(), Output::<()>::new(NodeId::new(0), 40));
+        let (src, late) = (NodeId::new(1), Time::ZERO + Span::from_us(10));
+        assert_eq!(flows.hold(src, MsgId::new(0)), None);
+        let slot = flows.enter(Time::ZERO, announce(1, 0, 2), ()).unwrap();
+        assert!(flows[slot].is_held);
+        flows.forget_silent(late, Span::from_us(5), &mut out, |_, _| {});
+        assert_eq!(flows.release(late, src, MsgId::new(0)), Some(slot));
+        assert!(!flows[slot].is_held && flows[slot].heard == late);
+        assert_eq!(flows.release(late, src, MsgId::new(0)), None);
     }
 
     #[test]

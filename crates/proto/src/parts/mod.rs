@@ -16,6 +16,7 @@ mod acking;
 mod arriving;
 mod config;
 mod framing;
+mod held;
 mod numbers;
 mod outgoing;
 mod output;

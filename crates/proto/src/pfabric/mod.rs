@@ -102,3 +102,12 @@ pub struct PfabricStats {
     /// Probes sent.
     pub probes: u64,
 }
+
+impl PfabricStats {
+    /// Tells `each` every count with its name, in the order above.
+    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
+        let Self { timeouts, probes } = self;
+        let all = [("timeouts", timeouts), ("probes", probes)];
+        all.into_iter().for_each(|(name, value)| each(name, value));
+    }
+}

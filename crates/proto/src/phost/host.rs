@@ -110,6 +110,18 @@ impl Endpoint for PhostHost {
         }
     }
 
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.stats().tell(each);
+    }
+
+    fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.flows.hold(src, msg);
+    }
+
+    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.release(now, src, msg);
+    }
+
     fn limit_arriving(&mut self, per_peer: u32) {
         self.receiver.flows.limit(per_peer);
     }

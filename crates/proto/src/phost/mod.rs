@@ -111,3 +111,16 @@ pub struct PhostStats {
     /// Tokens not sent in favour of announced free tokens.
     pub tokens_withheld: u64,
 }
+
+impl PhostStats {
+    /// Tells `each` every count with its name, in the order above.
+    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
+        let Self { tokens_sent, tokens_expired, tokens_withheld } = self;
+        let all = [
+            ("tokens_sent", tokens_sent),
+            ("tokens_expired", tokens_expired),
+            ("tokens_withheld", tokens_withheld),
+        ];
+        all.into_iter().for_each(|(name, value)| each(name, value));
+    }
+}

@@ -1,6 +1,6 @@
 //! The destination's side (pHost §3.2, algorithm 2): pending flows, and one token a packet time.
 
-use rampmeter_core::{Packet, Receipt, TenantId, Time};
+use rampmeter_core::{MsgId, NodeId, Packet, Receipt, TenantId, Time};
 
 use super::PhostStats;
 use super::config::{FreeHold, FreeRepair, Phost, Policy, Wake};
@@ -146,6 +146,13 @@ impl Receiver {
         }
     }
 
+    /// A message that was held may have tokens again.
+    pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        if self.flows.release(now, src, msg).is_some() {
+            self.start(now);
+        }
+    }
+
     pub(super) fn on_rts(
         &mut self,
         now: Time,
@@ -197,12 +204,12 @@ impl Receiver {
                 out.send(of.src, of.msg, PhostHeader::Ack { tx_slot });
                 return Receipt::Duplicate;
             }
-            Found::Abandoned => return Receipt::Control,
+            Found::Abandoned => return Receipt::Ignored,
             Found::New => {
                 let terms = (Time::NEVER, TenantId::default());
                 match self.enter(now, of, terms, phost) {
                     Some(slot) => slot,
-                    None => return Receipt::Control,
+                    None => return Receipt::Ignored,
                 }
             }
         };
@@ -234,7 +241,7 @@ impl Receiver {
     ) -> Receipt {
         let flow = &mut self.flows[slot];
         if seq >= flow.of.packets {
-            return Receipt::Control;
+            return Receipt::Ignored;
         }
         flow.heard = now;
         flow.state.tokens.see(number);
@@ -295,7 +302,7 @@ impl Receiver {
     fn pick(&mut self, now: Time, phost: &Phost) -> Result<u32, Clock> {
         let mut best: Option<((u64, u64, u64), u32)> = None;
         let mut waits = Clock::Stopped;
-        for (slot, flow) in self.flows.iter_mut() {
+        for (slot, flow) in self.flows.iter_mut().filter(|(_, flow)| !flow.is_held) {
             let remaining = u64::from(flow.remaining());
             let announced = flow.state.announced.as_ps();
             let key = match phost.config.policy {

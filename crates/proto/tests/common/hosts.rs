@@ -248,6 +248,32 @@ impl<F: Family> Net<F> {
     }
 }
 
+/// A message that is held back is not asked for, however long that is; the others are, meanwhile.
+/// When it is released it is delivered.
+pub(crate) fn holds_back<F: Family>(config: F::Config, manners: Manners<F>, size: Bytes) {
+    let plan = Plan { seed: 1, loss: 0.0, messages: Vec::new() };
+    let mut net = Net::<F>::new(config, 0, manners, &plan);
+    let held = net.submit(0, 2, size);
+    let src = NodeId::new(0);
+    with!(&mut net.nodes[2], e => e.hold(Time::ZERO, src, held));
+    let other = net.submit(1, 2, size);
+    let long = net.manners.forget * 5;
+    net.run_until(Time::ZERO + long);
+    assert!(!net.delivered.contains(&held) && net.completed.contains(&other));
+    let sent = net.number;
+    net.run_until(net.now + long);
+    assert!(!net.failed.contains(&held) && !net.delivered.contains(&held));
+    // A sender that waits may ask now and then, but sends nothing of the message.
+    let asked = net.number - sent;
+    let packets = size.get() / 1_460;
+    assert!(asked < packets * 10, "{asked} packets to wait for {packets}");
+    let now = net.now;
+    with!(&mut net.nodes[2], e => e.release(now, src, held));
+    net.run_until(net.now + Span::from_us(1_000));
+    assert!(net.completed.contains(&held));
+    assert_eq!(net.left(), 0);
+}
+
 /// Does what the plan says. Nothing more is sent of a message that is cancelled but what its
 /// receiver still answers or asks for, and nothing is said of it to its sender; all others are
 /// delivered; and in the end no host knows of any message.

@@ -20,6 +20,7 @@ use std::thread;
 
 use bare::{BareUdp, BareXdp};
 use netns::{DEVICE, Net};
+use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Priority, Span, Time};
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 use rampmeter_runtime::datapath::xdp::{XdpConfig, XdpDatapath};
@@ -55,7 +56,8 @@ struct Ours<D> {
 impl<D: Datapath + Send> End for Ours<D> {
     fn send(&mut self, len: usize, stamp: u64) -> io::Result<()> {
         self.path = self.path.wrapping_add(1) % self.paths;
-        let route = Route { dst: self.dst, class: Priority::new(1), path: self.path };
+        let (class, marks) = (Priority::new(1), Marks::NONE);
+        let route = Route { dst: self.dst, class, path: self.path, marks };
         self.datapath.send(route, |out| {
             out[..8].copy_from_slice(&stamp.to_ne_bytes());
             len

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
+use rampmeter_core::packet::Marks;
 use rampmeter_core::{Purpose, Rng, Span, Time};
 
 use super::{Arrived, Datapath, Route};
@@ -26,7 +27,7 @@ pub struct Faulty<D> {
     inner: D,
     faults: Faults,
     rng: Rng,
-    held: Vec<(Time, Vec<u8>, Option<std::net::IpAddr>)>,
+    held: Vec<(Time, Vec<u8>, Option<std::net::IpAddr>, Marks)>,
     lost: u64,
 }
 
@@ -63,10 +64,10 @@ impl<D: Datapath> Datapath for Faulty<D> {
     fn receive(&mut self, now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
         let Self { inner, faults, rng, held, lost } = self;
         let mut n = 0;
-        held.retain(|(at, bytes, from)| {
+        held.retain(|(at, bytes, from, marks)| {
             let is_due = *at <= now;
             if is_due {
-                each(Arrived { bytes, from: *from });
+                each(Arrived { bytes, from: *from, marks: *marks });
                 n += 1;
             }
             !is_due
@@ -78,7 +79,7 @@ impl<D: Datapath> Datapath for Faulty<D> {
             }
             if rng.chance(faults.reorder) {
                 let at = now + faults.delay_max.scale_floor(rng.below(1_000) as u64, 1_000);
-                held.push((at, arrived.bytes.to_vec(), arrived.from));
+                held.push((at, arrived.bytes.to_vec(), arrived.from, arrived.marks));
             } else {
                 each(arrived);
             }

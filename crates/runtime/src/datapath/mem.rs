@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use std::io;
 use std::rc::Rc;
 
+use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Purpose, Rng, Span, Time};
 
 use super::{Arrived, Datapath, Route};
@@ -30,8 +31,8 @@ impl Weather {
     }
 }
 
-/// A packet under way: when it arrives, its number, and its bytes.
-type InFlight = Reverse<(Time, u64, Vec<u8>)>;
+/// A packet under way: when it arrives, its number, its traffic class and its bytes.
+type InFlight = Reverse<(Time, u64, u8, Vec<u8>)>;
 
 #[derive(Debug)]
 struct Shared {
@@ -118,7 +119,12 @@ impl Datapath for MemDatapath {
             }
             net.number += 1;
             let (at, number) = (net.now + delay, net.number);
-            net.in_flight[route.dst.idx()].push(Reverse((at, number, bytes.clone())));
+            net.in_flight[route.dst.idx()].push(Reverse((
+                at,
+                number,
+                route.traffic_class(),
+                bytes.clone(),
+            )));
         }
         Ok(())
     }
@@ -131,8 +137,9 @@ impl Datapath for MemDatapath {
         let mut n = 0;
         while self.next_arrival() <= now {
             let arrived = self.net.0.borrow_mut().in_flight[self.node.idx()].pop();
-            let Some(Reverse((.., bytes))) = arrived else { break };
-            each(Arrived { bytes: &bytes, from: None });
+            let Some(Reverse((.., class, bytes))) = arrived else { break };
+            let marks = Marks::from_traffic_class(class);
+            each(Arrived { bytes: &bytes, from: None, marks });
             n += 1;
         }
         Ok(n)

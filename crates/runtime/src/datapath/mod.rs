@@ -10,6 +10,7 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
+use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Priority, Time};
 
 /// A packet that has arrived.
@@ -19,6 +20,8 @@ pub struct Arrived<'a> {
     pub bytes: &'a [u8],
     /// Where it came from, if the datapath knows.
     pub from: Option<IpAddr>,
+    /// What the ECN bits of its IP header say: [`Marks::ECN_CAPABLE`] and [`Marks::CONGESTION`].
+    pub marks: Marks,
 }
 
 /// Where a packet goes, and how.
@@ -30,6 +33,15 @@ pub struct Route {
     pub class: Priority,
     /// Which of several paths, if they can be told apart: any number.
     pub path: u16,
+    /// Its marks, of which IP headers carry [`Marks::ECN_CAPABLE`] and [`Marks::CONGESTION`].
+    pub marks: Marks,
+}
+
+impl Route {
+    /// The traffic class byte of the packet's IP header: DSCP and ECN.
+    pub fn traffic_class(&self) -> u8 {
+        self.class.traffic_class() | self.marks.ecn()
+    }
 }
 
 /// Carries packets between nodes, as well as it can: packets may be lost, doubled and reordered.

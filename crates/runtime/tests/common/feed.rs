@@ -6,6 +6,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use rampmeter_core::packet::Marks;
 use rampmeter_core::{Bytes, Endpoint, Header, MsgId, NodeId, Rate, Span, Time};
 use rampmeter_runtime::app::{Hub, HubHandle, Port, PortConfig};
 use rampmeter_runtime::datapath::{Arrived, Route};
@@ -55,7 +56,7 @@ impl Datapath for Feed {
 
     fn receive(&mut self, _now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
         let arriving = std::mem::take(&mut self.0.borrow_mut().arriving);
-        arriving.iter().for_each(|bytes| each(Arrived { bytes, from: None }));
+        arriving.iter().for_each(|bytes| each(Arrived { bytes, from: None, marks: Marks::NONE }));
         Ok(arriving.len())
     }
 }

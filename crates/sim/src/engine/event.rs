@@ -14,6 +14,8 @@ pub(crate) const TIMER: u64 = 2 << KIND_SHIFT;
 pub(crate) const OTHER: u64 = 3 << KIND_SHIFT;
 /// A packet that was too early for its output link, which is faster than the one it came by.
 pub(crate) const READY: u64 = 4 << KIND_SHIFT;
+/// The deadline of a switch's program.
+pub(crate) const PROGRAM: u64 = 5 << KIND_SHIFT;
 
 /// More ports than a fabric may have.
 pub(crate) const PORTS_END: usize = 1 << (KIND_SHIFT - HANDLE_BITS);

@@ -3,16 +3,16 @@
 //! *Problem*: a packet simulator pops and pushes tens of millions of events a second, nearly all
 //! of them less than a microsecond ahead. A heap costs a cache miss per level.
 //!
-//! *This way*: time is cut into slots of a power of two picoseconds. A push appends to its slot;
-//! the slot that is being served is sorted once (stably, so insertion order breaks ties) and read
-//! front to back. Events past the wheel's horizon wait in a heap. An event in the wheel is one
-//! word: the slot says the upper bits of its time, the word says the lower ones and what happens. A
-//! slot is a list of small chunks from a pool that uses the chunk freed last first: the memory in
-//! use is what the pending events need, and stays in the cache.
+//! *This way*: time is cut into buckets of a power of two picoseconds. A push appends to its
+//! bucket; the bucket that is being served is sorted once (stably, so insertion order breaks ties)
+//! and read front to back. Events past the wheel's horizon wait in a heap. An event in the wheel
+//! is one word: the bucket says the upper bits of its time, the word says the lower ones and what
+//! happens. A bucket is a list of small chunks from a pool that uses the chunk freed last first:
+//! the memory in use is what the pending events need, and stays in the cache.
 //!
 //! *What can go wrong*: an event in the heap must come out before one with the same time that is
 //! pushed later straight into the wheel. So events leave the heap in the very step in which their
-//! slot comes under the horizon, before anything can be pushed there.
+//! bucket comes under the horizon, before anything can be pushed there.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -33,14 +33,14 @@ impl Key {
     pub const WHAT_BITS: u32 = 52;
 }
 
-const SLOTS: usize = 32_768;
-const WORDS: usize = SLOTS / 64;
-/// log2 of the widest slot in picoseconds: the bits of a word that are not `what`.
+const BUCKETS: usize = 32_768;
+const WORDS: usize = BUCKETS / 64;
+/// log2 of the widest bucket in picoseconds: the bits of a word that are not `what`.
 const SHIFT_MAX: u32 = 64 - Key::WHAT_BITS;
-/// Words in a chunk, of which the first is where the slot's chunk before it ends.
+/// Words in a chunk, of which the first is where the bucket's chunk before it ends.
 const CHUNK: usize = 16;
 
-/// A piece of a slot's list: two cache lines that the processor loads together.
+/// A piece of a bucket's list: two cache lines that the processor loads together.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(128))]
 struct Chunk([u64; CHUNK]);
@@ -48,20 +48,21 @@ struct Chunk([u64; CHUNK]);
 /// The event queue.
 #[derive(Debug)]
 pub struct Wheel {
-    /// log2 of a slot's width in picoseconds.
+    /// log2 of a bucket's width in picoseconds.
     shift: u32,
-    /// The number (not the index) of the slot being served.
+    /// The number (not the index) of the bucket being served.
     cursor: u64,
-    /// The events of the slot being served, sorted; those before `head` are done.
+    /// The events of the bucket being served, sorted; those before `head` are done.
     current: Vec<u64>,
     head: usize,
-    /// Where each slot's next event goes, as a place in all chunks' words: zero in an empty slot,
-    /// the start of the chunk that follows in memory (and is not the slot's) if its newest is full.
-    slots: Box<[u32; SLOTS]>,
+    /// Where each bucket's next event goes, as a place in all chunks' words: zero in an empty
+    /// bucket, the start of the chunk that follows in memory (and is not the bucket's) if its
+    /// newest is full.
+    buckets: Box<[u32; BUCKETS]>,
     /// The first one is never used.
     chunks: Vec<Chunk>,
     free: Vec<u32>,
-    /// A bit per slot that holds events.
+    /// A bit per bucket that holds events.
     occupied: [u64; WORDS],
     overflow: BinaryHeap<Reverse<(Time, u64, u64)>>,
     /// Insertion numbers of events in the overflow heap.
@@ -70,7 +71,7 @@ pub struct Wheel {
 }
 
 impl Wheel {
-    /// An empty wheel with slots of `width`, rounded up to a power of two picoseconds up to 4096.
+    /// An empty wheel with buckets of `width`, rounded up to a power of two picoseconds up to 4096.
     pub fn new(width: Span) -> Self {
         let shift = width.as_ps().max(1).next_power_of_two().trailing_zeros();
         Self {
@@ -78,7 +79,7 @@ impl Wheel {
             cursor: 0,
             current: Vec::new(),
             head: 0,
-            slots: Box::new([0; SLOTS]),
+            buckets: Box::new([0; BUCKETS]),
             chunks: vec![Chunk([0; CHUNK])],
             free: Vec::new(),
             occupied: [0; WORDS],
@@ -103,39 +104,39 @@ impl Wheel {
     pub fn push(&mut self, key: Key) {
         debug_assert!(key.what < 1 << Key::WHAT_BITS, "{key:?}");
         self.len += 1;
-        let slot = key.time.as_ps() >> self.shift;
-        let at = self.slots[slot as usize % SLOTS];
-        // Next after the slot being served, and into a chunk that has room: what is left is not in
-        // line, as this is in many places.
-        let ahead = slot.wrapping_sub(self.cursor);
-        if ahead.wrapping_sub(1) < SLOTS as u64 - 1
+        let bucket = key.time.as_ps() >> self.shift;
+        let at = self.buckets[bucket as usize % BUCKETS];
+        // Next after the bucket being served, and into a chunk that has room. Everything else is
+        // out of line: `push` is inlined at many call sites.
+        let ahead = bucket.wrapping_sub(self.cursor);
+        if ahead.wrapping_sub(1) < BUCKETS as u64 - 1
             && !(at as usize).is_multiple_of(CHUNK)
             && let Some(chunk) = self.chunks.get_mut(at as usize / CHUNK)
         {
             let within = key.time.as_ps() & ((1 << self.shift) - 1);
             chunk.0[at as usize % CHUNK] = within << Key::WHAT_BITS | key.what;
-            self.slots[slot as usize % SLOTS] = at + 1;
+            self.buckets[bucket as usize % BUCKETS] = at + 1;
         } else {
-            self.push_rare(slot, key);
+            self.push_rare(bucket, key);
         }
     }
 
-    /// The rest of `push`: for a slot without room, the one being served, and past the horizon.
+    /// The rest of `push`: for a bucket without room, the one being served, and past the horizon.
     #[inline(never)]
-    fn push_rare(&mut self, slot: u64, key: Key) {
-        let ahead = slot.wrapping_sub(self.cursor);
-        if ahead.wrapping_sub(1) < SLOTS as u64 - 1 {
-            self.push_slot(slot as usize % SLOTS, self.word(key));
+    fn push_rare(&mut self, bucket: u64, key: Key) {
+        let ahead = bucket.wrapping_sub(self.cursor);
+        if ahead.wrapping_sub(1) < BUCKETS as u64 - 1 {
+            self.push_bucket(bucket as usize % BUCKETS, self.word(key));
         } else if ahead == 0 {
             self.push_current(key);
         } else {
-            assert!(slot > self.cursor, "{key:?} lies before the event popped last");
+            assert!(bucket > self.cursor, "{key:?} lies before the event popped last");
             self.overflow.push(Reverse((key.time, self.inserted, key.what)));
             self.inserted += 1;
         }
     }
 
-    /// An event within its slot.
+    /// An event within its bucket.
     #[inline]
     fn word(&self, key: Key) -> u64 {
         let within = key.time.as_ps() & ((1 << self.shift) - 1);
@@ -143,16 +144,16 @@ impl Wheel {
     }
 
     #[inline]
-    fn push_slot(&mut self, idx: usize, word: u64) {
-        let mut at = self.slots[idx];
+    fn push_bucket(&mut self, idx: usize, word: u64) {
+        let mut at = self.buckets[idx];
         if (at as usize).is_multiple_of(CHUNK) {
             at = self.new_chunk(idx, at);
         }
         self.chunks[at as usize / CHUNK].0[at as usize % CHUNK] = word;
-        self.slots[idx] = at + 1;
+        self.buckets[idx] = at + 1;
     }
 
-    /// Where the next event of a slot goes that has no chunk, or none with room.
+    /// Where the next event of a bucket goes that has no chunk, or none with room.
     fn new_chunk(&mut self, idx: usize, before: u32) -> u32 {
         self.occupied[idx / 64] |= 1 << (idx % 64);
         let number = self.free.pop().unwrap_or_else(|| {
@@ -163,9 +164,9 @@ impl Wheel {
         number * CHUNK as u32 + 1
     }
 
-    /// Moves a slot's events to `current`, in order.
-    fn open_slot(&mut self, idx: usize) {
-        let at = std::mem::take(&mut self.slots[idx]) as usize;
+    /// Moves a bucket's events to `current`, in order.
+    fn open_bucket(&mut self, idx: usize) {
+        let at = std::mem::take(&mut self.buckets[idx]) as usize;
         if at == 0 {
             return;
         }
@@ -183,7 +184,7 @@ impl Wheel {
         }
     }
 
-    /// The same for a slot with several chunks, of which the newest ends at `at`.
+    /// The same for a bucket with several chunks, of which the newest ends at `at`.
     #[inline(never)]
     fn open_chunks(&mut self, mut at: usize) {
         while at != 0 {
@@ -209,21 +210,21 @@ impl Wheel {
         Some(self.key(word))
     }
 
-    /// An event of the slot being served.
+    /// An event of the bucket being served.
     #[inline]
     fn key(&self, word: u64) -> Key {
         let time = Time::from_ps((self.cursor << self.shift) + within(word));
         Key { time, what: word & ((1 << Key::WHAT_BITS) - 1) }
     }
 
-    /// What happens `ahead` places after the event popped last, if that is in the same slot.
+    /// What happens `ahead` places after the event popped last, if that is in the same bucket.
     #[inline]
     pub fn upcoming(&self, ahead: usize) -> Option<u64> {
         let word = self.current.get(self.head + ahead)?;
         Some(word & ((1 << Key::WHAT_BITS) - 1))
     }
 
-    /// Inserts into the slot being served, behind all events of the same time.
+    /// Inserts into the bucket being served, behind all events of the same time.
     fn push_current(&mut self, key: Key) {
         let word = self.word(key);
         let waiting = self.current[self.head..].iter().rev();
@@ -232,45 +233,45 @@ impl Wheel {
         self.current.insert(at, word);
     }
 
-    /// Opens the next slot that holds events; false if there is none.
+    /// Opens the next bucket that holds events; false if there is none.
     fn advance(&mut self) -> bool {
         self.current.clear();
         self.head = 0;
         let next = match self.next_occupied() {
-            Some(slot) => slot,
+            Some(bucket) => bucket,
             None => match self.overflow.peek() {
                 Some(Reverse((time, ..))) => time.as_ps() >> self.shift,
                 None => return false,
             },
         };
         self.cursor = next;
-        self.open_slot(next as usize % SLOTS);
+        self.open_bucket(next as usize % BUCKETS);
         self.admit_overflow();
         true
     }
 
     /// Moves the events that the horizon has reached from the heap into the wheel. If some belong
-    /// to the slot being served, the wheel was empty and they come in order.
+    /// to the bucket being served, the wheel was empty and they come in order.
     #[inline]
     fn admit_overflow(&mut self) {
         while let Some(&Reverse((time, _, what))) = self.overflow.peek() {
-            let slot = time.as_ps() >> self.shift;
-            if slot - self.cursor >= SLOTS as u64 {
+            let bucket = time.as_ps() >> self.shift;
+            if bucket - self.cursor >= BUCKETS as u64 {
                 return;
             }
             self.overflow.pop();
             let word = self.word(Key { time, what });
-            if slot == self.cursor {
+            if bucket == self.cursor {
                 self.current.push(word);
                 continue;
             }
-            self.push_slot(slot as usize % SLOTS, word);
+            self.push_bucket(bucket as usize % BUCKETS, word);
         }
     }
 
-    /// The number of the first slot after the cursor that holds events.
+    /// The number of the first bucket after the cursor that holds events.
     fn next_occupied(&self) -> Option<u64> {
-        let start = (self.cursor as usize + 1) % SLOTS;
+        let start = (self.cursor as usize + 1) % BUCKETS;
         let first = self.occupied[start / 64] & (u64::MAX << (start % 64));
         if first != 0 {
             let idx = start / 64 * 64 + first.trailing_zeros() as usize;
@@ -280,7 +281,7 @@ impl Wheel {
             let word = (start / 64 + step) % WORDS;
             if self.occupied[word] != 0 {
                 let idx = word * 64 + self.occupied[word].trailing_zeros() as usize;
-                let ahead = (idx + SLOTS - start) % SLOTS;
+                let ahead = (idx + BUCKETS - start) % BUCKETS;
                 return Some(self.cursor + 1 + ahead as u64);
             }
         }

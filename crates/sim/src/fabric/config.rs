@@ -39,6 +39,14 @@ pub struct FabricConfig {
     /// port, which strict priority makes certain, and do not count as waiting. It saves an event
     /// for most control packets. Zero for fabrics in which they compete for buffers.
     pub express: u16,
+    /// Marks packets that find more than so many bytes waiting at a switch's port, if their sender
+    /// is ECN-capable: DCTCP's K, compared with the queue at this moment. The packet on the link
+    /// does not count, nor do express packets. `None` never marks.
+    pub mark_above: Option<Bytes>,
+    /// Keep account of waiting bytes by the port that they came by, as PFC's thresholds need:
+    /// [`Fabric::waiting_from`](super::Fabric::waiting_from). Programs that need it in any case
+    /// set `Hop::INGRESS`.
+    pub by_ingress: bool,
 }
 
 impl Default for FabricConfig {
@@ -50,6 +58,8 @@ impl Default for FabricConfig {
             switching: Switching::StoreAndForward,
             interface: Interface::Pull,
             express: 64,
+            mark_above: None,
+            by_ingress: false,
         }
     }
 }
@@ -61,6 +71,16 @@ impl FabricConfig {
             Buffer::PerPort(bytes) => u32::try_from(bytes.get()).unwrap_or(u32::MAX),
             Buffer::Shared { .. } => u32::MAX,
         }
+    }
+
+    /// The longest packet that is express. Where nothing may wait, none is.
+    pub(crate) fn express(&self) -> u16 {
+        if self.buffer == Buffer::PerPort(Bytes::ZERO) { 0 } else { self.express }
+    }
+
+    /// The longest queue whose packets are not marked.
+    pub(crate) fn mark_above(&self) -> u32 {
+        self.mark_above.map_or(u32::MAX, |k| u32::try_from(k.get()).unwrap_or(u32::MAX))
     }
 
     /// Whether `bytes` more may wait at a port that holds `queued`, in a switch that holds `used`.

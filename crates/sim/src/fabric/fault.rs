@@ -26,7 +26,7 @@ pub enum Target {
     /// A switch, by number: all its links fail, and when it comes back its program has forgotten
     /// everything.
     Switch(u32),
-    /// An arbiter, by number among arbiters: its link fails, and when it comes back it has
+    /// An arbiter, by number among arbiters: all its links fail, and when it comes back it has
     /// forgotten everything.
     Arbiter(u32),
 }
@@ -181,11 +181,7 @@ impl Faults {
 fn links_of(target: Target, topology: &Topology) -> Vec<u32> {
     match target {
         Target::Link(link) => vec![link],
-        Target::Arbiter(arbiter) => vec![topology.link_of(topology.n_hosts() + arbiter)],
-        Target::Switch(switch) => {
-            let touches = |n: Node| n == Node::Switch(switch);
-            let links = topology.links().iter().enumerate();
-            links.filter(|(_, l)| touches(l.a) || touches(l.b)).map(|(i, _)| i as u32).collect()
-        }
+        Target::Arbiter(arbiter) => topology.links_of(Node::Arbiter(arbiter)),
+        Target::Switch(switch) => topology.links_of(Node::Switch(switch)),
     }
 }

@@ -10,21 +10,25 @@
 
 mod config;
 mod fault;
+mod ingress;
 mod outage;
 mod port;
 mod program;
 mod routing;
 mod stats;
+mod uplink;
+mod waiting;
 
 pub use config::{Buffer, FabricConfig, Interface, Overflow, Spray, Switching};
 pub use fault::{FaultSpec, LinkFault, Outage, Target};
 pub use routing::Routes;
 pub use stats::{DropReason, FabricStats, TierStats};
 
-use crate::engine::event::{ARRIVE, PORTS_END, READY, WAKE, event, packet_event};
+use crate::engine::event::{ARRIVE, PORTS_END, READY, packet_event};
 use crate::engine::{Handle, PacketPool, Wheel};
 use crate::topo::{Node, Topology};
 use fault::Faults;
+use ingress::Ingress;
 use port::{Port, Queues};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::rng::mix;
@@ -39,7 +43,9 @@ use stats::PathDigit;
 pub struct Fabric<H, P> {
     config: FabricConfig,
     /// Hosts and arbiters.
-    n_ends: u32,
+    n_stations: u32,
+    /// Ports of hosts and arbiters.
+    n_interfaces: u32,
     pub(crate) ports: Vec<Port>,
     queues: Vec<Queues>,
     rates: Vec<Rate>,
@@ -47,8 +53,16 @@ pub struct Fabric<H, P> {
     topology: Topology,
     routes: Routes,
     hops: Vec<P>,
-    /// The port at the far end of each port's link; empty where programs do nothing.
+    /// When each program's earliest timer event in the queue fires; empty without timers.
+    timers: Vec<Time>,
+    /// The port at the far end of each port's link; empty where nobody asks.
     opposite: Vec<u32>,
+    /// Waiting bytes by the port that they came by.
+    ingress: Ingress,
+    /// The longest packet that is express.
+    express: u16,
+    /// Switch ports with longer queues mark packets.
+    mark_above: u32,
     /// Bytes waiting in each switch, and last those in all hosts' interfaces.
     used: Vec<u64>,
     /// Which part of a packet's path number is for each switch.
@@ -73,44 +87,50 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let routes = Routes::new(&topology, &|_| true);
         let n_ports = routes.n_ports();
         assert!(n_ports < PORTS_END, "a fabric of {n_ports} ports");
-        let (n_ends, n_switches) = (topology.n_ends, topology.n_switches());
+        let (n_stations, n_switches) = (topology.n_stations, topology.n_switches());
         let (tiers, tier_of) = stats::tiers(&topology, &routes);
         let mut ports = Vec::with_capacity(n_ports);
         let mut rates = Vec::with_capacity(n_ports);
         for (number, &tier) in tier_of.iter().enumerate() {
             let (link, to) = routes.end(number as u32);
             let link = topology.links()[link as usize];
-            let switch = match if link.a == to { link.b } else { link.a } {
-                Node::Switch(s) => s,
-                Node::Host(_) => n_switches,
-            };
+            let from = if link.a == to { link.b } else { link.a };
+            let switch = if let Node::Switch(s) = from { s } else { n_switches };
             let delay = link.propagation + topology.latency(to);
             let to = match to {
-                Node::Host(h) => h,
-                Node::Switch(s) => n_ends + s,
+                Node::Switch(s) => n_stations + s,
+                end => topology.station(end).expect("what is no switch is an end"),
             };
-            let buffer = config.port_buffer();
+            let queues_anyway = config.interface == Interface::Pull && switch == n_switches;
+            let buffer = if queues_anyway { u32::MAX } else { config.port_buffer() };
             ports.push(Port::new(link.rate, delay, to, switch, tier, buffer));
             rates.push(link.rate);
         }
         let stream = |node: u32| Rng::new(seed, u64::from(node), Purpose::Spray);
-        let next_path = (0..n_ends).map(|h| stream(h).bits() as u16).collect();
+        let next_path = (0..n_stations).map(|h| stream(h).bits() as u16).collect();
         let digits = stats::path_digits(&topology, &routes);
         let faults = Faults::new(faults, &topology, &routes, seed);
         for (port, faulty) in ports.iter_mut().zip(faults.faulty_ports(&routes)) {
             port.faulty = faulty;
         }
-        let opposite = if P::ACTIVE { routes.opposites(&topology) } else { Vec::new() };
+        let by_ingress = P::INGRESS || config.by_ingress;
+        let asked = P::ACTIVE || by_ingress;
+        let opposite = if asked { routes.opposites(&topology) } else { Vec::new() };
         let mut fabric = Self {
             queues: vec![Queues::EMPTY; ports.len()],
             hops: Vec::new(),
+            timers: if P::TIMERS { vec![Time::NEVER; n_switches as usize] } else { Vec::new() },
             opposite,
+            ingress: Ingress::new(by_ingress, n_ports),
             used: vec![0; n_switches as usize + 1],
-            spray: (0..n_switches).map(|s| stream(n_ends + s)).collect(),
+            spray: (0..n_switches).map(|s| stream(n_stations + s)).collect(),
             stats: FabricStats::new(tiers),
             pool: PacketPool::new(),
+            express: config.express(),
+            mark_above: config.mark_above(),
             config,
-            n_ends,
+            n_stations,
+            n_interfaces: routes.n_interfaces(),
             ports,
             rates,
             topology,
@@ -129,74 +149,15 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         &self.topology
     }
 
+    /// How many ports are the interfaces of hosts and arbiters. Those of switches follow, switch by
+    /// switch, in the order of their links.
+    pub fn n_interfaces(&self) -> u32 {
+        self.n_interfaces
+    }
+
     /// What has happened so far.
     pub fn stats(&self) -> &FabricStats {
         &self.stats
-    }
-
-    /// Whether `host`'s uplink can take a packet at `now`.
-    #[inline]
-    pub(crate) fn uplink_idle(&self, host: u32, now: Time) -> bool {
-        let port = &self.ports[host as usize];
-        port.busy_until <= now && !port.woken
-    }
-
-    /// Asks for a wake-up of `host`'s interface when its link falls idle.
-    #[inline]
-    pub(crate) fn wake_uplink(&mut self, host: u32, now: Time, wheel: &mut Wheel) {
-        let port = &mut self.ports[host as usize];
-        if !port.woken {
-            port.woken = true;
-            wheel.push(event(port.busy_until.max(now), WAKE, host));
-        }
-    }
-
-    /// Puts a packet of `host` on its idle uplink; `leaves` hears of it.
-    #[inline(always)]
-    pub(crate) fn send(
-        &mut self,
-        host: u32,
-        packet: Packet<H>,
-        now: Time,
-        wheel: &mut Wheel,
-        leaves: impl FnOnce(&Packet<H>),
-    ) {
-        let mut packet = packet;
-        if !packet.marks.contains(Marks::ROUTED) {
-            packet.path = self.take_path(host);
-        }
-        leaves(&packet);
-        let handle = self.pool.insert(packet, now);
-        self.stats.injected += 1;
-        self.transmit(host, handle, now, wheel);
-    }
-
-    /// The next path number of a host's interface.
-    #[inline]
-    fn take_path(&mut self, host: u32) -> u16 {
-        let next = &mut self.next_path[host as usize];
-        let path = *next;
-        *next = path.wrapping_add(1);
-        path
-    }
-
-    /// Queues a packet of `host` at its interface, or puts it on the link if that is idle; then
-    /// `leaves` hears of it.
-    pub(crate) fn offer(
-        &mut self,
-        host: u32,
-        packet: Packet<H>,
-        now: Time,
-        wheel: &mut Wheel,
-        leaves: impl FnOnce(&Packet<H>),
-    ) {
-        if self.uplink_idle(host, now) {
-            return self.send(host, packet, now, wheel, leaves);
-        }
-        let handle = self.pool.insert(packet, now);
-        self.stats.injected += 1;
-        let interfaces = self.ports[host as usize].switch;
-        self.enqueue(interfaces, host, handle, now, wheel);
     }
 
     /// A packet's arrival event: at a switch it is forwarded, at a host its number is returned.
@@ -214,10 +175,13 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             return None;
         }
         let to = self.ports[via as usize].to;
-        if to < self.n_ends {
+        if to < self.n_stations {
             return Some(to);
         }
-        self.forward(to - self.n_ends, via, handle, now, wheel);
+        if P::INGRESS || self.ingress.is_on {
+            self.ingress.on_arrival(handle, self.opposite[via as usize]);
+        }
+        self.forward(to - self.n_stations, via, handle, now, wheel);
         None
     }
 
@@ -234,47 +198,6 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     pub(crate) fn take(&mut self, handle: Handle) {
         self.stats.delivered += 1;
         self.pool.remove(handle);
-    }
-
-    /// The wake-up of a port with a queue: its link is idle and packets wait. If it is the
-    /// interface of a host, `leaves` hears of the packet that is next.
-    #[inline]
-    pub(crate) fn wake(
-        &mut self,
-        number: u32,
-        now: Time,
-        wheel: &mut Wheel,
-        leaves: impl FnOnce(&Packet<H>),
-    ) {
-        let port = &mut self.ports[number as usize];
-        if port.busy_until > now {
-            // An express packet has taken the link in the meantime.
-            wheel.push(event(port.busy_until, WAKE, number));
-            return;
-        }
-        port.woken = false;
-        if port.waiting == 0 {
-            return;
-        }
-        let queues = &mut self.queues[number as usize];
-        let handle = match P::QUEUEING {
-            Queueing::Classes => queues.pop(port, &mut self.pool),
-            Queueing::Ranks => queues.pop_best(port, &mut self.pool),
-        };
-        let (switch, more) = (port.switch, port.waiting != 0);
-        self.used[switch as usize] -= u64::from(self.pool.get(handle).wire_bytes);
-        if number < self.n_ends && !self.pool.get(handle).marks.contains(Marks::ROUTED) {
-            self.pool.get_mut(handle).path = self.take_path(number);
-        }
-        if number < self.n_ends {
-            leaves(self.pool.get(handle));
-        }
-        self.transmit(number, handle, now, wheel);
-        if more {
-            let port = &mut self.ports[number as usize];
-            port.woken = true;
-            wheel.push(event(port.busy_until.max(now), WAKE, number));
-        }
     }
 
     #[inline(always)]
@@ -299,32 +222,36 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 Verdict::Via(port) => egress = Some(port),
                 Verdict::Drop => {
                     self.discard(via, handle, DropReason::Program);
+                    self.run_program(switch, now, wheel);
                     return;
                 }
             }
-            while let Some((port, packet)) = self.hops[switch as usize].poll_transmit() {
-                let handle = self.pool.insert(packet, now);
-                self.stats.injected += 1;
-                self.send_on(switch, port, handle, now, wheel);
-            }
+            self.run_program(switch, now, wheel);
         }
         let Some(egress) = egress else {
             self.discard(via, handle, DropReason::NoRoute);
             return;
         };
-        self.send_on(switch, egress, handle, now, wheel);
+        self.gate(switch, egress, handle, now, wheel);
     }
 
     /// Takes up a packet at its output port as soon as that may be.
     #[inline(always)]
-    fn send_on(&mut self, switch: u32, egress: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
+    pub(super) fn gate(
+        &mut self,
+        switch: u32,
+        egress: u32,
+        handle: Handle,
+        now: Time,
+        wheel: &mut Wheel,
+    ) {
         if matches!(self.config.switching, Switching::CutThrough { .. })
             && let Some(at) = self.too_early(egress, handle, now)
         {
             wheel.push(packet_event(at, READY, egress, handle));
             return;
         }
-        self.take_up(switch, egress, handle, now, wheel);
+        self.send_or_queue(switch, egress, handle, now, wheel);
     }
 
     /// When a packet of which only the head is here may start on its output link without running
@@ -340,84 +267,43 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// The packet that was too early is not any more.
     pub(crate) fn ready(&mut self, egress: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
         let switch = self.ports[egress as usize].switch;
-        self.take_up(switch, egress, handle, now, wheel);
+        self.send_or_queue(switch, egress, handle, now, wheel);
     }
 
     /// Sends a packet that is at its output port, or queues it there.
     #[inline(always)]
-    fn take_up(&mut self, switch: u32, egress: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
+    fn send_or_queue(
+        &mut self,
+        switch: u32,
+        egress: u32,
+        handle: Handle,
+        now: Time,
+        wheel: &mut Wheel,
+    ) {
         let packet = self.pool.get(handle);
         let port = &mut self.ports[egress as usize];
         if port.up && port.busy_until <= now && !port.woken {
-            self.transmit(egress, handle, now, wheel);
+            self.start_tx(egress, handle, now, wheel);
         } else if port.up
             && packet.priority == Priority::HIGHEST
-            && packet.wire_bytes <= self.config.express
+            && packet.wire_bytes <= self.express
             && P::QUEUEING == Queueing::Classes
             && !port.highest_waits()
         {
             // Nothing can come before it any more: it leaves when the link falls idle.
             let start = port.busy_until.max(now);
-            self.transmit(egress, handle, start, wheel);
+            self.start_tx(egress, handle, start, wheel);
         } else {
             self.enqueue(switch, egress, handle, now, wheel);
         }
     }
 
-    fn enqueue(&mut self, switch: u32, egress: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
-        if !self.ports[egress as usize].up {
-            self.discard(egress, handle, DropReason::LinkDown);
-            return;
-        }
-        if !self.make_room(switch, egress, handle) {
-            self.discard(egress, handle, DropReason::Buffer);
-            return;
-        }
-        let port = &mut self.ports[egress as usize];
-        self.used[switch as usize] += u64::from(self.pool.get(handle).wire_bytes);
-        let queues = &mut self.queues[egress as usize];
-        match P::QUEUEING {
-            Queueing::Classes => queues.push(port, &mut self.pool, handle),
-            Queueing::Ranks => queues.push_ranked(port, &mut self.pool, handle),
-        }
-        if !port.woken {
-            port.woken = true;
-            wheel.push(event(port.busy_until.max(now), WAKE, egress));
-        }
-    }
-
-    /// Whether the packet may queue, after pushing out lower ones where the fabric does that.
-    fn make_room(&mut self, switch: u32, egress: u32, handle: Handle) -> bool {
-        let packet = self.pool.get(handle);
-        let (bytes, priority) = (u32::from(packet.wire_bytes), packet.priority);
-        let rank = packet.header.rank();
-        loop {
-            let port = &mut self.ports[egress as usize];
-            let fits = if egress < self.n_ends {
-                port.queued + bytes <= port.buffer
-            } else {
-                self.config.admits(port.queued, port.buffer, self.used[switch as usize], bytes)
-            };
-            if fits {
-                return true;
-            }
-            let queues = &mut self.queues[egress as usize];
-            let out = match (P::QUEUEING, self.config.overflow) {
-                (Queueing::Ranks, _) => queues.pop_worst(port, &mut self.pool, rank),
-                (Queueing::Classes, Overflow::TailDrop) => None,
-                (Queueing::Classes, Overflow::PushOut) => {
-                    queues.pop_lowest(port, &mut self.pool, priority)
-                }
-            };
-            let Some(out) = out else { return false };
-            self.used[switch as usize] -= u64::from(self.pool.get(out).wire_bytes);
-            self.discard(egress, out, DropReason::PushedOut);
-        }
-    }
-
     /// Puts a packet on a link that is idle at `now` and schedules its arrival.
     #[inline]
-    fn transmit(&mut self, number: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
+    fn start_tx(&mut self, number: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
+        if P::DEPARTURES && number >= self.n_interfaces {
+            self.show_departure(number, handle, now);
+        }
         let bytes = self.pool.get(handle).wire_bytes;
         let port = &mut self.ports[number as usize];
         assert!(port.busy_until <= now, "port {number} sends two packets at once at {now}");
@@ -432,7 +318,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 let earliest = Time::from_ps(now.as_ps().saturating_sub(burst.as_ps()));
                 port.busy_until = port.busy_until.max(earliest) + tx;
                 at = now + port.delay;
-                if port.to < self.n_ends {
+                if port.to < self.n_stations {
                     at += tx;
                 }
             }
@@ -440,7 +326,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 port.busy_until = now + tx;
                 let tail = port.busy_until + port.delay;
                 self.pool.stamps(handle).tail = tail;
-                at = if port.to < self.n_ends {
+                at = if port.to < self.n_stations {
                     tail
                 } else {
                     let head = bytes.min(header.get() as u16);
@@ -471,6 +357,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let made = s.injected + s.duplicated;
         let ended = s.delivered + s.dropped() + self.pool.len() as u64;
         assert!(made == ended, "{made} packets made, {ended} delivered, dropped or in flight");
+        self.ingress.check(self.used[..self.used.len() - 1].iter().sum());
     }
 }
 

@@ -90,7 +90,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 Queueing::Ranks => queues.pop_best(port, &mut self.pool),
             };
             let switch = port.switch;
-            self.used[switch as usize] -= u64::from(self.pool.get(handle).wire_bytes);
+            self.end_wait(switch, handle);
             self.discard(number, handle, DropReason::LinkDown);
         }
     }

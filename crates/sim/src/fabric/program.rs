@@ -1,8 +1,11 @@
-//! The programs of switches: what they are told, and new ones for switches that come back.
+//! The programs of switches: what they are told, what they send, their timers, and new ones for
+//! switches that come back.
 
-use rampmeter_core::{Header, Hop, Purpose, Rng, SwitchFacts};
+use rampmeter_core::{Departure, Header, Hop, Purpose, Rng, SwitchFacts, Time};
 
 use super::Fabric;
+use crate::engine::event::{PROGRAM, event};
+use crate::engine::{Handle, Wheel};
 
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// The program of a switch.
@@ -13,7 +16,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// What the program of a switch is told.
     pub(super) fn switch_facts(&self, switch: u32, seed: u64) -> SwitchFacts {
         let is_its =
-            |&port: &usize| port >= self.n_ends as usize && self.ports[port].switch == switch;
+            |&port: &usize| port >= self.n_interfaces as usize && self.ports[port].switch == switch;
         let ports: Vec<usize> = (0..self.ports.len()).filter(is_its).collect();
         SwitchFacts {
             number: switch,
@@ -24,7 +27,76 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     }
 
     /// Gives a switch that has forgotten everything a new program.
-    pub(crate) fn reboot(&mut self, switch: u32, seed: u64, hop: impl Fn(SwitchFacts) -> P) {
+    pub(crate) fn reboot(
+        &mut self,
+        switch: u32,
+        seed: u64,
+        hop: impl Fn(SwitchFacts) -> P,
+        now: Time,
+        wheel: &mut Wheel,
+    ) {
         self.hops[switch as usize] = hop(self.switch_facts(switch, seed));
+        if P::TIMERS {
+            // An event of the old program means nothing to the new one.
+            self.timers[switch as usize] = Time::NEVER;
+            self.set_program_timer(switch, now, wheel);
+        }
+    }
+
+    /// Sets the first timers of all programs.
+    pub(crate) fn start_programs(&mut self, wheel: &mut Wheel) {
+        for switch in 0..self.timers.len() as u32 {
+            self.set_program_timer(switch, Time::ZERO, wheel);
+        }
+    }
+
+    /// The timer event of a switch's program.
+    #[cold]
+    pub(crate) fn program_timeout(&mut self, switch: u32, now: Time, wheel: &mut Wheel) {
+        if self.timers[switch as usize] != now {
+            return;
+        }
+        self.timers[switch as usize] = Time::NEVER;
+        let hop = &mut self.hops[switch as usize];
+        if hop.poll_timeout() <= now {
+            hop.handle_timeout(now);
+        }
+        self.run_program(switch, now, wheel);
+    }
+
+    /// Sends what a program has to send after an input, and sets its timer.
+    #[inline]
+    pub(super) fn run_program(&mut self, switch: u32, now: Time, wheel: &mut Wheel) {
+        while let Some((port, packet)) = self.hops[switch as usize].poll_transmit() {
+            let handle = self.pool.insert(packet, now);
+            self.stats.injected += 1;
+            if P::INGRESS || self.ingress.is_on {
+                self.ingress.on_made(handle);
+            }
+            self.gate(switch, port, handle, now, wheel);
+        }
+        if P::TIMERS {
+            self.set_program_timer(switch, now, wheel);
+        }
+    }
+
+    fn set_program_timer(&mut self, switch: u32, now: Time, wheel: &mut Wheel) {
+        let deadline = self.hops[switch as usize].poll_timeout();
+        if deadline == Time::NEVER {
+            return;
+        }
+        let (at, set) = (deadline.max(now), &mut self.timers[switch as usize]);
+        if at < *set {
+            *set = at;
+            wheel.push(event(at, PROGRAM, switch));
+        }
+    }
+
+    /// Shows a program the packet that one of its switch's ports begins to send.
+    pub(super) fn show_departure(&mut self, port: u32, handle: Handle, now: Time) {
+        let (of, rate) = (&self.ports[port as usize], self.rates[port as usize]);
+        let departure = Departure { now, port, rate, queued: of.queued, sent: of.tx_bytes };
+        let switch = of.switch as usize;
+        self.hops[switch].on_depart(departure, self.pool.get_mut(handle));
     }
 }

@@ -1,8 +1,10 @@
 //! Shortest-path routing with all equal-cost next hops.
 //!
-//! Ports are numbered over the whole fabric: port h is host h's uplink, then come the ports of
-//! switch 0 in the order of its links, of switch 1, and so on. Hosts hang at one switch each, so a
-//! table by (switch, rack of the destination) is enough: 160 KB for 1024 hosts instead of 1.3 MB.
+//! Ports are numbered over the whole fabric: port h is host h's uplink, or its first if an arbiter
+//! has several; then come arbiters' further uplinks, the ports of switch 0 in the order of its
+//! links, of switch 1, and so on. Hosts hang at one switch each, so a table by (switch, rack of the
+//! destination) is enough: 160 KB for 1024 hosts instead of 1.3 MB. An arbiter with several links
+//! is a rack of its own, which several switches belong to.
 
 use std::collections::VecDeque;
 
@@ -13,6 +15,13 @@ use crate::topo::{Node, Topology};
 pub struct Routes {
     /// Link and far end of each port.
     ends: Vec<(u32, Node)>,
+    n_hosts: u32,
+    /// How many hosts and arbiters there are.
+    n_stations: u32,
+    /// The arbiters of the uplinks that follow those.
+    further: Vec<u32>,
+    /// By which port each arbiter with several sends to each rack: (arbiter, ports by rack).
+    uplinks: Vec<(u32, Vec<Option<u32>>)>,
     /// Of each host, its rack's column in the table and its place in the rack.
     hosts: Vec<(u32, u32)>,
     /// How many columns there are.
@@ -43,77 +52,79 @@ const ODD: u16 = u16::MAX;
 impl Routes {
     /// Routes over the links that `up` says are up, by link number.
     pub fn new(topology: &Topology, up: &dyn Fn(u32) -> bool) -> Self {
-        let (n_ends, n_switches) = (topology.n_ends, topology.n_switches());
-        let mut ends = vec![(0, Node::Host(0)); n_ends as usize];
-        let mut of_switch: Vec<Vec<(u32, Node)>> = vec![Vec::new(); n_switches as usize];
-        for (number, link) in topology.links().iter().enumerate() {
-            for (from, to) in [(link.a, link.b), (link.b, link.a)] {
-                match from {
-                    Node::Host(h) => ends[h as usize] = (number as u32, to),
-                    Node::Switch(s) => of_switch[s as usize].push((number as u32, to)),
-                }
+        let wiring = Wiring::of(topology);
+        let racks = wiring.racks(topology, up);
+        let mut hosts = vec![(0, 0); topology.n_stations as usize];
+        for (rack, n) in racks.iter().zip(0..) {
+            for (&end, place) in rack.members.iter().zip(0..) {
+                hosts[end as usize] = (n, place);
             }
         }
-        let mut first = Vec::with_capacity(n_switches as usize);
-        for ports in &of_switch {
-            first.push(ends.len() as u32);
-            ends.extend_from_slice(ports);
-        }
-        let mut down = vec![0; n_ends as usize];
-        for (port, (_, to)) in ends.iter().enumerate().skip(n_ends as usize) {
-            if let Node::Host(h) = *to {
-                down[h as usize] = port as u32;
-            }
-        }
-        let mut tors = topology.tors.clone();
-        tors.sort_unstable();
-        tors.dedup();
-        let index = |tor| tors.binary_search(tor).expect("every rack is listed");
-        let mut down_of: Vec<Vec<u32>> = vec![Vec::new(); tors.len()];
-        let mut hosts = Vec::with_capacity(n_ends as usize);
-        for (tor, down) in topology.tors.iter().zip(down) {
-            let rack = index(tor);
-            hosts.push((rack as u32, down_of[rack].len() as u32));
-            down_of[rack].push(down);
-        }
-        let racks = tors.len();
-        let mut routes = Self { ends, hosts, racks, table: Vec::new(), choices: Vec::new() };
-        routes.fill(&of_switch, &first, &tors, &down_of, up);
+        let mut routes = Self {
+            hosts,
+            racks: racks.len(),
+            table: Vec::new(),
+            choices: Vec::new(),
+            n_hosts: topology.n_hosts(),
+            n_stations: topology.n_stations,
+            further: wiring.further.clone(),
+            uplinks: Vec::new(),
+            ends: Vec::new(),
+        };
+        routes.fill(&wiring, &racks, up);
+        routes.ends = wiring.ends;
         routes
     }
 
-    fn fill(
-        &mut self,
-        of_switch: &[Vec<(u32, Node)>],
-        first: &[u32],
-        tors: &[u32],
-        down_of: &[Vec<u32>],
-        up: &dyn Fn(u32) -> bool,
-    ) {
-        let n = of_switch.len();
+    fn fill(&mut self, wiring: &Wiring, racks: &[Rack], up: &dyn Fn(u32) -> bool) {
+        let n = wiring.of_switch.len();
         self.table = vec![Entry::default(); n * self.racks];
-        for (rack, &tor) in tors.iter().enumerate() {
-            let distance = distances(of_switch, tor, up);
+        self.uplinks = wiring.several().map(|end| (end, vec![None; self.racks])).collect();
+        for (rack, of) in racks.iter().enumerate() {
+            let distance = distances(&wiring.of_switch, &of.switches, up);
+            for (end, ports) in &mut self.uplinks {
+                ports[rack] = wiring.nearest(*end, &distance, up);
+            }
             for switch in 0..n {
-                if switch == tor as usize {
-                    let start = self.choices.len() as u32;
-                    self.choices.extend(&down_of[rack]);
+                let start = self.choices.len() as u32;
+                if let Some(own) = of.switches.iter().position(|&s| s == switch as u32) {
+                    self.choices.extend(&of.down[own]);
                     self.table[switch * self.racks + rack] = Entry { start, count: OWN, mask: 0 };
                     continue;
                 }
-                let start = self.choices.len() as u32;
-                for (i, &(link, to)) in of_switch[switch].iter().enumerate() {
+                for (i, &(link, to)) in wiring.of_switch[switch].iter().enumerate() {
                     let Node::Switch(next) = to else { continue };
                     let closer = distance[next as usize] < u32::MAX
                         && distance[next as usize] + 1 == distance[switch];
                     if closer && up(link) {
-                        self.choices.push(first[switch] + i as u32);
+                        self.choices.push(wiring.first[switch] + i as u32);
                     }
                 }
                 let count = (self.choices.len() - start as usize) as u16;
                 let mask = if count.is_power_of_two() { count - 1 } else { ODD };
                 self.table[switch * self.racks + rack] = Entry { start, count, mask };
             }
+        }
+    }
+
+    /// How many ports are interfaces of hosts and arbiters.
+    pub(crate) fn n_interfaces(&self) -> u32 {
+        self.n_stations + self.further.len() as u32
+    }
+
+    /// The host or arbiter whose interface a port is; the port itself if it is none.
+    #[inline]
+    pub(crate) fn owner(&self, port: u32) -> u32 {
+        let further = port.checked_sub(self.n_stations).and_then(|n| self.further.get(n as usize));
+        further.copied().unwrap_or(port)
+    }
+
+    /// The port by which a host or arbiter sends to `dst`. Of several links it is the one whose
+    /// switch is nearest, of equals the first; `None` if there is no way.
+    pub(crate) fn interface(&self, end: u32, dst: u32) -> Option<u32> {
+        match self.uplinks.iter().find(|(of, _)| *of == end) {
+            None => Some(end),
+            Some((_, ports)) => ports[self.hosts[dst as usize].0 as usize],
         }
     }
 
@@ -175,16 +186,118 @@ impl Routes {
     pub fn first_port(&self, at: Node, dst: u32) -> Option<u32> {
         match at {
             Node::Host(h) => Some(h),
+            Node::Arbiter(a) => self.interface(self.n_hosts + a, dst),
             Node::Switch(s) => self.next(s, dst).first().copied(),
         }
     }
 }
 
-/// Hops from every switch to `tor` over links that are up; `u32::MAX` where there is no way.
-fn distances(of_switch: &[Vec<(u32, Node)>], tor: u32, up: &dyn Fn(u32) -> bool) -> Vec<u32> {
+/// The ports of all nodes.
+struct Wiring {
+    ends: Vec<(u32, Node)>,
+    further: Vec<u32>,
+    /// Link and far end of each switch's ports, and the number of the first.
+    of_switch: Vec<Vec<(u32, Node)>>,
+    first: Vec<u32>,
+    /// The switches' ports that lead to each end.
+    down: Vec<Vec<u32>>,
+}
+
+/// Ends that the same switches lead to: a rack's hosts at one, an arbiter at several.
+struct Rack {
+    members: Vec<u32>,
+    switches: Vec<u32>,
+    /// At each of its switches the ports that lead to its members.
+    down: Vec<Vec<u32>>,
+}
+
+impl Wiring {
+    fn of(topology: &Topology) -> Self {
+        let (n_stations, n_switches) =
+            (topology.n_stations as usize, topology.n_switches() as usize);
+        let mut uplinks: Vec<Vec<(u32, Node)>> = vec![Vec::new(); n_stations];
+        let mut of_switch: Vec<Vec<(u32, Node)>> = vec![Vec::new(); n_switches];
+        for (number, link) in topology.links().iter().enumerate() {
+            for (from, to) in [(link.a, link.b), (link.b, link.a)] {
+                match from {
+                    Node::Switch(s) => of_switch[s as usize].push((number as u32, to)),
+                    end => uplinks[topology.station(end).expect("an end") as usize]
+                        .push((number as u32, to)),
+                }
+            }
+        }
+        let mut ends: Vec<(u32, Node)> = uplinks.iter().map(|links| links[0]).collect();
+        let mut further = Vec::new();
+        for (links, end) in uplinks.iter().zip(0..) {
+            ends.extend_from_slice(&links[1..]);
+            further.extend(links[1..].iter().map(|_| end));
+        }
+        let mut first = Vec::with_capacity(n_switches);
+        let mut down = vec![Vec::new(); n_stations];
+        for ports in &of_switch {
+            first.push(ends.len() as u32);
+            for (port, (_, to)) in (ends.len() as u32..).zip(ports) {
+                if let Some(end) = topology.station(*to) {
+                    down[end as usize].push(port);
+                }
+            }
+            ends.extend_from_slice(ports);
+        }
+        Self { ends, further, of_switch, first, down }
+    }
+
+    /// Arbiters with several links.
+    fn several(&self) -> impl Iterator<Item = u32> {
+        (0..).zip(&self.down).filter(|(_, ports)| ports.len() > 1).map(|(end, _)| end)
+    }
+
+    /// Racks of hosts in the order of their switches, then arbiters with several links.
+    fn racks(&self, topology: &Topology, up: &dyn Fn(u32) -> bool) -> Vec<Rack> {
+        let is_single = |end: u32| self.down[end as usize].len() == 1;
+        let homes = || (0u32..).zip(&topology.tors).filter(|(end, _)| is_single(*end));
+        let mut tors: Vec<u32> = homes().map(|(_, &tor)| tor).collect();
+        tors.sort_unstable();
+        tors.dedup();
+        let rack =
+            |&tor: &u32| Rack { members: Vec::new(), switches: vec![tor], down: vec![Vec::new()] };
+        let mut racks: Vec<Rack> = tors.iter().map(rack).collect();
+        for (end, tor) in homes() {
+            let rack = &mut racks[tors.binary_search(tor).expect("every rack is listed")];
+            rack.members.push(end);
+            rack.down[0].push(self.down[end as usize][0]);
+        }
+        for end in self.several() {
+            let ports = self.down[end as usize].iter().copied();
+            let ports: Vec<u32> = ports.filter(|&p| up(self.ends[p as usize].0)).collect();
+            let switch = |port: &u32| self.first.partition_point(|first| first <= port) as u32 - 1;
+            racks.push(Rack {
+                members: vec![end],
+                switches: ports.iter().map(switch).collect(),
+                down: ports.into_iter().map(|port| vec![port]).collect(),
+            });
+        }
+        racks
+    }
+
+    /// The uplink of an arbiter whose switch is nearest by these distances, of equals the first.
+    fn nearest(&self, end: u32, distance: &[u32], up: &dyn Fn(u32) -> bool) -> Option<u32> {
+        let n_stations = self.down.len() as u32;
+        let further = (n_stations..).zip(&self.further).filter(|(_, of)| **of == end);
+        let ports = std::iter::once(end).chain(further.map(|(port, _)| port));
+        let far = |port: &u32| match self.ends[*port as usize] {
+            (link, Node::Switch(switch)) if up(link) => distance[switch as usize],
+            _ => u32::MAX,
+        };
+        ports.min_by_key(far).filter(|port| far(port) < u32::MAX)
+    }
+}
+
+/// Hops from every switch to the nearest of `roots` over links that are up; `u32::MAX` where there
+/// is no way.
+fn distances(of_switch: &[Vec<(u32, Node)>], roots: &[u32], up: &dyn Fn(u32) -> bool) -> Vec<u32> {
     let mut distance = vec![u32::MAX; of_switch.len()];
-    distance[tor as usize] = 0;
-    let mut queue = VecDeque::from([tor]);
+    roots.iter().for_each(|&root| distance[root as usize] = 0);
+    let mut queue = VecDeque::from(roots.to_vec());
     while let Some(at) = queue.pop_front() {
         for &(link, to) in &of_switch[at as usize] {
             let Node::Switch(next) = to else { continue };

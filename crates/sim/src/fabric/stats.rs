@@ -90,7 +90,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 
     /// Bytes waiting at each port with its tier; hosts' interfaces are left out.
     pub fn queues(&self) -> impl Iterator<Item = (u8, u32)> {
-        self.ports[self.n_ends as usize..].iter().map(|p| (p.tier, p.queued))
+        self.ports[self.n_interfaces as usize..].iter().map(|p| (p.tier, p.queued))
     }
 
     /// Bytes sent so far by each port with its tier and rate.
@@ -114,7 +114,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 pub(super) fn tiers(topology: &Topology, routes: &Routes) -> (Vec<TierStats>, Vec<u8>) {
     let top = topology.levels.iter().copied().max().unwrap_or(1);
     let level = |node| match node {
-        Node::Host(_) => 0,
+        Node::Host(_) | Node::Arbiter(_) => 0,
         Node::Switch(s) => topology.levels[s as usize],
     };
     let mut tiers: Vec<TierStats> = Vec::new();
@@ -123,7 +123,7 @@ pub(super) fn tiers(topology: &Topology, routes: &Routes) -> (Vec<TierStats>, Ve
         let (link, to) = routes.end(port);
         let link = topology.links()[link as usize];
         let from = if link.a == to { link.b } else { link.a };
-        let is_arbiter = |n: Node| matches!(n, Node::Host(h) if h >= topology.n_hosts());
+        let is_arbiter = |n: Node| matches!(n, Node::Arbiter(_));
         let name = match (is_arbiter(from), is_arbiter(to)) {
             (true, _) => "arbiter-up".to_owned(),
             (_, true) => "arbiter-down".to_owned(),

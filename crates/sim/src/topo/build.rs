@@ -102,9 +102,9 @@ impl Topology {
         }
         let levels = levels(n_switches, &tors, &links);
         let (host_latency, switch_latency) = (wires.host_latency, wires.switch_latency);
-        let (n_ends, n_arbiters) = (n_hosts, 0);
+        let (n_stations, n_arbiters) = (n_hosts, 0);
         let topology =
-            Self { n_ends, n_arbiters, levels, links, host_latency, switch_latency, tors };
+            Self { n_stations, n_arbiters, levels, links, host_latency, switch_latency, tors };
         let routes = crate::fabric::Routes::new(&topology, &|_| true);
         match (1..n_hosts).find(|&h| routes.first_port(Node::Switch(topology.tors[0]), h).is_none())
         {

@@ -18,8 +18,10 @@ use rampmeter_core::{Bytes, FabricFacts, Rate, Span};
 /// One end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Node {
-    /// A host or an arbiter, by number: arbiters follow the hosts.
+    /// A host, by number.
     Host(u32),
+    /// An arbiter, by number among arbiters.
+    Arbiter(u32),
     /// A switch, by number.
     Switch(u32),
 }
@@ -51,14 +53,14 @@ pub struct PathHop {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     /// Hosts and arbiters, in this order.
-    pub(crate) n_ends: u32,
+    pub(crate) n_stations: u32,
     pub(crate) n_arbiters: u32,
     /// Level of each switch, 1 next to hosts.
     pub(crate) levels: Vec<u8>,
     pub(crate) links: Vec<Link>,
     pub(crate) host_latency: Span,
     pub(crate) switch_latency: Span,
-    /// The switch of each host and arbiter.
+    /// The switch of each host and arbiter; of several, the first.
     pub(crate) tors: Vec<u32>,
 }
 
@@ -75,10 +77,10 @@ pub struct Shape {
     pub has_slower: bool,
 }
 
-/// How an arbiter is joined to the network.
+/// A link that joins an arbiter to the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArbiterLink {
-    /// The switch it hangs at.
+    /// The switch it leads to.
     pub switch: u32,
     /// The rate of its link.
     pub rate: Rate,
@@ -89,7 +91,7 @@ pub struct ArbiterLink {
 impl Topology {
     /// How many hosts there are.
     pub fn n_hosts(&self) -> u32 {
-        self.n_ends - self.n_arbiters
+        self.n_stations - self.n_arbiters
     }
 
     /// How many arbiters there are. Their numbers follow those of the hosts.
@@ -99,22 +101,45 @@ impl Topology {
 
     /// The topology with one more arbiter, which processes packets as long as hosts do.
     #[must_use]
-    pub fn with_arbiter(mut self, arbiter: ArbiterLink) -> Self {
-        let ArbiterLink { switch, rate, propagation } = arbiter;
-        assert!(switch < self.n_switches(), "no switch {switch} for an arbiter");
-        let (a, b) = (Node::Host(self.n_ends), Node::Switch(switch));
-        self.links.push(Link { a, b, rate, propagation });
-        self.tors.push(switch);
-        self.n_ends += 1;
+    pub fn with_arbiter(self, link: ArbiterLink) -> Self {
+        self.with_arbiter_at(&[link])
+    }
+
+    /// The topology with one more arbiter, at several switches. Its packets go by the link whose
+    /// switch is nearest to their destination, of equals by the first, and wait in a queue a link.
+    /// Packets for it go to the nearest of its switches.
+    #[must_use]
+    pub fn with_arbiter_at(mut self, links: &[ArbiterLink]) -> Self {
+        assert!(!links.is_empty(), "an arbiter has a link");
+        for &ArbiterLink { switch, rate, propagation } in links {
+            assert!(switch < self.n_switches(), "no switch {switch} for an arbiter");
+            let (a, b) = (Node::Arbiter(self.n_arbiters), Node::Switch(switch));
+            self.links.push(Link { a, b, rate, propagation });
+        }
+        self.tors.push(links[0].switch);
+        self.n_stations += 1;
         self.n_arbiters += 1;
         self
     }
 
-    /// The place of an end's link among [`Topology::links`].
-    pub(crate) fn link_of(&self, end: u32) -> u32 {
-        let of_end = |l: &Link| l.a == Node::Host(end) || l.b == Node::Host(end);
-        let link = self.links.iter().position(of_end);
-        link.expect("every host and arbiter has a link") as u32
+    /// The number of a node among hosts and arbiters; `None` for switches.
+    pub(crate) fn station(&self, node: Node) -> Option<u32> {
+        match node {
+            Node::Host(host) => Some(host),
+            Node::Arbiter(arbiter) => Some(self.n_hosts() + arbiter),
+            Node::Switch(_) => None,
+        }
+    }
+
+    /// Whether any arbiter has several links.
+    pub(crate) fn has_several_links(&self) -> bool {
+        (0..self.n_arbiters).any(|arbiter| self.links_of(Node::Arbiter(arbiter)).len() > 1)
+    }
+
+    /// The links of a node, by place among [`Topology::links`].
+    pub(crate) fn links_of(&self, node: Node) -> Vec<u32> {
+        let links = self.links.iter().zip(0..);
+        links.filter(|(l, _)| l.a == node || l.b == node).map(|(_, number)| number).collect()
     }
 
     /// How many switches there are.
@@ -135,7 +160,7 @@ impl Topology {
     /// Processing time where a packet enters `node`.
     pub(crate) fn latency(&self, node: Node) -> Span {
         match node {
-            Node::Host(_) => self.host_latency,
+            Node::Host(_) | Node::Arbiter(_) => self.host_latency,
             Node::Switch(_) => self.switch_latency,
         }
     }
@@ -148,7 +173,7 @@ impl Topology {
             longest.iter().fold(Span::ZERO, |sum, hop| sum + hop.delay + hop.rate.tx_time(bytes))
         };
         let n_hosts = self.n_hosts();
-        let is_host = |n: Node| matches!(n, Node::Host(h) if h < n_hosts);
+        let is_host = |n: Node| matches!(n, Node::Host(_));
         let access = self.links.iter().filter(|l| is_host(l.a) || is_host(l.b));
         FabricFacts {
             n_hosts,

@@ -19,11 +19,19 @@ pub(crate) struct Cut {
     pub(crate) priority: Priority,
     /// If a host is named, its packets keep that priority and all others get priority 6.
     pub(crate) urgent: Option<NodeId>,
+    /// The marks of data packets.
+    pub(crate) marks: Marks,
 }
 
 impl Default for Cut {
     fn default() -> Self {
-        Self { payload: 1460, header: 40, priority: Priority::new(1), urgent: None }
+        Self {
+            payload: 1460,
+            header: 40,
+            priority: Priority::new(1),
+            urgent: None,
+            marks: Marks::NONE,
+        }
     }
 }
 
@@ -108,6 +116,11 @@ pub(crate) struct BlastHost {
     acks: VecDeque<(NodeId, MsgId)>,
     arrived: IdMap<u64, SeqSet>,
     events: VecDeque<Event>,
+    /// Data packets that came with a congestion mark.
+    pub(crate) marked: u64,
+    /// Packets of switches and arbiters, which carry nothing. Those that announce no packets are
+    /// answered.
+    pub(crate) beats: u64,
 }
 
 impl Endpoint for BlastHost {
@@ -122,6 +135,8 @@ impl Endpoint for BlastHost {
             acks: VecDeque::new(),
             arrived: IdMap::default(),
             events: VecDeque::new(),
+            marked: 0,
+            beats: 0,
         }
     }
 
@@ -139,6 +154,14 @@ impl Endpoint for BlastHost {
             self.events.push_back(Event::Completed { msg });
             return Receipt::Control;
         };
+        if packet.payload.len == 0 {
+            self.beats += 1;
+            if packets == 0 {
+                self.acks.push_back((packet.src, msg));
+            }
+            return Receipt::Control;
+        }
+        self.marked += u64::from(packet.marks.contains(Marks::CONGESTION));
         let key = u64::from(packet.src.get()) << 32 | u64::from(msg.get());
         let set = self.arrived.entry(key).or_default();
         if !set.insert((packet.payload.offset / u64::from(self.cut.payload)) as u32) {
@@ -161,7 +184,7 @@ impl Endpoint for BlastHost {
     fn handle_timeout(&mut self, _now: Time) {}
 
     fn poll_transmit(&mut self, _now: Time) -> Option<Packet<BlastHeader>> {
-        let packet = |dst, header, payload: PayloadRef, priority| Packet {
+        let packet = |dst, header, payload: PayloadRef, priority, marks| Packet {
             header,
             payload,
             src: self.node,
@@ -169,11 +192,11 @@ impl Endpoint for BlastHost {
             wire_bytes: self.cut.header + payload.len,
             path: 0,
             priority,
-            marks: Marks::NONE,
+            marks,
         };
         if let Some((dst, msg)) = self.acks.pop_front() {
             let payload = PayloadRef { msg, offset: 0, len: 0 };
-            return Some(packet(dst, BlastHeader::Ack, payload, Priority::HIGHEST));
+            return Some(packet(dst, BlastHeader::Ack, payload, Priority::HIGHEST, Marks::NONE));
         }
         let (message, offset) = self.sending.front_mut()?;
         let left = message.size.get() - *offset;
@@ -182,7 +205,8 @@ impl Endpoint for BlastHost {
         let packets = message.size.get().div_ceil(u64::from(self.cut.payload)) as u32;
         let is_urgent = self.cut.urgent.is_none_or(|host| host == self.node);
         let priority = if is_urgent { self.cut.priority } else { Priority::new(6) };
-        let out = packet(message.dst, BlastHeader::Data { packets }, payload, priority);
+        let header = BlastHeader::Data { packets };
+        let out = packet(message.dst, header, payload, priority, self.cut.marks);
         *offset += u64::from(len);
         if *offset == message.size.get() {
             self.sending.pop_front();

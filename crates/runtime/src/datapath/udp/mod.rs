@@ -4,7 +4,7 @@
 //! that control is taken in first however much data waits. It sends from a set of source ports:
 //! networks that choose among equal paths by a hash of addresses and ports spread packets that
 //! leave from different ports. The class of a packet is its DSCP, CS7 for the highest to CS0 for
-//! the lowest.
+//! the lowest, and its ECN bits are its marks.
 //!
 //! Packets leave one by one: joined into large segments, they would cross the network on one path,
 //! in one piece. Where there is but one path they may be joined: see
@@ -17,6 +17,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rampmeter_core::envelope::{IPV4_UDP, IPV6_UDP, LINK_OVERHEAD};
+use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Priority, Time};
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -95,6 +96,8 @@ impl UdpDatapath {
         let headers = if config.local.is_ipv4() { IPV4_UDP } else { IPV6_UDP };
         let datagram_max = config.mtu.saturating_sub(headers);
         let (control, data) = (bind(control)?, bind(data)?);
+        sys::tell_classes(&control, config.local.is_ipv4())?;
+        sys::tell_classes(&data, config.local.is_ipv4())?;
         let (tx, rx) = if config.segment_offload {
             sys::accept_joined(&control)?;
             sys::accept_joined(&data)?;
@@ -154,7 +157,7 @@ impl Datapath for UdpDatapath {
             return Ok(());
         };
         let socket = usize::from(route.path) % self.spray.len();
-        self.tx.push(socket, addr, route.class.traffic_class(), write);
+        self.tx.push(socket, addr, route.traffic_class(), write);
         if self.tx.is_full() { self.flush() } else { Ok(()) }
     }
 
@@ -166,8 +169,9 @@ impl Datapath for UdpDatapath {
     fn receive(&mut self, _now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
         let mut n = 0;
         for socket in [&self.control, &self.data] {
-            n += self.rx.receive(socket, |bytes, from: IpAddr| {
-                each(Arrived { bytes, from: Some(from) });
+            n += self.rx.receive(socket, |bytes, from: IpAddr, class| {
+                let marks = Marks::from_traffic_class(class);
+                each(Arrived { bytes, from: Some(from), marks });
             })?;
         }
         Ok(n)

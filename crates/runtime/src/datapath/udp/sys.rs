@@ -32,6 +32,16 @@ pub(super) fn accept_joined(socket: &UdpSocket) -> io::Result<()> {
     set(socket, libc::SOL_UDP, libc::UDP_GRO, 1)
 }
 
+/// Packets that arrive come with the traffic class of their IP header.
+pub(super) fn tell_classes(socket: &UdpSocket, is_v4: bool) -> io::Result<()> {
+    if is_v4 {
+        return set(socket, libc::IPPROTO_IP, libc::IP_RECVTOS, 1);
+    }
+    // An IPv6 socket at the wildcard address receives IPv4 packets too, where the system lets it.
+    let _ = set(socket, libc::IPPROTO_IP, libc::IP_RECVTOS, 1);
+    set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1)
+}
+
 fn set(socket: &impl AsRawFd, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
     // SAFETY: `value` outlives the call and has the length that is passed.
     let result = unsafe {
@@ -314,11 +324,12 @@ impl RxBatch {
         self.malformed
     }
 
-    /// Hands over what has arrived at `socket`, at most a batch; returns how many packets that was.
+    /// Hands over what has arrived at `socket`, at most a batch, each packet with its address and
+    /// traffic class; returns how many packets that was.
     pub(super) fn receive(
         &mut self,
         socket: &UdpSocket,
-        mut each: impl FnMut(&[u8], IpAddr),
+        mut each: impl FnMut(&[u8], IpAddr, u8),
     ) -> io::Result<usize> {
         for (idx, header) in self.headers.iter_mut().enumerate() {
             header.msg_hdr.msg_name = (&raw mut self.names[idx]).cast();
@@ -352,13 +363,14 @@ impl RxBatch {
             let bytes = &self.buffers[idx * self.stride..][..len];
             let from = ip_of(&self.names[idx]);
             // A datagram that is not joined is whole even where it is empty.
-            let segment = segment_of(&self.headers[idx]).unwrap_or(len).max(1);
+            let (segment, class) = ancillary_of(&self.headers[idx]);
+            let segment = segment.unwrap_or(len).max(1);
             n += len.div_ceil(segment).max(1);
             let mut rest = bytes;
             loop {
                 let (part, later) = rest.split_at(segment.min(rest.len()));
                 match from {
-                    Some(from) if part.len() <= self.datagram_max => each(part, from),
+                    Some(from) if part.len() <= self.datagram_max => each(part, from, class),
                     _ => self.malformed += 1,
                 }
                 rest = later;
@@ -371,20 +383,31 @@ impl RxBatch {
     }
 }
 
-/// The length of the packets that have arrived joined as one message.
-fn segment_of(header: &mmsghdr) -> Option<usize> {
-    // SAFETY: the system has written whole control messages into the space that the header names.
+/// What the system says of a message: the length of its packets if they have arrived joined, and
+/// their traffic class, which is zero if it is not said. Packets of different classes are not
+/// joined.
+fn ancillary_of(header: &mmsghdr) -> (Option<usize>, u8) {
+    let (mut segment, mut class) = (None, 0);
+    // SAFETY: the system has written whole control messages into the space that the header names,
+    // each with as many bytes as its type has: one for IP_TOS, an int for the others.
     unsafe {
         let mut message = libc::CMSG_FIRSTHDR(&header.msg_hdr);
         while let Some(found) = message.as_ref() {
-            if (found.cmsg_level, found.cmsg_type) == (libc::SOL_UDP, libc::UDP_GRO) {
-                let len = libc::CMSG_DATA(found).cast::<c_int>().read_unaligned();
-                return usize::try_from(len).ok();
+            let data = libc::CMSG_DATA(found);
+            match (found.cmsg_level, found.cmsg_type) {
+                (libc::SOL_UDP, libc::UDP_GRO) => {
+                    segment = usize::try_from(data.cast::<c_int>().read_unaligned()).ok();
+                }
+                (libc::IPPROTO_IP, libc::IP_TOS) => class = data.read(),
+                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
+                    class = data.cast::<c_int>().read_unaligned() as u8;
+                }
+                _ => {}
             }
             message = libc::CMSG_NXTHDR(&header.msg_hdr, found);
         }
     }
-    None
+    (segment, class)
 }
 
 fn ip_of(name: &sockaddr_storage) -> Option<IpAddr> {

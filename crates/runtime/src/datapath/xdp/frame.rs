@@ -30,7 +30,7 @@ pub(super) struct Headers {
 /// What differs between packets to one peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Varying {
-    /// The byte of the DSCP.
+    /// The byte of DSCP and ECN.
     pub(super) traffic_class: u8,
     pub(super) port_from: u16,
     pub(super) port_to: u16,
@@ -83,10 +83,10 @@ pub(super) fn port_to(frame: &[u8]) -> Option<u16> {
     Some(u16::from_be_bytes(frame.get(36..38)?.try_into().ok()?))
 }
 
-/// The datagram within a frame, and who sent it. `None` if the frame is not what [`Headers`]
-/// writes: its lengths contradict one another, or its header was damaged. The UDP checksum is not
-/// looked at, as senders on the same machine leave it to a device that never was.
-pub(super) fn parse(frame: &[u8]) -> Option<(Ipv4Addr, &[u8])> {
+/// Who sent a frame, its traffic class, and the datagram within. `None` if the frame is not what
+/// [`Headers`] writes: its lengths contradict one another, or its header was damaged. The UDP
+/// checksum is not looked at, as senders on the same machine leave it to a device that never was.
+pub(super) fn parse(frame: &[u8]) -> Option<(Ipv4Addr, u8, &[u8])> {
     let ip = frame.get(ETHERNET..ETHERNET + IPV4)?;
     if frame[12..14] != [0x08, 0x00] || ip[0] != 0x45 || ip[9] != PROTOCOL_UDP {
         return None;
@@ -101,7 +101,7 @@ pub(super) fn parse(frame: &[u8]) -> Option<(Ipv4Addr, &[u8])> {
         return None;
     }
     let from = Ipv4Addr::new(ip[12], ip[13], ip[14], ip[15]);
-    Some((from, &packet[IPV4 + UDP..]))
+    Some((from, ip[1], &packet[IPV4 + UDP..]))
 }
 
 /// The sum of big-endian words, without folding; at most 2^16 words.
@@ -156,7 +156,7 @@ mod tests {
         let mut padded = frame(varying);
         let datagram = padded[HEADERS..].to_vec();
         padded.resize(60, 0xaa);
-        assert_eq!(parse(&padded), Some((FROM.1, &datagram[..])));
+        assert_eq!(parse(&padded), Some((FROM.1, 0, &datagram[..])));
     }
 
     proptest! {
@@ -168,8 +168,8 @@ mod tests {
         ) {
             let (port_from, port_to) = ports;
             let frame = frame(Varying { traffic_class, port_from, port_to, len });
-            let (from, datagram) = parse(&frame).unwrap();
-            prop_assert_eq!(from, FROM.1);
+            let (from, class, datagram) = parse(&frame).unwrap();
+            prop_assert_eq!((from, class), (FROM.1, traffic_class));
             prop_assert_eq!(datagram, &frame[HEADERS..]);
         }
 

@@ -12,9 +12,9 @@
 //! packets to this node's address and two ports out of the stack, and nothing else: ARP, ping and
 //! other UDP stay the kernel's. They arrive in frames of memory that the process shares with the
 //! kernel (`socket`), whose headers are ours to read and write (`frame`): a packet's class is its
-//! DSCP, its path the source port. The next hop's link address comes from the kernel's table of
-//! neighbours (`neighbour`). Everything is as the UDP datapath has it over IPv4, so nodes with
-//! either speak to one another.
+//! DSCP, its marks the ECN bits, its path the source port. The next hop's link address comes from
+//! the kernel's table of neighbours (`neighbour`). Everything is as the UDP datapath has it over
+//! IPv4, so nodes with either speak to one another.
 //!
 //! Control goes first twice. Packets to send are submitted with those of the highest class in
 //! front. Packets that arrive are taken out of the ring faster than they are handed over: those to
@@ -51,6 +51,7 @@ use std::thread;
 use std::time::Duration;
 
 use rampmeter_core::envelope::{IPV4_UDP, LINK_OVERHEAD};
+use rampmeter_core::packet::Marks;
 use rampmeter_core::{Priority, Span, Time};
 use tracing::warn;
 use xdp::nic::NicIndex;
@@ -301,8 +302,9 @@ impl XdpDatapath {
 
     /// Hands over a packet and takes its frame back.
     fn hand_over(&mut self, frame: Frame, each: &mut impl FnMut(Arrived<'_>)) {
-        if let Some((from, bytes)) = frame::parse(&frame) {
-            each(Arrived { bytes, from: Some(from.into()) });
+        if let Some((from, class, bytes)) = frame::parse(&frame) {
+            let marks = Marks::from_traffic_class(class);
+            each(Arrived { bytes, from: Some(from.into()), marks });
         } else {
             self.malformed += 1;
         }
@@ -333,7 +335,7 @@ impl Datapath for XdpDatapath {
         assert!(HEADERS + len <= frame.len(), "{len} bytes were written into {}", self.mtu);
         let is_control = route.class == Priority::HIGHEST;
         let varying = Varying {
-            traffic_class: route.class.traffic_class(),
+            traffic_class: route.traffic_class(),
             port_from: FIRST_PORT + route.path % self.spray,
             port_to: addr.port() + u16::from(!is_control),
             len,

@@ -1,0 +1,89 @@
+//! Which port the waiting packets of a switch came by.
+
+use rampmeter_core::{Header, Hop};
+
+use super::Fabric;
+use crate::engine::Handle;
+
+/// Packets that the switch itself has made came by no port.
+const NONE: u32 = u32::MAX;
+
+/// Waiting bytes by ingress port. Off, it holds nothing and is asked nothing.
+#[derive(Debug)]
+pub(super) struct Ingress {
+    pub(super) is_on: bool,
+    /// The port that each packet came by, by handle.
+    by: Vec<u32>,
+    /// Waiting bytes of each port, and last those that came by none.
+    waiting: Vec<u64>,
+}
+
+impl Ingress {
+    pub(super) fn new(is_on: bool, n_ports: usize) -> Self {
+        let waiting = if is_on { vec![0; n_ports + 1] } else { Vec::new() };
+        Self { is_on, by: Vec::new(), waiting }
+    }
+
+    /// A packet has reached a switch by `port`.
+    pub(super) fn on_arrival(&mut self, handle: Handle, port: u32) {
+        let idx = handle as usize;
+        if self.by.len() <= idx {
+            self.by.resize(idx + 1, NONE);
+        }
+        self.by[idx] = port;
+    }
+
+    /// The switch itself has made a packet.
+    pub(super) fn on_made(&mut self, handle: Handle) {
+        self.on_arrival(handle, NONE);
+    }
+
+    /// A packet begins to wait.
+    pub(super) fn add(&mut self, handle: Handle, bytes: u16) {
+        *self.of(handle) += u64::from(bytes);
+    }
+
+    /// A packet waits no longer.
+    pub(super) fn take(&mut self, handle: Handle, bytes: u16) {
+        *self.of(handle) -= u64::from(bytes);
+    }
+
+    fn of(&mut self, handle: Handle) -> &mut u64 {
+        let idx = (self.by[handle as usize] as usize).min(self.waiting.len() - 1);
+        &mut self.waiting[idx]
+    }
+
+    /// Checks that every byte that waits in switches came by some port or by none.
+    pub(super) fn check(&self, used: u64) {
+        let sum: u64 = self.waiting.iter().sum();
+        assert!(!self.is_on || sum == used, "{sum} bytes by ingress, {used} bytes wait");
+    }
+}
+
+impl<H: Header, P: Hop<H>> Fabric<H, P> {
+    /// Bytes that wait in a switch, at whatever port, and came by its port `ingress`. The packets
+    /// on links do not count. Zero unless `FabricConfig::by_ingress` or `Hop::INGRESS` is set.
+    pub fn waiting_from(&self, ingress: u32) -> u64 {
+        self.ingress.waiting.get(ingress as usize).copied().unwrap_or(0)
+    }
+
+    /// A packet begins to wait at a port of `switch`, or in an interface.
+    #[inline]
+    pub(super) fn begin_wait(&mut self, switch: u32, handle: Handle) {
+        let bytes = self.pool.get(handle).wire_bytes;
+        self.used[switch as usize] += u64::from(bytes);
+        if (P::INGRESS || self.ingress.is_on) && switch < self.topology.n_switches() {
+            self.ingress.add(handle, bytes);
+        }
+    }
+
+    /// A packet waits no longer.
+    #[inline]
+    pub(super) fn end_wait(&mut self, switch: u32, handle: Handle) {
+        let bytes = self.pool.get(handle).wire_bytes;
+        self.used[switch as usize] -= u64::from(bytes);
+        if (P::INGRESS || self.ingress.is_on) && switch < self.topology.n_switches() {
+            self.ingress.take(handle, bytes);
+        }
+    }
+}

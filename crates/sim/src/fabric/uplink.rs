@@ -1,0 +1,86 @@
+//! The interfaces of hosts and arbiters: how packets enter the fabric.
+
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{Header, Hop, Packet, Time};
+
+use super::Fabric;
+use super::stats::DropReason;
+use crate::engine::Wheel;
+use crate::engine::event::{WAKE, event};
+
+impl<H: Header, P: Hop<H>> Fabric<H, P> {
+    /// The host or arbiter whose interface a port is; the port itself if it is none.
+    #[inline]
+    pub(crate) fn owner(&self, port: u32) -> u32 {
+        self.routes.owner(port)
+    }
+
+    /// Whether `host`'s uplink can take a packet at `now`.
+    #[inline]
+    pub(crate) fn uplink_idle(&self, host: u32, now: Time) -> bool {
+        let port = &self.ports[host as usize];
+        port.busy_until <= now && !port.woken
+    }
+
+    /// Asks for a wake-up of `host`'s interface when its link falls idle.
+    #[inline]
+    pub(crate) fn wake_uplink(&mut self, host: u32, now: Time, wheel: &mut Wheel) {
+        let port = &mut self.ports[host as usize];
+        if !port.woken {
+            port.woken = true;
+            wheel.push(event(port.busy_until.max(now), WAKE, host));
+        }
+    }
+
+    /// Puts a packet of `host` on its idle uplink `port`; `leaves` hears of it.
+    #[inline(always)]
+    pub(crate) fn inject(
+        &mut self,
+        (host, port): (u32, u32),
+        packet: Packet<H>,
+        now: Time,
+        wheel: &mut Wheel,
+        leaves: impl FnOnce(&Packet<H>),
+    ) {
+        let mut packet = packet;
+        if !packet.marks.contains(Marks::ROUTED) {
+            packet.path = self.take_path(host);
+        }
+        leaves(&packet);
+        let handle = self.pool.insert(packet, now);
+        self.stats.injected += 1;
+        self.start_tx(port, handle, now, wheel);
+    }
+
+    /// The next path number of a host's interface.
+    #[inline]
+    pub(super) fn take_path(&mut self, host: u32) -> u16 {
+        let next = &mut self.next_path[host as usize];
+        let path = *next;
+        *next = path.wrapping_add(1);
+        path
+    }
+
+    /// Queues a packet of `host` at its interface, or puts it on the link if that is idle; then
+    /// `leaves` hears of it.
+    pub(crate) fn inject_queued(
+        &mut self,
+        host: u32,
+        packet: Packet<H>,
+        now: Time,
+        wheel: &mut Wheel,
+        leaves: impl FnOnce(&Packet<H>),
+    ) {
+        let port = self.routes.interface(host, packet.dst.get());
+        if let Some(port) = port
+            && self.uplink_idle(port, now)
+        {
+            return self.inject((host, port), packet, now, wheel, leaves);
+        }
+        let handle = self.pool.insert(packet, now);
+        self.stats.injected += 1;
+        let Some(port) = port else { return self.discard(host, handle, DropReason::NoRoute) };
+        let interfaces = self.ports[port as usize].switch;
+        self.enqueue(interfaces, port, handle, now, wheel);
+    }
+}

@@ -1,0 +1,115 @@
+//! Packets that wait: admission to a port's queue, and departure from it.
+
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{Header, Hop, Packet, Queueing, Time};
+
+use super::Fabric;
+use super::config::Overflow;
+use super::stats::DropReason;
+use crate::engine::event::{WAKE, event};
+use crate::engine::{Handle, Wheel};
+
+impl<H: Header, P: Hop<H>> Fabric<H, P> {
+    /// The wake-up of a port with a queue: its link is idle and packets wait. If it is the
+    /// interface of a host, `leaves` hears of the packet that is next.
+    #[inline]
+    pub(crate) fn wake(
+        &mut self,
+        number: u32,
+        now: Time,
+        wheel: &mut Wheel,
+        leaves: impl FnOnce(&Packet<H>),
+    ) {
+        let port = &mut self.ports[number as usize];
+        if port.busy_until > now {
+            // An express packet has taken the link in the meantime.
+            wheel.push(event(port.busy_until, WAKE, number));
+            return;
+        }
+        port.woken = false;
+        if port.waiting == 0 {
+            return;
+        }
+        let queues = &mut self.queues[number as usize];
+        let handle = match P::QUEUEING {
+            Queueing::Classes => queues.pop(port, &mut self.pool),
+            Queueing::Ranks => queues.pop_best(port, &mut self.pool),
+        };
+        let (switch, more) = (port.switch, port.waiting != 0);
+        self.end_wait(switch, handle);
+        if number < self.n_interfaces && !self.pool.get(handle).marks.contains(Marks::ROUTED) {
+            self.pool.get_mut(handle).path = self.take_path(self.routes.owner(number));
+        }
+        if number < self.n_interfaces {
+            leaves(self.pool.get(handle));
+        }
+        self.start_tx(number, handle, now, wheel);
+        if more {
+            let port = &mut self.ports[number as usize];
+            port.woken = true;
+            wheel.push(event(port.busy_until.max(now), WAKE, number));
+        }
+    }
+
+    pub(super) fn enqueue(
+        &mut self,
+        switch: u32,
+        egress: u32,
+        handle: Handle,
+        now: Time,
+        wheel: &mut Wheel,
+    ) {
+        if !self.ports[egress as usize].up {
+            self.discard(egress, handle, DropReason::LinkDown);
+            return;
+        }
+        if !self.make_room(switch, egress, handle) {
+            self.discard(egress, handle, DropReason::Buffer);
+            return;
+        }
+        let port = &mut self.ports[egress as usize];
+        if port.queued > self.mark_above && egress >= self.n_interfaces {
+            let marks = &mut self.pool.get_mut(handle).marks;
+            *marks = marks.experiencing_congestion();
+        }
+        let queues = &mut self.queues[egress as usize];
+        match P::QUEUEING {
+            Queueing::Classes => queues.push(port, &mut self.pool, handle),
+            Queueing::Ranks => queues.push_ranked(port, &mut self.pool, handle),
+        }
+        if !port.woken {
+            port.woken = true;
+            wheel.push(event(port.busy_until.max(now), WAKE, egress));
+        }
+        self.begin_wait(switch, handle);
+    }
+
+    /// Whether the packet may queue, after pushing out lower ones where the fabric does that.
+    fn make_room(&mut self, switch: u32, egress: u32, handle: Handle) -> bool {
+        let packet = self.pool.get(handle);
+        let (bytes, priority) = (u32::from(packet.wire_bytes), packet.priority);
+        let rank = packet.header.rank();
+        loop {
+            let port = &mut self.ports[egress as usize];
+            let fits = if egress < self.n_interfaces {
+                port.queued + bytes <= port.buffer
+            } else {
+                self.config.admits(port.queued, port.buffer, self.used[switch as usize], bytes)
+            };
+            if fits {
+                return true;
+            }
+            let queues = &mut self.queues[egress as usize];
+            let out = match (P::QUEUEING, self.config.overflow) {
+                (Queueing::Ranks, _) => queues.pop_worst(port, &mut self.pool, rank),
+                (Queueing::Classes, Overflow::TailDrop) => None,
+                (Queueing::Classes, Overflow::PushOut) => {
+                    queues.pop_lowest(port, &mut self.pool, priority)
+                }
+            };
+            let Some(out) = out else { return false };
+            self.end_wait(switch, out);
+            self.discard(egress, out, DropReason::PushedOut);
+        }
+    }
+}
