@@ -7,10 +7,12 @@ pub mod beside;
 pub mod cosy;
 pub mod dcpim;
 pub mod fastpass;
+mod formats;
 pub mod ideal;
 pub mod pfabric;
 pub mod phost;
 
 mod shared;
 
+pub use formats::formats;
 pub use shared::{ConfigError, Padding};
