@@ -4,7 +4,8 @@
 --
 -- Everything that differs between packets is in the tables of part 2: a transport is a table of
 -- types, a type its name, the sentence of the info column, and its fields in the order of the wire.
--- To add a packet or a transport, add a table; part 3 makes filters, trees and checks of it.
+-- The transports' tables are made from the headers in crates/proto; crates/proto/tests/generated.rs
+-- says how. Part 3 makes filters, trees and checks of them.
 -- Filters are called `<transport>.<field>`, as in `dcpim.seq == 17`, `fastpass.slot.dst == 5`.
 -- All integers are big-endian. Nothing here assumes that a packet is well-formed: what no node
 -- sends gets an expert info (`_ws.expert`, or `rampmeter.truncated` and so on as filters).
@@ -21,11 +22,17 @@ end
 
 local u8, u16, u32, u64 = field(1), field(2), field(4), field(8)
 
-local function flag(name, label)
+-- A number of which the bits matter.
+local function hex(bytes, name, label)
+  return { name = name, bytes = bytes, label = label, base = base.HEX }
+end
+
+-- A byte that stands for one of the words, of which the first is that of 0.
+local function word(name, label, expected, words)
   local function rule(value)
-    return value > 1 and "0 or 1" or nil
+    return not words[value] and expected or nil
   end
-  return { name = name, bytes = 1, label = label, rule = rule, words = { [0] = "no", "yes" } }
+  return { name = name, bytes = 1, label = label, rule = rule, words = words }
 end
 
 -- A byte that counts items, at most `most`, and the items. Filters of items are
@@ -34,177 +41,190 @@ local function list(name, label, most, fields)
   return { name = name, label = label, most = most, items = fields }
 end
 
-local function at_least_one(value)
-  return tostring(value) == "0" and "at least 1" or nil
+-- Whether one number is above another. Those of eight bytes are objects.
+local function is_above(value, other)
+  if type(value) ~= type(other) then
+    value = type(value) == "number" and UInt64(value) or value
+    other = type(other) == "number" and UInt64(other) or other
+  end
+  return value > other
+end
+
+-- Rules of numbers. The limit is a number or the name of an earlier field.
+local function at_least(limit)
+  return function(value, before)
+    return is_above(before[limit] or limit, value) and "at least " .. limit or nil
+  end
+end
+
+local function at_most(limit)
+  return function(value, before)
+    return is_above(value, before[limit] or limit) and "at most " .. limit or nil
+  end
 end
 
 -- Part 2: the formats
 
-local FLOW = u32("flow", "Flow, numbered among those of the pair")
-local TX_SLOT = u32("tx_slot", "Slot at the sender")
-local RX_SLOT = u32("rx_slot", "Slot at the receiver")
-local SEQ = u32("seq", "Packet")
-local SIZE = u64("size", "Bytes of the flow", at_least_one)
-local NUMBER = u32("number", "Number")
-local INCARNATION = u32("incarnation", "Incarnation of the demands")
-local REMAINING = u32("remaining", "Packets remaining")
-local CUMULATIVE = u32("cumulative", "All packets below have arrived")
-local REPEATED = flag("repeated", "Sent again, to be answered")
-
--- cosy's slots of a receiver are numbered from 0 to K - 1, so two bytes do.
-local COSY_SLOT = u16("rx_slot", "Slot at the receiver")
-local RESERVATION = u32("seq", "Reservation")
-local LINK = u16("link", "Virtual link that the packet is on")
-local ROUTE = list("route", "Port on the way to the receiver", 5, { u16("port", "Port") })
-
-local function why_rule(value)
-  return value > 3 and "0 to 3" or nil
-end
-
-local function prompt_rule(value, before)
-  return value > before.channels and "at most channels" or nil
-end
-
--- The four steps of a round of matching differ in their type only.
-local function matching(name)
-  return {
-    name,
-    "{channels} channels in round {round} of phase {phase}, {remaining} remaining",
-    u8("channels", "Channels", at_least_one),
-    u8("prompt", "Channels that may start early", prompt_rule),
-    u8("round", "Round"),
-    u32("phase", "Matching phase"),
-    REMAINING,
-    u64("announced", "Flow announced (ps, receiver's clock)"),
-  }
-end
-
-local function listed(items, sentence)
-  local parts = {}
-  for i, item in ipairs(items) do
-    parts[i] = sentence(item)
-  end
-  return #parts > 0 and table.concat(parts, ", ") or "none"
-end
-
+-- Between these two lines nothing is written by hand.
+-- <transports>
 local TRANSPORTS = {
   [1] = {
     name = "dcpim",
     title = "dcPIM",
     [1] = {
       "notification", "flow {flow} of {size} bytes, flow slot {tx_slot}",
-      FLOW, TX_SLOT, SIZE, REPEATED,
+      u32("flow", "Flow, numbered among those of the pair"), u32("tx_slot", "Slot at the sender"),
+      u64("size", "Bytes of the flow", at_least(1)),
+      word("repeated", "Sent again, to be answered", "0 or 1", { [0] = "no", "yes" }),
     },
-    [2] = { "ack", "flow slot {tx_slot} is known", TX_SLOT },
-    [3] = { "data", "flow slot {rx_slot}, packet {seq}, token {number}", RX_SLOT, SEQ, NUMBER },
+    [2] = {
+      "ack", "flow slot {tx_slot} is known", u32("tx_slot", "Slot at the sender"),
+    },
+    [3] = {
+      "data", "flow slot {rx_slot}, packet {seq}, token {number}",
+      u32("rx_slot", "Slot at the receiver"), u32("seq", "Packet"), u32("number", "Number"),
+    },
     [4] = {
       "token", "flow slot {tx_slot}, packet {seq}, {remaining} remaining",
-      TX_SLOT, RX_SLOT, SEQ, NUMBER, CUMULATIVE, u32("phase", "Matching phase"), REMAINING,
-      u8("rank", "Rank"),
+      u32("tx_slot", "Slot at the sender"), u32("rx_slot", "Slot at the receiver"),
+      u32("seq", "Packet"), u32("number", "Number"),
+      u32("cumulative", "All packets below have arrived"), u32("phase", "Matching phase"),
+      u32("remaining", "Packets remaining"), u8("rank", "Rank"),
     },
     [5] = {
       "finish", "flow {flow}, flow slot {tx_slot}, all {packets} packets sent",
-      FLOW, TX_SLOT, u32("packets", "Packets of the flow"),
+      u32("flow", "Flow, numbered among those of the pair"), u32("tx_slot", "Slot at the sender"),
+      u32("packets", "Packets of the flow"),
     },
-    [6] = { "finished", "flow slot {tx_slot} is complete", TX_SLOT },
-    [7] = matching("request"),
-    [8] = matching("grant"),
-    [9] = matching("accept"),
-    [10] = matching("release"),
+    [6] = {
+      "finished", "flow slot {tx_slot} is complete", u32("tx_slot", "Slot at the sender"),
+    },
+    [7] = {
+      "request", "{channels} channels in round {round} of phase {phase}, {remaining} remaining",
+      u8("channels", "Channels", at_least(1)),
+      u8("prompt", "Channels that may start early", at_most("channels")), u8("round", "Round"),
+      u32("phase", "Matching phase"), u32("remaining", "Packets remaining"),
+      u64("announced", "Flow announced (ps, receiver's clock)"),
+    },
+    [8] = {
+      "grant", "{channels} channels in round {round} of phase {phase}, {remaining} remaining",
+      u8("channels", "Channels", at_least(1)),
+      u8("prompt", "Channels that may start early", at_most("channels")), u8("round", "Round"),
+      u32("phase", "Matching phase"), u32("remaining", "Packets remaining"),
+      u64("announced", "Flow announced (ps, receiver's clock)"),
+    },
+    [9] = {
+      "accept", "{channels} channels in round {round} of phase {phase}, {remaining} remaining",
+      u8("channels", "Channels", at_least(1)),
+      u8("prompt", "Channels that may start early", at_most("channels")), u8("round", "Round"),
+      u32("phase", "Matching phase"), u32("remaining", "Packets remaining"),
+      u64("announced", "Flow announced (ps, receiver's clock)"),
+    },
+    [10] = {
+      "release", "{channels} channels in round {round} of phase {phase}, {remaining} remaining",
+      u8("channels", "Channels", at_least(1)),
+      u8("prompt", "Channels that may start early", at_most("channels")), u8("round", "Round"),
+      u32("phase", "Matching phase"), u32("remaining", "Packets remaining"),
+      u64("announced", "Flow announced (ps, receiver's clock)"),
+    },
     [11] = {
-      "unscheduled data", "flow {flow} of {size} bytes, packet {seq}", FLOW, TX_SLOT, SEQ, SIZE,
+      "unscheduled data", "flow {flow} of {size} bytes, packet {seq}",
+      u32("flow", "Flow, numbered among those of the pair"), u32("tx_slot", "Slot at the sender"),
+      u32("seq", "Packet"), u64("size", "Bytes of the flow", at_least(1)),
     },
   },
   [2] = {
     name = "phost",
     title = "pHost",
     [1] = {
-      "RTS",
-      function(values)
-        local size, left = tostring(values.size), tostring(values.time_left)
-        left = left == "18446744073709551615" and "no deadline" or left .. " ps left"
-        return ("flow %d of %s bytes, flow slot %d, %s"):format(
-          values.flow, size, values.tx_slot, left)
-      end,
-      FLOW, TX_SLOT, SIZE, u64("time_left", "Time to the deadline (ps)"), u16("tenant", "Tenant"),
-      REPEATED,
+      "RTS", "flow {flow} of {size} bytes, flow slot {tx_slot}, {time_left| ps left|no deadline}",
+      u32("flow", "Flow, numbered among those of the pair"), u32("tx_slot", "Slot at the sender"),
+      u64("size", "Bytes of the flow", at_least(1)), u64("time_left", "Time to the deadline (ps)"),
+      u16("tenant", "Tenant"),
+      word("repeated", "Sent again, to be answered", "0 or 1", { [0] = "no", "yes" }),
     },
     [2] = {
       "token", "flow slot {tx_slot}, packet {seq}, {remaining} remaining",
-      TX_SLOT, RX_SLOT, SEQ, NUMBER, REMAINING,
+      u32("tx_slot", "Slot at the sender"), u32("rx_slot", "Slot at the receiver"),
+      u32("seq", "Packet"), u32("number", "Number"), u32("remaining", "Packets remaining"),
     },
-    [3] = { "free data", "flow {flow} of {size} bytes, packet {seq}", FLOW, TX_SLOT, SEQ, SIZE },
-    [4] = { "data", "flow slot {rx_slot}, packet {seq}, token {number}", RX_SLOT, SEQ, NUMBER },
-    [5] = { "ack", "flow slot {tx_slot} is complete", TX_SLOT },
-    [6] = { "heard", "flow slot {tx_slot} is known", TX_SLOT },
+    [3] = {
+      "free data", "flow {flow} of {size} bytes, packet {seq}",
+      u32("flow", "Flow, numbered among those of the pair"), u32("tx_slot", "Slot at the sender"),
+      u32("seq", "Packet"), u64("size", "Bytes of the flow", at_least(1)),
+    },
+    [4] = {
+      "data", "flow slot {rx_slot}, packet {seq}, token {number}",
+      u32("rx_slot", "Slot at the receiver"), u32("seq", "Packet"), u32("number", "Number"),
+    },
+    [5] = {
+      "ack", "flow slot {tx_slot} is complete", u32("tx_slot", "Slot at the sender"),
+    },
+    [6] = {
+      "heard", "flow slot {tx_slot} is known", u32("tx_slot", "Slot at the sender"),
+    },
   },
   [3] = {
     name = "pfabric",
     title = "pFabric",
     [1] = {
       "data", "flow {flow} of {size} bytes, packet {seq}, {remaining} remaining",
-      FLOW, TX_SLOT, SEQ, REMAINING, SIZE,
+      u32("flow", "Flow, numbered among those of the pair"), u32("tx_slot", "Slot at the sender"),
+      u32("seq", "Packet"), u32("remaining", "Packets remaining"),
+      u64("size", "Bytes of the flow", at_least(1)),
     },
     [2] = {
       "probe", "flow {flow} of {size} bytes, {remaining} remaining",
-      FLOW, TX_SLOT, REMAINING, SIZE,
+      u32("flow", "Flow, numbered among those of the pair"), u32("tx_slot", "Slot at the sender"),
+      u32("remaining", "Packets remaining"), u64("size", "Bytes of the flow", at_least(1)),
     },
     [3] = {
       "ack", "flow slot {tx_slot}, all below packet {cumulative} have arrived",
-      TX_SLOT, CUMULATIVE, {
-        name = "sack", bytes = 8, label = "Arrived from the cumulative packet on", base = base.HEX,
-      },
+      u32("tx_slot", "Slot at the sender"), u32("cumulative", "All packets below have arrived"),
+      hex(8, "sack", "Arrived from the cumulative packet on"),
     },
   },
   [4] = {
     name = "fastpass",
     title = "Fastpass",
-    [1] = { "data", "flow {flow} of {size} bytes, packet {seq}", FLOW, TX_SLOT, SEQ, SIZE },
+    [1] = {
+      "data", "flow {flow} of {size} bytes, packet {seq}",
+      u32("flow", "Flow, numbered among those of the pair"), u32("tx_slot", "Slot at the sender"),
+      u32("seq", "Packet"), u64("size", "Bytes of the flow", at_least(1)),
+    },
     [2] = {
       "ack", "flow slot {tx_slot}, packet {seq}, all below {cumulative} have arrived",
-      TX_SLOT, CUMULATIVE, SEQ,
+      u32("tx_slot", "Slot at the sender"), u32("cumulative", "All packets below have arrived"),
+      u32("seq", "Packet"),
     },
     [3] = {
-      "request",
-      function(values)
-        local function demand(item)
-          return ("%d to %d"):format(item.total, item.dst)
-        end
-        return "slots in all: " .. listed(values.demand, demand)
-      end,
-      INCARNATION, NUMBER,
+      "request", "slots in all: {demand:{total} to {dst}}",
+      u32("incarnation", "Incarnation of the demands"), u32("number", "Number"),
       list("demand", "Demand", 10, { u16("dst", "Destination"), u32("total", "Slots in all") }),
     },
     [4] = {
-      "allocation",
-      function(values)
-        local function slot(item)
-          return ("+%d to %d"):format(item.offset, item.dst)
-        end
-        return ("from slot %s: %s"):format(tostring(values.first), listed(values.slot, slot))
-      end,
-      INCARNATION, u32("heard", "Latest request heard"),
-      u32("given", "Slots given in all"),
-      u64("first", "First slot of the batch"),
-      list("slot", "Slot", 16, {
-        u16("dst", "Destination"), u8("offset", "Slots after the first"), u8("path", "Path"),
-      }),
+      "allocation", "from slot {first}: {slot:+{offset} to {dst}}",
+      u32("incarnation", "Incarnation of the demands"), u32("heard", "Latest request heard"),
+      u32("given", "Slots given in all"), u64("first", "First slot of the batch"),
+      list("slot", "Slot", 16, { u16("dst", "Destination"), u8("offset", "Slots after the first"), u8("path", "Path") }),
     },
-    [5] = { "forgotten", "demands of incarnation {incarnation}, ask anew", INCARNATION },
-    [6] = { "passive", "ask the other arbiter" },
-    [7] = { "watchdog", "the arbiter lives" },
+    [5] = {
+      "forgotten", "demands of incarnation {incarnation}, ask anew",
+      u32("incarnation", "Incarnation of the demands"),
+    },
+    [6] = {
+      "passive", "ask the other arbiter",
+    },
+    [7] = {
+      "watchdog", "the arbiter lives",
+    },
     [8] = {
       "announce", "flow slot {tx_slot} to {dst}, {remaining} remaining",
-      TX_SLOT, u16("dst", "Destination"), REMAINING, NUMBER,
+      u32("tx_slot", "Slot at the sender"), u16("dst", "Destination"),
+      u32("remaining", "Packets remaining"), u32("number", "Number"),
     },
     [9] = {
-      "schedule",
-      function(values)
-        local function entry(item)
-          return item.flow == 4294967295 and "none" or ("%d"):format(item.flow)
-        end
-        return "flow slots " .. listed(values.schedule, entry)
-      end,
+      "schedule", "flow slots {schedule:{flow||none}}",
       list("schedule", "Slot of the epoch", 16, { u32("flow", "Slot at the source") }),
     },
   },
@@ -212,29 +232,43 @@ local TRANSPORTS = {
     name = "cosy",
     title = "cosy",
     [1] = {
-      "request", "flow {flow} of {size} bytes, flow slot {tx_slot}", FLOW, TX_SLOT, SIZE,
+      "request", "flow {flow} of {size} bytes, flow slot {tx_slot}",
+      u32("flow", "Flow, numbered among those of the pair"), u32("tx_slot", "Slot at the sender"),
+      u64("size", "Bytes of the flow", at_least(1)),
     },
     [2] = {
       "rsvp", "flow slot {tx_slot} may send to slot {rx_slot}, virtual link {link}",
-      TX_SLOT, RESERVATION, u32("lease_us", "Lease (us)"), COSY_SLOT, LINK,
-      flag("last", "Last of its kind"), ROUTE,
+      u32("tx_slot", "Slot at the sender"), u32("seq", "Reservation"),
+      u32("lease_us", "Lease (us)"), u16("rx_slot", "Slot at the receiver"),
+      u16("link", "Virtual link that the packet is on"),
+      word("last", "Last of its kind", "0 or 1", { [0] = "no", "yes" }),
+      list("route", "Port on the way to the receiver", 5, { u16("port", "Port") }),
     },
     [3] = {
-      "release", "slot {rx_slot}, virtual link {link}",
-      RESERVATION, COSY_SLOT, LINK, {
-        name = "why", bytes = 1, label = "Why", rule = why_rule,
-        words = { [0] = "blocked", "busy", "done", "failed" },
-      }, ROUTE,
+      "release", "slot {rx_slot}, virtual link {link}", u32("seq", "Reservation"),
+      u16("rx_slot", "Slot at the receiver"), u16("link", "Virtual link that the packet is on"),
+      word("why", "Why", "0 to 3", { [0] = "blocked", "busy", "done", "failed" }),
+      list("route", "Port on the way to the receiver", 5, { u16("port", "Port") }),
     },
-    [4] = { "reject", "flow slot {tx_slot} is not admitted", TX_SLOT },
+    [4] = {
+      "reject", "flow slot {tx_slot} is not admitted", u32("tx_slot", "Slot at the sender"),
+    },
     [5] = {
-      "data", "slot {rx_slot}, packet {number} of the reservation",
-      RESERVATION, NUMBER, COSY_SLOT, LINK, flag("last", "Last of its kind"), ROUTE,
+      "data", "slot {rx_slot}, packet {number} of the reservation", u32("seq", "Reservation"),
+      u32("number", "Number"), u16("rx_slot", "Slot at the receiver"),
+      u16("link", "Virtual link that the packet is on"),
+      word("last", "Last of its kind", "0 or 1", { [0] = "no", "yes" }),
+      list("route", "Port on the way to the receiver", 5, { u16("port", "Port") }),
     },
-    [6] = { "complete", "flow slot {tx_slot} is complete", TX_SLOT },
-    [7] = { "failure", "flow slot {tx_slot} has failed", TX_SLOT },
+    [6] = {
+      "complete", "flow slot {tx_slot} is complete", u32("tx_slot", "Slot at the sender"),
+    },
+    [7] = {
+      "failure", "flow slot {tx_slot} has failed", u32("tx_slot", "Slot at the sender"),
+    },
   },
 }
+-- </transports>
 
 local TITLES = {}
 for id, transport in pairs(TRANSPORTS) do
@@ -267,7 +301,7 @@ local ENVELOPE = {
   end),
   u32("src", "Source node"),
   u32("dst", "Destination node"),
-  u32("src_life", "Incarnation of the source", at_least_one),
+  u32("src_life", "Incarnation of the source", at_least(1)),
   u32("dst_life", "Incarnation of the destination, 0 if unknown"),
 }
 
@@ -421,13 +455,38 @@ read_fields = function(at, tree, fields, prefix, known, values)
   return true
 end
 
-local function sentence_of(packet, values)
-  local sentence = packet[2]
-  if type(sentence) == "function" then
-    return sentence(values)
+-- The largest numbers by their bytes.
+local LARGEST = { "255", "65535", nil, "4294967295", nil, nil, nil, "18446744073709551615" }
+
+local fill
+
+-- What takes the place of `hole` in a sentence. A hole is a field's name; or the name, a bar, words
+-- that follow the value, a bar, and words that replace the largest value; or a list's name, a colon,
+-- and the sentence of an item.
+local function filled(hole, fields, values)
+  local name, rest = hole:match("^([%w_]+)(.*)$")
+  local value, format = values[name], nil
+  for _, candidate in ipairs(fields) do
+    format = candidate.name == name and candidate or format
   end
-  return (sentence:gsub("{([%w_]+)}", function(name)
-    return plain(values[name])
+  if rest:sub(1, 1) == ":" then
+    local parts = {}
+    for i, item in ipairs(value) do
+      parts[i] = fill(rest:sub(2), format.items, item)
+    end
+    return #parts > 0 and table.concat(parts, ", ") or "none"
+  end
+  local after, instead = rest:match("^|(.*)|(.*)$")
+  if after and plain(value) == LARGEST[format.bytes] then
+    return instead
+  end
+  return plain(value) .. (after or "")
+end
+
+-- A sentence with the values of fields in its holes.
+fill = function(sentence, fields, values)
+  return (sentence:gsub("%b{}", function(hole)
+    return filled(hole:sub(2, -2), fields, values)
   end))
 end
 
@@ -450,7 +509,7 @@ local function read_header(at, root, transport)
     return nil
   end
   tree:set_len(at.at - from)
-  return ("%s: %s"):format(packet[1], sentence_of(packet, values))
+  return ("%s: %s"):format(packet[1], fill(packet[2], packet.fields, values))
 end
 
 -- What comes after the headers; of data, a sentence about it.
@@ -499,8 +558,8 @@ local function read_packet(at, tree, root, values)
   end
   if values.kind ~= CONTROL and values.kind ~= DATA then
     read_payload(at, tree, values)
-    local packet = { nil, SENTENCES[values.kind] or "message {msg}, nobody takes it" }
-    return ("%s: %s"):format(KINDS[values.kind], sentence_of(packet, values))
+    local sentence = SENTENCES[values.kind] or "message {msg}, nobody takes it"
+    return ("%s: %s"):format(KINDS[values.kind], fill(sentence, ENVELOPE, values))
   end
   local header = transport and read_header(at, root, transport)
   return header and header .. read_payload(at, tree, values)

@@ -8,6 +8,7 @@ pub mod catalogue;
 pub mod cosy;
 pub mod dcpim;
 pub mod fastpass;
+mod formats;
 pub mod ideal;
 pub mod keys;
 pub mod parts;
@@ -17,6 +18,7 @@ pub mod transport;
 pub mod wrap;
 
 pub use catalogue::{Builtin, Catalogue, Visitor};
+pub use formats::formats;
 pub use keys::{BadKey, Keys};
 pub use parts::{Framing, Padding};
 pub use transport::Transport;

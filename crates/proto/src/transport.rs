@@ -3,6 +3,7 @@
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, RegularPaths};
+use rampmeter_core::wire::Formats;
 use rampmeter_core::{Bytes, FabricFacts, Family, Rate, Span};
 
 use crate::keys::{BadKey, Keys};
@@ -12,7 +13,7 @@ use crate::parts::Framing;
 ///
 /// Everything that the rest of the project needs to know of a transport is here, so that a new one
 /// is a module and a line in [`Builtin`](crate::catalogue::Builtin).
-pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync> {
+pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Formats> {
     /// Its parameters, with the names, ranges and documentation that plans have.
     type Keys: Keys;
     /// Its name in text: `pHost`.

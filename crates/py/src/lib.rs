@@ -146,7 +146,7 @@ fn convert(
 /// Writes a capture of one packet of every type; returns the fields of each as JSON.
 #[pyfunction]
 fn every_packet(file: PathBuf) -> PyResult<String> {
-    rampmeter_exp::every_packet(&file).map_err(|e| run_error(&e))
+    rampmeter_exp::every_packet(&file, &registry().wires()).map_err(|e| run_error(&e))
 }
 
 /// The transports that plans may name, with their keys, as JSON.

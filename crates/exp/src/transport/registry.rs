@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::FabricNeeds;
+use rampmeter_core::wire::Wire;
 use rampmeter_core::{FabricFacts, Family, Hop, Queueing};
 use rampmeter_proto::Framing;
 use rampmeter_proto::beside::{Beside, Both};
@@ -55,6 +56,10 @@ pub struct About {
 /// A transport whose type is erased.
 pub(super) trait Entry: Send + Sync {
     fn about(&self) -> About;
+    /// Its packets, if they have a format of their own.
+    fn wire(&self) -> Option<Wire> {
+        None
+    }
     fn read(&self, written: &Written) -> Result<Arc<dyn AnyKeys>, BadKey>;
     /// Upper and lower transport, where there are two on one network.
     fn pair(&self) -> Option<(&'static str, &'static str)> {
@@ -119,6 +124,11 @@ impl Registry {
         };
         let about = single.map(|entry| entry.about());
         about.map(|about| About { best_effort: lower(about.name), ..about }).collect()
+    }
+
+    /// The packets of all transports that have some.
+    pub fn wires(&self) -> Vec<Wire> {
+        self.entries.iter().filter_map(|entry| entry.wire()).collect()
     }
 
     /// Reads a `transport` table.
@@ -212,6 +222,10 @@ impl<T: Transport> Entry for One<T> {
             has_round_trips: true,
             best_effort: Vec::new(),
         }
+    }
+
+    fn wire(&self) -> Option<Wire> {
+        Some(Wire::of::<T::Header>(T::WIRE, T::NAME, T::TITLE))
     }
 
     fn read(&self, written: &Written) -> Result<Arc<dyn AnyKeys>, BadKey> {

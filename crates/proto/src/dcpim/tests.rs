@@ -2,61 +2,7 @@
 
 mod wire {
     use super::super::wire::*;
-    use proptest::prelude::*;
     use rampmeter_core::{Header, WireError};
-
-    fn matching() -> impl Strategy<Value = DcpimHeader> {
-        let step = prop_oneof![
-            Just(Step::Request),
-            Just(Step::Grant),
-            Just(Step::Accept),
-            Just(Step::Release)
-        ];
-        let numbers = (1u8.., any::<u8>(), any::<u8>(), any::<u32>(), any::<u32>(), any::<u64>());
-        (step, numbers).prop_map(
-            |(step, (channels, prompt, round, phase, remaining, announced))| {
-                let prompt = prompt.min(channels);
-                let fields = Match { step, channels, prompt, round, phase, remaining, announced };
-                DcpimHeader::Match(fields)
-            },
-        )
-    }
-
-    fn token() -> impl Strategy<Value = DcpimHeader> {
-        (any::<[u32; 7]>(), any::<u8>()).prop_map(|(n, rank)| {
-            let [tx_slot, rx_slot, seq, number, cumulative, phase, remaining] = n;
-            DcpimHeader::Token { tx_slot, rx_slot, seq, number, cumulative, phase, remaining, rank }
-        })
-    }
-
-    fn header() -> impl Strategy<Value = DcpimHeader> {
-        let n = any::<u32>;
-        prop_oneof![
-            (n(), n(), 1u64.., any::<bool>()).prop_map(|(flow, tx_slot, size, repeated)| {
-                DcpimHeader::Notification { flow, tx_slot, size, repeated }
-            }),
-            n().prop_map(|tx_slot| DcpimHeader::Ack { tx_slot }),
-            (n(), n(), n(), 1u64..).prop_map(|(flow, tx_slot, seq, size)| {
-                DcpimHeader::Unscheduled { flow, tx_slot, seq, size }
-            }),
-            (n(), n(), n()).prop_map(|(rx_slot, seq, number)| DcpimHeader::Data {
-                rx_slot,
-                seq,
-                number
-            }),
-            token(),
-            matching(),
-            (n(), n(), n()).prop_map(|(flow, tx_slot, packets)| {
-                DcpimHeader::Finish { flow, tx_slot, packets }
-            }),
-            n().prop_map(|tx_slot| DcpimHeader::Finished { tx_slot }),
-        ]
-    }
-
-    #[test]
-    fn headers_leave_a_packet_in_one_cache_line() {
-        assert!(size_of::<rampmeter_core::Packet<DcpimHeader>>() <= 64);
-    }
 
     #[test]
     fn layout_is_type_byte_then_big_endian_fields() {
@@ -75,31 +21,6 @@ mod wire {
         let zero_channels = [7; 1].iter().chain(&[0; 19]).copied().collect::<Vec<u8>>();
         let message = decode(&zero_channels).to_string();
         assert_eq!(message, "field channels must be at least 1, got 0");
-    }
-
-    proptest! {
-        #[test]
-        fn decode_inverts_encode(header in header()) {
-            let mut bytes = [0; 64];
-            let written = header.encode(&mut bytes).unwrap();
-            prop_assert_eq!(written, header.wire_len());
-            prop_assert_eq!(DcpimHeader::decode(&bytes[..written]), Ok((header, written)));
-            for short in 0..written {
-                let got = DcpimHeader::decode(&bytes[..short]);
-                let is_truncated = matches!(got, Err(WireError::Truncated { .. }));
-                prop_assert!(is_truncated);
-                prop_assert!(header.encode(&mut [0; 64][..short]).is_err());
-            }
-        }
-
-        #[test]
-        fn any_bytes_decode_or_fail_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
-            if let Ok((header, read)) = DcpimHeader::decode(&bytes) {
-                let mut again = [0; 64];
-                prop_assert_eq!(header.encode(&mut again), Ok(read));
-                prop_assert_eq!(&again[..read], &bytes[..read]);
-            }
-        }
     }
 }
 

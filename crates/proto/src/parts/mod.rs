@@ -40,20 +40,3 @@ pub use stream::{Ack, Acked, Limit, Rtt, Stream, Window};
 pub use tenant::Served;
 pub use timers::Timers;
 pub use tokens::TokenCursor;
-
-/// Checks that a header is what it is after its way over the wire, and that every part of its
-/// encoding is needed.
-#[cfg(test)]
-pub(crate) fn assert_codec<H: rampmeter_core::Header>(header: &H) {
-    use rampmeter_core::WireError;
-
-    let mut bytes = [0; 256];
-    let written = header.encode(&mut bytes).expect("room for any header");
-    assert_eq!(written, header.wire_len());
-    assert_eq!(H::decode(&bytes[..written]), Ok((*header, written)));
-    for short in 0..written {
-        let got = H::decode(&bytes[..short]);
-        assert!(matches!(got, Err(WireError::Truncated { .. })), "{short} of {written} bytes");
-        assert!(header.encode(&mut [0; 256][..short]).is_err());
-    }
-}

@@ -1,9 +1,8 @@
 //! One packet of every type of every transport, as a capture, and what its fields are.
 //!
 //! From this the dissector is tested: the bytes come from the encoders, the fields from the values
-//! that were encoded, under the names that the dissector gives them.
-
-mod cosy;
+//! that were encoded, under the names that the dissector gives them. Headers are arbitrary, but the
+//! same every time.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -11,11 +10,8 @@ use std::path::Path;
 
 use rampmeter_core::envelope::{Envelope, Fragment, Incarnation, Kind, TransportId};
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Header, MsgId, NodeId, Packet, PayloadRef, Priority, Span, Time, WireError};
-use rampmeter_proto::dcpim::wire::{DcpimHeader, Match, Step};
-use rampmeter_proto::fastpass::wire::{Demand, FastpassHeader, List, Slot};
-use rampmeter_proto::pfabric::wire::PfabricHeader;
-use rampmeter_proto::phost::wire::PhostHeader;
+use rampmeter_core::wire::{Format, PacketKind, Wire, Writer};
+use rampmeter_core::{MsgId, NodeId, Packet, PayloadRef, Priority, Purpose, Rng, Time, WireError};
 use rampmeter_sim::Direction;
 use serde_json::{Map, Value};
 
@@ -23,14 +19,14 @@ use super::frame::{FRAME_MAX, Frame};
 use super::pcapng::{Captured, PcapngWriter};
 use crate::run::{RunError, io as io_error};
 
-/// Writes a capture of one packet of every type to `file`. Returns the fields of each by the
+/// Writes a capture of one packet of every type of `wires` to `file`. Returns the fields of each by the
 /// dissector's names as JSON: a list of objects, the values numbers, or lists of numbers where a
 /// field occurs several times.
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn every_packet(file: &Path) -> Result<String, RunError> {
-    let samples = samples().map_err(io::Error::other);
+pub fn every_packet(file: &Path, wires: &[Wire]) -> Result<String, RunError> {
+    let samples = samples(wires).map_err(io::Error::other);
     let written = samples.and_then(|samples| {
         let mut writer = PcapngWriter::new(BufWriter::new(File::create(file)?), "rampmeter")?;
         let interface = writer.interface("h3", FRAME_MAX as u32)?;
@@ -47,151 +43,92 @@ pub fn every_packet(file: &Path) -> Result<String, RunError> {
 }
 
 /// Bytes of payload in the samples of data packets.
-const DATA: u16 = 1_000;
-/// Bytes of payload in all others.
-const CONTROL: u16 = 0;
+const PAYLOAD: u16 = 1_000;
+/// Headers that are drawn for a sample, which is the longest: its lists have items.
+const DRAWS: u32 = 16;
 
 struct Sample {
     frame: Frame,
     fields: Map<String, Value>,
 }
 
-/// The fields of a header under the names of the dissector.
-struct Fields {
-    transport: &'static str,
-    values: Map<String, Value>,
-}
-
-/// A field's value, or several.
-trait Told {
-    fn tell(&self, name: &str, fields: &mut Fields);
-}
-
-/// A field of a list's items: its name, and its value in one of them.
-type Part<T> = (&'static str, fn(T) -> u64);
-
-impl Fields {
-    fn insert(&mut self, name: &str, value: impl Into<Value>) {
-        self.values.insert(format!("{}.{name}", self.transport), value.into());
+fn samples(wires: &[Wire]) -> Result<Vec<Sample>, WireError> {
+    let mut samples = Vec::new();
+    let (nonce, msg) = (0xdead_beef, MsgId::new(17));
+    for kind in [Kind::Hello { nonce }, Kind::Here { nonce }, Kind::Refused { msg }] {
+        let id = wires.first().map_or(TransportId::PRIVATE, |wire| wire.id);
+        samples.push(sample(id, kind, 0, Map::new(), &[])?);
     }
-
-    /// The fields of a list's items.
-    fn insert_items<T: Copy, const N: usize>(
-        &mut self,
-        name: &str,
-        items: &[T],
-        parts: [Part<T>; N],
-    ) {
-        self.insert(&format!("{name}.count"), items.len());
-        for (field, of) in parts {
-            let values: Value = items.iter().map(|&item| of(item)).collect();
-            self.insert(&format!("{name}.{field}"), values);
+    for wire in wires {
+        let mut rng = Rng::new(0, u64::from(wire.id.0), Purpose::Test);
+        for format in wire.formats {
+            samples.push(packet(wire, format, &mut rng)?);
         }
     }
+    Ok(samples)
 }
 
-macro_rules! told_as_numbers {
-    ($($of:ty),*) => {$(
-        impl Told for $of {
-            fn tell(&self, name: &str, fields: &mut Fields) {
-                fields.insert(name, u64::from(*self));
+/// A packet of a transport.
+fn packet(wire: &Wire, format: &Format, rng: &mut Rng) -> Result<Sample, WireError> {
+    let drawn = (0..DRAWS).filter_map(|_| wire.sample(format.code, &mut || rng.bits()));
+    let header = drawn.max_by_key(|header| header.bytes.len());
+    let header = header.ok_or(WireError::UnknownType(format.code))?;
+    let mut fields = Map::new();
+    fields.insert(format!("{}.type", wire.name), format.code.into());
+    for field in header.values {
+        let name = format!("{}.{}", wire.name, field.filter);
+        match field.is_item {
+            true => {
+                let values = fields.entry(name).or_insert_with(|| Value::Array(Vec::new()));
+                values.as_array_mut().expect("a list").push(field.value.into());
             }
+            false => drop(fields.insert(name, field.value.into())),
         }
-    )*};
-}
-told_as_numbers!(bool, u8, u16, u32, u64);
-
-impl Told for Span {
-    fn tell(&self, name: &str, fields: &mut Fields) {
-        fields.insert(name, self.as_ps());
     }
+    let msg = MsgId::new(0x0a0b_0c0d);
+    let (kind, len) = match format.kind {
+        PacketKind::Control => (Kind::Control { msg }, 0),
+        PacketKind::Data => {
+            let fragment = Fragment { service: 513, offset: 70_000, size: 71_000 };
+            fields.insert("rampmeter.payload_len".to_owned(), PAYLOAD.into());
+            (Kind::Data { msg, fragment }, PAYLOAD)
+        }
+    };
+    sample(wire.id, kind, len, fields, &header.bytes)
 }
 
-impl<const N: usize> Told for List<Demand, N> {
-    fn tell(&self, _name: &str, fields: &mut Fields) {
-        let parts: [Part<Demand>; 2] = [("dst", |d| d.dst.into()), ("total", |d| d.total.into())];
-        fields.insert_items("demand", self.as_slice(), parts);
-    }
-}
-
-impl<const N: usize> Told for List<Slot, N> {
-    fn tell(&self, _name: &str, fields: &mut Fields) {
-        let parts: [Part<Slot>; 3] = [
-            ("dst", |s| s.dst.into()),
-            ("offset", |s| s.offset.into()),
-            ("path", |s| s.path.into()),
-        ];
-        fields.insert_items("slot", self.as_slice(), parts);
-    }
-}
-
-impl<const N: usize> Told for List<u32, N> {
-    fn tell(&self, _name: &str, fields: &mut Fields) {
-        fields.insert_items("schedule", self.as_slice(), [("flow", u64::from)]);
-    }
-}
-
-/// The samples of one transport.
-struct Samples {
+/// An envelope, a header and so many bytes of payload, with the fields of the header.
+fn sample(
     transport: TransportId,
-    name: &'static str,
-    samples: Vec<Sample>,
-}
-
-impl Samples {
-    fn fields(&self, code: u8) -> Fields {
-        let mut fields = Fields { transport: self.name, values: Map::new() };
-        fields.insert("type", code);
-        fields
+    kind: Kind,
+    len: u16,
+    mut fields: Map<String, Value>,
+    header: &[u8],
+) -> Result<Sample, WireError> {
+    let (src, dst) = (NodeId::new(3), NodeId::new(66_000));
+    let dst_life = match kind {
+        Kind::Hello { .. } => None,
+        _ => Some(Incarnation::new(0xfedc_ba98)),
+    };
+    let src_life = Incarnation::new(0x1234_5678);
+    let envelope = Envelope { transport, src, dst, src_life, dst_life, kind };
+    for (name, value) in envelope_fields(&envelope) {
+        fields.insert(format!("rampmeter.{name}"), value.into());
     }
-
-    /// Adds a packet with a header and `len` bytes of payload.
-    fn push<H: Header>(&mut self, len: u16, header: H, fields: Fields) -> Result<(), WireError> {
-        let msg = MsgId::new(0x0a0b_0c0d);
-        let mut values = fields.values;
-        let kind = match len {
-            0 => Kind::Control { msg },
-            len => {
-                let fragment = Fragment { service: 513, offset: 70_000, size: 71_000 };
-                values.insert("rampmeter.payload_len".to_owned(), len.into());
-                Kind::Data { msg, fragment }
-            }
-        };
-        self.push_kind(kind, len, values, |out| header.encode(out))
-    }
-
-    /// Adds a packet that is an envelope and what `body` writes.
-    fn push_kind(
-        &mut self,
-        kind: Kind,
-        len: u16,
-        mut fields: Map<String, Value>,
-        body: impl FnOnce(&mut [u8]) -> Result<usize, WireError>,
-    ) -> Result<(), WireError> {
-        let (src, dst) = (NodeId::new(3), NodeId::new(66_000));
-        let dst_life = match kind {
-            Kind::Hello { .. } => None,
-            _ => Some(Incarnation::new(0xfedc_ba98)),
-        };
-        let src_life = Incarnation::new(0x1234_5678);
-        let envelope = Envelope { transport: self.transport, src, dst, src_life, dst_life, kind };
-        for (name, value) in envelope_fields(&envelope) {
-            fields.insert(format!("rampmeter.{name}"), value.into());
-        }
-        let packet = Packet {
-            header: (),
-            payload: PayloadRef { offset: 0, msg: MsgId::default(), len },
-            src,
-            dst,
-            wire_bytes: 40 + len,
-            path: 5,
-            priority: Priority::HIGHEST,
-            marks: Marks::NONE,
-        };
-        let frame = Frame::new(&envelope, &packet, body)?;
-        self.samples.push(Sample { frame, fields });
-        Ok(())
-    }
+    let packet = Packet {
+        header: (),
+        payload: PayloadRef { offset: 0, msg: MsgId::default(), len },
+        src,
+        dst,
+        wire_bytes: 40 + len,
+        path: 5,
+        priority: Priority::HIGHEST,
+        marks: Marks::NONE,
+    };
+    let frame = Frame::new(&envelope, &packet, |out| {
+        Writer::new(out).bytes(header).map(|written| written.written())
+    })?;
+    Ok(Sample { frame, fields })
 }
 
 fn envelope_fields(envelope: &Envelope) -> Vec<(&'static str, u32)> {
@@ -221,249 +158,31 @@ fn envelope_fields(envelope: &Envelope) -> Vec<(&'static str, u32)> {
     fields
 }
 
-/// Adds a packet, given as its header is written in Rust, and its fields. First the bytes of
-/// payload and the type on the wire.
-macro_rules! sample {
-    ($to:ident, $len:ident, $code:literal,
-     $header:ident::$packet:ident { $($field:ident: $value:expr),* $(,)? }) => {
-        $(let $field = $value;)*
-        let mut fields = $to.fields($code);
-        $(Told::tell(&$field, stringify!($field), &mut fields);)*
-        $to.push($len, $header::$packet { $($field),* }, fields)?;
-    };
-}
-use sample;
-
-fn samples() -> Result<Vec<Sample>, WireError> {
-    let mut all = dcpim()?;
-    all.extend(phost()?);
-    all.extend(pfabric()?);
-    all.extend(fastpass()?);
-    all.extend(cosy::cosy()?);
-    Ok(all)
-}
-
-const FLOW: u32 = 0x0102_0304;
-const SLOT: u32 = 0x0506_0708;
-const PEER_SLOT: u32 = 0x090a_0b0c;
-const SEQ: u32 = 0x1112_1314;
-const NUMBER: u32 = 0x1516_1718;
-const CUMULATIVE: u32 = 0x1112_1300;
-const REMAINING: u32 = 0x191a_1b1c;
-const SIZE: u64 = 0x2122_2324_2526_2728;
-
-fn dcpim() -> Result<Vec<Sample>, WireError> {
-    let mut to = Samples { transport: TransportId::DCPIM, name: "dcpim", samples: Vec::new() };
-    let nonce = 0xdead_beef;
-    let msg = MsgId::new(17);
-    for kind in [Kind::Hello { nonce }, Kind::Here { nonce }, Kind::Refused { msg }] {
-        to.push_kind(kind, 0, Map::new(), |_| Ok(0))?;
-    }
-    sample!(
-        to,
-        CONTROL,
-        1,
-        DcpimHeader::Notification { flow: FLOW, tx_slot: SLOT, size: SIZE, repeated: true }
-    );
-    sample!(to, CONTROL, 2, DcpimHeader::Ack { tx_slot: SLOT });
-    sample!(to, DATA, 3, DcpimHeader::Data { rx_slot: PEER_SLOT, seq: SEQ, number: NUMBER });
-    sample!(
-        to,
-        CONTROL,
-        4,
-        DcpimHeader::Token {
-            tx_slot: 3,
-            rx_slot: PEER_SLOT,
-            seq: 17,
-            number: NUMBER,
-            cumulative: CUMULATIVE,
-            phase: 0x3132_3334,
-            remaining: 5,
-            rank: 7,
-        }
-    );
-    sample!(to, CONTROL, 5, DcpimHeader::Finish { flow: FLOW, tx_slot: SLOT, packets: SEQ });
-    sample!(to, CONTROL, 6, DcpimHeader::Finished { tx_slot: SLOT });
-    let steps = [(7, Step::Request), (8, Step::Grant), (9, Step::Accept), (10, Step::Release)];
-    for (code, step) in steps {
-        let (channels, prompt, round, phase) = (4u8, 2u8, 3u8, 0x3132_3334u32);
-        let (remaining, announced) = (REMAINING, 0x4142_4344_4546_4748u64);
-        let mut fields = to.fields(code);
-        let told: [(&str, &dyn Told); 6] = [
-            ("channels", &channels),
-            ("prompt", &prompt),
-            ("round", &round),
-            ("phase", &phase),
-            ("remaining", &remaining),
-            ("announced", &announced),
-        ];
-        told.iter().for_each(|(name, value)| value.tell(name, &mut fields));
-        let m = Match { step, channels, prompt, round, phase, remaining, announced };
-        to.push(CONTROL, DcpimHeader::Match(m), fields)?;
-    }
-    sample!(
-        to,
-        DATA,
-        11,
-        DcpimHeader::Unscheduled { flow: FLOW, tx_slot: SLOT, seq: SEQ, size: SIZE }
-    );
-    Ok(to.samples)
-}
-
-fn phost() -> Result<Vec<Sample>, WireError> {
-    let mut to = Samples { transport: TransportId::PHOST, name: "phost", samples: Vec::new() };
-    sample!(
-        to,
-        CONTROL,
-        1,
-        PhostHeader::Rts {
-            flow: FLOW,
-            tx_slot: SLOT,
-            size: SIZE,
-            time_left: Span::from_ps(u64::MAX),
-            tenant: 513,
-            repeated: false,
-        }
-    );
-    sample!(
-        to,
-        CONTROL,
-        2,
-        PhostHeader::Token {
-            tx_slot: SLOT,
-            rx_slot: PEER_SLOT,
-            seq: SEQ,
-            number: NUMBER,
-            remaining: REMAINING,
-        }
-    );
-    sample!(to, DATA, 3, PhostHeader::Free { flow: FLOW, tx_slot: SLOT, seq: SEQ, size: SIZE });
-    sample!(to, DATA, 4, PhostHeader::Data { rx_slot: PEER_SLOT, seq: SEQ, number: NUMBER });
-    sample!(to, CONTROL, 5, PhostHeader::Ack { tx_slot: SLOT });
-    sample!(to, CONTROL, 6, PhostHeader::Heard { tx_slot: SLOT });
-    Ok(to.samples)
-}
-
-fn pfabric() -> Result<Vec<Sample>, WireError> {
-    let mut to = Samples { transport: TransportId::PFABRIC, name: "pfabric", samples: Vec::new() };
-    sample!(
-        to,
-        DATA,
-        1,
-        PfabricHeader::Data {
-            flow: FLOW,
-            tx_slot: SLOT,
-            seq: SEQ,
-            remaining: REMAINING,
-            size: SIZE,
-        }
-    );
-    sample!(
-        to,
-        CONTROL,
-        2,
-        PfabricHeader::Probe { flow: FLOW, tx_slot: SLOT, remaining: REMAINING, size: SIZE }
-    );
-    sample!(
-        to,
-        CONTROL,
-        3,
-        PfabricHeader::Ack { tx_slot: SLOT, cumulative: CUMULATIVE, sack: 0xa1a2_a3a4_a5a6_a7a8 }
-    );
-    Ok(to.samples)
-}
-
-/// A list of `items`, of which there are no more than fit.
-fn list<T: Copy + Default, const N: usize>(items: impl IntoIterator<Item = T>) -> List<T, N> {
-    let mut list = List::default();
-    for item in items {
-        assert!(list.push(item), "a list holds {N} items");
-    }
-    list
-}
-
-fn fastpass() -> Result<Vec<Sample>, WireError> {
-    let name = "fastpass";
-    let mut to = Samples { transport: TransportId::FASTPASS, name, samples: Vec::new() };
-    sample!(to, DATA, 1, FastpassHeader::Data { flow: FLOW, tx_slot: SLOT, seq: SEQ, size: SIZE });
-    sample!(
-        to,
-        CONTROL,
-        2,
-        FastpassHeader::Ack { tx_slot: SLOT, cumulative: CUMULATIVE, seq: SEQ }
-    );
-    let demand = |n: u16| Demand { dst: 260 + n, total: 0x1_0000 + u32::from(n) };
-    sample!(
-        to,
-        CONTROL,
-        3,
-        FastpassHeader::Request {
-            incarnation: PEER_SLOT,
-            number: NUMBER,
-            demands: list((0..3).map(demand)),
-        }
-    );
-    let slot = |n: u8| Slot { dst: 260 + u16::from(n), offset: n, path: 200 - n };
-    sample!(
-        to,
-        CONTROL,
-        4,
-        FastpassHeader::Allocation {
-            incarnation: PEER_SLOT,
-            heard: NUMBER,
-            given: REMAINING,
-            first: SIZE,
-            slots: list((0..16).map(slot)),
-        }
-    );
-    sample!(to, CONTROL, 5, FastpassHeader::Forgotten { incarnation: PEER_SLOT });
-    for (code, header) in [(6, FastpassHeader::Passive), (7, FastpassHeader::Watchdog)] {
-        let fields = to.fields(code);
-        to.push(CONTROL, header, fields)?;
-    }
-    sample!(
-        to,
-        CONTROL,
-        8,
-        FastpassHeader::Announce { tx_slot: SLOT, dst: 260, remaining: REMAINING, number: NUMBER }
-    );
-    sample!(to, CONTROL, 9, FastpassHeader::Schedule { flows: list([SLOT, u32::MAX, PEER_SLOT]) });
-    Ok(to.samples)
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use rampmeter_proto::cosy::wire::CosyHeader;
+    use rampmeter_proto::{Builtin, formats};
 
     use super::*;
 
-    /// The types that `H` decodes, found by trying.
-    fn known_types<H: Header>() -> BTreeSet<u64> {
-        let bytes = |code: u8| {
-            let mut bytes = [0; 256];
-            bytes[0] = code;
-            bytes
-        };
-        let is_known =
-            |&code: &u8| !matches!(H::decode(&bytes(code)), Err(WireError::UnknownType(_)));
-        (0..=u8::MAX).filter(is_known).map(u64::from).collect()
-    }
-
-    fn sampled_types(samples: &[Sample], name: &str) -> BTreeSet<u64> {
+    fn sampled(samples: &[Sample], name: &str) -> BTreeSet<u64> {
         samples.iter().filter_map(|s| s.fields.get(name)).filter_map(Value::as_u64).collect()
     }
 
     #[test]
-    fn every_type_of_every_transport_has_a_sample() {
-        let samples = samples().unwrap();
-        let sampled = |name| sampled_types(&samples, name);
-        assert_eq!(sampled("dcpim.type"), known_types::<DcpimHeader>());
-        assert_eq!(sampled("phost.type"), known_types::<PhostHeader>());
-        assert_eq!(sampled("pfabric.type"), known_types::<PfabricHeader>());
-        assert_eq!(sampled("fastpass.type"), known_types::<FastpassHeader>());
-        assert_eq!(sampled("cosy.type"), known_types::<CosyHeader>());
-        assert_eq!(sampled("rampmeter.kind"), (0..=4).collect());
+    fn every_type_of_every_transport_has_a_sample_with_items_in_its_lists() {
+        let wires = formats::<Builtin>();
+        let samples = samples(&wires).unwrap();
+        for wire in &wires {
+            let known = wire.formats.iter().map(|format| format.code.into()).collect();
+            assert_eq!(sampled(&samples, &format!("{}.type", wire.name)), known);
+        }
+        assert_eq!(sampled(&samples, "rampmeter.kind"), (0..=4).collect());
+        for sample in &samples {
+            for (name, value) in &sample.fields {
+                assert!(!name.ends_with(".count") || value != &0, "{name}");
+            }
+        }
     }
 }

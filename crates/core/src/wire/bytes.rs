@@ -1,58 +1,6 @@
-//! The wire codec: big-endian fields, checked lengths, errors instead of panics.
+//! Cursors over the bytes of a header.
 
-use thiserror::Error;
-
-/// Why bytes are not a header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum WireError {
-    /// The bytes end inside a field.
-    #[error("header needs {needed} bytes, got {got}")]
-    Truncated {
-        /// Bytes up to the end of the field.
-        needed: usize,
-        /// Bytes there were.
-        got: usize,
-    },
-    /// The type byte names no packet of this protocol.
-    #[error("unknown packet type {0}")]
-    UnknownType(u8),
-    /// A field holds a value that the protocol never sends.
-    #[error("field {field} must be {expected}, got {got}")]
-    BadField {
-        /// The field's name in the protocol's page.
-        field: &'static str,
-        /// What values are allowed.
-        expected: &'static str,
-        /// The value.
-        got: u64,
-    },
-}
-
-/// A protocol's packet header, decoded. Small and `Copy`; the simulator moves it as it is, the
-/// host runtime encodes it.
-pub trait Header: Copy + PartialEq + std::fmt::Debug {
-    /// Bytes that [`Header::encode`] writes.
-    fn wire_len(&self) -> usize;
-
-    /// Writes the header to the front of `out` and returns the bytes written.
-    ///
-    /// # Errors
-    /// [`WireError::Truncated`] if `out` is shorter than [`Header::wire_len`].
-    fn encode(&self, out: &mut [u8]) -> Result<usize, WireError>;
-
-    /// Reads a header from the front of `bytes`; returns it and the bytes read. Never panics.
-    ///
-    /// # Errors
-    /// Anything that is not an encoding of a valid header.
-    fn decode(bytes: &[u8]) -> Result<(Self, usize), WireError>;
-
-    /// The packet's place among others where ports queue by rank
-    /// ([`Queueing::Ranks`](crate::Queueing)), lowest first.
-    fn rank(&self) -> u32 {
-        0
-    }
-}
+use super::WireError;
 
 /// Writes big-endian fields to the front of a slice.
 #[derive(Debug)]
@@ -63,6 +11,7 @@ pub struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     /// Starts at the front of `out`.
+    #[inline]
     pub fn new(out: &'a mut [u8]) -> Self {
         Self { out, at: 0 }
     }
@@ -71,6 +20,7 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     /// [`WireError::Truncated`] if they do not fit.
+    #[inline]
     pub fn bytes(&mut self, bytes: &[u8]) -> Result<&mut Self, WireError> {
         let end = self.at + bytes.len();
         let got = self.out.len();
@@ -83,26 +33,31 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes one byte. Errors as [`Writer::bytes`].
+    #[inline]
     pub fn u8(&mut self, value: u8) -> Result<&mut Self, WireError> {
         self.bytes(&[value])
     }
 
     /// Writes two bytes. Errors as [`Writer::bytes`].
+    #[inline]
     pub fn u16(&mut self, value: u16) -> Result<&mut Self, WireError> {
         self.bytes(&value.to_be_bytes())
     }
 
     /// Writes four bytes. Errors as [`Writer::bytes`].
+    #[inline]
     pub fn u32(&mut self, value: u32) -> Result<&mut Self, WireError> {
         self.bytes(&value.to_be_bytes())
     }
 
     /// Writes eight bytes. Errors as [`Writer::bytes`].
+    #[inline]
     pub fn u64(&mut self, value: u64) -> Result<&mut Self, WireError> {
         self.bytes(&value.to_be_bytes())
     }
 
     /// Bytes written.
+    #[inline]
     pub fn written(&self) -> usize {
         self.at
     }
@@ -117,10 +72,12 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Starts at the front of `bytes`.
+    #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
 
+    #[inline]
     fn take<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
         let end = self.at + N;
         let field = self.bytes.get(self.at..end).and_then(|f| f.first_chunk::<N>());
@@ -135,26 +92,31 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`WireError::Truncated`] at the end of the bytes.
+    #[inline]
     pub fn u8(&mut self) -> Result<u8, WireError> {
         self.take::<1>().map(|[b]| b)
     }
 
     /// Reads two bytes. Errors as [`Reader::u8`].
+    #[inline]
     pub fn u16(&mut self) -> Result<u16, WireError> {
         self.take().map(u16::from_be_bytes)
     }
 
     /// Reads four bytes. Errors as [`Reader::u8`].
+    #[inline]
     pub fn u32(&mut self) -> Result<u32, WireError> {
         self.take().map(u32::from_be_bytes)
     }
 
     /// Reads eight bytes. Errors as [`Reader::u8`].
+    #[inline]
     pub fn u64(&mut self) -> Result<u64, WireError> {
         self.take().map(u64::from_be_bytes)
     }
 
     /// Bytes read.
+    #[inline]
     pub fn consumed(&self) -> usize {
         self.at
     }

@@ -1,0 +1,197 @@
+//! What holds for every header, for the tests of transports and for fuzzing.
+//!
+//! A transport's whole test of its packets is a call of [`packets`] with random words, and one of
+//! [`bytes`] with random bytes.
+
+use super::{Bound, FieldInfo, Form, Format, Formats, Header, Limit, PacketKind, Rule, WireError};
+use crate::envelope::Envelope;
+
+/// Bytes that are longer than any header.
+const ROOM: usize = 512;
+
+/// Decodes `bytes`. What is a header must encode to the same bytes.
+///
+/// # Panics
+/// If it does not.
+pub fn bytes<H: Header>(bytes: &[u8]) {
+    if let Ok((header, read)) = H::decode(bytes) {
+        let mut again = vec![0; read];
+        assert_eq!(header.encode(&mut again), Ok(read), "{header:?}");
+        assert_eq!(again, bytes[..read], "{header:?}");
+    }
+}
+
+/// Checks that a header is what it was after its way over the wire, and that every byte of its
+/// encoding is needed.
+///
+/// # Panics
+/// If not.
+pub fn round_trip<H: Header>(header: &H) {
+    let mut bytes = [0; ROOM];
+    let written = header.encode(&mut bytes).expect("room for any header");
+    assert_eq!(written, header.wire_len(), "{header:?}");
+    assert_eq!(H::decode(&bytes[..written]), Ok((*header, written)));
+    for short in 0..written {
+        let got = H::decode(&bytes[..short]);
+        assert!(matches!(got, Err(WireError::Truncated { .. })), "{short} bytes of {header:?}");
+        assert!(header.encode(&mut [0; ROOM][..short]).is_err(), "{short} bytes of {header:?}");
+    }
+}
+
+/// Checks the packets of a transport: their tables, and of every type an arbitrary header. It
+/// returns from the wire, it is refused where it is cut short, and errors name the field that holds
+/// what is never sent. `draw` returns random words.
+///
+/// # Panics
+/// If one of these does not hold.
+pub fn packets<H: Formats>(draw: &mut dyn FnMut() -> u64) {
+    tables(H::FORMATS);
+    for format in H::FORMATS {
+        let header = H::arbitrary(format.code, draw).expect("an arbitrary header of every type");
+        assert_eq!(header.code(), format.code);
+        round_trip(&header);
+        impossible_fields_are_named(format, &header);
+    }
+    for code in 0..=u8::MAX {
+        let is_known = H::FORMATS.iter().any(|format| format.code == code);
+        let mut bytes = [0; ROOM];
+        bytes[0] = code;
+        let is_refused = H::decode(&bytes) == Err(WireError::UnknownType(code));
+        assert_eq!(is_refused, !is_known, "type {code}");
+        assert!(is_known || H::arbitrary(code, draw).is_none(), "type {code}");
+    }
+}
+
+/// Spoils one field of `header` after another.
+fn impossible_fields_are_named<H: Formats>(format: &Format, header: &H) {
+    let mut bytes = [0; ROOM];
+    header.encode(&mut bytes).expect("room for any header");
+    let mut at = 1;
+    for field in format.fields {
+        let (from, to) = (at, at + field.form.bytes());
+        let refused = |wrong: u64| {
+            let mut bytes = bytes;
+            bytes[from..to].copy_from_slice(&wrong.to_be_bytes()[8 - (to - from)..]);
+            match H::decode(&bytes) {
+                Err(WireError::BadField { field, expected, got }) if got == wrong => {
+                    (field, expected)
+                }
+                other => panic!("{} {wrong} gives {other:?}", field.name),
+            }
+        };
+        match field.form {
+            Form::Words { expected, words } => {
+                assert_eq!(refused(words.len() as u64), (field.name, expected));
+            }
+            Form::Number { .. } => {
+                for rule in format.rules.iter().filter(|rule| rule.field == field.name) {
+                    if let Some(wrong) = beyond(rule, header, to - from) {
+                        assert_eq!(refused(wrong), (field.name, rule.expected));
+                    }
+                }
+            }
+            // What follows a list has no fixed place.
+            Form::List { most, .. } => {
+                refused(u64::from(most) + 1);
+                return;
+            }
+        }
+        at = to;
+    }
+}
+
+/// The value next to the limit of `rule` that is not allowed, if a field of so many bytes holds it.
+fn beyond<H: Formats>(rule: &Rule, header: &H, bytes: usize) -> Option<u64> {
+    let limit = match rule.limit {
+        Limit::Number(number) => number,
+        Limit::Field(other) => {
+            let mut limit = None;
+            header.values(&mut |name, _, value| {
+                if name == other {
+                    limit = Some(value);
+                }
+            });
+            limit?
+        }
+    };
+    let largest = u64::MAX >> (64 - 8 * bytes);
+    match rule.bound {
+        Bound::Least => limit.checked_sub(1),
+        Bound::Most => limit.checked_add(1).filter(|&wrong| wrong <= largest),
+    }
+}
+
+/// Checks that what tables say of packets fits together.
+fn tables(formats: &[Format]) {
+    assert!(formats.is_sorted_by(|a, b| a.code < b.code), "types are in order and distinct");
+    for format in formats {
+        let name = format.name;
+        let longest: usize = format.fields.iter().map(|field| longest(field.form)).sum();
+        let is_short = longest < Envelope::DATA_HEADER_MAX;
+        assert!(is_short || format.kind == PacketKind::Control, "{name} leaves room for payload");
+        assert!(!format.docs.trim().is_empty(), "{name} has a documentation");
+        for (place, field) in format.fields.iter().enumerate() {
+            let all = || formats.iter().flat_map(|format| format.fields);
+            let same: Vec<_> = all().filter(|other| other.filter == field.filter).collect();
+            let mut labels: Vec<_> = same.iter().filter_map(|other| other.label).collect();
+            labels.dedup();
+            assert_eq!(labels.len(), 1, "{name}: {} has one label", field.name);
+            assert!(same.iter().all(|other| other.form.bytes() == field.form.bytes()));
+            assert!(format.fields[..place].iter().all(|other| other.name != field.name));
+        }
+        format.rules.iter().for_each(|rule| assert!(is_sound(rule, format), "{name}: {rule:?}"));
+        holes(format.summary, format.fields);
+    }
+}
+
+fn longest(form: Form) -> usize {
+    match form {
+        Form::List { most, items } => 1 + usize::from(most) * FieldInfo::bytes(items),
+        other => other.bytes(),
+    }
+}
+
+/// Whether `rule` is about a number, and its limit comes before it.
+fn is_sound(rule: &Rule, format: &Format) -> bool {
+    let place = |name: &str| {
+        let is_number = |f: &FieldInfo| f.name == name && matches!(f.form, Form::Number { .. });
+        format.fields.iter().position(is_number)
+    };
+    match rule.limit {
+        Limit::Number(_) => place(rule.field).is_some(),
+        Limit::Field(other) => {
+            place(other).is_some_and(|limit| place(rule.field).is_some_and(|at| limit < at))
+        }
+    }
+}
+
+/// Checks that the holes of a summary are for fields.
+fn holes(summary: &str, fields: &[FieldInfo]) {
+    let (mut depth, mut from) = (0, 0);
+    for (at, byte) in summary.bytes().enumerate() {
+        match byte {
+            b'{' if depth == 0 => (depth, from) = (1, at + 1),
+            b'{' => depth += 1,
+            b'}' if depth == 1 => {
+                depth = 0;
+                hole(&summary[from..at], fields);
+            }
+            b'}' => depth -= 1,
+            _ => {}
+        }
+    }
+    assert_eq!(depth, 0, "braces match in {summary:?}");
+}
+
+fn hole(text: &str, fields: &[FieldInfo]) {
+    let end = text.find(['|', ':']).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    let field = fields.iter().find(|field| field.filter == name);
+    let field = field.unwrap_or_else(|| panic!("{{{text}}} is no field"));
+    match (rest.chars().next(), field.form) {
+        (Some(':'), Form::List { items, .. }) => holes(&rest[1..], items),
+        (Some('|'), Form::Number { .. }) => assert_eq!(rest.matches('|').count(), 2, "{text}"),
+        (None, Form::Number { .. } | Form::Words { .. }) => {}
+        (_, form) => panic!("{{{text}}} does not fit {form:?}"),
+    }
+}

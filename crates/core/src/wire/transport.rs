@@ -1,0 +1,109 @@
+//! The packets of a transport whose header's type is not known.
+
+use super::{FieldInfo, Form, Format, Formats, check};
+use crate::envelope::TransportId;
+use crate::packet::Packet;
+
+/// The packets of one transport, for those who go through all transports.
+#[derive(Clone, Copy, Debug)]
+pub struct Wire {
+    /// Its number on the wire.
+    pub id: TransportId,
+    /// Its name in plans and filters.
+    pub name: &'static str,
+    /// Its name in texts.
+    pub title: &'static str,
+    /// Its packets, by type.
+    pub formats: &'static [Format],
+    /// Bytes of one of its packets in the memory of the simulator.
+    pub packet_bytes: usize,
+    sample: fn(u8, &mut dyn FnMut() -> u64) -> Option<Sample>,
+    check_bytes: fn(&[u8]),
+    check_packets: fn(&mut dyn FnMut() -> u64),
+}
+
+/// A header that has been encoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// Its encoding.
+    pub bytes: Vec<u8>,
+    /// Its values in the order of the fields.
+    pub values: Vec<Value>,
+}
+
+/// The value of a field, or one of those of a list's items.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// The name in filters without that of the transport: `field`, `list.count` or `list.part`.
+    pub filter: String,
+    /// Whether it may occur several times, or not at all.
+    pub is_item: bool,
+    /// The value.
+    pub value: u64,
+}
+
+impl Wire {
+    /// The packets of the transport whose headers are `H`.
+    pub const fn of<H: Formats>(id: TransportId, name: &'static str, title: &'static str) -> Self {
+        Self {
+            id,
+            name,
+            title,
+            formats: H::FORMATS,
+            packet_bytes: size_of::<Packet<H>>(),
+            sample: sample::<H>,
+            check_bytes: check::bytes::<H>,
+            check_packets: check::packets::<H>,
+        }
+    }
+
+    /// An arbitrary header of a type, encoded; `None` if there is no such type.
+    pub fn sample(&self, code: u8, draw: &mut dyn FnMut() -> u64) -> Option<Sample> {
+        (self.sample)(code, draw)
+    }
+
+    /// [`check::bytes`] of this transport.
+    ///
+    /// # Panics
+    /// If its codec is wrong.
+    pub fn check_bytes(&self, bytes: &[u8]) {
+        (self.check_bytes)(bytes);
+    }
+
+    /// [`check::packets`] of this transport.
+    ///
+    /// # Panics
+    /// If its codec or its tables are wrong.
+    pub fn check_packets(&self, draw: &mut dyn FnMut() -> u64) {
+        (self.check_packets)(draw);
+    }
+
+    /// The label of a field: its own, or that of an earlier field of the same name.
+    pub fn label(&self, field: &FieldInfo) -> Option<&'static str> {
+        let earlier = || self.formats.iter().flat_map(|format| format.fields);
+        field.label.or_else(|| earlier().filter(|f| f.name == field.name).find_map(|f| f.label))
+    }
+}
+
+fn sample<H: Formats>(code: u8, draw: &mut dyn FnMut() -> u64) -> Option<Sample> {
+    let header = H::arbitrary(code, draw)?;
+    let format = H::FORMATS.iter().find(|format| format.code == code)?;
+    let mut bytes = vec![0; header.wire_len()];
+    header.encode(&mut bytes).ok()?;
+    let mut values = Vec::new();
+    header.values(&mut |name, part, value| {
+        let Some(field) = format.field(name) else { return };
+        let is_item = matches!(field.form, Form::List { .. }) && part != "count";
+        values.push(Value { filter: filter(field, part), is_item, value });
+    });
+    Some(Sample { bytes, values })
+}
+
+/// The name in filters of a field's value, or of one in a list.
+fn filter(field: &FieldInfo, part: &str) -> String {
+    match (field.form, part) {
+        (Form::List { items, .. }, "") => format!("{}.{}", field.filter, items[0].filter),
+        (Form::List { .. }, _) => format!("{}.{part}", field.filter),
+        _ => field.filter.to_owned(),
+    }
+}

@@ -1,0 +1,138 @@
+//! What is made of the transports' packets and checked in: the table of the Wireshark dissector,
+//! and the tables of `docs/protocols`.
+//!
+//!     RAMPMETER_BLESS=1 cargo test -p rampmeter-proto --test generated
+//!
+//! writes them anew.
+
+use std::fs;
+use std::path::Path;
+
+use rampmeter_core::wire::{Base, Bound, FieldInfo, Form, Format, Limit, Rule, Wire};
+use rampmeter_proto::{Builtin, formats};
+
+const RENEW: &str = "RAMPMETER_BLESS=1 cargo test -p rampmeter-proto --test generated";
+/// Columns of a line of Lua.
+const COLUMNS: usize = 100;
+
+#[test]
+fn the_dissector_has_every_packet() {
+    let transports: String = formats::<Builtin>().iter().map(lua_transport).collect();
+    let table = format!("local TRANSPORTS = {{\n{transports}}}\n");
+    compare("wireshark/rampmeter.lua", "-- <transports>\n", "-- </transports>\n", &table);
+}
+
+#[test]
+fn the_pages_have_every_packet() {
+    for wire in formats::<Builtin>() {
+        let page = format!("docs/protocols/{}.md", wire.name);
+        let rows: String = wire.formats.iter().map(row).collect();
+        let head = "| type | name | direction | fields (bytes) | length | says |\n";
+        let table = format!("\n{head}|---|---|---|---|---|---|\n{rows}\n");
+        compare(&page, "<!-- packets -->\n", "<!-- /packets -->\n", &table);
+    }
+}
+
+/// Compares what stands between two markers of a file, or writes it.
+fn compare(file: &str, from: &str, to: &str, wanted: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
+    let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{file}: {e}"));
+    let parts = text.split_once(from).and_then(|(before, rest)| {
+        rest.split_once(to).map(|(found, after)| (before, found, after))
+    });
+    let (before, found, after) =
+        parts.unwrap_or_else(|| panic!("{file} has no {} and {}", from.trim(), to.trim()));
+    if std::env::var_os("RAMPMETER_BLESS").is_some() {
+        fs::write(&path, format!("{before}{from}{wanted}{to}{after}")).expect("a file to write");
+    } else {
+        assert_eq!(found, wanted, "{file} is older than the packets; renew it by\n    {RENEW}\n");
+    }
+}
+
+fn lua_transport(wire: &Wire) -> String {
+    let packets: String = wire.formats.iter().map(|format| lua_packet(wire, format)).collect();
+    let Wire { id, name, title, .. } = wire;
+    format!("  [{}] = {{\n    name = \"{name}\",\n    title = \"{title}\",\n{packets}  }},\n", id.0)
+}
+
+fn lua_packet(wire: &Wire, format: &Format) -> String {
+    let mut parts = vec![format!("{:?}", format.name), format!("{:?}", format.summary)];
+    parts.extend(format.fields.iter().map(|field| lua_field(wire, format, field)));
+    format!("    [{}] = {{\n{}    }},\n", format.code, filled(&parts))
+}
+
+/// The parts, each with a comma, in lines as long as may be.
+fn filled(parts: &[String]) -> String {
+    let (mut text, mut line) = (String::new(), String::new());
+    for part in parts {
+        if !line.is_empty() && 6 + line.len() + part.len() + 2 > COLUMNS {
+            text += &format!("      {}\n", line.trim_end());
+            line.clear();
+        }
+        line += &format!("{part}, ");
+    }
+    text + &format!("      {}\n", line.trim_end())
+}
+
+fn lua_field(wire: &Wire, format: &Format, field: &FieldInfo) -> String {
+    let label = wire.label(field).unwrap_or_else(|| panic!("{} has no label", field.name));
+    let name = field.filter;
+    match field.form {
+        Form::Number { bytes, base: Base::Hex } => format!("hex({bytes}, {name:?}, {label:?})"),
+        Form::Number { bytes, base: Base::Decimal } => {
+            let rule = format.rules.iter().find(|rule| rule.field == field.name);
+            let rule = rule.map_or(String::new(), |rule| format!(", {}", lua_rule(format, rule)));
+            format!("u{}({name:?}, {label:?}{rule})", 8 * u32::from(bytes))
+        }
+        Form::Words { expected, words } => {
+            let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+            format!("word({name:?}, {label:?}, {expected:?}, {{ [0] = {} }})", words.join(", "))
+        }
+        Form::List { most, items } => {
+            let items: Vec<String> =
+                items.iter().map(|item| lua_field(wire, format, item)).collect();
+            format!("list({name:?}, {label:?}, {most}, {{ {} }})", items.join(", "))
+        }
+    }
+}
+
+fn lua_rule(format: &Format, rule: &Rule) -> String {
+    let bound = match rule.bound {
+        Bound::Least => "at_least",
+        Bound::Most => "at_most",
+    };
+    match rule.limit {
+        Limit::Number(number) => format!("{bound}({number})"),
+        Limit::Field(name) => {
+            let filter = format.field(name).map_or(name, |field| field.filter);
+            format!("{bound}({filter:?})")
+        }
+    }
+}
+
+fn row(format: &Format) -> String {
+    let fields: Vec<String> = format.fields.iter().map(cell).collect();
+    let lists = format.fields.iter().filter_map(|field| match field.form {
+        Form::List { most, items } => {
+            Some(format!(" + {} n, n up to {most}", FieldInfo::bytes(items)))
+        }
+        _ => None,
+    });
+    let (length, lists) = (format.bytes(), lists.collect::<String>());
+    let says = format.docs.trim().split("\n\n").next().unwrap_or_default();
+    let says: Vec<&str> = says.split('\n').map(str::trim).take_while(|l| !l.is_empty()).collect();
+    let Format { code, name, way, .. } = format;
+    let (fields, says) = (fields.join(", "), says.join(" "));
+    format!("| {code} | {name} | {way} | {fields} | {length}{lists} | {says} |\n")
+}
+
+fn cell(field: &FieldInfo) -> String {
+    let name = field.name.replace('_', " ");
+    match field.form {
+        Form::List { items, .. } => {
+            let parts: Vec<String> = items.iter().map(cell).collect();
+            format!("{name}: n 1, n x ({})", parts.join(", "))
+        }
+        form => format!("{name} {}", form.bytes()),
+    }
+}
