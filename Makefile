@@ -35,6 +35,21 @@ bench: $(BUILT) ## The speed of whole runs on one core, and of the engine's part
 	$(RAMPMETER) bench
 	cargo bench --workspace --locked
 
+# A program that tests start, and the Debian package that has it.
+SYSTEM := tshark:tshark c++:g++ ip:iproute2 tc:iproute2 unshare:util-linux setpriv:util-linux
+
+.PHONY: system
+system: ## Install the system packages that tests need, where they are missing; needs apt-get and root
+	@missing=$$(for pair in $(SYSTEM); do \
+		PATH="$$PATH:/usr/sbin:/sbin" command -v "$${pair%%:*}" >/dev/null || echo "$${pair##*:}"; \
+	done | sort -u | tr '\n' ' '); \
+	if test -z "$$missing"; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null || test "$$(id -u)" != 0; then \
+		echo "make: system: not installed, apt-get and root are needed: $$missing" >&2; exit 0; \
+	fi; \
+	apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+		apt-get install -qq --yes --no-install-recommends $$missing
+
 .PHONY: test
 test: lint test-rust test-python fuzz ## Everything that must hold before a change goes in
 
@@ -53,7 +68,8 @@ FUZZ_FEATURES ?=
 
 .PHONY: fuzz
 fuzz: ## Fuzz the decoders and the handshake, each for FUZZ_SECONDS; needs a C++ compiler
-	@command -v c++ >/dev/null || { echo "make: fuzz: skipped, libFuzzer needs a C++ compiler"; exit 0; }; \
+	@command -v c++ >/dev/null || { echo "make: fuzz: skipped, libFuzzer needs a C++ compiler: make system"; \
+		test -z "$$RAMPMETER_CI"; exit; }; \
 	for target in $(FUZZ_TARGETS); do \
 		mkdir -p fuzz/corpus/$$target fuzz/artifacts/$$target; \
 		log=fuzz/artifacts/$$target/log; \

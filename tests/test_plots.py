@@ -105,8 +105,9 @@ class TestDistributions:
         assert np.isnan(points[2][1])
 
     def test_empty_tables_make_empty_plots(self) -> None:
-        plots.fct_cdf(np.zeros(0), np.zeros(0))
-        plots.queue_cdf({"tor-up": (np.zeros(1), np.zeros(1))})
+        curves = lines(plots.fct_cdf(np.zeros(0), np.zeros(0)))
+        assert curves == {"measured": [], "idle network": []}
+        assert lines(plots.queue_cdf({"tor-up": (np.zeros(1), np.zeros(1))})) == {}
 
 
 class TestTime:

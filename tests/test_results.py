@@ -1,6 +1,5 @@
 """Results as the simulator writes them."""
 
-import importlib.util
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -68,9 +67,7 @@ def test_the_manifest_says_what_ran(small_run: rm.Run) -> None:
     assert manifest["version"] == rm.__version__
 
 
-def test_tables_go_to_pandas_where_it_is_there(small_run: rm.Run) -> None:
-    if importlib.util.find_spec("pandas") is None:
-        pytest.skip("pandas is not installed")
+def test_tables_go_to_pandas(small_run: rm.Run) -> None:
     assert len(small_run.flows.to_pandas()) == 200
 
 
