@@ -138,6 +138,12 @@ pub trait Endpoint: Sized {
     /// are lowercase words joined by underscores; values only grow.
     fn counters(&self, _each: &mut dyn FnMut(&'static str, u64)) {}
 
+    /// Messages that the endpoint keeps something of, sent and arriving; `None` if it does not
+    /// count them. Tests use it to prove that nothing is left behind.
+    fn messages(&self) -> Option<(usize, usize)> {
+        None
+    }
+
     /// No peer may have more messages under way to this host; what comes of others is dropped, and
     /// their senders try again. For drivers whose peers are not to be trusted with its memory.
     fn limit_arriving(&mut self, _per_peer: u32) {}

@@ -219,6 +219,11 @@ impl<A: Endpoint, B: Endpoint> Endpoint for BesideHost<A, B> {
         self.lower.counters(each);
     }
 
+    fn messages(&self) -> Option<(usize, usize)> {
+        let ((sent, arriving), lower) = (self.upper.messages()?, self.lower.messages()?);
+        Some((sent + lower.0, arriving + lower.1))
+    }
+
     fn limit_arriving(&mut self, per_peer: u32) {
         self.upper.limit_arriving(per_peer);
         self.lower.limit_arriving(per_peer);

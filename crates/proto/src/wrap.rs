@@ -183,6 +183,10 @@ impl<L: Layer<F>, F: Family> Endpoint for WrapHost<LayerOf<L, F>, F::Host> {
         self.inner.counters(each);
     }
 
+    fn messages(&self) -> Option<(usize, usize)> {
+        self.inner.messages()
+    }
+
     fn limit_arriving(&mut self, per_peer: u32) {
         self.inner.limit_arriving(per_peer);
     }

@@ -127,6 +127,11 @@ impl Endpoint for CosyHost {
         self.stats().tell(each);
     }
 
+    fn messages(&self) -> Option<(usize, usize)> {
+        let known = |(messages, slots): (usize, usize)| messages.max(slots);
+        Some((known(self.sender.state()), known(self.receiver.state())))
+    }
+
     fn limit_arriving(&mut self, per_peer: u32) {
         self.receiver.numbers.limit(per_peer);
     }

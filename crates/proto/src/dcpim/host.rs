@@ -32,11 +32,6 @@ impl DcpimHost {
         DcpimStats { late_matching_messages: late, ..self.stats }
     }
 
-    /// Messages being sent, and those that arrive.
-    pub fn messages(&self) -> (usize, usize) {
-        (self.sender.len(), self.receiver.flows.len())
-    }
-
     fn announcement(
         &self,
         packet: &Packet<DcpimHeader>,
@@ -159,6 +154,10 @@ impl Endpoint for DcpimHost {
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.stats().tell(each);
+    }
+
+    fn messages(&self) -> Option<(usize, usize)> {
+        Some((self.sender.len(), self.receiver.flows.len()))
     }
 
     fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {

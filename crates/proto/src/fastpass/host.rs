@@ -41,11 +41,6 @@ impl FastpassHost {
         self.stats
     }
 
-    /// Messages being sent, and those that arrive.
-    pub fn messages(&self) -> (usize, usize) {
-        (self.flows.len(), self.receiver.flows.len())
-    }
-
     /// More packets of the flow in `slot` wait.
     fn want(&mut self, now: Time, slot: u32, dst: NodeId, packets: u32) {
         self.unsent += packets;
@@ -196,6 +191,10 @@ impl Endpoint for FastpassHost {
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.stats().tell(each);
+    }
+
+    fn messages(&self) -> Option<(usize, usize)> {
+        Some((self.flows.len(), self.receiver.flows.len()))
     }
 
     fn limit_arriving(&mut self, per_peer: u32) {

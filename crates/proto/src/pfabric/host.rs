@@ -25,11 +25,6 @@ impl PfabricHost {
     pub fn stats(&self) -> PfabricStats {
         self.stats
     }
-
-    /// Messages being sent, and those that arrive.
-    pub fn messages(&self) -> (usize, usize) {
-        (self.sender.len(), self.receiver.flows.len())
-    }
 }
 
 impl Endpoint for PfabricHost {
@@ -83,6 +78,10 @@ impl Endpoint for PfabricHost {
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.stats().tell(each);
+    }
+
+    fn messages(&self) -> Option<(usize, usize)> {
+        Some((self.sender.len(), self.receiver.flows.len()))
     }
 
     fn limit_arriving(&mut self, per_peer: u32) {

@@ -29,11 +29,6 @@ impl PhostHost {
         self.stats
     }
 
-    /// Messages being sent, and those that arrive.
-    pub fn messages(&self) -> (usize, usize) {
-        (self.sender.len(), self.receiver.flows.len())
-    }
-
     fn announcement(
         &self,
         packet: &Packet<PhostHeader>,
@@ -112,6 +107,10 @@ impl Endpoint for PhostHost {
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.stats().tell(each);
+    }
+
+    fn messages(&self) -> Option<(usize, usize)> {
+        Some((self.sender.len(), self.receiver.flows.len()))
     }
 
     fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
