@@ -317,3 +317,109 @@ mod matching {
             .count()
     }
 }
+
+mod tokens {
+    use std::sync::Arc;
+
+    use super::super::wire::{DcpimHeader, Match, Step};
+    use super::super::{Dcpim, DcpimConfig, DcpimHost};
+    use rampmeter_core::packet::Marks;
+    use rampmeter_core::{
+        Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, PayloadRef, Priority,
+        Purpose, Rate, Rng, Span, Time,
+    };
+
+    /// Of a long flow.
+    const SIZE: u64 = 1_460 * 1_000;
+
+    fn host(config: DcpimConfig) -> (DcpimHost, Arc<Dcpim>) {
+        let facts = FabricFacts {
+            n_hosts: 2,
+            access_rate: Rate::from_gbps(100),
+            data_rtt: Span::from_ns(5_800),
+            control_rtt: Span::from_ns(5_216),
+        };
+        let dcpim = Arc::new(config.on(&facts).unwrap());
+        let rng = Rng::new(1, 0, Purpose::Test);
+        (DcpimHost::new(Arc::clone(&dcpim), NodeId::new(0), rng, Time::ZERO), dcpim)
+    }
+
+    fn packet(header: DcpimHeader) -> Packet<DcpimHeader> {
+        Packet {
+            header,
+            payload: PayloadRef { msg: MsgId::new(7), offset: 0, len: 0 },
+            src: NodeId::new(1),
+            dst: NodeId::new(0),
+            wire_bytes: 40,
+            path: 0,
+            priority: Priority::HIGHEST,
+            marks: Marks::NONE,
+        }
+    }
+
+    /// Runs the host's clock; each request is granted in full. Returns the instants of tokens.
+    fn run_until(host: &mut DcpimHost, end: Time) -> Vec<Time> {
+        let mut tokens = Vec::new();
+        while host.poll_timeout() <= end {
+            let now = host.poll_timeout();
+            host.handle_timeout(now);
+            while let Some(sent) = host.poll_transmit(now) {
+                match sent.header {
+                    DcpimHeader::Token { .. } => tokens.push(now),
+                    DcpimHeader::Match(fields) if fields.step == Step::Request => {
+                        let grant = Match { step: Step::Grant, ..fields };
+                        host.handle_packet(now, &packet(DcpimHeader::Match(grant)));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        tokens
+    }
+
+    /// §3.4: with all channels a receiver asks for a packet every packet time, and for no more than
+    /// a bandwidth-delay product that does not come.
+    #[test]
+    fn a_matched_source_gets_a_token_a_packet_time_up_to_a_window() {
+        let (mut host, dcpim) = host(DcpimConfig::paper());
+        let (flow, tx_slot, size, repeated) = (0, 0, SIZE, false);
+        let notification = DcpimHeader::Notification { flow, tx_slot, size, repeated };
+        host.handle_packet(Time::ZERO, &packet(notification));
+        let tokens = run_until(&mut host, Time::ZERO + dcpim.phase() * 3);
+        let line_rate = tokens.windows(2).take_while(|w| w[1] - w[0] == dcpim.mtu_time).count();
+        assert!(line_rate + 1 >= dcpim.bdp as usize, "{line_rate} gaps of a packet time");
+        assert!(tokens.windows(2).all(|w| w[1] - w[0] >= dcpim.mtu_time));
+        let in_a_round_trip = tokens.iter().filter(|at| **at < tokens[0] + dcpim.window_timeout);
+        assert!(in_a_round_trip.count() <= dcpim.bdp as usize + 1);
+        assert_eq!(host.stats().tokens_sent, tokens.len() as u64);
+    }
+
+    /// §3.2: a token is void a grace period after the end of its phase.
+    #[test]
+    fn tokens_expire_a_grace_period_after_their_phase() {
+        for (late, expired) in [(Span::ZERO, 0), (Span::from_ps(1), 1)] {
+            let (mut host, dcpim) = host(DcpimConfig::paper());
+            let message = Message::new(MsgId::new(7), NodeId::new(1), Bytes::new(SIZE));
+            host.submit(Time::ZERO, message);
+            while host.poll_transmit(Time::ZERO).is_some() {}
+            let (tx_slot, rx_slot, seq, number, cumulative) = (0, 3, 0, 0, 0);
+            let (phase, remaining, rank) = (0, 1_000, 2);
+            let token = DcpimHeader::Token {
+                tx_slot,
+                rx_slot,
+                seq,
+                number,
+                cumulative,
+                phase,
+                remaining,
+                rank,
+            };
+            host.handle_packet(Time::ZERO, &packet(token));
+            let now = Time::ZERO + dcpim.phase() + dcpim.grace + late;
+            let sent = host.poll_transmit(now).map(|packet| packet.header);
+            let data = DcpimHeader::Data { rx_slot, seq, number };
+            assert_eq!(sent, (expired == 0).then_some(data));
+            assert_eq!(host.stats().tokens_expired, expired);
+        }
+    }
+}

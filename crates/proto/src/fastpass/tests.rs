@@ -188,3 +188,112 @@ mod paths {
         }
     }
 }
+
+mod arbiters {
+    use std::sync::Arc;
+
+    use super::super::wire::{Demand, FastpassHeader, List};
+    use super::super::{Fastpass, FastpassArbiter, FastpassConfig, FastpassHost, allocations_time};
+    use rampmeter_core::packet::Marks;
+    use rampmeter_core::{
+        Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, PayloadRef, Priority,
+        Purpose, Rate, Rng, Span, Time,
+    };
+
+    const RATE: Rate = Rate::from_gbps(10);
+    /// Hosts 0 and 1, the arbiter and its standby.
+    const ARBITER: NodeId = NodeId::new(2);
+    const STANDBY: NodeId = NodeId::new(3);
+
+    fn fastpass() -> Arc<Fastpass> {
+        let facts = FabricFacts {
+            n_hosts: 2,
+            access_rate: RATE,
+            data_rtt: Span::from_us(12),
+            control_rtt: Span::from_us(10),
+        };
+        let config = FastpassConfig { arbiters: 2, ..FastpassConfig::paper() };
+        let time = allocations_time(2, config.header.get(), RATE);
+        Arc::new(config.on(&facts, None, time).unwrap())
+    }
+
+    fn endpoint<E: Endpoint<Config = Fastpass>>(fastpass: &Arc<Fastpass>, node: NodeId) -> E {
+        E::new(Arc::clone(fastpass), node, Rng::new(1, 0, Purpose::Test), Time::ZERO)
+    }
+
+    fn packet(src: NodeId, dst: NodeId, header: FastpassHeader) -> Packet<FastpassHeader> {
+        Packet {
+            header,
+            payload: PayloadRef::default(),
+            src,
+            dst,
+            wire_bytes: 64,
+            path: 0,
+            priority: Priority::HIGHEST,
+            marks: Marks::NONE,
+        }
+    }
+
+    /// Host 0's request for slots to host 1.
+    fn request(arbiter: NodeId, incarnation: u32, number: u32) -> Packet<FastpassHeader> {
+        let mut demands = List::default();
+        assert!(demands.push(Demand { dst: 1, total: 5 }));
+        let header = FastpassHeader::Request { incarnation, number, demands };
+        packet(NodeId::new(0), arbiter, header)
+    }
+
+    /// The only packet that the arbiter sends, for a host.
+    fn answer(arbiter: &mut FastpassArbiter, now: Time) -> FastpassHeader {
+        let answer = arbiter.poll_transmit(now).expect("an answer").header;
+        assert_eq!(arbiter.poll_transmit(now), None);
+        answer
+    }
+
+    #[test]
+    fn a_standby_gives_no_slots_until_the_arbiter_has_missed_four_watchdogs() {
+        let fastpass = fastpass();
+        let mut standby = endpoint::<FastpassArbiter>(&fastpass, STANDBY);
+        let last = Time::ZERO + fastpass.watchdog;
+        standby.handle_packet(last, &packet(ARBITER, STANDBY, FastpassHeader::Watchdog));
+        let missed = last + fastpass.watchdog * 4;
+        standby.handle_packet(missed, &request(STANDBY, 1, 1));
+        assert_eq!(answer(&mut standby, missed), FastpassHeader::Passive);
+        let now = missed + Span::from_ps(1);
+        standby.handle_packet(now, &request(STANDBY, 1, 1));
+        let now = standby.poll_timeout();
+        standby.handle_timeout(now);
+        let FastpassHeader::Allocation { given, slots, .. } = answer(&mut standby, now) else {
+            panic!("expected slots");
+        };
+        assert_eq!((given, slots.as_slice().len()), (5, 5));
+        // The arbiter is back: those who asked the standby will ask the arbiter.
+        standby.handle_packet(now, &packet(ARBITER, STANDBY, FastpassHeader::Watchdog));
+        standby.handle_packet(now, &request(STANDBY, 1, 2));
+        assert_eq!(answer(&mut standby, now), FastpassHeader::Passive);
+    }
+
+    #[test]
+    fn an_arbiter_that_has_forgotten_a_host_says_so() {
+        let mut arbiter = endpoint::<FastpassArbiter>(&fastpass(), ARBITER);
+        arbiter.handle_packet(Time::ZERO, &request(ARBITER, 6, 2));
+        let answer = answer(&mut arbiter, Time::ZERO);
+        assert_eq!(answer, FastpassHeader::Forgotten { incarnation: 6 });
+    }
+
+    #[test]
+    fn a_host_turns_to_the_standby_after_three_silent_repetitions() {
+        let fastpass = fastpass();
+        let mut host = endpoint::<FastpassHost>(&fastpass, NodeId::new(0));
+        host.submit(Time::ZERO, Message::new(MsgId::new(7), NodeId::new(1), Bytes::new(9_000)));
+        let mut asked = Vec::new();
+        for repetition in 0..4 {
+            let now = Time::ZERO + fastpass.retry * repetition;
+            host.handle_timeout(now);
+            while let Some(packet) = host.poll_transmit(now) {
+                asked.push(packet.dst);
+            }
+        }
+        assert_eq!(asked, [ARBITER, ARBITER, ARBITER, STANDBY]);
+        assert_eq!(host.stats().fail_overs, 1);
+    }
+}
