@@ -1,0 +1,119 @@
+//! What holds of the endpoints of every transport.
+
+use proptest::strategy::Strategy;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use rampmeter_proto::Transport;
+use rampmeter_sim::{ClockSpec, SimSpec, Status};
+use serde_json::{Value, json};
+
+use crate::network::{Place, leaf_spine, leaf_spine_at};
+use crate::run::{imc10, run, spec};
+use crate::scenario::{Scenario, assert_sound, scenario};
+use crate::suite::{Body, Case};
+use crate::wire::{self, Manners};
+
+/// Every message is delivered once, or reported failed if its peer is gone, whatever the network
+/// does; see [`scenario`].
+#[derive(Clone, Copy, Debug)]
+pub struct Faults;
+
+/// Values of keys by which hosts ignore what comes in another stage than their own. If their clocks
+/// are apart by more than a stage's slack they may never match, so there they are together.
+const NEEDS_CLOCKS: [(&str, &str); 1] = [("round-view", "strict")];
+
+impl Body for Faults {
+    const NAME: &'static str = "faults";
+
+    fn test<T: Transport>(self, case: &Case<T>) {
+        let keys = json!(case.keys);
+        let value = |key| keys.get(key).and_then(Value::as_str);
+        let needs_clocks = NEEDS_CLOCKS.iter().any(|(key, strict)| value(key) == Some(strict));
+        case.each_seed(0..1_000, |seed| {
+            let place = Place::<T>::simulated(&case.keys, leaf_spine(2, 3, 2));
+            let Scenario { mut spec, arrivals, cut } = scenario(place.topology, seed);
+            spec.fabric = place.fabric;
+            if needs_clocks {
+                spec.clocks = ClockSpec::default();
+            }
+            assert_sound(&run::<T>(place.config, spec, arrivals), cut);
+        });
+    }
+}
+
+/// With 1 % loss on every link, control packets not excepted, every message of IMC10 at load .6
+/// finishes. Where the transport promises a bound, every one has a fate, and most are delivered.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss;
+
+impl Body for Loss {
+    const NAME: &'static str = "loss";
+
+    fn test<T: Transport>(self, case: &Case<T>) {
+        let place = Place::<T>::simulated(&case.keys, leaf_spine_at(10.0, 9, 16, 4));
+        let spec = SimSpec { fabric: place.fabric, paranoid: false, ..spec(place.topology, 5) };
+        assert_all_finish_with_loss::<T>(place.config, spec, 10);
+    }
+}
+
+/// Runs 10 000 messages of IMC10 at load .6 on 144 hosts at `gbps` with 1 % loss on every link.
+pub fn assert_all_finish_with_loss<T: Transport>(config: T::Config, mut spec: SimSpec, gbps: u64) {
+    let flows = imc10(10_000, gbps, 5);
+    let n = flows.len();
+    spec.faults.every_link.loss = 0.01;
+    spec.paranoid = false;
+    let (status, records) = run::<T>(config, spec, flows);
+    assert_eq!(status, Status::Finished);
+    assert_eq!(records.len(), n);
+    let delivered = records.iter().filter(|r| r.delivered.is_some()).count();
+    for r in &records {
+        let ends = [r.completed, r.failed, r.rejected].into_iter().flatten().count();
+        assert_eq!(ends, 1, "{r:?}");
+        assert!(r.bound.is_some() || r.completed.is_some(), "{r:?}");
+    }
+    assert!(delivered == n || (records[0].bound.is_some() && delivered > n / 2), "{delivered}");
+}
+
+/// Messages that are cancelled at any time, while packets are lost, are forgotten.
+#[derive(Clone, Copy, Debug)]
+pub struct Cancel;
+
+impl Body for Cancel {
+    const NAME: &'static str = "cancel";
+
+    fn test<T: Transport>(self, case: &Case<T>) {
+        case.each_seed(0..60, |seed| {
+            any_of(seed, &wire::plans(), |plan| {
+                let on_wire = wire::configured::<T>(&case.keys);
+                let manners = Manners::of(&on_wire.0);
+                wire::cancels_cleanly::<T>(&on_wire, manners, &plan);
+            });
+        });
+    }
+}
+
+/// Peers may have so many messages under way to a host, and no more.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit;
+
+impl Body for Limit {
+    const NAME: &'static str = "limit";
+
+    fn test<T: Transport>(self, case: &Case<T>) {
+        wire::limits_peers::<T>(&case.keys);
+    }
+}
+
+/// Tests the value of a strategy that belongs to a seed. A failure names the smallest that fails.
+pub fn any_of<S: Strategy>(seed: u64, strategy: &S, test: impl Fn(S::Value)) {
+    let config = Config { cases: 1, failure_persistence: None, ..Config::default() };
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let result = TestRunner::new_with_rng(config, rng).run(strategy, |value| {
+        test(value);
+        Ok(())
+    });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+}

@@ -1,0 +1,32 @@
+//! Tests that hold of every transport, and the networks in which they run.
+//!
+//! A test target without the standard harness lists no transport. It names bodies, and runs each of
+//! them for every transport and preset of a catalogue, as a test of its own that can be filtered:
+//!
+//! ```no_run
+//! use rampmeter_proto::Builtin;
+//! use rampmeter_testkit::{Suite, bodies, here};
+//!
+//! fn main() {
+//!     Suite::new(here!()).each_preset::<Builtin, _>(bodies::Faults).run();
+//! }
+//! ```
+//!
+//! [`bodies`] has those for endpoints alone; drivers bring their own [`Body`]s. A transport is
+//! configured as plans configure it: by `Transport::configure`, for the site that [`Place`] builds,
+//! beside the arbiters of `Transport::needs`.
+//!
+//! This crate is for development only. What it has may change with any version.
+
+pub mod bodies;
+pub mod message;
+pub mod network;
+pub mod run;
+pub mod scenario;
+pub mod suite;
+pub mod wire;
+
+pub use network::{Place, facts, leaf_spine, leaf_spine_at, star};
+pub use run::{Records, arrival, imc10, run, spec};
+pub use scenario::{Scenario, assert_sound, scenario};
+pub use suite::{Body, Case, Suite, Target};

@@ -1,0 +1,46 @@
+//! Messages that tell what they are, for tests in which bytes really travel.
+
+use rampmeter_core::Rng;
+use rampmeter_core::rng::mix;
+
+/// Bytes that say which message it is.
+pub const LABEL: usize = 16;
+
+/// A message that tells who sent it, in which life and as which, and whose other bytes follow from
+/// that. At least [`LABEL`] bytes.
+pub fn message(src: u32, life: u32, number: u64, size: usize) -> Vec<u8> {
+    assert!(size >= LABEL, "{size} bytes hold no label");
+    let mut bytes = Vec::with_capacity(size + 8);
+    bytes.extend(src.to_be_bytes());
+    bytes.extend(life.to_be_bytes());
+    bytes.extend(number.to_be_bytes());
+    let mut word = number ^ u64::from(life) << 32 ^ u64::from(src);
+    while bytes.len() < size {
+        word = mix(word.wrapping_add(0x9e37_79b9_7f4a_7c15));
+        bytes.extend(word.to_be_bytes());
+    }
+    bytes.truncate(size);
+    bytes
+}
+
+/// What a message says it is. Panics if a byte of it is not what it was.
+pub fn read_message(bytes: &[u8]) -> (u32, u32, u64) {
+    let word = |at: usize| bytes[at..].first_chunk().map(|word| u32::from_be_bytes(*word));
+    let label = [word(0), word(4), word(8), word(12)].map(|word| word.expect("a label"));
+    let [src, life, high, low] = label;
+    let number = u64::from(high) << 32 | u64::from(low);
+    assert!(
+        bytes == message(src, life, number, bytes.len()),
+        "message {number} of node {src} was altered"
+    );
+    (src, life, number)
+}
+
+/// Sizes of a mixed load: most are a packet or two, some are long.
+pub fn mixed_size(rng: &mut Rng) -> usize {
+    match rng.below(10) {
+        0..6 => LABEL + rng.below(2_000),
+        6..9 => LABEL + rng.below(20_000),
+        _ => LABEL + rng.below(200_000),
+    }
+}

@@ -1,0 +1,148 @@
+//! Networks for tests, and transports configured for them.
+
+use std::sync::Arc;
+
+use rampmeter_core::fabric::{ArbiterRate, FabricNeeds, Need};
+use rampmeter_core::{
+    Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Purpose, Rate, Rng, Span, Time,
+};
+use rampmeter_proto::Transport;
+use rampmeter_proto::transport::{self, Network, Site};
+use rampmeter_sim::{ArbiterLink, FabricConfig, Shape, Topology, TopologySpec};
+
+/// A leaf-spine network of hosts at 100 Gbit/s with the delays of the dcPIM study.
+pub fn leaf_spine(racks: u64, hosts_per_rack: u64, spines: u64) -> Topology {
+    leaf_spine_at(100.0, racks, hosts_per_rack, spines)
+}
+
+/// The same at another rate; links between switches are four times as fast.
+pub fn leaf_spine_at(gbps: f64, racks: u64, hosts_per_rack: u64, spines: u64) -> Topology {
+    let spec = TopologySpec::LeafSpine {
+        racks,
+        hosts_per_rack,
+        spines,
+        access_gbps: gbps,
+        core_gbps: 4.0 * gbps,
+        propagation_ns: 200.0,
+        switch_ns: 450.0,
+        host_ns: 450.0,
+    };
+    spec.build().expect("the numbers make a network")
+}
+
+/// Hosts at 100 Gbit/s around one switch, with the same delays.
+pub fn star(hosts: u64) -> TopologySpec {
+    TopologySpec::Star {
+        hosts,
+        access_gbps: 100.0,
+        propagation_ns: 200.0,
+        switch_ns: 450.0,
+        host_ns: 450.0,
+    }
+}
+
+/// The facts of a network for packets of 1500 and 40 bytes.
+pub fn facts(topology: &Topology) -> FabricFacts {
+    topology.facts(Bytes::new(1500), Bytes::new(40))
+}
+
+/// A transport on a network: what a run of it takes.
+#[derive(Debug)]
+pub struct Place<T: Transport> {
+    /// The network, with the arbiters that the transport needs.
+    pub topology: Topology,
+    /// The default fabric, but for settings without which the transport does not work.
+    pub fabric: FabricConfig,
+    /// The transport's parameters there.
+    pub config: T::Config,
+}
+
+impl<T: Transport> Place<T> {
+    /// Configures a transport for a simulated network, as plans do.
+    pub fn simulated(keys: &T::Keys, topology: Topology) -> Self {
+        let framing = T::framing(keys);
+        let facts = topology.facts(framing.payload + framing.header, framing.header);
+        let needs = T::needs(keys, &facts);
+        let Shape { switches, ratio, ports, has_slower } = topology.shape();
+        let topology = with_arbiters(topology, &needs);
+        let (slowest, fastest) = rates(&topology);
+        let paths = topology.regular_paths();
+        let network = Network { switches, ratio, ports, has_slower, slowest, fastest, paths };
+        let site = Site { facts, place: transport::Place::Network(network), has_lower: false };
+        let config = T::configure(keys.clone(), &site).expect("presets fit the networks of tests");
+        Self { topology, fabric: fabric(&needs), config }
+    }
+}
+
+/// Arbiters that a transport needs.
+pub fn n_arbiters<T: Transport>(keys: &T::Keys, facts: &FabricFacts) -> u32 {
+    T::needs(keys, facts).arbiters.len() as u32
+}
+
+/// A transport configured for real hosts whose packets have this payload and header.
+pub fn on_hosts<T: Transport>(
+    keys: &T::Keys,
+    facts: &FabricFacts,
+    (payload, header): (Bytes, Bytes),
+) -> T::Config {
+    let place = transport::Place::Hosts { payload, header };
+    let site = Site { facts: *facts, place, has_lower: false };
+    T::configure(keys.clone(), &site).expect("presets fit the hosts of tests")
+}
+
+/// Whether a transport promises a time within which the fate of a message is known. Then messages
+/// may fail where packets are lost, and be rejected.
+pub fn promises<T: Transport>(config: &Arc<T::Config>) -> bool {
+    let rng = Rng::new(0, 0, Purpose::Endpoint);
+    let host = T::Host::new(Arc::clone(config), NodeId::new(0), rng, Time::ZERO);
+    host.bound(&Message::new(MsgId::new(0), NodeId::new(1), Bytes::new(1))).is_some()
+}
+
+/// The facts of a network of real hosts at `mbps`, on which a round trip takes `rtt`.
+pub fn host_facts(n_hosts: u32, mbps: u64, rtt: Span) -> FabricFacts {
+    let access_rate = Rate::from_bps(mbps * 1_000_000).expect("links have a rate");
+    let mtu = access_rate.tx_time(Bytes::new(1_500));
+    FabricFacts { n_hosts, access_rate, data_rtt: rtt + mtu * 4, control_rtt: rtt }
+}
+
+/// The network with the arbiters that a transport needs, all at the first rack.
+pub fn with_arbiters(mut topology: Topology, needs: &FabricNeeds) -> Topology {
+    let (slowest, fastest) = rates(&topology);
+    for arbiter in &needs.arbiters {
+        let rate = match arbiter.rate {
+            ArbiterRate::Fastest => fastest,
+            ArbiterRate::Slowest => slowest,
+        };
+        let (switch, propagation) = (topology.rack(0), topology.links()[0].propagation);
+        topology = topology.with_arbiter(ArbiterLink { switch, rate, propagation });
+    }
+    topology
+}
+
+/// The rates of the slowest and the fastest link.
+fn rates(topology: &Topology) -> (Rate, Rate) {
+    let rates = || topology.links().iter().map(|link| link.rate);
+    let least = rates().min().expect("a topology has links");
+    (least, rates().max().unwrap_or(least))
+}
+
+/// The default fabric, but for what a transport cannot do without.
+fn fabric(needs: &FabricNeeds) -> FabricConfig {
+    fn only<T: Copy>(need: Need<T>, default: T) -> T {
+        match need {
+            Need::Only(needed) => needed,
+            Need::Any | Need::Prefer(_) => default,
+        }
+    }
+
+    let default = FabricConfig::default();
+    FabricConfig {
+        buffer: only(needs.buffer, default.buffer),
+        overflow: only(needs.overflow, default.overflow),
+        spray: only(needs.spray, default.spray),
+        interface: only(needs.interface, default.interface),
+        express: only(needs.express, default.express),
+        mark_above: only(needs.ecn, default.mark_above),
+        ..default
+    }
+}

@@ -1,0 +1,90 @@
+//! Runs in which everything goes wrong, by seed, and what must hold of them.
+
+use rampmeter_core::{MsgId, Purpose, Rng, Span, Time};
+use rampmeter_sim::{Arrival, FlowRecord, LinkFault, Outage, SimSpec, Status, Target, Topology};
+
+use crate::run::{arrival, spec};
+
+/// Messages of a scenario.
+const N_MESSAGES: usize = 30;
+
+/// A run in which everything goes wrong.
+#[derive(Debug)]
+pub struct Scenario {
+    /// Losses, outages, clocks.
+    pub spec: SimSpec,
+    /// The messages.
+    pub arrivals: Vec<Arrival>,
+    /// A host whose link fails for good.
+    pub cut: Option<u32>,
+}
+
+/// The scenario of a seed: packets are lost, doubled and reordered, a link or a switch between two
+/// racks of three hosts fails for a while, and clocks are apart. `topology` is
+/// `leaf_spine(2, 3, 2)`, with or without arbiters.
+pub fn scenario(topology: Topology, seed: u64) -> Scenario {
+    let mut rng = Rng::new(seed, 0, Purpose::Test);
+    let mut spec = spec(topology, seed);
+    let delay_max = Span::from_us(1 + rng.below(20) as u64);
+    spec.faults.every_link = LinkFault {
+        loss: rng.unit() * 0.05,
+        duplicate: rng.unit() * 0.05,
+        reorder: rng.unit() * 0.1,
+        delay_max,
+    };
+    // Links 0 to 5 belong to hosts, 6 to 9 to the spines.
+    let from = Time::from_ps(rng.below(300_000_000) as u64);
+    let until = from + Span::from_us(1 + rng.below(500) as u64);
+    let target = if rng.chance(0.5) {
+        Target::Link(6 + rng.below(4) as u32)
+    } else {
+        Target::Switch(2 + rng.below(2) as u32)
+    };
+    spec.faults.outages.push(Outage { target, from, until });
+    let cut = rng.chance(0.3).then(|| rng.below(6) as u32);
+    if let Some(host) = cut {
+        let (target, until) = (Target::Link(host), Time::NEVER);
+        spec.faults.outages.push(Outage { target, from, until });
+    }
+    spec.clocks.offset_max = Span::from_ns(rng.below(2_000) as u64);
+    spec.clocks.drift_ppm_max = rng.unit() * 50.0;
+    let mut at = 0;
+    let flow = |_| {
+        at += rng.below(20_000_000) as u64;
+        let src = rng.below(6) as u32;
+        let dst = (src + 1 + rng.below(5) as u32) % 6;
+        let size = match rng.below(3) {
+            0 => 1 + rng.below(3_000),
+            1 => 1 + rng.below(100_000),
+            _ => 1 + rng.below(600_000),
+        };
+        arrival(at, src, dst, size as u64)
+    };
+    let arrivals = (0..N_MESSAGES).map(flow).collect();
+    Scenario { spec, arrivals, cut }
+}
+
+/// What must hold of a scenario's run, whatever went wrong. Every message has one fate. Without a
+/// promise it fails only if one of its ends was cut off for good; with one it may fail or be
+/// rejected, but within its bound, on a clock that drifts. The simulator itself asserts that no
+/// byte and no message is delivered twice, that delivered means every byte, and that no packet is
+/// lost track of.
+pub fn assert_sound((status, records): &(Status, Vec<FlowRecord>), cut: Option<u32>) {
+    assert_eq!(*status, Status::Finished);
+    assert_eq!(records.len(), N_MESSAGES);
+    for (i, r) in records.iter().enumerate() {
+        assert_eq!(r.id, MsgId::new(i as u32));
+        let ends = [r.completed, r.failed, r.rejected];
+        let ends: Vec<Time> = ends.into_iter().flatten().collect();
+        assert_eq!(ends.len(), 1, "{r:?}");
+        assert!(r.completed.is_none() || r.delivered.is_some(), "{r:?}");
+        assert!(r.rejected.is_none() || r.delivered.is_none(), "{r:?}");
+        if let Some(bound) = r.bound {
+            let bound = bound.scale_floor(1_000_051, 1_000_000);
+            assert!(ends[0] - r.arrival <= bound, "{r:?}");
+        } else {
+            let is_cut = [Some(r.src.get()), Some(r.dst.get())].contains(&cut) && cut.is_some();
+            assert!(r.rejected.is_none() && (is_cut || r.failed.is_none()), "{r:?}");
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! Hosts of any family, and its arbiters, on a wire that loses and delays packets: no simulator, so
+//! that messages can be cancelled, held and refused.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use rampmeter_core::wire::Formats;
+use rampmeter_core::{
+    Bytes, Endpoint, Event, FabricFacts, Family, Message, MsgId, NodeId, Packet, Purpose, Rate,
+    Rng, Span, Time,
+};
+use rampmeter_proto::Transport;
+use rampmeter_proto::transport::{Network, Place, Site};
+
+use crate::network::promises;
+
+/// Hosts on the wire. Arbiters' numbers follow theirs.
+pub const N_HOSTS: u32 = 3;
+const RATE: Rate = Rate::from_gbps(10);
+const DELAY: Span = Span::from_us(2);
+
+/// The facts of the wire.
+pub fn facts() -> FabricFacts {
+    let mtu = RATE.tx_time(Bytes::new(1_500));
+    let control_rtt = DELAY * 2 + Span::from_ns(128);
+    FabricFacts { n_hosts: N_HOSTS, access_rate: RATE, data_rtt: DELAY * 2 + mtu * 2, control_rtt }
+}
+
+/// A message of a host to one of the two others, and how long after its submission it is cancelled.
+#[derive(Clone, Copy, Debug)]
+pub struct Planned {
+    pause: Span,
+    src: u32,
+    dst: u32,
+    size: Bytes,
+    cancelled: Option<Span>,
+}
+
+/// What a run does.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    seed: u64,
+    loss: f64,
+    messages: Vec<Planned>,
+}
+
+/// Any messages, of which half are cancelled: before anything of them is sent, under way, or late.
+pub fn plans() -> impl Strategy<Value = Plan> {
+    let size = prop_oneof![1u64..3_000, 1u64..40_000, 1u64..400_000];
+    let cancelled = prop_oneof![
+        3 => Just(None),
+        1 => Just(Some(0)),
+        1 => (0u64..10_000).prop_map(Some),
+        1 => (0u64..600_000).prop_map(Some),
+    ];
+    let message = (0u64..60_000, 0..N_HOSTS, 1..N_HOSTS, size, cancelled);
+    let message = message.prop_map(|(pause, src, to, size, cancelled)| Planned {
+        pause: Span::from_ns(pause),
+        src,
+        dst: (src + to) % N_HOSTS,
+        size: Bytes::new(size),
+        cancelled: cancelled.map(Span::from_ns),
+    });
+    let messages = prop::collection::vec(message, 1..24);
+    (any::<u64>(), prop_oneof![Just(0.0), 0.0..0.05], messages)
+        .prop_map(|(seed, loss, messages)| Plan { seed, loss, messages })
+}
+
+enum Node<F: Family> {
+    Host(F::Host),
+    Arbiter(F::Arbiter),
+}
+
+/// Does the same with the endpoint of a host and of an arbiter.
+macro_rules! with {
+    ($node:expr, $endpoint:ident => $what:expr) => {
+        match $node {
+            Node::Host($endpoint) => $what,
+            Node::Arbiter($endpoint) => $what,
+        }
+    };
+}
+
+/// What endpoints on the wire may do.
+#[derive(Debug)]
+pub struct Manners<F: Family> {
+    /// Whether a network that loses packets may make messages fail or be rejected: whether the
+    /// transport promises a time within which their fate is known.
+    pub may_fail: bool,
+    /// Packets that give back what was reserved for a message. Only they may leave for a message
+    /// that was cancelled.
+    pub releases: fn(&F::Header) -> bool,
+    /// Messages that a host knows of, sent and arriving.
+    pub count: fn(&F::Host) -> (usize, usize),
+}
+
+impl<F: Family> Manners<F> {
+    /// Those of most families.
+    pub fn new(count: fn(&F::Host) -> (usize, usize)) -> Self {
+        Self { may_fail: false, releases: |_| false, count }
+    }
+}
+
+impl<T: Transport> Manners<T> {
+    /// Those that follow from what a transport says of itself. Packets that give back a reservation
+    /// are those called "release".
+    pub fn of(config: &Arc<T::Config>) -> Self {
+        let releases = |header: &T::Header| {
+            let mut formats = T::Header::FORMATS.iter();
+            formats.any(|format| format.code == header.code() && format.name == "release")
+        };
+        let count = |host: &T::Host| host.messages().expect("a transport counts its messages");
+        Self { may_fail: promises::<T>(config), releases, count }
+    }
+}
+
+/// A transport on the wire: its parameters, and how many arbiters it needs.
+pub fn configured<T: Transport>(keys: &T::Keys) -> (Arc<T::Config>, u32) {
+    let facts = facts();
+    let network = Network {
+        switches: 1,
+        ratio: 1,
+        ports: N_HOSTS,
+        has_slower: false,
+        slowest: RATE,
+        fastest: RATE,
+        paths: None,
+    };
+    let site = Site { facts, place: Place::Network(network), has_lower: false };
+    let config = T::configure(keys.clone(), &site).expect("presets fit the wire");
+    (Arc::new(config), T::needs(keys, &facts).arbiters.len() as u32)
+}
+
+struct Net<F: Family> {
+    manners: Manners<F>,
+    now: Time,
+    rng: Rng,
+    loss: f64,
+    nodes: Vec<Node<F>>,
+    /// When each node's link is free.
+    free_at: Vec<Time>,
+    /// Packets that are lost whatever the dice say.
+    blocks: fn(&Packet<F::Header>) -> bool,
+    arriving: BinaryHeap<Reverse<(Time, u64)>>,
+    packets: BTreeMap<u64, Packet<F::Header>>,
+    number: u64,
+    submitted: u32,
+    cancelled: BTreeSet<MsgId>,
+    delivered: BTreeSet<MsgId>,
+    completed: BTreeSet<MsgId>,
+    failed: BTreeSet<MsgId>,
+}
+
+impl<F: Family> Net<F> {
+    fn new(
+        (config, n_arbiters): &(Arc<F::Config>, u32),
+        manners: Manners<F>,
+        (seed, loss): (u64, f64),
+    ) -> Self {
+        let rng = |node| Rng::new(seed, node, Purpose::Endpoint);
+        let host = |n: u32| F::Host::new(config.clone(), NodeId::new(n), rng(n.into()), Time::ZERO);
+        let arbiter = |n: u32| {
+            let (node, rng) = (NodeId::new(n), rng(n.into()));
+            F::arbiter(config.clone(), n - N_HOSTS, node, rng, Time::ZERO)
+        };
+        let n = N_HOSTS + n_arbiters;
+        let nodes: Vec<_> = (0..n)
+            .map(|n| if n < N_HOSTS { Node::Host(host(n)) } else { Node::Arbiter(arbiter(n)) })
+            .collect();
+        Self {
+            manners,
+            now: Time::ZERO,
+            rng: Rng::new(seed, 0, Purpose::Fault),
+            loss,
+            blocks: |_| false,
+            free_at: vec![Time::ZERO; nodes.len()],
+            nodes,
+            arriving: BinaryHeap::new(),
+            packets: BTreeMap::new(),
+            number: 0,
+            submitted: 0,
+            cancelled: BTreeSet::new(),
+            delivered: BTreeSet::new(),
+            completed: BTreeSet::new(),
+            failed: BTreeSet::new(),
+        }
+    }
+
+    /// Numbers are those of all hosts together, from 1, so that they name senders as well: what
+    /// is about no message has 0.
+    fn submit(&mut self, src: u32, dst: u32, size: Bytes) -> MsgId {
+        self.submitted += 1;
+        let id = MsgId::new(self.submitted * N_HOSTS + src);
+        let message = Message::new(id, NodeId::new(dst), size);
+        with!(&mut self.nodes[src as usize], e => e.submit(self.now, message));
+        self.take_events(src as usize);
+        id
+    }
+
+    fn cancel(&mut self, src: u32, msg: MsgId) {
+        with!(&mut self.nodes[src as usize], e => e.cancel(self.now, msg));
+        if !self.completed.contains(&msg) && !self.failed.contains(&msg) {
+            self.cancelled.insert(msg);
+        }
+        self.take_events(src as usize);
+    }
+
+    fn take_events(&mut self, node: usize) {
+        while let Some(event) = with!(&mut self.nodes[node], e => e.poll_event()) {
+            match event {
+                Event::Delivered { msg, .. } => assert!(self.delivered.insert(msg), "{msg:?}"),
+                Event::Abandoned { msg, .. } => {
+                    let is_fine = self.cancelled.contains(&msg) || self.manners.may_fail;
+                    assert!(is_fine, "{msg:?} was abandoned");
+                }
+                Event::Completed { msg } => {
+                    assert!(!self.cancelled.contains(&msg), "{msg:?} was cancelled");
+                    assert!(self.delivered.contains(&msg) && self.completed.insert(msg));
+                }
+                Event::Failed { msg } | Event::Rejected { msg } => {
+                    assert!(self.manners.may_fail && !self.cancelled.contains(&msg), "{msg:?}");
+                    assert!(!self.completed.contains(&msg) && self.failed.insert(msg), "{msg:?}");
+                }
+            }
+        }
+    }
+
+    fn transmit(&mut self, node: usize) {
+        let Some(packet) = with!(&mut self.nodes[node], e => e.poll_transmit(self.now)) else {
+            self.free_at[node] = self.now + Span::from_ns(1);
+            return;
+        };
+        let msg = packet.payload.msg;
+        let is_senders = msg.get() % N_HOSTS == node as u32;
+        let is_fine = !is_senders || (self.manners.releases)(&packet.header);
+        assert!(is_fine || !self.cancelled.contains(&msg), "{:?}", packet.header);
+        self.free_at[node] = self.now + RATE.tx_time(Bytes::new(packet.wire_bytes.into()));
+        if self.rng.chance(self.loss) || (self.blocks)(&packet) {
+            return;
+        }
+        let late = if self.rng.chance(0.1) { Span::from_ns(4_000) } else { Span::ZERO };
+        self.number += 1;
+        self.arriving.push(Reverse((self.free_at[node] + DELAY + late, self.number)));
+        self.packets.insert(self.number, packet);
+    }
+
+    fn next(&self, node: usize) -> Time {
+        let (wants, deadline) =
+            with!(&self.nodes[node], e => (e.wants_transmit(), e.poll_timeout()));
+        let sends = if wants { self.free_at[node].max(self.now) } else { Time::NEVER };
+        sends.min(deadline)
+    }
+
+    fn run_until(&mut self, end: Time) {
+        loop {
+            let arrival = self.arriving.peek().map_or(Time::NEVER, |Reverse((at, _))| *at);
+            let due = (0..self.nodes.len()).min_by_key(|&n| self.next(n)).expect("hosts");
+            let next = self.next(due).min(arrival);
+            if next > end {
+                self.now = self.now.max(end);
+                return;
+            }
+            self.now = self.now.max(next);
+            if arrival <= self.now {
+                let Reverse((_, number)) = self.arriving.pop().expect("one is due");
+                let packet = self.packets.remove(&number).expect("it is under way");
+                let node = packet.dst.idx();
+                with!(&mut self.nodes[node], e => e.handle_packet(self.now, &packet));
+                self.take_events(node);
+            } else if with!(&self.nodes[due], e => e.poll_timeout()) <= self.now {
+                with!(&mut self.nodes[due], e => e.handle_timeout(self.now));
+                self.take_events(due);
+            } else {
+                self.transmit(due);
+            }
+        }
+    }
+
+    /// Messages that arrive at the first host, and how often it has refused one.
+    fn at_first_host(&self) -> (usize, u64) {
+        match &self.nodes[0] {
+            Node::Host(host) => ((self.manners.count)(host).1, host.arriving_excess()),
+            Node::Arbiter(_) => (0, 0),
+        }
+    }
+
+    /// Messages that hosts know of.
+    fn left(&self) -> usize {
+        let of = |node: &Node<F>| match node {
+            Node::Host(host) => {
+                let (sending, arriving) = (self.manners.count)(host);
+                sending + arriving
+            }
+            Node::Arbiter(_) => 0,
+        };
+        self.nodes.iter().map(of).sum()
+    }
+}
+
+/// A message that is held back is not asked for, however long that is; the others are, meanwhile.
+/// When it is released it is delivered. Senders are patient for less than `long`.
+pub fn holds_back<T: Transport>(keys: &T::Keys, long: fn(&T::Config) -> Span, size: Bytes) {
+    let on_wire = configured::<T>(keys);
+    let long = long(&on_wire.0);
+    let mut net = Net::<T>::new(&on_wire, Manners::of(&on_wire.0), (1, 0.0));
+    let held = net.submit(0, 2, size);
+    let src = NodeId::new(0);
+    with!(&mut net.nodes[2], e => e.hold(Time::ZERO, src, held));
+    let other = net.submit(1, 2, size);
+    net.run_until(Time::ZERO + long);
+    assert!(!net.delivered.contains(&held) && net.completed.contains(&other));
+    let sent = net.number;
+    net.run_until(net.now + long);
+    assert!(!net.failed.contains(&held) && !net.delivered.contains(&held));
+    // A sender that waits may ask now and then, but sends nothing of the message.
+    let asked = net.number - sent;
+    let packets = size.get() / 1_460;
+    assert!(asked < packets * 10, "{asked} packets to wait for {packets}");
+    let now = net.now;
+    with!(&mut net.nodes[2], e => e.release(now, src, held));
+    net.run_until(net.now + Span::from_us(1_000));
+    assert!(net.completed.contains(&held));
+    assert_eq!(net.left(), 0);
+}
+
+/// Does what the plan says. Nothing more is sent of a message that is cancelled but what its
+/// receiver still answers or asks for, and nothing is said of it to its sender; all others are
+/// delivered; and in the end no host knows of any message.
+pub fn cancels_cleanly<F: Family>(
+    on_wire: &(Arc<F::Config>, u32),
+    manners: Manners<F>,
+    plan: &Plan,
+) {
+    let mut net = Net::<F>::new(on_wire, manners, (plan.seed, plan.loss));
+    let mut cancels: BTreeSet<(Time, u32, MsgId)> = BTreeSet::new();
+    let mut at = Time::ZERO;
+    let mut to_submit = plan.messages.iter().peekable();
+    loop {
+        let submits_at = to_submit.peek().map_or(Time::NEVER, |m| at + m.pause);
+        let cancels_at = cancels.first().map_or(Time::NEVER, |(at, ..)| *at);
+        net.run_until(match submits_at.min(cancels_at) {
+            Time::NEVER => break,
+            next => next,
+        });
+        if cancels_at <= submits_at {
+            let (_, src, msg) = cancels.pop_first().expect("one is due");
+            net.cancel(src, msg);
+        } else {
+            let &Planned { src, dst, size, cancelled, .. } = to_submit.next().expect("one is due");
+            at = submits_at;
+            let msg = net.submit(src, dst, size);
+            cancels.extend(cancelled.map(|after| (at + after, src, msg)));
+        }
+    }
+    // Some endpoints notice that a peer is silent by the next message that they hear of.
+    for doublings in 0..24 {
+        net.run_until(net.now + Span::from_us(100 << doublings));
+        if net.left() == 0 {
+            break;
+        }
+        for (src, to) in (0..N_HOSTS).flat_map(|src| (1..N_HOSTS).map(move |to| (src, to))) {
+            net.submit(src, (src + to) % N_HOSTS, Bytes::new(1));
+        }
+    }
+    assert_eq!(net.left(), 0);
+    let is_quiet = |node: &Node<F>| with!(node, e => !e.wants_transmit());
+    assert!(net.nodes.iter().all(is_quiet));
+    let over = net.completed.len() + net.failed.len() + net.cancelled.len();
+    assert_eq!(over, net.submitted as usize, "every message is over or was cancelled");
+}
+
+/// Messages that a peer may have under way to a host, and more that it has.
+const LIMIT: usize = 10;
+const EXCESS: usize = 5;
+/// Two packets of 1460 bytes.
+const SIZE: u64 = 2_920;
+
+/// Two peers have more messages under way to a host than they may. The limit holds for each by
+/// itself. What exceeds it is counted, and taken when it comes again after other messages are over;
+/// a peer that is started again frees its share.
+///
+/// Packets of the host are lost at first, and the last packets of messages, so that none ends.
+pub fn limits_peers<T: Transport>(keys: &T::Keys) {
+    let crowded = || {
+        let on_wire = configured::<T>(keys);
+        let mut net = Net::<T>::new(&on_wire, Manners::of(&on_wire.0), (1, 0.0));
+        net.blocks = |packet| {
+            let end = packet.payload.offset + u64::from(packet.payload.len);
+            packet.src == NodeId::new(0) || end == SIZE
+        };
+        with!(&mut net.nodes[0], e => e.limit_arriving(LIMIT as u32));
+        for src in [1, 2].repeat(LIMIT + EXCESS) {
+            net.submit(src, 0, Bytes::new(SIZE));
+        }
+        for _ in 0..1_000 {
+            net.run_until(net.now + Span::from_us(20));
+            assert!(net.at_first_host().0 <= 2 * LIMIT);
+            if net.at_first_host() >= (2 * LIMIT, 2 * EXCESS as u64) {
+                break;
+            }
+        }
+        let (arriving, excess) = net.at_first_host();
+        assert!(net.delivered.is_empty() && arriving == 2 * LIMIT, "{arriving} arriving");
+        assert!(excess >= 2 * EXCESS as u64, "{excess} dropped");
+        net
+    };
+    let mut net = crowded();
+    net.blocks = |_| false;
+    for _ in 0..1_000 {
+        net.run_until(net.now + Span::from_us(1_000));
+        assert!(net.at_first_host().0 <= 2 * LIMIT);
+        if net.left() == 0 {
+            break;
+        }
+    }
+    assert_eq!(net.completed.len() + net.failed.len(), 2 * (LIMIT + EXCESS));
+    let mut net = crowded();
+    let now = net.now;
+    with!(&mut net.nodes[0], e => e.forget_peer(now, NodeId::new(1)));
+    assert_eq!(net.at_first_host().0, LIMIT);
+}
