@@ -1,14 +1,9 @@
 //! The tutorial's protocol, `docs/howto/add-a-protocol.md`: stop and wait, complete. One packet of
 //! a message is under way at a time; what is not acknowledged in time is sent again.
 
-mod common;
-#[path = "common/hosts.rs"]
-mod hosts;
-
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use common::*;
 use proptest::prelude::*;
 use rampmeter_core::collections::{IdMap, SeqSet};
 use rampmeter_core::packet::Marks;
@@ -17,6 +12,9 @@ use rampmeter_core::{
     Bytes, Endpoint, Event, Family, Header, Message, MsgId, NoArbiter, NodeId, Packet, Passive,
     PayloadRef, Priority, Receipt, Rng, Span, SwitchFacts, Time, WireError,
 };
+use rampmeter_testkit::suite::each_seed;
+use rampmeter_testkit::wire::{Manners, cancels_cleanly, plans};
+use rampmeter_testkit::*;
 
 /// 1. The header: what the protocol adds to a packet. `encode` and `decode` are each other's
 ///    inverse.
@@ -278,21 +276,20 @@ fn a_message_takes_a_round_trip_a_packet() {
 /// 6. Then everything that can go wrong.
 #[test]
 fn every_message_is_delivered_once_or_reported_failed_if_its_peer_is_gone() {
-    for seed in 0..200 {
-        let (spec, arrivals, cut) = scenario(leaf_spine(2, 3, 2), seed);
-        let ran = run::<StopAndWait>(saw(), spec, arrivals);
-        assert_sound(&ran, cut, &format!("seed {seed}"));
-    }
+    let name = "every_message_is_delivered_once_or_reported_failed_if_its_peer_is_gone";
+    each_seed(here!(), name, 0..200, |seed| {
+        let Scenario { spec, arrivals, cut } = scenario(leaf_spine(2, 3, 2), seed);
+        assert_sound(&run::<StopAndWait>(saw(), spec, arrivals), cut);
+    });
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn messages_that_are_cancelled_are_forgotten(plan in hosts::plans()) {
+    fn messages_that_are_cancelled_are_forgotten(plan in plans()) {
         // What has come of them stays: this receiver gives up nothing.
-        let sending = |host: &SawHost| (host.sending.len(), 0);
-        let manners = hosts::Manners::new(Span::from_us(10_000), sending);
-        hosts::cancels_cleanly::<StopAndWait>(saw(), 0, manners, &plan);
+        let manners = Manners::new(|host: &SawHost| (host.sending.len(), 0));
+        cancels_cleanly::<StopAndWait>(&(Arc::new(saw()), 0), manners, &plan);
     }
 }

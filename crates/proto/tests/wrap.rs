@@ -1,16 +1,15 @@
 //! A toy layer around whole transports: it paces data packets and asks its peers nothing.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::*;
 use rampmeter_core::{Family, Header, NoArbiter, NodeId, Packet, Rng, Span, Time, WireError};
 use rampmeter_proto::beside::{Both, Either};
 use rampmeter_proto::pfabric::{PfabricConfig, PfabricFamily};
 use rampmeter_proto::phost::{PhostConfig, PhostFamily};
 use rampmeter_proto::wrap::{Layer, Wrap};
-use rampmeter_sim::*;
+use rampmeter_sim::Status;
+use rampmeter_testkit::suite::each_seed;
+use rampmeter_testkit::*;
 
 /// At least this much time from one data packet to the next.
 #[derive(Debug)]
@@ -96,11 +95,11 @@ fn a_wrapped_transport_sends_no_faster_than_its_layer_lets_it() {
 
 #[test]
 fn a_wrapped_transport_delivers_all_whatever_the_network_does() {
-    for seed in 0..100 {
-        let (spec, arrivals, cut) = scenario(leaf_spine(2, 3, 2), seed);
+    let name = "a_wrapped_transport_delivers_all_whatever_the_network_does";
+    each_seed(here!(), name, 0..100, |seed| {
+        let Scenario { spec, arrivals, cut } = scenario(leaf_spine(2, 3, 2), seed);
         let config = PhostConfig::paper().on(&facts(&spec.topology)).unwrap();
         let config = paced::<PhostFamily>(config, Span::from_ns(200));
-        let ran = run::<Wrap<Pace, PhostFamily>>(config, spec, arrivals);
-        assert_sound(&ran, cut, &format!("seed {seed}"));
-    }
+        assert_sound(&run::<Wrap<Pace, PhostFamily>>(config, spec, arrivals), cut);
+    });
 }
