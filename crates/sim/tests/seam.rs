@@ -14,26 +14,14 @@ use rampmeter_core::{
 };
 use rampmeter_sim::fabric::Fabric;
 use rampmeter_sim::*;
+use rampmeter_testkit::star;
 
 /// A star of hosts at 100 Gbit/s, on which a full packet takes 120 ns.
 fn spec(hosts: u64) -> SimSpec {
-    let topology = TopologySpec::Star {
-        hosts,
-        access_gbps: 100.0,
-        propagation_ns: 200.0,
-        switch_ns: 450.0,
-        host_ns: 450.0,
-    };
-    SimSpec {
-        topology: topology.build().unwrap(),
-        fabric: FabricConfig::default(),
-        faults: FaultSpec::default(),
-        clocks: ClockSpec::default(),
-        seed: 1,
-        drain: Span::from_us(1_000),
-        sample: Some(Span::from_us(1)),
-        paranoid: true,
-    }
+    let mut spec = rampmeter_testkit::spec(star(hosts).build().unwrap(), 1);
+    spec.drain = Span::from_us(1_000);
+    spec.sample = Some(Span::from_us(1));
+    spec
 }
 
 /// A message to host 0 of full packets.
