@@ -3,100 +3,178 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::feed::*;
 use common::*;
-use rampmeter_core::{Endpoint, Header, MsgId, Span};
-use rampmeter_proto::dcpim::DcpimHost;
-use rampmeter_proto::dcpim::wire::DcpimHeader;
-use rampmeter_proto::fastpass::FastpassHost;
-use rampmeter_proto::fastpass::wire::FastpassHeader;
-use rampmeter_proto::pfabric::wire::PfabricHeader;
-use rampmeter_proto::pfabric::{PfabricConfig, PfabricHost};
-use rampmeter_proto::phost::PhostHost;
-use rampmeter_proto::phost::wire::PhostHeader;
+use rampmeter_core::{
+    Bytes, Endpoint, Event, FabricFacts, Header, Message, MsgId, NodeId, Packet, Purpose, Rng, Span,
+};
+use rampmeter_proto::{Builtin, Transport};
 use rampmeter_runtime::app::PortConfig;
 use rampmeter_runtime::wire::Kind;
+use rampmeter_testkit::network::{n_arbiters, promises};
+use rampmeter_testkit::{Body, Case, Suite, here};
 
 const SIZE: u64 = 1_000;
 const MSG: MsgId = MsgId::new(3);
 
 /// What the application does after the message has been delivered.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum App {
     /// It does not read, and there is no room for another message.
     IsFull,
     IsGone,
 }
 
-/// A message arrives; then copies of its packet, for longer than nodes wait for applications. None
-/// meets a refusal. Returns how many answers of the transport there were to a number of copies.
-fn answers_to_copies<E: Endpoint>(
-    protocol: E::Config,
-    header: impl Header,
-    app: App,
-) -> (usize, usize) {
-    let rate = facts(2, 1_000, Span::from_us(100)).access_rate;
-    let mut fed = Fed::<E>::new(protocol, rate, PortConfig { depth: 1, budget: SIZE });
-    let packet = whole_message(MSG, &header, SIZE as usize);
-    fed.step(Some(packet.clone()));
-    assert_eq!(fed.node.stats().messages_delivered, 1);
-    if app == App::IsGone {
-        fed.port = None;
-    }
-    fed.take_sent();
-    let (mut copies, mut answers) = (0, 0);
-    for _ in 0..10 {
-        fed.now += Span::from_us(500_000);
-        fed.step(Some(packet.clone()));
-        copies += 1;
-        for envelope in fed.take_sent() {
-            assert!(!matches!(envelope.kind, Kind::Refused { .. }), "after {copies} copies");
-            answers += usize::from(envelope.kind == Kind::Control { msg: MSG });
+/// A node, and as its peer an endpoint with its arbiters. Nothing takes time between them.
+struct Pair<T: Transport> {
+    fed: Fed<T::Host>,
+    peer: T::Host,
+    arbiters: Vec<T::Arbiter>,
+    /// What the peer has been told of its message.
+    events: Vec<Event>,
+    has_bound: bool,
+}
+
+impl<T: Transport> Pair<T> {
+    fn new(keys: &T::Keys) -> Self {
+        let facts: FabricFacts = facts(2, 1_000, Span::from_us(100));
+        let protocol = || with_keys::<T>(keys, &facts);
+        let config = Arc::new(protocol());
+        let port = PortConfig { depth: 1, budget: SIZE };
+        let fed = Fed::<T::Host>::new(protocol(), facts.access_rate, port);
+        let rng = |node: u32| Rng::new(1, node.into(), Purpose::Endpoint);
+        let arbiter = |number: u32| {
+            let node = 2 + number;
+            T::arbiter(Arc::clone(&config), number, NodeId::new(node), rng(node), fed.now)
+        };
+        Self {
+            peer: T::Host::new(Arc::clone(&config), PEER, rng(1), fed.now),
+            arbiters: (0..n_arbiters::<T>(keys, &facts)).map(arbiter).collect(),
+            events: Vec::new(),
+            has_bound: promises::<T>(&config),
+            fed,
         }
     }
-    let stats = fed.node.stats();
+
+    /// Lets the peer and its arbiters do what is due. Returns what the peer sends to the node.
+    fn turn(&mut self) -> Vec<Packet<T::Header>> {
+        self.fed.now += Span::from_us(10);
+        let now = self.fed.now;
+        if self.peer.poll_timeout() <= now {
+            self.peer.handle_timeout(now);
+        }
+        let mut to_node = Vec::new();
+        while let Some(packet) = self.peer.poll_transmit(now) {
+            match (packet.dst.idx()).checked_sub(2) {
+                Some(number) => {
+                    self.arbiters[number].handle_packet(now, &packet);
+                }
+                None => to_node.push(packet),
+            }
+        }
+        for arbiter in &mut self.arbiters {
+            if arbiter.poll_timeout() <= now {
+                arbiter.handle_timeout(now);
+            }
+            while let Some(packet) = arbiter.poll_transmit(now) {
+                if packet.dst == PEER {
+                    self.peer.handle_packet(now, &packet);
+                }
+            }
+        }
+        self.events.extend(std::iter::from_fn(|| self.peer.poll_event()));
+        to_node
+    }
+
+    /// Gives a packet of the peer to the node, and what the node answers to the peer.
+    fn exchange(&mut self, packet: &Packet<T::Header>) {
+        self.fed.step(Some(datagram_with(packet)));
+        for (envelope, header) in self.fed.take_packets::<T::Header>() {
+            assert!(!matches!(envelope.kind, Kind::Refused { .. }));
+            if let Some(header) = header {
+                let answer = answer(&envelope, header);
+                self.peer.handle_packet(self.fed.now, &answer);
+            }
+        }
+    }
+
+    /// Runs until the peer sends the message, which is one packet.
+    fn first_data(&mut self) -> Packet<T::Header> {
+        self.peer.submit(self.fed.now, Message::new(MSG, ME, Bytes::new(SIZE)));
+        for _ in 0..100_000 {
+            for packet in self.turn() {
+                if packet.payload.len > 0 {
+                    return packet;
+                }
+                self.exchange(&packet);
+            }
+        }
+        panic!("nothing of the message was sent");
+    }
+}
+
+/// The packet as a datagram; its payload is the whole message.
+fn datagram_with<H: Header>(packet: &Packet<H>) -> Vec<u8> {
+    if packet.payload.len > 0 {
+        return whole_message(MSG, &packet.header, SIZE as usize);
+    }
+    let mut body = vec![0; packet.header.wire_len()];
+    packet.header.encode(&mut body).unwrap();
+    datagram(Kind::Control { msg: packet.payload.msg }, &body)
+}
+
+/// A message arrives, and what the node answers is lost. Its sender learns of it nevertheless, also
+/// if its application does not read or has gone; and copies of the packet, for longer than nodes
+/// wait for applications, meet no refusal.
+fn answers_copies<T: Transport>(keys: &T::Keys, app: App) {
+    let mut pair = Pair::<T>::new(keys);
+    let data = pair.first_data();
+    pair.fed.step(Some(datagram_with(&data)));
+    assert_eq!(pair.fed.node.stats().messages_delivered, 1);
+    if app == App::IsGone {
+        pair.fed.port = None;
+    }
+    pair.fed.take_sent();
+    for _ in 0..200_000 {
+        pair.turn().iter().for_each(|packet| pair.exchange(packet));
+        if !pair.events.is_empty() {
+            break;
+        }
+    }
+    // A sender that was promised a bound may know only that it has passed.
+    let failed = [Event::Failed { msg: MSG }];
+    let is_fine =
+        pair.events == [Event::Completed { msg: MSG }] || (pair.has_bound && pair.events == failed);
+    assert!(is_fine, "{app:?}: {:?}", pair.events);
+    let before = pair.fed.node.stats().payload_duplicate;
+    for copies in 1..=10 {
+        pair.fed.now += Span::from_us(500_000);
+        pair.fed.step(Some(datagram_with(&data)));
+        for envelope in pair.fed.take_sent() {
+            assert!(!matches!(envelope.kind, Kind::Refused { .. }), "after {copies} copies");
+        }
+    }
+    let stats = pair.fed.node.stats();
     assert_eq!((stats.no_room, stats.messages_delivered), (0, 1));
-    assert_eq!(stats.payload_duplicate, copies as u64 * SIZE);
-    (copies, answers)
+    assert_eq!(stats.payload_duplicate, before + 10 * SIZE);
 }
 
-/// dcPIM's senders ask again by themselves: by a packet that needs no room.
-#[test]
-fn dcpim_refuses_no_message_that_it_has_delivered() {
-    let dcpim = || dcpim(&facts(2, 1_000, Span::from_us(100)));
-    let whole = DcpimHeader::Unscheduled { flow: 0, tx_slot: 5, seq: 0, size: SIZE };
-    for app in [App::IsFull, App::IsGone] {
-        answers_to_copies::<DcpimHost>(dcpim(), whole, app);
+/// Every transport answers copies of delivered messages.
+#[derive(Clone, Copy)]
+struct Duplicates;
+
+impl Body for Duplicates {
+    const NAME: &'static str = "duplicates";
+
+    fn test<T: Transport>(self, case: &Case<T>) {
+        for app in [App::IsFull, App::IsGone] {
+            answers_copies::<T>(&case.keys, app);
+        }
     }
 }
 
-#[test]
-fn phost_answers_copies_of_delivered_messages() {
-    let phost = || phost(&facts(2, 1_000, Span::from_us(100)));
-    let whole = PhostHeader::Free { flow: 0, tx_slot: 5, seq: 0, size: SIZE };
-    for app in [App::IsFull, App::IsGone] {
-        let (copies, answers) = answers_to_copies::<PhostHost>(phost(), whole, app);
-        assert_eq!(answers, copies);
-    }
-}
-
-#[test]
-fn pfabric_answers_copies_of_delivered_messages() {
-    let pfabric = || PfabricConfig::paper().on(&facts(2, 1_000, Span::from_us(100))).unwrap();
-    let (seq, remaining) = (0, 1);
-    let whole = PfabricHeader::Data { flow: 0, tx_slot: 5, seq, remaining, size: SIZE };
-    for app in [App::IsFull, App::IsGone] {
-        let (copies, answers) = answers_to_copies::<PfabricHost>(pfabric(), whole, app);
-        assert_eq!(answers, copies);
-    }
-}
-
-#[test]
-fn fastpass_answers_copies_of_delivered_messages() {
-    let fastpass = || fastpass(&facts(2, 1_000, Span::from_us(100)));
-    let whole = FastpassHeader::Data { flow: 0, tx_slot: 5, seq: 0, size: SIZE };
-    for app in [App::IsFull, App::IsGone] {
-        let (copies, answers) = answers_to_copies::<FastpassHost>(fastpass(), whole, app);
-        assert_eq!(answers, copies);
-    }
+fn main() {
+    Suite::new(here!()).each_preset::<Builtin, _>(Duplicates).run();
 }

@@ -4,9 +4,9 @@ mod common;
 
 use common::*;
 use rampmeter_core::{Endpoint, FabricFacts, Purpose, Rng, Span, Time};
-use rampmeter_proto::cosy::{CosyConfig, CosyHost};
-use rampmeter_proto::dcpim::DcpimHost;
-use rampmeter_proto::phost::PhostHost;
+use rampmeter_proto::cosy::{CosyConfig, CosyFamily, CosyHost};
+use rampmeter_proto::dcpim::{DcpimFamily, DcpimHost};
+use rampmeter_proto::phost::{PhostFamily, PhostHost};
 use rampmeter_runtime::Outcome;
 use rampmeter_runtime::app::{Completion, Failure, PortConfig};
 use rampmeter_runtime::datapath::mem::Weather;
@@ -55,7 +55,7 @@ fn all_arrive<E: Endpoint>(start: Time, protocol: impl Fn(&FabricFacts) -> E::Co
 
 #[test]
 fn dcpim_delivers_every_message_once_and_unaltered() {
-    all_arrive::<DcpimHost>(Time::ZERO, dcpim);
+    all_arrive::<DcpimHost>(Time::ZERO, protocol::<DcpimFamily>);
 }
 
 /// A program that does not read makes senders wait, for much longer than a silent sender would be
@@ -84,8 +84,8 @@ fn all_wait<E: Endpoint>(dropped_max: u64, protocol: impl Fn(&FabricFacts) -> E:
 
 #[test]
 fn senders_wait_for_a_program_that_does_not_read() {
-    all_wait::<DcpimHost>(400, dcpim);
-    all_wait::<PhostHost>(400, phost);
+    all_wait::<DcpimHost>(400, protocol::<DcpimFamily>);
+    all_wait::<PhostHost>(400, protocol::<PhostFamily>);
 }
 
 /// cosy's messages are delivered, or rejected, or fail where packets are lost; each is told one
@@ -96,7 +96,7 @@ fn cosy_delivers_or_says_that_it_does_not() {
     for (seed, loss) in [(1, 0.0), (2, 0.01), (3, 0.05), (4, 0.0)] {
         let (facts, preset) = (net(4), &presets[seed as usize / 4]);
         let weather = Weather { loss, ..fair() };
-        let protocol = cosy(&facts, preset.clone());
+        let protocol = with_keys::<CosyFamily>(preset, &facts);
         let mut bed = MemBed::<CosyHost>::new(protocol, &facts, weather, seed);
         let mut rng = Rng::new(seed, 0, Purpose::Test);
         let mut numbers = [0; 4];
@@ -133,15 +133,15 @@ fn cosy_delivers_or_says_that_it_does_not() {
 #[test]
 fn dcpim_goes_on_when_numbers_of_phases_start_again() {
     let days = |n: u64| Time::ZERO + Span::from_us(n * 86_400_000_000);
-    all_arrive::<DcpimHost>(days(143), dcpim);
-    let phase = dcpim(&net(4)).phase();
+    all_arrive::<DcpimHost>(days(143), protocol::<DcpimFamily>);
+    let phase = protocol::<DcpimFamily>(&net(4)).phase();
     let again = Time::ZERO + phase * (1 << 32);
-    all_arrive::<DcpimHost>(Time::from_ps(again.as_ps() - 10_000_000_000), dcpim);
+    all_arrive::<DcpimHost>(Time::from_ps(again.as_ps() - 10_000_000_000), protocol::<DcpimFamily>);
 }
 
 #[test]
 fn phost_delivers_every_message_once_and_unaltered() {
-    all_arrive::<PhostHost>(Time::ZERO, phost);
+    all_arrive::<PhostHost>(Time::ZERO, protocol::<PhostFamily>);
 }
 
 /// Nodes that look only every 20 us carry what the link does, though a packet takes 12 us: what was
@@ -162,12 +162,12 @@ fn lateness_costs_no_rate<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Con
 
 #[test]
 fn dcpim_loses_no_rate_to_late_timers() {
-    lateness_costs_no_rate::<DcpimHost>(dcpim);
+    lateness_costs_no_rate::<DcpimHost>(protocol::<DcpimFamily>);
 }
 
 #[test]
 fn phost_loses_no_rate_to_late_timers() {
-    lateness_costs_no_rate::<PhostHost>(phost);
+    lateness_costs_no_rate::<PhostHost>(protocol::<PhostFamily>);
 }
 
 /// Nodes are killed and started again at random: no message is delivered twice, not even to two
@@ -229,18 +229,18 @@ fn lives_are_kept_apart<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Confi
 
 #[test]
 fn dcpim_keeps_lives_apart() {
-    lives_are_kept_apart::<DcpimHost>(dcpim, 250);
+    lives_are_kept_apart::<DcpimHost>(protocol::<DcpimFamily>, 250);
 }
 
 #[test]
 fn phost_keeps_lives_apart() {
-    lives_are_kept_apart::<PhostHost>(phost, 250);
+    lives_are_kept_apart::<PhostHost>(protocol::<PhostFamily>, 250);
 }
 
 #[test]
 fn messages_wait_for_a_node_that_starts_later() {
     let facts = net(2);
-    let mut bed = MemBed::<DcpimHost>::new(dcpim(&facts), &facts, fair(), 1);
+    let mut bed = MemBed::<DcpimHost>::new(protocol::<DcpimFamily>(&facts), &facts, fair(), 1);
     bed.kill(1);
     assert!(bed.submit(0, 1, 5_000, 0));
     bed.run_until(Time::from_ps(0) + Span::from_us(700_000));
@@ -253,7 +253,7 @@ fn messages_wait_for_a_node_that_starts_later() {
 #[test]
 fn a_message_for_a_node_that_never_answers_fails() {
     let facts = net(2);
-    let mut bed = MemBed::<DcpimHost>::new(dcpim(&facts), &facts, fair(), 1);
+    let mut bed = MemBed::<DcpimHost>::new(protocol::<DcpimFamily>(&facts), &facts, fair(), 1);
     bed.kill(1);
     assert!(bed.submit(0, 1, 5_000, 0));
     bed.run_until(bed.now + Span::from_us(4_000_000));
@@ -285,18 +285,18 @@ fn refused_messages_are_over<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::
 
 #[test]
 fn messages_that_dcpim_is_told_are_refused_are_over() {
-    refused_messages_are_over::<DcpimHost>(dcpim);
+    refused_messages_are_over::<DcpimHost>(protocol::<DcpimFamily>);
 }
 
 #[test]
 fn messages_that_phost_is_told_are_refused_are_over() {
-    refused_messages_are_over::<PhostHost>(phost);
+    refused_messages_are_over::<PhostHost>(protocol::<PhostFamily>);
 }
 
 #[test]
 fn what_is_under_way_when_a_node_stops_is_reported() {
     let facts = net(3);
-    let mut bed = MemBed::<DcpimHost>::new(dcpim(&facts), &facts, fair(), 1);
+    let mut bed = MemBed::<DcpimHost>::new(protocol::<DcpimFamily>(&facts), &facts, fair(), 1);
     bed.kill(2);
     assert!(bed.submit(0, 1, 500_000, 0) && bed.submit(0, 2, 5_000, 1));
     bed.run_until(bed.now + Span::from_us(1_500));
@@ -315,7 +315,7 @@ fn what_is_under_way_when_a_node_stops_is_reported() {
 #[test]
 fn a_cable_that_is_pulled_delays_messages_and_loses_none() {
     let facts = net(2);
-    let mut bed = MemBed::<PhostHost>::new(phost(&facts), &facts, fair(), 1);
+    let mut bed = MemBed::<PhostHost>::new(protocol::<PhostFamily>(&facts), &facts, fair(), 1);
     (0..20).for_each(|n| assert!(bed.submit(0, 1, 50_000, n)));
     bed.run_until(bed.now + Span::from_us(2_000));
     bed.net.set_up(rampmeter_core::NodeId::new(1), false);

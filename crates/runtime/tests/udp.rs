@@ -13,6 +13,7 @@ use common::*;
 use rampmeter_core::envelope::{HostPacket, IPV6_UDP};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Endpoint, FabricFacts, Family, NodeId, Priority, Purpose, Rng, Span, Time};
+use rampmeter_proto::Transport;
 use rampmeter_proto::dcpim::{DcpimFamily, DcpimHost};
 use rampmeter_proto::phost::{PhostFamily, PhostHost};
 use rampmeter_runtime::app::{Completion, Failure, PortConfig, SubmitError};
@@ -52,15 +53,15 @@ fn open_joined(addrs: &[SocketAddr], node: usize) -> UdpDatapath {
 }
 
 /// Sends messages between four hosts; each arrives once and unaltered.
-fn all_arrive<F: Family>(ip: IpAddr, loss: f64, protocol: fn(&FabricFacts) -> F::Config) {
+fn all_arrive<T: Transport>(ip: IpAddr, loss: f64) {
     let addrs = addresses(ip, 4);
-    live::all_arrive::<F, _>(&[ip; 4], 0, 250, loss, protocol, move |node| open(&addrs, node));
+    live::all_arrive::<T, _>(&[ip; 4], 0, 250, loss, move |node| open(&addrs, node));
 }
 
 /// The same where three of four hosts join packets.
-fn all_arrive_joined<F: Family>(ip: IpAddr, loss: f64, protocol: fn(&FabricFacts) -> F::Config) {
+fn all_arrive_joined<T: Transport>(ip: IpAddr, loss: f64) {
     let addrs = addresses(ip, 4);
-    live::all_arrive::<F, _>(&[ip; 4], 0, 250, loss, protocol, move |node| match node {
+    live::all_arrive::<T, _>(&[ip; 4], 0, 250, loss, move |node| match node {
         0 => open(&addrs, node),
         _ => open_joined(&addrs, node),
     });
@@ -68,41 +69,41 @@ fn all_arrive_joined<F: Family>(ip: IpAddr, loss: f64, protocol: fn(&FabricFacts
 
 #[test]
 fn dcpim_over_ipv4() {
-    all_arrive::<DcpimFamily>(Ipv4Addr::LOCALHOST.into(), 0.0, dcpim);
+    all_arrive::<DcpimFamily>(Ipv4Addr::LOCALHOST.into(), 0.0);
 }
 
 #[test]
 fn phost_over_ipv6() {
     match UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)) {
-        Ok(_) => all_arrive::<PhostFamily>(Ipv6Addr::LOCALHOST.into(), 0.0, phost),
+        Ok(_) => all_arrive::<PhostFamily>(Ipv6Addr::LOCALHOST.into(), 0.0),
         Err(error) => println!("skipped: no IPv6 here ({error})"),
     }
 }
 
 #[test]
 fn dcpim_with_loss_reordering_and_duplication() {
-    all_arrive::<DcpimFamily>(Ipv4Addr::LOCALHOST.into(), 0.02, dcpim);
+    all_arrive::<DcpimFamily>(Ipv4Addr::LOCALHOST.into(), 0.02);
 }
 
 #[test]
 fn phost_with_loss_reordering_and_duplication() {
-    all_arrive::<PhostFamily>(Ipv4Addr::LOCALHOST.into(), 0.02, phost);
+    all_arrive::<PhostFamily>(Ipv4Addr::LOCALHOST.into(), 0.02);
 }
 
 #[test]
 fn dcpim_with_joined_packets() {
-    all_arrive_joined::<DcpimFamily>(Ipv4Addr::LOCALHOST.into(), 0.0, dcpim);
+    all_arrive_joined::<DcpimFamily>(Ipv4Addr::LOCALHOST.into(), 0.0);
 }
 
 #[test]
 fn phost_with_joined_packets_loss_reordering_and_duplication() {
-    all_arrive_joined::<PhostFamily>(Ipv4Addr::LOCALHOST.into(), 0.02, phost);
+    all_arrive_joined::<PhostFamily>(Ipv4Addr::LOCALHOST.into(), 0.02);
 }
 
 #[test]
 fn dcpim_with_joined_packets_over_ipv6() {
     match UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)) {
-        Ok(_) => all_arrive_joined::<DcpimFamily>(Ipv6Addr::LOCALHOST.into(), 0.02, dcpim),
+        Ok(_) => all_arrive_joined::<DcpimFamily>(Ipv6Addr::LOCALHOST.into(), 0.02),
         Err(error) => println!("skipped: no IPv6 here ({error})"),
     }
 }
@@ -180,11 +181,11 @@ fn marks_arrive_as_they_were_sent() {
 fn a_receiver_that_does_not_read_holds_its_senders_back() {
     let facts = facts(2, 500, Span::from_us(1_000));
     let addrs = addresses(Ipv4Addr::LOCALHOST.into(), 2);
-    let protocol = Arc::new(phost(&facts));
+    let config = Arc::new(protocol::<PhostFamily>(&facts));
     let small = PortConfig { depth: 64, budget: 100_000 };
     let faults = Faults::default();
-    let mut a = start::<PhostHost>(&protocol, &facts, &addrs, 0, faults, small);
-    let mut b = start::<PhostHost>(&protocol, &facts, &addrs, 1, faults, small);
+    let mut a = start::<PhostHost>(&config, &facts, &addrs, 0, faults, small);
+    let mut b = start::<PhostHost>(&config, &facts, &addrs, 1, faults, small);
     let dst = NodeId::new(1);
     for number in 0..20 {
         a.port.submit(dst, SERVICE, message(0, 1, number, 20_000)).unwrap();
@@ -212,10 +213,10 @@ fn a_receiver_that_does_not_read_holds_its_senders_back() {
 fn what_cannot_be_sent_is_refused_or_fails_with_its_reason() {
     let facts = facts(2, 500, Span::from_us(1_000));
     let addrs = addresses(Ipv4Addr::LOCALHOST.into(), 2);
-    let protocol = Arc::new(dcpim(&facts));
+    let config = Arc::new(protocol::<DcpimFamily>(&facts));
     let (small, faults) = (PortConfig { depth: 4, budget: 50_000 }, Faults::default());
-    let mut a = start::<DcpimHost>(&protocol, &facts, &addrs, 0, faults, small);
-    let b = start::<DcpimHost>(&protocol, &facts, &addrs, 1, faults, small);
+    let mut a = start::<DcpimHost>(&config, &facts, &addrs, 0, faults, small);
+    let b = start::<DcpimHost>(&config, &facts, &addrs, 1, faults, small);
     let mut outcome = |dst, service, size| {
         a.port.submit(NodeId::new(dst), service, vec![1; size]).unwrap();
         loop {
@@ -247,9 +248,9 @@ fn what_cannot_be_sent_is_refused_or_fails_with_its_reason() {
 fn noise_is_counted_and_dropped() {
     let facts = facts(2, 500, Span::from_us(1_000));
     let addrs = addresses(Ipv4Addr::LOCALHOST.into(), 2);
-    let protocol = Arc::new(dcpim(&facts));
+    let config = Arc::new(protocol::<DcpimFamily>(&facts));
     let faults = Faults::default();
-    let node = start::<DcpimHost>(&protocol, &facts, &addrs, 1, faults, PortConfig::default());
+    let node = start::<DcpimHost>(&config, &facts, &addrs, 1, faults, PortConfig::default());
     let noise = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let mut rng = Rng::new(1, 0, Purpose::Test);
     for _ in 0..200 {

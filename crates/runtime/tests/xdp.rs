@@ -13,6 +13,7 @@ use common::*;
 use netns::{DEVICE, Net};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{FabricFacts, Family, NodeId, Priority, Span, Time};
+use rampmeter_proto::Transport;
 use rampmeter_proto::dcpim::DcpimFamily;
 use rampmeter_proto::phost::PhostFamily;
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
@@ -74,12 +75,12 @@ fn receive_marked(datapath: &mut impl Datapath, n: usize) -> Vec<(Vec<u8>, Marks
 }
 
 /// [`live::all_arrive`] between the hosts of a network.
-fn all_arrive<F: Family>(net: Option<Net>, loss: f64, protocol: fn(&FabricFacts) -> F::Config) {
+fn all_arrive<T: Transport>(net: Option<Net>, loss: f64) {
     let Some(net) = net else { return };
     let ips: Vec<IpAddr> = net.hosts.iter().map(|host| host.ip.into()).collect();
     let nodes = 0..net.hosts.len();
     let nodes: Vec<_> = nodes.map(|node| (net.hosts[node].clone(), config(&net, node))).collect();
-    live::all_arrive::<F, _>(&ips, 0, 250, loss, protocol, move |node| {
+    live::all_arrive::<T, _>(&ips, 0, 250, loss, move |node| {
         let (host, config) = &nodes[node];
         host.enter();
         XdpDatapath::open(config).unwrap()
@@ -88,22 +89,22 @@ fn all_arrive<F: Family>(net: Option<Net>, loss: f64, protocol: fn(&FabricFacts)
 
 #[test]
 fn dcpim_between_two_hosts() {
-    all_arrive::<DcpimFamily>(Net::pair(), 0.0, dcpim);
+    all_arrive::<DcpimFamily>(Net::pair(), 0.0);
 }
 
 #[test]
 fn phost_between_four_hosts_at_a_switch() {
-    all_arrive::<PhostFamily>(Net::switched(4), 0.0, phost);
+    all_arrive::<PhostFamily>(Net::switched(4), 0.0);
 }
 
 #[test]
 fn dcpim_with_loss_between_four_hosts_at_a_switch() {
-    all_arrive::<DcpimFamily>(Net::switched(4), 0.02, dcpim);
+    all_arrive::<DcpimFamily>(Net::switched(4), 0.02);
 }
 
 #[test]
 fn phost_with_loss_over_a_router() {
-    all_arrive::<PhostFamily>(Net::routed(3), 0.02, phost);
+    all_arrive::<PhostFamily>(Net::routed(3), 0.02);
 }
 
 /// The ECN bits are what the sender's marks say, over AF_XDP and over UDP.

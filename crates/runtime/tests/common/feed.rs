@@ -7,7 +7,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Bytes, Endpoint, Header, MsgId, NodeId, Rate, Span, Time};
+use rampmeter_core::{
+    Bytes, Endpoint, Header, MsgId, NodeId, Packet, PayloadRef, Priority, Rate, Span, Time,
+};
 use rampmeter_runtime::app::{Hub, HubHandle, Port, PortConfig};
 use rampmeter_runtime::datapath::{Arrived, Route};
 use rampmeter_runtime::wire::{Envelope, Fragment, Incarnation, Kind, TransportId};
@@ -145,5 +147,34 @@ impl<E: Endpoint> Fed<E> {
     pub(crate) fn take_sent(&mut self) -> Vec<Envelope> {
         let sent = std::mem::take(&mut self.feed.0.borrow_mut().sent);
         sent.iter().map(|bytes| Envelope::decode(bytes).unwrap().0).collect()
+    }
+
+    /// The same, with the headers of packets of the transport.
+    pub(crate) fn take_packets<H: Header>(&mut self) -> Vec<(Envelope, Option<H>)> {
+        let sent = std::mem::take(&mut self.feed.0.borrow_mut().sent);
+        let packet = |bytes: &Vec<u8>| {
+            let (envelope, read) = Envelope::decode(bytes).unwrap();
+            let is_packet = matches!(envelope.kind, Kind::Control { .. } | Kind::Data { .. });
+            (envelope, is_packet.then(|| H::decode(&bytes[read..]).unwrap().0))
+        };
+        sent.iter().map(packet).collect()
+    }
+}
+
+/// A packet without payload, as the peer of the node gets it.
+pub(crate) fn answer<H: Header>(envelope: &Envelope, header: H) -> Packet<H> {
+    let msg = match envelope.kind {
+        Kind::Control { msg } => msg,
+        kind => panic!("expected a control packet, got {kind:?}"),
+    };
+    Packet {
+        payload: PayloadRef { msg, offset: 0, len: 0 },
+        src: envelope.src,
+        dst: envelope.dst,
+        wire_bytes: 100,
+        path: 0,
+        priority: Priority::HIGHEST,
+        marks: Marks::NONE,
+        header,
     }
 }

@@ -1,7 +1,7 @@
 //! What tests of nodes share: transports set up for a slow network, messages that tell what they
 //! are, and nodes in memory on simulated time.
 
-#![allow(dead_code, reason = "each test program uses a part")]
+#![allow(dead_code, unused_imports, reason = "each test program uses a part")]
 
 pub(crate) mod feed;
 pub(crate) mod live;
@@ -10,96 +10,30 @@ pub(crate) mod ports;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Rate, Rng, Span, Time};
-use rampmeter_proto::cosy::config::PathFacts;
-use rampmeter_proto::cosy::{Cosy, CosyConfig};
-use rampmeter_proto::dcpim::{Dcpim, DcpimConfig};
-use rampmeter_proto::fastpass::{Fastpass, FastpassConfig, allocations_time};
-use rampmeter_proto::phost::{Phost, PhostConfig};
+use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Rate, Span, Time};
+use rampmeter_proto::Transport;
 use rampmeter_runtime::Outcome;
 use rampmeter_runtime::app::{Completion, Hub, HubHandle, Port, PortConfig};
 use rampmeter_runtime::datapath::mem::{MemDatapath, MemNet, Weather};
 use rampmeter_runtime::wire::{Incarnation, TransportId};
 use rampmeter_runtime::{Node, NodeConfig};
+pub(crate) use rampmeter_testkit::message::{LABEL, message, mixed_size, read_message};
+pub(crate) use rampmeter_testkit::network::{host_facts as facts, on_hosts};
 
 /// Payload of a full packet: what a 1500-byte packet carries beside all headers.
 pub(crate) const PAYLOAD: u64 = 1_380;
 
-/// The facts of a network of hosts at `mbps`, on which a round trip takes `rtt`.
-pub(crate) fn facts(n_hosts: u32, mbps: u64, rtt: Span) -> FabricFacts {
-    let access_rate = Rate::from_bps(mbps * 1_000_000).unwrap();
-    let mtu = access_rate.tx_time(Bytes::new(1_500));
-    FabricFacts { n_hosts, access_rate, data_rtt: rtt + mtu * 4, control_rtt: rtt }
+/// Other bytes of a full packet: all headers.
+const HEADERS: u64 = 100;
+
+/// The default preset of a transport, for hosts.
+pub(crate) fn protocol<T: Transport>(facts: &FabricFacts) -> T::Config {
+    with_keys::<T>(&T::Keys::default(), facts)
 }
 
-pub(crate) fn dcpim(facts: &FabricFacts) -> Dcpim {
-    let config = DcpimConfig {
-        payload: Bytes::new(PAYLOAD),
-        header: Bytes::new(100),
-        ..DcpimConfig::paper()
-    };
-    config.on(facts).unwrap()
-}
-
-pub(crate) fn phost(facts: &FabricFacts) -> Phost {
-    let config = PhostConfig {
-        payload: Bytes::new(PAYLOAD),
-        header: Bytes::new(100),
-        ..PhostConfig::paper()
-    };
-    config.on(facts).unwrap()
-}
-
-pub(crate) fn cosy(facts: &FabricFacts, preset: CosyConfig) -> Cosy {
-    let config = CosyConfig {
-        payload: Bytes::new(PAYLOAD),
-        header: Bytes::new(100),
-        slack: Some(facts.control_rtt),
-        ..preset
-    };
-    config.on(facts, PathFacts { switches: 3, ratio: 1, ports: 1, has_slower: false }).unwrap()
-}
-
-pub(crate) fn fastpass(facts: &FabricFacts) -> Fastpass {
-    let config = FastpassConfig {
-        payload: Bytes::new(PAYLOAD),
-        header: Bytes::new(100),
-        ..FastpassConfig::paper()
-    };
-    let time = allocations_time(facts.n_hosts, 100, facts.access_rate);
-    config.on(facts, None, time).unwrap()
-}
-
-/// A message that tells who sent it, in which life and as which, and whose other bytes follow from
-/// that. At least [`LABEL`] bytes.
-pub(crate) fn message(src: u32, life: u32, number: u64, size: usize) -> Vec<u8> {
-    assert!(size >= LABEL, "{size} bytes hold no label");
-    let mut bytes = Vec::with_capacity(size + 8);
-    bytes.extend(src.to_be_bytes());
-    bytes.extend(life.to_be_bytes());
-    bytes.extend(number.to_be_bytes());
-    let mut word = number ^ u64::from(life) << 32 ^ u64::from(src);
-    while bytes.len() < size {
-        word = rampmeter_core::rng::mix(word.wrapping_add(0x9e37_79b9_7f4a_7c15));
-        bytes.extend(word.to_be_bytes());
-    }
-    bytes.truncate(size);
-    bytes
-}
-
-/// Bytes that say which message it is.
-pub(crate) const LABEL: usize = 16;
-
-/// What a message says it is. Panics if a byte of it is not what it was.
-pub(crate) fn read_message(bytes: &[u8]) -> (u32, u32, u64) {
-    let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
-    let (src, life) = (word(0), word(4));
-    let number = u64::from(word(8)) << 32 | u64::from(word(12));
-    assert!(
-        bytes == message(src, life, number, bytes.len()),
-        "message {number} of node {src} was altered"
-    );
-    (src, life, number)
+/// Any parameters of a transport, for hosts.
+pub(crate) fn with_keys<T: Transport>(keys: &T::Keys, facts: &FabricFacts) -> T::Config {
+    on_hosts::<T>(keys, facts, (Bytes::new(PAYLOAD), Bytes::new(HEADERS)))
 }
 
 /// One node in memory, with its application.
@@ -279,14 +213,5 @@ impl<E: Endpoint> MemBed<E> {
                 }
             }
         }
-    }
-}
-
-/// Sizes of a mixed load: most are a packet or two, some are long.
-pub(crate) fn mixed_size(rng: &mut Rng) -> usize {
-    match rng.below(10) {
-        0..6 => LABEL + rng.below(2_000),
-        6..9 => LABEL + rng.below(20_000),
-        _ => LABEL + rng.below(200_000),
     }
 }
