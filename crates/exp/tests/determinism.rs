@@ -4,22 +4,31 @@ use std::path::Path;
 use std::thread;
 
 use rampmeter_exp::{Observer, Plan, Progress, Registry, RunStatus, Silent, run};
+use rampmeter_proto::{Builtin, Transport};
+use rampmeter_testkit::{Body, Case, Suite, here};
 
 const FILES: [&str; 5] =
     ["flows.parquet", "series.parquet", "queues.parquet", "transport.parquet", "summary.json"];
 
 fn plan(seed: u64, preset: &str) -> String {
+    plan_of("dcpim", seed, preset)
+}
+
+fn plan_of(transport: &str, seed: u64, preset: &str) -> String {
     format!(
         "seed = {seed}\n[topology]\nkind = \"leaf-spine\"\nracks = 3\nhosts-per-rack = 4\n\
-         spines = 2\n[transport]\nname = \"dcpim\"\npreset = \"{preset}\"\n[workload]\n\
+         spines = 2\n[transport]\nname = \"{transport}\"\npreset = \"{preset}\"\n[workload]\n\
          pattern = \"all-to-all\"\nsizes = \"imc10\"\nload = 0.7\nflows = 2000\n[run]\n\
          paranoid = true\n[clocks]\noffset-us = 0.2\ndrift-ppm = 10\n[faults]\nloss = 0.001\n"
     )
 }
 
 fn results(seed: u64, preset: &str) -> Vec<Vec<u8>> {
-    let text = plan(seed, preset);
-    let plan = Plan::from_toml(&text, "plan", &Registry::builtin())
+    results_of(&plan(seed, preset))
+}
+
+fn results_of(text: &str) -> Vec<Vec<u8>> {
+    let plan = Plan::from_toml(text, "plan", &Registry::builtin())
         .unwrap()
         .check("plan", Path::new("."))
         .unwrap();
@@ -28,18 +37,26 @@ fn results(seed: u64, preset: &str) -> Vec<Vec<u8>> {
     FILES.iter().map(|name| std::fs::read(out.path().join(name)).unwrap()).collect()
 }
 
-#[test]
-fn the_same_seed_gives_the_same_bytes_on_one_thread_and_on_four() {
-    let once = results(7, "paper");
-    assert!(once == results(7, "paper"), "a second run differs");
-    let threads: Vec<_> = (0..4).map(|_| thread::spawn(|| results(7, "paper"))).collect();
-    for thread in threads {
-        assert!(thread.join().unwrap() == once, "a run beside others differs");
+/// The same seed gives the same bytes, alone and beside other runs.
+#[derive(Clone, Copy)]
+struct Determinism;
+
+impl Body for Determinism {
+    const NAME: &'static str = "determinism";
+
+    fn test<T: Transport>(self, case: &Case<T>) {
+        let text = plan_of(T::NAME, 7, case.preset);
+        let once = results_of(&text);
+        thread::scope(|scope| {
+            let threads = [(); 2].map(|()| scope.spawn(|| results_of(&text)));
+            for thread in threads {
+                assert!(thread.join().unwrap() == once, "a run beside others differs");
+            }
+        });
     }
 }
 
 /// What endpoints count is in the summary, and over time in a table.
-#[test]
 fn counters_of_the_transport_are_among_the_results() {
     let text = plan(3, "paper");
     let plan = Plan::from_toml(&text, "plan", &Registry::builtin())
@@ -59,7 +76,6 @@ fn counters_of_the_transport_are_among_the_results() {
     assert!(out.path().join("transport.parquet").exists());
 }
 
-#[test]
 fn another_seed_or_preset_gives_other_results() {
     let one = results(1, "paper");
     assert!(one[0] != results(2, "paper")[0]);
@@ -75,7 +91,6 @@ impl Observer for Impatient {
     }
 }
 
-#[test]
 fn an_interrupted_run_keeps_what_it_has() {
     let text = plan(1, "reference").replace("flows = 2000", "flows = 10000000");
     let plan = Plan::from_toml(&text, "plan", &Registry::builtin())
@@ -89,4 +104,19 @@ fn an_interrupted_run_keeps_what_it_has() {
     assert!(flows.len() as u64 == summary.flows.submitted && summary.flows.delivered > 0);
     let manifest = std::fs::read_to_string(out.path().join("manifest.json")).unwrap();
     assert!(manifest.contains("\"status\": \"interrupted\""));
+}
+
+fn main() {
+    Suite::new(here!())
+        .each_preset::<Builtin, _>(Determinism)
+        .and(
+            "counters_of_the_transport_are_among_the_results",
+            counters_of_the_transport_are_among_the_results,
+        )
+        .and(
+            "another_seed_or_preset_gives_other_results",
+            another_seed_or_preset_gives_other_results,
+        )
+        .and("an_interrupted_run_keeps_what_it_has", an_interrupted_run_keeps_what_it_has)
+        .run();
 }
