@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rampmeter_core::{Purpose, Rng, Span, Time};
 use rampmeter_proto::Keys;
 use rampmeter_proto::fastpass::{FastpassConfig, FastpassFamily};
+use rampmeter_sim::Target;
 use rampmeter_sim::*;
 use rampmeter_testkit::suite::each_seed;
 use rampmeter_testkit::*;

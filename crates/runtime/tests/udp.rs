@@ -12,7 +12,7 @@ use common::ports::addresses;
 use common::*;
 use rampmeter_core::envelope::{HostPacket, IPV6_UDP};
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Endpoint, FabricFacts, Family, NodeId, Priority, Purpose, Rng, Span, Time};
+use rampmeter_core::{Endpoint, FabricFacts, NodeId, Priority, Purpose, Rng, Span, Time};
 use rampmeter_proto::Transport;
 use rampmeter_proto::dcpim::{DcpimFamily, DcpimHost};
 use rampmeter_proto::phost::{PhostFamily, PhostHost};
