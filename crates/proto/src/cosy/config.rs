@@ -190,6 +190,7 @@ impl CosyConfig {
 }
 
 impl Cosy {
+    #[inline]
     pub(super) fn framing(&self) -> Framing {
         let CosyConfig { payload, header, padding, .. } = self.config;
         Framing { payload, header, padding }

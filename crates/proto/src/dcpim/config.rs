@@ -303,6 +303,7 @@ impl Dcpim {
         self.stage * u64::from(self.stages)
     }
 
+    #[inline]
     pub(super) fn framing(&self) -> Framing {
         let DcpimConfig { payload, header, padding, .. } = self.config;
         Framing { payload, header, padding }

@@ -168,6 +168,7 @@ impl Fastpass {
         }
     }
 
+    #[inline]
     pub(super) fn framing(&self) -> Framing {
         let FastpassConfig { payload, header, padding, .. } = self.config;
         Framing { payload, header, padding }

@@ -131,6 +131,7 @@ impl PfabricConfig {
 }
 
 impl Pfabric {
+    #[inline]
     pub(super) fn framing(&self) -> Framing {
         let PfabricConfig { payload, header, padding, .. } = self.config;
         Framing { payload, header, padding }

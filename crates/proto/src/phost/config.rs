@@ -230,6 +230,7 @@ impl PhostConfig {
 }
 
 impl Phost {
+    #[inline]
     pub(super) fn framing(&self) -> Framing {
         let PhostConfig { payload, header, padding, .. } = self.config;
         Framing { payload, header, padding }
