@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCKED := $(VENV)/.locked
 BUILT := $(VENV)/.built
+DAEMON := $(VENV)/.daemon
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 # The command, with large pages where the C library can ask for them: fabrics of 1024 hosts run up to a
 # quarter faster.
@@ -31,7 +32,7 @@ figures: $(BUILT) ## Every figure at the judged flow counts; goes on where it st
 	for figure in 2 4 5 6 7 8; do $(RAMPMETER) papers cosy $$figure $(FLAGS) || exit; done
 
 .PHONY: bench
-bench: $(BUILT) ## The speed of whole runs on one core, and of the engine's parts
+bench: $(BUILT) $(DAEMON) ## The speed of whole runs on one core, and of the engine's parts
 	$(RAMPMETER) bench
 	cargo bench --workspace --locked
 
@@ -96,11 +97,11 @@ conformance: ## 100 000 messages per transport in the simulator, over UDP and ov
 		--test conformance -- --test-threads=1
 
 .PHONY: test-python
-test-python: $(BUILT) ## Tests of the package and of the built module, same-seed-twice among them
+test-python: $(BUILT) $(DAEMON) ## Tests of the package and of the built module, same-seed-twice among them
 	$(BIN)/python -m pytest
 
 .PHONY: build
-build: $(BUILT) ## The virtual environment with the package in it
+build: $(BUILT) $(DAEMON) ## The virtual environment with the package and the daemon in it
 
 $(LOCKED): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -111,6 +112,9 @@ $(LOCKED): requirements.lock
 
 $(BUILT): $(LOCKED) $(RUST_SOURCES) pyproject.toml
 	env -u CONDA_PREFIX VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release
+	@touch $@
+
+$(DAEMON): $(BUILT)
 	cargo build --release --locked --package rampd
 	cp target/release/rampd $(BIN)/rampd
 	@touch $@
