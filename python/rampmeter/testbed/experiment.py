@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from rampmeter import _core
+from rampmeter import _core, schema
 from rampmeter._core import PlanError
 from rampmeter.plan import Plan
 from rampmeter.results import Run
@@ -160,9 +160,10 @@ def _bed(plan: Plan) -> Bed:
         kind = topology["kind"]
         raise PlanError(f"{plan.origin}: topology.kind: expected leaf-spine, got {kind}")
     transport = {key: value for key, value in checked["transport"].items() if value is not None}
-    if transport["name"] == "ideal":
-        raise PlanError(f"{plan.origin}: transport.name: the ideal has no packets")
-    arbiters = {"fastpass": transport.get("arbiters", 2)}.get(str(transport["name"]), 0)
+    name = str(transport["name"])
+    if schema.about(name)["wire"] is None:
+        raise PlanError(f"{plan.origin}: transport.name: {schema.about(name)['title']} has no packets")
+    arbiters = {"fastpass": transport.get("arbiters", 2)}.get(name, 0)
     if not isinstance(arbiters, int):
         raise PlanError(f"{plan.origin}: transport.arbiters: expected 1 or 2, got {arbiters!r}")
     shape = Shape(
