@@ -40,7 +40,7 @@ PLANS: Final = {
         if about["wire"] is not None
     },
 }
-"""The standard benchmarks: IMC10 at load 0.6, dcPIM where the name does not say another; every transport with packets."""
+"""The standard benchmarks, IMC10 at load 0.6: dcPIM, then every transport with packets."""
 
 
 def measure(plans: Mapping[str, Plan]) -> dict[str, dict[str, Any]]:

@@ -80,11 +80,14 @@ def main(library: Path | None) -> None:
       rampmeter run plan.toml
       rampmeter papers dcpim 3 --quick
     """
-    if library is not None and os.environ.get(core.VARIABLE) != str(library):
-        if not library.is_file():
-            raise Failure(f"--core: expected a shared library, got {library}: no such file")
-        # The core has been loaded by now: the command starts anew, with the other one.
-        environment = {**os.environ, core.VARIABLE: str(library)}
+    if library is None:
+        return
+    if not library.is_file():
+        raise Failure(f"--core: expected a shared library, got {library}: no such file")
+    path = str(library.resolve())
+    if os.environ.get(core.VARIABLE) != path:
+        # A core has been loaded by now: the command starts anew, with the other one.
+        environment = {**os.environ, core.VARIABLE: path}
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
 
 

@@ -149,7 +149,9 @@ def _presets(about: About) -> str:
 def tables() -> str:
     """The tables of the documentation, one for each transport."""
     names = [f"`{about['name']}`" for about in transports()]
-    text = f"`name` is one of {', '.join(names)}. `preset` names the values of keys that are left out."
+    text = (
+        f"`name` is one of {', '.join(names)}. `preset` names the values of keys that are left out."
+    )
     head = "\n".join(textwrap.wrap(text, COLUMNS, break_on_hyphens=False))
     return "\n".join([head, "", *(_table(about) for about in transports())])
 

@@ -162,7 +162,9 @@ def _bed(plan: Plan) -> Bed:
     transport = {key: value for key, value in checked["transport"].items() if value is not None}
     name = str(transport["name"])
     if schema.about(name)["wire"] is None:
-        raise PlanError(f"{plan.origin}: transport.name: {schema.about(name)['title']} has no packets")
+        raise PlanError(
+            f"{plan.origin}: transport.name: {schema.about(name)['title']} has no packets"
+        )
     arbiters = {"fastpass": transport.get("arbiters", 2)}.get(name, 0)
     if not isinstance(arbiters, int):
         raise PlanError(f"{plan.origin}: transport.arbiters: expected 1 or 2, got {arbiters!r}")
