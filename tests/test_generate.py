@@ -53,5 +53,5 @@ def test_any_other_transport_is_named_with_options() -> None:
         transport=rm.Transport(name="carrier-pigeon", options={"loft": 3}),
         workload=rm.imc10(0.5, 1),
     )
-    with pytest.raises(rm.PlanError, match="expected one of ideal, dcpim, .*carrier-pigeon"):
+    with pytest.raises(rm.PlanError, match=r"expected one of ideal, dcpim, .*carrier-pigeon"):
         plan.check()

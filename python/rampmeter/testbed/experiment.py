@@ -165,9 +165,6 @@ def _bed(plan: Plan) -> Bed:
         raise PlanError(
             f"{plan.origin}: transport.name: {schema.about(name)['title']} has no packets"
         )
-    arbiters = {"fastpass": transport.get("arbiters", 2)}.get(name, 0)
-    if not isinstance(arbiters, int):
-        raise PlanError(f"{plan.origin}: transport.arbiters: expected 1 or 2, got {arbiters!r}")
     shape = Shape(
         racks=topology["racks"],
         hosts_per_rack=topology["hosts-per-rack"],
@@ -176,7 +173,7 @@ def _bed(plan: Plan) -> Bed:
         core_bps=round(topology["core-gbps"] * 1e9),
         buffer_bytes=checked["fabric"]["buffer-bytes"],
         mtu=MTU,
-        n_arbiters=arbiters,
+        n_arbiters=int(plan.derived()["arbiters"]),
     )
     payload, header = _core.host_packet(MTU)
     real: list[tuple[str, TomlValue]] = [
