@@ -1,6 +1,7 @@
 """The classes of transports and the tables of their keys are those that the core would give."""
 
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,7 @@ RENEW = f"renew them with `{generate.COMMAND}`, or `make generate`"
 
 
 @pytest.mark.parametrize("file", [generate.CLASSES, generate.PAGE], ids=lambda file: file.name)
-def test_files_are_what_the_core_says(file: generate.Path) -> None:
+def test_files_are_what_the_core_says(file: Path) -> None:
     assert file.read_text(encoding="utf-8") == generate.files()[file], RENEW
 
 
@@ -25,8 +26,7 @@ def test_every_key_is_a_field_and_every_default_is_taken(about: schema.About) ->
     assert names >= {key["name"].replace("-", "_") for key in about["keys"]}
     for preset, values in about["presets"]:
         keys = {key.replace("-", "_"): value for key, value in values.items()}
-        # Fields differ from class to class: their types are checked where they are written out.
-        given = of(preset=preset, **keys)  # type: ignore[call-arg]
+        given = of(preset=preset, **keys)
         workload, topology = rm.imc10(0.5, 1), rm.leaf_spine()
         plan = rm.Plan.of(topology=topology, transport=given, workload=workload)
         checked = plan.check()["transport"]

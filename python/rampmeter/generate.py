@@ -91,7 +91,7 @@ def _class(about: About) -> str:
         "",
         f"    name: str = field(default={name!r}, init=False)",
         f"    preset: Literal[{presets}] | None = None",
-        _doc(f"Where the values of keys come from that are left out; {_presets(about)}."),
+        _doc(f"Where the values of keys come from that are left out: {_presets(about)}."),
     ]
     for key in about["keys"]:
         of = TYPES.get(key["kind"]["type"]) or f"Literal{_choices(key)}"
@@ -143,7 +143,7 @@ def _lower(about: About) -> list[str]:
 
 def _presets(about: About) -> str:
     first, *rest = (f"`{name}`" for name, _ in about["presets"])
-    return ", ".join([f"{first} by default" if rest else f"there is only {first}", *rest])
+    return ", ".join([f"{first} (the default)", *rest])
 
 
 def tables() -> str:
@@ -169,7 +169,7 @@ def _table(about: About) -> str:
     ]
     for key in about["keys"]:
         values = [_value(values.get(key["name"])) for _, values in presets]
-        lines.append(_row(f"`{key['name']}`", *values, _range(key), key["doc"]))
+        lines.append(_row(f"`{key['name']}`", *values, _range(key), _explained(key)))
     own = ["the network's"] * len(presets)
     if about["has_round_trips"]:
         for name, doc in ROUND_TRIPS.items():
@@ -180,6 +180,12 @@ def _table(about: About) -> str:
         doc = "The transport of all tenants but the first, in lower classes."
         lines.append(_row("`best-effort`", *none, f"a table of {lower}", doc))
     return "\n".join(lines) + "\n"
+
+
+def _explained(key: Key) -> str:
+    """The documentation of a key and of its choices."""
+    choices = key["kind"].get("names", [])
+    return " ".join([key["doc"], *(f"`{name}`: {doc}" for name, doc in choices if doc)])
 
 
 def _row(*cells: str, space: str = " ") -> str:
