@@ -388,7 +388,8 @@ def transports() -> None:
     """List the transports that plans may name.
 
     \b
-    Example: with one of one's own
+    Example: ours, and with one of one's own
+      rampmeter transports
       rampmeter --core libmine.so transports
     """
     for about in schema.transports():
