@@ -37,7 +37,7 @@ bench: $(BUILT) $(DAEMON) ## The speed of whole runs on one core, and of the eng
 	cargo bench --workspace --locked
 
 .PHONY: test
-test: lint test-rust test-python fuzz ## Everything that must hold before a change goes in
+test: lint test-rust test-python example package fuzz ## Everything that must hold before a change goes in
 
 # Coverage without sanitizers needs no nightly toolchain. The target is named so that build scripts
 # are left alone.
@@ -77,6 +77,7 @@ miri: ## Look for undefined behaviour in rings and arenas; needs a nightly toolc
 .PHONY: lint
 lint: $(BUILT) ## Formats, lints, types, and the stub against the binary
 	cargo fmt --all --check
+	cargo fmt --manifest-path $(EXAMPLE)/Cargo.toml --check
 	cargo clippy --workspace --all-targets --features rampmeter-runtime/xdp --locked -- -D warnings
 	$(BIN)/ruff format --check python tests
 	$(BIN)/ruff check python tests
@@ -99,6 +100,22 @@ conformance: ## 100 000 messages per transport in the simulator, over UDP and ov
 .PHONY: test-python
 test-python: $(BUILT) $(DAEMON) ## Tests of the package and of the built module, same-seed-twice among them
 	$(BIN)/python -m pytest
+
+EXAMPLE := examples/own-transport
+
+.PHONY: example
+example: $(BUILT) ## A crate with a transport of its own: built, tested, simulated, as a daemon
+	$(EXAMPLE)/try.sh $(abspath $(BIN))/rampmeter $(abspath target/example)
+	CARGO_TARGET_DIR=target/example cargo clippy --quiet --all-targets --locked \
+		--manifest-path $(EXAMPLE)/Cargo.toml -- -D warnings
+
+.PHONY: package
+package: ## Every crate can be packaged for others to depend on
+	cargo package --workspace --no-verify --allow-dirty --quiet
+
+.PHONY: generate
+generate: $(BUILT) ## Renew the Python classes of transports and the tables of docs/plans.md
+	$(BIN)/python -m rampmeter.generate
 
 .PHONY: build
 build: $(BUILT) $(DAEMON) ## The virtual environment with the package and the daemon in it

@@ -124,7 +124,7 @@ pub struct DcpimConfig {
     pub beta_milli: u32,
     /// Whether the first round prefers the smallest flows (§3.5).
     pub fct_round: bool,
-    /// Largest flow, in packets, that is sent without matching; `None` for one BDP.
+    /// Largest flow, in packets, that is sent without matching; one BDP if left out.
     #[serde(rename = "short-flow-packets")]
     pub short_flow_max: Option<u32>,
     /// Stages of a phase.
