@@ -35,7 +35,7 @@ impl Default for SawKeys {
 }
 
 impl Keys for SawKeys {
-    const PRESETS: &'static [(&'static str, fn() -> Self)] = &[("textbook", SawKeys::default)];
+    const PRESETS: &'static [Preset<Self>] = &[("textbook", SawKeys::default)];
 }
 
 /// The parameters on one network, checked. All endpoints of a run share them.

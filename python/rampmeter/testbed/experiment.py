@@ -171,7 +171,7 @@ def _bed(plan: Plan) -> Bed:
         spines=topology["spines"],
         access_bps=round(topology["access-gbps"] * 1e9),
         core_bps=round(topology["core-gbps"] * 1e9),
-        buffer_bytes=checked["fabric"]["buffer-bytes"],
+        buffer_bytes=plan.get("fabric.buffer-bytes"),
         mtu=MTU,
         n_arbiters=int(plan.derived()["arbiters"]),
     )
@@ -180,7 +180,7 @@ def _bed(plan: Plan) -> Bed:
         ("transport.payload-bytes", payload),
         ("transport.header-bytes", header),
     ]
-    if checked["fabric"]["buffer-bytes"] is None:
+    if plan.get("fabric.buffer-bytes") is None:
         real.append(("fabric.buffer-bytes", shape.queue_frames * shape.frame_bytes))
     if transport.get("control-rtt-us") is None:
         # A small packet may find a full one before it each way.

@@ -4,7 +4,7 @@ use rampmeter_core::{Bytes, FabricFacts, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::keys::{BadKey, Keys, check_ranges};
+use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{Framing, Padding, forget_after, keepalive};
 
 /// How many stages of a matching phase lie between two phases' starts.
@@ -171,7 +171,7 @@ impl Default for DcpimConfig {
 }
 
 impl Keys for DcpimConfig {
-    const PRESETS: &'static [(&'static str, fn() -> Self)] =
+    const PRESETS: &'static [Preset<Self>] =
         &[("paper", DcpimConfig::paper), ("reference", DcpimConfig::reference)];
 }
 

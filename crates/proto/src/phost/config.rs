@@ -4,7 +4,7 @@ use rampmeter_core::{Bytes, FabricFacts, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::keys::{BadKey, Keys, check_ranges};
+use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{Framing, Padding, forget_after, keepalive};
 
 /// Which flows get free tokens (pHost §3.2).
@@ -127,7 +127,7 @@ impl Default for PhostConfig {
 }
 
 impl Keys for PhostConfig {
-    const PRESETS: &'static [(&'static str, fn() -> Self)] =
+    const PRESETS: &'static [Preset<Self>] =
         &[("paper", PhostConfig::paper), ("reference", PhostConfig::reference)];
 }
 

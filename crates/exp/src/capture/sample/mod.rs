@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(sampled(&samples, "rampmeter.kind"), (0..=4).collect());
         for sample in &samples {
             for (name, value) in &sample.fields {
-                assert!(!name.ends_with(".count") || value != &0, "{name}");
+                assert!(!name.ends_with(".count") || *value != 0, "{name}");
             }
         }
     }
