@@ -32,3 +32,5 @@ def load() -> None:
     except ImportError as error:
         raise ImportError(f"{VARIABLE}: {path}: {error}") from None
     sys.modules[_NAME] = module
+    package, attribute = _NAME.rsplit(".", 1)
+    setattr(sys.modules[package], attribute, module)
