@@ -99,6 +99,7 @@ conformance: ## 100 000 messages per transport in the simulator, over UDP and ov
 
 .PHONY: test-python
 test-python: $(BUILT) $(DAEMON) ## Tests of the package and of the built module, same-seed-twice among them
+	cargo build --quiet --locked --package rampmeter-ring --example daemon
 	$(BIN)/python -m pytest
 
 EXAMPLE := examples/own-transport
