@@ -1,7 +1,7 @@
 //! Parameters, and what follows from them on one network.
 
 use rampmeter_core::{Bytes, FabricFacts, Span};
-use rampmeter_proto::keys::check_ranges;
+use rampmeter_proto::keys::{Preset, check_ranges};
 use rampmeter_proto::parts::{Padding, forget_after};
 use rampmeter_proto::{BadKey, Framing, Keys};
 use schemars::JsonSchema;
