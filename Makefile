@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCKED := $(VENV)/.locked
 BUILT := $(VENV)/.built
+DAEMON := $(VENV)/.daemon
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 # The command, with large pages where the C library can ask for them: fabrics of 1024 hosts run up to a
 # quarter faster.
@@ -31,7 +32,7 @@ figures: $(BUILT) ## Every figure at the judged flow counts; goes on where it st
 	for figure in 2 4 5 6 7 8; do $(RAMPMETER) papers cosy $$figure $(FLAGS) || exit; done
 
 .PHONY: bench
-bench: $(BUILT) ## The speed of whole runs on one core, and of the engine's parts
+bench: $(BUILT) $(DAEMON) ## The speed of whole runs on one core, and of the engine's parts
 	$(RAMPMETER) bench
 	cargo bench --workspace --locked
 
@@ -51,7 +52,7 @@ system: ## Install the system packages that tests need, where they are missing; 
 		apt-get install -qq --yes --no-install-recommends $$missing
 
 .PHONY: test
-test: lint test-rust test-python fuzz ## Everything that must hold before a change goes in
+test: lint test-rust test-python example package fuzz ## Everything that must hold before a change goes in
 
 # Coverage without sanitizers needs no nightly toolchain. The target is named so that build scripts
 # are left alone.
@@ -92,6 +93,7 @@ miri: ## Look for undefined behaviour in rings and arenas; needs a nightly toolc
 .PHONY: lint
 lint: $(BUILT) ## Formats, lints, types, and the stub against the binary
 	cargo fmt --all --check
+	cargo fmt --manifest-path $(EXAMPLE)/Cargo.toml --check
 	cargo clippy --workspace --all-targets --features rampmeter-runtime/xdp --locked -- -D warnings
 	$(BIN)/ruff format --check python tests
 	$(BIN)/ruff check python tests
@@ -112,11 +114,28 @@ conformance: ## 100 000 messages per transport in the simulator, over UDP and ov
 		--test conformance -- --test-threads=1
 
 .PHONY: test-python
-test-python: $(BUILT) ## Tests of the package and of the built module, same-seed-twice among them
+test-python: $(BUILT) $(DAEMON) ## Tests of the package and of the built module, same-seed-twice among them
+	cargo build --quiet --locked --package rampmeter-ring --example daemon
 	$(BIN)/python -m pytest
 
+EXAMPLE := examples/own-transport
+
+.PHONY: example
+example: $(BUILT) ## A crate with a transport of its own: built, tested, simulated, as a daemon
+	$(EXAMPLE)/try.sh $(abspath $(BIN))/rampmeter $(abspath target/example)
+	CARGO_TARGET_DIR=target/example cargo clippy --quiet --all-targets --locked \
+		--manifest-path $(EXAMPLE)/Cargo.toml -- -D warnings
+
+.PHONY: package
+package: ## Every crate can be packaged for others to depend on
+	cargo package --workspace --no-verify --allow-dirty --quiet
+
+.PHONY: generate
+generate: $(BUILT) ## Renew the Python classes of transports and the tables of docs/plans.md
+	$(BIN)/python -m rampmeter.generate
+
 .PHONY: build
-build: $(BUILT) ## The virtual environment with the package in it
+build: $(BUILT) $(DAEMON) ## The virtual environment with the package and the daemon in it
 
 $(LOCKED): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -127,6 +146,9 @@ $(LOCKED): requirements.lock
 
 $(BUILT): $(LOCKED) $(RUST_SOURCES) pyproject.toml
 	env -u CONDA_PREFIX VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release
+	@touch $@
+
+$(DAEMON): $(BUILT)
 	cargo build --release --locked --package rampd
 	cp target/release/rampd $(BIN)/rampd
 	@touch $@

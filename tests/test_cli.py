@@ -101,7 +101,7 @@ class TestErrors:
             (["topology.hosts=0"], "topology"),
             (["topology.kind=ring"], "unknown variant `ring`"),
             (["seed=x"], "seed"),
-            (["transport.roundz=3"], "unknown field `roundz`"),
+            (["transport.roundz=3"], "transport.roundz: expected a key of dcpim"),
             (["workload.flows"], "--set: expected key=value, got workload.flows"),
             (["seed.x=1"], "expected seed to be a table, got 1"),
         ],

@@ -11,6 +11,12 @@
 >>> r.plot.slowdown_by_size().savefig("slowdown.png")  # doctest: +SKIP
 """
 
+from rampmeter import core
+
+core.load()
+
+# ruff: noqa: E402 (nothing may import the core before it is loaded)
+from rampmeter import transports
 from rampmeter._core import VERSION as __version__
 from rampmeter._core import PlanError, ResultError, convert, distribution_mean, distributions
 from rampmeter.api import run
@@ -18,24 +24,19 @@ from rampmeter.plan import Plan
 from rampmeter.results import Run
 from rampmeter.spec import (
     AllToAll,
-    Cosy,
-    DcPim,
     Deadlines,
     Dumbbell,
     Fabric,
-    Fastpass,
     FatTree,
-    Ideal,
     Incast,
     LeafSpine,
     Measure,
     Permutation,
-    PFabric,
-    PHost,
     RunOptions,
     Star,
     TopologyFile,
     Trace,
+    Transport,
     all_to_all,
     data_mining,
     dumbbell,
@@ -45,22 +46,17 @@ from rampmeter.spec import (
     star,
     web_search,
 )
+from rampmeter.transports import *  # noqa: F403 (their list is `transports.__all__`)
 
 __all__ = [
     "AllToAll",
-    "Cosy",
-    "DcPim",
     "Deadlines",
     "Dumbbell",
     "Fabric",
-    "Fastpass",
     "FatTree",
-    "Ideal",
     "Incast",
     "LeafSpine",
     "Measure",
-    "PFabric",
-    "PHost",
     "Permutation",
     "Plan",
     "PlanError",
@@ -70,6 +66,7 @@ __all__ = [
     "Star",
     "TopologyFile",
     "Trace",
+    "Transport",
     "__version__",
     "all_to_all",
     "convert",
@@ -84,3 +81,4 @@ __all__ = [
     "star",
     "web_search",
 ]
+__all__ += transports.__all__

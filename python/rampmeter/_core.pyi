@@ -24,6 +24,7 @@ __all__ = [
     "cosy_queues",
     "cosy_share",
     "cosy_slots_max",
+    "derived",
     "distribution_mean",
     "distributions",
     "every_packet",
@@ -31,6 +32,7 @@ __all__ = [
     "run",
     "testbed_collect",
     "testbed_prepare",
+    "transports",
 ]
 
 VERSION: Final[str]
@@ -183,6 +185,12 @@ def every_packet(file: str | PathLike[str]) -> str:
 
     A list of objects, whose keys are the names that `wireshark/rampmeter.lua` gives the fields.
     """
+
+def transports() -> str:
+    """Give the transports that plans may name, with their keys, as JSON."""
+
+def derived(plan: str, base: str) -> str:
+    """Give what follows from a plan and its network as JSON: names end in their units."""
 
 def distributions() -> list[str]:
     """The names of the published size distributions."""

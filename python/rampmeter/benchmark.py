@@ -12,20 +12,12 @@ from typing import Any, Final
 from rampmeter import _core
 from rampmeter._core import PlanError
 from rampmeter.plan import Plan
-from rampmeter.spec import (
-    Cosy,
-    DcPim,
-    Fastpass,
-    Part,
-    PFabric,
-    PHost,
-    fat_tree,
-    imc10,
-    leaf_spine,
-)
+from rampmeter.schema import transports
+from rampmeter.spec import Transport, fat_tree, imc10, leaf_spine
+from rampmeter.transports import DcPim
 
 
-def _small(transport: Part) -> Plan:
+def _small(transport: Transport) -> Plan:
     """The 144 hosts of pHost's study with a third of the flows."""
     topology = leaf_spine(access_gbps=10.0, core_gbps=40.0)
     return Plan.of(topology=topology, transport=transport, workload=imc10(load=0.6, flows=30_000))
@@ -42,13 +34,13 @@ PLANS: Final = {
         transport=DcPim(preset="reference"),
         workload=imc10(load=0.6, flows=100_000),
     ),
-    "144 hosts, 10 G, dcPIM": _small(DcPim()),
-    "144 hosts, 10 G, pHost": _small(PHost()),
-    "144 hosts, 10 G, pFabric": _small(PFabric()),
-    "144 hosts, 10 G, Fastpass": _small(Fastpass()),
-    "144 hosts, 10 G, cosy": _small(Cosy()),
+    **{
+        f"144 hosts, 10 G, {about['title']}": _small(Transport(name=about["name"]))
+        for about in transports()
+        if about["wire"] is not None
+    },
 }
-"""The standard benchmarks: IMC10 at load 0.6, dcPIM where the name does not say another."""
+"""The standard benchmarks, IMC10 at load 0.6: dcPIM, then every transport with packets."""
 
 
 def measure(plans: Mapping[str, Plan]) -> dict[str, dict[str, Any]]:

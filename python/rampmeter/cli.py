@@ -1,6 +1,7 @@
 """The command `rampmeter`."""
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from rampmeter import _core
+from rampmeter import _core, core, schema
 from rampmeter._core import PlanError, ResultError
 from rampmeter.plan import Override, Plan, parse_override
 from rampmeter.progress import watching
@@ -64,7 +65,14 @@ def _message(error: Exception) -> str:
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(_core.VERSION, message=f"rampmeter %(version)s ({_core.COMMIT})")
-def main() -> None:
+@click.option(
+    "--core",
+    "library",
+    metavar="PATH",
+    type=FILE,
+    help=f"The shared library of a core with further transports; also {core.VARIABLE}.",
+)
+def main(library: Path | None) -> None:
     """Simulate proactive datacenter transports.
 
     \b
@@ -72,6 +80,15 @@ def main() -> None:
       rampmeter run plan.toml
       rampmeter papers dcpim 3 --quick
     """
+    if library is None:
+        return
+    if not library.is_file():
+        raise Failure(f"--core: expected a shared library, got {library}: no such file")
+    path = str(library.resolve())
+    if os.environ.get(core.VARIABLE) != path:
+        # A core has been loaded by now: the command starts anew, with the other one.
+        environment = {**os.environ, core.VARIABLE: path}
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
 
 
 set_option = click.option(
@@ -119,7 +136,7 @@ def run(
     "--transports",
     required=True,
     metavar="NAME[:PRESET],...",
-    help="The transports, with presets where they have some.",
+    help="The transports, with presets where they have some; `all` for every one.",
 )
 @set_option
 @click.option("--seed", type=click.IntRange(min=0), help="The seed, instead of the plan's.")
@@ -138,13 +155,16 @@ def compare(
 ) -> None:
     """Run the same flows through several transports; table and plot.
 
+    What the plan's fabric table leaves out is as each transport needs it; a table says where
+    fabrics differ.
+
     \b
     Example: the two presets of dcPIM
       rampmeter compare plan.toml --transports dcpim:paper,dcpim:reference
     """
     from rampmeter import plots
     from rampmeter.results import slowdown_groups
-    from rampmeter.tables import compared_slowdown, overview
+    from rampmeter.tables import compared_slowdown, fabrics, overview
 
     overrides = _overrides(settings, seed)
     base = Plan.load(plan).with_(*overrides)
@@ -154,9 +174,11 @@ def compare(
         for name in _transport_names(transports)
     ]
     batch = _run_all(todo, quiet=quiet, jobs=jobs)
-    summaries = {name: done.summary for name, done in batch.runs().items()}
+    runs = batch.runs()
+    summaries = {name: done.summary for name, done in runs.items()}
     if summaries:
-        _print(overview(summaries), compared_slowdown(summaries))
+        resolved = {name: done.manifest["plan"]["fabric"] for name, done in runs.items()}
+        _print(*fabrics(resolved), overview(summaries), compared_slowdown(summaries))
         series = [
             plots.SizeSeries.of(name, slowdown_groups(summary))
             for name, summary in summaries.items()
@@ -362,6 +384,20 @@ def convert(source: Path, target: Path, format_: str, *, sort: bool) -> None:
 
 
 @main.command()
+def transports() -> None:
+    """List the transports that plans may name.
+
+    \b
+    Example: ours, and with one of one's own
+      rampmeter transports
+      rampmeter --core libmine.so transports
+    """
+    for about in schema.transports():
+        presets = ", ".join(preset for preset, _ in about["presets"])
+        click.echo(f"{about['name']} ({presets})\n    {about['summary']}")
+
+
+@main.command()
 @click.argument("plan", type=FILE)
 @set_option
 def check(plan: Path, settings: Sequence[str]) -> None:
@@ -390,7 +426,7 @@ def _folder_name(plan: Path, overrides: Sequence[Override]) -> str:
 
 
 def _transport_names(text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",")]
+    names = schema.names() if text == "all" else [name.strip() for name in text.split(",")]
     if not all(names) or len(set(names)) < len(names):
         raise PlanError(f"--transports: expected names that differ, got {text}")
     return names

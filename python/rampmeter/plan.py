@@ -3,7 +3,7 @@
 import hashlib
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -92,11 +92,18 @@ class Plan:
 
     def check(self) -> dict[str, Any]:
         """The whole plan with every default; raises `PlanError` when it cannot run."""
+        return self._asked(_core.check)
+
+    def derived(self) -> dict[str, float]:
+        """What follows from plan and network; names end in their units."""
+        return self._asked(_core.derived)
+
+    def _asked(self, question: Callable[[str, str], str]) -> dict[str, Any]:
         try:
-            checked: dict[str, Any] = json.loads(_core.check(self.text, str(self.base)))
+            answer: dict[str, Any] = json.loads(question(self.text, str(self.base)))
         except PlanError as error:
             raise self.named(error) from None
-        return checked
+        return answer
 
     def named(self, error: PlanError) -> PlanError:
         """The simulator's error with the name of this plan."""

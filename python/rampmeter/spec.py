@@ -113,86 +113,36 @@ class Fabric(Part):
     express_bytes: int | None = None
 
 
-@dataclass(frozen=True)
-class DcPim(Part):
-    """DcPIM with `r` matching rounds and `k` channels; `preset` is `paper` or `reference`.
-
-    `options` holds further keys of the transport table, such as `{"beta": 1.3}`.
-    """
-
-    r: int | None = None
-    k: int | None = None
-    preset: str | None = None
-    options: Table | None = None
-
-    def table(self) -> dict[str, TomlValue]:
-        """The transport table."""
-        table: dict[str, TomlValue] = {"name": "dcpim"}
-        named = {"preset": self.preset, "rounds": self.r, "channels": self.k}
-        table |= {key: value for key, value in named.items() if value is not None}
-        return table | dict(self.options or {})
-
-
-@dataclass(frozen=True)
-class Transport(Part):
-    """A transport; `preset` is `paper` or `reference`.
-
-    `options` holds further keys of the transport table, such as `{"policy": "edf"}`.
-    """
-
-    NAME: ClassVar[str]
-    preset: str | None = None
-    options: Table | None = None
-
-    def table(self) -> dict[str, TomlValue]:
-        """The transport table."""
-        preset: dict[str, TomlValue] = {} if self.preset is None else {"preset": self.preset}
-        return {"name": self.NAME} | preset | dict(self.options or {})
-
-
-@dataclass(frozen=True)
-class PHost(Transport):
-    """Tokens a packet from the destination, free tokens for first packets (pHost)."""
-
-    NAME = "phost"
-
-
-@dataclass(frozen=True)
-class PFabric(Transport):
-    """Ports that order and drop by remaining size, hosts at line rate (pFabric)."""
-
-    NAME = "pfabric"
-
-
-@dataclass(frozen=True)
-class Fastpass(Transport):
-    """An arbiter that gives out time slots and paths (Fastpass)."""
-
-    NAME = "fastpass"
-
-
 @dataclass(frozen=True, kw_only=True)
-class Cosy(Transport):
-    """Delivery within a bound, or a reject; `slots` is K (cosy).
+class Transport(Part):
+    """A transport that plans know as `name`, with the keys of its table in `options`.
 
-    `preset` is `paper` or `rsvp`. Receivers hold requests for up to `hold_us`.
+    `rampmeter.transports` has a class for each transport of the package. This one also takes those
+    of a core of one's own:
+
+    >>> Transport(name="stop-and-wait", options={"timeout-ns": 60_000}).table()
+    {'name': 'stop-and-wait', 'timeout-ns': 60000}
     """
 
-    NAME = "cosy"
-    slots: int | None = None
-    hold_us: float | None = None
+    SYMBOLS: ClassVar[Mapping[str, str]] = {}
+    """Fields that are short for others, such as the paper's `r` for `rounds`."""
+
+    name: str
+    preset: str | None = None
+    """Where the values of keys come from that are left out."""
+    options: Table | None = None
+    """Further keys, as plans spell them."""
 
     def table(self) -> dict[str, TomlValue]:
         """The transport table."""
-        named = {"slots": self.slots, "hold-us": self.hold_us}
-        return super().table() | {key: value for key, value in named.items() if value is not None}
-
-
-@dataclass(frozen=True)
-class Ideal(Transport):
-    """No protocol: what a clairvoyant scheduler over the access links would reach."""
-
-    NAME = "ideal"
+        table = super().table()
+        table.pop("options", None)
+        for symbol, key in self.SYMBOLS.items():
+            if symbol in table:
+                if key in table:
+                    raise ValueError(f"expected one of {symbol} and {key}, got both")
+                table[key] = table.pop(symbol)
+        return table | dict(self.options or {})
 
 
 @dataclass(frozen=True, kw_only=True)

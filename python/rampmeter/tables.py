@@ -43,6 +43,19 @@ def overview(summaries: Mapping[str, Mapping[str, Any]]) -> Table:
     return table
 
 
+def fabrics(resolved: Mapping[str, Mapping[str, Any]]) -> Iterator[Table]:
+    """The settings in which the fabrics of runs differ, a run a line; nothing if in none."""
+    keys = list(dict.fromkeys(key for fabric in resolved.values() for key in fabric))
+    differing = [key for key in keys if len({str(f.get(key)) for f in resolved.values()}) > 1]
+    if not differing:
+        return
+    table = new_table("Fabric", "", *differing)
+    for name, fabric in resolved.items():
+        values = (fabric.get(key) for key in differing)
+        table.add_row(name, *(NONE if value is None else str(value) for value in values))
+    yield table
+
+
 def slowdown_by_size(summary: Mapping[str, Any], ideal: str = "delivered") -> Table:
     """Slowdown in multiples of one BDP."""
     table = new_table("Slowdown by flow size", "", "flows", "mean", "p50", "p99", "p99.9", "max")

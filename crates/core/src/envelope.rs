@@ -9,7 +9,7 @@
 //! | 0-1 | magic `RM` |
 //! | 2 | version, 1 |
 //! | 3 | kind: 0 hello, 1 here, 2 control, 3 data, 4 refused |
-//! | 4 | transport: 1 dcPIM, 2 pHost, 3 pFabric, 4 Fastpass |
+//! | 4 | transport, by its number in the catalogue |
 //! | 5 | zero |
 //! | 6-7 | service that a data packet's message is for |
 //! | 8-11 | source node |
@@ -28,16 +28,6 @@ use crate::wire::{Reader, WireError, Writer};
 pub struct TransportId(pub u8);
 
 impl TransportId {
-    /// dcPIM.
-    pub const DCPIM: Self = Self(1);
-    /// pHost.
-    pub const PHOST: Self = Self(2);
-    /// pFabric.
-    pub const PFABRIC: Self = Self(3);
-    /// Fastpass.
-    pub const FASTPASS: Self = Self(4);
-    /// cosy.
-    pub const COSY: Self = Self(5);
     /// The first number for transports outside this repository.
     pub const PRIVATE: Self = Self(128);
 }

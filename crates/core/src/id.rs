@@ -18,16 +18,19 @@ macro_rules! dense_id {
     ($name:ident) => {
         impl $name {
             /// The identifier with this number.
+            #[inline]
             pub const fn new(n: u32) -> Self {
                 Self(n)
             }
 
             /// The number.
+            #[inline]
             pub const fn get(self) -> u32 {
                 self.0
             }
 
             /// The number as an index into a dense array.
+            #[inline]
             pub const fn idx(self) -> usize {
                 self.0 as usize
             }

@@ -16,17 +16,20 @@ impl Priority {
     pub const LOWEST: Self = Self(Self::COUNT as u8 - 1);
 
     /// Class `n`; numbers above the lowest class become the lowest.
+    #[inline]
     pub const fn new(n: u8) -> Self {
         if n < Self::COUNT as u8 { Self(n) } else { Self::LOWEST }
     }
 
     /// The number, 0 to 7.
+    #[inline]
     pub const fn get(self) -> u8 {
         self.0
     }
 
     /// The DSCP bits of an IP header's traffic class: CS7 for the highest class to CS0 for the
     /// lowest. [`Marks::ecn`] gives the other two bits.
+    #[inline]
     pub const fn traffic_class(self) -> u8 {
         (Self::LOWEST.0 - self.0) << 5
     }
@@ -83,6 +86,7 @@ impl Marks {
 
     /// These marks and `other`.
     #[must_use]
+    #[inline]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -90,12 +94,14 @@ impl Marks {
     /// The marks after a queue over its threshold: [`Marks::CONGESTION`] is added where the sender
     /// is [`Marks::ECN_CAPABLE`].
     #[must_use]
+    #[inline]
     pub const fn experiencing_congestion(self) -> Self {
         Self(self.0 | (self.0 & Self::ECN_CAPABLE.0) << 1)
     }
 
     /// The ECN bits of an IP header's traffic class (RFC 3168 section 5): 3 for congestion
     /// experienced, 2 for an ECN-capable sender (ECT(0)), else 0.
+    #[inline]
     pub const fn ecn(self) -> u8 {
         if self.contains(Self::CONGESTION) {
             3
@@ -108,6 +114,7 @@ impl Marks {
 
     /// The marks that a received IP header's traffic class says: both ECT(0) and ECT(1) are
     /// [`Marks::ECN_CAPABLE`]; congestion experienced is that and [`Marks::CONGESTION`].
+    #[inline]
     pub const fn from_traffic_class(byte: u8) -> Self {
         match byte & 3 {
             0 => Self::NONE,
@@ -117,6 +124,7 @@ impl Marks {
     }
 
     /// Whether all of `other` is set.
+    #[inline]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }

@@ -65,11 +65,13 @@ impl Rng {
     }
 
     /// A uniform number below `n`, which must not be zero.
+    #[inline]
     pub fn below(&mut self, n: usize) -> usize {
         if n == 1 { 0 } else { self.0.random_range(0..n) }
     }
 
     /// A uniform number in [0, 1).
+    #[inline]
     pub fn unit(&mut self) -> f64 {
         self.0.random()
     }
@@ -82,11 +84,13 @@ impl Rng {
     }
 
     /// True with probability `p`.
+    #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }
 
     /// 64 random bits.
+    #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
@@ -100,6 +104,7 @@ impl Rng {
 }
 
 /// A bijection of 64-bit words with good avalanche (the finaliser of SplitMix64).
+#[inline]
 pub const fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -35,26 +35,31 @@ impl Time {
     pub const NEVER: Self = Self(u64::MAX);
 
     /// The instant `ps` picoseconds after the start.
+    #[inline]
     pub const fn from_ps(ps: u64) -> Self {
         Self(ps)
     }
 
     /// Picoseconds since the start.
+    #[inline]
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
     /// Seconds since the start, for statistics and plots only.
+    #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_SECOND as f64
     }
 
     /// The time since `earlier`, zero if `earlier` is later.
+    #[inline]
     pub const fn saturating_since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 
     /// This instant moved by `span`, stopping at [`Time::NEVER`].
+    #[inline]
     pub const fn saturating_add(self, span: Span) -> Self {
         Self(self.0.saturating_add(span.0))
     }
@@ -67,46 +72,55 @@ impl Span {
     pub const MAX: Self = Self(u64::MAX);
 
     /// `ps` picoseconds.
+    #[inline]
     pub const fn from_ps(ps: u64) -> Self {
         Self(ps)
     }
 
     /// `ns` nanoseconds.
+    #[inline]
     pub const fn from_ns(ns: u64) -> Self {
         Self(ns * 1_000)
     }
 
     /// `us` microseconds.
+    #[inline]
     pub const fn from_us(us: u64) -> Self {
         Self(us * 1_000_000)
     }
 
     /// Picoseconds.
+    #[inline]
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
     /// Microseconds, for statistics and plots only.
+    #[inline]
     pub fn as_us_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
     /// Seconds, for statistics and plots only.
+    #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_SECOND as f64
     }
 
     /// This span times `numerator / denominator`, rounded down. The denominator must not be zero.
+    #[inline]
     pub const fn scale_floor(self, numerator: u64, denominator: u64) -> Self {
         Self((self.0 as u128 * numerator as u128 / denominator as u128) as u64)
     }
 
     /// How many whole `unit`s fit into this span. The unit must not be zero.
+    #[inline]
     pub const fn div_floor(self, unit: Self) -> u64 {
         self.0 / unit.0
     }
 
     /// The shorter difference of the two, zero where `other` is longer.
+    #[inline]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -117,16 +131,19 @@ impl Bytes {
     pub const ZERO: Self = Self(0);
 
     /// `n` bytes.
+    #[inline]
     pub const fn new(n: u64) -> Self {
         Self(n)
     }
 
     /// The number of bytes.
+    #[inline]
     pub const fn get(self) -> u64 {
         self.0
     }
 
     /// How many units of `unit` bytes hold these bytes, rounded up; at least one.
+    #[inline]
     pub const fn packets_ceil(self, unit: Self) -> u64 {
         let packets = self.0.div_ceil(unit.0);
         if packets == 0 { 1 } else { packets }
@@ -135,23 +152,27 @@ impl Bytes {
 
 impl Rate {
     /// `bps` bits per second; `None` for zero.
+    #[inline]
     pub const fn from_bps(bps: u64) -> Option<Self> {
         if bps == 0 { None } else { Some(Self(bps)) }
     }
 
     /// `gbps` gigabits per second. Panics on zero, so use it for constants.
+    #[inline]
     pub const fn from_gbps(gbps: u64) -> Self {
         assert!(gbps > 0, "a rate must not be zero");
         Self(gbps * 1_000_000_000)
     }
 
     /// Bits per second.
+    #[inline]
     pub const fn as_bps(self) -> u64 {
         self.0
     }
 
     /// Time to put `bytes` on a link of this rate, rounded up to a picosecond. Exact for every
     /// rate that divides 8 * 10^12 bit/s, as 1, 10, 25, 40, 100 and 400 Gbit/s do.
+    #[inline]
     pub const fn tx_time(self, bytes: Bytes) -> Span {
         const BITS_PS: u64 = 8 * PS_PER_SECOND;
         if let Some(bits_ps) = bytes.0.checked_mul(BITS_PS) {
@@ -162,11 +183,13 @@ impl Rate {
     }
 
     /// Bytes that this rate carries in `span`, rounded down.
+    #[inline]
     pub const fn bytes_floor(self, span: Span) -> Bytes {
         Bytes((self.0 as u128 * span.0 as u128 / (8 * PS_PER_SECOND as u128)) as u64)
     }
 
     /// Picoseconds per byte where that is a whole number; the fast way to [`Rate::tx_time`].
+    #[inline]
     pub const fn exact_ps_per_byte(self) -> Option<u64> {
         if (8 * PS_PER_SECOND).is_multiple_of(self.0) {
             Some(8 * PS_PER_SECOND / self.0)
@@ -178,12 +201,14 @@ impl Rate {
 
 impl Add<Span> for Time {
     type Output = Self;
+    #[inline]
     fn add(self, span: Span) -> Self {
         Self(self.0 + span.0)
     }
 }
 
 impl AddAssign<Span> for Time {
+    #[inline]
     fn add_assign(&mut self, span: Span) {
         self.0 += span.0;
     }
@@ -191,6 +216,7 @@ impl AddAssign<Span> for Time {
 
 impl Sub<Time> for Time {
     type Output = Span;
+    #[inline]
     fn sub(self, earlier: Time) -> Span {
         Span(self.0 - earlier.0)
     }
@@ -198,12 +224,14 @@ impl Sub<Time> for Time {
 
 impl Add for Span {
     type Output = Self;
+    #[inline]
     fn add(self, other: Self) -> Self {
         Self(self.0 + other.0)
     }
 }
 
 impl AddAssign for Span {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         self.0 += other.0;
     }
@@ -211,6 +239,7 @@ impl AddAssign for Span {
 
 impl Sub for Span {
     type Output = Self;
+    #[inline]
     fn sub(self, other: Self) -> Self {
         Self(self.0 - other.0)
     }
@@ -218,6 +247,7 @@ impl Sub for Span {
 
 impl Mul<u64> for Span {
     type Output = Self;
+    #[inline]
     fn mul(self, factor: u64) -> Self {
         Self(self.0 * factor)
     }
@@ -225,6 +255,7 @@ impl Mul<u64> for Span {
 
 impl Div<u64> for Span {
     type Output = Self;
+    #[inline]
     fn div(self, divisor: u64) -> Self {
         Self(self.0 / divisor)
     }
@@ -232,12 +263,14 @@ impl Div<u64> for Span {
 
 impl Add for Bytes {
     type Output = Self;
+    #[inline]
     fn add(self, other: Self) -> Self {
         Self(self.0 + other.0)
     }
 }
 
 impl AddAssign for Bytes {
+    #[inline]
     fn add_assign(&mut self, other: Self) {
         self.0 += other.0;
     }
@@ -245,12 +278,14 @@ impl AddAssign for Bytes {
 
 impl Sub for Bytes {
     type Output = Self;
+    #[inline]
     fn sub(self, other: Self) -> Self {
         Self(self.0 - other.0)
     }
 }
 
 impl SubAssign for Bytes {
+    #[inline]
     fn sub_assign(&mut self, other: Self) {
         self.0 -= other.0;
     }
@@ -258,42 +293,49 @@ impl SubAssign for Bytes {
 
 impl Mul<u64> for Bytes {
     type Output = Self;
+    #[inline]
     fn mul(self, factor: u64) -> Self {
         Self(self.0 * factor)
     }
 }
 
 impl fmt::Debug for Time {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Self::NEVER { f.write_str("never") } else { write!(f, "{}ps", self.0) }
     }
 }
 
 impl fmt::Debug for Span {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}ps", self.0)
     }
 }
 
 impl fmt::Debug for Bytes {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}B", self.0)
     }
 }
 
 impl fmt::Debug for Rate {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}bit/s", self.0)
     }
 }
 
 impl fmt::Display for Time {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.6} us", self.0 as f64 / 1e6)
     }
 }
 
 impl fmt::Display for Span {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.6} us", self.as_us_f64())
     }

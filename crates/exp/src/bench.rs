@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::check::ValidPlan;
-use crate::run::{Silent, recorder, simulate, wall_clock};
+use crate::pace::wall_clock;
+use crate::run::{Silent, recorder, simulate};
 
 /// What a run cost.
 #[derive(Clone, Debug, Serialize)]

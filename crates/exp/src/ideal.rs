@@ -8,9 +8,13 @@ use rampmeter_proto::ideal::{IdealScheduler, Job};
 use rampmeter_sim::{Arrival, Counters, FlowRecord, Paths, Probe};
 
 use crate::check::ValidPlan;
-use crate::record::{Ideals, Recorder};
-use crate::run::{Observer, Pace, Progress, Ran, ideals};
+use crate::pace::Pace;
+use crate::record::{Ideals, Recorder, ideals};
+use crate::run::{Observer, Progress, Ran};
 use crate::summary::RunStatus;
+
+/// Events between two looks at the clock.
+const PACE_EVENTS: u64 = 256;
 
 /// Flows under way in an ideal network.
 struct Run<'a> {
@@ -76,7 +80,7 @@ pub(crate) fn simulate_ideal(
         }
         let Counters { submitted, delivered, events, .. } = run.counters;
         let progress = Progress { submitted, delivered, total, now, hops: 0, events };
-        if pace.is_due(events) && !observer.on_progress(&progress) {
+        if events.is_multiple_of(PACE_EVENTS) && pace.is_due() && !observer.on_progress(&progress) {
             status = RunStatus::Interrupted;
             break;
         }

@@ -2,14 +2,16 @@
 
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{Bytes, Header, Hop, NodeId, Span, Time};
-use rampmeter_metrics::ideal::PathHop;
+use rampmeter_metrics::ideal::{Forwarding, Framing, PathHop};
 use rampmeter_metrics::row::{FlowRow, Status};
 use rampmeter_metrics::series::{CounterSample, QueueDistribution, TenantSample, TierSample};
 use rampmeter_metrics::{FlowWriter, Ideal, IdealModel, LatencyHistogram, TableError};
 use rampmeter_sim::fabric::Fabric;
-use rampmeter_sim::{FlowRecord, Paths, Probe, Topology};
+use rampmeter_sim::{FlowRecord, Paths, Probe, Switching, Topology};
 
 use crate::capture::Capture;
+use crate::check::ValidPlan;
+use crate::transport::Cut;
 
 /// The ideals of every pair of hosts. Paths depend on racks only, so they are found once a pair of
 /// racks.
@@ -38,6 +40,19 @@ impl Ideals {
         }
         [Ideal::Delivered, Ideal::Acked, Ideal::Figure].map(|i| self.model.fct(i, size, path))
     }
+}
+
+/// The ideals of the plan's flows.
+pub(crate) fn ideals(plan: &ValidPlan) -> Ideals {
+    let forwarding = match plan.sim.fabric.switching {
+        Switching::StoreAndForward => Forwarding::StoreAndForward,
+        Switching::CutThrough { header } => Forwarding::CutThrough { header },
+        Switching::Shaped { .. } => Forwarding::CutThrough { header: Bytes::ZERO },
+    };
+    let wire = plan.cut.payload + plan.cut.header;
+    let Cut { payload, header: ack, last } = plan.cut;
+    let framing = Framing { payload, wire, last, ack };
+    Ideals::new(plan.sim.topology.clone(), IdealModel { forwarding, framing })
 }
 
 /// What the statistics need of a flow that finished.

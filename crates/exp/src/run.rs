@@ -2,47 +2,27 @@
 
 use std::cell::Cell;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rampmeter_core::{Bytes, Family, Purpose, Queueing, Rng, Span, Time};
-use rampmeter_metrics::ideal::{Forwarding, Framing, IdealModel};
+use rampmeter_core::{Family, Purpose, Queueing, Rng, Span, Time};
+use rampmeter_metrics::FlowWriter;
 use rampmeter_metrics::series::{write_counters, write_tenants, write_tiers};
-use rampmeter_metrics::{FlowWriter, TableError};
-use rampmeter_sim::{Arrival, Probe, Sim, Status, Switching};
+use rampmeter_sim::{Arrival, Probe, Sim, Status};
 use rampmeter_workload::Flow;
-use thiserror::Error;
 
 use crate::capture::{Capture, Capturing};
 use crate::check::ValidPlan;
+use crate::error::{RunError, io};
 use crate::manifest::{COMMIT, Manifest, PROFILE, VERSION};
+use crate::pace::{Pace, wall_clock};
 use crate::plan::DeadlinesSpec;
-use crate::record::{Ideals, Recorder};
+use crate::record::{Ideals, Recorder, ideals};
 use crate::summary::{Outcome, RunStatus, Summary};
-use crate::transport::Cut;
 
 /// Events between two looks at the clock.
 const BATCH: u64 = 1 << 18;
-/// How often an observer hears of progress.
-const PROGRESS_EVERY: Duration = Duration::from_millis(200);
-
-/// Why a run has no results.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum RunError {
-    /// A table could not be written.
-    #[error(transparent)]
-    Table(#[from] TableError),
-    /// A folder or file could not be written.
-    #[error("{}: {source}", file.display())]
-    Io {
-        /// The file.
-        file: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-}
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,19 +170,6 @@ pub(crate) fn recorder(plan: &ValidPlan, writer: Option<FlowWriter>) -> Recorder
     Recorder::new(ideals(plan), writer)
 }
 
-/// The ideals of the plan's flows.
-pub(crate) fn ideals(plan: &ValidPlan) -> Ideals {
-    let forwarding = match plan.sim.fabric.switching {
-        Switching::StoreAndForward => Forwarding::StoreAndForward,
-        Switching::CutThrough { header } => Forwarding::CutThrough { header },
-        Switching::Shaped { .. } => Forwarding::CutThrough { header: Bytes::ZERO },
-    };
-    let wire = plan.cut.payload + plan.cut.header;
-    let Cut { payload, header: ack, last } = plan.cut;
-    let framing = Framing { payload, wire, last, ack };
-    Ideals::new(plan.sim.topology.clone(), IdealModel { forwarding, framing })
-}
-
 /// Runs the flows of the plan through its transport, whose type is found here, once.
 pub(crate) fn simulate(
     plan: &ValidPlan,
@@ -221,29 +188,6 @@ pub(crate) fn simulate(
     let ran = plan.transport.ready.simulate(plan, &mut arrivals, recorder, observer);
     Ran { offered_packets: offered_packets.get(), ..ran }
 }
-
-/// Whether an observer is to hear of progress again.
-pub(crate) struct Pace {
-    told: std::time::Instant,
-}
-
-impl Pace {
-    pub(crate) fn new() -> Self {
-        Self { told: wall_clock() }
-    }
-
-    /// Asks the clock at every few events only.
-    pub(crate) fn is_due(&mut self, events: u64) -> bool {
-        if !events.is_multiple_of(PACE_EVENTS) || self.told.elapsed() < PROGRESS_EVERY {
-            return false;
-        }
-        self.told = wall_clock();
-        true
-    }
-}
-
-/// Events of the ideal between two looks at the clock.
-const PACE_EVENTS: u64 = 256;
 
 /// Runs the flows of the plan through family `F`.
 pub(crate) fn simulate_family<F: Family>(
@@ -268,17 +212,16 @@ fn drive<F: Family, A: Iterator<Item = Arrival>, P: Probe>(
     observer: &mut dyn Observer,
 ) -> Ran {
     let total = plan.workload.total_flows();
-    let mut told = wall_clock();
+    let mut pace = Pace::new();
     let status = loop {
         match sim.run(BATCH) {
             Status::Finished => break RunStatus::Finished,
             Status::Censored => break RunStatus::Censored,
             Status::Running => {}
         }
-        if told.elapsed() < PROGRESS_EVERY {
+        if !pace.is_due() {
             continue;
         }
-        told = wall_clock();
         let counters = sim.counters();
         let progress = Progress {
             submitted: counters.submitted,
@@ -341,14 +284,4 @@ fn write(file: &Path, text: &str) -> Result<(), RunError> {
     let partial = file.with_extension("json.partial");
     fs::write(&partial, text).map_err(|source| io(&partial, source))?;
     fs::rename(&partial, file).map_err(|source| io(file, source))
-}
-
-pub(crate) fn io(file: &Path, source: std::io::Error) -> RunError {
-    RunError::Io { file: file.to_owned(), source }
-}
-
-/// The wall clock, for progress and manifests; results do not depend on it.
-#[expect(clippy::disallowed_methods, reason = "progress and manifests tell wall time")]
-pub(crate) fn wall_clock() -> std::time::Instant {
-    std::time::Instant::now()
 }

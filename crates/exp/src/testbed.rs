@@ -20,7 +20,8 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::check::ValidPlan;
-use crate::run::{Ran, RunError, clear, io, publish, recorder};
+use crate::error::{RunError, io};
+use crate::run::{Ran, clear, publish, recorder};
 use crate::summary::{RunStatus, Summary};
 
 /// What a run on hosts needs to know of its plan.

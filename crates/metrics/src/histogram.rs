@@ -39,6 +39,7 @@ impl LatencyHistogram {
     }
 
     /// Counts one packet.
+    #[inline]
     pub fn record(&mut self, latency: Span) {
         self.counts.saturating_record(latency.as_ps());
     }

@@ -29,12 +29,15 @@ impl BadKey {
     }
 }
 
+/// The name of a preset, and what makes it.
+pub type Preset<K> = (&'static str, fn() -> K);
+
 /// The parameters of a transport. The [`Default`] is the first preset.
 pub trait Keys:
     Clone + Default + PartialEq + Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static
 {
     /// The presets by name, the default first.
-    const PRESETS: &'static [(&'static str, fn() -> Self)];
+    const PRESETS: &'static [Preset<Self>];
 }
 
 /// What a key is.

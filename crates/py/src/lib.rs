@@ -1,4 +1,8 @@
 //! The private module `rampmeter._core`: conversions and errors, nothing else.
+//!
+//! [`register`] fills a module for any [`Registry`]: a crate with a transport of its own makes a
+//! core that knows it by a `#[pymodule]` that calls it. That crate depends on this one without
+//! default features, as a library cannot have two functions by which Python loads it.
 
 mod analysis;
 mod port;
@@ -11,7 +15,8 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rampmeter_exp::{Observer, Plan, Progress, Registry, RunError, ValidPlan};
+pub use rampmeter_exp::Registry;
+use rampmeter_exp::{Observer, Plan, Progress, RunError, ValidPlan};
 use rampmeter_workload::size;
 
 create_exception!(rampmeter._core, PlanError, PyValueError, "A plan or trace that cannot be used.");
@@ -47,9 +52,10 @@ impl Observer for PyObserver {
     }
 }
 
-/// The transports that plans may name.
+/// The transports that plans may name; [`register`] sets it.
+static REGISTRY: OnceLock<Registry> = OnceLock::new();
+
 fn registry() -> &'static Registry {
-    static REGISTRY: OnceLock<Registry> = OnceLock::new();
     REGISTRY.get_or_init(Registry::builtin)
 }
 
@@ -173,9 +179,22 @@ fn distribution_mean(name: &str) -> PyResult<f64> {
     Ok(size::named(name).map_err(plan_error)?.mean_bytes())
 }
 
-/// The module.
+/// The module with the transports of this repository.
+#[cfg(feature = "module")]
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    register(module, Registry::builtin())
+}
+
+/// Adds everything to `module`, whose plans may name the transports of `registry`.
+///
+/// A process has one registry: where there is one already, as when Python makes the module a second
+/// time, that one stays.
+///
+/// # Errors
+/// What Python says.
+pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> {
+    REGISTRY.get_or_init(|| registry);
     let py = module.py();
     module.add("PlanError", py.get_type::<PlanError>())?;
     module.add("ResultError", py.get_type::<ResultError>())?;

@@ -66,6 +66,7 @@ impl Ledger {
     }
 
     /// Whether every message submitted is confirmed or has failed.
+    #[inline]
     pub(crate) fn is_settled(&self) -> bool {
         self.open == 0
     }
@@ -106,6 +107,7 @@ impl Ledger {
     }
 
     /// Bytes of a message that is not over.
+    #[inline]
     pub(crate) fn size(&self, msg: MsgId) -> Option<Bytes> {
         let idx = msg.get().checked_sub(self.first)?;
         self.flows.get(idx as usize).map(|entry| entry.record.size)
@@ -127,6 +129,7 @@ impl Ledger {
     }
 
     /// Message bytes that have arrived so far, by tenant.
+    #[inline]
     pub(crate) fn delivered(&self) -> &[u64] {
         &self.delivered
     }
@@ -141,6 +144,7 @@ impl Ledger {
     }
 
     /// An endpoint's event. Returns the message's record if it is over by it.
+    #[inline]
     pub(crate) fn on_event(&mut self, now: Time, event: Event) -> Option<FlowRecord> {
         let seed = self.seed;
         let msg = match event {

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from rampmeter import _core
+from rampmeter import _core, schema
 from rampmeter._core import PlanError
 from rampmeter.plan import Plan
 from rampmeter.results import Run
@@ -160,27 +160,27 @@ def _bed(plan: Plan) -> Bed:
         kind = topology["kind"]
         raise PlanError(f"{plan.origin}: topology.kind: expected leaf-spine, got {kind}")
     transport = {key: value for key, value in checked["transport"].items() if value is not None}
-    if transport["name"] == "ideal":
-        raise PlanError(f"{plan.origin}: transport.name: the ideal has no packets")
-    arbiters = {"fastpass": transport.get("arbiters", 2)}.get(str(transport["name"]), 0)
-    if not isinstance(arbiters, int):
-        raise PlanError(f"{plan.origin}: transport.arbiters: expected 1 or 2, got {arbiters!r}")
+    name = str(transport["name"])
+    if schema.about(name)["wire"] is None:
+        raise PlanError(
+            f"{plan.origin}: transport.name: {schema.about(name)['title']} has no packets"
+        )
     shape = Shape(
         racks=topology["racks"],
         hosts_per_rack=topology["hosts-per-rack"],
         spines=topology["spines"],
         access_bps=round(topology["access-gbps"] * 1e9),
         core_bps=round(topology["core-gbps"] * 1e9),
-        buffer_bytes=checked["fabric"]["buffer-bytes"],
+        buffer_bytes=plan.get("fabric.buffer-bytes"),
         mtu=MTU,
-        n_arbiters=arbiters,
+        n_arbiters=int(plan.derived()["arbiters"]),
     )
     payload, header = _core.host_packet(MTU)
     real: list[tuple[str, TomlValue]] = [
         ("transport.payload-bytes", payload),
         ("transport.header-bytes", header),
     ]
-    if checked["fabric"]["buffer-bytes"] is None:
+    if plan.get("fabric.buffer-bytes") is None:
         real.append(("fabric.buffer-bytes", shape.queue_frames * shape.frame_bytes))
     if transport.get("control-rtt-us") is None:
         # A small packet may find a full one before it each way.

@@ -13,30 +13,36 @@ pub type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
 pub struct IdHasher(u64);
 
 impl IdHasher {
+    #[inline]
     fn add(&mut self, word: u64) {
         self.0 = (self.0.rotate_left(26) ^ word).wrapping_mul(0xf135_7aea_2e62_a9c5);
     }
 }
 
 impl Hasher for IdHasher {
+    #[inline]
     fn finish(&self) -> u64 {
         self.0.rotate_left(20)
     }
 
+    #[inline]
     fn write(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.add(u64::from(byte));
         }
     }
 
+    #[inline]
     fn write_u32(&mut self, word: u32) {
         self.add(u64::from(word));
     }
 
+    #[inline]
     fn write_u64(&mut self, word: u64) {
         self.add(word);
     }
 
+    #[inline]
     fn write_usize(&mut self, word: usize) {
         self.add(word as u64);
     }

@@ -7,10 +7,12 @@ pub struct Places(Vec<u32>);
 const NOWHERE: u32 = u32::MAX;
 
 impl Places {
+    #[inline]
     fn of(&self, id: u32) -> Option<usize> {
         self.0.get(id as usize).filter(|&&place| place != NOWHERE).map(|&place| place as usize)
     }
 
+    #[inline]
     fn set(&mut self, id: u32, place: u32) {
         if self.0.len() <= id as usize {
             self.0.resize(id as usize + 1, NOWHERE);
@@ -34,21 +36,25 @@ impl<K> Default for KeyedHeap<K> {
 
 impl<K: Ord + Copy> KeyedHeap<K> {
     /// How many entries there are.
+    #[inline]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Whether there is no entry.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// The entry with the lowest key.
+    #[inline]
     pub fn first(&self) -> Option<(K, u32)> {
         self.entries.first().copied()
     }
 
     /// Enters `id`, or changes its key.
+    #[inline]
     pub fn set(&mut self, places: &mut Places, id: u32, key: K) {
         let place = places.of(id).unwrap_or(self.entries.len());
         if place == self.entries.len() {

@@ -24,21 +24,25 @@ pub struct SeqSet {
 
 impl SeqSet {
     /// The smallest number that is not in.
+    #[inline]
     pub fn first_missing(&self) -> u32 {
         self.base
     }
 
     /// How many numbers are in.
+    #[inline]
     pub fn len(&self) -> u32 {
         self.base + self.above
     }
 
     /// Whether no number is in.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Whether `seq` is in.
+    #[inline]
     pub fn contains(&self, seq: u32) -> bool {
         if seq < self.base {
             return true;
@@ -52,6 +56,7 @@ impl SeqSet {
     }
 
     /// Puts `seq` in; false if it was there.
+    #[inline]
     pub fn insert(&mut self, seq: u32) -> bool {
         if self.contains(seq) {
             return false;
@@ -70,6 +75,7 @@ impl SeqSet {
     }
 
     /// The smallest number at or above `from` that is not in.
+    #[inline]
     pub fn next_missing(&self, from: u32) -> u32 {
         let mut seq = from.max(self.base);
         while self.contains(seq) {

@@ -20,9 +20,9 @@ use rampmeter_sim::{FlowRecord, Passing, Probe};
 use serde::Serialize;
 
 use crate::check::ValidPlan;
+use crate::error::{RunError, io as io_error};
 use crate::manifest::{COMMIT, VERSION};
 use crate::record::Recorder;
-use crate::run::{RunError, io as io_error};
 use frame::{FRAME_MAX, Frame};
 use pcapng::{Captured, InterfaceId, PcapngWriter};
 

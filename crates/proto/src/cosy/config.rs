@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::analysis;
-use crate::keys::{BadKey, Keys, check_ranges};
+use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{Framing, Padding, within};
 
 /// cosy's parameters. [`CosyConfig::paper`] and [`CosyConfig::rsvp`] are the presets.
@@ -15,11 +15,11 @@ pub struct CosyConfig {
     /// Virtual links of a link, and slots of a host each way (K, §3.3).
     #[schemars(range(min = 1, max = 256))]
     pub slots: u32,
-    /// Most slots that one message may have; all of them if `None`.
+    /// Most slots that one message may have; all of them if left out.
     #[schemars(range(min = 1, max = 256))]
     pub slots_per_message: Option<u32>,
     /// How long a receiver holds a request that it cannot serve (appendix A, delta_E); the time of
-    /// a message of 128 KB in a single slot if `None`.
+    /// a message of 128 KB in a single slot if left out.
     #[serde(rename = "hold-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e9))]
     pub hold: Option<Span>,
@@ -30,7 +30,7 @@ pub struct CosyConfig {
     /// What data leaves of a link to control packets, in thousandths.
     #[schemars(range(min = 0, max = 900))]
     pub control_milli: u32,
-    /// What each way of a round trip is granted for what the theorems leave out; if `None`, a
+    /// What each way of a round trip is granted for what the theorems leave out; if left out, a
     /// packet that cannot be interrupted at every port.
     #[serde(skip)]
     pub slack: Option<Span>,
@@ -69,7 +69,7 @@ impl Default for CosyConfig {
 }
 
 impl Keys for CosyConfig {
-    const PRESETS: &'static [(&'static str, fn() -> Self)] =
+    const PRESETS: &'static [Preset<Self>] =
         &[("paper", CosyConfig::paper), ("rsvp", CosyConfig::rsvp)];
 }
 
@@ -190,6 +190,7 @@ impl CosyConfig {
 }
 
 impl Cosy {
+    #[inline]
     pub(super) fn framing(&self) -> Framing {
         let CosyConfig { payload, header, padding, .. } = self.config;
         Framing { payload, header, padding }

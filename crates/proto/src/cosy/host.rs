@@ -79,6 +79,7 @@ impl Endpoint for CosyHost {
         Some(self.cosy.bound(message.size))
     }
 
+    #[inline]
     fn handle_packet(&mut self, now: Time, packet: &Packet<CosyHeader>) -> Receipt {
         let msg = packet.payload.msg;
         match packet.header {
@@ -155,6 +156,7 @@ impl Endpoint for CosyHost {
         }
     }
 
+    #[inline]
     fn poll_transmit(&mut self, now: Time) -> Option<Packet<CosyHeader>> {
         if let Some(packet) = self.out.next_control() {
             return Some(packet);
@@ -163,14 +165,17 @@ impl Endpoint for CosyHost {
         data.or_else(|| self.out.next_control())
     }
 
+    #[inline]
     fn wants_transmit(&self) -> bool {
         self.out.has_control() || self.sender.is_ready()
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Time {
         self.receiver.deadline().min(self.sender.deadline())
     }
 
+    #[inline]
     fn poll_event(&mut self) -> Option<Event> {
         self.out.next_event()
     }

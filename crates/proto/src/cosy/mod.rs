@@ -66,7 +66,7 @@ impl Transport for CosyFamily {
     type Keys = CosyConfig;
     const TITLE: &'static str = "cosy";
     const SUMMARY: &'static str = "Delivery within a bound, or a reject (cosy).";
-    const WIRE: TransportId = TransportId::COSY;
+    const WIRE: TransportId = TransportId(5);
 
     fn framing(keys: &CosyConfig) -> Framing {
         let &CosyConfig { payload, header, padding, .. } = keys;
@@ -88,11 +88,11 @@ impl Transport for CosyFamily {
     fn configure(keys: CosyConfig, site: &Site) -> Result<Cosy, BadKey> {
         let best_effort = if site.has_lower { BestEffort::Beside } else { BestEffort::None };
         let keys = CosyConfig { best_effort, ..keys };
-        match &site.place {
-            &Place::Network(Network { switches, ratio, ports, has_slower, .. }) => {
+        match site.place {
+            Place::Network(Network { switches, ratio, ports, has_slower, .. }) => {
                 keys.on(&site.facts, PathFacts { switches, ratio, ports, has_slower })
             }
-            &Place::Hosts { payload, header } => {
+            Place::Hosts { payload, header } => {
                 let slack = Some(site.facts.control_rtt);
                 let paths = PathFacts { switches: 3, ratio: 1, ports: 1, has_slower: false };
                 CosyConfig { payload, header, slack, ..keys }.on(&site.facts, paths)

@@ -399,6 +399,7 @@ impl Receiver {
     }
 
     /// When something is to be done.
+    #[inline]
     pub(super) fn deadline(&self) -> Time {
         self.timers.next()
     }

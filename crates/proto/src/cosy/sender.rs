@@ -243,6 +243,7 @@ impl Sender {
     }
 
     /// When something is to be done.
+    #[inline]
     pub(super) fn deadline(&self) -> Time {
         let end = self.messages.deadline();
         if self.is_due { end } else { end.min(self.next_due) }
@@ -257,6 +258,7 @@ impl Sender {
     }
 
     /// Whether a slot's turn has come.
+    #[inline]
     pub(super) fn is_ready(&self) -> bool {
         self.is_due
     }

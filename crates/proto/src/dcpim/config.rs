@@ -4,7 +4,7 @@ use rampmeter_core::{Bytes, FabricFacts, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::keys::{BadKey, Keys, check_ranges};
+use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{Framing, Padding, forget_after, keepalive};
 
 /// How many stages of a matching phase lie between two phases' starts.
@@ -124,7 +124,7 @@ pub struct DcpimConfig {
     pub beta_milli: u32,
     /// Whether the first round prefers the smallest flows (§3.5).
     pub fct_round: bool,
-    /// Largest flow, in packets, that is sent without matching; `None` for one BDP.
+    /// Largest flow, in packets, that is sent without matching; one BDP if left out.
     #[serde(rename = "short-flow-packets")]
     pub short_flow_max: Option<u32>,
     /// Stages of a phase.
@@ -171,7 +171,7 @@ impl Default for DcpimConfig {
 }
 
 impl Keys for DcpimConfig {
-    const PRESETS: &'static [(&'static str, fn() -> Self)] =
+    const PRESETS: &'static [Preset<Self>] =
         &[("paper", DcpimConfig::paper), ("reference", DcpimConfig::reference)];
 }
 
@@ -303,6 +303,7 @@ impl Dcpim {
         self.stage * u64::from(self.stages)
     }
 
+    #[inline]
     pub(super) fn framing(&self) -> Framing {
         let DcpimConfig { payload, header, padding, .. } = self.config;
         Framing { payload, header, padding }

@@ -108,6 +108,7 @@ impl Endpoint for DcpimHost {
         self.sender.cancel(msg, &mut self.out);
     }
 
+    #[inline]
     fn handle_packet(&mut self, now: Time, packet: &Packet<DcpimHeader>) -> Receipt {
         let (src, msg) = (packet.src, packet.payload.msg);
         match packet.header {
@@ -194,6 +195,7 @@ impl Endpoint for DcpimHost {
         }
     }
 
+    #[inline]
     fn poll_transmit(&mut self, now: Time) -> Option<Packet<DcpimHeader>> {
         if let Some(packet) = self.out.next_control() {
             return Some(packet);
@@ -201,14 +203,17 @@ impl Endpoint for DcpimHost {
         self.sender.next_data(now, &self.dcpim, &mut self.out, &mut self.stats)
     }
 
+    #[inline]
     fn wants_transmit(&self) -> bool {
         self.out.has_control() || self.sender.is_ready()
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Time {
         self.schedule.at().min(self.receiver.deadline()).min(self.sender.deadline())
     }
 
+    #[inline]
     fn poll_event(&mut self) -> Option<Event> {
         self.out.next_event()
     }

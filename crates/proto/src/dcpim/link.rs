@@ -46,6 +46,7 @@ pub(super) struct Links {
 
 impl Links {
     /// When the first timer fires.
+    #[inline]
     pub(super) fn deadline(&self) -> Time {
         self.deadline.unwrap_or(Time::NEVER)
     }

@@ -66,7 +66,7 @@ impl Transport for DcpimFamily {
     const TITLE: &'static str = "dcPIM";
     const SUMMARY: &'static str =
         "Rounds of parallel iterative matching between hosts, then tokens (dcPIM).";
-    const WIRE: TransportId = TransportId::DCPIM;
+    const WIRE: TransportId = TransportId(1);
 
     fn framing(keys: &DcpimConfig) -> Framing {
         let &DcpimConfig { payload, header, padding, .. } = keys;

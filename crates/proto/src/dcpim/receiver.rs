@@ -48,6 +48,7 @@ impl Receiver {
         }
     }
 
+    #[inline]
     pub(super) fn deadline(&self) -> Time {
         self.links.deadline()
     }

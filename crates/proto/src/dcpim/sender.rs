@@ -88,6 +88,7 @@ impl Sender {
     }
 
     /// When [`Sender::handle_timeout`] wants to be called.
+    #[inline]
     pub(super) fn deadline(&self) -> Time {
         self.flows.deadline()
     }
@@ -96,6 +97,7 @@ impl Sender {
         self.flows.len()
     }
 
+    #[inline]
     pub(super) fn is_ready(&self) -> bool {
         !self.permits.is_empty()
     }

@@ -54,7 +54,7 @@ mod config {
     #[test]
     fn parameters_out_of_range_are_named() {
         let error = DcpimConfig { channels: 0, ..DcpimConfig::paper() }.on(&facts()).unwrap_err();
-        assert_eq!(error.to_string(), "channels must be 1 to 64, got 0");
+        assert_eq!(error.to_string(), "channels: expected 1 to 64, got 0");
     }
 }
 

@@ -211,6 +211,7 @@ impl SlotArbiter {
         }
     }
 
+    #[inline]
     fn deadline(&self, fastpass: &Fastpass) -> Time {
         let watchdog = match !self.is_standby && fastpass.config.arbiters > 1 {
             true => self.next_watchdog,

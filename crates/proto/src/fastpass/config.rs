@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::wire::FastpassHeader;
-use crate::keys::{BadKey, Keys, check_ranges};
+use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{Framing, Padding};
 
 /// What the arbiter arbitrates.
@@ -66,7 +66,7 @@ impl Default for FastpassConfig {
 }
 
 impl Keys for FastpassConfig {
-    const PRESETS: &'static [(&'static str, fn() -> Self)] =
+    const PRESETS: &'static [Preset<Self>] =
         &[("paper", FastpassConfig::paper), ("reference", FastpassConfig::reference)];
 }
 
@@ -168,6 +168,7 @@ impl Fastpass {
         }
     }
 
+    #[inline]
     pub(super) fn framing(&self) -> Framing {
         let FastpassConfig { payload, header, padding, .. } = self.config;
         Framing { payload, header, padding }

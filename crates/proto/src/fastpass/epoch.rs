@@ -94,6 +94,7 @@ impl EpochArbiter {
         self.numbers.retain(|(src, _), _| *src != peer.get());
     }
 
+    #[inline]
     pub(super) fn deadline(&self) -> Time {
         if self.flows.is_empty() { Time::NEVER } else { self.next_epoch }
     }
@@ -193,6 +194,7 @@ impl Epochs {
 
     /// The next instant at which there is something to do, where `waits` tells whether packets
     /// wait.
+    #[inline]
     pub(super) fn deadline(&self, waits: bool, fastpass: &Fastpass) -> Time {
         let turn = self.schedule.front().map_or(Time::NEVER, |(at, _)| *at);
         if waits { turn.min(self.repeat_at(fastpass)) } else { turn }

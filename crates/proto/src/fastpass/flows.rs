@@ -138,6 +138,7 @@ impl Flows {
         Some(Over { dst: flow.dst, unsent: flow.unsent() })
     }
 
+    #[inline]
     pub(super) fn deadline(&self) -> Time {
         self.flows.deadline()
     }

@@ -136,6 +136,7 @@ impl Endpoint for FastpassHost {
         }
     }
 
+    #[inline]
     fn handle_packet(&mut self, now: Time, packet: &Packet<FastpassHeader>) -> Receipt {
         let (src, msg) = (packet.src, packet.payload.msg);
         match packet.header {
@@ -236,15 +237,18 @@ impl Endpoint for FastpassHost {
         }
     }
 
+    #[inline]
     fn poll_transmit(&mut self, _now: Time) -> Option<Packet<FastpassHeader>> {
         // A request behind a run of slots would wait for all of them.
         self.out.next_control().or_else(|| self.due.pop_front())
     }
 
+    #[inline]
     fn wants_transmit(&self) -> bool {
         !self.due.is_empty() || self.out.has_control()
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Time {
         let turn = match &self.turns {
             Turns::Slots(timetable) => timetable.deadline(&self.fastpass),
@@ -253,6 +257,7 @@ impl Endpoint for FastpassHost {
         turn.min(self.flows.deadline())
     }
 
+    #[inline]
     fn poll_event(&mut self) -> Option<Event> {
         self.out.next_event()
     }

@@ -70,7 +70,7 @@ impl Transport for FastpassFamily {
     type Keys = FastpassConfig;
     const TITLE: &'static str = "Fastpass";
     const SUMMARY: &'static str = "An arbiter that gives out time slots and paths (Fastpass).";
-    const WIRE: TransportId = TransportId::FASTPASS;
+    const WIRE: TransportId = TransportId(4);
 
     fn framing(keys: &FastpassConfig) -> Framing {
         let &FastpassConfig { payload, header, padding, .. } = keys;

@@ -218,6 +218,7 @@ impl Timetable {
     }
 
     /// The next instant at which there is something to do.
+    #[inline]
     pub(super) fn deadline(&self, fastpass: &Fastpass) -> Time {
         let slot = self.slots.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
         if self.waits() { slot.min(self.quiet_since + fastpass.retry) } else { slot }

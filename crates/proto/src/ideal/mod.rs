@@ -15,7 +15,7 @@ use rampmeter_core::{NodeId, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::keys::Keys;
+use crate::keys::{Keys, Preset};
 use crate::parts::Padding;
 
 /// The parameters of the ideal. [`IdealConfig::paper`] and [`IdealConfig::reference`] are the
@@ -46,7 +46,7 @@ impl Default for IdealConfig {
 }
 
 impl Keys for IdealConfig {
-    const PRESETS: &'static [(&'static str, fn() -> Self)] =
+    const PRESETS: &'static [Preset<Self>] =
         &[("paper", Self::paper), ("reference", Self::reference)];
 }
 

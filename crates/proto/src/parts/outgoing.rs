@@ -134,6 +134,7 @@ impl<T> OutgoingFlows<T> {
     }
 
     /// When the next timer comes up.
+    #[inline]
     pub fn deadline(&self) -> Time {
         self.timers.next()
     }

@@ -73,6 +73,7 @@ impl<H> Output<H> {
     }
 
     /// Whether a control packet waits.
+    #[inline]
     pub fn has_control(&self) -> bool {
         !self.control.is_empty()
     }

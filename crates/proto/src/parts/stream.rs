@@ -1,9 +1,9 @@
 //! A flow that is sent by windows: what has been acknowledged, what is lost, what goes next.
 //!
 //! A [`Stream`] keeps the scoreboard of one flow. Its [`Window`] is the congestion control: it
-//! hears of acknowledgements, losses and timeouts, and says how many packets may go. The protocol
-//! keeps the timer (a [`Retry`](super::Retry)), asks [`Stream::sendable`] for the next packet, and
-//! calls [`Stream::send`] when it leaves. The other end is an
+//! is told of acknowledgements, losses and timeouts, and returns how many packets may be in flight.
+//! The protocol keeps the timer (a [`Retry`](super::Retry)), asks [`Stream::sendable`] for the next
+//! packet, and calls [`Stream::send`] when it leaves. The other end is an
 //! [`AckingReceiver`](super::AckingReceiver).
 //!
 //! A timeout goes back to the first packet that is missing and skips those acknowledged. Windows

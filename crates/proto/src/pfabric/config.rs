@@ -4,7 +4,7 @@ use rampmeter_core::{Bytes, FabricFacts, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::keys::{BadKey, Keys, check_ranges};
+use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{Framing, Padding, within};
 
 /// What a flow does that has timed out several times in a row.
@@ -57,7 +57,7 @@ impl Default for PfabricConfig {
 }
 
 impl Keys for PfabricConfig {
-    const PRESETS: &'static [(&'static str, fn() -> Self)] =
+    const PRESETS: &'static [Preset<Self>] =
         &[("paper", PfabricConfig::paper), ("reference", PfabricConfig::reference)];
 }
 
@@ -131,6 +131,7 @@ impl PfabricConfig {
 }
 
 impl Pfabric {
+    #[inline]
     pub(super) fn framing(&self) -> Framing {
         let PfabricConfig { payload, header, padding, .. } = self.config;
         Framing { payload, header, padding }

@@ -49,6 +49,7 @@ impl Endpoint for PfabricHost {
         self.sender.cancel(msg, &mut self.out);
     }
 
+    #[inline]
     fn handle_packet(&mut self, now: Time, packet: &Packet<PfabricHeader>) -> Receipt {
         let (src, msg) = (packet.src, packet.payload.msg);
         let (flow, tx_slot, size, seq) = match packet.header {
@@ -102,6 +103,7 @@ impl Endpoint for PfabricHost {
         self.sender.handle_timeout(now, &self.pfabric, &mut self.out, &mut self.stats);
     }
 
+    #[inline]
     fn poll_transmit(&mut self, now: Time) -> Option<Packet<PfabricHeader>> {
         if let Some(packet) = self.out.next_control() {
             return Some(packet);
@@ -109,14 +111,17 @@ impl Endpoint for PfabricHost {
         self.sender.next_data(now, &self.pfabric)
     }
 
+    #[inline]
     fn wants_transmit(&self) -> bool {
         self.out.has_control() || self.sender.is_ready()
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Time {
         self.sender.deadline()
     }
 
+    #[inline]
     fn poll_event(&mut self) -> Option<Event> {
         self.out.next_event()
     }

@@ -59,7 +59,7 @@ impl Transport for PfabricFamily {
     const TITLE: &'static str = "pFabric";
     const SUMMARY: &'static str =
         "Ports that order and drop by remaining size, hosts at line rate (pFabric).";
-    const WIRE: TransportId = TransportId::PFABRIC;
+    const WIRE: TransportId = TransportId(3);
 
     fn framing(keys: &PfabricConfig) -> Framing {
         let &PfabricConfig { payload, header, padding, .. } = keys;

@@ -64,6 +64,7 @@ impl Sender {
         Self { flows: OutgoingFlows::new(node), ready, places, stale }
     }
 
+    #[inline]
     pub(super) fn deadline(&self) -> Time {
         self.flows.deadline()
     }
@@ -72,6 +73,7 @@ impl Sender {
         self.flows.len()
     }
 
+    #[inline]
     pub(super) fn is_ready(&self) -> bool {
         !self.ready.is_empty() || !self.stale.is_empty()
     }

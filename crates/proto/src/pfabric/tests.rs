@@ -65,7 +65,7 @@ mod sender {
     #[test]
     fn packets_acknowledged_selectively_are_not_sent_again_after_a_timeout() {
         let (mut host, pfabric) = host();
-        assert_eq!(send_all(&mut host, Time::ZERO), (0..12).collect::<Vec<_>>());
+        assert_eq!(send_all(&mut host, Time::ZERO), (0..pfabric.window).collect::<Vec<_>>());
         // Packet 0 and those from 4 on are lost.
         acknowledge(&mut host, Time::ZERO, 0, 0b1110);
         let late = Time::ZERO + pfabric.rto;

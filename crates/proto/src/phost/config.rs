@@ -4,7 +4,7 @@ use rampmeter_core::{Bytes, FabricFacts, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::keys::{BadKey, Keys, check_ranges};
+use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{Framing, Padding, forget_after, keepalive};
 
 /// Which flows get free tokens (pHost §3.2).
@@ -75,7 +75,7 @@ pub enum Wake {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct PhostConfig {
-    /// Free tokens of a flow; one more than a bandwidth-delay product has if `None`.
+    /// Free tokens of a flow; one more than a bandwidth-delay product has if left out.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub free_tokens: Option<u32>,
     /// Who gets them.
@@ -84,15 +84,15 @@ pub struct PhostConfig {
     /// and between real hosts at least a control round trip.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub token_life_milli: Option<u32>,
-    /// Unanswered tokens at which a flow is downgraded; as many as free tokens if `None`.
+    /// Unanswered tokens at which a flow is downgraded; as many as free tokens if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub downgrade_threshold: Option<u32>,
     /// For how long, in full packet times after its last token; three times as many as free tokens
-    /// and one if `None`.
+    /// and one if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub downgrade_packets: Option<u32>,
     /// How long a destination waits after a flow's last token before it asks again for what is
-    /// missing, in full packet times; one more than free tokens if `None`.
+    /// missing, in full packet times; one more than free tokens if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub resend_packets: Option<u32>,
     /// Whom both ends serve first.
@@ -127,7 +127,7 @@ impl Default for PhostConfig {
 }
 
 impl Keys for PhostConfig {
-    const PRESETS: &'static [(&'static str, fn() -> Self)] =
+    const PRESETS: &'static [Preset<Self>] =
         &[("paper", PhostConfig::paper), ("reference", PhostConfig::reference)];
 }
 
@@ -230,6 +230,7 @@ impl PhostConfig {
 }
 
 impl Phost {
+    #[inline]
     pub(super) fn framing(&self) -> Framing {
         let PhostConfig { payload, header, padding, .. } = self.config;
         Framing { payload, header, padding }

@@ -68,6 +68,7 @@ impl Endpoint for PhostHost {
         self.sender.cancel(msg, &mut self.out);
     }
 
+    #[inline]
     fn handle_packet(&mut self, now: Time, packet: &Packet<PhostHeader>) -> Receipt {
         let msg = packet.payload.msg;
         match packet.header {
@@ -144,6 +145,7 @@ impl Endpoint for PhostHost {
         }
     }
 
+    #[inline]
     fn poll_transmit(&mut self, now: Time) -> Option<Packet<PhostHeader>> {
         if let Some(packet) = self.out.next_control() {
             return Some(packet);
@@ -151,14 +153,17 @@ impl Endpoint for PhostHost {
         self.sender.next_data(now, &self.phost, &mut self.stats)
     }
 
+    #[inline]
     fn wants_transmit(&self) -> bool {
         self.out.has_control() || self.sender.is_ready()
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Time {
         self.receiver.deadline().min(self.sender.deadline())
     }
 
+    #[inline]
     fn poll_event(&mut self) -> Option<Event> {
         self.out.next_event()
     }

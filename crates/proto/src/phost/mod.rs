@@ -59,7 +59,7 @@ impl Transport for PhostFamily {
     const TITLE: &'static str = "pHost";
     const SUMMARY: &'static str =
         "Tokens a packet from the destination, free tokens for first packets (pHost).";
-    const WIRE: TransportId = TransportId::PHOST;
+    const WIRE: TransportId = TransportId(2);
 
     fn framing(keys: &PhostConfig) -> Framing {
         let &PhostConfig { payload, header, padding, .. } = keys;

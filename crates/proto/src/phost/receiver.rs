@@ -103,6 +103,7 @@ impl Receiver {
         }
     }
 
+    #[inline]
     pub(super) fn deadline(&self) -> Time {
         match self.clock {
             Clock::Stopped => Time::NEVER,

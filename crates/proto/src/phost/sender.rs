@@ -35,6 +35,7 @@ struct Tokens {
 
 impl Tokens {
     /// Drops tokens that have expired; whether one is left.
+    #[inline]
     fn is_ready(&mut self, now: Time, stats: &mut PhostStats) -> bool {
         if self.free_next < self.free_end && self.free_until < now {
             stats.tokens_expired += u64::from(self.free_end - self.free_next);
@@ -73,6 +74,7 @@ impl Sender {
         Self { flows: OutgoingFlows::new(node), ready: Ready::default(), served: Served::default() }
     }
 
+    #[inline]
     pub(super) fn deadline(&self) -> Time {
         self.flows.deadline()
     }
@@ -81,6 +83,7 @@ impl Sender {
         self.flows.len()
     }
 
+    #[inline]
     pub(super) fn is_ready(&self) -> bool {
         !self.ready.is_empty()
     }

@@ -90,11 +90,13 @@ impl Wheel {
     }
 
     /// How many events wait.
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether no event waits.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -225,6 +227,7 @@ impl Wheel {
     }
 
     /// Inserts into the bucket being served, behind all events of the same time.
+    #[inline]
     fn push_current(&mut self, key: Key) {
         let word = self.word(key);
         let waiting = self.current[self.head..].iter().rev();

@@ -74,16 +74,19 @@ impl FabricConfig {
     }
 
     /// The longest packet that is express. Where nothing may wait, none is.
+    #[inline]
     pub(crate) fn express(&self) -> u16 {
         if self.buffer == Buffer::PerPort(Bytes::ZERO) { 0 } else { self.express }
     }
 
     /// The longest queue whose packets are not marked.
+    #[inline]
     pub(crate) fn mark_above(&self) -> u32 {
         self.mark_above.map_or(u32::MAX, |k| u32::try_from(k.get()).unwrap_or(u32::MAX))
     }
 
     /// Whether `bytes` more may wait at a port that holds `queued`, in a switch that holds `used`.
+    #[inline]
     pub(crate) fn admits(&self, queued: u32, buffer: u32, used: u64, bytes: u32) -> bool {
         match self.buffer {
             Buffer::PerPort(_) => queued + bytes <= buffer,

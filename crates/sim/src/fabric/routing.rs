@@ -108,6 +108,7 @@ impl Routes {
     }
 
     /// How many ports are interfaces of hosts and arbiters.
+    #[inline]
     pub(crate) fn n_interfaces(&self) -> u32 {
         self.n_stations + self.further.len() as u32
     }
@@ -121,6 +122,7 @@ impl Routes {
 
     /// The port by which a host or arbiter sends to `dst`. Of several links it is the one whose
     /// switch is nearest, of equals the first; `None` if there is no way.
+    #[inline]
     pub(crate) fn interface(&self, end: u32, dst: u32) -> Option<u32> {
         match self.uplinks.iter().find(|(of, _)| *of == end) {
             None => Some(end),
@@ -153,6 +155,7 @@ impl Routes {
     }
 
     /// The ports by which `switch` may send to host `dst`: none, one, or all on shortest paths.
+    #[inline]
     pub fn next(&self, switch: u32, dst: u32) -> &[u32] {
         let (rack, place) = self.hosts[dst as usize];
         let Entry { start, count, .. } = self.entry(switch, rack);

@@ -32,7 +32,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
     }
 
-    /// Puts a packet of `host` on its idle uplink `port`; `leaves` hears of it.
+    /// Puts a packet of `host` on its idle uplink `port`; `leaves` is called with it.
     #[inline(always)]
     pub(crate) fn inject(
         &mut self,
@@ -62,7 +62,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     }
 
     /// Queues a packet of `host` at its interface, or puts it on the link if that is idle; then
-    /// `leaves` hears of it.
+    /// `leaves` is called with it.
     pub(crate) fn inject_queued(
         &mut self,
         host: u32,

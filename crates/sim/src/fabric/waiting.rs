@@ -11,7 +11,7 @@ use crate::engine::{Handle, Wheel};
 
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// The wake-up of a port with a queue: its link is idle and packets wait. If it is the
-    /// interface of a host, `leaves` hears of the packet that is next.
+    /// interface of a host, `leaves` is called with the packet that is next.
     #[inline]
     pub(crate) fn wake(
         &mut self,

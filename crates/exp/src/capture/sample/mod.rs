@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::frame::{FRAME_MAX, Frame};
 use super::pcapng::{Captured, PcapngWriter};
-use crate::run::{RunError, io as io_error};
+use crate::error::{RunError, io as io_error};
 
 /// Writes a capture of one packet of every type of `wires` to `file`. Returns the fields of each by the
 /// dissector's names as JSON: a list of objects, the values numbers, or lists of numbers where a
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(sampled(&samples, "rampmeter.kind"), (0..=4).collect());
         for sample in &samples {
             for (name, value) in &sample.fields {
-                assert!(!name.ends_with(".count") || value != &0, "{name}");
+                assert!(!name.ends_with(".count") || *value != 0, "{name}");
             }
         }
     }

@@ -1,0 +1,67 @@
+//! Parameters, and what follows from them on one network.
+
+use rampmeter_core::{Bytes, FabricFacts, Span};
+use rampmeter_proto::keys::{Preset, check_ranges};
+use rampmeter_proto::parts::{Padding, forget_after};
+use rampmeter_proto::{BadKey, Framing, Keys};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The keys of the `transport` table. Names, ranges and documentation are the attributes of fields.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct SawKeys {
+    /// Retransmission timeout in nanoseconds; four round trips if left out.
+    #[schemars(range(min = 100, max = 1_000_000_000))]
+    pub timeout_ns: Option<u64>,
+    /// Timeouts of one packet after which its message fails.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub attempts_max: u32,
+    /// Payload of a full packet.
+    #[serde(rename = "payload-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 9_000))]
+    pub payload: Bytes,
+    /// Bytes of headers charged to each packet, and the length of an acknowledgement.
+    #[serde(rename = "header-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 1_000))]
+    pub header: Bytes,
+}
+
+impl Default for SawKeys {
+    fn default() -> Self {
+        let (payload, header) = (Bytes::new(1460), Bytes::new(40));
+        Self { timeout_ns: None, attempts_max: 200, payload, header }
+    }
+}
+
+impl Keys for SawKeys {
+    const PRESETS: &'static [Preset<Self>] = &[("textbook", SawKeys::default)];
+}
+
+/// The parameters on one network, checked. All endpoints of a run share them.
+#[derive(Clone, Debug)]
+pub struct Saw {
+    /// The parameters.
+    pub keys: SawKeys,
+    /// Retransmission timeout.
+    pub timeout: Span,
+    /// Silence of a sender after which its receiver forgets the message.
+    pub forget: Span,
+}
+
+impl SawKeys {
+    /// Checks the parameters and derives the times.
+    ///
+    /// # Errors
+    /// A parameter out of range.
+    pub fn on(self, facts: &FabricFacts) -> Result<Saw, BadKey> {
+        check_ranges(&self)?;
+        let timeout = self.timeout_ns.map_or(facts.data_rtt * 4, Span::from_ns);
+        Ok(Saw { timeout, forget: forget_after(timeout, self.attempts_max), keys: self })
+    }
+
+    /// How messages are cut.
+    pub fn framing(&self) -> Framing {
+        Framing { payload: self.payload, header: self.header, padding: Padding::Exact }
+    }
+}

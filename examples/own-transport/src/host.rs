@@ -1,0 +1,184 @@
+//! The endpoint of a host: inputs change its state and queue outputs, `poll_*` hands them out.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rampmeter_core::{
+    Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Priority, Receipt, Rng, Time,
+};
+use rampmeter_proto::parts::{AckingReceiver, Announcement, OutgoingFlows, Output};
+
+use crate::config::Saw;
+use crate::wire::SawHeader;
+
+/// A message that is sent.
+#[derive(Debug, Default)]
+struct Turn {
+    /// The packet under way, or to be sent next.
+    seq: u32,
+    /// Whether it waits for the link.
+    is_waiting: bool,
+}
+
+/// Stop and wait at one host.
+#[derive(Debug)]
+pub struct SawHost {
+    saw: Arc<Saw>,
+    sending: OutgoingFlows<Turn>,
+    /// Slots of messages whose packet waits for the link.
+    waiting: VecDeque<u32>,
+    receiver: AckingReceiver,
+    out: Output<SawHeader>,
+    /// Packets sent again.
+    repeats: u64,
+}
+
+impl SawHost {
+    /// Messages being sent, and those that arrive.
+    pub fn messages(&self) -> (usize, usize) {
+        (self.sending.len(), self.receiver.flows.len())
+    }
+
+    fn wait(&mut self, slot: u32) {
+        let turn = &mut self.sending[slot].state;
+        if !turn.is_waiting {
+            turn.is_waiting = true;
+            self.waiting.push_back(slot);
+        }
+    }
+
+    fn end(&mut self, slot: u32) {
+        self.sending.remove(slot);
+        self.waiting.retain(|&waiting| waiting != slot);
+    }
+
+    fn on_ack(&mut self, msg: MsgId, slot: u32, next: u32) {
+        let Some(flow) = self.sending.of(slot, msg) else { return };
+        if next != flow.state.seq + 1 {
+            return;
+        }
+        flow.state.seq = next;
+        flow.retry.reset();
+        if next == flow.packets {
+            self.end(slot);
+            self.out.say(Event::Completed { msg });
+        } else {
+            self.wait(slot);
+        }
+    }
+}
+
+impl Endpoint for SawHost {
+    type Header = SawHeader;
+    type Config = Saw;
+
+    fn new(saw: Arc<Saw>, node: NodeId, _rng: Rng, _now: Time) -> Self {
+        Self {
+            sending: OutgoingFlows::new(node),
+            waiting: VecDeque::new(),
+            receiver: AckingReceiver::default(),
+            out: Output::new(node, saw.keys.header.get() as u16),
+            repeats: 0,
+            saw,
+        }
+    }
+
+    fn submit(&mut self, _now: Time, message: Message) {
+        let packets = self.saw.keys.framing().packets(message.size);
+        let slot = self.sending.submit(&message, packets, Turn::default());
+        self.wait(slot);
+    }
+
+    fn cancel(&mut self, _now: Time, msg: MsgId) {
+        if let Some(slot) = self.sending.slot(msg) {
+            self.end(slot);
+        }
+    }
+
+    fn handle_packet(&mut self, now: Time, packet: &Packet<SawHeader>) -> Receipt {
+        let (src, msg) = (packet.src, packet.payload.msg);
+        match packet.header {
+            SawHeader::Ack { tx_slot, next } => {
+                self.on_ack(msg, tx_slot, next);
+                Receipt::Control
+            }
+            SawHeader::Data { flow, tx_slot, seq, size } => {
+                let packets = self.saw.keys.framing().packets(Bytes::new(size));
+                let of = Announcement { src, msg, flow, tx_slot, packets };
+                let (forget, out) = (self.saw.forget, &mut self.out);
+                self.receiver.on_packet(now, of, Some(seq), forget, out, |arrived| SawHeader::Ack {
+                    tx_slot,
+                    next: arrived.cumulative,
+                })
+            }
+        }
+    }
+
+    fn has_delivered(&mut self, _now: Time, packet: &Packet<SawHeader>) -> bool {
+        let SawHeader::Data { flow, .. } = packet.header else { return false };
+        self.receiver.flows.has_delivered(packet.src, flow)
+    }
+
+    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        let Self { sending, waiting, receiver, out, .. } = self;
+        out.forget_peer(peer);
+        sending.forget_peer(peer, out, |slot, _| waiting.retain(|&waiting| waiting != slot));
+        receiver.forget_peer(peer, out);
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        each("repeats", self.repeats);
+    }
+
+    fn limit_arriving(&mut self, per_peer: u32) {
+        self.receiver.flows.limit(per_peer);
+    }
+
+    fn arriving_excess(&self) -> u64 {
+        self.receiver.flows.excess()
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        while let Some(slot) = self.sending.next_due(now) {
+            let flow = &mut self.sending[slot];
+            let msg = flow.msg;
+            if flow.state.is_waiting {
+                continue;
+            }
+            if flow.retry.attempt(self.saw.keys.attempts_max) {
+                self.repeats += 1;
+                self.wait(slot);
+            } else {
+                self.end(slot);
+                self.out.say(Event::Failed { msg });
+            }
+        }
+    }
+
+    /// Acknowledgements first, then one packet of the message that has waited longest.
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<SawHeader>> {
+        if let Some(packet) = self.out.next_control() {
+            return Some(packet);
+        }
+        let slot = self.waiting.pop_front()?;
+        self.sending[slot].state.is_waiting = false;
+        self.sending.start_timer(slot, now + self.saw.timeout);
+        let flow = &self.sending[slot];
+        let (seq, size) = (flow.state.seq, flow.size);
+        let header = SawHeader::Data { flow: flow.flow, tx_slot: slot, seq, size };
+        let framing = self.saw.keys.framing();
+        Some(framing.data(self.sending.outgoing(slot), seq, Priority::new(1), header))
+    }
+
+    fn wants_transmit(&self) -> bool {
+        self.out.has_control() || !self.waiting.is_empty()
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.sending.deadline()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.out.next_event()
+    }
+}

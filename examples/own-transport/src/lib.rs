@@ -1,0 +1,80 @@
+//! Stop and wait: the smallest transport, in a crate outside the repository.
+//!
+//! * [`config`]: parameters, and what follows from them on a network
+//! * [`wire`]: the packets
+//! * [`host`]: the state machine
+//! * this file: the transport, the list that the daemon knows, the module for Python
+//!
+//! `docs/howto/add-a-protocol.md` goes through it.
+
+pub mod config;
+pub mod host;
+pub mod wire;
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::{Family, NoArbiter, Passive, SwitchFacts};
+use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor};
+use rampmeter_proto::transport::{Derived, Site};
+use rampmeter_proto::{BadKey, Framing, Transport};
+use rampmeter_py::Registry;
+
+use config::{Saw, SawKeys};
+use host::SawHost;
+use wire::SawHeader;
+
+/// Stop and wait: one packet of a message is under way at a time.
+#[derive(Clone, Copy, Debug)]
+pub struct StopAndWait;
+
+impl Family for StopAndWait {
+    const NAME: &'static str = "stop-and-wait";
+    type Config = Saw;
+    type Header = SawHeader;
+    type Host = SawHost;
+    type Arbiter = NoArbiter<SawHeader, Saw>;
+    type Hop = Passive;
+
+    fn hop(_config: &Arc<Saw>, _switch: SwitchFacts) -> Passive {
+        Passive
+    }
+}
+
+impl Transport for StopAndWait {
+    type Keys = SawKeys;
+    const TITLE: &'static str = "stop and wait";
+    const SUMMARY: &'static str = "One packet of a message under way at a time.";
+    const WIRE: TransportId = TransportId::PRIVATE;
+
+    fn framing(keys: &SawKeys) -> Framing {
+        keys.framing()
+    }
+
+    fn configure(keys: SawKeys, site: &Site) -> Result<Saw, BadKey> {
+        let (payload, header) = site.packet((keys.payload, keys.header));
+        SawKeys { payload, header, ..keys }.on(&site.facts)
+    }
+
+    fn describe(saw: &Saw) -> Vec<Derived> {
+        vec![Derived::time("timeout", saw.timeout), Derived::time("forget", saw.forget)]
+    }
+}
+
+/// The transports that the daemon knows: those of the repository, and this one.
+#[derive(Clone, Copy, Debug)]
+pub struct All;
+
+impl Catalogue for All {
+    fn visit(visitor: &mut impl Visitor) {
+        Builtin::visit(visitor);
+        visitor.transport::<StopAndWait>();
+    }
+}
+
+/// The module `rampmeter._core`, with one transport more.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    rampmeter_py::register(module, Registry::builtin().with::<StopAndWait>())
+}

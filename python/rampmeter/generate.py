@@ -1,0 +1,221 @@
+"""Writes what follows from the transports that the core knows, in a checkout of the project.
+
+`python -m rampmeter.generate` renews `rampmeter.transports`, a class for each transport, and the
+tables of their keys in `docs/plans.md`. A test compares both with what the core says.
+"""
+
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any, Final
+
+from rampmeter.schema import About, Key, transports
+from rampmeter.toml import literal
+
+COMMAND: Final = "python -m rampmeter.generate"
+ROOT: Final = Path(__file__).parents[2]
+CLASSES: Final = ROOT / "python/rampmeter/transports.py"
+PAGE: Final = ROOT / "docs/plans.md"
+BEGIN, END = "<!-- transports -->\n", "<!-- /transports -->\n"
+
+SYMBOLS: Final = {"dcpim": {"r": "rounds", "k": "channels"}}
+"""Short names that classes have for keys, as papers do."""
+
+COLUMNS: Final = 100
+UNLIMITED: Final = 2**63
+TYPES: Final = {"integer": "int", "number": "float", "bool": "bool"}
+
+
+def main() -> None:
+    """Write both files anew."""
+    for file, text in files().items():
+        file.write_text(text, encoding="utf-8")
+
+
+def files() -> dict[Path, str]:
+    """What the generated files should hold."""
+    page = PAGE.read_text(encoding="utf-8")
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{PAGE}: expected {BEGIN.strip()} and {END.strip()}")
+    return {CLASSES: classes(), PAGE: f"{before}{begin}\n{tables()}\n{end}{after}"}
+
+
+def class_name(about: About) -> str:
+    """The name of a transport's class, after its title: dcPIM is `DcPim`."""
+    title = about["title"].removeprefix("the ")
+    words = re.sub(r"(?<=[A-Z])[A-Z]+$", lambda run: run[0].lower(), title).split()
+    return "".join(word[:1].upper() + word[1:] for word in words)
+
+
+def classes() -> str:
+    """The module with a class for each transport."""
+    names = sorted(class_name(about) for about in transports())
+    header = f'''\
+"""The transports that a plan may name: every key of its table is a field.
+
+A key that is left out has the value of the preset. Made by `{COMMAND}`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from rampmeter.spec import Transport
+
+__all__ = {names}
+'''
+    text = "\n\n".join([header, *(_class(about) for about in transports())])
+    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(CLASSES)]
+    formatted = subprocess.run(
+        command, cwd=ROOT, input=text, capture_output=True, text=True, check=True
+    )
+    return formatted.stdout
+
+
+def _class(about: About) -> str:
+    name = about["name"]
+    lines = [
+        "@dataclass(frozen=True, kw_only=True)",
+        f"class {class_name(about)}(Transport):",
+        _doc(about["summary"]),
+    ]
+    symbols = SYMBOLS.get(name, {})
+    if symbols:
+        lines += ["", f"    SYMBOLS: ClassVar[Mapping[str, str]] = {symbols}"]
+    presets = ", ".join(repr(preset) for preset, _ in about["presets"])
+    lines += [
+        "",
+        f"    name: str = field(default={name!r}, init=False)",
+        f"    preset: Literal[{presets}] | None = None",
+        _doc(f"Where the values of keys come from that are left out: {_presets(about)}."),
+    ]
+    for key in about["keys"]:
+        of = TYPES.get(key["kind"]["type"]) or f"Literal{_choices(key)}"
+        says = f" ({_range(key)})" if key["kind"]["type"] in ("integer", "number") else ""
+        lines += [f"    {_field(key['name'])}: {of} | None = None", _doc(_sentence(key, says))]
+    for symbol, key_name in symbols.items():
+        key = next(key for key in about["keys"] if key["name"] == key_name)
+        of = TYPES[key["kind"]["type"]]
+        lines += [f"    {symbol}: {of} | None = None", _doc(f"The paper's name of `{key_name}`.")]
+    if about["has_round_trips"]:
+        for key_name, doc in ROUND_TRIPS.items():
+            lines += [f"    {_field(key_name)}: float | None = None", _doc(doc)]
+    if about["best_effort"]:
+        lines += [
+            "    best_effort: Transport | None = None",
+            _doc(f"The transport of all tenants but the first: {' or '.join(_lower(about))}."),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+ROUND_TRIPS: Final = {
+    "control-rtt-us": "Round trip of a control packet that the transport is told.",
+    "data-rtt-us": "Round trip of a full packet that the transport is told.",
+}
+
+
+def _field(key: str) -> str:
+    return key.replace("-", "_")
+
+
+def _doc(text: str) -> str:
+    """A docstring, indented; lines are as long as they may be."""
+    lines = textwrap.wrap(f'"""{text}"""', COLUMNS - 4, break_on_hyphens=False)
+    return textwrap.indent("\n".join(lines), "    ")
+
+
+def _sentence(key: Key, says: str) -> str:
+    doc = key["doc"]
+    return f"{doc.removesuffix('.')}{says}." if says else doc
+
+
+def _choices(key: Key) -> str:
+    return str([name for name, _ in key["kind"]["names"]])
+
+
+def _lower(about: About) -> list[str]:
+    return [class_name(lower) for lower in transports() if lower["name"] in about["best_effort"]]
+
+
+def _presets(about: About) -> str:
+    first, *rest = (f"`{name}`" for name, _ in about["presets"])
+    return ", ".join([f"{first} (the default)", *rest])
+
+
+def tables() -> str:
+    """The tables of the documentation, one for each transport."""
+    names = [f"`{about['name']}`" for about in transports()]
+    text = (
+        f"`name` is one of {', '.join(names)}. `preset` names the values of keys that are left out."
+    )
+    head = "\n".join(textwrap.wrap(text, COLUMNS, break_on_hyphens=False))
+    return "\n".join([head, "", *(_table(about) for about in transports())])
+
+
+def _table(about: About) -> str:
+    presets = about["presets"]
+    heads = [f"`{name}`" for name, _ in presets]
+    lines = [
+        f"### `{about['name']}`",
+        "",
+        *textwrap.wrap(about["summary"], COLUMNS, break_on_hyphens=False),
+        "",
+        _row("key", *heads, "values", ""),
+        _row(*["---"] * (len(heads) + 3), space=""),
+    ]
+    for key in about["keys"]:
+        values = [_value(values.get(key["name"])) for _, values in presets]
+        lines.append(_row(f"`{key['name']}`", *values, _range(key), _explained(key)))
+    own = ["the network's"] * len(presets)
+    if about["has_round_trips"]:
+        for name, doc in ROUND_TRIPS.items():
+            lines.append(_row(f"`{name}`", *own, "0.001 to 100000000", doc))
+    if about["best_effort"]:
+        lower = " or ".join(f"`{name}`" for name in about["best_effort"])
+        none = ["none"] * len(presets)
+        doc = "The transport of all tenants but the first, in lower classes."
+        lines.append(_row("`best-effort`", *none, f"a table of {lower}", doc))
+    return "\n".join(lines) + "\n"
+
+
+def _explained(key: Key) -> str:
+    """The documentation of a key and of its choices."""
+    choices = key["kind"].get("names", [])
+    return " ".join([key["doc"], *(f"`{name}`: {doc}" for name, doc in choices if doc)])
+
+
+def _row(*cells: str, space: str = " ") -> str:
+    return "|" + "|".join(f"{space}{cell}{space}" for cell in cells) + "|"
+
+
+def _value(value: Any) -> str:
+    """A value as plans spell it; texts without quotes."""
+    if value is None:
+        return "derived"
+    return f"`{value}`" if isinstance(value, str) else literal(value)
+
+
+def _range(key: Key) -> str:
+    """What a key may be."""
+    kind = key["kind"]
+    match kind["type"]:
+        case "choice":
+            return ", ".join(f"`{name}`" for name, _ in kind["names"])
+        case "bool":
+            return "true or false"
+        case _ if kind["max"] >= UNLIMITED:
+            return f"at least {kind['min']:g}"
+        case _:
+            return f"{_number(kind['min'])} to {_number(kind['max'])}"
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else str(value)
+
+
+if __name__ == "__main__":
+    main()

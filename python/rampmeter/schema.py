@@ -1,0 +1,55 @@
+"""What the core knows of its transports: names, presets, and keys with ranges and documentation."""
+
+import json
+from functools import cache
+from typing import Any, Literal, TypedDict
+
+from rampmeter import _core
+
+
+class Kind(TypedDict, total=False):
+    """The values of a key; which fields there are depends on `type`."""
+
+    type: Literal["integer", "number", "bool", "choice"]
+    min: float
+    max: float
+    names: list[tuple[str, str]]
+
+
+class Key(TypedDict):
+    """A parameter."""
+
+    name: str
+    doc: str
+    kind: Kind
+    derived: bool
+
+
+class About(TypedDict):
+    """A transport."""
+
+    name: str
+    title: str
+    summary: str
+    wire: int | None
+    presets: list[tuple[str, dict[str, Any]]]
+    keys: list[Key]
+    has_round_trips: bool
+    best_effort: list[str]
+
+
+@cache
+def transports() -> tuple[About, ...]:
+    """The transports that plans may name."""
+    about: list[About] = json.loads(_core.transports())
+    return tuple(about)
+
+
+def about(name: str) -> About:
+    """The transport of this name."""
+    return next(about for about in transports() if about["name"] == name)
+
+
+def names() -> list[str]:
+    """The names of all transports."""
+    return [about["name"] for about in transports()]

@@ -1,0 +1,227 @@
+"""The transports that a plan may name: every key of its table is a field.
+
+A key that is left out has the value of the preset. Made by `python -m rampmeter.generate`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from rampmeter.spec import Transport
+
+__all__ = ["Cosy", "DcPim", "Fastpass", "Ideal", "PFabric", "PHost"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ideal(Transport):
+    """No protocol: what a clairvoyant scheduler over the access links would reach."""
+
+    name: str = field(default="ideal", init=False)
+    preset: Literal["paper", "reference"] | None = None
+    """Where the values of keys come from that are left out: `paper` (the default), `reference`."""
+    padding: Literal["exact", "full"] | None = None
+    """Charged length of last packets."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DcPim(Transport):
+    """Rounds of parallel iterative matching between hosts, then tokens (dcPIM)."""
+
+    SYMBOLS: ClassVar[Mapping[str, str]] = {"r": "rounds", "k": "channels"}
+
+    name: str = field(default="dcpim", init=False)
+    preset: Literal["paper", "reference"] | None = None
+    """Where the values of keys come from that are left out: `paper` (the default), `reference`."""
+    rounds: int | None = None
+    """Matching rounds, r (1 to 32)."""
+    channels: int | None = None
+    """Channels of a host in each direction, k (1 to 64)."""
+    beta: float | None = None
+    """Slack of a stage, beta (0.1 to 100)."""
+    fct_round: bool | None = None
+    """Whether the first round prefers the smallest flows (§3.5)."""
+    short_flow_packets: int | None = None
+    """Largest flow, in packets, that is sent without matching; one BDP if left out (at least 0)."""
+    phases: Literal["paper", "overlapped"] | None = None
+    """Stages of a phase."""
+    round_view: Literal["strict", "local"] | None = None
+    """Treatment of messages out of their round."""
+    idle_capacity: Literal["unused", "prompt"] | None = None
+    """Use of idle capacity."""
+    demand: Literal["source", "smallest-flow"] | None = None
+    """What requests ask for."""
+    handshake: Literal["explicit", "implicit"] | None = None
+    """Announcement and end."""
+    padding: Literal["exact", "full"] | None = None
+    """Charged length of last packets."""
+    data_priority: Literal["token", "size"] | None = None
+    """Priorities of data packets."""
+    token_window: Literal["outstanding", "number"] | None = None
+    """Counting of tokens in flight."""
+    token_order: Literal["rank", "rank-and-remaining"] | None = None
+    """Service at the sender."""
+    short_flows: Literal["ignore", "withhold"] | None = None
+    """Courtesy to announced short flows."""
+    grace_packets: int | None = None
+    """How much longer than half a control round trip tokens live past their phase, in full packet
+    times per channel of a host (0 to 1000)."""
+    payload_bytes: int | None = None
+    """Payload of a full packet (1 to 9000)."""
+    header_bytes: int | None = None
+    """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
+    attempts_max: int | None = None
+    """Unanswered repetitions after which a flow is reported as failed (1 to 1000)."""
+    r: int | None = None
+    """The paper's name of `rounds`."""
+    k: int | None = None
+    """The paper's name of `channels`."""
+    control_rtt_us: float | None = None
+    """Round trip of a control packet that the transport is told."""
+    data_rtt_us: float | None = None
+    """Round trip of a full packet that the transport is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PHost(Transport):
+    """Tokens a packet from the destination, free tokens for first packets (pHost)."""
+
+    name: str = field(default="phost", init=False)
+    preset: Literal["paper", "reference"] | None = None
+    """Where the values of keys come from that are left out: `paper` (the default), `reference`."""
+    free_tokens: int | None = None
+    """Free tokens of a flow; one more than a bandwidth-delay product has if left out (0 to
+    1000000)."""
+    free_for: Literal["every-flow", "short-flows"] | None = None
+    """Who gets them."""
+    token_life_milli: int | None = None
+    """Life of a token at its source, in thousandths of a full packet's time; 1500 if left out, and
+    between real hosts at least a control round trip (1 to 10000000)."""
+    downgrade_threshold: int | None = None
+    """Unanswered tokens at which a flow is downgraded; as many as free tokens if left out (1 to
+    1000000)."""
+    downgrade_packets: int | None = None
+    """For how long, in full packet times after its last token; three times as many as free tokens
+    and one if left out (1 to 1000000)."""
+    resend_packets: int | None = None
+    """How long a destination waits after a flow's last token before it asks again for what is
+    missing, in full packet times; one more than free tokens if left out (1 to 1000000)."""
+    policy: Literal["srpt", "edf", "tenant-fair"] | None = None
+    """Whom both ends serve first."""
+    data_priority: Literal["size", "single"] | None = None
+    """Priorities of data packets."""
+    free_repair: Literal["round-trip", "twice-pace"] | None = None
+    """Repair of packets of free tokens."""
+    free_hold: Literal["ignore", "withhold"] | None = None
+    """Whether announced free tokens suppress tokens."""
+    wake: Literal["on-data", "on-clock"] | None = None
+    """What wakes a destination that has no flow to serve."""
+    padding: Literal["exact", "full"] | None = None
+    """Charged length of last packets."""
+    payload_bytes: int | None = None
+    """Payload of a full packet (1 to 9000)."""
+    header_bytes: int | None = None
+    """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
+    attempts_max: int | None = None
+    """Unanswered repetitions after which a flow is reported as failed (1 to 1000)."""
+    control_rtt_us: float | None = None
+    """Round trip of a control packet that the transport is told."""
+    data_rtt_us: float | None = None
+    """Round trip of a full packet that the transport is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PFabric(Transport):
+    """Ports that order and drop by remaining size, hosts at line rate (pFabric)."""
+
+    name: str = field(default="pfabric", init=False)
+    preset: Literal["paper", "reference"] | None = None
+    """Where the values of keys come from that are left out: `paper` (the default), `reference`."""
+    window: int | None = None
+    """First window in packets; one bandwidth-delay product if left out (1 to 4096)."""
+    window_max: int | None = None
+    """Largest window in packets; five quarters of the first if left out (1 to 4096)."""
+    rto_ns: int | None = None
+    """Retransmission timeout in nanoseconds; three round trips if left out (100 to 1000000000)."""
+    starving_after: int | None = None
+    """Timeouts in a row after which a flow starves (1 to 1000000)."""
+    starving: Literal["probe", "persist"] | None = None
+    """What it does then."""
+    padding: Literal["exact", "full"] | None = None
+    """Charged length of last packets."""
+    payload_bytes: int | None = None
+    """Payload of a full packet (1 to 9000)."""
+    header_bytes: int | None = None
+    """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
+    attempts_max: int | None = None
+    """Timeouts in a row after which a flow is reported as failed (1 to 1000000)."""
+    control_rtt_us: float | None = None
+    """Round trip of a control packet that the transport is told."""
+    data_rtt_us: float | None = None
+    """Round trip of a full packet that the transport is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fastpass(Transport):
+    """An arbiter that gives out time slots and paths (Fastpass)."""
+
+    name: str = field(default="fastpass", init=False)
+    preset: Literal["paper", "reference"] | None = None
+    """Where the values of keys come from that are left out: `paper` (the default), `reference`."""
+    model: Literal["slots", "epochs"] | None = None
+    """Slots or epochs."""
+    arbiters: int | None = None
+    """Arbiters: one, or one and its standby (1 to 2)."""
+    batch: int | None = None
+    """Slots that are allocated together (1 to 16)."""
+    slot_milli: int | None = None
+    """Length of a slot, in thousandths of a full packet's time: room for acknowledgements and
+    requests beside a full packet (500 to 100000)."""
+    epoch_packets: int | None = None
+    """Packets that a host may send in an epoch (1 to 16)."""
+    epoch_milli: int | None = None
+    """Length of an epoch, in thousandths of a full packet's time (500 to 1000000)."""
+    padding: Literal["exact", "full"] | None = None
+    """Charged length of last packets."""
+    payload_bytes: int | None = None
+    """Payload of a full packet (1 to 9000)."""
+    header_bytes: int | None = None
+    """Bytes of headers charged to each packet (1 to 1000)."""
+    attempts_max: int | None = None
+    """Unanswered repetitions after which a flow is reported as failed (1 to 1000)."""
+    control_rtt_us: float | None = None
+    """Round trip of a control packet that the transport is told."""
+    data_rtt_us: float | None = None
+    """Round trip of a full packet that the transport is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cosy(Transport):
+    """Delivery within a bound, or a reject (cosy)."""
+
+    name: str = field(default="cosy", init=False)
+    preset: Literal["paper", "rsvp"] | None = None
+    """Where the values of keys come from that are left out: `paper` (the default), `rsvp`."""
+    slots: int | None = None
+    """Virtual links of a link, and slots of a host each way (K, §3.3) (1 to 256)."""
+    slots_per_message: int | None = None
+    """Most slots that one message may have; all of them if left out (1 to 256)."""
+    hold_us: float | None = None
+    """How long a receiver holds a request that it cannot serve (appendix A, delta_E); the time of a
+    message of 128 KB in a single slot if left out (0 to 1000000000)."""
+    choices: int | None = None
+    """Of how many requests, chosen at random, the one that has waited longest gets the next rsvp
+    (§5.1: two) (1 to 1000)."""
+    control_milli: int | None = None
+    """What data leaves of a link to control packets, in thousandths (0 to 900)."""
+    padding: Literal["exact", "full"] | None = None
+    """Charged length of last packets."""
+    payload_bytes: int | None = None
+    """Payload of a full packet (1 to 9000)."""
+    header_bytes: int | None = None
+    """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
+    control_rtt_us: float | None = None
+    """Round trip of a control packet that the transport is told."""
+    data_rtt_us: float | None = None
+    """Round trip of a full packet that the transport is told."""
+    best_effort: Transport | None = None
+    """The transport of all tenants but the first: DcPim or PHost."""

@@ -1,0 +1,57 @@
+"""The classes of transports and the tables of their keys are those that the core would give."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import rampmeter as rm
+from rampmeter import generate, schema, transports
+from rampmeter.spec import Transport
+
+RENEW = f"renew them with `{generate.COMMAND}`, or `make generate`"
+
+
+@pytest.mark.parametrize("file", [generate.CLASSES, generate.PAGE], ids=lambda file: file.name)
+def test_files_are_what_the_core_says(file: Path) -> None:
+    assert file.read_text(encoding="utf-8") == generate.files()[file], RENEW
+
+
+@pytest.mark.parametrize("about", schema.transports(), ids=lambda about: about["name"])
+def test_every_key_is_a_field_and_every_default_is_taken(about: schema.About) -> None:
+    of: type[Transport] = getattr(rm, generate.class_name(about))
+    assert of.__name__ in transports.__all__
+    assert of.__name__ in rm.__all__
+    names = {field.name for field in fields(of)}
+    assert names >= {key["name"].replace("-", "_") for key in about["keys"]}
+    for preset, values in about["presets"]:
+        keys = {key.replace("-", "_"): value for key, value in values.items()}
+        given = of(preset=preset, **keys)
+        workload, topology = rm.imc10(0.5, 1), rm.leaf_spine()
+        plan = rm.Plan.of(topology=topology, transport=given, workload=workload)
+        checked = plan.check()["transport"]
+        assert {key: checked[key] for key in values} == values
+
+
+class TestSymbols:
+    def test_papers_letters_stand_for_keys(self) -> None:
+        assert rm.DcPim(r=3, k=2).table() == {"name": "dcpim", "rounds": 3, "channels": 2}
+
+    def test_a_key_and_its_letter_together_are_refused(self) -> None:
+        with pytest.raises(ValueError, match="expected one of r and rounds, got both"):
+            rm.DcPim(r=3, rounds=3).table()
+
+
+def test_another_transport_runs_in_lower_classes() -> None:
+    table = rm.Cosy(slots=4, best_effort=rm.DcPim(beta=1.5)).table()
+    assert table["best-effort"] == {"name": "dcpim", "beta": 1.5}
+
+
+def test_any_other_transport_is_named_with_options() -> None:
+    plan = rm.Plan.of(
+        topology=rm.star(4),
+        transport=rm.Transport(name="carrier-pigeon", options={"loft": 3}),
+        workload=rm.imc10(0.5, 1),
+    )
+    with pytest.raises(rm.PlanError, match=r"expected one of ideal, dcpim, .*carrier-pigeon"):
+        plan.check()
