@@ -286,6 +286,18 @@ impl<F: Family> Net<F> {
         }
     }
 
+    /// Whether the first host has turned a message away because it serves too many.
+    fn turns_away(&self) -> bool {
+        let mut turned_away = 0;
+        let mut count = |name: &'static str, value: u64| {
+            turned_away += if name == "turned_away" { value } else { 0 };
+        };
+        if let Node::Host(host) = &self.nodes[0] {
+            host.counters(&mut count);
+        }
+        turned_away > 0
+    }
+
     /// Messages that hosts know of.
     fn left(&self) -> usize {
         let of = |node: &Node<F>| match node {
@@ -371,9 +383,10 @@ pub fn cancels_cleanly<F: Family>(
     assert_eq!(over, net.submitted as usize, "every message is over or was cancelled");
 }
 
-/// Messages that a peer may have under way to a host, and more that it has.
-const LIMIT: usize = 10;
-const EXCESS: usize = 5;
+/// Messages that a peer may have under way to a host, and more that it has. Few enough that a host
+/// which sends all of them again and again still gets to the last.
+const LIMIT: usize = 4;
+const EXCESS: usize = 2;
 /// Two packets of 1460 bytes.
 const SIZE: u64 = 2_920;
 
@@ -381,7 +394,9 @@ const SIZE: u64 = 2_920;
 /// itself. What exceeds it is counted, and taken when it comes again after other messages are over;
 /// a peer that is started again frees its share.
 ///
-/// Packets of the host are lost at first, and the last packets of messages, so that none ends.
+/// Packets of the host are lost at first, and the last packets of messages, so that none ends. A
+/// host that turns messages away by itself (counter `turned_away`) need not reach the limit; it must
+/// not exceed it.
 pub fn limits_peers<T: Transport>(keys: &T::Keys) {
     let crowded = || {
         let on_wire = configured::<T>(keys);
@@ -397,13 +412,14 @@ pub fn limits_peers<T: Transport>(keys: &T::Keys) {
         for _ in 0..1_000 {
             net.run_until(net.now + Span::from_us(20));
             assert!(net.at_first_host().0 <= 2 * LIMIT);
-            if net.at_first_host() >= (2 * LIMIT, 2 * EXCESS as u64) {
+            if net.at_first_host() >= (2 * LIMIT, 2 * EXCESS as u64) || net.turns_away() {
                 break;
             }
         }
         let (arriving, excess) = net.at_first_host();
-        assert!(net.delivered.is_empty() && arriving == 2 * LIMIT, "{arriving} arriving");
-        assert!(excess >= 2 * EXCESS as u64, "{excess} dropped");
+        assert!(net.delivered.is_empty());
+        assert!(net.turns_away() || arriving == 2 * LIMIT, "{arriving} arriving");
+        assert!(net.turns_away() || excess >= 2 * EXCESS as u64, "{excess} dropped");
         net
     };
     let mut net = crowded();
@@ -419,5 +435,5 @@ pub fn limits_peers<T: Transport>(keys: &T::Keys) {
     let mut net = crowded();
     let now = net.now;
     with!(&mut net.nodes[0], e => e.forget_peer(now, NodeId::new(1)));
-    assert_eq!(net.at_first_host().0, LIMIT);
+    assert!(net.turns_away() || net.at_first_host().0 == LIMIT);
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use rampmeter_core::TenantId;
 
-/// Tenants with numbers below this have their counters in a table.
-const DENSE: usize = 64;
+/// Tenants with numbers below this have their counters in a table, which a header can make 8 KB
+/// long at most.
+const DENSE: usize = 1_024;
 
 /// Counters by tenant. Memory is that of the tenants served, whatever numbers headers claim.
 #[derive(Clone, Debug, Default)]

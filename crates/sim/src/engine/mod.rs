@@ -2,6 +2,7 @@
 
 pub(crate) mod event;
 mod pool;
+mod ranks;
 mod wheel;
 
 pub use pool::{Handle, PacketPool};

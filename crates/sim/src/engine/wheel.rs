@@ -19,6 +19,8 @@ use std::collections::BinaryHeap;
 
 use rampmeter_core::{Span, Time};
 
+use super::ranks::{LANES, ranks};
+
 /// An event: when, and what for the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
@@ -38,7 +40,7 @@ const WORDS: usize = BUCKETS / 64;
 /// log2 of the widest bucket in picoseconds: the bits of a word that are not `what`.
 const SHIFT_MAX: u32 = 64 - Key::WHAT_BITS;
 /// Words in a chunk, of which the first is where the bucket's chunk before it ends.
-const CHUNK: usize = 16;
+const CHUNK: usize = LANES;
 
 /// A piece of a bucket's list: two cache lines that the processor loads together.
 #[derive(Clone, Copy, Debug)]
@@ -303,23 +305,12 @@ fn within(word: u64) -> u64 {
 /// branch, over the whole chunk at once.
 #[inline]
 fn sorted(chunk: &[u64; CHUNK], n: usize) -> [u64; CHUNK] {
-    // Time and place in 16 bits, so that no two are equal; the sign bit is turned because signed
-    // comparisons are what every processor does to several numbers at once.
-    // The first word, which is no event, comes along so that there are sixteen.
-    let mut tags = [i16::MAX; CHUNK];
-    for i in 1..CHUNK {
-        let tag = ((within(chunk[i]) << 4) as u16 | i as u16) ^ 1 << 15;
-        tags[i] = if i <= n { tag as i16 } else { i16::MAX };
-    }
-    let mut ranks = [0i16; CHUNK];
-    for tag in tags {
-        for i in 0..CHUNK {
-            ranks[i] += i16::from(tag < tags[i]);
-        }
-    }
+    let times = std::array::from_fn(|i| (within(chunk[i]) << 4) as u16);
+    let ranks = ranks(&times, n as u16);
     let mut sorted = [0; CHUNK];
+    // The first word may have the last event's rank: then that overwrites it.
     for i in 0..CHUNK {
-        sorted[ranks[i] as usize % CHUNK] = chunk[i];
+        sorted[usize::from(ranks[i]) % CHUNK] = chunk[i];
     }
     sorted
 }
