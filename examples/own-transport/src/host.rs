@@ -34,11 +34,6 @@ pub struct SawHost {
 }
 
 impl SawHost {
-    /// Messages being sent, and those that arrive.
-    pub fn messages(&self) -> (usize, usize) {
-        (self.sending.len(), self.receiver.flows.len())
-    }
-
     fn wait(&mut self, slot: u32) {
         let turn = &mut self.sending[slot].state;
         if !turn.is_waiting {
@@ -128,6 +123,10 @@ impl Endpoint for SawHost {
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         each("repeats", self.repeats);
+    }
+
+    fn messages(&self) -> Option<(usize, usize)> {
+        Some((self.sending.len(), self.receiver.flows.len()))
     }
 
     fn limit_arriving(&mut self, per_peer: u32) {

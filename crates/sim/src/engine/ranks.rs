@@ -10,15 +10,17 @@
 /// Values that are ranked together.
 pub(super) const LANES: usize = 16;
 
-/// The rank of each of `times[1..=n]` among these: how many are smaller, or equal and before it.
-/// The low four bits of times are zero. What is returned for the other lanes is at least `n - 1`
-/// and means nothing.
+/// Upper bits of a word that are its time. The others do not matter.
+pub(super) const TIME_BITS: u32 = 12;
+
+/// The rank of each of `words[1..=n]` by time among these: how many are earlier, or as early and
+/// before it. What is returned for the other lanes is at least `n - 1` and means nothing.
 #[inline]
-pub(super) fn ranks(times: &[u16; LANES], n: u16) -> [u16; LANES] {
+pub(super) fn ranks(words: &[u64; LANES], n: usize) -> [u16; LANES] {
     #[cfg(target_arch = "x86_64")]
-    return vector(times, n);
+    return vector(words, n);
     #[cfg(not(target_arch = "x86_64"))]
-    return portable(times, n);
+    return portable(words, n);
 }
 
 /// Each lane's number.
@@ -26,10 +28,9 @@ const PLACES: [u16; LANES] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 
 
 /// The same on any processor.
 #[cfg(any(test, not(target_arch = "x86_64")))]
-fn portable(times: &[u16; LANES], n: u16) -> [u16; LANES] {
-    let is_used = |place: u16| (1..=n).contains(&place);
-    let tag = |place: u16| match is_used(place) {
-        true => times[usize::from(place)] | place,
+fn portable(words: &[u64; LANES], n: usize) -> [u16; LANES] {
+    let tag = |place: u16| match (1..=n).contains(&place.into()) {
+        true => (words[usize::from(place)] >> (64 - TIME_BITS) << 4) as u16 | place,
         false => u16::MAX,
     };
     let tags = PLACES.map(tag);
@@ -39,32 +40,44 @@ fn portable(times: &[u16; LANES], n: u16) -> [u16; LANES] {
 /// The same with the instructions of SSE2, which every x86-64 processor has.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-#[expect(unsafe_code, reason = "arrays of 16 numbers are passed as two registers of 8")]
-fn vector(times: &[u16; LANES], n: u16) -> [u16; LANES] {
+#[expect(unsafe_code, reason = "arrays of numbers are passed as registers of 16 bytes")]
+fn vector(words: &[u64; LANES], n: usize) -> [u16; LANES] {
     use std::arch::x86_64::{
-        __m128i, _mm_andnot_si128, _mm_cmpgt_epi16, _mm_or_si128, _mm_set1_epi16,
-        _mm_setzero_si128, _mm_srli_epi16, _mm_sub_epi16, _mm_xor_si128,
+        __m128i, _mm_and_si128, _mm_andnot_si128, _mm_castps_si128, _mm_castsi128_ps,
+        _mm_cmpgt_epi16, _mm_insert_epi16, _mm_or_si128, _mm_packs_epi32, _mm_set1_epi16,
+        _mm_setzero_si128, _mm_shuffle_ps, _mm_srai_epi32, _mm_srli_epi16, _mm_sub_epi16,
+        _mm_xor_si128,
     };
     use std::mem::transmute;
 
-    // SAFETY: the target has SSE2, and both types of each conversion are 32 bytes of plain numbers.
+    // SAFETY: the target has SSE2. Both types of each conversion are plain numbers of one size.
     unsafe {
-        let places: [__m128i; 2] = transmute(PLACES);
+        let words: [__m128i; LANES / 2] = transmute(*words);
+        // The upper halves of four words.
+        let upper = |at: usize| {
+            let (a, b) = (_mm_castsi128_ps(words[at]), _mm_castsi128_ps(words[at + 1]));
+            _mm_castps_si128(_mm_shuffle_ps::<0b11_01_11_01>(a, b))
+        };
         let (n, sign) = (_mm_set1_epi16(n as i16), _mm_set1_epi16(i16::MIN));
-        let mut tags: [__m128i; 2] = transmute(*times);
+        let time = _mm_set1_epi16((u16::MAX << (16 - TIME_BITS)) as i16);
+        let places: [__m128i; 2] = transmute(PLACES);
+        let mut tags = [_mm_setzero_si128(); 2];
         for half in 0..2 {
+            let (low, high) = (upper(4 * half), upper(4 * half + 2));
+            let top = _mm_packs_epi32(_mm_srai_epi32::<16>(low), _mm_srai_epi32::<16>(high));
             // No two tags are equal. Comparisons are signed, hence the turned sign bit.
-            let tag = _mm_xor_si128(_mm_or_si128(tags[half], places[half]), sign);
+            let tag = _mm_or_si128(_mm_and_si128(top, time), places[half]);
+            let tag = _mm_xor_si128(tag, sign);
             // Lanes that are not in use hold the largest number.
             let unused = _mm_cmpgt_epi16(places[half], n);
             tags[half] = _mm_or_si128(_mm_andnot_si128(unused, tag), _mm_srli_epi16::<1>(unused));
         }
-        let mut each: [i16; LANES] = transmute(tags);
-        each[0] = i16::MAX;
-        tags = transmute(each);
+        // The first word is no event.
+        tags[0] = _mm_insert_epi16::<0>(tags[0], i16::MAX.into());
+        let each: [i16; LANES] = transmute(tags);
         let mut ranks = [_mm_setzero_si128(); 2];
-        for tag in each {
-            let tag = _mm_set1_epi16(tag);
+        for tag in &each[1..] {
+            let tag = _mm_set1_epi16(*tag);
             for half in 0..2 {
                 ranks[half] = _mm_sub_epi16(ranks[half], _mm_cmpgt_epi16(tags[half], tag));
             }
@@ -81,20 +94,19 @@ mod tests {
     proptest! {
         #[test]
         fn ranks_are_those_of_a_stable_sort(
-            times in proptest::array::uniform16((0u16..=0xfff).prop_map(|time| time << 4)),
-            n in 0u16..16,
+            words in proptest::array::uniform16(prop_oneof![any::<u64>(), Just(u64::MAX), Just(0)]),
+            n in 0usize..LANES,
         ) {
-            let mut sorted: Vec<u16> = (1..=n).collect();
-            sorted.sort_by_key(|place| times[usize::from(*place)]);
-            let of = ranks(&times, n);
+            let mut sorted: Vec<usize> = (1..=n).collect();
+            sorted.sort_by_key(|place| words[*place] >> (64 - TIME_BITS));
+            let of = ranks(&words, n);
             for (rank, place) in (0..).zip(&sorted) {
-                prop_assert_eq!(of[usize::from(*place)], rank);
+                prop_assert_eq!(of[*place], rank);
             }
-            let rest = (0..LANES).filter(|place| *place == 0 || *place > n.into());
-            for place in rest {
-                prop_assert!(of[place] + 1 >= n);
+            for place in (0..LANES).filter(|place| !(1..=n).contains(place)) {
+                prop_assert!(usize::from(of[place]) + 1 >= n);
             }
-            prop_assert_eq!(of, portable(&times, n));
+            prop_assert_eq!(of, portable(&words, n));
         }
     }
 }

@@ -19,7 +19,7 @@ use std::collections::BinaryHeap;
 
 use rampmeter_core::{Span, Time};
 
-use super::ranks::{LANES, ranks};
+use super::ranks::{LANES, TIME_BITS, ranks};
 
 /// An event: when, and what for the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,7 @@ const BUCKETS: usize = 32_768;
 const WORDS: usize = BUCKETS / 64;
 /// log2 of the widest bucket in picoseconds: the bits of a word that are not `what`.
 const SHIFT_MAX: u32 = 64 - Key::WHAT_BITS;
+const _: () = assert!(SHIFT_MAX == TIME_BITS);
 /// Words in a chunk, of which the first is where the bucket's chunk before it ends.
 const CHUNK: usize = LANES;
 
@@ -305,8 +306,7 @@ fn within(word: u64) -> u64 {
 /// branch, over the whole chunk at once.
 #[inline]
 fn sorted(chunk: &[u64; CHUNK], n: usize) -> [u64; CHUNK] {
-    let times = std::array::from_fn(|i| (within(chunk[i]) << 4) as u16);
-    let ranks = ranks(&times, n as u16);
+    let ranks = ranks(chunk, n);
     let mut sorted = [0; CHUNK];
     // The first word may have the last event's rank: then that overwrites it.
     for i in 0..CHUNK {
