@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use crate::check::ValidPlan;
 use crate::pace::wall_clock;
-use crate::run::{Silent, recorder, simulate};
+use crate::progress::Silent;
+use crate::run::{recorder, simulate};
 
 /// What a run cost.
 #[derive(Clone, Debug, Serialize)]
@@ -31,7 +32,7 @@ pub struct BenchReport {
 pub fn bench(plan: &ValidPlan) -> BenchReport {
     let mut recorder = recorder(plan, None);
     let (cpu, wall) = (thread_cpu_seconds(), wall_clock());
-    let ran = simulate(plan, &mut recorder, &mut Silent);
+    let ran = simulate(plan, &mut recorder, None, &mut Silent);
     let cpu_seconds = match (cpu, thread_cpu_seconds()) {
         (Some(before), Some(after)) => after - before,
         _ => wall.elapsed().as_secs_f64(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
 use rampmeter_core::fabric::{ArbiterRate, FabricNeeds};
-use rampmeter_core::{FabricFacts, Rate, Span, Time};
+use rampmeter_core::{FabricFacts, Rate, Time};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::transport::{Derived, Network, Place, Site};
 use rampmeter_sim::{
@@ -14,11 +14,13 @@ use rampmeter_sim::{
 use rampmeter_workload::{ValidWorkload, WorkloadContext};
 
 use crate::capture::CaptureConfig;
+use crate::context::Context;
+use crate::cut::Cut;
 use crate::fabric::resolve;
 use crate::plan::{
     ClocksSpec, DeadlinesSpec, FaultsSpec, OutageSpec, Plan, PlanError, RunSpec, locate,
 };
-use crate::transport::{Cut, TransportSpec, ValidTransport};
+use crate::transport::{TransportSpec, ValidTransport};
 
 /// A plan that has been checked.
 #[derive(Clone, Debug)]
@@ -33,41 +35,6 @@ pub struct ValidPlan {
     pub(crate) capture: Option<CaptureConfig>,
 }
 
-/// Where a plan came from.
-pub(crate) struct Context<'a> {
-    origin: &'a str,
-    base: &'a Path,
-}
-
-impl Context<'_> {
-    pub(crate) fn bad(&self, key: &str, message: impl ToString) -> PlanError {
-        PlanError::Value {
-            origin: self.origin.to_owned(),
-            key: key.to_owned(),
-            message: message.to_string(),
-        }
-    }
-
-    pub(crate) fn range(
-        &self,
-        key: &str,
-        value: f64,
-        least: f64,
-        most: f64,
-    ) -> Result<f64, PlanError> {
-        if (least..=most).contains(&value) {
-            return Ok(value);
-        }
-        Err(self.bad(key, format!("expected a number from {least} to {most}, got {value}")))
-    }
-
-    /// Microseconds to a span in whole picoseconds.
-    pub(crate) fn micros(&self, key: &str, us: f64, least: f64) -> Result<Span, PlanError> {
-        let us = self.range(key, us, least, 1e12)?;
-        Ok(Span::from_ps((us * 1e6).round() as u64))
-    }
-}
-
 impl Plan {
     /// Checks the plan and builds what a run needs. Relative file names are relative to `base`;
     /// `origin` names the plan in errors.
@@ -75,7 +42,7 @@ impl Plan {
     /// # Errors
     /// [`PlanError::Value`] with the path to the key.
     pub fn check(mut self, origin: &str, base: &Path) -> Result<ValidPlan, PlanError> {
-        let cx = Context { origin, base };
+        let cx = Context::new(origin, base);
         let topology = topology(&self.topology, &cx)?;
         let cut = self.transport.cut();
         let Cut { payload, header, .. } = cut;
@@ -155,7 +122,7 @@ fn topology(spec: &TopologySpec, cx: &Context<'_>) -> Result<Topology, PlanError
     let TopologySpec::File { file } = spec else {
         return spec.build().map_err(|e| cx.bad("topology", e));
     };
-    let path = cx.base.join(file);
+    let path = cx.path(file);
     let text = std::fs::read_to_string(&path)
         .map_err(|e| cx.bad("topology.file", format!("{}: {e}", path.display())))?;
     let spec: TopologySpec = toml::from_str(&text).map_err(|e| {

@@ -4,7 +4,7 @@ use rampmeter_core::Bytes;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need};
 use rampmeter_sim::{FabricConfig, Switching};
 
-use crate::check::Context;
+use crate::context::Context;
 use crate::plan::{FabricSpec, PlanError, SwitchingSpec};
 
 /// Builds the fabric and writes every value that was left out into `spec`.

@@ -2,23 +2,25 @@
 
 use std::collections::HashMap;
 
-use rampmeter_core::{Bytes, MsgId, NodeId, Rate, Span, Time};
+use rampmeter_core::{Bytes, FabricFacts, MsgId, NodeId, Rate, Span, Time};
 use rampmeter_metrics::ideal::LastPacket;
 use rampmeter_proto::ideal::{IdealScheduler, Job};
 use rampmeter_sim::{Arrival, Counters, FlowRecord, Paths, Probe};
 
-use crate::check::ValidPlan;
+use crate::cut::Cut;
 use crate::pace::Pace;
-use crate::record::{Ideals, Recorder, ideals};
-use crate::run::{Observer, Progress, Ran};
-use crate::summary::RunStatus;
+use crate::progress::Progress;
+use crate::ran::{Ran, RunStatus};
+use crate::record::{Ideals, Recorder};
+use crate::simulate::Task;
 
 /// Events between two looks at the clock.
 const PACE_EVENTS: u64 = 256;
 
 /// Flows under way in an ideal network.
 struct Run<'a> {
-    plan: &'a ValidPlan,
+    facts: &'a FabricFacts,
+    cut: Cut,
     scheduler: IdealScheduler,
     /// What is known of each flow that is not complete.
     open: HashMap<u32, Open>,
@@ -32,22 +34,18 @@ struct Open {
     service: Span,
 }
 
-/// Runs the plan's flows through the ideal scheduler.
-pub(crate) fn simulate_ideal(
-    plan: &ValidPlan,
-    arrivals: impl Iterator<Item = Arrival>,
-    recorder: &mut Recorder,
-    observer: &mut dyn Observer,
-) -> Ran {
+/// Runs the task's flows through the ideal scheduler.
+pub(crate) fn simulate_ideal(task: Task<'_>) -> Ran {
+    let Task { sim, facts, cut, total_flows: total, arrivals, recorder, observer, .. } = task;
     let mut run = Run {
-        plan,
-        scheduler: IdealScheduler::new(plan.facts.n_hosts),
+        facts,
+        cut,
+        scheduler: IdealScheduler::new(facts.n_hosts),
         open: HashMap::new(),
-        ideals: ideals(plan),
-        paths: Paths::new(plan.sim.topology.clone()),
+        ideals: Ideals::new(sim, cut),
+        paths: Paths::new(sim.topology.clone()),
         counters: Counters::default(),
     };
-    let total = plan.workload.total_flows();
     let mut pace = Pace::new();
     let mut arrivals = arrivals.peekable();
     let mut done = Vec::new();
@@ -69,7 +67,7 @@ pub(crate) fn simulate_ideal(
             run.submit(&arrival);
             if arrivals.peek().is_none() {
                 run.on_last_arrival(now);
-                deadline = now.saturating_add(plan.sim.drain);
+                deadline = now.saturating_add(sim.drain);
             }
         } else {
             now = completion;
@@ -104,12 +102,12 @@ impl Run<'_> {
     fn access(&self, src: NodeId, dst: NodeId) -> Rate {
         let path = self.paths.of(src.get(), dst.get()).unwrap_or_default();
         let ends = path.first().into_iter().chain(path.last());
-        ends.map(|hop| hop.rate).min().unwrap_or(self.plan.facts.access_rate)
+        ends.map(|hop| hop.rate).min().unwrap_or(self.facts.access_rate)
     }
 
     /// How long a message keeps its access links busy.
     fn service(&self, arrival: &Arrival) -> Span {
-        let cut = self.plan.cut;
+        let cut = self.cut;
         let rate = self.access(arrival.src, arrival.dst);
         let packets = arrival.size.packets_ceil(cut.payload);
         let before = Bytes::new((packets - 1) * cut.payload.get());
@@ -139,13 +137,13 @@ impl Run<'_> {
         recorder.on_flow(&record);
         self.counters.delivered += 1;
         self.counters.fresh_bytes += record.size.get();
-        self.counters.fresh_packets += record.size.packets_ceil(self.plan.cut.payload);
+        self.counters.fresh_packets += record.size.packets_ceil(self.cut.payload);
     }
 
     /// What has been delivered by now, those under way counted by the service they have had.
     fn on_last_arrival(&mut self, now: Time) {
-        let cut = self.plan.cut;
-        let packet = self.plan.facts.access_rate.tx_time(cut.payload + cut.header);
+        let cut = self.cut;
+        let packet = self.facts.access_rate.tx_time(cut.payload + cut.header);
         let packets = self.scheduler.served(now).div_floor(packet);
         self.counters.last_arrival = now;
         self.counters.fresh_packets_at_last_arrival = packets;

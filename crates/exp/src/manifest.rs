@@ -6,14 +6,7 @@ use serde::Serialize;
 
 use crate::capture::CaptureReport;
 use crate::plan::Plan;
-use crate::summary::RunStatus;
-
-/// The version of this build.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// The commit of this build, or `unknown`.
-pub const COMMIT: &str = env!("RAMPMETER_COMMIT");
-/// The build profile: `release` or `debug`.
-pub const PROFILE: &str = env!("RAMPMETER_PROFILE");
+use crate::ran::RunStatus;
 
 /// The manifest of a result folder. Everything but the wall time is the same whenever the plan
 /// is run again.

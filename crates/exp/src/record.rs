@@ -7,11 +7,9 @@ use rampmeter_metrics::row::{FlowRow, Status};
 use rampmeter_metrics::series::{CounterSample, QueueDistribution, TenantSample, TierSample};
 use rampmeter_metrics::{FlowWriter, Ideal, IdealModel, LatencyHistogram, TableError};
 use rampmeter_sim::fabric::Fabric;
-use rampmeter_sim::{FlowRecord, Paths, Probe, Switching, Topology};
+use rampmeter_sim::{FlowRecord, Paths, Probe, SimSpec, Switching};
 
-use crate::capture::Capture;
-use crate::check::ValidPlan;
-use crate::transport::Cut;
+use crate::cut::Cut;
 
 /// The ideals of every pair of hosts. Paths depend on racks only, so they are found once a pair of
 /// racks.
@@ -23,8 +21,17 @@ pub(crate) struct Ideals {
 }
 
 impl Ideals {
-    pub(crate) fn new(topology: Topology, model: IdealModel) -> Self {
-        Self { paths: Paths::new(topology), model, by_racks: IdMap::default() }
+    /// The ideals of flows in the network of `sim`, cut into packets as `cut` says.
+    pub(crate) fn new(sim: &SimSpec, cut: Cut) -> Self {
+        let forwarding = match sim.fabric.switching {
+            Switching::StoreAndForward => Forwarding::StoreAndForward,
+            Switching::CutThrough { header } => Forwarding::CutThrough { header },
+            Switching::Shaped { .. } => Forwarding::CutThrough { header: Bytes::ZERO },
+        };
+        let Cut { payload, header: ack, last } = cut;
+        let framing = Framing { payload, wire: payload + ack, last, ack };
+        let paths = Paths::new(sim.topology.clone());
+        Self { paths, model: IdealModel { forwarding, framing }, by_racks: IdMap::default() }
     }
 
     /// The three ideals of a flow: delivered, acked, figure.
@@ -40,19 +47,6 @@ impl Ideals {
         }
         [Ideal::Delivered, Ideal::Acked, Ideal::Figure].map(|i| self.model.fct(i, size, path))
     }
-}
-
-/// The ideals of the plan's flows.
-pub(crate) fn ideals(plan: &ValidPlan) -> Ideals {
-    let forwarding = match plan.sim.fabric.switching {
-        Switching::StoreAndForward => Forwarding::StoreAndForward,
-        Switching::CutThrough { header } => Forwarding::CutThrough { header },
-        Switching::Shaped { .. } => Forwarding::CutThrough { header: Bytes::ZERO },
-    };
-    let wire = plan.cut.payload + plan.cut.header;
-    let Cut { payload, header: ack, last } = plan.cut;
-    let framing = Framing { payload, wire, last, ack };
-    Ideals::new(plan.sim.topology.clone(), IdealModel { forwarding, framing })
 }
 
 /// What the statistics need of a flow that finished.
@@ -86,7 +80,6 @@ pub(crate) struct Recorder {
     pub(crate) series: Vec<TierSample>,
     pub(crate) tenants: Vec<TenantSample>,
     pub(crate) transport: Vec<CounterSample>,
-    pub(crate) capture: Option<Capture>,
     last_sample: Time,
     sent_before: Vec<u64>,
 }
@@ -110,7 +103,6 @@ impl Recorder {
             series: Vec::new(),
             tenants: Vec::new(),
             transport: Vec::new(),
-            capture: None,
             last_sample: Time::ZERO,
             sent_before: Vec::new(),
         }

@@ -9,19 +9,8 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 use crate::plan::MeasureSpec;
+use crate::ran::RunStatus;
 use crate::record::{Kept, Recorder};
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RunStatus {
-    /// Every flow finished or failed.
-    Finished,
-    /// The drain time was over before that.
-    Censored,
-    /// Somebody stopped it.
-    Interrupted,
-}
 
 /// The summary of a run.
 #[derive(Clone, Debug, Serialize)]

@@ -21,8 +21,9 @@ use thiserror::Error;
 
 use crate::check::ValidPlan;
 use crate::error::{RunError, io};
-use crate::run::{Ran, clear, publish, recorder};
-use crate::summary::{RunStatus, Summary};
+use crate::ran::{Ran, RunStatus};
+use crate::run::{clear, publish, recorder};
+use crate::summary::Summary;
 
 /// What a run on hosts needs to know of its plan.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -156,7 +157,7 @@ pub fn collect(
     let status = if is_finished { RunStatus::Finished } else { RunStatus::Censored };
     let (tiers, transport) = (Vec::new(), Vec::new());
     let ran = Ran { status, counters, hops: 0, end, tiers, transport, offered_packets };
-    Ok(publish(plan, recorder, &ran, wall, out)?)
+    Ok(publish(plan, recorder, None, &ran, wall, out)?)
 }
 
 fn record(plan: &ValidPlan, number: u32, flow: &Flow, seen: Seen) -> FlowRecord {

@@ -10,8 +10,10 @@ mod host;
 mod load;
 mod metrics;
 mod middlebox;
+mod pattern;
 mod run;
 mod tcp;
+mod timetable;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

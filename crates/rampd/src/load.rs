@@ -4,28 +4,24 @@
 //! theirs; what each sees is a log with a line for every message that ended or arrived here. Times
 //! are the monotonic clock's, which all namespaces of a machine share.
 //!
-//! A message carries its flow's number, and bytes that follow from its size and their place, which
-//! are checked when they arrive. Messages are at least eight bytes long.
+//! What a message carries is in [`pattern`](crate::pattern), the table and the log are in
+//! [`timetable`](crate::timetable), and the same load over TCP is in [`tcp`].
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
 use std::os::fd::BorrowedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use rampmeter_core::rng::mix;
 use rampmeter_core::{NodeId, Span, TenantId, Time};
 use rampmeter_proto::Catalogue;
 use rampmeter_runtime::app::{Admission, Failure};
-use rampmeter_runtime::{
-    Applications, Assembly, Clock, ClockSource, Outcome, Payload, Signals, Submission, Ticket,
-};
-use serde::Deserialize;
+use rampmeter_runtime::{Applications, Clock, ClockSource, Outcome, Signals, Submission, Ticket};
 
 use crate::config::Setup;
+use crate::pattern::{Checked, Pattern};
 use crate::run::{Error, clock, run_host, stop_signals};
 use crate::tcp;
+use crate::timetable::{Log, Timetable, read};
 
 /// Arguments of `rampd load`.
 #[derive(Debug, Args)]
@@ -58,36 +54,6 @@ enum Over {
     Tcp,
 }
 
-/// A row of the table.
-#[derive(Clone, Copy, Debug, Deserialize)]
-pub(crate) struct FlowRow {
-    /// The flow's number in the whole table.
-    pub(crate) flow: u32,
-    /// When it is submitted, after the start.
-    pub(crate) arrival_ps: u64,
-    /// The sending host.
-    pub(crate) src: u32,
-    /// The receiving host.
-    pub(crate) dst: u32,
-    /// Its length.
-    pub(crate) size_bytes: u64,
-}
-
-/// The shortest message: it must hold the flow's number.
-pub(crate) const SIZE_MIN: u64 = 8;
-
-impl FlowRow {
-    /// Bytes that are sent for it.
-    pub(crate) fn size(&self) -> u32 {
-        self.size_bytes.max(SIZE_MIN) as u32
-    }
-
-    /// When it is submitted, on the clock of `start`.
-    pub(crate) fn at(&self, start: Time) -> Time {
-        start.saturating_add(Span::from_ps(self.arrival_ps))
-    }
-}
-
 /// `rampd load`.
 pub(crate) fn load<C: Catalogue>(args: &LoadArgs) -> Result<(), Error> {
     let setup = Setup::load::<C>(&args.config)?;
@@ -101,9 +67,7 @@ pub(crate) fn load<C: Catalogue>(args: &LoadArgs) -> Result<(), Error> {
     let start = Time::from_ps(args.start_ns.saturating_mul(1_000));
     let drain = Span::from_ps((args.drain_ms.max(0.0) * 1e9) as u64);
     let node = setup.id.get();
-    let expected = all.iter().filter(|row| row.dst == node).count();
-    let mine: Vec<FlowRow> = all.into_iter().filter(|row| row.src == node).collect();
-    let timetable = Timetable { mine, start, expected };
+    let timetable = Timetable::new(all, node, start);
     let ends = start + Span::from_ps(last) + drain;
     let log = Log::create(&args.log)?;
     let (signals, clock) = (stop_signals()?, clock(&setup)?);
@@ -113,66 +77,6 @@ pub(crate) fn load<C: Catalogue>(args: &LoadArgs) -> Result<(), Error> {
             run_host::<C, _>(&setup, clock, load, &signals)
         }
         Over::Tcp => tcp::run(&setup, timetable, log, clock, ends, &signals),
-    }
-}
-
-/// What one host has to do.
-#[derive(Debug)]
-pub(crate) struct Timetable {
-    /// Messages to send, by arrival.
-    pub(crate) mine: Vec<FlowRow>,
-    /// When the table's time begins.
-    pub(crate) start: Time,
-    /// Messages that will come here.
-    pub(crate) expected: usize,
-}
-
-fn read(file: &Path, n_hosts: u32) -> Result<Vec<FlowRow>, Error> {
-    let bad = |message: String| Error::Input(format!("{}: {message}", file.display()));
-    let mut reader = csv::Reader::from_path(file).map_err(|e| bad(e.to_string()))?;
-    let mut rows = Vec::new();
-    for row in reader.deserialize() {
-        let row: FlowRow = row.map_err(|e| bad(e.to_string()))?;
-        if row.src >= n_hosts || row.dst >= n_hosts || row.src == row.dst {
-            let FlowRow { flow, src, dst, .. } = row;
-            let hosts = format!("two of {n_hosts} hosts");
-            return Err(bad(format!("flow {flow}: expected {hosts}, got {src} and {dst}")));
-        }
-        if row.size_bytes > u64::from(rampmeter_runtime::NodeConfig::MESSAGE_MAX) {
-            let FlowRow { flow, size_bytes, .. } = row;
-            return Err(bad(format!("flow {flow}: expected at most 1 GiB, got {size_bytes}")));
-        }
-        rows.push(row);
-    }
-    rows.sort_by_key(|row| (row.arrival_ps, row.flow));
-    Ok(rows)
-}
-
-/// What happened, a line each: `what,flow,time_ps` after the start of the table.
-#[derive(Debug)]
-pub(crate) struct Log(BufWriter<File>);
-
-impl Log {
-    fn create(file: &Path) -> io::Result<Self> {
-        let create = || {
-            let mut log = BufWriter::new(File::create(file)?);
-            writeln!(log, "what,flow,time_ps")?;
-            Ok(Self(log))
-        };
-        create().map_err(|error: io::Error| {
-            io::Error::new(error.kind(), format!("{}: {error}", file.display()))
-        })
-    }
-
-    /// Notes something. `what` is submitted, delivered, altered, completed, failed or done.
-    pub(crate) fn note(&mut self, what: &str, flow: u32, at: Span) {
-        // A full disk shows when the log is completed.
-        let _ = writeln!(self.0, "{what},{flow},{}", at.as_ps());
-    }
-
-    /// Completes the log.
-    pub(crate) fn finish(&mut self) -> io::Result<()> {
-        self.0.flush()
     }
 }
 
@@ -268,14 +172,13 @@ impl Applications for Load {
     }
 
     fn open(&mut self, _service: u16, size: u32) -> Checked {
-        Checked { size, label: [0; SIZE_MIN as usize], is_good: true }
+        Checked::new(size)
     }
 
     fn deliver(&mut self, _from: NodeId, _service: u16, message: Checked) {
         self.missing = self.missing.saturating_sub(1);
-        let flow = u64::from_be_bytes(message.label);
-        let is_good = message.is_good && flow <= u32::MAX.into();
-        self.note(if is_good { "delivered" } else { "altered" }, flow as u32);
+        let (flow, is_good) = message.verdict();
+        self.note(if is_good { "delivered" } else { "altered" }, flow);
         self.stop_if_over();
     }
 
@@ -291,108 +194,5 @@ impl Applications for Load {
 impl Drop for Load {
     fn drop(&mut self) {
         let _ = self.log.finish();
-    }
-}
-
-/// The bytes of a message of `size` from `offset` on, but for its label.
-fn fill(size: u32, offset: usize, out: &mut [u8]) {
-    let word = |at: usize| mix(u64::from(size) << 32 ^ (at / 8) as u64).to_be_bytes();
-    let skip = offset % 8;
-    let head = out.len().min((8 - skip) % 8);
-    let (first, rest) = out.split_at_mut(head);
-    first.copy_from_slice(&word(offset)[skip..][..head]);
-    for (at, part) in (offset + head..).step_by(8).zip(rest.chunks_mut(8)) {
-        part.copy_from_slice(&word(at)[..part.len()]);
-    }
-}
-
-/// The bytes of a message, made as they are needed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pattern {
-    /// The flow's number.
-    pub(crate) flow: u32,
-    /// Bytes.
-    pub(crate) size: u32,
-}
-
-impl Payload for Pattern {
-    fn size(&self) -> usize {
-        self.size as usize
-    }
-
-    fn copy_to(&self, offset: usize, out: &mut [u8]) {
-        fill(self.size, offset, out);
-        let label = u64::from(self.flow).to_be_bytes();
-        for (label, out) in label.iter().skip(offset).zip(out) {
-            *out = *label;
-        }
-    }
-}
-
-/// A message whose bytes are compared as they arrive.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Checked {
-    size: u32,
-    label: [u8; SIZE_MIN as usize],
-    is_good: bool,
-}
-
-impl Assembly for Checked {
-    fn write(&mut self, offset: usize, bytes: &[u8]) {
-        for (label, got) in self.label.iter_mut().skip(offset).zip(bytes) {
-            *label = *got;
-        }
-        let labelled = self.label.len().saturating_sub(offset).min(bytes.len());
-        let (offset, bytes) = (offset + labelled, &bytes[labelled..]);
-        let mut wanted = [0; 2_048];
-        for (at, part) in (offset..).step_by(wanted.len()).zip(bytes.chunks(wanted.len())) {
-            fill(self.size, at, &mut wanted[..part.len()]);
-            self.is_good &= wanted[..part.len()] == *part;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn arrive(flow: u32, size: u32, cuts: &[usize], spoil: Option<usize>) -> Checked {
-        let mut bytes = vec![0; size as usize];
-        Pattern { flow, size }.copy_to(0, &mut bytes);
-        if let Some(at) = spoil {
-            bytes[at] ^= 1;
-        }
-        let mut message = Checked { size, label: [0; 8], is_good: true };
-        let ends = cuts.iter().skip(1).copied().chain([bytes.len()]);
-        let parts: Vec<_> = cuts.iter().copied().zip(ends).collect();
-        for (from, to) in parts.into_iter().rev() {
-            message.write(from, &bytes[from..to]);
-        }
-        message
-    }
-
-    #[test]
-    fn a_message_cut_anywhere_is_recognised_and_every_changed_byte_is_noticed() {
-        for cuts in [&[0][..], &[0, 3], &[0, 8, 9], &[0, 13, 2_500, 4_000]] {
-            let good = arrive(77, 5_003, cuts, None);
-            assert!(good.is_good && u64::from_be_bytes(good.label) == 77);
-            for at in [8, 9, 2_499, 2_500, 5_002] {
-                assert!(!arrive(77, 5_003, cuts, Some(at)).is_good, "byte {at}");
-            }
-        }
-        assert_eq!(u64::from_be_bytes(arrive(9, 8, &[0], None).label), 9);
-    }
-
-    #[test]
-    fn parts_of_a_message_are_those_of_the_whole() {
-        let (pattern, mut whole) = (Pattern { flow: 5, size: 100 }, [0; 100]);
-        pattern.copy_to(0, &mut whole);
-        for from in 0..40 {
-            for len in 0..40 {
-                let mut part = vec![0; len];
-                pattern.copy_to(from, &mut part);
-                assert_eq!(part, whole[from..from + len]);
-            }
-        }
     }
 }

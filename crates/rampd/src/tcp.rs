@@ -18,8 +18,9 @@ use rampmeter_runtime::{Clock, Payload, Signals};
 use tracing::warn;
 
 use crate::config::Setup;
-use crate::load::{FlowRow, Log, Pattern, Timetable};
+use crate::pattern::Pattern;
 use crate::run::Error;
+use crate::timetable::{FlowRow, Log, Timetable};
 
 /// Bytes moved by one call.
 const CHUNK: usize = 64 << 10;

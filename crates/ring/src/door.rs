@@ -27,10 +27,11 @@ use rustix::net::{
 };
 use thiserror::Error;
 
+use crate::attached::{Client, Parts};
+use crate::clock::monotonic_ns;
 use crate::handshake::{Answer, Grant, Refusal, Request};
 use crate::layout::Layout;
 use crate::map::Memory;
-use crate::server::{Client, Parts, monotonic_ns};
 
 /// Where applications come in, and how many and how large they may be.
 #[derive(Clone, Debug, PartialEq, Eq)]

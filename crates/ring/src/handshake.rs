@@ -25,7 +25,7 @@
 
 use thiserror::Error;
 
-use crate::layout::{ARENA_MAX, DEPTH_MAX, Layout, MAGIC, VERSION};
+use crate::layout::{ARENA_MAX, DEPTH_MAX, Layout, LayoutError, MAGIC, VERSION};
 
 /// What an application asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +100,15 @@ impl Refusal {
             Self::Taken { .. } => 5,
             Self::Crowded { .. } => 6,
             Self::System(_) => 7,
+        }
+    }
+}
+
+impl From<LayoutError> for Refusal {
+    fn from(error: LayoutError) -> Self {
+        match error {
+            LayoutError::Depth { got } => Self::Depth { got },
+            LayoutError::Arena { got } => Self::Memory { asked: got, max: ARENA_MAX },
         }
     }
 }
@@ -188,7 +197,7 @@ impl Request {
         if asked > max {
             return Err(Refusal::Memory { asked, max });
         }
-        Layout::new(self.depth, self.send, self.receive)
+        Ok(Layout::new(self.depth, self.send, self.receive)?)
     }
 }
 

@@ -11,11 +11,12 @@ use rampmeter_core::NodeId;
 use rampmeter_runtime::app::{self, Admission};
 use rampmeter_runtime::{Applications, Assembly, Clock, ClockSource, Payload, Submission};
 
+use crate::attached::{Incoming, Outgoing};
 use crate::client::{Port, PortConfig};
 use crate::entry::Submit;
 use crate::layout::Layout;
 use crate::map::Memory;
-use crate::server::{Clients, Incoming, Outgoing};
+use crate::server::Clients;
 use crate::{Completion, DoorConfig, Failure, NodeGone, Outcome};
 
 const SERVICE: u16 = 7;

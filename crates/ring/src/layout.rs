@@ -14,7 +14,8 @@
 //! cannot overflow: no more than `depth` submissions are without a completion that has been taken,
 //! and no more than `slots` messages arrive or are held, so that the CQ has room for both.
 
-use crate::handshake::Refusal;
+use thiserror::Error;
+
 use crate::map::Memory;
 use crate::ring::Place;
 
@@ -58,6 +59,23 @@ pub(crate) struct Span {
     pub(crate) len: u64,
 }
 
+/// A number beyond what any node gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum LayoutError {
+    /// A depth that no node gives.
+    #[error("expected a depth of 1 to {DEPTH_MAX} messages, got {got}")]
+    Depth {
+        /// The depth.
+        got: u32,
+    },
+    /// A larger arena than any node gives.
+    #[error("expected at most {ARENA_MAX} bytes for messages, got {got}")]
+    Arena {
+        /// Bytes of the larger arena.
+        got: u64,
+    },
+}
+
 impl Span {
     /// Where a piece of this part is in the memory, if it is within the part.
     pub(crate) fn locate(&self, offset: u64, len: u64) -> Option<usize> {
@@ -72,13 +90,12 @@ impl Layout {
     ///
     /// # Errors
     /// A number beyond what any node gives.
-    pub fn new(depth: u32, send: u64, receive: u64) -> Result<Self, Refusal> {
+    pub fn new(depth: u32, send: u64, receive: u64) -> Result<Self, LayoutError> {
         if depth == 0 || depth > DEPTH_MAX {
-            return Err(Refusal::Depth { got: depth });
+            return Err(LayoutError::Depth { got: depth });
         }
         if send > ARENA_MAX || receive > ARENA_MAX {
-            let asked = send.max(receive);
-            return Err(Refusal::Memory { asked, max: ARENA_MAX });
+            return Err(LayoutError::Arena { got: send.max(receive) });
         }
         let slots = (4 * depth).max(SLOTS_MIN).next_power_of_two();
         let mut at = 2 * PAGE;
@@ -172,9 +189,9 @@ mod tests {
 
     #[test]
     fn numbers_that_no_node_gives_are_refused() {
-        assert_eq!(Layout::new(0, 1, 1), Err(Refusal::Depth { got: 0 }));
-        assert_eq!(Layout::new(DEPTH_MAX + 1, 1, 1), Err(Refusal::Depth { got: DEPTH_MAX + 1 }));
-        let too_much = Refusal::Memory { asked: u64::MAX, max: ARENA_MAX };
-        assert_eq!(Layout::new(1, u64::MAX, 0), Err(too_much));
+        let too_deep = LayoutError::Depth { got: DEPTH_MAX + 1 };
+        assert_eq!(Layout::new(0, 1, 1), Err(LayoutError::Depth { got: 0 }));
+        assert_eq!(Layout::new(DEPTH_MAX + 1, 1, 1), Err(too_deep));
+        assert_eq!(Layout::new(1, u64::MAX, 0), Err(LayoutError::Arena { got: u64::MAX }));
     }
 }

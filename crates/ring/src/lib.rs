@@ -10,7 +10,9 @@
 //! who breaks the rules is sent away. Applications trust their node.
 
 mod arena;
+mod attached;
 mod client;
+mod clock;
 mod door;
 mod entry;
 pub mod handshake;
@@ -21,11 +23,12 @@ mod map;
 mod ring;
 mod server;
 
+pub use attached::{Incoming, Outgoing};
 pub use client::{
     AttachError, Completion, NodeGone, Options, Port, PortConfig, Received, SendBuffer, SubmitError,
 };
 pub use door::{DoorConfig, DoorError};
 pub use entry::{Failure, Outcome};
-pub use layout::Layout;
+pub use layout::{Layout, LayoutError};
 pub use rampmeter_runtime::Ticket;
-pub use server::{Clients, Incoming, Outgoing};
+pub use server::Clients;

@@ -20,7 +20,6 @@ mod node;
 mod outbox;
 mod pacer;
 pub mod peer;
-mod state;
 mod stats;
 
 pub use app::{Applications, Assembly, Outcome, Payload, Submission, Ticket};

@@ -12,7 +12,7 @@ use std::time::Duration;
 use common::*;
 use netns::{DEVICE, Net};
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{FabricFacts, Family, NodeId, Priority, Span, Time};
+use rampmeter_core::{NodeId, Priority, Span, Time};
 use rampmeter_proto::Transport;
 use rampmeter_proto::dcpim::DcpimFamily;
 use rampmeter_proto::phost::PhostFamily;

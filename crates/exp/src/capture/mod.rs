@@ -19,10 +19,9 @@ use rampmeter_sim::fabric::Fabric;
 use rampmeter_sim::{FlowRecord, Passing, Probe};
 use serde::Serialize;
 
-use crate::check::ValidPlan;
 use crate::error::{RunError, io as io_error};
-use crate::manifest::{COMMIT, VERSION};
 use crate::record::Recorder;
+use crate::version::{COMMIT, VERSION};
 use frame::{FRAME_MAX, Frame};
 use pcapng::{Captured, InterfaceId, PcapngWriter};
 
@@ -66,16 +65,18 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Starts the capture that the plan asks for, if it does, in the folder `out`.
-    pub(crate) fn create(plan: &ValidPlan, out: &Path) -> Result<Option<Self>, RunError> {
-        let (Some(config), Some(transport)) = (&plan.capture, plan.transport.wire()) else {
-            return Ok(None);
-        };
+    /// Starts a capture in the folder `out`, of packets of `transport` between `n_hosts` hosts.
+    pub(crate) fn create(
+        config: &CaptureConfig,
+        transport: TransportId,
+        n_hosts: u32,
+        out: &Path,
+    ) -> Result<Self, RunError> {
         let file = out.join(&config.file);
         let partial = partial(&file);
-        let started = start(&partial, config, plan.sim.topology.n_hosts());
+        let started = start(&partial, config, n_hosts);
         let (writer, interfaces) = started.map_err(|source| io_error(&partial, source))?;
-        Ok(Some(Self {
+        Ok(Self {
             config: config.clone(),
             file,
             transport,
@@ -85,7 +86,7 @@ impl Capture {
             packets: 0,
             limit_reached: false,
             sizes: Vec::new(),
-        }))
+        })
     }
 
     /// Ends the capture and gives the file its name.
@@ -190,8 +191,11 @@ fn start(file: &Path, config: &CaptureConfig, n_hosts: u32) -> io::Result<Starte
     Ok((writer, interfaces))
 }
 
-/// The recorder of a run whose packets are captured.
-pub(crate) struct Capturing<'a>(pub(crate) &'a mut Recorder);
+/// A probe around a recorder that captures packets too.
+pub(crate) struct Capturing<'a> {
+    pub(crate) recorder: &'a mut Recorder,
+    pub(crate) capture: &'a mut Capture,
+}
 
 impl Probe for Capturing<'_> {
     const LATENCY: bool = Recorder::LATENCY;
@@ -199,21 +203,19 @@ impl Probe for Capturing<'_> {
     const COUNTERS: bool = Recorder::COUNTERS;
 
     fn on_flow(&mut self, record: &FlowRecord) {
-        self.0.on_flow(record);
+        self.recorder.on_flow(record);
     }
 
     fn on_deliver(&mut self, latency: Span, is_data: bool) {
-        self.0.on_deliver(latency, is_data);
+        self.recorder.on_deliver(latency, is_data);
     }
 
     fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
-        if let Some(capture) = &mut self.0.capture {
-            capture.on_packet(passing);
-        }
+        self.capture.on_packet(passing);
     }
 
     fn on_counters(&mut self, now: Time, counters: &[(&'static str, u64)]) {
-        self.0.on_counters(now, counters);
+        self.recorder.on_counters(now, counters);
     }
 
     fn on_sample<H: Header, P: Hop<H>>(
@@ -222,6 +224,6 @@ impl Probe for Capturing<'_> {
         fabric: &Fabric<H, P>,
         delivered: &[u64],
     ) {
-        self.0.on_sample(now, fabric, delivered);
+        self.recorder.on_sample(now, fabric, delivered);
     }
 }

@@ -9,15 +9,13 @@ use rampmeter_proto::Framing;
 use rampmeter_proto::ideal::IdealConfig;
 use rampmeter_proto::keys::{BadKey, key_infos};
 use rampmeter_proto::transport::{Derived, Site};
-use rampmeter_sim::Arrival;
 use toml::Table;
 
 use super::registry::{About, AnyKeys, Entry, Ready, presets};
 use super::written::{Written, values};
-use crate::check::ValidPlan;
 use crate::ideal::simulate_ideal;
-use crate::record::Recorder;
-use crate::run::{Observer, Ran};
+use crate::ran::Ran;
+use crate::simulate::Task;
 
 pub(super) struct IdealEntry;
 
@@ -84,13 +82,7 @@ impl Ready for Scheduler {
         Vec::new()
     }
 
-    fn simulate(
-        &self,
-        plan: &ValidPlan,
-        arrivals: &mut dyn Iterator<Item = Arrival>,
-        recorder: &mut Recorder,
-        observer: &mut dyn Observer,
-    ) -> Ran {
-        simulate_ideal(plan, arrivals, recorder, observer)
+    fn simulate(&self, task: Task<'_>) -> Ran {
+        simulate_ideal(task)
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::FabricNeeds;
-use rampmeter_core::{Bytes, FabricFacts, Queueing};
+use rampmeter_core::{FabricFacts, Queueing};
 use rampmeter_metrics::ideal::LastPacket;
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::transport::{Derived, Site};
@@ -22,6 +22,7 @@ use toml::Table;
 pub use registry::{About, Registry};
 pub use written::Written;
 
+use crate::cut::Cut;
 use registry::{AnyKeys, Ready};
 
 /// A `transport` table that has been read.
@@ -37,16 +38,6 @@ pub(crate) struct ValidTransport {
     pub(crate) ready: Arc<dyn Ready>,
     /// Central controllers.
     pub(crate) arbiters: u32,
-}
-
-/// How a transport cuts messages into packets.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cut {
-    /// Payload of a full packet.
-    pub(crate) payload: Bytes,
-    /// Headers on the wire; also the length of a control packet.
-    pub(crate) header: Bytes,
-    pub(crate) last: LastPacket,
 }
 
 impl TransportSpec {

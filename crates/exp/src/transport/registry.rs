@@ -16,16 +16,14 @@ use rampmeter_proto::beside::{Beside, Both};
 use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor};
 use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, key_infos};
 use rampmeter_proto::transport::{Derived, Site, Transport};
-use rampmeter_sim::Arrival;
 use serde::Serialize;
 use toml::Table;
 
 use super::TransportSpec;
 use super::ideal::IdealEntry;
 use super::written::{Written, values};
-use crate::check::ValidPlan;
-use crate::record::Recorder;
-use crate::run::{Observer, Ran, simulate_family};
+use crate::ran::Ran;
+use crate::simulate::{Task, simulate_family};
 
 /// The transports that a plan may name.
 pub struct Registry {
@@ -83,14 +81,8 @@ pub(crate) trait Ready: Send + Sync {
     fn wire(&self) -> Option<TransportId>;
     /// What follows from its parameters.
     fn describe(&self) -> Vec<Derived>;
-    /// Runs a plan. From here on every type is known.
-    fn simulate(
-        &self,
-        plan: &ValidPlan,
-        arrivals: &mut dyn Iterator<Item = Arrival>,
-        recorder: &mut Recorder,
-        observer: &mut dyn Observer,
-    ) -> Ran;
+    /// Runs a task. From here on every type is known.
+    fn simulate(&self, task: Task<'_>) -> Ran;
 }
 
 impl Registry {
@@ -284,14 +276,8 @@ impl<F: Family> Ready for Configured<F> {
         self.derived.clone()
     }
 
-    fn simulate(
-        &self,
-        plan: &ValidPlan,
-        arrivals: &mut dyn Iterator<Item = Arrival>,
-        recorder: &mut Recorder,
-        observer: &mut dyn Observer,
-    ) -> Ran {
-        simulate_family::<F>(plan, Arc::clone(&self.config), arrivals, recorder, observer)
+    fn simulate(&self, task: Task<'_>) -> Ran {
+        simulate_family::<F>(task, Arc::clone(&self.config))
     }
 }
 

@@ -1,60 +1,41 @@
-//! How a port comes to be.
+//! How an application attaches to its node.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::path::Path;
 use std::time::Duration;
 
-use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
     SocketFlags, SocketType, connect, recvmsg, send, socket_with,
 };
-use thiserror::Error;
 
-use super::shared::Shared;
-use super::{Port, PortConfig};
+use super::error::AttachError;
+use super::options::PortConfig;
 use crate::handshake::{Answer, Request};
 use crate::layout::Layout;
 use crate::map::Memory;
 
-/// Why a port cannot be had.
-#[derive(Debug, Error)]
-pub enum AttachError {
-    /// No node listens.
-    #[error("no node listens on {}: {source}", path.display())]
-    NoNode {
-        /// The socket.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The node turns the application away.
-    #[error("the node refuses: {text}")]
-    Refused {
-        /// The number of the reason: [`Refusal::code`](crate::handshake::Refusal::code).
-        code: u32,
-        /// What was expected, and what came.
-        text: String,
-    },
-    /// What listens is no node of this version, or does not answer.
-    #[error("expected the answer of a node, got {0}")]
-    NotANode(&'static str),
-    /// The system has no more memory or descriptors.
-    #[error("cannot set up the port: {0}")]
-    System(io::Error),
-}
-
 /// A node answers at once, unless it is hung.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-pub(crate) fn attach(path: &Path, service: u16, config: PortConfig) -> Result<Port, AttachError> {
+/// What a node hands to an application that it lets in.
+pub(super) struct Granted {
+    pub(super) socket: OwnedFd,
+    pub(super) doorbell: OwnedFd,
+    pub(super) memory: Memory,
+    pub(super) layout: Layout,
+}
+
+/// Asks the node at `path` for memory that both share.
+pub(super) fn attach(
+    path: &Path,
+    service: u16,
+    config: PortConfig,
+) -> Result<Granted, AttachError> {
     let PortConfig { depth, send: send_bytes, receive } = config;
     let flags = SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
@@ -77,24 +58,7 @@ pub(crate) fn attach(path: &Path, service: u16, config: PortConfig) -> Result<Po
         .filter(|layout| layout.total == grant.total && layout.slots == grant.slots)
         .ok_or(AttachError::NotANode("sizes that do not agree"))?;
     let memory = Memory::map(memory.as_fd(), layout.total as usize)?;
-    let event = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-    let setup = || -> Result<_, Errno> {
-        let (kick, watch) = (event()?, epoll::create(epoll::CreateFlags::CLOEXEC)?);
-        epoll::add(&watch, &socket, EventData::new_u64(0), EventFlags::IN | EventFlags::RDHUP)?;
-        epoll::add(&watch, &kick, EventData::new_u64(1), EventFlags::IN)?;
-        Ok((kick, watch))
-    };
-    let (kick, epoll) = setup().map_err(io::Error::from)?;
-    Ok(Port {
-        shared: Arc::new(Shared::new(memory, layout)),
-        socket,
-        doorbell,
-        kick,
-        is_kicked: AtomicBool::new(false),
-        epoll,
-        is_gone: AtomicBool::new(false),
-        in_vain: AtomicU32::new(0),
-    })
+    Ok(Granted { socket, doorbell, memory, layout })
 }
 
 /// The node's answer, and the descriptors that come with it.

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use rampmeter_core::NodeId;
+use rampmeter_runtime::Ticket;
 
+use super::error::SubmitError;
+use super::options::Options;
 use super::shared::Shared;
 use crate::arena::Extent;
 use crate::map::Region;
@@ -20,8 +23,10 @@ pub struct Received {
 }
 
 impl Received {
-    pub(crate) fn new(from: NodeId, region: Region, offset: u64, shared: Arc<Shared>) -> Self {
-        Self { from, region, offset, shared }
+    /// A message that has been received, if it is where messages are.
+    pub(super) fn new(shared: &Arc<Shared>, from: NodeId, offset: u64, size: u32) -> Option<Self> {
+        let region = shared.received(offset, size)?;
+        Some(Self { from, region, offset, shared: Arc::clone(shared) })
     }
 
     /// Its bytes.
@@ -46,8 +51,10 @@ pub struct SendBuffer {
 }
 
 impl SendBuffer {
-    pub(crate) fn new(region: Region, extent: Extent, shared: Arc<Shared>) -> Self {
-        Self { region, extent: Some(extent), shared }
+    /// Room for a message of `size` bytes.
+    pub(super) fn new(shared: &Arc<Shared>, size: usize) -> Result<Self, SubmitError> {
+        let (region, extent) = shared.alloc(size)?;
+        Ok(Self { region, extent: Some(extent), shared: Arc::clone(shared) })
     }
 
     /// The message.
@@ -60,18 +67,22 @@ impl SendBuffer {
         self.region.bytes_mut()
     }
 
-    pub(crate) fn is_of(&self, shared: &Shared) -> bool {
+    pub(super) fn is_of(&self, shared: &Shared) -> bool {
         std::ptr::eq(&*self.shared, shared)
     }
 
-    /// Its first byte within the send arena.
-    pub(crate) fn offset(&self) -> u64 {
-        self.extent.as_ref().map_or(0, Extent::offset)
-    }
-
-    /// Its room, which it no longer gives back.
-    pub(crate) fn take(&mut self) -> Option<Extent> {
-        self.extent.take()
+    /// Submits the message; also says whether the node must be woken.
+    pub(super) fn submit(
+        mut self,
+        dst: NodeId,
+        service: u16,
+        options: Options,
+    ) -> Result<(Ticket, bool), (SubmitError, Self)> {
+        let size = self.region.bytes().len() as u32;
+        match self.shared.submit(dst, service, size, &mut self.extent, options) {
+            Ok(submitted) => Ok(submitted),
+            Err(error) => Err((error, self)),
+        }
     }
 }
 

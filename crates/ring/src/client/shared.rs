@@ -7,14 +7,14 @@ use rampmeter_core::NodeId;
 use rampmeter_core::collections::IdMap;
 use rampmeter_runtime::Ticket;
 
-use super::message::{Received, SendBuffer};
-use super::{Completion, NodeGone, Options, SubmitError, nanoseconds};
+use super::error::{NodeGone, SubmitError};
+use super::options::Options;
 use crate::arena::{Arena, Extent, Fit};
-use crate::entry::{Complete, Failure, Outcome, Submit};
+use crate::clock::{monotonic_ns, nanoseconds};
+use crate::entry::{Complete, Submit};
 use crate::layout::{CQ_WORDS, Layout, RQ_WORDS, SQ_WORDS};
-use crate::map::Memory;
+use crate::map::{Memory, Region};
 use crate::ring::{Consumer, Corrupt, Producer};
-use crate::server::monotonic_ns;
 
 /// An application's half of the memory.
 #[derive(Debug)]
@@ -78,7 +78,8 @@ impl Shared {
         }
     }
 
-    pub(crate) fn alloc(self: &Arc<Self>, size: usize) -> Result<SendBuffer, SubmitError> {
+    /// Room for a message of `size` bytes in the send arena.
+    pub(crate) fn alloc(&self, size: usize) -> Result<(Region, Extent), SubmitError> {
         let mut sending = lock(&self.sending);
         self.check(&sending)?;
         let max = self.layout.send.len.min(u32::MAX.into());
@@ -89,29 +90,27 @@ impl Shared {
         let extent = sending.arena.alloc(bytes).ok_or(SubmitError::NoRoom { size })?;
         let at = self.layout.send.locate(extent.offset(), bytes);
         let at = at.expect("the arena is within its part of the memory");
-        Ok(SendBuffer::new(self.memory.region(at, size), extent, Arc::clone(self)))
+        Ok((self.memory.region(at, size), extent))
     }
 
-    /// Submits a message; also says whether the node must be woken.
+    /// Submits a message of `size` bytes in `extent`, and takes the extent. Also says whether the
+    /// node must be woken.
     pub(crate) fn submit(
         &self,
         dst: NodeId,
         service: u16,
-        mut buffer: SendBuffer,
+        size: u32,
+        extent: &mut Option<Extent>,
         options: Options,
-    ) -> Result<(Ticket, bool), (SubmitError, SendBuffer)> {
-        assert!(buffer.is_of(self), "the buffer is this port's");
-        let size = buffer.bytes().len() as u32;
+    ) -> Result<(Ticket, bool), SubmitError> {
         let until = |span| monotonic_ns().saturating_add(nanoseconds(span));
         let deadline_ns = options.deadline.map_or(u64::MAX, until);
         let mut sending = lock(&self.sending);
-        if let Err(error) = self.check(&sending) {
-            return Err((error, buffer));
-        }
+        self.check(&sending)?;
         let ticket = Ticket(sending.next);
         let submit = Submit {
             ticket: ticket.0,
-            offset: buffer.offset(),
+            offset: extent.as_ref().map_or(0, Extent::offset),
             size,
             dst: dst.get(),
             service,
@@ -119,10 +118,10 @@ impl Shared {
             deadline_ns,
         };
         if sending.submissions.push(submit.encode()).is_err() {
-            return Err((SubmitError::Full { depth: self.layout.depth }, buffer));
+            return Err(SubmitError::Full { depth: self.layout.depth });
         }
         sending.next += 1;
-        if let Some(extent) = buffer.take() {
+        if let Some(extent) = extent.take() {
             sending.under_way.insert(ticket, extent);
         }
         let must_wake = sending.submissions.must_wake();
@@ -134,7 +133,7 @@ impl Shared {
     }
 
     /// The next message that is lost with the node.
-    pub(crate) fn fail_next(&self) -> Option<Completion> {
+    pub(crate) fn fail_next(&self) -> Option<Ticket> {
         let sending = &mut *lock(&self.sending);
         let lost = sending.lost.get_or_insert_with(|| {
             let mut lost: Vec<_> = sending.under_way.drain().collect();
@@ -145,8 +144,7 @@ impl Shared {
             });
             tickets.collect()
         });
-        let ticket = lost.pop_front()?;
-        Some(Completion::Finished { ticket, outcome: Outcome::Failed(Failure::NodeGone) })
+        lost.pop_front()
     }
 
     pub(crate) fn in_flight(&self) -> usize {
@@ -175,16 +173,10 @@ impl Shared {
         completions.has_next() != Ok(false)
     }
 
-    /// A message that has been received, if it is where messages are.
-    pub(crate) fn received(
-        self: &Arc<Self>,
-        from: NodeId,
-        offset: u64,
-        size: u32,
-    ) -> Option<Received> {
+    /// Memory of a message that has been received, if it is where messages are.
+    pub(crate) fn received(&self, offset: u64, size: u32) -> Option<Region> {
         let at = self.layout.receive.locate(offset, size.into())?;
-        let region = self.memory.region(at, size as usize);
-        Some(Received::new(from, region, offset, Arc::clone(self)))
+        Some(self.memory.region(at, size as usize))
     }
 
     pub(crate) fn release(&self, offset: u64) {

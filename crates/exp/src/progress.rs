@@ -1,0 +1,36 @@
+//! Progress of a run, and who hears of it.
+
+use rampmeter_core::Time;
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Flows submitted.
+    pub submitted: u64,
+    /// Flows delivered.
+    pub delivered: u64,
+    /// Flows that there will be, where that is known.
+    pub total: Option<u64>,
+    /// Simulated time.
+    pub now: Time,
+    /// Packets put on links.
+    pub hops: u64,
+    /// Events.
+    pub events: u64,
+}
+
+/// Somebody who watches a run and may stop it.
+pub trait Observer {
+    /// Hears of progress; answers whether to go on.
+    fn on_progress(&mut self, progress: &Progress) -> bool;
+}
+
+/// Watches nothing and never stops.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn on_progress(&mut self, _progress: &Progress) -> bool {
+        true
+    }
+}

@@ -1,0 +1,31 @@
+//! What the simulation of a plan comes to, before it is made a summary.
+
+use rampmeter_core::Time;
+use rampmeter_sim::Counters;
+use rampmeter_sim::fabric::TierStats;
+use serde::Serialize;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunStatus {
+    /// Every flow finished or failed.
+    Finished,
+    /// The drain time was over before that.
+    Censored,
+    /// Somebody stopped it.
+    Interrupted,
+}
+
+/// A run that is over.
+pub(crate) struct Ran {
+    pub(crate) status: RunStatus,
+    pub(crate) counters: Counters,
+    pub(crate) hops: u64,
+    pub(crate) end: Time,
+    pub(crate) tiers: Vec<TierStats>,
+    /// What endpoints have counted, all together.
+    pub(crate) transport: Vec<(&'static str, u64)>,
+    /// Packets of all flows submitted.
+    pub(crate) offered_packets: u64,
+}

@@ -1,0 +1,86 @@
+//! The simulation of flows over one transport, whose type is known here.
+
+use std::sync::Arc;
+
+use rampmeter_core::{FabricFacts, Family};
+use rampmeter_sim::{Arrival, Probe, Sim, SimSpec, Status};
+
+use crate::capture::{Capture, Capturing};
+use crate::cut::Cut;
+use crate::pace::Pace;
+use crate::progress::{Observer, Progress};
+use crate::ran::{Ran, RunStatus};
+use crate::record::Recorder;
+
+/// What a transport is given to simulate, and who observes it.
+pub(crate) struct Task<'a> {
+    /// The network and its faults.
+    pub(crate) sim: &'a SimSpec,
+    pub(crate) facts: &'a FabricFacts,
+    pub(crate) cut: Cut,
+    /// Flows that there will be, where that is known.
+    pub(crate) total_flows: Option<u64>,
+    pub(crate) arrivals: &'a mut dyn Iterator<Item = Arrival>,
+    pub(crate) recorder: &'a mut Recorder,
+    /// Only of runs whose packets are captured.
+    pub(crate) capture: Option<&'a mut Capture>,
+    pub(crate) observer: &'a mut dyn Observer,
+}
+
+/// Events between two looks at the clock.
+const BATCH: u64 = 1 << 18;
+
+/// Runs the task's flows through family `F`.
+pub(crate) fn simulate_family<F: Family>(task: Task<'_>, config: Arc<F::Config>) -> Ran {
+    let Task { sim, total_flows: total, arrivals, recorder, capture, observer, .. } = task;
+    let spec = sim.clone();
+    // Where nothing is captured, nothing may be spent on it: two simulators are compiled.
+    match capture {
+        Some(capture) => {
+            let probe = Capturing { recorder, capture };
+            drive(total, Sim::<F, _, _>::new(spec, config, arrivals, probe), observer)
+        }
+        None => drive(total, Sim::<F, _, _>::new(spec, config, arrivals, recorder), observer),
+    }
+}
+
+fn drive<F: Family, A: Iterator<Item = Arrival>, P: Probe>(
+    total: Option<u64>,
+    mut sim: Sim<F, A, P>,
+    observer: &mut dyn Observer,
+) -> Ran {
+    let mut pace = Pace::new();
+    let status = loop {
+        match sim.run(BATCH) {
+            Status::Finished => break RunStatus::Finished,
+            Status::Censored => break RunStatus::Censored,
+            Status::Running => {}
+        }
+        if !pace.is_due() {
+            continue;
+        }
+        let counters = sim.counters();
+        let progress = Progress {
+            submitted: counters.submitted,
+            delivered: counters.delivered,
+            total,
+            now: sim.now(),
+            hops: sim.fabric().stats().hops,
+            events: counters.events,
+        };
+        if !observer.on_progress(&progress) {
+            break RunStatus::Interrupted;
+        }
+    };
+    let ran = Ran {
+        status,
+        counters: *sim.counters(),
+        hops: sim.fabric().stats().hops,
+        end: sim.now(),
+        tiers: sim.fabric().tier_stats(),
+        transport: sim.transport_counters(),
+        offered_packets: 0,
+    };
+    sim.into_probe();
+    ran
+}

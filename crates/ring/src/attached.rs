@@ -1,0 +1,337 @@
+//! An attached application, as its node sees it.
+//!
+//! What an application writes is read once, checked, and used only as far as it makes sense. The
+//! first thing that does not ends that application: its socket is shut down, so that the door lets
+//! it go as if it had died. Its messages under way are finished by the transport and their outcomes
+//! dropped, and its memory goes with the last of them.
+
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rampmeter_core::collections::IdMap;
+use rampmeter_core::{NodeId, Span, TenantId, Time};
+use rampmeter_runtime::app::{self, Admission};
+use rampmeter_runtime::{Assembly, Clock, Payload, Submission, Ticket};
+use rustix::net::{
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, send, sendmsg, shutdown,
+};
+
+use crate::arena::{Arena, Extent, Fit};
+use crate::clock::monotonic_ns;
+use crate::entry::{Complete, Submit};
+use crate::layout::{CQ_WORDS, Layout, RQ_WORDS, SQ_WORDS};
+use crate::map::Memory;
+use crate::ring::{Consumer, Producer};
+
+/// One application.
+#[derive(Debug)]
+pub(crate) struct Client {
+    /// Its number, which no other ever has.
+    app: u32,
+    service: u16,
+    memory: Arc<Memory>,
+    layout: Layout,
+    submissions: Consumer<SQ_WORDS>,
+    completions: Producer<CQ_WORDS>,
+    /// Messages that it submitted and that are not over.
+    in_flight: u32,
+    intake: Arc<Mutex<Intake>>,
+    /// What it rings to wake the node.
+    doorbell: OwnedFd,
+    /// What the node writes to, to wake it.
+    socket: Arc<OwnedFd>,
+    is_broken: bool,
+}
+
+/// What a client is made of, beside its memory.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) app: u32,
+    pub(crate) service: u16,
+    pub(crate) doorbell: OwnedFd,
+    pub(crate) socket: Arc<OwnedFd>,
+}
+
+impl Client {
+    pub(crate) fn new(parts: Parts, memory: Arc<Memory>, layout: Layout) -> Self {
+        let Parts { app, service, doorbell, socket } = parts;
+        let intake = Intake {
+            arena: Arena::new(layout.receive.len),
+            held: IdMap::default(),
+            releases: Consumer::new(Arc::clone(&memory), layout.rq),
+            n: 0,
+            slots: layout.slots,
+            is_broken: false,
+        };
+        Self {
+            app,
+            service,
+            submissions: Consumer::new(Arc::clone(&memory), layout.sq),
+            completions: Producer::new(Arc::clone(&memory), layout.cq),
+            memory,
+            layout,
+            in_flight: 0,
+            intake: Arc::new(Mutex::new(intake)),
+            doorbell,
+            socket,
+            is_broken: false,
+        }
+    }
+
+    pub(crate) fn app(&self) -> u32 {
+        self.app
+    }
+
+    pub(crate) fn service(&self) -> u16 {
+        self.service
+    }
+
+    pub(crate) fn doorbell(&self) -> BorrowedFd<'_> {
+        self.doorbell.as_fd()
+    }
+
+    /// Messages that it submitted and that are not over.
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Messages that arrive for it or that it holds.
+    pub(crate) fn n_received(&self) -> u32 {
+        lock(&self.intake).n
+    }
+
+    /// Whether it has broken the rules of its rings.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    /// Hands the application its memory.
+    pub(crate) fn admit(&self, answer: &[u8], memory: &OwnedFd) -> io::Result<()> {
+        let fds = [memory.as_fd(), self.doorbell.as_fd()];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        ancillary.push(SendAncillaryMessage::ScmRights(&fds));
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        sendmsg(&self.socket, &[IoSlice::new(answer)], &mut ancillary, flags)?;
+        Ok(())
+    }
+
+    /// Parts with an application that has broken the rules.
+    fn send_away(&self, what: &'static str) {
+        tracing::warn!(service = self.service, what, "an application broke the rules of its rings");
+        let _ = shutdown(&self.socket, Shutdown::Both);
+    }
+
+    fn broken(&mut self, what: &'static str) {
+        if !self.is_broken {
+            self.is_broken = true;
+            self.send_away(what);
+        }
+    }
+
+    /// The next message, if there is one and it makes sense.
+    pub(crate) fn poll_submission(&mut self, clock: &Clock) -> Option<Submission<Outgoing>> {
+        if self.is_broken {
+            return None;
+        }
+        let Ok(next) = self.submissions.pop() else {
+            self.broken("submissions");
+            return None;
+        };
+        let submit = Submit::decode(next?);
+        let located = self.layout.send.locate(submit.offset, submit.size.into());
+        // Packets have room for so many tenants.
+        let is_good = self.in_flight < self.layout.depth && submit.tenant <= u16::MAX.into();
+        let Some(offset) = located.filter(|_| is_good) else {
+            self.broken("submission");
+            return None;
+        };
+        self.in_flight += 1;
+        let (memory, size) = (Arc::clone(&self.memory), submit.size as usize);
+        Some(Submission {
+            app: self.app,
+            ticket: Ticket(submit.ticket),
+            dst: NodeId::new(submit.dst),
+            service: submit.service,
+            deadline: deadline(submit.deadline_ns, clock),
+            tenant: TenantId::new(submit.tenant),
+            payload: Outgoing { memory, offset, size },
+        })
+    }
+
+    /// Asks the application to ring the doorbell at its next submission.
+    pub(crate) fn arm(&self) {
+        self.submissions.arm();
+    }
+
+    /// Undoes [`Client::arm`].
+    pub(crate) fn disarm(&self) {
+        self.submissions.disarm();
+    }
+
+    /// Whether [`Client::poll_submission`] has something to look at.
+    pub(crate) fn has_submission(&mut self) -> bool {
+        !self.is_broken && self.submissions.has_next() != Ok(false)
+    }
+
+    /// Tells the application the outcome of a message that it submitted.
+    pub(crate) fn finish(&mut self, ticket: Ticket, outcome: app::Outcome) {
+        self.in_flight -= 1;
+        self.complete(Complete::Finished { ticket: ticket.0, outcome: outcome.into() });
+    }
+
+    /// Whether the application has room for a message of `size` bytes.
+    pub(crate) fn admission(&self, size: u32) -> Admission {
+        let mut intake = lock(&self.intake);
+        let was_broken = intake.is_broken;
+        let admission = intake.admission(size);
+        if intake.is_broken && !was_broken {
+            self.send_away("releases");
+        }
+        admission
+    }
+
+    /// Makes room for a message of `size` bytes, which has just been accepted.
+    pub(crate) fn open(&self, size: u32) -> Incoming {
+        let mut intake = lock(&self.intake);
+        let extent = intake.arena.alloc(size.into());
+        let extent = extent.expect("room for a message that has just been accepted");
+        intake.n += 1;
+        let located = self.layout.receive.locate(extent.offset(), size.into());
+        Incoming {
+            memory: Arc::clone(&self.memory),
+            intake: Arc::clone(&self.intake),
+            offset: located.expect("the arena is within its part of the memory"),
+            extent: Some(extent),
+            size: size as usize,
+        }
+    }
+
+    /// Whether the message is in this application's memory.
+    pub(crate) fn has_opened(&self, message: &Incoming) -> bool {
+        Arc::ptr_eq(&self.memory, &message.memory)
+    }
+
+    /// Gives the application a complete message. It holds the memory until it releases it.
+    pub(crate) fn deliver(&mut self, from: NodeId, mut message: Incoming) {
+        let Some(extent) = message.extent.take() else { return };
+        let (offset, size) = (extent.offset(), message.size as u32);
+        lock(&self.intake).held.insert(offset, extent);
+        self.complete(Complete::Received { offset, size, from: from.get() });
+    }
+
+    /// Writes a completion, and wakes the application if it sleeps.
+    fn complete(&mut self, completion: Complete) {
+        if self.is_broken {
+            return;
+        }
+        if self.completions.push(completion.encode()).is_err() {
+            self.broken("completions");
+        } else if self.completions.must_wake() {
+            // Where the socket is full there is a wake-up in it. Where it is closed the door knows.
+            let _ = send(&self.socket, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+        }
+    }
+}
+
+/// What arrives for an application.
+#[derive(Debug)]
+struct Intake {
+    arena: Arena,
+    /// Messages that it has been given, by their offset in the arena.
+    held: IdMap<u64, Extent>,
+    releases: Consumer<RQ_WORDS>,
+    /// Messages that arrive or are held.
+    n: u32,
+    slots: u32,
+    /// Whether it released what it does not hold.
+    is_broken: bool,
+}
+
+/// A message that an application sends. Keeps its memory.
+#[derive(Debug)]
+pub struct Outgoing {
+    memory: Arc<Memory>,
+    offset: usize,
+    size: usize,
+}
+
+/// A message that arrives for an application. Keeps its memory.
+#[derive(Debug)]
+pub struct Incoming {
+    memory: Arc<Memory>,
+    intake: Arc<Mutex<Intake>>,
+    /// `None` once the application holds it.
+    extent: Option<Extent>,
+    offset: usize,
+    size: usize,
+}
+
+fn lock(intake: &Mutex<Intake>) -> MutexGuard<'_, Intake> {
+    intake.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Payload for Outgoing {
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn copy_to(&self, offset: usize, out: &mut [u8]) {
+        let is_within = offset.checked_add(out.len()).is_some_and(|end| end <= self.size);
+        assert!(is_within, "{} bytes at {offset} are not within {}", out.len(), self.size);
+        self.memory.copy_out(self.offset + offset, out);
+    }
+}
+
+impl Assembly for Incoming {
+    fn write(&mut self, offset: usize, bytes: &[u8]) {
+        let is_within = offset.checked_add(bytes.len()).is_some_and(|end| end <= self.size);
+        assert!(is_within, "{} bytes at {offset} are not within {}", bytes.len(), self.size);
+        self.memory.copy_in(self.offset + offset, bytes);
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        if let Some(extent) = self.extent.take() {
+            let mut intake = lock(&self.intake);
+            intake.arena.free(extent);
+            intake.n -= 1;
+        }
+    }
+}
+
+impl Intake {
+    /// Takes back what the application has released.
+    fn take_released(&mut self) {
+        while !self.is_broken {
+            let Ok(released) = self.releases.pop() else { break };
+            let Some([offset]) = released else { return };
+            let Some(extent) = self.held.remove(&offset) else { break };
+            self.arena.free(extent);
+            self.n -= 1;
+        }
+        self.is_broken = true;
+    }
+
+    fn admission(&mut self, size: u32) -> Admission {
+        self.take_released();
+        match self.arena.fit(size.into()) {
+            _ if self.is_broken => Admission::Refuse,
+            Fit::Never => Admission::Refuse,
+            Fit::Now if self.n < self.slots => Admission::Accept,
+            Fit::Now | Fit::Later => Admission::Wait,
+        }
+    }
+}
+
+/// An application's deadline on the node's clock.
+fn deadline(deadline_ns: u64, clock: &Clock) -> Time {
+    if deadline_ns == u64::MAX {
+        return Time::NEVER;
+    }
+    let left = deadline_ns.saturating_sub(monotonic_ns());
+    clock.now().saturating_add(Span::from_ps(left.saturating_mul(1_000)))
+}

@@ -1,0 +1,309 @@
+//! A port: submits messages, and reports what becomes of them and what arrives.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use rampmeter_core::NodeId;
+use rampmeter_runtime::Ticket;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
+
+use super::attach::{Granted, attach};
+use super::error::{AttachError, NodeGone, SubmitError};
+use super::message::{Received, SendBuffer};
+use super::options::{Options, PortConfig};
+use super::shared::Shared;
+use crate::clock::{monotonic_ns, nanoseconds};
+use crate::entry::{Complete, Failure, Outcome};
+
+/// What a port hears.
+#[derive(Debug)]
+pub enum Completion {
+    /// A message that it submitted is over. Its room in the send arena is free.
+    Finished {
+        /// The message.
+        ticket: Ticket,
+        /// What became of it.
+        outcome: Outcome,
+    },
+    /// A message for it.
+    Received(Received),
+}
+
+/// An application's access to a node, for one service. Threads may share it.
+///
+/// Messages are submitted at any time and have an outcome each, which is told once. Whoever has an
+/// event loop of their own watches [`Port::fd`]; the others [`wait`](Port::wait).
+///
+/// ```no_run
+/// use rampmeter_core::NodeId;
+/// use rampmeter_ring::{Completion, Port, PortConfig};
+///
+/// let port = Port::attach("/run/rampmeter.sock", 7, PortConfig::default())?;
+/// port.submit(NodeId::new(3), 7, b"hello")?;
+/// while let Some(completion) = port.wait(None)? {
+///     match completion {
+///         Completion::Finished { ticket, outcome } => println!("{ticket:?}: {outcome:?}"),
+///         Completion::Received(message) => println!("{} bytes", message.bytes().len()),
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Port {
+    shared: Arc<Shared>,
+    socket: OwnedFd,
+    /// Rung to wake the node.
+    doorbell: OwnedFd,
+    /// Readable while a thread has found completions that it leaves to others.
+    kick: OwnedFd,
+    is_kicked: AtomicBool,
+    /// The socket and the kick.
+    epoll: OwnedFd,
+    is_gone: AtomicBool,
+    /// Times that a look at the queue was in vain.
+    in_vain: AtomicU32,
+}
+
+/// A look at the queue in vain is a look at the socket every so often.
+const LOOKS: u32 = 256;
+
+impl Port {
+    /// Attaches to the node whose socket is at `path`, to take the messages of `service`. On return
+    /// the node takes messages for it. A process may attach several times, with a service each.
+    ///
+    /// # Errors
+    /// There is no node, or it refuses: the message says why.
+    pub fn attach(
+        path: impl AsRef<Path>,
+        service: u16,
+        config: PortConfig,
+    ) -> Result<Self, AttachError> {
+        let Granted { socket, doorbell, memory, layout } = attach(path.as_ref(), service, config)?;
+        let event = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let setup = || -> Result<_, Errno> {
+            let (kick, watch) = (event()?, epoll::create(epoll::CreateFlags::CLOEXEC)?);
+            epoll::add(&watch, &socket, EventData::new_u64(0), EventFlags::IN | EventFlags::RDHUP)?;
+            epoll::add(&watch, &kick, EventData::new_u64(1), EventFlags::IN)?;
+            Ok((kick, watch))
+        };
+        let (kick, epoll) = setup().map_err(io::Error::from)?;
+        Ok(Self {
+            shared: Arc::new(Shared::new(memory, layout)),
+            socket,
+            doorbell,
+            kick,
+            is_kicked: AtomicBool::new(false),
+            epoll,
+            is_gone: AtomicBool::new(false),
+            in_vain: AtomicU32::new(0),
+        })
+    }
+
+    /// Submits a copy of `bytes` to `service` at `dst`; its outcome is told once, by a
+    /// [`Completion::Finished`] with this ticket.
+    ///
+    /// # Errors
+    /// There is no room at present, there never will be, or the node is gone.
+    pub fn submit(&self, dst: NodeId, service: u16, bytes: &[u8]) -> Result<Ticket, SubmitError> {
+        self.submit_with(dst, service, bytes, Options::default())
+    }
+
+    /// As [`Port::submit`], with options.
+    ///
+    /// # Errors
+    /// As [`Port::submit`].
+    pub fn submit_with(
+        &self,
+        dst: NodeId,
+        service: u16,
+        bytes: &[u8],
+        options: Options,
+    ) -> Result<Ticket, SubmitError> {
+        let mut buffer = self.alloc(bytes.len())?;
+        buffer.bytes_mut().copy_from_slice(bytes);
+        self.submit_buffer(dst, service, buffer, options).map_err(|(error, _)| error)
+    }
+
+    /// Room for a message of `size` bytes in the send arena, to be filled and submitted without a
+    /// copy. What is in it is left over from earlier messages.
+    ///
+    /// # Errors
+    /// As [`Port::submit`].
+    pub fn alloc(&self, size: usize) -> Result<SendBuffer, SubmitError> {
+        SendBuffer::new(&self.shared, size)
+    }
+
+    /// Submits a message that was written into the arena.
+    ///
+    /// # Errors
+    /// As [`Port::submit`], with the message.
+    ///
+    /// # Panics
+    /// The buffer is another port's.
+    pub fn submit_buffer(
+        &self,
+        dst: NodeId,
+        service: u16,
+        buffer: SendBuffer,
+        options: Options,
+    ) -> Result<Ticket, (SubmitError, SendBuffer)> {
+        assert!(buffer.is_of(&self.shared), "the buffer is this port's");
+        let (ticket, must_wake) = buffer.submit(dst, service, options)?;
+        if must_wake {
+            // The counter has room for more rings than there will ever be.
+            let _ = rustix::io::write(&self.doorbell, &1u64.to_ne_bytes());
+        }
+        Ok(ticket)
+    }
+
+    /// The next completion, if there is one.
+    ///
+    /// # Errors
+    /// The node is gone, and everything has been reported.
+    pub fn try_next(&self) -> Result<Option<Completion>, NodeGone> {
+        let next = self.next()?;
+        if next.is_none() && self.in_vain.fetch_add(1, Ordering::Relaxed) % LOOKS == LOOKS - 1 {
+            self.look_at_socket();
+        }
+        Ok(next)
+    }
+
+    /// The next completion, waiting for it for at most `timeout`, or as long as need be.
+    ///
+    /// # Errors
+    /// The node is gone, and everything has been reported.
+    pub fn wait(&self, timeout: Option<Duration>) -> Result<Option<Completion>, NodeGone> {
+        let until_ns = timeout.map(|t| monotonic_ns().saturating_add(nanoseconds(t)));
+        loop {
+            if let Some(completion) = self.next()? {
+                return Ok(Some(completion));
+            }
+            if self.arm() {
+                continue;
+            }
+            let left_ns = until_ns.map(|until| until.saturating_sub(monotonic_ns()));
+            if left_ns == Some(0) {
+                return self.next();
+            }
+            self.sleep(left_ns);
+        }
+    }
+
+    /// As [`Port::wait`], but returns early, with nothing, when a signal comes.
+    ///
+    /// # Errors
+    /// As [`Port::wait`].
+    pub fn wait_or_signal(&self, timeout: Duration) -> Result<Option<Completion>, NodeGone> {
+        if let Some(completion) = self.next()? {
+            return Ok(Some(completion));
+        }
+        if !self.arm() {
+            self.sleep(Some(nanoseconds(timeout)));
+        }
+        self.next()
+    }
+
+    /// Becomes readable when there is a completion, or the node is gone, after [`Port::arm`] has
+    /// answered false.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+
+    /// Asks the node to make [`Port::fd`] readable at the next completion. True if there may be one
+    /// already, or the node is gone: take everything with [`Port::try_next`], then arm again.
+    /// Between that and the next call the descriptor may be readable for nothing.
+    pub fn arm(&self) -> bool {
+        if self.is_kicked.swap(false, Ordering::Relaxed) {
+            let _ = rustix::io::read(&self.kick, &mut [0u8; 8]);
+        }
+        match recv(&self.socket, &mut [0u8; 8], RecvFlags::DONTWAIT) {
+            Ok((1, _)) | Err(Errno::WOULDBLOCK | Errno::INTR) => {}
+            Ok(_) | Err(_) => {
+                self.is_gone.store(true, Ordering::SeqCst);
+                return true;
+            }
+        }
+        if !self.shared.arm() {
+            return false;
+        }
+        // What has just been read may have been meant for another thread that sleeps.
+        self.is_kicked.store(true, Ordering::Relaxed);
+        let _ = rustix::io::write(&self.kick, &1u64.to_ne_bytes());
+        true
+    }
+
+    /// Messages that have been submitted and not been reported.
+    pub fn in_flight(&self) -> usize {
+        self.shared.in_flight()
+    }
+
+    /// The next completion, or what has to be reported because the node is gone.
+    fn next(&self) -> Result<Option<Completion>, NodeGone> {
+        // Asked first: what the node wrote before it went is there then.
+        let is_gone = self.is_gone.load(Ordering::SeqCst);
+        match self.shared.pop() {
+            Ok(None) if is_gone => self.fail_next().map(Some),
+            Ok(None) => Ok(None),
+            Ok(Some(Complete::Finished { ticket, outcome })) => {
+                Ok(Some(Completion::Finished { ticket: Ticket(ticket), outcome }))
+            }
+            Ok(Some(Complete::Received { offset, size, from })) => {
+                match Received::new(&self.shared, NodeId::new(from), offset, size) {
+                    Some(received) => Ok(Some(Completion::Received(received))),
+                    None => self.part(),
+                }
+            }
+            Err(_) => self.part(),
+        }
+    }
+
+    /// The node writes what no node writes: it is as good as gone.
+    fn part(&self) -> Result<Option<Completion>, NodeGone> {
+        self.is_gone.store(true, Ordering::SeqCst);
+        let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
+        self.fail_next().map(Some)
+    }
+
+    /// Reports the next message that is lost with the node.
+    fn fail_next(&self) -> Result<Completion, NodeGone> {
+        let ticket = self.shared.fail_next().ok_or(NodeGone)?;
+        Ok(Completion::Finished { ticket, outcome: Outcome::Failed(Failure::NodeGone) })
+    }
+
+    /// Notices a node that is gone.
+    fn look_at_socket(&self) {
+        let mut polled = [PollFd::new(&self.socket, PollFlags::RDHUP)];
+        if poll(&mut polled, Some(&Timespec::default())).is_ok_and(|n| n > 0) {
+            self.is_gone.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// The memory, for tests that misuse it.
+    #[cfg(test)]
+    pub(crate) fn memory(&self) -> (&crate::map::Memory, crate::layout::Layout) {
+        self.shared.memory()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn doorbell(&self) -> BorrowedFd<'_> {
+        self.doorbell.as_fd()
+    }
+
+    fn sleep(&self, left_ns: Option<u64>) {
+        let timeout = left_ns.map(|ns| Timespec {
+            tv_sec: (ns / 1_000_000_000) as i64,
+            tv_nsec: (ns % 1_000_000_000) as i64,
+        });
+        let flags = PollFlags::IN;
+        let mut polled = [PollFd::new(&self.socket, flags), PollFd::new(&self.kick, flags)];
+        // A signal is as good as a wake-up: the caller looks again.
+        let _ = poll(&mut polled, timeout.as_ref());
+    }
+}

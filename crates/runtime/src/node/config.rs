@@ -1,0 +1,39 @@
+//! What a node is told at its start.
+
+use std::net::IpAddr;
+
+use rampmeter_core::{Bytes, NodeId, Rate, Span};
+
+use crate::wire::{Incarnation, TransportId};
+
+/// What a node must be told.
+#[derive(Clone, Debug)]
+pub struct NodeConfig {
+    /// Which node this is.
+    pub node: NodeId,
+    /// The protocol's number on the wire.
+    pub transport: TransportId,
+    /// This life of the node: a number that no earlier life had.
+    pub incarnation: Incarnation,
+    /// Rate at which it sends at most.
+    pub rate: Rate,
+    /// Bytes that may leave together when the node was late.
+    pub burst: Bytes,
+    /// Bytes of the longest message that it sends or takes: at most 1 GiB.
+    pub message_max: u32,
+    /// How long a message waits for a receiver that has not been heard yet.
+    pub patience: Span,
+    /// By node number: the address that its packets must come from, if that is to be checked, and
+    /// `None` where there is no such node.
+    pub peers: Vec<Option<Option<IpAddr>>>,
+    /// Seed of the endpoint's random choices.
+    pub seed: u64,
+}
+
+impl NodeConfig {
+    /// The longest message that any node can take.
+    pub const MESSAGE_MAX: u32 = 1 << 30;
+    /// Messages that a peer may have under way to a node: more than any peer with programs of the
+    /// usual depths has, and a few megabytes of memory.
+    pub const ARRIVING_MAX: u32 = 1 << 16;
+}

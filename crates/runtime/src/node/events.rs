@@ -1,0 +1,64 @@
+//! What the endpoint reports, and the end of every message.
+
+use rampmeter_core::{Endpoint, Event, MsgId};
+
+use super::State;
+use crate::app::{Applications, Failure, Outcome, Submission, Ticket};
+
+impl<E: Endpoint, A: Applications> State<E, A> {
+    /// Passes on what the endpoint reports. `failure` is the reason given for messages that it
+    /// reports as failed.
+    pub(super) fn on_events(&mut self, failure: Failure) {
+        while let Some(event) = self.endpoint.poll_event() {
+            match event {
+                Event::Delivered { src, msg } => {
+                    let Some(arrived) = self.inbox.take(src, msg) else {
+                        self.stats.inconsistent += 1;
+                        continue;
+                    };
+                    if arrived.got != u64::from(arrived.size) {
+                        self.stats.inconsistent += 1;
+                        continue;
+                    }
+                    self.stats.messages_delivered += 1;
+                    self.apps.deliver(src, arrived.service, arrived.assembly);
+                }
+                Event::Abandoned { src, msg } => {
+                    drop(self.inbox.take(src, msg));
+                    if self.held.remove(src, msg) {
+                        self.endpoint.release(self.told, src, msg);
+                    }
+                }
+                Event::Completed { msg } => self.on_over(msg, Outcome::Completed),
+                Event::Failed { msg } => self.on_over(msg, Outcome::Failed(failure)),
+                Event::Rejected { msg } => self.on_over(msg, Outcome::Failed(Failure::Rejected)),
+            }
+        }
+    }
+
+    /// Ends a message that is being sent, if it has not ended yet.
+    pub(super) fn on_over(&mut self, msg: MsgId, outcome: Outcome) {
+        if let Some(message) = self.outbox.remove(msg) {
+            self.finish(message.app, message.ticket, outcome);
+        }
+    }
+
+    /// Counts the end of a message, and tells its application.
+    pub(super) fn finish(&mut self, app: u32, ticket: Ticket, outcome: Outcome) {
+        match outcome {
+            Outcome::Completed => self.stats.messages_completed += 1,
+            Outcome::Failed(_) => self.stats.messages_failed += 1,
+        }
+        self.apps.finish(app, ticket, outcome);
+    }
+
+    /// Reports every message that waits for its receiver or is being sent as failed.
+    pub(super) fn fail_all(&mut self) {
+        for Submission { app, ticket, .. } in self.peers.take_all_waiting() {
+            self.finish(app, ticket, Outcome::Failed(Failure::Stopping));
+        }
+        for message in self.outbox.take_all() {
+            self.finish(message.app, message.ticket, Outcome::Failed(Failure::Stopping));
+        }
+    }
+}

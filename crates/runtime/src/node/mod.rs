@@ -1,0 +1,206 @@
+//! The node: one endpoint, its peers, its applications and its datapath.
+//!
+//! [`Node::turn`] runs the four duties of a node in a fixed order. Each has a file: `receive` checks
+//! datagrams and places payloads, `submit` takes messages from the applications, `events` passes on
+//! what the endpoint reports, `transmit` sends. All of them work on [`State`], which is everything
+//! but the datapath, so that the datapath can lend its buffers to them.
+
+mod config;
+mod events;
+mod receive;
+mod submit;
+mod transmit;
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+use rampmeter_core::{Endpoint, Purpose, Rng, Time};
+
+pub use self::config::NodeConfig;
+use self::transmit::Note;
+use crate::app::{Applications, Failure};
+use crate::datapath::Datapath;
+use crate::inbox::{Absences, Held, Inbox};
+use crate::outbox::Outbox;
+use crate::pacer::Pacer;
+use crate::peer::Peers;
+use crate::stats::NodeStats;
+
+/// Packets that are sent or received before the other direction has its turn.
+const BATCH: usize = 64;
+
+/// One host's transport at work.
+pub struct Node<E: Endpoint, D, A: Applications> {
+    datapath: D,
+    state: State<E, A>,
+}
+
+impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
+    /// A node that starts now.
+    pub fn new(
+        config: NodeConfig,
+        protocol: Arc<E::Config>,
+        datapath: D,
+        apps: A,
+        now: Time,
+    ) -> Self {
+        Self { datapath, state: State::new(config, protocol, apps, now) }
+    }
+
+    /// Does all that is due, and says when it wants to be called again; not later than what becomes
+    /// readable among [`Datapath::wakers`] and [`Applications::wakers`].
+    ///
+    /// # Errors
+    /// Those of the datapath that no later attempt would mend.
+    pub fn turn(&mut self, now: Time) -> io::Result<Time> {
+        let Self { datapath, state } = self;
+        let at = state.as_of(now);
+        let n = datapath.receive(now, |arrived| state.on_datagram(at, arrived))?;
+        state.take_submissions(at);
+        state.fire(at, now);
+        state.call_peers(now);
+        let room_at = state.release_held(now);
+        let is_full = state.transmit(now, datapath)?;
+        if n >= BATCH || is_full {
+            return Ok(now);
+        }
+        Ok(state.next_turn(now).min(room_at).min(datapath.next_arrival()))
+    }
+
+    /// Whether packets wait for the pace alone, so that it is worth being awake when it lets them
+    /// go.
+    pub fn has_due_packets(&self) -> bool {
+        self.state.endpoint.wants_transmit()
+    }
+
+    /// What the node has counted.
+    pub fn stats(&self) -> NodeStats {
+        let (stats, datapath) = (self.state.stats, &self.datapath);
+        let malformed = stats.malformed + datapath.malformed();
+        let arriving_excess = self.state.endpoint.arriving_excess();
+        NodeStats { malformed, arriving_excess, datapath_drops: datapath.drops(), ..stats }
+    }
+
+    /// Messages being sent, waiting for their receivers, and arriving.
+    pub fn messages(&self) -> (usize, usize, usize) {
+        let state = &self.state;
+        (state.outbox.len(), state.peers.n_waiting(), state.inbox.len())
+    }
+
+    /// How many of its peers it has heard.
+    pub fn n_peers_known(&self) -> usize {
+        self.state.peers.n_known()
+    }
+
+    /// The protocol's endpoint.
+    pub fn endpoint(&self) -> &E {
+        &self.state.endpoint
+    }
+
+    /// The node's applications.
+    pub fn apps(&self) -> &A {
+        &self.state.apps
+    }
+
+    /// The node's applications.
+    pub fn apps_mut(&mut self) -> &mut A {
+        &mut self.state.apps
+    }
+
+    /// The node's datapath.
+    pub fn datapath(&self) -> &D {
+        &self.datapath
+    }
+
+    /// From now on messages that are submitted fail at once; those under way are finished.
+    pub fn stop_taking(&mut self) {
+        self.state.is_stopping = true;
+    }
+
+    /// Whether nothing is under way that this node sends.
+    pub fn is_drained(&self) -> bool {
+        self.state.outbox.len() == 0 && self.state.peers.n_waiting() == 0
+    }
+
+    /// Reports everything that is still under way as failed.
+    pub fn fail_all(&mut self) {
+        self.state.fail_all();
+    }
+}
+
+/// Everything of a node but its datapath.
+struct State<E: Endpoint, A: Applications> {
+    config: NodeConfig,
+    endpoint: E,
+    apps: A,
+    peers: Peers<A::Payload>,
+    outbox: Outbox<A::Payload>,
+    inbox: Inbox<A::Assembly>,
+    absences: Absences,
+    held: Held,
+    pacer: Pacer,
+    rng: Rng,
+    /// Packets of the node itself that are to be sent, the oldest first.
+    notes: VecDeque<Note>,
+    /// Time of the latest turn: the endpoint's time does not go back.
+    told: Time,
+    is_stopping: bool,
+    stats: NodeStats,
+}
+
+impl<E: Endpoint, A: Applications> State<E, A> {
+    fn new(config: NodeConfig, protocol: Arc<E::Config>, apps: A, now: Time) -> Self {
+        let life = u64::from(config.incarnation.get()) << 32 | u64::from(config.node.get());
+        let rng = |purpose| Rng::new(config.seed, life, purpose);
+        let mut endpoint = E::new(protocol, config.node, rng(Purpose::Endpoint), now);
+        endpoint.limit_arriving(NodeConfig::ARRIVING_MAX);
+        Self {
+            endpoint,
+            apps,
+            peers: Peers::new(&config.peers, rng(Purpose::Hello)),
+            outbox: Outbox::new(),
+            inbox: Inbox::new(),
+            absences: Absences::default(),
+            held: Held::default(),
+            pacer: Pacer::new(config.rate, config.burst),
+            rng: rng(Purpose::Spray),
+            notes: VecDeque::new(),
+            told: now,
+            is_stopping: false,
+            stats: NodeStats::default(),
+            config,
+        }
+    }
+
+    /// Time this turn starts from: an overdue timer's deadline, at most one burst ago. Arrivals are
+    /// handled first, then timers at their scheduled times, so that a protocol that paces by timers
+    /// catches up as the pacer does.
+    fn as_of(&self, now: Time) -> Time {
+        let earliest = self.pacer.earliest(now).max(self.told);
+        self.endpoint.poll_timeout().max(earliest).min(now)
+    }
+
+    /// Fires the timers that are due, a batch at most, beginning as of `at`.
+    fn fire(&mut self, mut at: Time, now: Time) {
+        for _ in 0..BATCH {
+            let due = self.endpoint.poll_timeout();
+            if due > now {
+                break;
+            }
+            at = at.max(due);
+            self.endpoint.handle_timeout(at);
+            self.on_events(Failure::Unreachable);
+        }
+        self.told = now;
+    }
+
+    /// Returns when a timer, a hello, a packet or a submission is due.
+    fn next_turn(&self, now: Time) -> Time {
+        let mut next = self.endpoint.poll_timeout().min(self.peers.deadline());
+        if self.endpoint.wants_transmit() {
+            next = next.min(self.pacer.free_at().max(now));
+        }
+        next.min(self.apps.next_submission())
+    }
+}

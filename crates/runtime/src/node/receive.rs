@@ -1,0 +1,219 @@
+//! Packets that arrive: which of them the endpoint hears of, and where their payloads go.
+//!
+//! A datagram is checked in this order: envelope, sender and address, destination, transport, both
+//! incarnations, header, room. A packet that fails a check is counted and dropped.
+
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{
+    Endpoint, Header, MsgId, NodeId, Packet, PayloadRef, Priority, Receipt, Span, Time,
+};
+
+use super::State;
+use crate::app::{Admission, Applications, Assembly, Failure, Outcome};
+use crate::datapath::Arrived;
+use crate::inbox::{Found, HeldMessage};
+use crate::peer::Learned;
+use crate::wire::{Envelope, Fragment, Incarnation, Kind};
+
+/// Interval at which a node asks applications whether they have room for messages that wait for it.
+const ROOM_EVERY: Span = Span::from_us(100);
+
+impl<E: Endpoint, A: Applications> State<E, A> {
+    /// Handles a datagram: a packet of the endpoint, or a note of another node.
+    pub(super) fn on_datagram(&mut self, now: Time, arrived: Arrived<'_>) {
+        let Arrived { bytes, from, marks } = arrived;
+        self.stats.packets_received += 1;
+        self.stats.bytes_received += bytes.len() as u64;
+        let Ok((envelope, read)) = Envelope::decode(bytes) else {
+            self.stats.malformed += 1;
+            return;
+        };
+        let Envelope { transport, src, dst, src_life, dst_life, kind } = envelope;
+        if !self.peers.is_from(src, from) || src == self.config.node {
+            self.stats.unknown_sender += 1;
+        } else if dst != self.config.node {
+            self.stats.misdirected += 1;
+        } else if transport != self.config.transport {
+            self.stats.wrong_transport += 1;
+        } else {
+            match kind {
+                Kind::Hello { nonce } => {
+                    self.note(src, Some(src_life), Kind::Here { nonce });
+                    if self.peers.life(src) != Some(src_life) {
+                        self.peers.call(now, src);
+                    }
+                }
+                _ if dst_life != Some(self.config.incarnation) => {
+                    // The peer addresses an earlier incarnation; a hello makes it ask for this one.
+                    self.stats.stale += 1;
+                    self.peers.call(now, src);
+                }
+                Kind::Here { nonce } => self.on_here(now, src, nonce, src_life),
+                _ if self.peers.life(src) != Some(src_life) => {
+                    self.stats.stale += 1;
+                    self.peers.call(now, src);
+                }
+                Kind::Refused { msg } => self.on_refused(now, src, msg),
+                Kind::Control { msg } => {
+                    self.on_packet(now, (src, marks), msg, None, &bytes[read..])
+                }
+                Kind::Data { msg, fragment } => {
+                    self.on_packet(now, (src, marks), msg, Some(fragment), &bytes[read..]);
+                }
+            }
+        }
+    }
+
+    /// Handles a packet of the protocol.
+    fn on_packet(
+        &mut self,
+        now: Time,
+        (src, marks): (NodeId, Marks),
+        msg: MsgId,
+        fragment: Option<Fragment>,
+        bytes: &[u8],
+    ) {
+        let Ok((header, read)) = E::Header::decode(bytes) else {
+            self.stats.malformed += 1;
+            return;
+        };
+        let payload = &bytes[read..];
+        let packet = Packet {
+            header,
+            payload: PayloadRef {
+                msg,
+                offset: fragment.map_or(0, |f| f.offset.into()),
+                len: fragment.map_or(0, |_| payload.len() as u16),
+            },
+            src,
+            dst: self.config.node,
+            wire_bytes: bytes.len() as u16,
+            path: 0,
+            priority: Priority::HIGHEST,
+            marks,
+        };
+        if let Some(fragment) = &fragment
+            && !self.admits(now, &packet, fragment, payload.len())
+        {
+            return;
+        }
+        let receipt = self.endpoint.handle_packet(now, &packet);
+        if let Some(fragment) = &fragment {
+            self.place(src, msg, fragment, payload, receipt);
+        }
+        self.on_events(Failure::Unreachable);
+    }
+
+    /// Whether a data packet makes sense and has room, so that the endpoint may be told of it.
+    fn admits(
+        &mut self,
+        now: Time,
+        packet: &Packet<E::Header>,
+        fragment: &Fragment,
+        len: usize,
+    ) -> bool {
+        let (src, msg) = (packet.src, packet.payload.msg);
+        let Fragment { service, offset, size } = *fragment;
+        let is_within = u64::from(offset) + len as u64 <= size.into();
+        if len == 0 || len > usize::from(u16::MAX) || !is_within {
+            self.stats.malformed += 1;
+            return false;
+        }
+        if size > self.config.message_max {
+            self.stats.no_room += 1;
+            self.note(src, self.peers.life(src), Kind::Refused { msg });
+            return false;
+        }
+        match self.inbox.find(src, msg, fragment) {
+            Found::Arriving => true,
+            Found::Contradicts => {
+                self.stats.malformed += 1;
+                false
+            }
+            Found::New => match self.apps.admission(service, size) {
+                Admission::Accept => true,
+                // The message is complete, but its sender does not know yet.
+                _ if self.endpoint.has_delivered(now, packet) => true,
+                Admission::Wait => {
+                    self.stats.no_room += 1;
+                    if self.held.enter(HeldMessage { src, msg, service, size }) {
+                        self.endpoint.hold(now, src, msg);
+                    }
+                    false
+                }
+                Admission::Absent if !self.absences.is_over(now, src, msg) => {
+                    self.stats.no_room += 1;
+                    false
+                }
+                Admission::Absent | Admission::Refuse => {
+                    self.stats.no_room += 1;
+                    self.note(src, self.peers.life(src), Kind::Refused { msg });
+                    false
+                }
+            },
+        }
+    }
+
+    /// Copies a payload to its place in the message, if the endpoint calls it fresh.
+    fn place(
+        &mut self,
+        src: NodeId,
+        msg: MsgId,
+        fragment: &Fragment,
+        payload: &[u8],
+        receipt: Receipt,
+    ) {
+        let len = payload.len() as u64;
+        match receipt {
+            Receipt::Fresh => {
+                let (apps, Fragment { service, offset, size }) = (&mut self.apps, *fragment);
+                let arriving = self.inbox.entry(src, msg, fragment, || apps.open(service, size));
+                arriving.got += len;
+                arriving.assembly.write(offset as usize, payload);
+                self.stats.payload_received += len;
+            }
+            Receipt::Duplicate => self.stats.payload_duplicate += len,
+            Receipt::Control | Receipt::Ignored => {}
+        }
+    }
+
+    /// Releases the message that has waited longest for room, if there is room for it now. One a
+    /// turn, so that the room is taken before it is promised again. Returns when to look again.
+    pub(super) fn release_held(&mut self, now: Time) -> Time {
+        let Some(HeldMessage { src, msg, service, size }) = self.held.first() else {
+            return Time::NEVER;
+        };
+        if self.apps.admission(service, size) != Admission::Wait {
+            self.held.remove(src, msg);
+            self.endpoint.release(now, src, msg);
+            self.on_events(Failure::Unreachable);
+        }
+        now.saturating_add(ROOM_EVERY)
+    }
+
+    /// Fails a message that its receiver has refused: no application takes it, or it is too long.
+    fn on_refused(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        if self.outbox.get(msg).is_some_and(|m| m.dst == src) {
+            self.endpoint.cancel(now, msg);
+            self.on_over(msg, Outcome::Failed(Failure::Refused));
+        }
+    }
+
+    /// Handles the answer to a hello, which tells the peer's incarnation: messages that have waited
+    /// for it are submitted.
+    fn on_here(&mut self, now: Time, src: NodeId, nonce: u32, life: Incarnation) {
+        match self.peers.on_here(src, nonce, life) {
+            Learned::Nothing => return,
+            Learned::Same | Learned::First => {}
+            Learned::Restarted => {
+                self.stats.peer_restarts += 1;
+                self.held.forget_peer(src);
+                self.endpoint.forget_peer(now, src);
+                self.on_events(Failure::PeerRestarted);
+            }
+        }
+        for (_, submission) in self.peers.take_waiting(src) {
+            self.submit(now, submission);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Messages that applications submit, and those for applications of the same node.
+
+use rampmeter_core::{Bytes, Endpoint, Message, Time};
+
+use super::{BATCH, State};
+use crate::app::{Admission, Applications, Assembly, Failure, Outcome, Payload, Submission};
+use crate::outbox::Sending;
+
+impl<E: Endpoint, A: Applications> State<E, A> {
+    /// Takes submissions from the applications, a batch at most. A message whose receiver's
+    /// incarnation is not known waits for it.
+    pub(super) fn take_submissions(&mut self, now: Time) {
+        for _ in 0..BATCH {
+            let Some(submission) = self.apps.poll_submission() else { return };
+            self.stats.messages_submitted += 1;
+            let Submission { app, ticket, dst, .. } = submission;
+            let size = submission.payload.size();
+            let failure = if self.is_stopping {
+                Failure::Stopping
+            } else if size == 0 || size > self.config.message_max as usize {
+                Failure::BadSize
+            } else if dst == self.config.node {
+                self.deliver_here(submission);
+                continue;
+            } else if !self.peers.contains(dst) {
+                Failure::UnknownPeer
+            } else if self.peers.life(dst).is_none() {
+                let until = now.saturating_add(self.config.patience);
+                self.peers.wait(now, until, submission);
+                continue;
+            } else {
+                self.submit(now, submission);
+                continue;
+            };
+            self.finish(app, ticket, Outcome::Failed(failure));
+        }
+    }
+
+    /// Gives a message to the endpoint, under a number of its own.
+    pub(super) fn submit(&mut self, now: Time, submission: Submission<A::Payload>) {
+        let Submission { app, ticket, dst, service, deadline, tenant, payload } = submission;
+        let size = payload.size() as u32;
+        let sending = Sending { app, ticket, dst, service, size, payload };
+        let id = self.outbox.insert(sending);
+        let size = Bytes::new(size.into());
+        self.endpoint.submit(now, Message { id, dst, size, deadline, tenant });
+        self.on_events(Failure::Unreachable);
+    }
+
+    /// Delivers a message from one application of this node to another.
+    fn deliver_here(&mut self, submission: Submission<A::Payload>) {
+        let Submission { app, ticket, service, payload, .. } = submission;
+        let size = payload.size() as u32;
+        if self.apps.admission(service, size) != Admission::Accept {
+            return self.finish(app, ticket, Outcome::Failed(Failure::Refused));
+        }
+        let mut assembly = self.apps.open(service, size);
+        let mut part = [0; 4_096];
+        for offset in (0..size as usize).step_by(part.len()) {
+            let len = part.len().min(size as usize - offset);
+            payload.copy_to(offset, &mut part[..len]);
+            assembly.write(offset, &part[..len]);
+        }
+        self.stats.messages_delivered += 1;
+        self.apps.deliver(self.config.node, service, assembly);
+        self.finish(app, ticket, Outcome::Completed);
+    }
+}
