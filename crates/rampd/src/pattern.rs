@@ -1,7 +1,7 @@
 //! The bytes of a load's messages: made where they are sent, compared where they arrive.
 //!
-//! A message begins with its flow's number in eight bytes, the label. Each further byte follows from
-//! the message's size and its place.
+//! A message begins with its flow's number in eight bytes, the label. Each further byte follows
+//! from the message's size and its place.
 
 use rampmeter_core::rng::mix;
 use rampmeter_runtime::{Assembly, Payload};

@@ -10,7 +10,8 @@ use crate::app::{Applications, Failure, Outcome, Payload, Submission};
 use crate::datapath::{Datapath, Route};
 use crate::wire::{Envelope, Fragment, Incarnation, Kind};
 
-/// A packet that the node sends for itself, apart from the protocol: a hello, its answer, a refusal.
+/// A packet that the node sends for itself, apart from the protocol: a hello, its answer, or a
+/// refusal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Note {
     dst: NodeId,
