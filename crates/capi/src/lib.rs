@@ -273,7 +273,7 @@ pub unsafe extern "C" fn rm_arm(port: *const rm_port) -> c_int {
     }
 }
 
-/// Gives the service up; null is none. What is under way goes on, and nobody hears of it.
+/// Gives the service up; null is none. Messages under way go on; their outcomes are not reported.
 ///
 /// # Safety
 /// `port` is attached, and nobody uses it any more.

@@ -2,8 +2,8 @@
 //!
 //! Time, bytes and rates as types ([`units`]), identifiers ([`id`]), random streams ([`rng`]), the
 //! packet ([`packet`]), the wire codec ([`wire`]), what stands in front of headers on real networks
-//! ([`envelope`]), the settings of a fabric ([`fabric`]), and the seam between protocols and the drivers that run them ([`endpoint`],
-//! [`family`]). Nothing here does I/O, reads a clock or draws entropy.
+//! ([`envelope`]), the settings of a fabric ([`fabric`]), and the seam between protocols and the
+//! drivers that run them ([`endpoint`], [`family`]). Nothing here does I/O, reads a clock or draws entropy.
 
 pub mod collections;
 pub mod endpoint;

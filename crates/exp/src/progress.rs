@@ -1,4 +1,4 @@
-//! Progress of a run, and who hears of it.
+//! Progress of a run, and the observer that it is reported to.
 
 use rampmeter_core::Time;
 

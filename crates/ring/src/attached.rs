@@ -1,9 +1,9 @@
 //! An attached application, as its node sees it.
 //!
-//! What an application writes is read once, checked, and used only as far as it makes sense. The
-//! first thing that does not ends that application: its socket is shut down, so that the door lets
-//! it go as if it had died. Its messages under way are finished by the transport and their outcomes
-//! dropped, and its memory goes with the last of them.
+//! What an application writes is read once and checked. The first invalid entry ends that
+//! application: its socket is shut down, so that the door removes it as if it had died. The
+//! transport finishes its messages under way, their outcomes are dropped, and its memory is freed
+//! with the last of them.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -131,7 +131,7 @@ impl Client {
         }
     }
 
-    /// The next message, if there is one and it makes sense.
+    /// The next message, if there is one and its fields are valid.
     pub(crate) fn poll_submission(&mut self, clock: &Clock) -> Option<Submission<Outgoing>> {
         if self.is_broken {
             return None;

@@ -50,7 +50,7 @@ pub(crate) enum Learned {
     Nothing,
     /// The peer is who it was.
     Same,
-    /// The peer's first life that this node hears of.
+    /// The first life of the peer that this node knows.
     First,
     /// The peer has been started again.
     Restarted,

@@ -209,23 +209,23 @@ impl Cosy {
         self.facts.data_rtt * 2 + self.hold + self.sending(packets) + self.queueing + self.slack * 2
     }
 
-    /// How long after its submission the first rsvp of a message is of use.
+    /// Latest time after its submission at which a message's first rsvp can still meet the bound.
     pub(super) fn admission(&self) -> Span {
         self.facts.data_rtt + self.hold + self.slack
     }
 
-    /// How long after a rsvp has left its receiver, or has passed a switch, what it reserves may
-    /// be in use.
+    /// Longest time from a rsvp's departure, or from its passing a switch, to the last use of what
+    /// it reserves.
     pub(super) fn lease(&self, packets: u32) -> Span {
         self.facts.data_rtt + self.sending(packets) + self.queueing + self.slack
     }
 
-    /// How long after a rsvp its first packet, or a reject, is there.
+    /// Longest wait from a rsvp to the first data packet or a reject.
     pub(super) fn answer(&self) -> Span {
         self.facts.data_rtt + self.next_packet()
     }
 
-    /// The time that a message must still take for one more slot to be of use to it.
+    /// Least remaining time of a message for which one more slot makes it finish earlier.
     pub(super) fn worth(&self) -> Span {
         self.facts.data_rtt + self.frame
     }

@@ -1,9 +1,9 @@
 //! The flows of each source at their receiver, and which of them is served.
 //!
-//! A source is served by one flow: of those that are neither silent nor held, the one with the fewest missing
-//! packets, of equals the one announced first, and of those the one entered last. Flows that are
-//! silent wait in a heap of their own until their silence is over, held ones until they are released, so that the choice and each
-//! packet take O(log n) steps.
+//! A source is served by one flow. Of those that are neither silent nor held it is the one with the
+//! fewest missing packets, of equals the one announced first, and of those the one entered last.
+//! Flows that are silent wait in a heap of their own until their silence is over, held ones until
+//! they are released. So the choice and each packet take O(log n) steps.
 
 use std::cmp::Reverse;
 

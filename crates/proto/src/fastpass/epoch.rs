@@ -1,9 +1,9 @@
 //! The epoch model: what the pHost study calls Fastpass.
 //!
 //! Hosts announce flows. At the start of each epoch the arbiter fills the slots of the next one,
-//! each with a matching taken greedily by fewest remaining packets, in no time, and tells each
-//! source which flows may send in them, which it then does from the moment it hears of it. There is
-//! no common clock and no choice of paths.
+//! each with a matching taken greedily by fewest remaining packets; that takes no time. It tells
+//! each source which of its flows may send. The source sends as soon as the schedule arrives. There
+//! is no common clock and no choice of paths.
 
 use std::collections::VecDeque;
 

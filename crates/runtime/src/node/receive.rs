@@ -1,4 +1,4 @@
-//! Packets that arrive: which of them the endpoint hears of, and where their payloads go.
+//! Packets that arrive: checks, hands them to the endpoint, and writes their payloads to messages.
 //!
 //! A datagram is checked in this order: envelope, sender and address, destination, transport, both
 //! incarnations, header, room. A packet that fails a check is counted and dropped.
@@ -104,7 +104,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         self.on_events(Failure::Unreachable);
     }
 
-    /// Whether a data packet makes sense and has room, so that the endpoint may be told of it.
+    /// Whether a data packet is valid and has room, so that the endpoint may handle it.
     fn admits(
         &mut self,
         now: Time,
