@@ -40,11 +40,11 @@ pub use host::FastpassHost;
 use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{ArbiterNeed, ArbiterRate, Buffer, FabricNeeds, Need};
-use rampmeter_core::{Bytes, FabricFacts, Family, Passive, SwitchFacts};
+use rampmeter_core::fabric::{ArbiterNeed, ArbiterRate, FabricNeeds, Need};
+use rampmeter_core::{FabricFacts, Family, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
-use crate::parts::Framing;
+use crate::parts::{Framing, two_bdps};
 use crate::transport::{Derived, Network, Place, Site, Transport};
 use config::Model;
 
@@ -77,15 +77,15 @@ impl Transport for FastpassFamily {
         Framing { payload, header, padding }
     }
 
-    /// Ports of 36 KB, those of the pHost study. The paper's arbiter must reach every host in every
+    /// Ports that hold two bandwidth-delay products, as in the pHost study. The paper's arbiter must reach every host in every
     /// batch, so its link is as fast as the fastest; that of the epoch model is as fast as a host's.
-    fn needs(keys: &FastpassConfig, _facts: &FabricFacts) -> FabricNeeds {
+    fn needs(keys: &FastpassConfig, facts: &FabricFacts) -> FabricNeeds {
         let rate = match keys.model {
             Model::Slots => ArbiterRate::Fastest,
             Model::Epochs => ArbiterRate::Slowest,
         };
         FabricNeeds {
-            buffer: Need::Prefer(Buffer::PerPort(Bytes::new(36_864))),
+            buffer: Need::Prefer(two_bdps(keys.payload + keys.header, facts)),
             priorities: 2,
             arbiters: vec![ArbiterNeed { rate }; keys.arbiters as usize],
             ..FabricNeeds::default()

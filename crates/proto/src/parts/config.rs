@@ -2,7 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use rampmeter_core::{FabricFacts, Span};
+use rampmeter_core::fabric::Buffer;
+use rampmeter_core::{Bytes, FabricFacts, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +32,18 @@ pub fn keepalive(facts: &FabricFacts) -> Span {
 /// that repeats itself every `interval` takes to give up.
 pub fn forget_after(interval: Span, attempts_max: u32) -> Span {
     interval * (u64::from(attempts_max) + 2) * 2
+}
+
+/// The bandwidth-delay product in packets that take `packet` bytes of a link, rounded up.
+pub fn bdp_packets(packet: Bytes, facts: &FabricFacts) -> u32 {
+    let time = facts.access_rate.tx_time(packet);
+    facts.data_rtt.as_ps().div_ceil(time.as_ps()) as u32
+}
+
+/// Ports that hold two bandwidth-delay products: the buffers of pFabric (§5.1) and of the pHost
+/// study (§4.1), which are 36 KB at 10 Gbit/s.
+pub fn two_bdps(packet: Bytes, facts: &FabricFacts) -> Buffer {
+    Buffer::PerPort(packet * (2 * u64::from(bdp_packets(packet, facts))))
 }
 
 /// How data packets are charged to links.

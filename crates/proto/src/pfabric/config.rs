@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Framing, Padding, within};
+use crate::parts::{Framing, Padding, bdp_packets, within};
 
 /// What a flow does that has timed out several times in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -124,9 +124,8 @@ impl PfabricConfig {
     }
 
     /// The bandwidth-delay product in full packets.
-    pub(super) fn bdp(&self, facts: &FabricFacts) -> u32 {
-        let packet = facts.access_rate.tx_time(self.payload + self.header);
-        facts.data_rtt.as_ps().div_ceil(packet.as_ps()) as u32
+    fn bdp(&self, facts: &FabricFacts) -> u32 {
+        bdp_packets(self.payload + self.header, facts)
     }
 }
 

@@ -29,11 +29,11 @@ pub use host::PfabricHost;
 use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{Buffer, FabricNeeds, Interface, Need};
+use rampmeter_core::fabric::{FabricNeeds, Interface, Need};
 use rampmeter_core::{FabricFacts, Family, NoArbiter, Ranked, SwitchFacts};
 
 use crate::keys::BadKey;
-use crate::parts::Framing;
+use crate::parts::{Framing, two_bdps};
 use crate::transport::{Derived, Site, Transport};
 use config::Starving;
 
@@ -69,10 +69,9 @@ impl Transport for PfabricFamily {
     /// Ports that hold two bandwidth-delay products (§5.1: 36 KB). The simulator of the pHost study
     /// hands the whole window to the interface of a host, which drops like a port.
     fn needs(keys: &PfabricConfig, facts: &FabricFacts) -> FabricNeeds {
-        let buffer = (keys.payload + keys.header) * (2 * u64::from(keys.bdp(facts)));
         let is_paper = keys.starving == Starving::Probe;
         FabricNeeds {
-            buffer: Need::Prefer(Buffer::PerPort(buffer)),
+            buffer: Need::Prefer(two_bdps(keys.payload + keys.header, facts)),
             interface: Need::Prefer(if is_paper { Interface::Pull } else { Interface::Queue }),
             priorities: 2,
             ..FabricNeeds::default()

@@ -29,11 +29,11 @@ pub use host::PhostHost;
 use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{Buffer, FabricNeeds, Need};
-use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
+use rampmeter_core::fabric::{FabricNeeds, Need};
+use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
-use crate::parts::Framing;
+use crate::parts::{Framing, two_bdps};
 use crate::transport::{Derived, Place, Site, Transport};
 use config::TOKEN_LIFE_MILLI;
 
@@ -66,10 +66,10 @@ impl Transport for PhostFamily {
         Framing { payload, header, padding }
     }
 
-    /// Ports of 36 KB (§4.1).
-    fn needs(_keys: &PhostConfig, _facts: &FabricFacts) -> FabricNeeds {
+    /// Ports that hold two bandwidth-delay products (§4.1: 36 KB).
+    fn needs(keys: &PhostConfig, facts: &FabricFacts) -> FabricNeeds {
         FabricNeeds {
-            buffer: Need::Prefer(Buffer::PerPort(Bytes::new(36_864))),
+            buffer: Need::Prefer(two_bdps(keys.payload + keys.header, facts)),
             priorities: 3,
             ..FabricNeeds::default()
         }
