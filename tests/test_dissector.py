@@ -14,11 +14,11 @@ from typing import TypeAlias
 import pytest
 
 import rampmeter as rm
-from rampmeter import _core
+from rampmeter import _core, schema
 
 from .conftest import ROOT
 
-TRANSPORTS = ("dcpim", "phost", "pfabric", "fastpass", "cosy")
+TRANSPORTS = tuple(about["name"] for about in schema.transports() if about["wire"])
 SCRIPT = ROOT / "wireshark/rampmeter.lua"
 PORT = 7321
 FRAME_HEADERS = 42
