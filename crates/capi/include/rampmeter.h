@@ -146,7 +146,7 @@ int rm_fd(const rm_port *port);
 // `port` is attached.
 int rm_arm(const rm_port *port);
 
-// Gives the service up; null is none. What is under way goes on, and nobody hears of it.
+// Gives the service up; null is none. Messages under way go on; their outcomes are not reported.
 //
 // # Safety
 // `port` is attached, and nobody uses it any more.
