@@ -103,9 +103,7 @@ lint: $(BUILT) ## Formats, lints, types, and the stub against the binary
 # RAMPMETER_REFERENCE, where it is set, names the folder of recorded runs that replay tests read.
 .PHONY: test-rust
 test-rust: $(LOCKED) ## Unit, property, replay and documentation tests of the crates
-	cargo test --workspace --locked
-	cargo test -p rampmeter-runtime --features xdp --locked --lib --test xdp
-	cargo test -p rampmeter-runtime --features xdp --locked --test conformance xdp
+	cargo test --workspace --features rampmeter-runtime/xdp --locked
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
 .PHONY: conformance
