@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
-use rampmeter_core::fabric::{ArbiterRate, FabricNeeds};
-use rampmeter_core::{FabricFacts, Rate, Time};
+use rampmeter_core::{FabricFacts, Time};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::transport::{Derived, Network, Place, Site};
 use rampmeter_sim::{
-    ArbiterLink, ClockSpec, FaultSpec, LinkFault, Outage, Shape, SimSpec, Target, Topology,
-    TopologySpec,
+    ClockSpec, FaultSpec, LinkFault, Outage, Shape, SimSpec, Target, Topology, TopologySpec,
 };
 use rampmeter_workload::{ValidWorkload, WorkloadContext};
 
@@ -49,7 +47,7 @@ impl Plan {
         let facts = topology.facts(payload + header, header);
         let needs = self.transport.needs(&facts);
         let fabric = resolve(&mut self.fabric, &needs, &cx)?;
-        let topology = with_arbiters(topology, &needs);
+        let topology = topology.with_arbiters(&needs.arbiters);
         let transport = transport(&self.transport, &facts, &topology).map_err(|bad| {
             let message = format!("expected {}, got {}", bad.expected, bad.got);
             cx.bad(&format!("transport.{}", bad.key), message)
@@ -144,34 +142,13 @@ fn hosts_per_rack(spec: &TopologySpec) -> Option<u32> {
     }
 }
 
-/// The network with the controllers that the transport needs, all at the first rack.
-fn with_arbiters(mut topology: Topology, needs: &FabricNeeds) -> Topology {
-    let (slowest, fastest) = rates(&topology);
-    for arbiter in &needs.arbiters {
-        let rate = match arbiter.rate {
-            ArbiterRate::Fastest => fastest,
-            ArbiterRate::Slowest => slowest,
-        };
-        let (switch, propagation) = (topology.rack(0), topology.links()[0].propagation);
-        topology = topology.with_arbiter(ArbiterLink { switch, rate, propagation });
-    }
-    topology
-}
-
-/// The rates of the slowest and the fastest link.
-fn rates(topology: &Topology) -> (Rate, Rate) {
-    let rates = || topology.links().iter().map(|link| link.rate);
-    let least = rates().min().expect("a topology has links");
-    (least, rates().max().unwrap_or(least))
-}
-
 fn transport(
     spec: &TransportSpec,
     facts: &FabricFacts,
     topology: &Topology,
 ) -> Result<ValidTransport, BadKey> {
     let Shape { switches, ratio, ports, has_slower } = topology.shape();
-    let (slowest, fastest) = rates(topology);
+    let (slowest, fastest) = topology.rates();
     let paths = topology.regular_paths();
     let network = Network { switches, ratio, ports, has_slower, slowest, fastest, paths };
     spec.configure(&Site { facts: *facts, place: Place::Network(network), has_lower: false })

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::fabric::{ArbiterRate, FabricNeeds, Need};
+use rampmeter_core::fabric::{FabricNeeds, Need};
 use rampmeter_core::{
     Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Purpose, Rate, Rng, Span, Time,
 };
 use rampmeter_proto::Transport;
 use rampmeter_proto::transport::{self, Network, Site};
-use rampmeter_sim::{ArbiterLink, FabricConfig, Shape, Topology, TopologySpec};
+use rampmeter_sim::{FabricConfig, Shape, Topology, TopologySpec};
 
 /// A leaf-spine network of hosts at 100 Gbit/s with the delays of the dcPIM study.
 pub fn leaf_spine(racks: u64, hosts_per_rack: u64, spines: u64) -> Topology {
@@ -64,8 +64,8 @@ impl<T: Transport> Place<T> {
         let facts = topology.facts(framing.payload + framing.header, framing.header);
         let needs = T::needs(keys, &facts);
         let Shape { switches, ratio, ports, has_slower } = topology.shape();
-        let topology = with_arbiters(topology, &needs);
-        let (slowest, fastest) = rates(&topology);
+        let topology = topology.with_arbiters(&needs.arbiters);
+        let (slowest, fastest) = topology.rates();
         let paths = topology.regular_paths();
         let network = Network { switches, ratio, ports, has_slower, slowest, fastest, paths };
         let site = Site { facts, place: transport::Place::Network(network), has_lower: false };
@@ -103,27 +103,6 @@ pub fn host_facts(n_hosts: u32, mbps: u64, rtt: Span) -> FabricFacts {
     let access_rate = Rate::from_bps(mbps * 1_000_000).expect("links have a rate");
     let mtu = access_rate.tx_time(Bytes::new(1_500));
     FabricFacts { n_hosts, access_rate, data_rtt: rtt + mtu * 4, control_rtt: rtt }
-}
-
-/// The network with the arbiters that a transport needs, all at the first rack.
-pub fn with_arbiters(mut topology: Topology, needs: &FabricNeeds) -> Topology {
-    let (slowest, fastest) = rates(&topology);
-    for arbiter in &needs.arbiters {
-        let rate = match arbiter.rate {
-            ArbiterRate::Fastest => fastest,
-            ArbiterRate::Slowest => slowest,
-        };
-        let (switch, propagation) = (topology.rack(0), topology.links()[0].propagation);
-        topology = topology.with_arbiter(ArbiterLink { switch, rate, propagation });
-    }
-    topology
-}
-
-/// The rates of the slowest and the fastest link.
-fn rates(topology: &Topology) -> (Rate, Rate) {
-    let rates = || topology.links().iter().map(|link| link.rate);
-    let least = rates().min().expect("a topology has links");
-    (least, rates().max().unwrap_or(least))
 }
 
 /// The default fabric, but for what a transport cannot do without.

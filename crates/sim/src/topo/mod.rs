@@ -13,6 +13,7 @@ pub use regular::RegularPaths;
 pub use spec::{LinkSpec, TopologySpec};
 
 use crate::fabric::Routes;
+use rampmeter_core::fabric::{ArbiterNeed, ArbiterRate};
 use rampmeter_core::{Bytes, FabricFacts, Rate, Span};
 
 /// One end of a link.
@@ -120,6 +121,29 @@ impl Topology {
         self.n_stations += 1;
         self.n_arbiters += 1;
         self
+    }
+
+    /// The topology with the arbiters that a transport needs, all at the first rack, with the delay
+    /// of the first link.
+    #[must_use]
+    pub fn with_arbiters(mut self, needs: &[ArbiterNeed]) -> Self {
+        let (slowest, fastest) = self.rates();
+        for need in needs {
+            let rate = match need.rate {
+                ArbiterRate::Fastest => fastest,
+                ArbiterRate::Slowest => slowest,
+            };
+            let (switch, propagation) = (self.rack(0), self.links[0].propagation);
+            self = self.with_arbiter(ArbiterLink { switch, rate, propagation });
+        }
+        self
+    }
+
+    /// The rates of the slowest and the fastest link.
+    pub fn rates(&self) -> (Rate, Rate) {
+        let rates = || self.links.iter().map(|link| link.rate);
+        let least = rates().min().expect("a topology has links");
+        (least, rates().max().unwrap_or(least))
     }
 
     /// The number of a node among hosts and arbiters; `None` for switches.
