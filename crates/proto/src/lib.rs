@@ -14,6 +14,8 @@ pub mod keys;
 pub mod parts;
 pub mod pfabric;
 pub mod phost;
+#[cfg(test)]
+mod test_packet;
 pub mod transport;
 pub mod wrap;
 

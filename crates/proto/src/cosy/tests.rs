@@ -1,9 +1,8 @@
 use std::sync::Arc;
 
-use rampmeter_core::packet::Marks;
+use crate::test_packet::control;
 use rampmeter_core::{
-    Endpoint, FabricFacts, Header, MsgId, NodeId, Packet, PayloadRef, Priority, Purpose, Rate, Rng,
-    Span, Time, WireError,
+    Endpoint, FabricFacts, Header, NodeId, Purpose, Rate, Rng, Span, Time, WireError,
 };
 
 use super::config::PathFacts;
@@ -35,16 +34,7 @@ fn of_two_choices_the_one_that_has_waited_longest_gets_the_slot() {
     };
     let paths = PathFacts { switches: 1, ratio: 1, ports: 2, has_slower: false };
     let cosy = Arc::new(CosyConfig { slots: 1, ..CosyConfig::paper() }.on(&facts, paths).unwrap());
-    let packet = |header, msg| Packet {
-        header,
-        payload: PayloadRef { msg: MsgId::new(msg), offset: 0, len: 0 },
-        src: NodeId::new(1),
-        dst: NodeId::new(0),
-        wire_bytes: 40,
-        path: 0,
-        priority: Priority::HIGHEST,
-        marks: Marks::NONE,
-    };
+    let packet = |header, msg| control(header, msg, (1, 0));
     let is_older_served = |seed: u64| {
         let rng = Rng::new(seed, 0, Purpose::Test);
         let mut host = CosyHost::new(Arc::clone(&cosy), NodeId::new(0), rng, Time::ZERO);

@@ -323,10 +323,10 @@ mod tokens {
 
     use super::super::wire::{DcpimHeader, Match, Step};
     use super::super::{Dcpim, DcpimConfig, DcpimHost};
-    use rampmeter_core::packet::Marks;
+    use crate::test_packet::control;
     use rampmeter_core::{
-        Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, PayloadRef, Priority,
-        Purpose, Rate, Rng, Span, Time,
+        Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
+        Time,
     };
 
     /// Of a long flow.
@@ -345,16 +345,7 @@ mod tokens {
     }
 
     fn packet(header: DcpimHeader) -> Packet<DcpimHeader> {
-        Packet {
-            header,
-            payload: PayloadRef { msg: MsgId::new(7), offset: 0, len: 0 },
-            src: NodeId::new(1),
-            dst: NodeId::new(0),
-            wire_bytes: 40,
-            path: 0,
-            priority: Priority::HIGHEST,
-            marks: Marks::NONE,
-        }
+        control(header, 7, (1, 0))
     }
 
     /// Runs the host's clock; each request is granted in full. Returns the instants of tokens.

@@ -77,8 +77,9 @@ impl Transport for FastpassFamily {
         Framing { payload, header, padding }
     }
 
-    /// Ports that hold two bandwidth-delay products, as in the pHost study. The paper's arbiter must reach every host in every
-    /// batch, so its link is as fast as the fastest; that of the epoch model is as fast as a host's.
+    /// Ports that hold two bandwidth-delay products, as in the pHost study. The paper's arbiter must
+    /// reach every host in every batch, so its link is as fast as the fastest; that of the epoch
+    /// model is as fast as a host's.
     fn needs(keys: &FastpassConfig, facts: &FabricFacts) -> FabricNeeds {
         let rate = match keys.model {
             Model::Slots => ArbiterRate::Fastest,

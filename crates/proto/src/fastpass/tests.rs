@@ -194,10 +194,10 @@ mod arbiters {
 
     use super::super::wire::{Demand, FastpassHeader, List};
     use super::super::{Fastpass, FastpassArbiter, FastpassConfig, FastpassHost, allocations_time};
-    use rampmeter_core::packet::Marks;
+    use crate::test_packet::control;
     use rampmeter_core::{
-        Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, PayloadRef, Priority,
-        Purpose, Rate, Rng, Span, Time,
+        Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
+        Time,
     };
 
     const RATE: Rate = Rate::from_gbps(10);
@@ -222,16 +222,7 @@ mod arbiters {
     }
 
     fn packet(src: NodeId, dst: NodeId, header: FastpassHeader) -> Packet<FastpassHeader> {
-        Packet {
-            header,
-            payload: PayloadRef::default(),
-            src,
-            dst,
-            wire_bytes: 64,
-            path: 0,
-            priority: Priority::HIGHEST,
-            marks: Marks::NONE,
-        }
+        control(header, 0, (src.get(), dst.get()))
     }
 
     /// Host 0's request for slots to host 1.

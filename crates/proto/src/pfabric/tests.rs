@@ -18,10 +18,10 @@ mod sender {
 
     use super::super::wire::PfabricHeader;
     use super::super::{Pfabric, PfabricConfig, PfabricHost};
-    use rampmeter_core::packet::Marks;
+    use crate::test_packet::control;
     use rampmeter_core::{
-        Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, PayloadRef, Priority,
-        Purpose, Rate, Rng, Span, Time,
+        Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
+        Time,
     };
 
     fn host() -> (PfabricHost, Arc<Pfabric>) {
@@ -40,16 +40,7 @@ mod sender {
     }
 
     fn acknowledge(host: &mut PfabricHost, now: Time, cumulative: u32, sack: u64) {
-        let packet = Packet {
-            header: PfabricHeader::Ack { tx_slot: 0, cumulative, sack },
-            payload: PayloadRef { msg: MsgId::new(7), offset: 0, len: 0 },
-            src: NodeId::new(1),
-            dst: NodeId::new(0),
-            wire_bytes: 40,
-            path: 0,
-            priority: Priority::HIGHEST,
-            marks: Marks::NONE,
-        };
+        let packet = control(PfabricHeader::Ack { tx_slot: 0, cumulative, sack }, 7, (1, 0));
         host.handle_packet(now, &packet);
     }
 

@@ -30,10 +30,10 @@ mod tokens {
 
     use super::super::wire::PhostHeader;
     use super::super::{Phost, PhostConfig, PhostHost};
-    use rampmeter_core::packet::Marks;
+    use crate::test_packet::control;
     use rampmeter_core::{
-        Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, PayloadRef, Priority,
-        Purpose, Rate, Rng, Span, Time,
+        Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
+        Time,
     };
 
     const SIZE: u64 = 1_460 * 1_000;
@@ -51,16 +51,7 @@ mod tokens {
     }
 
     fn packet(header: PhostHeader) -> Packet<PhostHeader> {
-        Packet {
-            header,
-            payload: PayloadRef { msg: MsgId::new(7), offset: 0, len: 0 },
-            src: NodeId::new(1),
-            dst: NodeId::new(0),
-            wire_bytes: 40,
-            path: 0,
-            priority: Priority::HIGHEST,
-            marks: Marks::NONE,
-        }
+        control(header, 7, (1, 0))
     }
 
     fn before(at: Time) -> Time {

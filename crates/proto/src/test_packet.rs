@@ -1,0 +1,18 @@
+//! A packet as unit tests of endpoints receive it.
+
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{MsgId, NodeId, Packet, PayloadRef, Priority};
+
+/// A control packet of message `msg` from one node to another.
+pub(crate) fn control<H>(header: H, msg: u32, (src, dst): (u32, u32)) -> Packet<H> {
+    Packet {
+        header,
+        payload: PayloadRef { msg: MsgId::new(msg), offset: 0, len: 0 },
+        src: NodeId::new(src),
+        dst: NodeId::new(dst),
+        wire_bytes: 40,
+        path: 0,
+        priority: Priority::HIGHEST,
+        marks: Marks::NONE,
+    }
+}
