@@ -100,6 +100,8 @@ pub struct FabricNeeds {
     pub express: Need<u16>,
     /// Priorities of packets that the transport uses, 1 to 8; 0 where it does not say.
     pub priorities: u8,
+    /// Whether hosts work together only while their clocks agree.
+    pub aligned_clocks: bool,
     /// Central controllers, in the order of their numbers.
     pub arbiters: Vec<ArbiterNeed>,
 }

@@ -8,7 +8,7 @@ use crate::endpoint::{Endpoint, Event, Message, Receipt};
 use crate::id::{MsgId, NodeId};
 use crate::packet::Packet;
 use crate::rng::Rng;
-use crate::units::{Rate, Span, Time};
+use crate::units::{Bytes, Rate, Span, Time};
 use crate::wire::Header;
 
 /// What a switch does with a packet that its [`Hop`] program has seen.
@@ -155,6 +155,13 @@ pub struct FabricFacts {
     pub data_rtt: Span,
     /// The same with a control packet each way (dcPIM's cRTT, 5.2 us).
     pub control_rtt: Span,
+}
+
+impl FabricFacts {
+    /// The bandwidth-delay product in packets that take `packet` bytes of a link, rounded up.
+    pub fn bdp_packets(&self, packet: Bytes) -> u32 {
+        self.data_rtt.as_ps().div_ceil(self.access_rate.tx_time(packet).as_ps()) as u32
+    }
 }
 
 /// One transport: named once per run, monomorphised into its driver.

@@ -108,7 +108,8 @@ impl ValidPlan {
             Derived::count("access-rate-bps", access_rate.as_bps()),
             Derived::time("data-rtt", data_rtt),
             Derived::time("control-rtt", control_rtt),
-            Derived::count("arbiters", self.transport.arbiters.into()),
+            Derived::count("arbiters", self.transport.needs.arbiters.len() as u64),
+            Derived::count("priorities", self.transport.needs.priorities.into()),
         ];
         let own = self.transport.describe();
         let own = own.iter().map(Derived::entry).map(|(k, v)| (format!("transport.{k}"), v));

@@ -21,7 +21,7 @@ pub struct Progress {
 
 /// Somebody who watches a run and may stop it.
 pub trait Observer {
-    /// Hears of progress; answers whether to go on.
+    /// Called with the progress from time to time. Returns whether the run goes on.
     fn on_progress(&mut self, progress: &Progress) -> bool;
 }
 

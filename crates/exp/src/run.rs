@@ -110,9 +110,7 @@ pub(crate) fn publish(
 
 /// What the summary says of the run as a whole.
 fn outcome<'a>(plan: &ValidPlan, ran: &'a Ran) -> Outcome<'a> {
-    let wire = plan.cut.payload + plan.cut.header;
-    let packet = plan.facts.access_rate.tx_time(wire).as_ps();
-    let bdp_packets = plan.facts.data_rtt.as_ps().div_ceil(packet);
+    let bdp_packets = plan.facts.bdp_packets(plan.cut.payload + plan.cut.header);
     Outcome {
         status: ran.status,
         counters: &ran.counters,
@@ -121,7 +119,7 @@ fn outcome<'a>(plan: &ValidPlan, ran: &'a Ran) -> Outcome<'a> {
         tiers: ran.tiers.clone(),
         transport: ran.transport.iter().copied().collect(),
         offered_packets: ran.offered_packets,
-        bdp_bytes: bdp_packets * plan.cut.payload.get(),
+        bdp_bytes: u64::from(bdp_packets) * plan.cut.payload.get(),
     }
 }
 

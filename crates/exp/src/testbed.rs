@@ -97,7 +97,7 @@ pub fn prepare(plan: &ValidPlan, table: &Path) -> Result<HostRun, RunError> {
         last_arrival_ps,
         control_rtt_ps: plan.facts.control_rtt.as_ps(),
         data_rtt_ps: plan.facts.data_rtt.as_ps(),
-        arbiters: plan.transport.arbiters,
+        arbiters: plan.transport.needs.arbiters.len() as u32,
     })
 }
 

@@ -4,7 +4,6 @@ use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use rampmeter_proto::Transport;
 use rampmeter_sim::{ClockSpec, SimSpec, Status};
-use serde_json::{Value, json};
 
 use crate::network::{Place, leaf_spine, leaf_spine_at};
 use crate::run::{imc10, run, spec};
@@ -17,22 +16,15 @@ use crate::wire::{self, Manners};
 #[derive(Clone, Copy, Debug)]
 pub struct Faults;
 
-/// Values of keys by which hosts ignore what comes in another stage than their own. If their clocks
-/// are apart by more than a stage's slack they may never match, so there they are together.
-const NEEDS_CLOCKS: [(&str, &str); 1] = [("round-view", "strict")];
-
 impl Body for Faults {
     const NAME: &'static str = "faults";
 
     fn test<T: Transport>(self, case: &Case<T>) {
-        let keys = json!(case.keys);
-        let value = |key| keys.get(key).and_then(Value::as_str);
-        let needs_clocks = NEEDS_CLOCKS.iter().any(|(key, strict)| value(key) == Some(strict));
         case.each_seed(0..1_000, |seed| {
             let place = Place::<T>::simulated(&case.keys, leaf_spine(2, 3, 2));
             let Scenario { mut spec, arrivals, cut } = scenario(place.topology, seed);
             spec.fabric = place.fabric;
-            if needs_clocks {
+            if place.aligned_clocks {
                 spec.clocks = ClockSpec::default();
             }
             assert_sound(&run::<T>(place.config, spec, arrivals), cut);

@@ -36,8 +36,8 @@ pub struct TransportSpec {
 #[derive(Clone)]
 pub(crate) struct ValidTransport {
     pub(crate) ready: Arc<dyn Ready>,
-    /// Central controllers.
-    pub(crate) arbiters: u32,
+    /// What it needs of the fabric of that network.
+    pub(crate) needs: FabricNeeds,
 }
 
 impl TransportSpec {
@@ -69,8 +69,7 @@ impl TransportSpec {
     pub(crate) fn configure(&self, site: &Site) -> Result<ValidTransport, BadKey> {
         let facts = self.written.told(&site.facts);
         let site = Site { facts, ..site.clone() };
-        let arbiters = self.keys.needs(&facts).arbiters.len() as u32;
-        Ok(ValidTransport { ready: self.keys.configure(&site)?, arbiters })
+        Ok(ValidTransport { ready: self.keys.configure(&site)?, needs: self.keys.needs(&facts) })
     }
 
     /// The table with the values of all keys.

@@ -263,7 +263,7 @@ impl DcpimConfig {
     pub fn on(self, facts: &FabricFacts) -> Result<Dcpim, BadKey> {
         check_ranges(&self)?;
         let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
-        let bdp = facts.data_rtt.as_ps().div_ceil(mtu_time.as_ps()) as u32;
+        let bdp = facts.bdp_packets(self.payload + self.header);
         let stage = facts.control_rtt.scale_floor(self.beta_milli.into(), 2_000);
         let stages = match self.phases {
             Phases::Paper => 2 * u32::from(self.rounds) + 1,

@@ -33,6 +33,7 @@ mod tests;
 pub use config::{Dcpim, DcpimConfig};
 pub use host::DcpimHost;
 
+use config::Rounds;
 use matching::Order;
 use std::sync::Arc;
 
@@ -73,8 +74,11 @@ impl Transport for DcpimFamily {
         Framing { payload, header, padding }
     }
 
-    fn needs(_keys: &DcpimConfig, _facts: &FabricFacts) -> FabricNeeds {
-        FabricNeeds { priorities: 8, ..FabricNeeds::default() }
+    /// Hosts that ignore what arrives in another stage than their own may never match if their
+    /// clocks are apart by more than the slack of a stage.
+    fn needs(keys: &DcpimConfig, _facts: &FabricFacts) -> FabricNeeds {
+        let aligned_clocks = keys.round_view == Rounds::Strict;
+        FabricNeeds { priorities: 8, aligned_clocks, ..FabricNeeds::default() }
     }
 
     fn configure(keys: DcpimConfig, site: &Site) -> Result<Dcpim, BadKey> {

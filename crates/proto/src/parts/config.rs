@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use rampmeter_core::fabric::Buffer;
-use rampmeter_core::{Bytes, FabricFacts, Span};
+use rampmeter_core::{Bytes, FabricFacts, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,16 +34,18 @@ pub fn forget_after(interval: Span, attempts_max: u32) -> Span {
     interval * (u64::from(attempts_max) + 2) * 2
 }
 
-/// The bandwidth-delay product in packets that take `packet` bytes of a link, rounded up.
-pub fn bdp_packets(packet: Bytes, facts: &FabricFacts) -> u32 {
-    let time = facts.access_rate.tx_time(packet);
-    facts.data_rtt.as_ps().div_ceil(time.as_ps()) as u32
+/// Two bandwidth-delay products, in packets that take `packet` bytes: what a port holds in pFabric
+/// (§5.1).
+pub fn two_bdps(packet: Bytes, facts: &FabricFacts) -> Bytes {
+    packet * (2 * u64::from(facts.bdp_packets(packet)))
 }
 
-/// Ports that hold two bandwidth-delay products: the buffers of pFabric (§5.1) and of the pHost
-/// study (§4.1), which are 36 KB at 10 Gbit/s.
-pub fn two_bdps(packet: Bytes, facts: &FabricFacts) -> Buffer {
-    Buffer::PerPort(packet * (2 * u64::from(bdp_packets(packet, facts))))
+/// Ports of the pHost study (§4.1): 36 KB at 10 Gbit/s, so much more as hosts are faster, and two
+/// bandwidth-delay products at least.
+pub fn phost_study_buffer(packet: Bytes, facts: &FabricFacts) -> Buffer {
+    let ten_gbps = u128::from(Rate::from_gbps(10).as_bps());
+    let bytes = 36_864 * u128::from(facts.access_rate.as_bps()) / ten_gbps;
+    Buffer::PerPort(Bytes::new(bytes as u64).max(two_bdps(packet, facts)))
 }
 
 /// How data packets are charged to links.
@@ -54,4 +56,32 @@ pub enum Padding {
     Exact,
     /// Every data packet is as long as a full one, as in the simulators of pHost and dcPIM.
     Full,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(mbps: u64, data_rtt_ns: u64) -> FabricFacts {
+        FabricFacts {
+            n_hosts: 144,
+            access_rate: Rate::from_bps(mbps * 1_000_000).unwrap(),
+            data_rtt: Span::from_ns(data_rtt_ns),
+            control_rtt: Span::from_ns(data_rtt_ns / 2),
+        }
+    }
+
+    /// A round trip of pFabric's study holds 12 packets. That of pHost's is half as long; its ports
+    /// hold 36 KB as well.
+    #[test]
+    fn buffers_are_those_of_the_studies_and_grow_with_the_rate() {
+        let packet = Bytes::new(1_500);
+        assert_eq!(two_bdps(packet, &facts(10_000, 14_400)), Bytes::new(36_000));
+        assert_eq!(two_bdps(packet, &facts(100_000, 14_400)), Bytes::new(360_000));
+        let study = |mbps, rtt_ns| phost_study_buffer(packet, &facts(mbps, rtt_ns));
+        assert_eq!(study(10_000, 7_600), Buffer::PerPort(Bytes::new(36_864)));
+        assert_eq!(study(100_000, 5_800), Buffer::PerPort(Bytes::new(368_640)));
+        // Slow hosts, whose round trip is long: three packets of 240 us.
+        assert_eq!(study(50, 500_000), Buffer::PerPort(packet * 6));
+    }
 }

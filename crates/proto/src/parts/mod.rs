@@ -29,7 +29,7 @@ mod tokens;
 
 pub use acking::{AckingReceiver, Arrived, sack_bits};
 pub use arriving::{Announcement, ArrivingFlow, ArrivingFlows, Found};
-pub use config::{Padding, bdp_packets, forget_after, keepalive, two_bdps, within};
+pub use config::{Padding, forget_after, keepalive, phost_study_buffer, two_bdps, within};
 pub use framing::{Framing, Outgoing};
 pub use numbers::{FlowNumbers, Known, NextNumber};
 pub use outgoing::{OutgoingFlow, OutgoingFlows};

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Framing, Padding, bdp_packets, within};
+use crate::parts::{Framing, Padding, within};
 
 /// What a flow does that has timed out several times in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -115,17 +115,14 @@ impl PfabricConfig {
     /// A parameter out of range.
     pub fn on(self, facts: &FabricFacts) -> Result<Pfabric, BadKey> {
         check_ranges(&self)?;
-        let window = self.window.unwrap_or_else(|| self.bdp(facts).clamp(1, 4_096));
+        let window = self
+            .window
+            .unwrap_or_else(|| facts.bdp_packets(self.payload + self.header).clamp(1, 4_096));
         let window_max = self.window_max.unwrap_or((window * 5 / 4).clamp(window, 4_096));
         within("window-max", window_max.into(), window.into()..=4_096, "window to 4096")?;
         let rto = self.rto_ns.map_or(facts.data_rtt * 3, Span::from_ns);
         let forget = rto * (u64::from(self.attempts_max) + 2) + facts.data_rtt;
         Ok(Pfabric { window, window_max, rto, forget, config: self })
-    }
-
-    /// The bandwidth-delay product in full packets.
-    fn bdp(&self, facts: &FabricFacts) -> u32 {
-        bdp_packets(self.payload + self.header, facts)
     }
 }
 

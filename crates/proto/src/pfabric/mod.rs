@@ -29,7 +29,7 @@ pub use host::PfabricHost;
 use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{FabricNeeds, Interface, Need};
+use rampmeter_core::fabric::{Buffer, FabricNeeds, Interface, Need};
 use rampmeter_core::{FabricFacts, Family, NoArbiter, Ranked, SwitchFacts};
 
 use crate::keys::BadKey;
@@ -71,7 +71,7 @@ impl Transport for PfabricFamily {
     fn needs(keys: &PfabricConfig, facts: &FabricFacts) -> FabricNeeds {
         let is_paper = keys.starving == Starving::Probe;
         FabricNeeds {
-            buffer: Need::Prefer(two_bdps(keys.payload + keys.header, facts)),
+            buffer: Need::Prefer(Buffer::PerPort(two_bdps(keys.payload + keys.header, facts))),
             interface: Need::Prefer(if is_paper { Interface::Pull } else { Interface::Queue }),
             priorities: 2,
             ..FabricNeeds::default()

@@ -206,7 +206,7 @@ impl PhostConfig {
     pub fn on(self, facts: &FabricFacts) -> Result<Phost, BadKey> {
         check_ranges(&self)?;
         let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
-        let bdp = facts.data_rtt.as_ps().div_ceil(mtu_time.as_ps()) as u32;
+        let bdp = facts.bdp_packets(self.payload + self.header);
         let free = self.free_tokens.unwrap_or(bdp + 1);
         let threshold = self.downgrade_threshold.unwrap_or(free.max(1));
         let downgrade = self.downgrade_packets.unwrap_or(3 * free + 1);

@@ -33,7 +33,7 @@ use rampmeter_core::fabric::{FabricNeeds, Need};
 use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
-use crate::parts::{Framing, two_bdps};
+use crate::parts::{Framing, phost_study_buffer};
 use crate::transport::{Derived, Place, Site, Transport};
 use config::TOKEN_LIFE_MILLI;
 
@@ -66,10 +66,10 @@ impl Transport for PhostFamily {
         Framing { payload, header, padding }
     }
 
-    /// Ports that hold two bandwidth-delay products (§4.1: 36 KB).
+    /// Ports of 36 KB at 10 Gbit/s (§4.1).
     fn needs(keys: &PhostConfig, facts: &FabricFacts) -> FabricNeeds {
         FabricNeeds {
-            buffer: Need::Prefer(two_bdps(keys.payload + keys.header, facts)),
+            buffer: Need::Prefer(phost_study_buffer(keys.payload + keys.header, facts)),
             priorities: 3,
             ..FabricNeeds::default()
         }
