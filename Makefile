@@ -11,6 +11,8 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 # The command, with large pages where the C library can ask for them: fabrics of 1024 hosts run up to a
 # quarter faster.
 RAMPMETER := GLIBC_TUNABLES=glibc.malloc.hugetlb=1 $(BIN)/rampmeter
+# A crate with a lock file of its own, as somebody outside the repository has.
+EXAMPLE := examples/own-transport
 # The flags of `rampmeter papers`, such as --seeds 3.
 FLAGS ?=
 
@@ -92,6 +94,8 @@ miri: ## Look for undefined behaviour in rings and arenas; needs a nightly toolc
 
 .PHONY: lint
 lint: $(BUILT) ## Formats, lints, types, and the stub against the binary
+	for lock in . $(EXAMPLE) fuzz; do \
+		cargo tree --quiet --locked --manifest-path $$lock/Cargo.toml >/dev/null || exit; done
 	cargo fmt --all --check
 	cargo fmt --manifest-path $(EXAMPLE)/Cargo.toml --check
 	cargo clippy --workspace --all-targets --features rampmeter-runtime/xdp --locked -- -D warnings
@@ -115,8 +119,6 @@ conformance: ## 100 000 messages per transport in the simulator, over UDP and ov
 test-python: $(BUILT) $(DAEMON) ## Tests of the package and of the built module, same-seed-twice among them
 	cargo build --quiet --locked --package rampmeter-ring --example daemon
 	$(BIN)/python -m pytest
-
-EXAMPLE := examples/own-transport
 
 .PHONY: example
 example: $(BUILT) ## A crate with a transport of its own: built, tested, simulated, as a daemon
