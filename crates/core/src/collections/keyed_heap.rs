@@ -66,6 +66,15 @@ impl<K: Ord + Copy> KeyedHeap<K> {
         self.settle(places, place);
     }
 
+    /// Changes the key of `id`, which is in this heap, to one that is not higher.
+    #[inline]
+    pub fn lower(&mut self, places: &mut Places, id: u32, key: K) {
+        let Some(place) = places.of(id) else { return };
+        debug_assert!(key <= self.entries[place].0);
+        self.entries[place].0 = key;
+        self.rise(places, place);
+    }
+
     /// Removes `id`, which is in this heap or in none. Returns whether it was there.
     pub fn remove(&mut self, places: &mut Places, id: u32) -> bool {
         let Some(place) = places.of(id) else { return false };
@@ -79,11 +88,8 @@ impl<K: Ord + Copy> KeyedHeap<K> {
     }
 
     /// Moves the entry at `place` to where its key belongs.
-    fn settle(&mut self, places: &mut Places, mut place: usize) {
-        while place > 0 && self.entries[place] < self.entries[(place - 1) / 2] {
-            self.swap(places, place, (place - 1) / 2);
-            place = (place - 1) / 2;
-        }
+    fn settle(&mut self, places: &mut Places, place: usize) {
+        let mut place = self.rise(places, place);
         loop {
             let (left, right) = (2 * place + 1, 2 * place + 2);
             let Some(mut child) = self.entries.get(left).map(|_| left) else { return };
@@ -96,6 +102,16 @@ impl<K: Ord + Copy> KeyedHeap<K> {
             self.swap(places, place, child);
             place = child;
         }
+    }
+
+    /// Moves the entry at `place` towards the first as far as its key belongs. Returns where it is.
+    #[inline]
+    fn rise(&mut self, places: &mut Places, mut place: usize) -> usize {
+        while place > 0 && self.entries[place] < self.entries[(place - 1) / 2] {
+            self.swap(places, place, (place - 1) / 2);
+            place = (place - 1) / 2;
+        }
+        place
     }
 
     fn swap(&mut self, places: &mut Places, a: usize, b: usize) {
@@ -120,6 +136,10 @@ mod tests {
             let mut model = BTreeMap::new();
             for (id, key) in steps {
                 match key {
+                    Some(key) if model.get(&id).is_some_and(|&old| key <= old) => {
+                        heap.lower(&mut places, id, key);
+                        model.insert(id, key);
+                    }
                     Some(key) => {
                         heap.set(&mut places, id, key);
                         model.insert(id, key);

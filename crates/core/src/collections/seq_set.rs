@@ -58,7 +58,7 @@ impl SeqSet {
     /// Puts `seq` in; false if it was there.
     #[inline]
     pub fn insert(&mut self, seq: u32) -> bool {
-        if self.contains(seq) {
+        if seq < self.base {
             return false;
         }
         let block = (seq / BITS - self.base / BITS) as usize;
@@ -66,7 +66,11 @@ impl SeqSet {
             0 | 1 => &mut self.near[block],
             _ => self.far.entry(seq / BITS).or_default(),
         };
-        *word |= 1 << (seq % BITS);
+        let bit = 1 << (seq % BITS);
+        if *word & bit != 0 {
+            return false;
+        }
+        *word |= bit;
         self.above += 1;
         if seq == self.base {
             self.advance();

@@ -21,8 +21,11 @@ pub(super) struct Sender {
     /// Messages whose fate is not known. Their timers say when it must be.
     messages: OutgoingFlows<Progress>,
     slots: Vec<Option<TxSlot>>,
-    /// When the next slot sends; `NEVER` while all are free.
+    /// When each slot sends next; `NEVER` while it is free.
+    due: Vec<Time>,
+    /// The first of these times, and its slot. No two slots send at once.
     next_due: Time,
+    next_slot: usize,
     /// Whether that time has come.
     is_due: bool,
 }
@@ -49,7 +52,6 @@ struct TxSlot {
     reservation: Reservation,
     /// Packets sent in it.
     sent: u32,
-    due: Time,
 }
 
 /// A reservation, as its rsvp names it.
@@ -73,7 +75,9 @@ impl Sender {
         Self {
             messages: OutgoingFlows::new(node),
             slots: vec![None; slots as usize],
+            due: vec![Time::NEVER; slots as usize],
             next_due: Time::NEVER,
+            next_slot: 0,
             is_due: false,
         }
     }
@@ -131,8 +135,11 @@ impl Sender {
                 state.slots += 1;
                 state.admitted = true;
                 state.used.push(reservation.seq);
-                self.slots[slot] = Some(TxSlot { message: tx_slot, reservation, sent: 0, due });
-                self.next_due = self.next_due.min(due);
+                self.slots[slot] = Some(TxSlot { message: tx_slot, reservation, sent: 0 });
+                self.due[slot] = due;
+                if due < self.next_due {
+                    (self.next_due, self.next_slot) = (due, slot);
+                }
                 self.is_due = self.next_due <= now;
             }
             _ => {
@@ -150,7 +157,7 @@ impl Sender {
         let next = now.as_ps().div_ceil(tick);
         (next..next + k).find_map(|n| {
             let slot = (n % k) as usize;
-            self.slots[slot].is_none().then(|| (slot, Time::from_ps(n * tick)))
+            (self.due[slot] == Time::NEVER).then(|| (slot, Time::from_ps(n * tick)))
         })
     }
 
@@ -229,8 +236,9 @@ impl Sender {
     fn forget(&mut self, tx_slot: u32, out: &mut Output<CosyHeader>) -> Option<MsgId> {
         let OutgoingFlow { msg, dst, state, .. } = self.messages.remove(tx_slot)?;
         if state.slots > 0 {
-            for slot in &mut self.slots {
+            for (slot, due) in self.slots.iter_mut().zip(&mut self.due) {
                 if let Some(taken) = slot.take_if(|slot| slot.message == tx_slot) {
+                    *due = Time::NEVER;
                     release(out, dst, msg, taken.reservation, Why::Failed);
                 }
             }
@@ -271,10 +279,9 @@ impl Sender {
         out: &mut Output<CosyHeader>,
     ) -> Option<Packet<CosyHeader>> {
         while self.next_due <= now {
-            let due = self.next_due;
-            let is_due = |slot: &Option<TxSlot>| slot.is_some_and(|slot| slot.due == due);
-            let place = self.slots.iter().position(is_due)?;
-            let TxSlot { message, reservation, sent: number, .. } = self.slots[place]?;
+            let (due, place) = (self.next_due, self.next_slot);
+            let slot = self.slots[place].as_mut()?;
+            let TxSlot { message, reservation, sent: number } = *slot;
             let outgoing = self.messages.outgoing(message);
             let message = &mut self.messages[message];
             let (packets, state) = (message.packets, &mut message.state);
@@ -283,9 +290,9 @@ impl Sender {
             let last = packets.saturating_sub(seq + 1) < state.slots;
             if last {
                 state.slots -= 1;
-                self.slots[place] = None;
-            } else if let Some(slot) = &mut self.slots[place] {
-                (slot.sent, slot.due) = (number + 1, due + cosy.frame);
+                (self.slots[place], self.due[place]) = (None, Time::NEVER);
+            } else {
+                (slot.sent, self.due[place]) = (number + 1, due + cosy.frame);
             }
             state.sent = packets.min(seq + 1);
             self.find_next();
@@ -302,8 +309,12 @@ impl Sender {
     }
 
     fn find_next(&mut self) {
-        let due = self.slots.iter().flatten().map(|slot| slot.due);
-        self.next_due = due.min().unwrap_or(Time::NEVER);
+        (self.next_due, self.next_slot) = (Time::NEVER, 0);
+        for (slot, &due) in self.due.iter().enumerate() {
+            if due < self.next_due {
+                (self.next_due, self.next_slot) = (due, slot);
+            }
+        }
     }
 
     #[cfg(test)]

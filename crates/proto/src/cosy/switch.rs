@@ -297,6 +297,7 @@ impl Hop<CosyHeader> for CosySwitch {
         next.map_or(Verdict::Drop, Verdict::Via)
     }
 
+    #[inline]
     fn poll_transmit(&mut self) -> Option<(u32, Packet<CosyHeader>)> {
         self.out.pop_front()
     }

@@ -68,7 +68,7 @@ impl Receiver {
         if is_short && dcpim.config.short_flows == ShortFlows::Withhold {
             self.withheld = of.packets;
         }
-        self.sources.enter(now, slot, &mut self.flows[slot]);
+        self.sources.enter(now, slot, &mut self.flows);
         Some(slot)
     }
 
@@ -322,7 +322,7 @@ impl Receiver {
             let (remaining, announced) = self.flows[slot].key();
             let demand = match dcpim.config.demand {
                 Demand::SmallestFlow => u64::from(remaining),
-                Demand::Source => self.sources.missing(src),
+                Demand::Source => self.sources.missing(src, &self.flows),
             };
             let wanted = demand.div_ceil(u64::from(dcpim.channel_packets));
             let held = u64::from(self.links.held(src));
@@ -388,7 +388,9 @@ impl Receiver {
             return LinkTimer::Stalled(at);
         }
         let (seq, number) = flow.take_token(now, dcpim);
-        self.sources.update(now, slot, flow);
+        if flow.state.silent_until > now {
+            self.sources.update(now, slot, flow);
+        }
         let token = DcpimHeader::Token {
             tx_slot: flow.of.tx_slot,
             rx_slot: slot,

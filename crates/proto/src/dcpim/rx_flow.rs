@@ -10,7 +10,7 @@ use crate::parts::{ArrivingFlow, TokenCursor};
 #[derive(Clone, Debug)]
 pub(super) struct Progress {
     pub(super) announced: Time,
-    /// Until when it takes no part in matching and gets no tokens.
+    /// When the data of all tokens should be here; nothing is asked for before.
     pub(super) silent_until: Time,
     /// Where it stands among the flows of its source, and after how many others it was entered.
     pub(super) standing: Standing,
@@ -82,6 +82,12 @@ impl RxFlow {
     /// By what the matching prefers flows.
     pub(super) fn key(&self) -> (u32, u64) {
         (self.remaining(), self.state.announced.as_ps())
+    }
+
+    /// Until when it takes no part in matching and gets no tokens.
+    #[inline]
+    pub(super) fn silent_until(&self) -> Time {
+        if self.is_held { Time::NEVER } else { self.state.silent_until }
     }
 
     /// Notes the number of the token whose data has come.

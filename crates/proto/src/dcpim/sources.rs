@@ -2,8 +2,9 @@
 //!
 //! A source is served by one flow. Of those that are neither silent nor held it is the one with the
 //! fewest missing packets, of equals the one announced first, and of those the one entered last.
-//! Flows that are silent wait in a heap of their own until their silence is over, held ones until
-//! they are released. So the choice and each packet take O(log n) steps.
+//! Mostly a source has a single flow, of which only the slot is kept. Of several, those that are
+//! silent wait in a heap of their own until their silence is over, held ones until they are
+//! released. So the choice and each packet take O(log n) steps.
 
 use std::cmp::Reverse;
 
@@ -13,12 +14,21 @@ use rampmeter_core::{NodeId, Time};
 use super::rx_flow::{Progress, RxFlow};
 use crate::parts::ArrivingFlows;
 
-/// No flows: the source has no entry in the pool.
-const NONE: u32 = u32::MAX;
-
 /// By what flows of a source are preferred: missing packets, announcement, order of entry.
 type Key = (u32, u64, Reverse<u64>);
 
+/// The flows of a source.
+#[derive(Clone, Copy, Debug, Default)]
+enum Flows {
+    #[default]
+    None,
+    /// The slot of the only one.
+    One(u32),
+    /// Their place in [`Several::sources`].
+    Several(u32),
+}
+
+/// A source that has, or lately had, several flows.
 #[derive(Debug, Default)]
 struct Source {
     awake: KeyedHeap<Key>,
@@ -31,24 +41,30 @@ struct Source {
 /// Where a flow stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Standing {
+    /// In no heap. It is the only one of its source, or new.
     #[default]
-    Outside,
+    Alone,
     Silent,
     /// With so many packets missing.
     Awake(u32),
 }
 
+#[derive(Debug, Default)]
+struct Several {
+    sources: Vec<Source>,
+    free: Vec<u32>,
+    places: Places,
+}
+
 /// All sources with flows.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
-    /// Each source's place in the pool.
-    of: Vec<u32>,
-    pool: Vec<Source>,
-    free: Vec<u32>,
-    places: Places,
+    of: Vec<Flows>,
     /// Sources with flows, in no particular but a reproducible order.
     listed: Vec<u32>,
     entered: u64,
+    /// Apart from the rest, as few packets need it.
+    several: Box<Several>,
 }
 
 impl Sources {
@@ -62,50 +78,73 @@ impl Sources {
         NodeId::new(self.listed[idx])
     }
 
-    /// Takes up a flow that has been entered.
-    pub(super) fn enter(&mut self, now: Time, slot: u32, flow: &mut RxFlow) {
-        let src = flow.of.src.idx();
-        if self.of.len() <= src {
-            self.of.resize(src + 1, NONE);
-        }
-        if self.of[src] == NONE {
-            self.of[src] = self.free.pop().unwrap_or_else(|| {
-                self.pool.push(Source::default());
-                self.pool.len() as u32 - 1
-            });
-            self.listed.push(flow.of.src.get());
-        }
-        flow.state.order = self.entered;
+    /// Takes up the flow in `slot`, which has been entered.
+    pub(super) fn enter(&mut self, now: Time, slot: u32, flows: &mut ArrivingFlows<Progress>) {
+        let src = flows[slot].of.src;
+        flows[slot].state.order = self.entered;
         self.entered += 1;
-        self.update(now, slot, flow);
+        if self.of.len() <= src.idx() {
+            self.of.resize(src.idx() + 1, Flows::None);
+        }
+        match self.of[src.idx()] {
+            Flows::None => {
+                self.of[src.idx()] = Flows::One(slot);
+                self.listed.push(src.get());
+            }
+            Flows::One(other) => {
+                let Several { sources, free, .. } = &mut *self.several;
+                let place = free.pop().unwrap_or_else(|| {
+                    sources.push(Source::default());
+                    sources.len() as u32 - 1
+                });
+                self.of[src.idx()] = Flows::Several(place);
+                self.place(now, other, &mut flows[other], place);
+                self.place(now, slot, &mut flows[slot], place);
+            }
+            Flows::Several(place) => self.place(now, slot, &mut flows[slot], place),
+        }
     }
 
     /// A packet has arrived, or the flow's silence has changed.
+    #[inline]
     pub(super) fn update(&mut self, now: Time, slot: u32, flow: &mut RxFlow) {
-        let source = &mut self.pool[self.of[flow.of.src.idx()] as usize];
-        let silent_until = if flow.is_held { Time::NEVER } else { flow.state.silent_until };
+        if let Flows::Several(place) = self.of[flow.of.src.idx()]
+            && flow.state.standing != Standing::Alone
+        {
+            self.place(now, slot, flow, place);
+        }
+    }
+
+    /// Puts a flow where it belongs among those of its source.
+    fn place(&mut self, now: Time, slot: u32, flow: &mut RxFlow, place: u32) {
+        let Several { sources, places, .. } = &mut *self.several;
+        let source = &mut sources[place as usize];
+        let silent_until = flow.silent_until();
         if silent_until <= now {
-            source.wake(&mut self.places, slot, flow);
+            source.wake(places, slot, flow);
         } else if flow.state.standing != Standing::Silent {
-            source.take_out(&mut self.places, slot, flow);
-            source.silent.set(&mut self.places, slot, silent_until);
+            source.take_out(places, slot, flow);
+            source.silent.set(places, slot, silent_until);
             flow.state.standing = Standing::Silent;
         } else {
-            source.silent.set(&mut self.places, slot, silent_until);
+            source.silent.set(places, slot, silent_until);
         }
     }
 
     /// Drops a flow that is over.
     pub(super) fn leave(&mut self, slot: u32, flow: &RxFlow) {
         let src = flow.of.src;
-        let idx = self.of[src.idx()];
-        let source = &mut self.pool[idx as usize];
-        source.take_out(&mut self.places, slot, flow);
-        if source.awake.is_empty() && source.silent.is_empty() {
-            self.of[src.idx()] = NONE;
-            self.free.push(idx);
-            self.listed.retain(|&s| s != src.get());
+        if let Flows::Several(place) = self.of[src.idx()] {
+            let Several { sources, free, places } = &mut *self.several;
+            let source = &mut sources[place as usize];
+            source.take_out(places, slot, flow);
+            if !(source.awake.is_empty() && source.silent.is_empty()) {
+                return;
+            }
+            free.push(place);
         }
+        self.of[src.idx()] = Flows::None;
+        self.listed.retain(|&s| s != src.get());
     }
 
     /// The flow of a source that is served now.
@@ -115,27 +154,37 @@ impl Sources {
         now: Time,
         flows: &mut ArrivingFlows<Progress>,
     ) -> Option<u32> {
-        let idx = *self.of.get(src.idx()).filter(|&&idx| idx != NONE)?;
-        let source = &mut self.pool[idx as usize];
-        while let Some((until, slot)) = source.silent.first()
-            && until <= now
-        {
-            source.wake(&mut self.places, slot, &mut flows[slot]);
+        match *self.of.get(src.idx())? {
+            Flows::None => None,
+            Flows::One(slot) => (flows[slot].silent_until() <= now).then_some(slot),
+            Flows::Several(place) => {
+                let Several { sources, places, .. } = &mut *self.several;
+                let source = &mut sources[place as usize];
+                while let Some((until, slot)) = source.silent.first()
+                    && until <= now
+                {
+                    source.wake(places, slot, &mut flows[slot]);
+                }
+                source.awake.first().map(|(_, slot)| slot)
+            }
         }
-        source.awake.first().map(|(_, slot)| slot)
     }
 
     /// Packets that the flows of a source miss which were awake when its candidate was last asked
-    /// for.
-    pub(super) fn missing(&self, src: NodeId) -> u64 {
-        self.pool[self.of[src.idx()] as usize].missing
+    /// for, and there was one.
+    pub(super) fn missing(&self, src: NodeId, flows: &ArrivingFlows<Progress>) -> u64 {
+        match self.of[src.idx()] {
+            Flows::None => 0,
+            Flows::One(slot) => flows[slot].remaining().into(),
+            Flows::Several(place) => self.several.sources[place as usize].missing,
+        }
     }
 }
 
 impl Source {
     fn take_out(&mut self, places: &mut Places, slot: u32, flow: &RxFlow) {
         match flow.state.standing {
-            Standing::Outside => {}
+            Standing::Alone => {}
             Standing::Silent => {
                 self.silent.remove(places, slot);
             }
@@ -148,13 +197,17 @@ impl Source {
 
     /// Enters a flow at its place among those that are awake.
     fn wake(&mut self, places: &mut Places, slot: u32, flow: &mut RxFlow) {
-        match flow.state.standing {
-            Standing::Awake(missing) => self.missing -= u64::from(missing),
-            Standing::Silent | Standing::Outside => self.take_out(places, slot, flow),
-        }
         let (remaining, announced) = flow.key();
-        self.missing += u64::from(remaining);
+        let key = (remaining, announced, Reverse(flow.state.order));
+        if let Standing::Awake(missing) = flow.state.standing {
+            // Of a flow's key only the packets that it misses change, and they become fewer.
+            self.missing -= u64::from(missing - remaining);
+            self.awake.lower(places, slot, key);
+        } else {
+            self.take_out(places, slot, flow);
+            self.missing += u64::from(remaining);
+            self.awake.set(places, slot, key);
+        }
         flow.state.standing = Standing::Awake(remaining);
-        self.awake.set(places, slot, (remaining, announced, Reverse(flow.state.order)));
     }
 }

@@ -10,7 +10,7 @@ use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, R
 use super::allocate::{Allocation, Allocator};
 use super::config::{Fastpass, Model};
 use super::epoch::EpochArbiter;
-use super::paths::choose;
+use super::paths::Paths;
 use super::timetable::slot_start;
 use super::wire::{Demand, FastpassHeader, List, Slot};
 use crate::parts::Output;
@@ -54,6 +54,7 @@ struct SlotArbiter {
     next_batch: u64,
     is_awake: bool,
     allocations: Vec<Allocation>,
+    paths: Paths,
 }
 
 /// Watchdog intervals after which a standby takes over.
@@ -71,6 +72,7 @@ impl SlotArbiter {
             next_batch: 0,
             is_awake: false,
             allocations: Vec::new(),
+            paths: Paths::default(),
         }
     }
 
@@ -140,7 +142,7 @@ impl SlotArbiter {
             allocations.sort_unstable();
             let mut from = 0;
             for slot in allocations.chunk_by(|a, b| a.slot == b.slot) {
-                paths[from..from + slot.len()].copy_from_slice(&choose(plan, slot));
+                self.paths.choose(plan, slot, &mut paths[from..from + slot.len()]);
                 from += slot.len();
             }
         }

@@ -7,157 +7,207 @@
 //! half degree d/2; where it is odd, a matching that covers all racks of degree d is taken out
 //! as a colour of its own first (Cole, Ost and Schirra 2001 survey the family).
 
-/// Colours `edges`, pairs of a source rack and a destination rack below `n_racks`, so that edges of
-/// one colour share neither. Returns a colour for each edge, and how many colours there are: the
-/// largest degree.
-pub fn colour(n_racks: usize, edges: &[(u16, u16)]) -> (Vec<u16>, u16) {
-    let mut colours = vec![0; edges.len()];
-    let all: Vec<u32> = (0..edges.len() as u32).collect();
-    let mut colouring = Colouring { n_racks, edges, colours: &mut colours, next: 0 };
-    colouring.run(all);
-    let n = colouring.next;
-    (colours, n)
-}
+use std::collections::VecDeque;
 
-struct Colouring<'a> {
+/// Colours multigraphs, one after the other, in buffers that it keeps.
+#[derive(Debug, Default)]
+pub struct Colouring {
     n_racks: usize,
-    edges: &'a [(u16, u16)],
-    colours: &'a mut [u16],
+    /// The two ends of each edge: a source rack, and a destination rack counted behind those.
+    ends: Vec<(u32, u32)>,
+    colours: Vec<u16>,
     /// Colours used so far.
     next: u16,
+    /// All edges, ordered anew with each split.
+    order: Vec<u32>,
+    degrees: Vec<u32>,
+    around: Around,
+    /// Per rack: the first of its edges that a walk has not looked at.
+    cursor: Vec<u32>,
+    /// Per edge: whether a walk has used it, or a matching has it.
+    used: Vec<bool>,
+    halves: [Vec<u32>; 2],
+    /// Per rack: its partner in a matching, and the edge between them.
+    mate: Vec<Option<(u32, u32)>>,
+    reached: Vec<Option<(u32, u32)>>,
+    frontier: VecDeque<u32>,
 }
 
-impl Colouring<'_> {
-    fn ends(&self, edge: u32) -> (usize, usize) {
-        let (src, dst) = self.edges[edge as usize];
-        (usize::from(src), self.n_racks + usize::from(dst))
-    }
+/// The edges at each rack, by their places among the edges that are looked at.
+#[derive(Debug, Default)]
+struct Around {
+    /// Where each rack's edges begin in `places`, and last the end.
+    first: Vec<u32>,
+    places: Vec<u32>,
+    fill: Vec<u32>,
+}
 
-    /// Degrees of all racks, as sources and then as destinations.
-    fn degrees(&self, edges: &[u32]) -> Vec<u32> {
-        let mut degrees = vec![0; 2 * self.n_racks];
-        for &edge in edges {
-            let (a, b) = self.ends(edge);
-            degrees[a] += 1;
-            degrees[b] += 1;
+impl Around {
+    fn set(&mut self, edges: &[u32], ends: &[(u32, u32)], degrees: &[u32]) {
+        self.first.clear();
+        self.first.push(0);
+        let mut end = 0;
+        for degree in degrees {
+            end += degree;
+            self.first.push(end);
         }
-        degrees
+        self.fill.clone_from(&self.first);
+        self.places.clear();
+        self.places.resize(2 * edges.len(), 0);
+        for (place, &edge) in edges.iter().enumerate() {
+            let (a, b) = ends[edge as usize];
+            for rack in [a, b] {
+                let at = &mut self.fill[rack as usize];
+                self.places[*at as usize] = place as u32;
+                *at += 1;
+            }
+        }
     }
 
-    fn run(&mut self, mut edges: Vec<u32>) {
-        let mut degrees = self.degrees(&edges);
-        let mut most = degrees.iter().copied().max().unwrap_or(0);
-        if most == 0 {
-            return;
+    fn of(&self, rack: u32) -> &[u32] {
+        let (from, to) = (self.first[rack as usize], self.first[rack as usize + 1]);
+        &self.places[from as usize..to as usize]
+    }
+}
+
+impl Colouring {
+    /// Colours `edges`, pairs of a source rack and a destination rack below `n_racks`, so that
+    /// edges of one colour share neither. Returns a colour for each edge, and how many colours
+    /// there are: the largest degree.
+    pub fn colour(&mut self, n_racks: usize, edges: &[(u16, u16)]) -> (&[u16], u16) {
+        self.n_racks = n_racks;
+        self.next = 0;
+        let ends = |&(src, dst): &(u16, u16)| (src.into(), n_racks as u32 + u32::from(dst));
+        self.ends.clear();
+        self.ends.extend(edges.iter().map(ends));
+        self.colours.clear();
+        self.colours.resize(self.ends.len(), 0);
+        let mut order = std::mem::take(&mut self.order);
+        order.clear();
+        order.extend(0..self.ends.len() as u32);
+        self.run(&mut order);
+        self.order = order;
+        (&self.colours, self.next)
+    }
+
+    /// Sets the degrees of all racks. Returns the largest.
+    fn count(&mut self, edges: &[u32]) -> u32 {
+        self.degrees.clear();
+        self.degrees.resize(2 * self.n_racks, 0);
+        for &edge in edges {
+            let (a, b) = self.ends[edge as usize];
+            self.degrees[a as usize] += 1;
+            self.degrees[b as usize] += 1;
+        }
+        self.degrees.iter().copied().max().unwrap_or(0)
+    }
+
+    fn run(&mut self, mut edges: &mut [u32]) {
+        let mut most = self.count(edges);
+        if most == 1 {
+            // Their degree says that they are a matching.
+            return self.take(edges);
         }
         if most % 2 == 1 {
-            let matched = self.cover(&edges, &degrees, most);
-            for (edge, _) in edges.iter().zip(&matched).filter(|(_, is_in)| **is_in) {
-                self.colours[*edge as usize] = self.next;
-            }
-            self.next += 1;
-            let mut is_in = matched.iter();
-            edges.retain(|_| !*is_in.next().expect("an answer for each edge"));
-            degrees = self.degrees(&edges);
-            most = degrees.iter().copied().max().unwrap_or(0);
+            self.cover(edges, most);
+            let rest = partition(edges, &self.used);
+            let (others, matched) = edges.split_at_mut(rest);
+            self.take(matched);
+            edges = others;
+            most = self.count(edges);
         }
         if most > 0 {
-            let (one, other) = self.split(&edges, &degrees);
+            let (one, other) = self.split(edges);
             self.run(one);
             self.run(other);
         }
     }
 
+    /// Gives a matching the next colour.
+    fn take(&mut self, matching: &[u32]) {
+        for &edge in matching {
+            self.colours[edge as usize] = self.next;
+        }
+        self.next += 1;
+    }
+
     /// Splits the edges into two halves in which every rack has half its degree, rounded either
     /// way: walks along unused edges, giving them to the halves in turn. Walks start where the
     /// degree is odd first, and a closed walk in a bipartite graph has an even number of edges.
-    fn split(&self, edges: &[u32], degrees: &[u32]) -> (Vec<u32>, Vec<u32>) {
-        let mut first = vec![0u32; degrees.len() + 1];
-        for (node, &degree) in degrees.iter().enumerate() {
-            first[node + 1] = first[node] + degree;
-        }
-        let mut fill: Vec<u32> = first[..degrees.len()].to_vec();
-        let mut at_node = vec![0u32; 2 * edges.len()];
-        for (idx, &edge) in edges.iter().enumerate() {
-            let (a, b) = self.ends(edge);
-            for node in [a, b] {
-                at_node[fill[node] as usize] = idx as u32;
-                fill[node] += 1;
-            }
-        }
-        let mut cursor: Vec<u32> = first[..degrees.len()].to_vec();
-        let mut used = vec![false; edges.len()];
-        let mut halves = (Vec::new(), Vec::new());
-        let odd = (0..degrees.len()).filter(|&n| degrees[n] % 2 == 1);
-        for start in odd.chain(0..degrees.len()) {
+    fn split<'e>(&mut self, edges: &'e mut [u32]) -> (&'e mut [u32], &'e mut [u32]) {
+        let Self { ends, degrees, around, cursor, used, halves, .. } = self;
+        around.set(edges, ends, degrees);
+        cursor.clone_from(&around.first);
+        used.clear();
+        used.resize(edges.len(), false);
+        halves.iter_mut().for_each(Vec::clear);
+        let n = degrees.len();
+        let odd = (0..n).filter(|&rack| degrees[rack] % 2 == 1);
+        for start in odd.chain(0..n) {
             // From a rack whose degree is odd a walk leads to another such rack; what is left are
             // circles.
-            let (mut node, mut turn) = (start, false);
+            let (mut rack, mut turn) = (start, 0);
             loop {
-                let end = first[node + 1];
-                while cursor[node] < end && used[at_node[cursor[node] as usize] as usize] {
-                    cursor[node] += 1;
+                let end = around.first[rack + 1];
+                while cursor[rack] < end && used[around.places[cursor[rack] as usize] as usize] {
+                    cursor[rack] += 1;
                 }
-                if cursor[node] == end {
+                if cursor[rack] == end {
                     break;
                 }
-                let idx = at_node[cursor[node] as usize] as usize;
-                used[idx] = true;
-                let half = if turn { &mut halves.1 } else { &mut halves.0 };
-                half.push(edges[idx]);
-                turn = !turn;
-                let (a, b) = self.ends(edges[idx]);
-                node = if node == a { b } else { a };
+                let place = around.places[cursor[rack] as usize] as usize;
+                used[place] = true;
+                halves[turn].push(edges[place]);
+                turn = 1 - turn;
+                let (a, b) = ends[edges[place] as usize];
+                rack = if rack == a as usize { b } else { a } as usize;
             }
         }
-        halves
+        let (one, other) = edges.split_at_mut(halves[0].len());
+        one.copy_from_slice(&halves[0]);
+        other.copy_from_slice(&halves[1]);
+        (one, other)
     }
 
-    /// A matching that covers every rack of degree `most`, by augmenting paths. Which edges are in
-    /// it.
-    fn cover(&self, edges: &[u32], degrees: &[u32], most: u32) -> Vec<bool> {
-        let n = 2 * self.n_racks;
-        let mut around = vec![Vec::new(); n];
-        for (idx, &edge) in edges.iter().enumerate() {
-            let (a, b) = self.ends(edge);
-            around[a].push((b, idx));
-            around[b].push((a, idx));
-        }
-        let mut mate: Vec<Option<(usize, usize)>> = vec![None; n];
+    /// A matching that covers every rack of degree `most`, by augmenting paths. Leaves in `used`
+    /// which edges are in it.
+    fn cover(&mut self, edges: &[u32], most: u32) {
+        self.around.set(edges, &self.ends, &self.degrees);
+        let n = self.degrees.len();
+        self.mate.clear();
+        self.mate.resize(n, None);
         for start in 0..n {
-            if degrees[start] == most && mate[start].is_none() {
-                self.augment(start, most, degrees, &around, &mut mate);
+            if self.degrees[start] == most && self.mate[start].is_none() {
+                self.augment(start as u32, edges, most);
             }
         }
-        let mut is_in = vec![false; edges.len()];
-        for (_, idx) in mate.into_iter().flatten() {
-            is_in[idx] = true;
+        self.used.clear();
+        self.used.resize(edges.len(), false);
+        for &(_, place) in self.mate.iter().flatten() {
+            self.used[place as usize] = true;
         }
-        is_in
     }
 
     /// Matches `start` along a path that alternates between edges out of and in the matching. It
     /// ends at an unmatched rack, or in a rack of its own side that may lose its mate because its
     /// degree is not the largest (Mendelsohn and Dulmage).
-    fn augment(
-        &self,
-        start: usize,
-        most: u32,
-        degrees: &[u32],
-        around: &[Vec<(usize, usize)>],
-        mate: &mut [Option<(usize, usize)>],
-    ) {
+    fn augment(&mut self, start: u32, edges: &[u32], most: u32) {
+        let Self { ends, degrees, around, mate, reached, frontier, .. } = self;
         // How each rack on the other side was reached: from which rack, by which edge.
-        let mut reached: Vec<Option<(usize, usize)>> = vec![None; mate.len()];
-        let mut frontier = std::collections::VecDeque::from([start]);
-        while let Some(node) = frontier.pop_front() {
-            for &(other, edge) in &around[node] {
-                if reached[other].is_some() {
+        reached.clear();
+        reached.resize(mate.len(), None);
+        frontier.clear();
+        frontier.push_back(start);
+        while let Some(rack) = frontier.pop_front() {
+            for &place in around.of(rack) {
+                let (a, b) = ends[edges[place as usize] as usize];
+                let other = if rack == a { b } else { a };
+                if reached[other as usize].is_some() {
                     continue;
                 }
-                reached[other] = Some((node, edge));
-                let loser = match mate[other] {
-                    Some((mated, _)) if degrees[mated] == most => {
+                reached[other as usize] = Some((rack, place));
+                let loser = match mate[other as usize] {
+                    Some((mated, _)) if degrees[mated as usize] == most => {
                         frontier.push_back(mated);
                         continue;
                     }
@@ -165,14 +215,15 @@ impl Colouring<'_> {
                     None => None,
                 };
                 if let Some(mated) = loser {
-                    mate[mated] = None;
+                    mate[mated as usize] = None;
                 }
                 let mut at = Some(other);
                 while let Some(end) = at {
-                    let (from, edge) = reached[end].expect("the path leads back to its start");
-                    let before = mate[from].map(|(m, _)| m);
-                    mate[from] = Some((end, edge));
-                    mate[end] = Some((from, edge));
+                    let (from, place) =
+                        reached[end as usize].expect("the path leads back to its start");
+                    let before = mate[from as usize].map(|(m, _)| m);
+                    mate[from as usize] = Some((end, place));
+                    mate[end as usize] = Some((from, place));
                     at = if from == start { None } else { before };
                 }
                 return;
@@ -182,4 +233,17 @@ impl Colouring<'_> {
             "a bipartite graph has a matching that covers all nodes of its largest degree"
         );
     }
+}
+
+/// Moves the edges that are matched behind the others, which keep their order. Returns how many
+/// are not.
+fn partition(edges: &mut [u32], is_matched: &[bool]) -> usize {
+    let mut rest = 0;
+    for (place, is_matched) in is_matched.iter().enumerate() {
+        if !is_matched {
+            edges.swap(rest, place);
+            rest += 1;
+        }
+    }
+    rest
 }

@@ -3,50 +3,60 @@
 use rampmeter_core::fabric::RegularPaths;
 
 use super::allocate::Allocation;
-use super::colour::colour;
+use super::colour::Colouring;
 
-fn n_pods(plan: &RegularPaths) -> usize {
-    plan.pod_of.iter().max().map_or(0, |&p| usize::from(p) + 1)
+/// Chooses paths, slot after slot, in buffers that it keeps.
+#[derive(Debug, Default)]
+pub struct Paths {
+    colouring: Colouring,
+    /// Allocations between racks, by their places, and the racks.
+    between: Vec<usize>,
+    racks: Vec<(u16, u16)>,
+    /// Those of them between pods that share a switch number.
+    shared: Vec<usize>,
+    pods: Vec<(u16, u16)>,
 }
 
-/// The path number of each allocation of one slot, in their order: packets that leave or enter
-/// a rack are spread evenly over its links, and so are those of pods (§4).
-pub fn choose(plan: &RegularPaths, allocations: &[Allocation]) -> Vec<u16> {
-    let rack = |host: u16| plan.rack_of[usize::from(host)];
-    let mut paths = vec![0; allocations.len()];
-    let mut between = Vec::new();
-    let mut edges = Vec::new();
-    for (idx, a) in allocations.iter().enumerate() {
-        let edge = (rack(a.src), rack(a.dst));
-        if edge.0 != edge.1 {
-            between.push(idx);
-            edges.push(edge);
-        }
-    }
-    let (colours, _) = colour(plan.pod_of.len(), &edges);
-    for (&idx, &colour) in between.iter().zip(&colours) {
-        paths[idx] = colour % plan.tor_up;
-    }
-    if plan.agg_up > 1 {
-        choose_cores(plan, &between, &edges, &mut paths);
-    }
-    paths
-}
-
-/// The second choice, of those between pods that share a switch number in theirs.
-fn choose_cores(plan: &RegularPaths, between: &[usize], edges: &[(u16, u16)], paths: &mut [u16]) {
-    let pod = |rack: u16| plan.pod_of[usize::from(rack)];
-    for up in 0..plan.tor_up {
-        let mut chosen = Vec::new();
-        let mut pods = Vec::new();
-        for (&idx, &(src, dst)) in between.iter().zip(edges) {
-            if paths[idx] == up && pod(src) != pod(dst) {
-                chosen.push(idx);
-                pods.push((pod(src), pod(dst)));
+impl Paths {
+    /// Sets the path number of each allocation of one slot: packets that leave or enter a rack are
+    /// spread evenly over its links, and so are those of pods (§4). Within a rack it is zero.
+    pub fn choose(&mut self, plan: &RegularPaths, allocations: &[Allocation], paths: &mut [u16]) {
+        let rack = |host: u16| plan.rack_of[usize::from(host)];
+        self.between.clear();
+        self.racks.clear();
+        paths.fill(0);
+        for (idx, a) in allocations.iter().enumerate() {
+            let (src, dst) = (rack(a.src), rack(a.dst));
+            if src != dst {
+                self.between.push(idx);
+                self.racks.push((src, dst));
             }
         }
-        let (colours, _) = colour(n_pods(plan), &pods);
-        for (&idx, &colour) in chosen.iter().zip(&colours) {
+        let (colours, _) = self.colouring.colour(plan.pod_of.len(), &self.racks);
+        for (&idx, &colour) in self.between.iter().zip(colours) {
+            paths[idx] = colour % plan.tor_up;
+        }
+        if plan.agg_up > 1 {
+            for up in 0..plan.tor_up {
+                self.choose_cores(plan, up, paths);
+            }
+        }
+    }
+
+    /// The second choice, of those between pods that share the switch number `up` in theirs.
+    fn choose_cores(&mut self, plan: &RegularPaths, up: u16, paths: &mut [u16]) {
+        let pod = |rack: u16| plan.pod_of[usize::from(rack)];
+        self.shared.clear();
+        self.pods.clear();
+        for (&idx, &(src, dst)) in self.between.iter().zip(&self.racks) {
+            if paths[idx] == up && pod(src) != pod(dst) {
+                self.shared.push(idx);
+                self.pods.push((pod(src), pod(dst)));
+            }
+        }
+        let n_pods = plan.pod_of.iter().max().map_or(0, |&p| usize::from(p) + 1);
+        let (colours, _) = self.colouring.colour(n_pods, &self.pods);
+        for (&idx, &colour) in self.shared.iter().zip(colours) {
             paths[idx] = up + plan.tor_up * (colour % plan.agg_up);
         }
     }

@@ -85,7 +85,7 @@ mod allocate {
 }
 
 mod colour {
-    use super::super::colour::colour;
+    use super::super::colour::Colouring;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
@@ -99,14 +99,15 @@ mod colour {
         ) {
             let edges: Vec<(u16, u16)> =
                 ends.iter().map(|&(a, b)| (a % n as u16, b % n as u16)).collect();
-            let (colours, used) = colour(n, &edges);
+            let mut colouring = Colouring::default();
+            let (colours, used) = colouring.colour(n, &edges);
             let degree = |of: &dyn Fn(&(u16, u16)) -> u16| {
                 (0..n as u16).map(|r| edges.iter().filter(|e| of(e) == r).count()).max().unwrap()
             };
             let most = degree(&|e| e.0).max(degree(&|e| e.1));
             prop_assert_eq!(usize::from(used), most);
             let mut seen = BTreeSet::new();
-            for (&(src, dst), &colour) in edges.iter().zip(&colours) {
+            for (&(src, dst), &colour) in edges.iter().zip(colours) {
                 prop_assert!(colour < used);
                 prop_assert!(seen.insert((0, src, colour)) && seen.insert((1, dst, colour)));
             }
@@ -116,10 +117,16 @@ mod colour {
 
 mod paths {
     use super::super::allocate::Allocation;
-    use super::super::paths::choose;
+    use super::super::paths::Paths;
     use proptest::prelude::*;
     use rampmeter_core::fabric::RegularPaths;
     use rampmeter_core::{Purpose, Rng};
+
+    fn choose(plan: &RegularPaths, slot: &[Allocation]) -> Vec<u16> {
+        let mut paths = vec![0; slot.len()];
+        Paths::default().choose(plan, slot, &mut paths);
+        paths
+    }
 
     /// A matching of hosts, as a slot has.
     fn matching(n: u16, seed: u64) -> Vec<Allocation> {

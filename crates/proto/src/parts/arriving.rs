@@ -66,10 +66,17 @@ pub struct ArrivingFlows<T> {
     flows: Slab<ArrivingFlow<T>>,
     /// Slots, by source and number.
     slots: IdMap<(u32, u32), u32>,
-    numbers: FlowNumbers,
-    held: Held,
+    rest: Box<Rest>,
     /// When [`ArrivingFlows::sweep`] searches next.
     sweep_at: Time,
+}
+
+/// What only the first and the last packet of a flow need. It has its own place, so that hosts are
+/// small: of fabrics with a thousand hosts the cache holds what every packet needs.
+#[derive(Clone, Debug, Default)]
+struct Rest {
+    numbers: FlowNumbers,
+    held: Held,
 }
 
 impl<T> Default for ArrivingFlows<T> {
@@ -77,8 +84,7 @@ impl<T> Default for ArrivingFlows<T> {
         Self {
             flows: Slab::default(),
             slots: IdMap::default(),
-            numbers: FlowNumbers::default(),
-            held: Held::default(),
+            rest: Box::default(),
             sweep_at: Time::ZERO,
         }
     }
@@ -97,12 +103,12 @@ impl<T> ArrivingFlows<T> {
 
     /// Limits the flows that a source may have under way from now on.
     pub fn limit(&mut self, per_source: u32) {
-        self.numbers.limit(per_source);
+        self.rest.numbers.limit(per_source);
     }
 
     /// How often new flows beyond the limit arrived.
     pub fn excess(&self) -> u64 {
-        self.numbers.excess()
+        self.rest.numbers.excess()
     }
 
     /// The state of a source's flow.
@@ -110,7 +116,7 @@ impl<T> ArrivingFlows<T> {
         if let Some(&slot) = self.slots.get(&(src.get(), flow)) {
             return Found::Arriving(slot);
         }
-        match self.numbers.known(src, flow) {
+        match self.rest.numbers.known(src, flow) {
             Known::New => Found::New,
             Known::Entered => Found::Over,
             Known::Abandoned => Found::Abandoned,
@@ -125,10 +131,10 @@ impl<T> ArrivingFlows<T> {
     /// Enters a flow that is new and returns its slot; `None` if its number is too far ahead or its
     /// source has too many under way.
     pub fn enter(&mut self, now: Time, of: Announcement, state: T) -> Option<u32> {
-        if !self.numbers.enter(of.src, of.flow) {
+        if !self.rest.numbers.enter(of.src, of.flow) {
             return None;
         }
-        let (got, is_held) = (SeqSet::default(), self.held.contains(of.src, of.msg));
+        let (got, is_held) = (SeqSet::default(), self.rest.held.contains(of.src, of.msg));
         let slot = self.flows.insert(ArrivingFlow { of, heard: now, got, is_held, state });
         self.slots.insert((of.src.get(), of.flow), slot);
         Some(slot)
@@ -137,14 +143,14 @@ impl<T> ArrivingFlows<T> {
     /// Holds a message back until it is released. Returns its slot if it has been entered; looks at
     /// every flow.
     pub fn hold(&mut self, src: NodeId, msg: MsgId) -> Option<u32> {
-        self.held.hold(src, msg);
+        self.rest.held.hold(src, msg);
         self.set_held(src, msg, true)
     }
 
     /// Lets a message that was held go on, as if its sender had just been heard. Returns its slot if
     /// it was held and has been entered; looks at every flow.
     pub fn release(&mut self, now: Time, src: NodeId, msg: MsgId) -> Option<u32> {
-        if !self.held.release(src, msg) {
+        if !self.rest.held.release(src, msg) {
             return None;
         }
         let slot = self.set_held(src, msg, false)?;
@@ -191,7 +197,7 @@ impl<T> ArrivingFlows<T> {
     pub fn deliver<H>(&mut self, slot: u32, out: &mut Output<H>) -> Option<ArrivingFlow<T>> {
         let flow = self.remove(slot)?;
         let Announcement { src, msg, .. } = flow.of;
-        self.numbers.complete(src);
+        self.rest.numbers.complete(src);
         out.say(Event::Delivered { src, msg });
         Some(flow)
     }
@@ -217,7 +223,7 @@ impl<T> ArrivingFlows<T> {
         for slot in silent {
             let Some(flow) = self.remove(slot) else { continue };
             let Announcement { src, msg, flow: number, .. } = flow.of;
-            self.numbers.abandon(src, number);
+            self.rest.numbers.abandon(src, number);
             out.say(Event::Abandoned { src, msg });
             gone(slot, &flow);
         }
@@ -247,8 +253,8 @@ impl<T> ArrivingFlows<T> {
             out.say(Event::Abandoned { src: peer, msg: flow.of.msg });
             gone(slot, &flow);
         }
-        self.held.forget_peer(peer);
-        self.numbers.reset(peer);
+        self.rest.held.forget_peer(peer);
+        self.rest.numbers.reset(peer);
     }
 }
 

@@ -32,22 +32,23 @@ pub struct OutgoingFlow<T> {
 pub struct OutgoingFlows<T> {
     node: NodeId,
     flows: Slab<OutgoingFlow<T>>,
+    timers: Timers<(u32, MsgId)>,
+    rest: Box<Rest>,
+}
+
+/// What only the start and the end of a flow need. It has its own place, so that hosts are small: of
+/// fabrics with a thousand hosts the cache holds what every packet needs.
+#[derive(Clone, Debug, Default)]
+struct Rest {
     /// Slots by message.
     slots: IdMap<u32, u32>,
     numbers: NextNumber,
-    timers: Timers<(u32, MsgId)>,
 }
 
 impl<T> OutgoingFlows<T> {
     /// No flow, at host `node`.
     pub fn new(node: NodeId) -> Self {
-        Self {
-            node,
-            flows: Slab::default(),
-            slots: IdMap::default(),
-            numbers: NextNumber::default(),
-            timers: Timers::default(),
-        }
+        Self { node, flows: Slab::default(), timers: Timers::default(), rest: Box::default() }
     }
 
     /// How many flows there are.
@@ -63,9 +64,9 @@ impl<T> OutgoingFlows<T> {
     /// Enters a message that was submitted and returns its slot.
     pub fn submit(&mut self, message: &Message, packets: u32, state: T) -> u32 {
         let &Message { id: msg, dst, size, .. } = message;
-        let (flow, size, retry) = (self.numbers.take(dst), size.get(), Retry::default());
+        let (flow, size, retry) = (self.rest.numbers.take(dst), size.get(), Retry::default());
         let slot = self.flows.insert(OutgoingFlow { dst, msg, flow, packets, size, retry, state });
-        self.slots.insert(msg.get(), slot);
+        self.rest.slots.insert(msg.get(), slot);
         slot
     }
 
@@ -81,7 +82,7 @@ impl<T> OutgoingFlows<T> {
 
     /// The slot of a message.
     pub fn slot(&self, msg: MsgId) -> Option<u32> {
-        self.slots.get(&msg.get()).copied()
+        self.rest.slots.get(&msg.get()).copied()
     }
 
     /// The flows with their slots, by slot.
@@ -98,7 +99,7 @@ impl<T> OutgoingFlows<T> {
     /// Removes a flow. Its timer is void.
     pub fn remove(&mut self, slot: u32) -> Option<OutgoingFlow<T>> {
         let flow = self.flows.remove(slot)?;
-        self.slots.remove(&flow.msg.get());
+        self.rest.slots.remove(&flow.msg.get());
         Some(flow)
     }
 
@@ -117,7 +118,7 @@ impl<T> OutgoingFlows<T> {
             out.say(Event::Failed { msg: flow.msg });
             gone(slot, &flow);
         }
-        self.numbers.reset(peer);
+        self.rest.numbers.reset(peer);
     }
 
     /// Starts the timer of a flow, due at `at`. An earlier start is void.
@@ -140,7 +141,12 @@ impl<T> OutgoingFlows<T> {
     }
 
     /// The slot of a flow whose timer is due; the timer has stopped.
+    #[inline]
     pub fn next_due(&mut self, now: Time) -> Option<u32> {
+        if self.timers.next() > now { None } else { self.take_due(now) }
+    }
+
+    fn take_due(&mut self, now: Time) -> Option<u32> {
         while let Some((at, (slot, msg))) = self.timers.pop_due(now) {
             let flow = self.flows.get_mut(slot).filter(|f| f.msg == msg);
             if flow.is_some_and(|f| f.retry.expires((slot, msg), (at, now), &mut self.timers)) {
