@@ -122,8 +122,8 @@ test-python: $(BUILT) $(DAEMON) ## Tests of the package and of the built module,
 
 .PHONY: example
 example: $(BUILT) ## A crate with a transport of its own: built, tested, simulated, as a daemon
-	$(EXAMPLE)/try.sh $(abspath $(BIN))/rampmeter $(abspath target/example)
-	CARGO_TARGET_DIR=target/example cargo clippy --quiet --all-targets --locked \
+	$(EXAMPLE)/try.sh $(abspath $(BIN))/rampmeter $(abspath target)
+	CARGO_TARGET_DIR=target cargo clippy --quiet --all-targets --locked \
 		--manifest-path $(EXAMPLE)/Cargo.toml -- -D warnings
 
 .PHONY: package

@@ -7,7 +7,7 @@ CARGO_TARGET_DIR=$2
 export CARGO_TARGET_DIR
 cd "$(dirname "$0")"
 core=$CARGO_TARGET_DIR/debug/libown_transport.so
-results=$CARGO_TARGET_DIR/results
+results=$CARGO_TARGET_DIR/own-transport
 
 cargo test --quiet --locked
 cargo build --quiet --locked

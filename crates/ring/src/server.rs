@@ -20,6 +20,8 @@ use crate::door::{self, DoorConfig, DoorError, Event, Opening};
 #[derive(Debug)]
 pub struct Clients {
     clients: Vec<Client>,
+    /// Those that have gone while messages that they submitted were still in their rings.
+    leaving: Vec<Client>,
     /// Client that is asked first, for fairness.
     turn: usize,
     is_armed: bool,
@@ -39,8 +41,8 @@ impl Clients {
     pub fn listen(config: DoorConfig, clock: Clock) -> Result<Self, DoorError> {
         let opened = door::open(config)?;
         let door::Opened { events, bells, stop, thread: door } = opened;
-        let (door, clients) = (Some(door), Vec::new());
-        Ok(Self { clients, turn: 0, is_armed: false, events, bells, clock, door, stop })
+        let (door, clients, leaving) = (Some(door), Vec::new(), Vec::new());
+        Ok(Self { clients, leaving, turn: 0, is_armed: false, events, bells, clock, door, stop })
     }
 
     /// How many applications are attached.
@@ -77,6 +79,7 @@ impl Clients {
                     let client = self.clients.remove(idx);
                     // Whoever still has the doorbell shall not wake the node any more.
                     let _ = epoll::delete(&self.bells, client.doorbell());
+                    self.leaving.push(client);
                 }
             }
         }
@@ -97,6 +100,12 @@ impl Applications for Clients {
             self.clients.iter().for_each(Client::disarm);
         }
         self.take_events();
+        while let Some(client) = self.leaving.last_mut() {
+            if let Some(submission) = client.poll_submission(&self.clock) {
+                return Some(submission);
+            }
+            self.leaving.pop();
+        }
         for _ in 0..self.clients.len() {
             let idx = self.turn % self.clients.len();
             self.turn = idx + 1;
@@ -142,7 +151,7 @@ impl Applications for Clients {
         self.is_armed = true;
         self.clients.iter().for_each(Client::arm);
         // What makes no sense is looked at when the next submission is asked for.
-        self.clients.iter_mut().any(Client::has_submission)
+        !self.leaving.is_empty() || self.clients.iter_mut().any(Client::has_submission)
     }
 
     fn wakers(&self) -> Vec<BorrowedFd<'_>> {
