@@ -74,7 +74,9 @@ fn role() {
             }
         }
         "node" => {
-            let _bed = Bed::start(Path::new(&path), &BedConfig::default());
+            // So slow that messages of 16 MiB are still under way when it is killed.
+            let config = BedConfig { mbps: 50, ..BedConfig::default() };
+            let _bed = Bed::start(Path::new(&path), &config);
             ready();
             std::thread::park();
         }
