@@ -11,7 +11,7 @@ use super::config::Cosy;
 use super::receiver::{Context, Receiver};
 use super::sender::{Reservation, Sender};
 use super::wire::CosyHeader;
-use crate::parts::Output;
+use crate::parts::{Announcement, Output};
 
 /// cosy at one host.
 #[derive(Clone, Debug)]
@@ -89,12 +89,12 @@ impl Endpoint for CosyHost {
             }
             CosyHeader::Request { flow, tx_slot, size } => {
                 let packets = self.cosy.framing().packets(Bytes::new(size));
-                let message = (flow, tx_slot, packets);
+                let of = Announcement { src: packet.src, msg, flow, tx_slot, packets };
                 if size > self.cosy.config.message_max.get() {
                     self.out.send(packet.src, msg, CosyHeader::Reject { tx_slot });
                     return Receipt::Control;
                 }
-                self.receive(|receiver, cx| receiver.on_request(now, packet, message, cx));
+                self.receive(|receiver, cx| receiver.on_request(now, of, cx));
             }
             CosyHeader::Release { seq, rx_slot, why, .. } => {
                 self.receive(|receiver, cx| {
@@ -135,11 +135,11 @@ impl Endpoint for CosyHost {
     }
 
     fn limit_arriving(&mut self, per_peer: u32) {
-        self.receiver.numbers.limit(per_peer);
+        self.receiver.flows.limit(per_peer);
     }
 
     fn arriving_excess(&self) -> u64 {
-        self.receiver.numbers.excess()
+        self.receiver.flows.excess()
     }
 
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {

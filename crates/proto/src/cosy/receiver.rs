@@ -1,19 +1,18 @@
 //! The receiver's side (cosy §3.2, §3.3, §4, §5.1): requests that are held, slots and the rsvps
 //! that go out for them, and failures seen from what does not come.
 
-use rampmeter_core::collections::{SeqSet, Slab};
-use rampmeter_core::{Event, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
+use rampmeter_core::{Event, NodeId, Packet, Receipt, Rng, Span, Time};
 
 use super::CosyStats;
 use super::config::Cosy;
 use super::wire::{CosyHeader, Route, Why};
-use crate::parts::{FlowNumbers, Known, Output, Timers};
+use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Timers};
 
 /// Messages to receive, and the slots in which they come.
 #[derive(Clone, Debug)]
 pub(super) struct Receiver {
-    pub(super) numbers: FlowNumbers,
-    flows: Slab<RxFlow>,
+    /// Messages that are asked for or come.
+    pub(super) flows: ArrivingFlows<Progress>,
     /// Flows without a slot that may have one.
     pending: Vec<u32>,
     slots: Vec<Slot>,
@@ -22,15 +21,9 @@ pub(super) struct Receiver {
     rng: Rng,
 }
 
-/// A message that is asked for or comes.
+/// A message's own part.
 #[derive(Clone, Debug)]
-struct RxFlow {
-    src: NodeId,
-    msg: MsgId,
-    tx_slot: u32,
-    packets: u32,
-    /// Packets that have come.
-    got: SeqSet,
+pub(super) struct Progress {
     /// Slots that it has.
     slots: u32,
     /// Whether its sender is known to send it.
@@ -42,6 +35,8 @@ struct RxFlow {
     /// Whether it is among those that may have a slot.
     is_pending: bool,
 }
+
+type RxFlow = ArrivingFlow<Progress>;
 
 /// One of the K slots.
 #[derive(Clone, Copy, Debug)]
@@ -98,8 +93,7 @@ impl Receiver {
             timer: Time::NEVER,
         };
         Self {
-            numbers: FlowNumbers::default(),
-            flows: Slab::default(),
+            flows: ArrivingFlows::default(),
             pending: Vec::new(),
             slots: vec![idle; slots as usize],
             free: (0..slots as u16).rev().collect(),
@@ -108,36 +102,21 @@ impl Receiver {
         }
     }
 
-    pub(super) fn on_request(
-        &mut self,
-        now: Time,
-        packet: &Packet<CosyHeader>,
-        (flow, tx_slot, packets): (u32, u32, u32),
-        cx: &mut Context<'_>,
-    ) {
-        let (src, msg) = (packet.src, packet.payload.msg);
-        if self.numbers.known(src, flow) != Known::New || !self.numbers.enter(src, flow) {
+    pub(super) fn on_request(&mut self, now: Time, of: Announcement, cx: &mut Context<'_>) {
+        if self.flows.find(of.src, of.flow) != Found::New {
             return;
         }
         if cx.cosy.hold == Span::ZERO && self.free.is_empty() {
-            cx.stats.turned_away += 1;
-            cx.out.send(src, msg, CosyHeader::Reject { tx_slot });
-            self.numbers.complete(src);
+            if self.flows.refuse(of) {
+                cx.stats.turned_away += 1;
+                cx.out.send(of.src, of.msg, CosyHeader::Reject { tx_slot: of.tx_slot });
+            }
             return;
         }
         let hold_until = now.saturating_add(cx.cosy.hold);
-        let idx = self.flows.insert(RxFlow {
-            src,
-            msg,
-            tx_slot,
-            packets,
-            got: SeqSet::default(),
-            slots: 0,
-            admitted: false,
-            hold_until,
-            pause_until: now,
-            is_pending: true,
-        });
+        let (slots, admitted, is_pending) = (0, false, true);
+        let state = Progress { slots, admitted, hold_until, pause_until: now, is_pending };
+        let Some(idx) = self.flows.enter(now, of, state) else { return };
         self.pending.push(idx);
         self.timers.push(hold_until, Timer::Flow(idx));
         self.fill(now, cx);
@@ -166,23 +145,23 @@ impl Receiver {
         let mut best = draw();
         for _ in 1..cosy.config.choices {
             let other = draw();
-            let hold = |place: usize| self.flows[self.pending[place]].hold_until;
+            let hold = |place: usize| self.flows[self.pending[place]].state.hold_until;
             if hold(other) < hold(best) {
                 best = other;
             }
         }
         let idx = self.pending.swap_remove(best);
-        self.flows[idx].is_pending = false;
+        self.flows[idx].state.is_pending = false;
         Some(idx)
     }
 
     /// Of a few messages that have slots, the one with the fewest, if another is worth its while.
     fn choose_wide(&mut self, now: Time, cosy: &Cosy) -> Option<u32> {
         let worth = |flow: &RxFlow| {
-            let left = flow.packets.saturating_sub(flow.got.len());
+            let state = &flow.state;
             // By the time that data comes by one more slot, the others must not have sent it all.
-            let time = cosy.frame * u64::from(left) / u64::from(flow.slots);
-            flow.slots < cosy.share && now >= flow.pause_until && time > cosy.worth()
+            let time = cosy.frame * u64::from(flow.remaining()) / u64::from(state.slots);
+            state.slots < cosy.share && now >= state.pause_until && time > cosy.worth()
         };
         let is_taken = |slot: &&Slot| matches!(slot.state, State::Asked | State::Receiving);
         let taken = || self.slots.iter().filter(is_taken);
@@ -191,7 +170,7 @@ impl Receiver {
         for _ in 0..cosy.config.choices {
             let slot = taken().nth(self.rng.below(n.max(1)))?;
             let flow = &self.flows[slot.flow];
-            let is_better = best.is_none_or(|best| flow.slots < self.flows[best].slots);
+            let is_better = best.is_none_or(|best| flow.state.slots < self.flows[best].state.slots);
             if worth(flow) && is_better {
                 best = Some(slot.flow);
             }
@@ -203,8 +182,8 @@ impl Receiver {
     fn ask(&mut self, now: Time, idx: u32, cx: &mut Context<'_>) {
         let Some(number) = self.free.pop() else { return };
         let (cosy, flow) = (cx.cosy, &mut self.flows[idx]);
-        flow.slots += 1;
-        let lease = cosy.lease(flow.packets);
+        flow.state.slots += 1;
+        let lease = cosy.lease(flow.of.packets);
         let seq = self.rng.bits() as u32;
         let expect = now.saturating_add(cosy.answer());
         let until = now.saturating_add(lease + cosy.facts.data_rtt);
@@ -213,16 +192,17 @@ impl Receiver {
         self.arm(number);
         let flow = &self.flows[idx];
         let header = CosyHeader::Rsvp {
-            tx_slot: flow.tx_slot,
+            tx_slot: flow.of.tx_slot,
             seq,
             lease_us: u32::try_from(lease.as_ps().div_ceil(1_000_000)).unwrap_or(u32::MAX),
             rx_slot: number,
             link: number,
-            last: !flow.admitted && now.saturating_add(cosy.facts.data_rtt) >= flow.hold_until,
+            last: !flow.state.admitted
+                && now.saturating_add(cosy.facts.data_rtt) >= flow.state.hold_until,
             route: Route::default(),
         };
         cx.stats.asked += 1;
-        cx.out.send(flow.src, flow.msg, header);
+        cx.out.send(flow.of.src, flow.of.msg, header);
     }
 
     /// A part of a message has come. `seq`, `number`, `rx_slot` and `last` are those of the header.
@@ -244,7 +224,7 @@ impl Receiver {
             return Receipt::Ignored;
         }
         let idx = slot.flow;
-        let Some(flow) = self.flows.get_mut(idx).filter(|f| f.src == packet.src) else {
+        let Some(flow) = self.flows.get_mut(idx).filter(|f| f.of.src == packet.src) else {
             return Receipt::Ignored;
         };
         if number < slot.got {
@@ -252,8 +232,8 @@ impl Receiver {
         }
         let payload = cx.cosy.config.payload.get();
         let (place, beyond) = (packet.payload.offset / payload, packet.payload.offset % payload);
-        let place = u32::try_from(place).ok().filter(|&p| p < flow.packets && beyond == 0);
-        let is_next = number == slot.got && packet.payload.msg == flow.msg;
+        let place = u32::try_from(place).ok().filter(|&p| p < flow.of.packets && beyond == 0);
+        let is_next = number == slot.got && packet.payload.msg == flow.of.msg;
         if !is_next || !place.is_some_and(|place| flow.got.insert(place)) {
             self.fail(now, idx, cx);
             return Receipt::Ignored;
@@ -261,15 +241,16 @@ impl Receiver {
         slot.state = State::Receiving;
         slot.got += 1;
         slot.expect = now.saturating_add(cx.cosy.next_packet());
-        flow.admitted = true;
-        let is_whole = flow.got.len() == flow.packets;
+        flow.heard = now;
+        flow.state.admitted = true;
+        let is_whole = flow.remaining() == 0;
         if is_whole {
-            let RxFlow { src, msg, tx_slot, .. } = *flow;
+            let Announcement { src, msg, tx_slot, .. } = flow.of;
             cx.out.say(Event::Delivered { src, msg });
             cx.out.send(src, msg, CosyHeader::Complete { tx_slot });
         }
-        flow.slots -= u32::from(last);
-        let is_stuck = flow.slots == 0;
+        flow.state.slots -= u32::from(last);
+        let is_stuck = flow.state.slots == 0;
         if is_whole {
             self.forget(idx);
         } else if is_stuck {
@@ -302,7 +283,7 @@ impl Receiver {
             return;
         }
         let is_drained = slot.state == State::Draining;
-        if !is_drained && self.flows[slot.flow].src != src {
+        if !is_drained && self.flows[slot.flow].of.src != src {
             return;
         }
         match why {
@@ -314,7 +295,7 @@ impl Receiver {
             return self.free_slot(now, rx_slot, cx);
         }
         let (cosy, idx) = (cx.cosy, slot.flow);
-        let flow = &mut self.flows[idx];
+        let flow = &mut self.flows[idx].state;
         flow.slots -= 1;
         flow.pause_until = now.saturating_add(cosy.pause);
         let has_none = flow.slots == 0;
@@ -332,7 +313,7 @@ impl Receiver {
 
     /// Tells the sender that its message is not admitted.
     fn turn_away(&mut self, idx: u32, cx: &mut Context<'_>) {
-        let RxFlow { src, msg, tx_slot, .. } = self.flows[idx];
+        let Announcement { src, msg, tx_slot, .. } = self.flows[idx].of;
         cx.stats.turned_away += 1;
         cx.out.send(src, msg, CosyHeader::Reject { tx_slot });
         self.forget(idx);
@@ -340,7 +321,7 @@ impl Receiver {
 
     /// Something that had to come has not: the sender is told, and nothing more is expected (§4).
     fn fail(&mut self, now: Time, idx: u32, cx: &mut Context<'_>) {
-        let RxFlow { src, msg, tx_slot, .. } = self.flows[idx];
+        let Announcement { src, msg, tx_slot, .. } = self.flows[idx].of;
         cx.stats.failures += 1;
         cx.out.send(src, msg, CosyHeader::Failure { tx_slot });
         self.give_up(idx, cx);
@@ -349,8 +330,9 @@ impl Receiver {
 
     /// Forgets a message of which something may still come.
     fn give_up(&mut self, idx: u32, cx: &mut Context<'_>) {
-        let RxFlow { src, msg, ref got, .. } = self.flows[idx];
-        if !got.is_empty() {
+        let flow = &self.flows[idx];
+        let Announcement { src, msg, .. } = flow.of;
+        if !flow.got.is_empty() {
             cx.out.say(Event::Abandoned { src, msg });
         }
         self.forget(idx);
@@ -358,9 +340,8 @@ impl Receiver {
 
     /// Forgets a message. Its slots stay taken until what they reserve is given back.
     fn forget(&mut self, idx: u32) {
-        let Some(flow) = self.flows.remove(idx) else { return };
-        self.numbers.complete(flow.src);
-        if flow.is_pending {
+        let Some(flow) = self.flows.end(idx) else { return };
+        if flow.state.is_pending {
             self.pending.retain(|&pending| pending != idx);
         }
         for number in 0..self.slots.len() {
@@ -390,12 +371,13 @@ impl Receiver {
 
     /// A peer has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, cx: &mut Context<'_>) {
-        let of_peer = self.flows.iter().filter(|(_, flow)| flow.src == peer);
+        let of_peer = self.flows.iter().filter(|(_, flow)| flow.of.src == peer);
         let of_peer: Vec<u32> = of_peer.map(|(idx, _)| idx).collect();
         for idx in of_peer {
             self.give_up(idx, cx);
         }
-        self.numbers.reset(peer);
+        // None is left: this is for the numbers of those to come.
+        self.flows.forget_peer(peer, cx.out, |_, _| {});
     }
 
     /// When something is to be done.
@@ -415,11 +397,14 @@ impl Receiver {
     }
 
     fn on_flow_timer(&mut self, now: Time, idx: u32, cx: &mut Context<'_>) {
-        let Some(flow) = self.flows.get(idx).filter(|flow| flow.slots == 0) else { return };
+        let Some(flow) = self.flows.get(idx).map(|flow| &flow.state) else { return };
+        if flow.slots > 0 {
+            return;
+        }
         if !flow.admitted && now >= flow.hold_until {
             self.turn_away(idx, cx);
         } else if !flow.is_pending && now >= flow.pause_until {
-            self.flows[idx].is_pending = true;
+            self.flows[idx].state.is_pending = true;
             self.pending.push(idx);
         }
     }

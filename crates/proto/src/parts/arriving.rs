@@ -140,6 +140,16 @@ impl<T> ArrivingFlows<T> {
         Some(slot)
     }
 
+    /// Counts a flow that is new as over without entering it. Returns false where [`Self::enter`]
+    /// would enter nothing.
+    pub fn refuse(&mut self, of: Announcement) -> bool {
+        let is_counted = self.rest.numbers.enter(of.src, of.flow);
+        if is_counted {
+            self.rest.numbers.complete(of.src);
+        }
+        is_counted
+    }
+
     /// Holds a message back until it is released. Returns its slot if it has been entered; looks at
     /// every flow.
     pub fn hold(&mut self, src: NodeId, msg: MsgId) -> Option<u32> {
@@ -195,10 +205,16 @@ impl<T> ArrivingFlows<T> {
 
     /// Removes a flow of which everything has arrived and says so.
     pub fn deliver<H>(&mut self, slot: u32, out: &mut Output<H>) -> Option<ArrivingFlow<T>> {
-        let flow = self.remove(slot)?;
+        let flow = self.end(slot)?;
         let Announcement { src, msg, .. } = flow.of;
-        self.rest.numbers.complete(src);
         out.say(Event::Delivered { src, msg });
+        Some(flow)
+    }
+
+    /// Removes a flow, which counts as over. For protocols that say otherwise what became of it.
+    pub fn end(&mut self, slot: u32) -> Option<ArrivingFlow<T>> {
+        let flow = self.remove(slot)?;
+        self.rest.numbers.complete(flow.of.src);
         Some(flow)
     }
 

@@ -115,11 +115,11 @@ impl Endpoint for PhostHost {
     }
 
     fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.flows.hold(src, msg);
+        self.receiver.hold(src, msg, &self.phost);
     }
 
     fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.release(now, src, msg);
+        self.receiver.release(now, src, msg, &self.phost);
     }
 
     fn limit_arriving(&mut self, per_peer: u32) {
@@ -133,7 +133,7 @@ impl Endpoint for PhostHost {
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
         self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &mut self.out);
-        self.receiver.flows.forget_peer(peer, &mut self.out, |_, _| {});
+        self.receiver.forget_peer(peer, &mut self.out);
     }
 
     fn handle_timeout(&mut self, now: Time) {

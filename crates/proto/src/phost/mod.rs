@@ -10,12 +10,14 @@
 //! * [`wire`]: the packets
 //! * `sender`: RTS, tokens, the choice among flows with tokens (algorithm 1)
 //! * `receiver`: pending flows, tokens, downgrading, arrival (algorithm 2)
+//! * `choice`: which pending flow is served next
 //!
 //! `docs/protocols/phost.md` lists the packets, and what differs from the paper.
 
 pub mod config;
 pub mod wire;
 
+mod choice;
 mod host;
 mod receiver;
 mod sender;

@@ -3,16 +3,17 @@
 use rampmeter_core::{MsgId, NodeId, Packet, Receipt, TenantId, Time};
 
 use super::PhostStats;
-use super::config::{FreeHold, FreeRepair, Phost, Policy, Wake};
+use super::choice::Choice;
+use super::config::{FreeHold, FreeRepair, Phost, Wake};
 use super::wire::PhostHeader;
 use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Served, TokenCursor};
 
 /// A flow's own part.
 #[derive(Debug)]
 pub(super) struct Pending {
-    deadline: Time,
-    tenant: TenantId,
-    announced: Time,
+    pub(super) deadline: Time,
+    pub(super) tenant: TenantId,
+    pub(super) announced: Time,
     tokens: TokenCursor,
     /// How many tokens there may be until missing packets are counted again.
     goal: u32,
@@ -20,10 +21,10 @@ pub(super) struct Pending {
     settles: Option<Time>,
 }
 
-type RxFlow = ArrivingFlow<Pending>;
+pub(super) type RxFlow = ArrivingFlow<Pending>;
 
 /// What a flow would do with a token.
-enum Readiness {
+pub(super) enum Readiness {
     Ready,
     /// It does not want one before this instant.
     Waits(Time),
@@ -33,7 +34,7 @@ impl RxFlow {
     /// Whether the flow may have a token (§3.2). A source that leaves as many tokens as the
     /// threshold unanswered is downgraded: it gets no other until data arrives, or one after the
     /// timeout.
-    fn readiness(&mut self, now: Time, phost: &Phost) -> Readiness {
+    pub(super) fn readiness(&mut self, now: Time, phost: &Phost) -> Readiness {
         let remaining = self.remaining();
         let state = &mut self.state;
         if let Some(at) = state.settles {
@@ -52,6 +53,12 @@ impl RxFlow {
         }
         state.tokens.reopen(phost.threshold);
         Readiness::Ready
+    }
+
+    /// Whether data that arrives may end its wait.
+    #[inline]
+    pub(super) fn waits_for_data(&self) -> bool {
+        self.state.settles.is_none() && !self.is_held
     }
 
     /// Takes the next packet to token, missing ones in cyclic order, and the token's number.
@@ -84,6 +91,7 @@ enum Clock {
 #[derive(Debug)]
 pub(super) struct Receiver {
     pub(super) flows: ArrivingFlows<Pending>,
+    choice: Choice,
     clock: Clock,
     /// Tokens to withhold for announced free tokens.
     withheld: u32,
@@ -96,6 +104,7 @@ impl Receiver {
     pub(super) fn new() -> Self {
         Self {
             flows: ArrivingFlows::default(),
+            choice: Choice::default(),
             clock: Clock::Stopped,
             withheld: 0,
             ticks: 0,
@@ -133,6 +142,7 @@ impl Receiver {
             settles: (free == of.packets).then(|| now + wait),
         };
         let slot = self.flows.enter(now, of, state)?;
+        self.choice.place(slot, &self.flows[slot], phost.config.policy);
         if phost.config.free_hold == FreeHold::Withhold {
             self.withheld = free;
         }
@@ -147,11 +157,25 @@ impl Receiver {
         }
     }
 
+    /// A message has no tokens until it is released.
+    pub(super) fn hold(&mut self, src: NodeId, msg: MsgId, phost: &Phost) {
+        if let Some(slot) = self.flows.hold(src, msg) {
+            self.choice.place(slot, &self.flows[slot], phost.config.policy);
+        }
+    }
+
     /// A message that was held may have tokens again.
-    pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        if self.flows.release(now, src, msg).is_some() {
+    pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, phost: &Phost) {
+        if let Some(slot) = self.flows.release(now, src, msg) {
+            self.choice.place(slot, &self.flows[slot], phost.config.policy);
             self.start(now);
         }
+    }
+
+    /// The source has lost its state.
+    pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<PhostHeader>) {
+        let Self { flows, choice, .. } = self;
+        flows.forget_peer(peer, out, |slot, _| choice.leave(slot));
     }
 
     pub(super) fn on_rts(
@@ -174,7 +198,10 @@ impl Receiver {
                 // A free packet, which says less, may have arrived first.
                 let flow = &mut self.flows[slot];
                 flow.heard = now;
-                (flow.state.deadline, flow.state.tenant) = terms;
+                if (flow.state.deadline, flow.state.tenant) != terms {
+                    (flow.state.deadline, flow.state.tenant) = terms;
+                    self.choice.place(slot, &self.flows[slot], phost.config.policy);
+                }
             }
             Found::Over => {
                 if repeated {
@@ -250,10 +277,14 @@ impl Receiver {
         let receipt = if flow.got.insert(seq) { Receipt::Fresh } else { Receipt::Duplicate };
         if flow.remaining() == 0 {
             if let Some(flow) = self.flows.deliver(slot, out) {
+                self.choice.leave(slot);
                 let Announcement { src, msg, tx_slot, .. } = flow.of;
                 out.send(src, msg, PhostHeader::Ack { tx_slot });
             }
-        } else if phost.config.wake == Wake::OnData
+            return receipt;
+        }
+        self.choice.on_packet(slot, flow, phost.config.policy);
+        if phost.config.wake == Wake::OnData
             && matches!(self.clock, Clock::Waits(_))
             && matches!(self.flows[slot].readiness(now, phost), Readiness::Ready)
         {
@@ -272,7 +303,8 @@ impl Receiver {
     ) {
         self.ticks = self.ticks.wrapping_add(1);
         if self.ticks.is_multiple_of(FORGET_TICKS) {
-            self.flows.forget_silent(now, phost.forget, out, |_, _| {});
+            let Self { flows, choice, .. } = self;
+            flows.forget_silent(now, phost.forget, out, |slot, _| choice.leave(slot));
         }
         if self.withheld > 0 {
             self.withheld -= 1;
@@ -280,10 +312,14 @@ impl Receiver {
             self.clock = Clock::Runs(now + phost.mtu_time);
             return;
         }
-        let slot = match self.pick(now, phost) {
+        let slot = match self.choice.pick(now, &mut self.flows, &self.served, phost) {
             Ok(slot) => slot,
-            Err(clock) => {
-                self.clock = clock;
+            Err(Time::NEVER) => {
+                self.clock = Clock::Stopped;
+                return;
+            }
+            Err(until) => {
+                self.clock = Clock::Waits(until);
                 return;
             }
         };
@@ -294,36 +330,5 @@ impl Receiver {
         out.send(flow.of.src, flow.of.msg, token);
         stats.tokens_sent += 1;
         self.clock = Clock::Runs(now + phost.mtu_time);
-    }
-
-    /// The flow that is served next (§3.3), or what the clock does if there is none.
-    ///
-    /// Looks at every flow, once a packet time: whether one may have a token depends on the time,
-    /// and the answer notes it.
-    fn pick(&mut self, now: Time, phost: &Phost) -> Result<u32, Clock> {
-        let mut best: Option<((u64, u64, u64), u32)> = None;
-        let mut waits = Clock::Stopped;
-        for (slot, flow) in self.flows.iter_mut().filter(|(_, flow)| !flow.is_held) {
-            let remaining = u64::from(flow.remaining());
-            let announced = flow.state.announced.as_ps();
-            let key = match phost.config.policy {
-                Policy::Srpt => (remaining, announced, 0),
-                Policy::Edf => (flow.state.deadline.as_ps(), announced, 0),
-                Policy::TenantFair => (self.served.get(flow.state.tenant), remaining, announced),
-            };
-            if best.is_some_and(|(least, _)| key >= least) {
-                continue;
-            }
-            match flow.readiness(now, phost) {
-                Readiness::Ready => best = Some((key, slot)),
-                Readiness::Waits(until) => {
-                    waits = match waits {
-                        Clock::Waits(at) => Clock::Waits(at.min(until)),
-                        Clock::Stopped | Clock::Runs(_) => Clock::Waits(until),
-                    };
-                }
-            }
-        }
-        best.map(|(_, slot)| slot).ok_or(waits)
     }
 }
