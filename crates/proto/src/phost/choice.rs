@@ -38,8 +38,10 @@ enum Place {
 /// The pending flows of a destination.
 #[derive(Debug, Default)]
 pub(super) struct Choice {
-    /// Those with flows.
-    queues: BTreeMap<TenantId, Queue>,
+    /// That of tenant zero, or of all.
+    first: Queue,
+    /// Those of other tenants with flows.
+    others: BTreeMap<TenantId, Queue>,
     /// Where the flow of each slot is.
     at: Vec<Place>,
     places: Places,
@@ -60,7 +62,37 @@ fn key(flow: &RxFlow, policy: Policy) -> Key {
     (measure, flow.state.announced.as_ps())
 }
 
+impl Queue {
+    /// Moves flows whose wait is over to those that may have a token.
+    #[inline]
+    fn wake(
+        &mut self,
+        now: Time,
+        tenant: TenantId,
+        at: &mut [Place],
+        places: &mut Places,
+        key: impl Fn(u32) -> Key,
+    ) {
+        while let Some((until, slot)) = self.waiting.first()
+            && until <= now
+        {
+            self.waiting.remove(places, slot);
+            self.awake.set(places, slot, key(slot));
+            at[slot as usize] = Place::Awake(tenant);
+        }
+    }
+}
+
 impl Choice {
+    #[inline]
+    fn queue(&mut self, tenant: TenantId) -> (&mut Queue, &mut Places) {
+        let queue = match tenant == TenantId::default() {
+            true => &mut self.first,
+            false => self.others.entry(tenant).or_default(),
+        };
+        (queue, &mut self.places)
+    }
+
     /// Enters a flow that is new, or whose tenant, deadline or hold has changed.
     pub(super) fn place(&mut self, slot: u32, flow: &RxFlow, policy: Policy) {
         self.leave(slot);
@@ -68,12 +100,12 @@ impl Choice {
             self.at.resize(slot as usize + 1, Place::Nowhere);
         }
         let tenant = tenant(flow, policy);
-        let queue = self.queues.entry(tenant).or_default();
+        let (queue, places) = self.queue(tenant);
         if flow.is_held {
-            queue.waiting.set(&mut self.places, slot, Time::NEVER);
+            queue.waiting.set(places, slot, Time::NEVER);
             self.at[slot as usize] = Place::Waiting(tenant);
         } else {
-            queue.awake.set(&mut self.places, slot, key(flow, policy));
+            queue.awake.set(places, slot, key(flow, policy));
             self.at[slot as usize] = Place::Awake(tenant);
         }
     }
@@ -83,9 +115,8 @@ impl Choice {
     pub(super) fn on_packet(&mut self, slot: u32, flow: &RxFlow, policy: Policy) {
         match self.at[slot as usize] {
             Place::Awake(tenant) => {
-                if let Some(queue) = self.queues.get_mut(&tenant) {
-                    queue.awake.lower(&mut self.places, slot, key(flow, policy));
-                }
+                let (queue, places) = self.queue(tenant);
+                queue.awake.lower(places, slot, key(flow, policy));
             }
             Place::Waiting(_) if flow.waits_for_data() => self.place(slot, flow, policy),
             Place::Waiting(_) | Place::Nowhere => {}
@@ -96,14 +127,13 @@ impl Choice {
     pub(super) fn leave(&mut self, slot: u32) {
         let Some(at) = self.at.get_mut(slot as usize).map(std::mem::take) else { return };
         let (Place::Awake(tenant) | Place::Waiting(tenant)) = at else { return };
-        let Some(queue) = self.queues.get_mut(&tenant) else { return };
+        let (queue, places) = self.queue(tenant);
         match at {
-            Place::Awake(_) => queue.awake.remove(&mut self.places, slot),
-            Place::Waiting(_) | Place::Nowhere => queue.waiting.remove(&mut self.places, slot),
+            Place::Awake(_) => queue.awake.remove(places, slot),
+            Place::Waiting(_) | Place::Nowhere => queue.waiting.remove(places, slot),
         };
-        // The queue of those without tenants is always used again.
-        if tenant != TenantId::default() && queue.awake.is_empty() && queue.waiting.is_empty() {
-            self.queues.remove(&tenant);
+        if queue.awake.is_empty() && queue.waiting.is_empty() {
+            self.others.remove(&tenant);
         }
     }
 
@@ -116,37 +146,40 @@ impl Choice {
         served: &Served,
         phost: &Phost,
     ) -> Result<u32, Time> {
-        let policy = phost.config.policy;
-        for (&tenant, queue) in &mut self.queues {
-            while let Some((until, slot)) = queue.waiting.first()
-                && until <= now
-            {
-                queue.waiting.remove(&mut self.places, slot);
-                queue.awake.set(&mut self.places, slot, key(&flows[slot], policy));
-                self.at[slot as usize] = Place::Awake(tenant);
-            }
+        let Self { first, others, at, places } = self;
+        let key = |slot: u32| key(&flows[slot], phost.config.policy);
+        first.wake(now, TenantId::default(), at, places, key);
+        for (&tenant, queue) in others.iter_mut() {
+            queue.wake(now, tenant, at, places, key);
         }
         loop {
-            let first = |(&tenant, queue): (&TenantId, &Queue)| {
-                let (key, slot) = queue.awake.first()?;
-                Some((served.get(tenant), key, slot, tenant))
-            };
-            let best = match policy {
-                Policy::Srpt | Policy::Edf => self.queues.iter().next().and_then(first),
-                Policy::TenantFair => self.queues.iter().filter_map(first).min(),
-            };
-            let Some((.., slot, tenant)) = best else {
-                let until = self.queues.values().filter_map(|queue| queue.waiting.first());
-                return Err(until.map(|(until, _)| until).min().unwrap_or(Time::NEVER));
+            let Some((slot, tenant)) = self.best(served) else {
+                let until = self.others.values().filter_map(|queue| queue.waiting.first());
+                let until = until.chain(self.first.waiting.first()).map(|(until, _)| until);
+                return Err(until.min().unwrap_or(Time::NEVER));
             };
             let Readiness::Waits(until) = flows[slot].readiness(now, phost) else {
                 return Ok(slot);
             };
-            if let Some(queue) = self.queues.get_mut(&tenant) {
-                queue.awake.remove(&mut self.places, slot);
-                queue.waiting.set(&mut self.places, slot, until);
-                self.at[slot as usize] = Place::Waiting(tenant);
-            }
+            let (queue, places) = self.queue(tenant);
+            queue.awake.remove(places, slot);
+            queue.waiting.set(places, slot, until);
+            self.at[slot as usize] = Place::Waiting(tenant);
         }
+    }
+
+    /// The first of the flows that may have a token, and the tenant that its queue is for.
+    #[inline]
+    fn best(&self, served: &Served) -> Option<(u32, TenantId)> {
+        let none = TenantId::default();
+        if self.others.is_empty() {
+            return self.first.awake.first().map(|(_, slot)| (slot, none));
+        }
+        let queues = self.others.iter().map(|(&tenant, queue)| (tenant, queue));
+        let firsts = queues.chain([(none, &self.first)]).filter_map(|(tenant, queue)| {
+            let (key, slot) = queue.awake.first()?;
+            Some((served.get(tenant), key, slot, tenant))
+        });
+        firsts.min().map(|(.., slot, tenant)| (slot, tenant))
     }
 }

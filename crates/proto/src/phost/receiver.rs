@@ -4,7 +4,7 @@ use rampmeter_core::{MsgId, NodeId, Packet, Receipt, TenantId, Time};
 
 use super::PhostStats;
 use super::choice::Choice;
-use super::config::{FreeHold, FreeRepair, Phost, Wake};
+use super::config::{FreeHold, FreeRepair, Phost, Policy, Wake};
 use super::wire::PhostHeader;
 use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Served, TokenCursor};
 
@@ -96,7 +96,7 @@ pub(super) struct Receiver {
     /// Tokens to withhold for announced free tokens.
     withheld: u32,
     ticks: u32,
-    /// Packets received, by tenant.
+    /// Packets received, by tenant, where the policy asks.
     served: Served,
 }
 
@@ -273,7 +273,9 @@ impl Receiver {
         }
         flow.heard = now;
         flow.state.tokens.see(number);
-        self.served.count(flow.state.tenant);
+        if phost.config.policy == Policy::TenantFair {
+            self.served.count(flow.state.tenant);
+        }
         let receipt = if flow.got.insert(seq) { Receipt::Fresh } else { Receipt::Duplicate };
         if flow.remaining() == 0 {
             if let Some(flow) = self.flows.deliver(slot, out) {

@@ -65,7 +65,7 @@ pub(super) struct Sender {
     flows: OutgoingFlows<Tokens>,
     /// Flows that have tokens, some perhaps expired.
     ready: Ready,
-    /// Packets sent, by tenant.
+    /// Packets sent, by tenant, where the policy asks.
     served: Served,
 }
 
@@ -216,7 +216,9 @@ impl Sender {
         let outgoing = self.flows.outgoing(slot);
         let flow = &mut self.flows[slot];
         let state = &mut flow.state;
-        self.served.count(state.tenant);
+        if phost.config.policy == Policy::TenantFair {
+            self.served.count(state.tenant);
+        }
         let (seq, header) = if state.free_next < state.free_end {
             let seq = state.free_next;
             state.free_next += 1;
