@@ -53,43 +53,56 @@ impl<K: Ord + Copy> KeyedHeap<K> {
         self.entries.first().copied()
     }
 
-    /// Enters `id`, or changes its key.
+    /// The key of `id`; `None` if it is not in this heap.
+    #[inline]
+    pub fn get(&self, places: &Places, id: u32) -> Option<K> {
+        self.place(places, id).map(|place| self.entries[place].0)
+    }
+
+    /// The place of `id`. Its place in another heap has another identifier here, or is none.
+    #[inline]
+    fn place(&self, places: &Places, id: u32) -> Option<usize> {
+        places.of(id).filter(|&place| self.entries.get(place).is_some_and(|entry| entry.1 == id))
+    }
+
+    /// Changes the key of `id`. Returns the one before; `None` if it is not in this heap.
+    #[inline]
+    pub fn change(&mut self, places: &mut Places, id: u32, key: K) -> Option<K> {
+        let place = self.place(places, id)?;
+        let before = std::mem::replace(&mut self.entries[place].0, key);
+        self.settle(places, place);
+        Some(before)
+    }
+
+    /// Enters `id`, which is in no other heap, or changes its key.
     #[inline]
     pub fn set(&mut self, places: &mut Places, id: u32, key: K) {
-        let place = places.of(id).unwrap_or(self.entries.len());
-        if place == self.entries.len() {
+        if self.change(places, id, key).is_none() {
+            let place = self.entries.len();
             self.entries.push((key, id));
             places.set(id, place as u32);
-        } else {
-            self.entries[place].0 = key;
+            self.settle(places, place);
         }
-        self.settle(places, place);
     }
 
-    /// Changes the key of `id`, which is in this heap, to one that is not higher.
-    #[inline]
-    pub fn lower(&mut self, places: &mut Places, id: u32, key: K) {
-        let Some(place) = places.of(id) else { return };
-        debug_assert!(key <= self.entries[place].0);
-        self.entries[place].0 = key;
-        self.rise(places, place);
-    }
-
-    /// Removes `id`, which is in this heap or in none. Returns whether it was there.
-    pub fn remove(&mut self, places: &mut Places, id: u32) -> bool {
-        let Some(place) = places.of(id) else { return false };
+    /// Removes `id`. Returns its key; `None` if it is not in this heap.
+    pub fn remove(&mut self, places: &mut Places, id: u32) -> Option<K> {
+        let place = self.place(places, id)?;
         places.set(id, NOWHERE);
-        self.entries.swap_remove(place);
+        let (key, _) = self.entries.swap_remove(place);
         if let Some(&(_, moved)) = self.entries.get(place) {
             places.set(moved, place as u32);
             self.settle(places, place);
         }
-        true
+        Some(key)
     }
 
     /// Moves the entry at `place` to where its key belongs.
-    fn settle(&mut self, places: &mut Places, place: usize) {
-        let mut place = self.rise(places, place);
+    fn settle(&mut self, places: &mut Places, mut place: usize) {
+        while place > 0 && self.entries[place] < self.entries[(place - 1) / 2] {
+            self.swap(places, place, (place - 1) / 2);
+            place = (place - 1) / 2;
+        }
         loop {
             let (left, right) = (2 * place + 1, 2 * place + 2);
             let Some(mut child) = self.entries.get(left).map(|_| left) else { return };
@@ -102,16 +115,6 @@ impl<K: Ord + Copy> KeyedHeap<K> {
             self.swap(places, place, child);
             place = child;
         }
-    }
-
-    /// Moves the entry at `place` towards the first as far as its key belongs. Returns where it is.
-    #[inline]
-    fn rise(&mut self, places: &mut Places, mut place: usize) -> usize {
-        while place > 0 && self.entries[place] < self.entries[(place - 1) / 2] {
-            self.swap(places, place, (place - 1) / 2);
-            place = (place - 1) / 2;
-        }
-        place
     }
 
     fn swap(&mut self, places: &mut Places, a: usize, b: usize) {
@@ -128,28 +131,39 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
+        /// Two heaps share their places; each is like a map.
         #[test]
         fn the_first_entry_has_the_lowest_key(
-            steps in proptest::collection::vec((0u32..20, proptest::option::of(0u32..9)), 0..300),
+            steps in proptest::collection::vec(
+                (0usize..2, 0u32..20, proptest::option::of(0u32..9)), 0..300,
+            ),
         ) {
-            let (mut heap, mut places) = (KeyedHeap::default(), Places::default());
-            let mut model = BTreeMap::new();
-            for (id, key) in steps {
+            let mut heaps = [KeyedHeap::default(), KeyedHeap::default()];
+            let mut places = Places::default();
+            let mut models = [BTreeMap::new(), BTreeMap::new()];
+            for (which, id, key) in steps {
                 match key {
-                    Some(key) if model.get(&id).is_some_and(|&old| key <= old) => {
-                        heap.lower(&mut places, id, key);
-                        model.insert(id, key);
-                    }
                     Some(key) => {
-                        heap.set(&mut places, id, key);
-                        model.insert(id, key);
+                        let was = heaps[1 - which].remove(&mut places, id);
+                        prop_assert_eq!(was, models[1 - which].remove(&id));
+                        let before = models[which].insert(id, key);
+                        if before.is_none() || key % 2 == 0 {
+                            heaps[which].set(&mut places, id, key);
+                        } else {
+                            prop_assert_eq!(heaps[which].change(&mut places, id, key), before);
+                        }
                     }
                     None => {
-                        prop_assert_eq!(heap.remove(&mut places, id), model.remove(&id).is_some());
+                        let was = heaps[which].remove(&mut places, id);
+                        prop_assert_eq!(was, models[which].remove(&id));
                     }
                 }
-                prop_assert_eq!(heap.first(), model.iter().map(|(&id, &key)| (key, id)).min());
-                prop_assert_eq!(heap.len(), model.len());
+                for (heap, model) in heaps.iter().zip(&models) {
+                    let first = model.iter().map(|(&id, &key)| (key, id)).min();
+                    prop_assert_eq!(heap.first(), first);
+                    prop_assert_eq!(heap.get(&places, id), model.get(&id).copied());
+                    prop_assert_eq!(heap.len(), model.len());
+                }
             }
         }
     }

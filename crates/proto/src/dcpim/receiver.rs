@@ -75,14 +75,14 @@ impl Receiver {
     /// A message is asked for no more until it is released.
     pub(super) fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
         if let Some(slot) = self.flows.hold(src, msg) {
-            self.sources.update(now, slot, &mut self.flows[slot]);
+            self.sources.update(now, slot, &self.flows[slot]);
         }
     }
 
     /// A message that was held may be asked for again.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
         let Some(slot) = self.flows.release(now, src, msg) else { return };
-        self.sources.update(now, slot, &mut self.flows[slot]);
+        self.sources.update(now, slot, &self.flows[slot]);
         if self.links.is_waiting(src) && self.candidate(src, now) == Some(slot) {
             self.links.wake(src, now);
         }
@@ -343,7 +343,7 @@ impl Receiver {
 
     /// The flow of a source that is served.
     fn candidate(&mut self, src: NodeId, now: Time) -> Option<u32> {
-        self.sources.candidate(src, now, &mut self.flows)
+        self.sources.candidate(src, now, &self.flows)
     }
 
     /// Sends the tokens that are due (§3.2).

@@ -3,7 +3,6 @@
 use rampmeter_core::Time;
 
 use super::config::{Dcpim, TokenWindow};
-use super::sources::Standing;
 use crate::parts::{ArrivingFlow, TokenCursor};
 
 /// A flow's own part.
@@ -12,8 +11,7 @@ pub(super) struct Progress {
     pub(super) announced: Time,
     /// When the data of all tokens should be here; nothing is asked for before.
     pub(super) silent_until: Time,
-    /// Where it stands among the flows of its source, and after how many others it was entered.
-    pub(super) standing: Standing,
+    /// After how many others it was entered.
     pub(super) order: u64,
     tokens: TokenCursor,
     /// Tokens of this phase and of earlier ones for which no data has come.
@@ -46,7 +44,6 @@ impl Progress {
         Self {
             announced: now,
             silent_until: Time::ZERO,
-            standing: Standing::default(),
             order: 0,
             tokens: TokenCursor::new(now, 0),
             open: 0,

@@ -3,16 +3,16 @@
 //! A source is served by one flow. Of those that are neither silent nor held it is the one with the
 //! fewest missing packets, of equals the one announced first, and of those the one entered last.
 //! Mostly a source has a single flow, of which only the slot is kept. Of several, those that are
-//! silent wait in a heap of their own until their silence is over, held ones until they are
-//! released. So the choice and each packet take O(log n) steps.
+//! silent wait until their silence is over, held ones until they are released. So the choice and each
+//! packet take O(log n) steps.
 
 use std::cmp::Reverse;
 
-use rampmeter_core::collections::{KeyedHeap, Places};
+use rampmeter_core::collections::Places;
 use rampmeter_core::{NodeId, Time};
 
 use super::rx_flow::{Progress, RxFlow};
-use crate::parts::ArrivingFlows;
+use crate::parts::{ArrivingFlows, Candidates};
 
 /// By what flows of a source are preferred: missing packets, announcement, order of entry.
 type Key = (u32, u64, Reverse<u64>);
@@ -31,22 +31,10 @@ enum Flows {
 /// A source that has, or lately had, several flows.
 #[derive(Debug, Default)]
 struct Source {
-    awake: KeyedHeap<Key>,
-    /// By when their silence is over.
-    silent: KeyedHeap<Time>,
-    /// Packets that flows which are awake miss.
+    /// Those that are neither silent nor held by preference, the others by when they may be served.
+    flows: Candidates<Key>,
+    /// Packets that the former miss.
     missing: u64,
-}
-
-/// Where a flow stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// In no heap. It is the only one of its source, or new.
-    #[default]
-    Alone,
-    Silent,
-    /// With so many packets missing.
-    Awake(u32),
 }
 
 #[derive(Debug, Default)]
@@ -98,36 +86,31 @@ impl Sources {
                     sources.len() as u32 - 1
                 });
                 self.of[src.idx()] = Flows::Several(place);
-                self.place(now, other, &mut flows[other], place);
-                self.place(now, slot, &mut flows[slot], place);
+                self.place(now, other, &flows[other], place);
+                self.place(now, slot, &flows[slot], place);
             }
-            Flows::Several(place) => self.place(now, slot, &mut flows[slot], place),
+            Flows::Several(place) => self.place(now, slot, &flows[slot], place),
         }
     }
 
     /// A packet has arrived, or the flow's silence has changed.
     #[inline]
-    pub(super) fn update(&mut self, now: Time, slot: u32, flow: &mut RxFlow) {
-        if let Flows::Several(place) = self.of[flow.of.src.idx()]
-            && flow.state.standing != Standing::Alone
-        {
+    pub(super) fn update(&mut self, now: Time, slot: u32, flow: &RxFlow) {
+        if let Flows::Several(place) = self.of[flow.of.src.idx()] {
             self.place(now, slot, flow, place);
         }
     }
 
     /// Puts a flow where it belongs among those of its source.
-    fn place(&mut self, now: Time, slot: u32, flow: &mut RxFlow, place: u32) {
+    fn place(&mut self, now: Time, slot: u32, flow: &RxFlow, place: u32) {
         let Several { sources, places, .. } = &mut *self.several;
         let source = &mut sources[place as usize];
         let silent_until = flow.silent_until();
         if silent_until <= now {
             source.wake(places, slot, flow);
-        } else if flow.state.standing != Standing::Silent {
-            source.take_out(places, slot, flow);
-            source.silent.set(places, slot, silent_until);
-            flow.state.standing = Standing::Silent;
         } else {
-            source.silent.set(places, slot, silent_until);
+            let before = source.flows.wait(places, slot, silent_until);
+            source.forget(before);
         }
     }
 
@@ -137,8 +120,9 @@ impl Sources {
         if let Flows::Several(place) = self.of[src.idx()] {
             let Several { sources, free, places } = &mut *self.several;
             let source = &mut sources[place as usize];
-            source.take_out(places, slot, flow);
-            if !(source.awake.is_empty() && source.silent.is_empty()) {
+            let before = source.flows.remove(places, slot);
+            source.forget(before);
+            if !source.flows.is_empty() {
                 return;
             }
             free.push(place);
@@ -152,7 +136,7 @@ impl Sources {
         &mut self,
         src: NodeId,
         now: Time,
-        flows: &mut ArrivingFlows<Progress>,
+        flows: &ArrivingFlows<Progress>,
     ) -> Option<u32> {
         match *self.of.get(src.idx())? {
             Flows::None => None,
@@ -160,12 +144,10 @@ impl Sources {
             Flows::Several(place) => {
                 let Several { sources, places, .. } = &mut *self.several;
                 let source = &mut sources[place as usize];
-                while let Some((until, slot)) = source.silent.first()
-                    && until <= now
-                {
-                    source.wake(places, slot, &mut flows[slot]);
+                while let Some(slot) = source.flows.due(now) {
+                    source.wake(places, slot, &flows[slot]);
                 }
-                source.awake.first().map(|(_, slot)| slot)
+                source.flows.first().map(|(_, slot)| slot)
             }
         }
     }
@@ -182,32 +164,16 @@ impl Sources {
 }
 
 impl Source {
-    fn take_out(&mut self, places: &mut Places, slot: u32, flow: &RxFlow) {
-        match flow.state.standing {
-            Standing::Alone => {}
-            Standing::Silent => {
-                self.silent.remove(places, slot);
-            }
-            Standing::Awake(missing) => {
-                self.missing -= u64::from(missing);
-                self.awake.remove(places, slot);
-            }
-        }
+    /// Puts a flow among those that are neither silent nor held.
+    fn wake(&mut self, places: &mut Places, slot: u32, flow: &RxFlow) {
+        let (missing, announced) = flow.key();
+        let before = self.flows.wake(places, slot, (missing, announced, Reverse(flow.state.order)));
+        self.missing += u64::from(missing);
+        self.forget(before);
     }
 
-    /// Enters a flow at its place among those that are awake.
-    fn wake(&mut self, places: &mut Places, slot: u32, flow: &mut RxFlow) {
-        let (remaining, announced) = flow.key();
-        let key = (remaining, announced, Reverse(flow.state.order));
-        if let Standing::Awake(missing) = flow.state.standing {
-            // Of a flow's key only the packets that it misses change, and they become fewer.
-            self.missing -= u64::from(missing - remaining);
-            self.awake.lower(places, slot, key);
-        } else {
-            self.take_out(places, slot, flow);
-            self.missing += u64::from(remaining);
-            self.awake.set(places, slot, key);
-        }
-        flow.state.standing = Standing::Awake(remaining);
+    /// Takes off what a flow missed by the key that it had before.
+    fn forget(&mut self, before: Option<Key>) {
+        self.missing -= before.map_or(0, |(missing, ..)| u64::from(missing));
     }
 }

@@ -4,6 +4,7 @@
 //! * [`Output`]: control packets and events that wait for the driver
 //! * [`OutgoingFlows`], [`Retry`], [`Ready`]: flows of a sender, their timers, those that may send
 //! * [`ArrivingFlows`], [`FlowNumbers`]: flows of a receiver, and which it has had
+//! * [`Candidates`]: flows of which the most preferred is served next, while others wait
 //! * [`AckingReceiver`]: a receiver that answers every packet with an acknowledgement
 //! * [`Stream`] and its [`Window`]: a flow sent by windows, with retransmission
 //! * [`TokenCursor`]: which packet a receiver asks for next
@@ -14,6 +15,7 @@
 
 mod acking;
 mod arriving;
+mod candidates;
 mod config;
 mod framing;
 mod held;
@@ -29,6 +31,7 @@ mod tokens;
 
 pub use acking::{AckingReceiver, Arrived, sack_bits};
 pub use arriving::{Announcement, ArrivingFlow, ArrivingFlows, Found};
+pub use candidates::Candidates;
 pub use config::{Padding, forget_after, keepalive, phost_study_buffer, two_bdps, within};
 pub use framing::{Framing, Outgoing};
 pub use numbers::{FlowNumbers, Known, NextNumber};

@@ -136,7 +136,7 @@ impl Sender {
             let key = (flow.state.remaining(), flow.msg.get());
             self.ready.set(&mut self.places, slot, key);
             self.stale.remove(slot);
-        } else if self.ready.remove(&mut self.places, slot) {
+        } else if self.ready.remove(&mut self.places, slot).is_some() {
             self.stale.insert(slot);
         }
     }

@@ -133,7 +133,7 @@ impl Endpoint for PhostHost {
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
         self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &mut self.out);
-        self.receiver.forget_peer(peer, &mut self.out);
+        self.receiver.forget_peer(peer, &self.phost, &mut self.out);
     }
 
     fn handle_timeout(&mut self, now: Time) {

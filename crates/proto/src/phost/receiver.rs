@@ -142,7 +142,7 @@ impl Receiver {
             settles: (free == of.packets).then(|| now + wait),
         };
         let slot = self.flows.enter(now, of, state)?;
-        self.choice.place(slot, &self.flows[slot], phost.config.policy);
+        self.choice.enter(slot, &self.flows[slot], phost.config.policy);
         if phost.config.free_hold == FreeHold::Withhold {
             self.withheld = free;
         }
@@ -160,22 +160,28 @@ impl Receiver {
     /// A message has no tokens until it is released.
     pub(super) fn hold(&mut self, src: NodeId, msg: MsgId, phost: &Phost) {
         if let Some(slot) = self.flows.hold(src, msg) {
-            self.choice.place(slot, &self.flows[slot], phost.config.policy);
+            self.choice.enter(slot, &self.flows[slot], phost.config.policy);
         }
     }
 
     /// A message that was held may have tokens again.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, phost: &Phost) {
         if let Some(slot) = self.flows.release(now, src, msg) {
-            self.choice.place(slot, &self.flows[slot], phost.config.policy);
+            self.choice.enter(slot, &self.flows[slot], phost.config.policy);
             self.start(now);
         }
     }
 
     /// The source has lost its state.
-    pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<PhostHeader>) {
+    pub(super) fn forget_peer(
+        &mut self,
+        peer: NodeId,
+        phost: &Phost,
+        out: &mut Output<PhostHeader>,
+    ) {
         let Self { flows, choice, .. } = self;
-        flows.forget_peer(peer, out, |slot, _| choice.leave(slot));
+        let policy = phost.config.policy;
+        flows.forget_peer(peer, out, |slot, flow| choice.leave(slot, flow, policy));
     }
 
     pub(super) fn on_rts(
@@ -199,8 +205,9 @@ impl Receiver {
                 let flow = &mut self.flows[slot];
                 flow.heard = now;
                 if (flow.state.deadline, flow.state.tenant) != terms {
+                    self.choice.leave(slot, flow, phost.config.policy);
                     (flow.state.deadline, flow.state.tenant) = terms;
-                    self.choice.place(slot, &self.flows[slot], phost.config.policy);
+                    self.choice.enter(slot, &self.flows[slot], phost.config.policy);
                 }
             }
             Found::Over => {
@@ -279,7 +286,7 @@ impl Receiver {
         let receipt = if flow.got.insert(seq) { Receipt::Fresh } else { Receipt::Duplicate };
         if flow.remaining() == 0 {
             if let Some(flow) = self.flows.deliver(slot, out) {
-                self.choice.leave(slot);
+                self.choice.leave(slot, &flow, phost.config.policy);
                 let Announcement { src, msg, tx_slot, .. } = flow.of;
                 out.send(src, msg, PhostHeader::Ack { tx_slot });
             }
@@ -306,7 +313,8 @@ impl Receiver {
         self.ticks = self.ticks.wrapping_add(1);
         if self.ticks.is_multiple_of(FORGET_TICKS) {
             let Self { flows, choice, .. } = self;
-            flows.forget_silent(now, phost.forget, out, |slot, _| choice.leave(slot));
+            let gone = |slot, flow: &RxFlow| choice.leave(slot, flow, phost.config.policy);
+            flows.forget_silent(now, phost.forget, out, gone);
         }
         if self.withheld > 0 {
             self.withheld -= 1;
