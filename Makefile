@@ -53,6 +53,10 @@ system: ## Install the system packages that tests need, where they are missing; 
 	apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
 		apt-get install -qq --yes --no-install-recommends $$missing
 
+# What is checked and tested: everything, with the same features in every step, so that no crate is
+# compiled for several sets of them.
+TESTED := --workspace --features rampmeter-runtime/xdp --locked
+
 .PHONY: test
 test: lint test-rust test-python example package fuzz ## Everything that must hold before a change goes in
 
@@ -98,7 +102,7 @@ lint: $(BUILT) ## Formats, lints, types, and the stub against the binary
 		cargo tree --quiet --locked --manifest-path $$lock/Cargo.toml >/dev/null || exit; done
 	cargo fmt --all --check
 	cargo fmt --manifest-path $(EXAMPLE)/Cargo.toml --check
-	cargo clippy --workspace --all-targets --features rampmeter-runtime/xdp --locked -- -D warnings
+	cargo clippy --all-targets $(TESTED) -- -D warnings
 	$(BIN)/ruff format --check python tests
 	$(BIN)/ruff check python tests
 	$(BIN)/mypy
@@ -107,8 +111,8 @@ lint: $(BUILT) ## Formats, lints, types, and the stub against the binary
 # RAMPMETER_REFERENCE, where it is set, names the folder of recorded runs that replay tests read.
 .PHONY: test-rust
 test-rust: $(LOCKED) ## Unit, property, replay and documentation tests of the crates
-	cargo test --workspace --features rampmeter-runtime/xdp --locked
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+	cargo test $(TESTED)
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps $(TESTED)
 
 .PHONY: conformance
 conformance: ## 100 000 messages per transport in the simulator, over UDP and over AF_XDP
@@ -116,9 +120,10 @@ conformance: ## 100 000 messages per transport in the simulator, over UDP and ov
 		--test conformance -- --test-threads=1
 
 .PHONY: test-python
-test-python: $(BUILT) $(DAEMON) ## Tests of the package and of the built module, same-seed-twice among them
-	cargo build --quiet --locked --package rampmeter-ring --example daemon
-	$(BIN)/python -m pytest
+test-python: $(BUILT) ## Tests of the package and of the built module, same-seed-twice among them
+	cargo build --quiet $(TESTED) --bin rampd --example daemon
+	RAMPMETER_RAMPD=$(abspath target/debug/rampd) \
+		RAMPMETER_TEST_DAEMON=$(abspath target/debug/examples/daemon) $(BIN)/python -m pytest
 
 .PHONY: example
 example: $(BUILT) ## A crate with a transport of its own: built, tested, simulated, as a daemon

@@ -7,6 +7,7 @@ the simulator can run the very same.
 """
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -128,7 +129,9 @@ def run_testbed(
 
 
 def find_rampd() -> str:
-    """The daemon: beside this Python, or on the path."""
+    """The daemon: what `RAMPMETER_RAMPD` names, else beside this Python, else on the path."""
+    if named := os.environ.get("RAMPMETER_RAMPD"):
+        return named
     beside = Path(sys.executable).parent / "rampd"
     found = str(beside) if beside.is_file() else shutil.which("rampd")
     if found is None:

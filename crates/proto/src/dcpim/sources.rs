@@ -31,9 +31,9 @@ enum Flows {
 /// A source that has, or lately had, several flows.
 #[derive(Debug, Default)]
 struct Source {
-    /// Those that are neither silent nor held by preference, the others by when they may be served.
+    /// Flows that may be served now, by preference; silent or held ones, by when they may be.
     flows: Candidates<Key>,
-    /// Packets that the former miss.
+    /// Missing packets of the flows that may be served now.
     missing: u64,
 }
 
