@@ -42,8 +42,11 @@ class Network:
         return self._limits(size_bytes)[1]
 
     def theta(self, size_bytes: int, slots: int, cores: int) -> float:
-        """The sustainable load of cosy in expectation (theorem 3.4)."""
-        return share(slots, cores) * self.theta_star(size_bytes)
+        """The sustainable load of cosy in expectation (theorem 3.4).
+
+        Links between switches have K times `ratio` virtual links.
+        """
+        return share(slots * self.ratio, cores) * self.theta_star(size_bytes)
 
     def queue_bytes(self, slots: int) -> int:
         """The longest queue of any port: #H (K F - 1) p (lemma 3.3)."""

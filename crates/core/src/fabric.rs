@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::Bytes;
+use crate::units::{Bytes, Rate, Span};
 
 /// How a switch that has several shortest paths chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -100,8 +100,8 @@ pub struct FabricNeeds {
     pub express: Need<u16>,
     /// Priorities of packets that the transport uses, 1 to 8; 0 where it does not say.
     pub priorities: u8,
-    /// Whether hosts work together only while their clocks agree.
-    pub aligned_clocks: bool,
+    /// The largest difference between hosts' clocks with which they work together; `None` for any.
+    pub clocks_within: Option<Span>,
     /// Central controllers, in the order of their numbers.
     pub arbiters: Vec<ArbiterNeed>,
 }
@@ -120,4 +120,21 @@ pub enum ArbiterRate {
     Fastest,
     /// That of the slowest link of the network.
     Slowest,
+    /// That of as many of the fastest links together as reach so many bits per second: several
+    /// interfaces.
+    AtLeast(u64),
+}
+
+impl ArbiterRate {
+    /// The rate in a network whose links have rates from `slowest` to `fastest`.
+    pub fn of(self, slowest: Rate, fastest: Rate) -> Rate {
+        match self {
+            Self::Fastest => fastest,
+            Self::Slowest => slowest,
+            Self::AtLeast(bps) => {
+                let links = bps.div_ceil(fastest.as_bps()).max(1);
+                Rate::from_bps(fastest.as_bps().saturating_mul(links)).unwrap_or(fastest)
+            }
+        }
+    }
 }

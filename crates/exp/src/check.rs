@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
-use rampmeter_core::{FabricFacts, Time};
+use rampmeter_core::{FabricFacts, Span, Time};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::transport::{Derived, Network, Place, Site};
 use rampmeter_sim::{
@@ -14,7 +14,7 @@ use rampmeter_workload::{ValidWorkload, WorkloadContext};
 use crate::capture::CaptureConfig;
 use crate::context::Context;
 use crate::cut::Cut;
-use crate::fabric::resolve;
+use crate::fabric::{check_buffer, resolve};
 use crate::plan::{
     ClocksSpec, DeadlinesSpec, FaultsSpec, OutageSpec, Plan, PlanError, RunSpec, locate,
 };
@@ -52,6 +52,7 @@ impl Plan {
             let message = format!("expected {}, got {}", bad.expected, bad.got);
             cx.bad(&format!("transport.{}", bad.key), message)
         })?;
+        check_buffer(&fabric.buffer, transport.ready.buffer_min(), &cx)?;
         let context = WorkloadContext {
             n_hosts: topology.n_hosts(),
             access_rate: facts.access_rate,
@@ -66,7 +67,7 @@ impl Plan {
         let sim = SimSpec {
             fabric,
             faults: faults(&self.faults, &topology, &cx)?,
-            clocks: clocks(&self.clocks, &cx)?,
+            clocks: clocks(&self.clocks, needs.clocks_within, &cx)?,
             topology,
             seed: self.seed,
             drain: cx.micros("run.drain-us", self.run.drain_us, 0.0)?,
@@ -194,11 +195,24 @@ fn capture(
     Ok(Some(CaptureConfig { file: file.clone(), ends, packets_max: spec.capture_packets }))
 }
 
-fn clocks(spec: &ClocksSpec, cx: &Context<'_>) -> Result<ClockSpec, PlanError> {
-    Ok(ClockSpec {
-        offset_max: cx.micros("clocks.offset-us", spec.offset_us, 0.0)?,
-        drift_ppm_max: cx.range("clocks.drift-ppm", spec.drift_ppm, 0.0, 100_000.0)?,
-    })
+/// Checks how far clocks start apart against the largest difference `within` that the transport can
+/// live with. Drift may exceed it in long runs.
+fn clocks(
+    spec: &ClocksSpec,
+    within: Option<Span>,
+    cx: &Context<'_>,
+) -> Result<ClockSpec, PlanError> {
+    let offset_max = cx.micros("clocks.offset-us", spec.offset_us, 0.0)?;
+    let drift_ppm_max = cx.range("clocks.drift-ppm", spec.drift_ppm, 0.0, 100_000.0)?;
+    if let Some(within) = within.filter(|within| offset_max > *within) {
+        let message = format!(
+            "expected at most {}, as the transport works only while clocks agree within that, got {}",
+            within.as_us_f64(),
+            spec.offset_us
+        );
+        return Err(cx.bad("clocks.offset-us", message));
+    }
+    Ok(ClockSpec { offset_max, drift_ppm_max })
 }
 
 fn faults(
@@ -250,5 +264,6 @@ fn faults(
         },
         links: Vec::new(),
         outages: spec.outages.iter().enumerate().map(outage).collect::<Result<_, _>>()?,
+        rerouting: cx.micros("faults.rerouting-us", spec.rerouting_us, 0.0)?,
     })
 }

@@ -70,6 +70,31 @@ pub(crate) fn resolve(
     })
 }
 
+/// Checks that a port may hold `least`. Of a shared memory it may hold what its dynamic threshold
+/// allows when no other port holds anything.
+pub(crate) fn check_buffer(
+    buffer: &Buffer,
+    least: Bytes,
+    cx: &Context<'_>,
+) -> Result<(), PlanError> {
+    let (key, got, port) = match *buffer {
+        Buffer::PerPort(own) => ("fabric.buffer-bytes", own, own),
+        Buffer::Shared { per_switch, alpha } => {
+            let port = per_switch.get() as f64 * alpha / (1.0 + alpha);
+            ("fabric.shared-buffer-bytes", per_switch, Bytes::new(port as u64))
+        }
+    };
+    if port >= least {
+        return Ok(());
+    }
+    let message = format!(
+        "expected so much that a port may hold {}, the least that the transport works with, got {}",
+        least.get(),
+        got.get()
+    );
+    Err(cx.bad(key, message))
+}
+
 /// What the plan says, else what the transport needs, else the default.
 fn choose<T: Copy + PartialEq + std::fmt::Debug>(
     key: &str,

@@ -178,7 +178,7 @@ pub struct ClocksSpec {
 }
 
 /// The `faults` table.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct FaultsSpec {
     /// Probability that a link loses a packet.
@@ -191,6 +191,21 @@ pub struct FaultsSpec {
     pub delay_us: f64,
     /// Failures and repairs.
     pub outages: Vec<OutageSpec>,
+    /// How long a link must have been down, or up again, until switches route by it.
+    pub rerouting_us: f64,
+}
+
+impl Default for FaultsSpec {
+    fn default() -> Self {
+        Self {
+            loss: 0.0,
+            duplicate: 0.0,
+            reorder: 0.0,
+            delay_us: 0.0,
+            outages: Vec::new(),
+            rerouting_us: 1_000.0,
+        }
+    }
 }
 
 /// One failure.

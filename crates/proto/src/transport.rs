@@ -38,6 +38,12 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
     /// A parameter that cannot be used there.
     fn configure(keys: Self::Keys, site: &Site) -> Result<Self::Config, BadKey>;
 
+    /// The least packet memory of a port with which the transport works; at least one full packet in
+    /// any case.
+    fn buffer_min(_config: &Self::Config) -> Bytes {
+        Bytes::ZERO
+    }
+
     /// What follows from the parameters: windows, timeouts, epochs.
     fn describe(_config: &Self::Config) -> Vec<Derived> {
         Vec::new()

@@ -24,7 +24,7 @@ impl Body for Faults {
             let place = Place::<T>::simulated(&case.keys, leaf_spine(2, 3, 2));
             let Scenario { mut spec, arrivals, cut } = scenario(place.topology, seed);
             spec.fabric = place.fabric;
-            if place.aligned_clocks {
+            if place.clocks_within.is_some() {
                 spec.clocks = ClockSpec::default();
             }
             assert_sound(&run::<T>(place.config, spec, arrivals), cut);

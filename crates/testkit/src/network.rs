@@ -53,8 +53,8 @@ pub struct Place<T: Transport> {
     pub topology: Topology,
     /// The default fabric, but for settings without which the transport does not work.
     pub fabric: FabricConfig,
-    /// Whether the transport works only while clocks agree.
-    pub aligned_clocks: bool,
+    /// The largest difference between clocks with which the transport works.
+    pub clocks_within: Option<Span>,
     /// The transport's parameters there.
     pub config: T::Config,
 }
@@ -72,8 +72,8 @@ impl<T: Transport> Place<T> {
         let network = Network { switches, ratio, ports, has_slower, slowest, fastest, paths };
         let site = Site { facts, place: transport::Place::Network(network), has_lower: false };
         let config = T::configure(keys.clone(), &site).expect("presets fit the networks of tests");
-        let aligned_clocks = needs.aligned_clocks;
-        Self { topology, fabric: fabric(&needs), aligned_clocks, config }
+        let clocks_within = needs.clocks_within;
+        Self { topology, fabric: fabric(&needs), clocks_within, config }
     }
 }
 

@@ -20,7 +20,8 @@ pub struct Scenario {
 }
 
 /// The scenario of a seed: packets are lost, doubled and reordered, a link or a switch between two
-/// racks of three hosts fails for a while, and clocks are apart. `topology` is
+/// racks of three hosts fails for a while, switches route around it at once or late, and clocks are
+/// apart. `topology` is
 /// `leaf_spine(2, 3, 2)`, with or without arbiters.
 pub fn scenario(topology: Topology, seed: u64) -> Scenario {
     let mut rng = Rng::new(seed, 0, Purpose::Test);
@@ -61,6 +62,8 @@ pub fn scenario(topology: Topology, seed: u64) -> Scenario {
         arrival(at, src, dst, size as u64)
     };
     let arrivals = (0..N_MESSAGES).map(flow).collect();
+    // From none to longer than a failure lasts.
+    spec.faults.rerouting = Span::from_us(rng.below(4) as u64 * 200);
     Scenario { spec, arrivals, cut }
 }
 

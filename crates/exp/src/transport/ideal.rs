@@ -78,6 +78,10 @@ impl Ready for Scheduler {
         None
     }
 
+    fn buffer_min(&self) -> Bytes {
+        Bytes::ZERO
+    }
+
     fn describe(&self) -> Vec<Derived> {
         Vec::new()
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::FabricNeeds;
 use rampmeter_core::wire::Wire;
-use rampmeter_core::{FabricFacts, Family, Hop, Queueing};
+use rampmeter_core::{Bytes, FabricFacts, Family, Hop, Queueing};
 use rampmeter_proto::Framing;
 use rampmeter_proto::beside::{Beside, Both};
 use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor};
@@ -79,6 +79,8 @@ pub(crate) trait AnyKeys: Send + Sync {
 pub(crate) trait Ready: Send + Sync {
     /// Its number in front of packets; `None` where packets have no format of their own.
     fn wire(&self) -> Option<TransportId>;
+    /// The least packet memory of a port.
+    fn buffer_min(&self) -> Bytes;
     /// What follows from its parameters.
     fn describe(&self) -> Vec<Derived>;
     /// Runs a task. From here on every type is known.
@@ -255,14 +257,16 @@ impl<T: Transport> AnyKeys for OneKeys<T> {
     fn configure(&self, site: &Site) -> Result<Arc<dyn Ready>, BadKey> {
         let config = T::configure(self.keys.clone(), site)?;
         let derived = T::describe(&config);
+        let buffer_min = T::buffer_min(&config).max(self.framing().full());
         let config = Arc::new(config);
-        Ok(Arc::new(Configured::<T> { config, derived, wire: Some(T::WIRE) }))
+        Ok(Arc::new(Configured::<T> { config, buffer_min, derived, wire: Some(T::WIRE) }))
     }
 }
 
 /// A family with its parameters for one network.
 struct Configured<F: Family> {
     config: Arc<F::Config>,
+    buffer_min: Bytes,
     derived: Vec<Derived>,
     wire: Option<TransportId>,
 }
@@ -270,6 +274,10 @@ struct Configured<F: Family> {
 impl<F: Family> Ready for Configured<F> {
     fn wire(&self) -> Option<TransportId> {
         self.wire
+    }
+
+    fn buffer_min(&self) -> Bytes {
+        self.buffer_min
     }
 
     fn describe(&self) -> Vec<Derived> {
@@ -341,7 +349,9 @@ impl<A: Transport, B: Transport> AnyKeys for TwoKeys<A, B> {
         let site = Site { facts: self.told.told(&site.facts), ..site.clone() };
         let lower = B::configure(self.lower.keys.clone(), &site).map_err(below)?;
         let derived = A::describe(&upper);
+        let buffer_min = A::buffer_min(&upper).max(B::buffer_min(&lower));
+        let buffer_min = buffer_min.max(self.framing().full()).max(self.lower.framing().full());
         let config = Arc::new(Both { upper: Arc::new(upper), lower: Arc::new(lower) });
-        Ok(Arc::new(Configured::<Beside<A, B>> { config, derived, wire: None }))
+        Ok(Arc::new(Configured::<Beside<A, B>> { config, buffer_min, derived, wire: None }))
     }
 }

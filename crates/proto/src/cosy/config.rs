@@ -151,16 +151,17 @@ impl CosyConfig {
         check_ranges(&self)?;
         let share = self.slots_per_message.unwrap_or(self.slots);
         within("slots-per-message", share.into(), 1..=self.slots.into(), "1 to slots")?;
-        let switches = paths.switches.into();
-        within("transport", switches, 1..=SWITCHES_MAX as u64, "used on paths of 1 to 5 switches")?;
-        within(
-            "transport",
-            paths.ports.into(),
-            1..=65_535,
-            "used on switches of up to 65535 ports",
-        )?;
-        let slower = u64::from(paths.has_slower);
-        within("transport", slower, 0..=0, "used where no link is slower than those of hosts")?;
+        let unusable = |expected: &str| BadKey::new("name", expected, "cosy");
+        if !(1..=SWITCHES_MAX as u32).contains(&paths.switches) {
+            let expected = format!("one for paths of {} switches", paths.switches);
+            return Err(unusable(&expected));
+        }
+        if paths.ports > 65_535 {
+            return Err(unusable(&format!("one for switches of {} ports", paths.ports)));
+        }
+        if paths.has_slower {
+            return Err(unusable("one for networks with links slower than those of hosts"));
+        }
         let packet = self.payload + self.header;
         let packet_time = facts.access_rate.tx_time(packet);
         let tick = packet_time.scale_floor(1_000, (1_000 - self.control_milli).into());

@@ -100,6 +100,14 @@ impl Transport for CosyFamily {
         }
     }
 
+    /// The longest queue of data (lemma 3.3, appendix A), and one more packet at each switch for a
+    /// control packet that is in the way.
+    fn buffer_min(config: &Cosy) -> Bytes {
+        let CosyConfig { slots, payload, header, .. } = config.config;
+        let PathFacts { switches, ratio, .. } = config.paths;
+        analysis::queue_bound(switches, slots.saturating_mul(ratio) + 1, payload + header)
+    }
+
     fn describe(config: &Cosy) -> Vec<Derived> {
         let bound = |bytes| config.bound(Bytes::new(bytes));
         vec![

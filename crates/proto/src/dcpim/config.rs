@@ -45,9 +45,11 @@ pub enum IdleCapacity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Demand {
-    /// All outstanding bytes of the source (§3.4).
+    /// All outstanding bytes of the source, less those that matched channels are still to bring
+    /// (§3.4).
     Source,
-    /// Those of its smallest flow. The authors' simulator does this.
+    /// Those of its smallest flow, less a full phase of every matched channel, also of the running
+    /// phase. The authors' simulator does this.
     SmallestFlow,
 }
 
@@ -256,6 +258,11 @@ pub struct Dcpim {
 }
 
 impl DcpimConfig {
+    /// Length of a stage: beta times half a control round trip (§3.3).
+    pub(super) fn stage(&self, facts: &FabricFacts) -> Span {
+        facts.control_rtt.scale_floor(self.beta_milli.into(), 2_000)
+    }
+
     /// Checks the parameters and derives what follows from them on a fabric.
     ///
     /// # Errors
@@ -264,7 +271,7 @@ impl DcpimConfig {
         check_ranges(&self)?;
         let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
         let bdp = facts.bdp_packets(self.payload + self.header);
-        let stage = facts.control_rtt.scale_floor(self.beta_milli.into(), 2_000);
+        let stage = self.stage(facts);
         let stages = match self.phases {
             Phases::Paper => 2 * u32::from(self.rounds) + 1,
             Phases::Overlapped => 2 * u32::from(self.rounds),

@@ -30,6 +30,8 @@ pub(super) struct Link {
     pub(super) active: u8,
     /// Channels that it has been matched on.
     pub(super) channels: u8,
+    /// Packets that have come for tokens of its data phase.
+    arrived: u32,
     /// Remaining packets and announcement of the flow that it was first matched for.
     key: (u32, u64),
     pub(super) rank: u8,
@@ -62,7 +64,8 @@ impl Links {
     ) {
         let idx = self.building.iter().position(|l| l.src == src).unwrap_or_else(|| {
             let (active, channels, timer) = (0, 0, LinkTimer::Dead);
-            self.building.push(Link { src, active, channels, key, rank: PROMPT_RANK, timer });
+            let rank = PROMPT_RANK;
+            self.building.push(Link { src, active, channels, arrived: 0, key, rank, timer });
             self.building.len() - 1
         });
         let link = &mut self.building[idx];
@@ -107,6 +110,24 @@ impl Links {
             links.iter().filter(|l| l.src == src).map(|l| u32::from(l.channels)).sum::<u32>()
         };
         of(&self.running) + of(&self.building)
+    }
+
+    /// Packets that channels from `src` are still to bring: those of the running data phase less
+    /// what has come, and those of the coming one. A channel brings `per_channel` in a phase.
+    pub(super) fn promised(&self, src: NodeId, per_channel: u32) -> u64 {
+        let of = |links: &[Link]| {
+            let link = links.iter().find(|l| l.src == src);
+            link.map_or(0, |l| (u32::from(l.channels) * per_channel).saturating_sub(l.arrived))
+        };
+        u64::from(of(&self.running)) + u64::from(of(&self.building))
+    }
+
+    /// Counts a packet that has come from `src` for a token of the running data phase.
+    #[inline]
+    pub(super) fn count(&mut self, src: NodeId) {
+        if let Some(link) = self.running.iter_mut().find(|l| l.src == src) {
+            link.arrived += 1;
+        }
     }
 
     /// Whether a running link from `src` is dead or stalled, so that news from there matter to it.

@@ -75,10 +75,11 @@ impl Transport for DcpimFamily {
     }
 
     /// Hosts that ignore what arrives in another stage than their own may never match if their
-    /// clocks are apart by more than the slack of a stage.
-    fn needs(keys: &DcpimConfig, _facts: &FabricFacts) -> FabricNeeds {
-        let aligned_clocks = keys.round_view == Rounds::Strict;
-        FabricNeeds { priorities: 8, aligned_clocks, ..FabricNeeds::default() }
+    /// clocks are apart by more than the slack of a stage: what a message leaves of it.
+    fn needs(keys: &DcpimConfig, facts: &FabricFacts) -> FabricNeeds {
+        let slack = keys.stage(facts).saturating_sub(facts.control_rtt / 2);
+        let clocks_within = (keys.round_view == Rounds::Strict).then_some(slack);
+        FabricNeeds { priorities: 8, clocks_within, ..FabricNeeds::default() }
     }
 
     fn configure(keys: DcpimConfig, site: &Site) -> Result<Dcpim, BadKey> {

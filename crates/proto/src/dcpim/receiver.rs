@@ -172,7 +172,9 @@ impl Receiver {
             return Receipt::Ignored;
         }
         flow.heard = now;
-        flow.see(number);
+        if flow.see(number) && dcpim.config.demand == Demand::Source {
+            self.links.count(flow.of.src);
+        }
         let receipt = if flow.got.insert(seq) { Receipt::Fresh } else { Receipt::Duplicate };
         let src = flow.of.src;
         if flow.remaining() == 0 {
@@ -320,16 +322,22 @@ impl Receiver {
             let src = self.sources.get(idx);
             let Some(slot) = self.candidate(src, now) else { continue };
             let (remaining, announced) = self.flows[slot].key();
-            let demand = match dcpim.config.demand {
-                Demand::SmallestFlow => u64::from(remaining),
-                Demand::Source => self.sources.missing(src, &self.flows),
+            let per_channel = dcpim.channel_packets;
+            let wanted = match dcpim.config.demand {
+                Demand::SmallestFlow => {
+                    let wanted = remaining.div_ceil(per_channel);
+                    u64::from(wanted.saturating_sub(self.links.held(src)))
+                }
+                Demand::Source => {
+                    let missing = self.sources.missing(src, &self.flows);
+                    let promised = self.links.promised(src, per_channel);
+                    missing.saturating_sub(promised).div_ceil(u64::from(per_channel))
+                }
             };
-            let wanted = demand.div_ceil(u64::from(dcpim.channel_packets));
-            let held = u64::from(self.links.held(src));
-            if held >= wanted {
+            if wanted == 0 {
                 continue;
             }
-            let channels = (wanted - held).min(u64::from(free)) as u8;
+            let channels = wanted.min(u64::from(free)) as u8;
             let prompt = match dcpim.config.idle_capacity {
                 IdleCapacity::Prompt => channels.min(k.saturating_sub(self.busy)),
                 IdleCapacity::Unused => 0,

@@ -62,6 +62,8 @@ impl Progress {
         Self {
             tokens: TokenCursor::new(now, packets),
             silent_until: now + dcpim.mtu_time * u64::from(packets) + dcpim.silence,
+            // What comes unasked is not of a phase.
+            phase_token: packets,
             ..Self::new(now)
         }
     }
@@ -87,13 +89,14 @@ impl RxFlow {
         if self.is_held { Time::NEVER } else { self.state.silent_until }
     }
 
-    /// Notes the number of the token whose data has come.
-    pub(super) fn see(&mut self, number: u32) {
+    /// Notes the number of the token whose data has come. Returns whether the token is of this phase.
+    pub(super) fn see(&mut self, number: u32) -> bool {
         let state = &mut self.state;
-        let open =
-            if number < state.phase_token { &mut state.open_before } else { &mut state.open };
+        let is_of_phase = number >= state.phase_token;
+        let open = if is_of_phase { &mut state.open } else { &mut state.open_before };
         *open = open.saturating_sub(1);
         state.tokens.see(number);
+        is_of_phase
     }
 
     /// A phase begins: tokens sent so far expire soon.

@@ -5,14 +5,16 @@
 use std::sync::Arc;
 
 use rampmeter_core::collections::IdMap;
-use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
+use rampmeter_core::{
+    Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Span, Time,
+};
 
 use super::allocate::{Allocation, Allocator};
 use super::config::{Fastpass, Model};
 use super::epoch::EpochArbiter;
 use super::paths::Paths;
 use super::timetable::slot_start;
-use super::wire::{Demand, FastpassHeader, List, Slot};
+use super::wire::{Demand, FastpassHeader, List, SLOTS_MAX, Slot};
 use crate::parts::Output;
 
 /// The arbiter of a network, in either model.
@@ -55,6 +57,8 @@ struct SlotArbiter {
     is_awake: bool,
     allocations: Vec<Allocation>,
     paths: Paths,
+    /// When the batch that is being computed may leave; [`Time::ZERO`] if none is.
+    computed_at: Time,
 }
 
 /// Watchdog intervals after which a standby takes over.
@@ -73,6 +77,7 @@ impl SlotArbiter {
             is_awake: false,
             allocations: Vec::new(),
             paths: Paths::default(),
+            computed_at: Time::ZERO,
         }
     }
 
@@ -189,8 +194,14 @@ impl SlotArbiter {
                 out.send_sized(standby, MsgId::default(), watchdog, bytes);
             }
         }
+        if self.computed_at <= now {
+            self.computed_at = Time::ZERO;
+        }
         while self.batch_at(fastpass) <= now {
             self.give_out(fastpass, out);
+            if fastpass.compute > Span::ZERO {
+                self.computed_at = now + fastpass.compute;
+            }
         }
     }
 
@@ -219,7 +230,17 @@ impl SlotArbiter {
             true => self.next_watchdog,
             false => Time::NEVER,
         };
-        watchdog.min(self.batch_at(fastpass))
+        let computed = match self.is_computing() {
+            true => self.computed_at,
+            false => Time::NEVER,
+        };
+        watchdog.min(self.batch_at(fastpass)).min(computed)
+    }
+
+    /// Whether a batch is being computed. Nothing leaves meanwhile: the arbiter is busy.
+    #[inline]
+    fn is_computing(&self) -> bool {
+        self.computed_at > Time::ZERO
     }
 }
 
@@ -276,11 +297,15 @@ impl Endpoint for FastpassArbiter {
     }
 
     fn poll_transmit(&mut self, _now: Time) -> Option<Packet<FastpassHeader>> {
-        self.out.next_control()
+        if self.wants_transmit() { self.out.next_control() } else { None }
     }
 
     fn wants_transmit(&self) -> bool {
-        self.out.has_control()
+        let is_computing = match &self.role {
+            Role::Slots(arbiter) => arbiter.is_computing(),
+            Role::Epochs(_) => false,
+        };
+        !is_computing && self.out.has_control()
     }
 
     fn poll_timeout(&self) -> Time {
@@ -295,9 +320,8 @@ impl Endpoint for FastpassArbiter {
     }
 }
 
-/// How long an arbiter's link of `rate` takes for allocations to `n_hosts` hosts, each of a whole
-/// batch.
-pub fn allocations_time(n_hosts: u32, header: u64, rate: rampmeter_core::Rate) -> Span {
-    let longest = header + 22 + 4 * super::wire::SLOTS_MAX as u64;
-    rate.tx_time(rampmeter_core::Bytes::new(longest * u64::from(n_hosts)))
+/// Bytes of allocations to `n_hosts` hosts, each of a whole batch.
+pub fn allocations(n_hosts: u32, header: Bytes) -> Bytes {
+    let longest = header.get() + 22 + 4 * SLOTS_MAX as u64;
+    Bytes::new(longest * u64::from(n_hosts))
 }

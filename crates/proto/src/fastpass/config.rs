@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::wire::FastpassHeader;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Framing, Padding};
+use crate::parts::{Framing, Padding, within};
 
 /// What the arbiter arbitrates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -34,9 +34,13 @@ pub struct FastpassConfig {
     /// Slots that are allocated together.
     #[schemars(range(min = 1, max = 16))]
     pub batch: u32,
+    /// How long the arbiter computes each batch; none if left out. It must be shorter than a batch.
+    #[serde(rename = "compute-us", with = "crate::keys::micros")]
+    #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e6))]
+    pub compute: Option<Span>,
     /// Length of a slot, in thousandths of a full packet's time: room for acknowledgements and
     /// requests beside a full packet.
-    #[schemars(range(min = 500, max = 100_000))]
+    #[schemars(range(min = 1_000, max = 100_000))]
     pub slot_milli: u32,
     /// Packets that a host may send in an epoch.
     #[schemars(range(min = 1, max = 16))]
@@ -77,6 +81,7 @@ impl FastpassConfig {
             model: Model::Slots,
             arbiters: 2,
             batch: 16,
+            compute: None,
             slot_milli: 1_050,
             epoch_packets: 8,
             epoch_milli: 8_500,
@@ -107,6 +112,8 @@ pub struct Fastpass {
     pub mtu_time: Span,
     /// Length of a slot.
     pub slot: Span,
+    /// How long the arbiter computes a batch.
+    pub compute: Span,
     /// How many slots ahead of the present one a batch starts.
     pub ahead: u64,
     /// Length of an epoch.
@@ -137,15 +144,25 @@ impl FastpassConfig {
         let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
         let slot = mtu_time.scale_floor(self.slot_milli.into(), 1_000);
         let batch = slot * u64::from(self.batch);
-        // An allocation is used when it has been sent behind all others and has crossed the
-        // network.
-        let ahead = (facts.control_rtt / 2 + arbiter_time).div_floor(slot) + 2;
-        let retry = facts.control_rtt * 2 + arbiter_time * 2 + batch * 2;
+        let full_epoch = u64::from(self.epoch_packets) * 1_000;
+        let expected = format!("{full_epoch}, the time of epoch-packets, to 1000000");
+        within("epoch-milli", self.epoch_milli.into(), full_epoch..=1_000_000, &expected)?;
+        let compute = self.compute.unwrap_or(Span::ZERO);
+        if compute >= batch {
+            let expected = format!("less than a batch, {} us", batch.as_us_f64());
+            return Err(BadKey::new("compute-us", expected, compute.as_us_f64()));
+        }
+        // An allocation is used when it has been computed, has been sent behind all others and has
+        // crossed the network.
+        let answer = compute + arbiter_time;
+        let ahead = (facts.control_rtt / 2 + answer).div_floor(slot) + 2;
+        let retry = facts.control_rtt * 2 + answer * 2 + batch * 2;
         Ok(Fastpass {
             n_hosts: facts.n_hosts,
             paths,
             mtu_time,
             slot,
+            compute,
             ahead,
             epoch: mtu_time.scale_floor(self.epoch_milli.into(), 1_000),
             rto: facts.data_rtt * 2 + batch,

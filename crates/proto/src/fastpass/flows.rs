@@ -56,6 +56,9 @@ pub(super) enum Outcome {
     Lost(NodeId, u32),
 }
 
+/// How often the timeout of a flow doubles.
+const BACKOFF_MAX: u32 = 6;
+
 impl Flows {
     pub(super) fn new(node: NodeId) -> Self {
         Self { flows: OutgoingFlows::new(node) }
@@ -102,7 +105,9 @@ impl Flows {
         });
         let header = FastpassHeader::Data { flow: flow.flow, tx_slot: slot, seq, size: flow.size };
         if flow.unsent() == 0 {
-            self.flows.defer_timer(slot, now + fastpass.rto);
+            // Waits longer after each attempt: a path that has failed may be routed to for some time.
+            let wait = fastpass.rto * (1 << flow.retry.attempts().min(BACKOFF_MAX));
+            self.flows.defer_timer(slot, now + wait);
         }
         let outgoing = self.flows.outgoing(slot);
         let mut packet = fastpass.framing().data(outgoing, seq, Priority::new(1), header);

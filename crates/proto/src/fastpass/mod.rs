@@ -33,7 +33,7 @@ mod timetable;
 #[cfg(test)]
 mod tests;
 
-pub use arbiter::{FastpassArbiter, allocations_time};
+pub use arbiter::{FastpassArbiter, allocations};
 pub use config::{Fastpass, FastpassConfig};
 pub use host::FastpassHost;
 
@@ -47,6 +47,21 @@ use crate::keys::BadKey;
 use crate::parts::{Framing, phost_study_buffer};
 use crate::transport::{Derived, Network, Place, Site, Transport};
 use config::Model;
+
+/// The rate of the arbiter's link: allocations to all hosts take at most nine tenths of a batch.
+fn arbiter_rate(keys: &FastpassConfig, facts: &FabricFacts) -> ArbiterRate {
+    match keys.model {
+        Model::Slots => {
+            let slot = facts.access_rate.tx_time(keys.payload + keys.header);
+            let slot = slot.scale_floor(keys.slot_milli.into(), 1_000);
+            let most = (slot * u64::from(keys.batch)).scale_floor(9, 10).as_ps().max(1);
+            let bits = u128::from(allocations(facts.n_hosts, keys.header).get()) * 8;
+            let bps = (bits * 1_000_000_000_000).div_ceil(most.into());
+            ArbiterRate::AtLeast(u64::try_from(bps).unwrap_or(u64::MAX))
+        }
+        Model::Epochs => ArbiterRate::Slowest,
+    }
+}
 
 /// The Fastpass family.
 #[derive(Clone, Copy, Debug)]
@@ -77,34 +92,42 @@ impl Transport for FastpassFamily {
         Framing { payload, header, padding }
     }
 
-    /// Ports of the pHost study, 36 KB at 10 Gbit/s. The paper's arbiter must
-    /// reach every host in every batch, so its link is as fast as the fastest; that of the epoch
-    /// model is as fast as a host's.
+    /// Ports of the pHost study, 36 KB at 10 Gbit/s. The paper's arbiter may have to answer every
+    /// host in every batch, so it has as many interfaces as fast as the fastest link as that takes;
+    /// the link of the epoch model is as fast as a host's.
     fn needs(keys: &FastpassConfig, facts: &FabricFacts) -> FabricNeeds {
-        let rate = match keys.model {
-            Model::Slots => ArbiterRate::Fastest,
-            Model::Epochs => ArbiterRate::Slowest,
-        };
         FabricNeeds {
             buffer: Need::Prefer(phost_study_buffer(keys.payload + keys.header, facts)),
             priorities: 2,
-            arbiters: vec![ArbiterNeed { rate }; keys.arbiters as usize],
+            arbiters: vec![ArbiterNeed { rate: arbiter_rate(keys, facts) }; keys.arbiters as usize],
             ..FabricNeeds::default()
         }
     }
 
-    /// Arbiters between real hosts are as fast as hosts, and choose no paths.
+    /// Arbiters between real hosts are as fast as hosts, and choose no paths. Arbiters give
+    /// out the time of hosts' links, so that links between switches must not be slower.
     fn configure(keys: FastpassConfig, site: &Site) -> Result<Fastpass, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));
         let keys = FastpassConfig { payload, header, ..keys };
         let (rate, paths) = match &site.place {
             Place::Hosts { .. } => (site.facts.access_rate, None),
-            Place::Network(Network { slowest, fastest, paths, .. }) => match keys.model {
-                Model::Slots => (*fastest, paths.clone()),
-                Model::Epochs => (*slowest, paths.clone()),
-            },
+            Place::Network(Network { has_slower: true, .. }) => {
+                let expected = "one for networks with links slower than those of hosts";
+                return Err(BadKey::new("name", expected, Self::NAME));
+            }
+            // A slot on the wire has a byte for its path.
+            Place::Network(Network { paths: Some(paths), .. })
+                if u32::from(paths.tor_up) * u32::from(paths.agg_up) > 256 =>
+            {
+                let n = u32::from(paths.tor_up) * u32::from(paths.agg_up);
+                let expected = format!("one for networks of {n} paths between racks");
+                return Err(BadKey::new("name", expected, "fastpass, which tells 256 apart"));
+            }
+            Place::Network(Network { slowest, fastest, paths, .. }) => {
+                (arbiter_rate(&keys, &site.facts).of(*slowest, *fastest), paths.clone())
+            }
         };
-        let time = allocations_time(site.facts.n_hosts, header.get(), rate);
+        let time = rate.tx_time(allocations(site.facts.n_hosts, header));
         keys.on(&site.facts, paths, time)
     }
 

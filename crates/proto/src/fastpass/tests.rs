@@ -200,7 +200,7 @@ mod arbiters {
     use std::sync::Arc;
 
     use super::super::wire::{Demand, FastpassHeader, List};
-    use super::super::{Fastpass, FastpassArbiter, FastpassConfig, FastpassHost, allocations_time};
+    use super::super::{Fastpass, FastpassArbiter, FastpassConfig, FastpassHost, allocations};
     use crate::test_packet::control;
     use rampmeter_core::{
         Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
@@ -220,7 +220,7 @@ mod arbiters {
             control_rtt: Span::from_us(10),
         };
         let config = FastpassConfig { arbiters: 2, ..FastpassConfig::paper() };
-        let time = allocations_time(2, config.header.get(), RATE);
+        let time = RATE.tx_time(allocations(2, config.header));
         Arc::new(config.on(&facts, None, time).unwrap())
     }
 

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use rampmeter_core::collections::IdMap;
-use rampmeter_core::{MsgId, NodeId, Time};
+use rampmeter_core::{MsgId, NodeId, Span, Time};
 
 use super::FastpassStats;
 use super::config::Fastpass;
@@ -221,7 +221,13 @@ impl Timetable {
     #[inline]
     pub(super) fn deadline(&self, fastpass: &Fastpass) -> Time {
         let slot = self.slots.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
-        if self.waits() { slot.min(self.quiet_since + fastpass.retry) } else { slot }
+        if self.waits() { slot.min(self.quiet_since + self.patience(fastpass)) } else { slot }
+    }
+
+    /// How long an arbiter may be silent before it is asked again. The time doubles whenever both
+    /// have been tried.
+    fn patience(&self, fastpass: &Fastpass) -> Span {
+        fastpass.retry * (1 << (self.attempts / (2 * FAIL_OVER_AFTER)).min(6))
     }
 
     fn waits(&self) -> bool {
@@ -259,7 +265,7 @@ impl Timetable {
         out: &mut Output<FastpassHeader>,
         stats: &mut FastpassStats,
     ) -> bool {
-        if !self.waits() || now < self.quiet_since + fastpass.retry {
+        if !self.waits() || now < self.quiet_since + self.patience(fastpass) {
             return true;
         }
         self.attempts += 1;

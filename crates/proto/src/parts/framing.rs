@@ -30,6 +30,11 @@ pub struct Outgoing {
 }
 
 impl Framing {
+    /// A full packet on the wire.
+    pub fn full(&self) -> Bytes {
+        self.payload + self.header
+    }
+
     /// Packets of a message of `size`; at most `u32::MAX`.
     pub fn packets(&self, size: Bytes) -> u32 {
         u32::try_from(size.packets_ceil(self.payload)).unwrap_or(u32::MAX)

@@ -26,13 +26,24 @@ impl Served {
 
     /// Counts a packet.
     pub fn count(&mut self, tenant: TenantId) {
+        *self.of(tenant) += 1;
+    }
+
+    /// Counts for `to` what was counted for `from`: `packets` of a flow whose tenant was not known.
+    pub fn transfer(&mut self, from: TenantId, to: TenantId, packets: u32) {
+        let served = self.of(from);
+        let moved = (*served).min(packets.into());
+        *served -= moved;
+        *self.of(to) += moved;
+    }
+
+    fn of(&mut self, tenant: TenantId) -> &mut u64 {
         if tenant.idx() >= DENSE {
-            *self.others.entry(tenant.get()).or_default() += 1;
-            return;
+            return self.others.entry(tenant.get()).or_default();
         }
         if self.dense.len() <= tenant.idx() {
             self.dense.resize(tenant.idx() + 1, 0);
         }
-        self.dense[tenant.idx()] += 1;
+        &mut self.dense[tenant.idx()]
     }
 }

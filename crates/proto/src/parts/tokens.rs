@@ -47,7 +47,17 @@ impl TokenCursor {
 
     /// The data of token `number` has arrived.
     pub fn see(&mut self, number: u32) {
-        self.seen = self.seen.max(number.saturating_add(1).min(self.issued));
+        self.answer_below(number.saturating_add(1));
+    }
+
+    /// Tokens below this number have been answered, or are not waited for any more.
+    pub fn seen(&self) -> u32 {
+        self.seen
+    }
+
+    /// Counts the tokens below `number` as answered.
+    pub fn answer_below(&mut self, number: u32) {
+        self.seen = self.seen.max(number.min(self.issued));
     }
 
     /// Counts old tokens as answered, so that one less than `limit` is open.

@@ -34,7 +34,7 @@ use rampmeter_core::{FabricFacts, Family, NoArbiter, Ranked, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::{Framing, two_bdps};
-use crate::transport::{Derived, Site, Transport};
+use crate::transport::{Derived, Place, Site, Transport};
 use config::Starving;
 
 /// The pFabric family.
@@ -80,7 +80,13 @@ impl Transport for PfabricFamily {
 
     fn configure(keys: PfabricConfig, site: &Site) -> Result<Pfabric, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));
-        PfabricConfig { payload, header, ..keys }.on(&site.facts)
+        let config = PfabricConfig { payload, header, ..keys }.on(&site.facts)?;
+        let rtt = site.facts.data_rtt;
+        if matches!(site.place, Place::Network(_)) && config.rto < rtt {
+            let expected = format!("at least a round trip, {} ns", rtt.as_ps().div_ceil(1_000));
+            return Err(BadKey::new("rto-ns", expected, config.rto.as_ps() / 1_000));
+        }
+        Ok(config)
     }
 
     fn describe(config: &Pfabric) -> Vec<Derived> {

@@ -40,11 +40,24 @@ pub enum DataPriority {
     Single,
 }
 
+/// Which of a flow's tokens count towards its downgrading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Downgrading {
+    /// Tokens that have expired: unanswered for a round trip and a token's life (algorithm 2).
+    Expired,
+    /// All unanswered tokens, also those whose data is on its way. The authors' simulator does this.
+    Unanswered,
+}
+
 /// How long a destination waits for packets of free tokens before it asks for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FreeRepair {
-    /// As long as they take, and a round trip.
+    /// As long as all packets that free tokens and tokens have asked for take on the destination's
+    /// link, and a round trip. The same holds for packets of tokens.
+    Backlog,
+    /// As long as the flow's own take, and a round trip.
     RoundTrip,
     /// Twice as long as they take, so that flows with nothing to repair are often sent twice. The
     /// authors' simulator does this.
@@ -84,10 +97,13 @@ pub struct PhostConfig {
     /// and between real hosts at least a control round trip.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub token_life_milli: Option<u32>,
-    /// Unanswered tokens at which a flow is downgraded; as many as free tokens if left out.
+    /// Which tokens count towards a flow's downgrading.
+    pub downgrade_on: Downgrading,
+    /// Most expired tokens of a flow that is not downgraded, or unanswered tokens at which it is; as
+    /// many as free tokens if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub downgrade_threshold: Option<u32>,
-    /// For how long, in full packet times after its last token; three times as many as free tokens
+    /// For how long, in full packet times after its last token, or after it was downgraded; three times as many as free tokens
     /// and one if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub downgrade_packets: Option<u32>,
@@ -141,12 +157,13 @@ impl PhostConfig {
             free_tokens: None,
             free_for: FreeTokens::EveryFlow,
             token_life_milli: None,
+            downgrade_on: Downgrading::Expired,
             downgrade_threshold: None,
             downgrade_packets: None,
             resend_packets: None,
             policy: Policy::Srpt,
             data_priority: DataPriority::Size,
-            free_repair: FreeRepair::RoundTrip,
+            free_repair: FreeRepair::Backlog,
             free_hold: FreeHold::Ignore,
             wake: Wake::OnData,
             padding: Padding::Exact,
@@ -160,6 +177,7 @@ impl PhostConfig {
     pub fn reference() -> Self {
         Self {
             free_for: FreeTokens::ShortFlows,
+            downgrade_on: Downgrading::Unanswered,
             data_priority: DataPriority::Single,
             free_repair: FreeRepair::TwicePace,
             free_hold: FreeHold::Withhold,
@@ -180,7 +198,7 @@ pub struct Phost {
     pub mtu_time: Span,
     /// Free tokens of a flow.
     pub free: u32,
-    /// Unanswered tokens at which a flow is downgraded.
+    /// Most expired tokens of a flow that is not downgraded, or unanswered tokens at which it is.
     pub threshold: u32,
     /// For how long.
     pub downgrade: Span,
@@ -234,6 +252,11 @@ impl Phost {
     pub(super) fn framing(&self) -> Framing {
         let PhostConfig { payload, header, padding, .. } = self.config;
         Framing { payload, header, padding }
+    }
+
+    /// How long after it was sent a token without an answer has expired.
+    pub(super) fn token_expiry(&self) -> Span {
+        self.rtt + self.token_life
     }
 
     /// How long `n` free tokens live.

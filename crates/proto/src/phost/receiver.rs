@@ -1,12 +1,42 @@
 //! The destination's side (pHost §3.2, algorithm 2): pending flows, and one token a packet time.
 
-use rampmeter_core::{MsgId, NodeId, Packet, Receipt, TenantId, Time};
+use std::collections::VecDeque;
+
+use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Span, TenantId, Time};
 
 use super::PhostStats;
 use super::choice::Choice;
-use super::config::{FreeHold, FreeRepair, Phost, Policy, Wake};
+use super::config::{Downgrading, FreeHold, FreeRepair, Phost, Policy, Wake};
 use super::wire::PhostHeader;
 use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Served, TokenCursor};
+
+/// Which tokens of a flow have expired, by the time since they were sent.
+#[derive(Debug, Default)]
+struct Expiry {
+    /// When the tokens below a number expire, for those that have not.
+    due: VecDeque<(Time, u32)>,
+    /// Tokens below this number have expired or been answered.
+    below: u32,
+}
+
+impl Expiry {
+    /// Tokens below `end` expire at an instant, but not before earlier ones.
+    fn push(&mut self, at: Time, end: u32) {
+        let earlier = self.due.back().map_or(Time::ZERO, |&(at, _)| at);
+        self.due.push_back((at.max(earlier), end));
+    }
+
+    /// How many tokens from `seen` on have expired.
+    fn expired(&mut self, now: Time, seen: u32) -> u32 {
+        while let Some(&(at, end)) = self.due.front()
+            && at <= now
+        {
+            self.due.pop_front();
+            self.below = end;
+        }
+        self.below.saturating_sub(seen)
+    }
+}
 
 /// A flow's own part.
 #[derive(Debug)]
@@ -15,6 +45,10 @@ pub(super) struct Pending {
     pub(super) tenant: TenantId,
     pub(super) announced: Time,
     tokens: TokenCursor,
+    /// Empty where the tokens that have expired do not count.
+    expiry: Expiry,
+    /// Until when it is downgraded, where expired tokens count.
+    downgraded: Option<Time>,
     /// How many tokens there may be until missing packets are counted again.
     goal: u32,
     /// Every packet has had a token: no more before this instant, which is for those in flight.
@@ -30,10 +64,41 @@ pub(super) enum Readiness {
     Waits(Time),
 }
 
+impl Pending {
+    /// Downgrades a flow when more tokens than the threshold have expired (algorithm 2).
+    fn by_expired(&mut self, now: Time, phost: &Phost) -> Readiness {
+        let expired = self.expiry.expired(now, self.tokens.seen());
+        if expired <= phost.threshold {
+            self.downgraded = None;
+            return Readiness::Ready;
+        }
+        let until = *self.downgraded.get_or_insert(now + phost.downgrade);
+        if until > now {
+            return Readiness::Waits(until);
+        }
+        self.downgraded = None;
+        self.tokens.answer_below(self.expiry.below - phost.threshold);
+        Readiness::Ready
+    }
+
+    /// Downgrades a flow when as many tokens as the threshold are unanswered.
+    fn by_unanswered(&mut self, now: Time, phost: &Phost) -> Readiness {
+        if self.tokens.open() < phost.threshold {
+            return Readiness::Ready;
+        }
+        let until = self.tokens.last() + phost.downgrade;
+        if until > now {
+            return Readiness::Waits(until);
+        }
+        self.tokens.reopen(phost.threshold);
+        Readiness::Ready
+    }
+}
+
 impl RxFlow {
-    /// Whether the flow may have a token (§3.2). A source that leaves as many tokens as the
-    /// threshold unanswered is downgraded: it gets no other until data arrives, or one after the
-    /// timeout.
+    /// Whether the flow may have a token (§3.2). A flow that is downgraded gets no other until data
+    /// arrives or a timeout is over. If its source does not answer then either, one more token makes
+    /// it downgraded again.
     pub(super) fn readiness(&mut self, now: Time, phost: &Phost) -> Readiness {
         let remaining = self.remaining();
         let state = &mut self.state;
@@ -44,15 +109,10 @@ impl RxFlow {
             state.settles = None;
             state.goal = state.tokens.issued() + remaining;
         }
-        if state.tokens.open() < phost.threshold {
-            return Readiness::Ready;
+        match phost.config.downgrade_on {
+            Downgrading::Expired => state.by_expired(now, phost),
+            Downgrading::Unanswered => state.by_unanswered(now, phost),
         }
-        let until = state.tokens.last() + phost.downgrade;
-        if until > now {
-            return Readiness::Waits(until);
-        }
-        state.tokens.reopen(phost.threshold);
-        Readiness::Ready
     }
 
     /// Whether data that arrives may end its wait.
@@ -61,13 +121,17 @@ impl RxFlow {
         self.state.settles.is_none() && !self.is_held
     }
 
-    /// Takes the next packet to token, missing ones in cyclic order, and the token's number.
-    fn take_token(&mut self, now: Time, phost: &Phost) -> (u32, u32) {
+    /// Takes the next packet to token, missing ones in cyclic order, and the token's number. After the
+    /// last packet the flow waits for `resend`.
+    fn take_token(&mut self, now: Time, resend: Span, phost: &Phost) -> (u32, u32) {
         let state = &mut self.state;
         let seq = state.tokens.advance(&self.got, self.of.packets);
         let number = state.tokens.issue(now);
+        if phost.config.downgrade_on == Downgrading::Expired {
+            state.expiry.push(now + phost.token_expiry(), number + 1);
+        }
         if state.tokens.issued() >= state.goal {
-            state.settles = Some(now + phost.resend);
+            state.settles = Some(now + resend);
         }
         (seq, number)
     }
@@ -95,6 +159,8 @@ pub(super) struct Receiver {
     clock: Clock,
     /// Tokens to withhold for announced free tokens.
     withheld: u32,
+    /// When all packets that have been asked for would be here if nothing but the link held them up.
+    busy_until: Time,
     ticks: u32,
     /// Packets received, by tenant, where the policy asks.
     served: Served,
@@ -107,6 +173,7 @@ impl Receiver {
             choice: Choice::default(),
             clock: Clock::Stopped,
             withheld: 0,
+            busy_until: Time::ZERO,
             ticks: 0,
             served: Served::default(),
         }
@@ -129,11 +196,19 @@ impl Receiver {
         phost: &Phost,
     ) -> Option<u32> {
         let free = phost.free_of(of.packets);
+        self.expect(now, free, phost);
         let wait = match phost.config.free_repair {
+            FreeRepair::Backlog => self.backlog(now) + phost.rtt,
             FreeRepair::RoundTrip => phost.mtu_time * u64::from(free) + phost.rtt,
             FreeRepair::TwicePace => phost.mtu_time * u64::from(2 * free),
         };
+        let mut expiry = Expiry::default();
+        if phost.config.downgrade_on == Downgrading::Expired && free > 0 && free < of.packets {
+            expiry.push(now + phost.free_life(free) + phost.rtt, free);
+        }
         let state = Pending {
+            expiry,
+            downgraded: None,
             deadline,
             tenant,
             announced: now,
@@ -148,6 +223,16 @@ impl Receiver {
         }
         self.start(now);
         Some(slot)
+    }
+
+    /// More packets are on their way, which the link brings one after another.
+    fn expect(&mut self, now: Time, packets: u32, phost: &Phost) {
+        self.busy_until = self.busy_until.max(now) + phost.mtu_time * u64::from(packets);
+    }
+
+    /// How long the link is busy with packets that are on their way.
+    fn backlog(&self, now: Time) -> Span {
+        self.busy_until.saturating_since(now)
     }
 
     /// Starts the clock if it does not run.
@@ -205,6 +290,10 @@ impl Receiver {
                 let flow = &mut self.flows[slot];
                 flow.heard = now;
                 if (flow.state.deadline, flow.state.tenant) != terms {
+                    if phost.config.policy == Policy::TenantFair {
+                        let arrived = flow.of.packets - flow.remaining();
+                        self.served.transfer(flow.state.tenant, terms.1, arrived);
+                    }
                     self.choice.leave(slot, flow, phost.config.policy);
                     (flow.state.deadline, flow.state.tenant) = terms;
                     self.choice.enter(slot, &self.flows[slot], phost.config.policy);
@@ -333,8 +422,13 @@ impl Receiver {
                 return;
             }
         };
+        self.expect(now, 1, phost);
+        let resend = match phost.config.free_repair {
+            FreeRepair::Backlog => phost.resend.max(self.backlog(now) + phost.rtt),
+            FreeRepair::RoundTrip | FreeRepair::TwicePace => phost.resend,
+        };
         let flow = &mut self.flows[slot];
-        let (seq, number) = flow.take_token(now, phost);
+        let (seq, number) = flow.take_token(now, resend, phost);
         let (tx_slot, rx_slot, remaining) = (flow.of.tx_slot, slot, flow.remaining());
         let token = PhostHeader::Token { tx_slot, rx_slot, seq, number, remaining };
         out.send(flow.of.src, flow.of.msg, token);

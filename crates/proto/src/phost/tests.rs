@@ -28,6 +28,7 @@ mod wire {
 mod tokens {
     use std::sync::Arc;
 
+    use super::super::config::Downgrading;
     use super::super::wire::PhostHeader;
     use super::super::{Phost, PhostConfig, PhostHost};
     use crate::test_packet::control;
@@ -39,13 +40,17 @@ mod tokens {
     const SIZE: u64 = 1_460 * 1_000;
 
     fn host() -> (PhostHost, Arc<Phost>) {
+        host_with(PhostConfig::paper())
+    }
+
+    fn host_with(config: PhostConfig) -> (PhostHost, Arc<Phost>) {
         let facts = FabricFacts {
             n_hosts: 2,
             access_rate: Rate::from_gbps(10),
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
         };
-        let phost = Arc::new(PhostConfig::paper().on(&facts).unwrap());
+        let phost = Arc::new(config.on(&facts).unwrap());
         let rng = Rng::new(1, 0, Purpose::Test);
         (PhostHost::new(Arc::clone(&phost), NodeId::new(0), rng, Time::ZERO), phost)
     }
@@ -66,12 +71,40 @@ mod tokens {
         host.stats().tokens_sent
     }
 
+    fn rts() -> Packet<PhostHeader> {
+        let (time_left, tenant, repeated) = (Span::from_ps(u64::MAX), 0, false);
+        packet(PhostHeader::Rts { flow: 0, tx_slot: 0, size: SIZE, time_left, tenant, repeated })
+    }
+
+    /// Algorithm 2: the free tokens, as many as the threshold, do not downgrade a flow when they
+    /// expire; the next that expires does.
+    #[test]
+    fn a_flow_is_downgraded_when_more_tokens_than_the_threshold_have_expired() {
+        let (mut host, phost) = host();
+        host.handle_packet(Time::ZERO, &rts());
+        let expired = Time::ZERO + phost.free_life(phost.free) + phost.rtt;
+        let ticks = |until: Time| (until - Time::ZERO).div_floor(phost.mtu_time) + 1;
+        let sent = run_until(&mut host, before(expired));
+        assert_eq!(sent, ticks(before(expired)));
+        assert_eq!(run_until(&mut host, expired + phost.downgrade), sent);
+        // Then some until they have expired too: as many as are sent in the time that this takes.
+        let resumed = expired + phost.mtu_time + phost.downgrade;
+        let again = run_until(&mut host, resumed + phost.downgrade);
+        let burst = phost.token_expiry().div_floor(phost.mtu_time) + 2;
+        assert!(again > sent && again <= sent + burst, "{again} {sent}");
+        // Data for the latest token ends the next downgrading at once.
+        let end = resumed + phost.downgrade;
+        let number = phost.free + again as u32 - 1;
+        let data = PhostHeader::Data { rx_slot: 0, seq: number, number };
+        host.handle_packet(end, &packet(data));
+        assert_eq!(run_until(&mut host, end + phost.mtu_time * 3), again + 4);
+    }
+
     #[test]
     fn a_silent_source_is_downgraded_to_one_token_a_timeout_until_data_arrives() {
-        let (mut host, phost) = host();
-        let (time_left, tenant, repeated) = (Span::from_ps(u64::MAX), 0, false);
-        let rts = PhostHeader::Rts { flow: 0, tx_slot: 0, size: SIZE, time_left, tenant, repeated };
-        host.handle_packet(Time::ZERO, &packet(rts));
+        let downgrade_on = Downgrading::Unanswered;
+        let (mut host, phost) = host_with(PhostConfig { downgrade_on, ..PhostConfig::paper() });
+        host.handle_packet(Time::ZERO, &rts());
         // The free tokens, as many as the threshold, are unanswered.
         assert_eq!(run_until(&mut host, before(Time::ZERO + phost.downgrade)), 0);
         assert_eq!(run_until(&mut host, Time::ZERO + phost.downgrade), 1);

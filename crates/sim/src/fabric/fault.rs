@@ -36,13 +36,13 @@ pub enum Target {
 pub struct Outage {
     /// What fails.
     pub target: Target,
-    /// When. Packets queued for or being on the link are lost.
+    /// When. Packets that wait for the link or are on it are lost.
     pub from: Time,
     /// When it works again; [`Time::NEVER`] if not.
     pub until: Time,
 }
 
-/// The faults of a run. Routing follows failures and repairs at once.
+/// The faults of a run.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct FaultSpec {
     /// What every link does.
@@ -51,6 +51,10 @@ pub struct FaultSpec {
     pub links: Vec<(u32, LinkFault)>,
     /// Failures and repairs.
     pub outages: Vec<Outage>,
+    /// How long a link must have been down, or up again, until switches route by it: the time of
+    /// detection and convergence. Until then packets that are routed to a failed link are lost, and
+    /// a failure that is repaired sooner changes no route.
+    pub rerouting: Span,
 }
 
 /// What happens to one packet.
@@ -70,9 +74,16 @@ pub(super) struct Faults {
     /// Failures and repairs in order of time: (when, outage, whether it is the repair).
     changes: Vec<(Time, usize, bool)>,
     done: usize,
+    /// How many changes are so long ago that routing has followed them.
+    followed: usize,
+    rerouting: Span,
     outages: Vec<Outage>,
     /// How many outages hold each link down.
     down: Vec<u32>,
+    /// When each link last failed or was repaired.
+    changed_at: Vec<Time>,
+    /// Whether routing uses each link.
+    routed: Vec<bool>,
     failed_at: Vec<Option<Time>>,
 }
 
@@ -95,9 +106,13 @@ impl Faults {
             link_of: (0..n_ports as u32).map(|p| routes.end(p).0).collect(),
             rngs: (0..n_ports as u64).map(|p| Rng::new(seed, p, Purpose::Fault)).collect(),
             down: vec![0; links.len()],
+            changed_at: vec![Time::ZERO; links.len()],
+            routed: vec![true; links.len()],
             failed_at: vec![None; n_ports],
             outages: spec.outages,
             done: 0,
+            followed: 0,
+            rerouting: spec.rerouting,
             links,
             changes,
         }
@@ -127,8 +142,11 @@ impl Faults {
         Fate { lost, doubled: twin.is_some(), delay, twin_delay: twin.unwrap_or(Span::ZERO) }
     }
 
+    /// When the next link changes, or routing follows a change.
     pub(super) fn next_change(&self) -> Option<Time> {
-        self.changes.get(self.done).map(|c| c.0)
+        let change = self.changes.get(self.done).map(|c| c.0);
+        let follow = self.changes.get(self.followed).map(|c| c.0.saturating_add(self.rerouting));
+        change.into_iter().chain(follow).min()
     }
 
     /// The links that change state at `now`, with their new state.
@@ -141,11 +159,36 @@ impl Faults {
             self.done += 1;
             for link in links_of(self.outages[outage].target, topology) {
                 let down = &mut self.down[link as usize];
+                let was_up = *down == 0;
                 *down = if repaired { *down - 1 } else { *down + 1 };
+                if was_up != (*down == 0) {
+                    self.changed_at[link as usize] = now;
+                }
                 changed.push((link, *down == 0));
             }
         }
         changed
+    }
+
+    /// Lets routing follow what has been so for long enough. Returns whether a route may change.
+    pub(super) fn follow(&mut self, now: Time, topology: &Topology) -> bool {
+        let mut differs = false;
+        while let Some(&(time, outage, _)) = self.changes.get(self.followed) {
+            if time.saturating_add(self.rerouting) > now {
+                break;
+            }
+            self.followed += 1;
+            for link in links_of(self.outages[outage].target, topology) {
+                let link = link as usize;
+                let is_up = self.down[link] == 0;
+                let is_stable = self.changed_at[link].saturating_add(self.rerouting) <= now;
+                if is_stable && self.routed[link] != is_up {
+                    self.routed[link] = is_up;
+                    differs = true;
+                }
+            }
+        }
+        differs
     }
 
     pub(super) fn arbiters_restarting(&self, now: Time) -> Vec<u32> {
@@ -164,8 +207,9 @@ impl Faults {
         self.outages.iter().filter_map(restarting).collect()
     }
 
-    pub(super) fn is_up(&self, link: u32) -> bool {
-        self.down[link as usize] == 0
+    /// Whether routing uses a link.
+    pub(super) fn is_routed(&self, link: u32) -> bool {
+        self.routed[link as usize]
     }
 
     pub(super) fn mark_failed(&mut self, port: u32, now: Time) {

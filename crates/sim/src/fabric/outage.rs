@@ -47,12 +47,12 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         !port.up || self.faults.failed_within(via, now, on_link)
     }
 
-    /// When the next link or switch fails or is repaired.
+    /// When the next link or switch fails or is repaired, or routing follows.
     pub(crate) fn next_outage(&self) -> Option<Time> {
         self.faults.next_change()
     }
 
-    /// Carries out the failures and repairs that are due at `now`.
+    /// Carries out the failures, repairs and changes of routing that are due at `now`.
     pub(crate) fn apply_outages(&mut self, now: Time) {
         for (link, up) in self.faults.due(now, &self.topology) {
             for number in 0..self.ports.len() as u32 {
@@ -66,8 +66,10 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 }
             }
         }
-        let faults = &self.faults;
-        self.routes = Routes::new(&self.topology, &|link| faults.is_up(link));
+        if self.faults.follow(now, &self.topology) {
+            let faults = &self.faults;
+            self.routes = Routes::new(&self.topology, &|link| faults.is_routed(link));
+        }
     }
 
     /// The switches that come back at `now`, by number.

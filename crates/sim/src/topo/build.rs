@@ -30,7 +30,7 @@ pub enum TopologyError {
         got: String,
     },
     /// A host without exactly one link.
-    #[error("host h{host} must have exactly one link, to a switch; it has {links}")]
+    #[error("expected host h{host} to have one link, to a switch, got {links} links")]
     HostLinks {
         /// The host.
         host: u32,
@@ -38,8 +38,11 @@ pub enum TopologyError {
         links: usize,
     },
     /// Two hosts cannot reach one another.
-    #[error("hosts h0 and h{0} are not connected")]
+    #[error("expected a path between all hosts, got none between h0 and h{0}")]
     Disconnected(u32),
+    /// A switch that no host can reach.
+    #[error("expected every switch to be joined to hosts, got s{0} without a path to any")]
+    Unreached(u32),
 }
 
 /// Rates and delays that the builders of this module share.
@@ -106,9 +109,12 @@ impl Topology {
         let topology =
             Self { n_stations, n_arbiters, levels, links, host_latency, switch_latency, tors };
         let routes = crate::fabric::Routes::new(&topology, &|_| true);
-        match (1..n_hosts).find(|&h| routes.first_port(Node::Switch(topology.tors[0]), h).is_none())
-        {
-            Some(host) => Err(TopologyError::Disconnected(host)),
+        let is_joined = |switch, host| routes.first_port(Node::Switch(switch), host).is_some();
+        if let Some(host) = (1..n_hosts).find(|&host| !is_joined(topology.tors[0], host)) {
+            return Err(TopologyError::Disconnected(host));
+        }
+        match (0..n_switches).find(|&switch| !is_joined(switch, 0)) {
+            Some(switch) => Err(TopologyError::Unreached(switch)),
             None => Ok(topology),
         }
     }

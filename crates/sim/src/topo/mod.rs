@@ -12,8 +12,11 @@ pub use build::TopologyError;
 pub use regular::RegularPaths;
 pub use spec::{LinkSpec, TopologySpec};
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use crate::fabric::Routes;
-use rampmeter_core::fabric::{ArbiterNeed, ArbiterRate};
+use rampmeter_core::fabric::ArbiterNeed;
 use rampmeter_core::{Bytes, FabricFacts, Rate, Span};
 
 /// One end of a link.
@@ -129,10 +132,7 @@ impl Topology {
     pub fn with_arbiters(mut self, needs: &[ArbiterNeed]) -> Self {
         let (slowest, fastest) = self.rates();
         for need in needs {
-            let rate = match need.rate {
-                ArbiterRate::Fastest => fastest,
-                ArbiterRate::Slowest => slowest,
-            };
+            let rate = need.rate.of(slowest, fastest);
             let (switch, propagation) = (self.rack(0), self.links[0].propagation);
             self = self.with_arbiter(ArbiterLink { switch, rate, propagation });
         }
@@ -192,10 +192,8 @@ impl Topology {
     /// The facts that protocols derive their parameters from, for full packets of `data` bytes and
     /// control packets of `control` bytes on the wire.
     pub fn facts(&self, data: Bytes, control: Bytes) -> FabricFacts {
-        let longest = self.longest_path();
-        let one_way = |bytes: Bytes| {
-            longest.iter().fold(Span::ZERO, |sum, hop| sum + hop.delay + hop.rate.tx_time(bytes))
-        };
+        let longest = self.longest_path(data);
+        let one_way = |bytes| latency(&longest, bytes);
         let n_hosts = self.n_hosts();
         let is_host = |n: Node| matches!(n, Node::Host(_));
         let access = self.links.iter().filter(|l| is_host(l.a) || is_host(l.b));
@@ -209,7 +207,7 @@ impl Topology {
 
     /// What bounds on queueing depend on.
     pub fn shape(&self) -> Shape {
-        let switches = self.rack_paths().iter().map(|path| path.len() - 1).max();
+        let switches = self.rack_paths(Bytes::new(1)).iter().map(|path| path.len() - 1).max();
         let slowest = self.facts(Bytes::new(1), Bytes::new(1)).access_rate.as_bps();
         let fastest = self.links.iter().map(|l| l.rate.as_bps()).max();
         let ports = |switch| {
@@ -224,32 +222,47 @@ impl Topology {
         }
     }
 
-    /// The path with the longest idle latency.
-    fn longest_path(&self) -> Vec<PathHop> {
-        let delay = |path: &[PathHop]| path.iter().fold(Span::ZERO, |sum, hop| sum + hop.delay);
-        let mut best: (Span, Vec<PathHop>) = (Span::ZERO, Vec::new());
-        for path in self.rack_paths() {
-            if delay(&path) > best.0 {
-                best = (delay(&path), path);
+    /// The path on which a packet of `bytes` has the longest idle latency, of equals the first.
+    fn longest_path(&self, bytes: Bytes) -> Vec<PathHop> {
+        let mut best = Vec::new();
+        for path in self.rack_paths(bytes) {
+            if latency(&path, bytes) > latency(&best, bytes) {
+                best = path;
             }
         }
-        best.1
+        best
     }
 
-    /// Paths between the first hosts of all racks, and one within the first rack.
-    fn rack_paths(&self) -> Vec<Vec<PathHop>> {
-        let mut first_hosts: Vec<u32> = Vec::new();
-        for host in 0..self.n_hosts() {
-            if first_hosts.iter().all(|&h| self.rack(h) != self.rack(host)) {
-                first_hosts.push(host);
+    /// Paths between the farthest hosts of all racks, and between the two farthest of each rack: no
+    /// packet of `bytes` takes longer between other hosts.
+    fn rack_paths(&self, bytes: Bytes) -> Vec<Vec<PathHop>> {
+        let mut uplinks = vec![Span::ZERO; self.n_hosts() as usize];
+        for link in &self.links {
+            for end in [link.a, link.b] {
+                if let Node::Host(host) = end {
+                    uplinks[host as usize] = link.propagation + link.rate.tx_time(bytes);
+                }
             }
         }
+        let mut racks: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for host in 0..self.n_hosts() {
+            racks.entry(self.rack(host)).or_default().push(host);
+        }
+        let mut racks: Vec<Vec<u32>> = racks.into_values().collect();
+        for hosts in &mut racks {
+            hosts.sort_by_key(|&host| Reverse(uplinks[host as usize]));
+        }
         let paths = Paths::new(self.clone());
-        let same_rack = (1..self.n_hosts()).find(|&h| self.rack(h) == self.rack(0));
-        let pairs = first_hosts.iter().flat_map(|&a| first_hosts.iter().map(move |&b| (a, b)));
-        let pairs = pairs.filter(|(a, b)| a != b).chain(same_rack.map(|h| (0, h)));
-        pairs.filter_map(|(a, b)| paths.of(a, b)).collect()
+        let far = |n: usize| racks.iter().filter_map(move |hosts| hosts.get(n).copied());
+        let pairs = far(0).flat_map(|a| far(0).map(move |b| (a, b))).filter(|(a, b)| a != b);
+        let within = racks.iter().filter_map(|hosts| Some((*hosts.first()?, *hosts.get(1)?)));
+        pairs.chain(within).filter_map(|(a, b)| paths.of(a, b)).collect()
     }
+}
+
+/// How long a packet of `bytes` takes on an idle path.
+fn latency(path: &[PathHop], bytes: Bytes) -> Span {
+    path.iter().fold(Span::ZERO, |sum, hop| sum + hop.delay + hop.rate.tx_time(bytes))
 }
 
 /// The shortest paths of a topology, all links up.
