@@ -175,7 +175,13 @@ impl Receiver {
         if flow.see(number) && dcpim.config.demand == Demand::Source {
             self.links.count(flow.of.src);
         }
-        let receipt = if flow.got.insert(seq) { Receipt::Fresh } else { Receipt::Duplicate };
+        let receipt = match flow.got.insert(seq) {
+            true => Receipt::Fresh,
+            false => {
+                flow.note_duplicate(dcpim);
+                Receipt::Duplicate
+            }
+        };
         let src = flow.of.src;
         if flow.remaining() == 0 {
             self.complete(slot, dcpim, out);

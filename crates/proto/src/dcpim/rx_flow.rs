@@ -24,9 +24,15 @@ pub(super) struct Progress {
     /// the next to be looked at.
     void_at: Time,
     revisit: u32,
+    /// How often the wait of a full window has been doubled, because what was asked for anew came
+    /// twice.
+    patience: u32,
     /// Whether the sender has asked if the flow is complete.
     pub(super) asked: bool,
 }
+
+/// How often the wait of a full window is doubled at most.
+const PATIENCE_MAX: u32 = 6;
 
 /// A flow that has been announced and is not complete.
 pub(super) type RxFlow = ArrivingFlow<Progress>;
@@ -52,6 +58,7 @@ impl Progress {
             phase_seq: 0,
             void_at: Time::NEVER,
             revisit: 0,
+            patience: 0,
             asked: false,
         }
     }
@@ -109,6 +116,14 @@ impl RxFlow {
         state.void_at = now + dcpim.stragglers;
     }
 
+    /// A packet has come twice. It was asked for anew while its data was held up, as in an
+    /// over-subscribed core, so a full window waits longer from now on.
+    pub(super) fn note_duplicate(&mut self, dcpim: &Dcpim) {
+        if dcpim.config.token_window == TokenWindow::Outstanding {
+            self.state.patience = (self.state.patience + 1).min(PATIENCE_MAX);
+        }
+    }
+
     /// Whether data that has come leaves room for tokens whatever the channels.
     pub(super) fn is_clocked(&self, dcpim: &Dcpim) -> bool {
         self.state.in_flight(dcpim) <= dcpim.bdp
@@ -121,7 +136,7 @@ impl RxFlow {
         let (bdp, k) = (dcpim.bdp, u32::from(dcpim.config.channels));
         let active = u32::from(active);
         let state = &mut self.state;
-        let reopens = state.tokens.last() + dcpim.window_timeout;
+        let reopens = state.tokens.last() + dcpim.window_timeout * (1 << state.patience);
         let is_open = match dcpim.config.token_window {
             TokenWindow::Number => {
                 let low = bdp / k * active;
