@@ -96,12 +96,14 @@ class PHost(Transport):
     token_life_milli: int | None = None
     """Life of a token at its source, in thousandths of a full packet's time; 1500 if left out, and
     between real hosts at least a control round trip (1 to 10000000)."""
+    downgrade_on: Literal["expired", "unanswered"] | None = None
+    """Which tokens count towards a flow's downgrading."""
     downgrade_threshold: int | None = None
-    """Unanswered tokens at which a flow is downgraded; as many as free tokens if left out (1 to
-    1000000)."""
+    """Most expired tokens of a flow that is not downgraded, or unanswered tokens at which it is; as
+    many as free tokens if left out (1 to 1000000)."""
     downgrade_packets: int | None = None
-    """For how long, in full packet times after its last token; three times as many as free tokens
-    and one if left out (1 to 1000000)."""
+    """For how long, in full packet times after its last token, or after it was downgraded; three
+    times as many as free tokens and one if left out (1 to 1000000)."""
     resend_packets: int | None = None
     """How long a destination waits after a flow's last token before it asks again for what is
     missing, in full packet times; one more than free tokens if left out (1 to 1000000)."""
@@ -109,7 +111,7 @@ class PHost(Transport):
     """Whom both ends serve first."""
     data_priority: Literal["size", "single"] | None = None
     """Priorities of data packets."""
-    free_repair: Literal["round-trip", "twice-pace"] | None = None
+    free_repair: Literal["measured", "round-trip", "twice-pace"] | None = None
     """Repair of packets of free tokens."""
     free_hold: Literal["ignore", "withhold"] | None = None
     """Whether announced free tokens suppress tokens."""
@@ -173,9 +175,12 @@ class Fastpass(Transport):
     """Arbiters: one, or one and its standby (1 to 2)."""
     batch: int | None = None
     """Slots that are allocated together (1 to 16)."""
+    compute_us: float | None = None
+    """How long the arbiter computes each batch; none if left out. It must be shorter than a batch
+    (0 to 1000000)."""
     slot_milli: int | None = None
     """Length of a slot, in thousandths of a full packet's time: room for acknowledgements and
-    requests beside a full packet (500 to 100000)."""
+    requests beside a full packet (1000 to 100000)."""
     epoch_packets: int | None = None
     """Packets that a host may send in an epoch (1 to 16)."""
     epoch_milli: int | None = None

@@ -54,9 +54,10 @@ pub enum Downgrading {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FreeRepair {
-    /// As long as all packets that free tokens and tokens have asked for take on the destination's
-    /// link, and a round trip. The same holds for packets of tokens.
-    Backlog,
+    /// As long as all packets of free tokens that were announced to it take, and as long as data for
+    /// tokens has lately taken to come (RFC 6298). It waits so long for the data of a flow's last
+    /// tokens too.
+    Measured,
     /// As long as the flow's own take, and a round trip.
     RoundTrip,
     /// Twice as long as they take, so that flows with nothing to repair are often sent twice. The
@@ -163,7 +164,7 @@ impl PhostConfig {
             resend_packets: None,
             policy: Policy::Srpt,
             data_priority: DataPriority::Size,
-            free_repair: FreeRepair::Backlog,
+            free_repair: FreeRepair::Measured,
             free_hold: FreeHold::Ignore,
             wake: Wake::OnData,
             padding: Padding::Exact,

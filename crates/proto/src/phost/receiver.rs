@@ -8,7 +8,9 @@ use super::PhostStats;
 use super::choice::Choice;
 use super::config::{Downgrading, FreeHold, FreeRepair, Phost, Policy, Wake};
 use super::wire::PhostHeader;
-use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Served, TokenCursor};
+use crate::parts::{
+    Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Rtt, Served, TokenCursor,
+};
 
 /// Which tokens of a flow have expired, by the time since they were sent.
 #[derive(Debug, Default)]
@@ -151,6 +153,45 @@ enum Clock {
     Waits(Time),
 }
 
+/// A token: source, flow and number.
+type TokenId = (NodeId, u32, u32);
+
+/// How long data for tokens takes to come. One token at a time is timed.
+#[derive(Debug, Default)]
+struct Delay {
+    timed: Option<(TokenId, Time)>,
+    rtt: Option<Rtt>,
+}
+
+impl Delay {
+    /// How long a destination waits for data: a round trip before the first sample.
+    fn wait(&self, phost: &Phost) -> Span {
+        self.rtt.map_or(phost.rtt, |rtt| rtt.timeout(0))
+    }
+
+    /// Times a token that is sent, unless another is being timed. That is given up in the end, as its
+    /// source may never use it.
+    fn start(&mut self, now: Time, token: TokenId, phost: &Phost) {
+        if self.timed.is_none_or(|(_, at)| now.saturating_since(at) > phost.keepalive) {
+            self.timed = Some((token, now));
+        }
+    }
+
+    /// Data for a token has come. That for a later one of the same flow says nothing of the timed one.
+    #[inline]
+    fn see(&mut self, now: Time, token: TokenId, phost: &Phost) {
+        let Some(((src, flow, number), at)) = self.timed else { return };
+        if (src, flow) != (token.0, token.1) || token.2 < number {
+            return;
+        }
+        self.timed = None;
+        if token.2 == number {
+            let new = || Rtt::new(phost.rtt, phost.keepalive);
+            self.rtt.get_or_insert_with(new).sample(now.saturating_since(at));
+        }
+    }
+}
+
 /// The receiver of one host.
 #[derive(Debug)]
 pub(super) struct Receiver {
@@ -159,8 +200,11 @@ pub(super) struct Receiver {
     clock: Clock,
     /// Tokens to withhold for announced free tokens.
     withheld: u32,
-    /// When all packets that have been asked for would be here if nothing but the link held them up.
-    busy_until: Time,
+    /// When the link has brought all packets of free tokens that were announced, if it brings no
+    /// others.
+    free_until: Time,
+    /// How long data for tokens takes to come, where repairs depend on it.
+    delay: Delay,
     ticks: u32,
     /// Packets received, by tenant, where the policy asks.
     served: Served,
@@ -173,7 +217,8 @@ impl Receiver {
             choice: Choice::default(),
             clock: Clock::Stopped,
             withheld: 0,
-            busy_until: Time::ZERO,
+            free_until: Time::ZERO,
+            delay: Delay::default(),
             ticks: 0,
             served: Served::default(),
         }
@@ -196,9 +241,11 @@ impl Receiver {
         phost: &Phost,
     ) -> Option<u32> {
         let free = phost.free_of(of.packets);
-        self.expect(now, free, phost);
         let wait = match phost.config.free_repair {
-            FreeRepair::Backlog => self.backlog(now) + phost.rtt,
+            FreeRepair::Measured => {
+                self.free_until = self.free_until.max(now) + phost.mtu_time * u64::from(free);
+                self.free_until - now + self.delay.wait(phost)
+            }
             FreeRepair::RoundTrip => phost.mtu_time * u64::from(free) + phost.rtt,
             FreeRepair::TwicePace => phost.mtu_time * u64::from(2 * free),
         };
@@ -223,16 +270,6 @@ impl Receiver {
         }
         self.start(now);
         Some(slot)
-    }
-
-    /// More packets are on their way, which the link brings one after another.
-    fn expect(&mut self, now: Time, packets: u32, phost: &Phost) {
-        self.busy_until = self.busy_until.max(now) + phost.mtu_time * u64::from(packets);
-    }
-
-    /// How long the link is busy with packets that are on their way.
-    fn backlog(&self, now: Time) -> Span {
-        self.busy_until.saturating_since(now)
     }
 
     /// Starts the clock if it does not run.
@@ -369,6 +406,7 @@ impl Receiver {
         }
         flow.heard = now;
         flow.state.tokens.see(number);
+        self.delay.see(now, (flow.of.src, flow.of.flow, number), phost);
         if phost.config.policy == Policy::TenantFair {
             self.served.count(flow.state.tenant);
         }
@@ -422,13 +460,15 @@ impl Receiver {
                 return;
             }
         };
-        self.expect(now, 1, phost);
         let resend = match phost.config.free_repair {
-            FreeRepair::Backlog => phost.resend.max(self.backlog(now) + phost.rtt),
+            FreeRepair::Measured => phost.resend.max(self.delay.wait(phost)),
             FreeRepair::RoundTrip | FreeRepair::TwicePace => phost.resend,
         };
         let flow = &mut self.flows[slot];
         let (seq, number) = flow.take_token(now, resend, phost);
+        if phost.config.free_repair == FreeRepair::Measured {
+            self.delay.start(now, (flow.of.src, flow.of.flow, number), phost);
+        }
         let (tx_slot, rx_slot, remaining) = (flow.of.tx_slot, slot, flow.remaining());
         let token = PhostHeader::Token { tx_slot, rx_slot, seq, number, remaining };
         out.send(flow.of.src, flow.of.msg, token);
