@@ -181,6 +181,29 @@ class TestPapers:
         assert len(report["runs"]) == 19
         assert all(run["status"] == "finished" for run in report["runs"])
 
+    @pytest.mark.parametrize(
+        ("arguments", "seeds", "summary"),
+        [
+            ([], [1, 2, 3], "; 3 seeds;"),
+            (["--seeds", "2"], [1, 2], "; 2 seeds of 3;"),
+            (["--quick"], [1], "; 1 seed of 3;"),
+        ],
+    )
+    def test_verdicts_say_on_how_many_seeds_they_rest(
+        self, fake_core: FakeCore, arguments: list[str], seeds: list[int], summary: str
+    ) -> None:
+        result = ok("papers", "dcpim", "3", "--out", "here", "--quiet", *arguments)
+        report = json.loads(Path("here/report.json").read_text())
+        assert report["seeds"] == seeds
+        assert (
+            len(fake_core.plans)
+            == len(report["runs"])
+            == len(seeds) * (8 if "--quick" in arguments else 19)
+        )
+        assert report["verdicts"]["miss"] > 0
+        assert summary in result.stdout
+        assert f"{len(seeds)} of 3" in result.stdout or len(seeds) == 3
+
     def test_an_interrupted_figure_reports_what_is_done(self, fake_core: FakeCore) -> None:
         def third_is_interrupted(on_progress: Callable[["Progress"], bool]) -> str:
             if len(fake_core.plans) < 3:

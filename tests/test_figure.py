@@ -1,17 +1,21 @@
 """Figures as data, and verdicts."""
 
+import json
 import math
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import rampmeter as rm
 from rampmeter import papers
 from rampmeter.papers import Measured, Mode, judge
-from rampmeter.papers.figure import CellId, Fact, Tolerance
+from rampmeter.papers.expected import CellId, Fact, Tolerance
+from rampmeter.papers.table import panel_table
 from rampmeter.papers.verdict import rows_of
+from rampmeter.runner import Batch, Outcome
 
-from .conftest import FIG3, write_results
+from .conftest import FIG3, ROOT, write_results
 
 FIGURE = papers.load_figure(FIG3)
 FIVE_PERCENT = Fact(2.0, Tolerance(0.05, "relative"), "a table")
@@ -47,10 +51,10 @@ class TestFigure3:
 
     def test_published_values_are_those_of_the_paper(self) -> None:
         def published(*cell: object) -> tuple[float, float, str]:
-            fact = FIGURE.facts[CellId(*cell)]  # type: ignore[arg-type]
-            return fact.published, fact.tolerance.value, fact.tolerance.kind
+            fact = FIGURE.expected.facts[CellId(*cell)]  # type: ignore[arg-type]
+            return fact.expected, fact.tolerance.value, fact.tolerance.kind
 
-        assert len(FIGURE.facts) == 16 + 3 + 1 + 12 + 12
+        assert len(FIGURE.expected.facts) == 16 + 3 + 1 + 12 + 12
         assert published("a", "imc10-0.84", "utilisation") == (0.9793, 0.005, "absolute")
         assert published("b", "data-mining-0.60", "mean") == (1.284, 0.05, "relative")
         assert published("c", "imc10-0.60", "mean", 2) == (3.398, 0.05, "relative")
@@ -78,63 +82,180 @@ class TestJudge:
         ("value", "verdict"),
         [(1.9, "match"), (2.1, "match"), (1.89, "miss"), (2.11, "miss"), (2.0, "match")],
     )
-    def test_relative_tolerances_are_of_the_published_value(
+    def test_relative_tolerances_are_of_the_expected_value(
         self, value: float, verdict: str
     ) -> None:
-        assert judge(FIVE_PERCENT, Measured((value,), 9), Mode()) == (verdict, "")
+        assert judge(FIVE_PERCENT, Measured({1: value}, 9), [1]) == (verdict, "")
 
     def test_absolute_tolerances_are_differences(self) -> None:
         fact = Fact(0.98, Tolerance(0.005, "absolute"), "a table")
-        assert judge(fact, Measured((0.975,), 9), Mode())[0] == "match"
-        assert judge(fact, Measured((0.9749,), 9), Mode())[0] == "miss"
+        assert judge(fact, Measured({1: 0.975}, 9), [1])[0] == "match"
+        assert judge(fact, Measured({1: 0.9749}, 9), [1])[0] == "miss"
 
     def test_the_mean_of_the_seeds_is_judged(self) -> None:
-        assert judge(FIVE_PERCENT, Measured((1.5, 2.5), 9), Mode())[0] == "match"
+        assert judge(FIVE_PERCENT, Measured({1: 1.5, 2: 2.5}, 9), [1, 2])[0] == "match"
+
+    def test_what_no_paper_says_is_not_judged(self) -> None:
+        assert judge(None, Measured({1: 2.0}, 9), [1]) == ("not judged", "no published value")
 
     @pytest.mark.parametrize(
-        ("measured", "fact", "mode", "reason"),
+        ("measured", "reason"),
         [
-            (None, FIVE_PERCENT, Mode(), "not finished"),
-            (Measured((2.0,), 9), None, Mode(), "no published value"),
-            (Measured((math.nan,), 0), FIVE_PERCENT, Mode(), "no flows"),
-            (Measured((2.0,), 9), FIVE_PERCENT, Mode("quick"), "reduced run"),
-            (Measured((2.0,), 9), FIVE_PERCENT, Mode("scale", 0.5), "reduced run"),
+            (None, "seeds 1, 2: run not finished"),
+            (Measured({}, 0), "seeds 1, 2: run not finished"),
+            (Measured({1: math.nan, 2: math.nan}, 0), "seeds 1, 2: no value"),
+            (Measured({1: 2.0, 2: math.nan}, 9), "seed 2: no value"),
+            (Measured({1: 2.0, 2: math.inf}, 9), "seed 2: no value"),
+            (Measured({1: 2.0}, 9), "seed 2: run not finished"),
+            (Measured({2: math.nan}, 9), "seed 1: run not finished; seed 2: no value"),
         ],
     )
-    def test_what_cannot_be_judged_says_why(
-        self, measured: Measured | None, fact: Fact | None, mode: Mode, reason: str
+    def test_a_seed_without_a_value_is_a_miss_that_names_it(
+        self, measured: Measured | None, reason: str
     ) -> None:
-        assert judge(fact, measured, mode) == ("not judged", reason)
-
-    @pytest.mark.parametrize("mode", [Mode("full"), Mode("scale", 1.0), Mode("scale", 2.0)])
-    def test_more_flows_are_judged_too(self, mode: Mode) -> None:
-        assert judge(FIVE_PERCENT, Measured((2.0,), 9), mode)[0] == "match"
+        assert judge(FIVE_PERCENT, measured, [1, 2]) == ("miss", reason)
 
 
 class TestRows:
     def test_every_value_of_a_panel_has_a_row(self, tmp_path: Path) -> None:
         runs = {
-            "imc10-0.60": [write_results(tmp_path / "a"), write_results(tmp_path / "b")],
-            "imc10-0.60-paper": [write_results(tmp_path / "c", utilisation=0.5)],
+            "imc10-0.60": {1: write_results(tmp_path / "a"), 2: write_results(tmp_path / "b")},
+            "imc10-0.60-paper": {1: write_results(tmp_path / "c", utilisation=0.5)},
         }
-        rows = {row.cell.run: row for row in rows_of(FIGURE, FIGURE.sub_figures[0], runs, Mode())}
+        shown = rows_of(FIGURE, FIGURE.sub_figures[0], runs, Mode(), [1, 2])
+        rows = {row.cell.run: row for row in shown}
         assert len(rows) == 16
         row = rows["imc10-0.60"]
-        assert row.measured == Measured((0.99, 0.99), 4)
-        assert row.variant == Measured((0.5,), 2)
+        assert row.measured == Measured({1: 0.99, 2: 0.99}, 4)
+        assert row.variant == Measured({1: 0.5}, 2)
         assert row.verdict == "miss"
         assert row.difference == pytest.approx(0.99 - 0.9973)
-        assert rows["imc10-0.50"].reason == "not finished"
+        missing = rows["imc10-0.50"]
+        assert (missing.verdict, missing.reason) == ("miss", "seeds 1, 2: run not finished")
 
     def test_sizes_have_a_row_for_each_bin_and_metric(self, tmp_path: Path) -> None:
         flows = [(0, 1460, 6, 5), (0, 71_540, 40, 10), (100, 1460, 5, 5)]
-        runs = {"imc10-0.60": [write_results(tmp_path / "a", rows=flows)]}  # type: ignore[arg-type]
-        rows = rows_of(FIGURE, FIGURE.sub_figures[2], runs, Mode())
+        run = write_results(tmp_path / "a", rows=flows)  # type: ignore[arg-type]
+        rows = rows_of(FIGURE, FIGURE.sub_figures[2], {"imc10-0.60": {1: run}}, Mode(), [1])
         assert len(rows) == 12
-        assert rows[0].measured == Measured((1.2,), 1)
-        assert rows[2].measured == Measured((4.0,), 1)
-        assert rows[4].reason == "no flows"
-        assert rows[4].to_json()["measured"] is None
+        assert rows[0].measured == Measured({1: 1.2}, 1)
+        assert rows[2].measured == Measured({1: 4.0}, 1)
+        assert (rows[4].verdict, rows[4].reason) == ("miss", "seed 1: no value")
+        measured = rows[4].to_json()["measured"]
+        assert (measured["mean"], measured["by_seed"]) == (None, {"1": None})
+
+    def test_a_seed_without_flows_in_a_bin_is_kept_as_such(self, tmp_path: Path) -> None:
+        both = [(0, 1460, 6, 5), (0, 71_540, 40, 10), (100, 1460, 5, 5)]
+        runs = {
+            1: write_results(tmp_path / "a", rows=both),  # type: ignore[arg-type]
+            2: write_results(tmp_path / "b"),
+        }
+        row = rows_of(FIGURE, FIGURE.sub_figures[2], {"imc10-0.60": runs}, Mode(), [1, 2])[2]
+        assert row.measured is not None
+        assert (row.measured.values, row.measured.without) == ((4.0,), (2,))
+        assert (row.verdict, row.reason, row.n_seeds) == ("miss", "seed 2: no value", 1)
+
+    def test_a_summary_without_a_value_is_a_miss(self, tmp_path: Path) -> None:
+        runs = {"imc10-0.50": {1: write_results(tmp_path, utilisation=math.nan)}}
+        row = rows_of(FIGURE, FIGURE.sub_figures[0], runs, Mode(), [1])[0]
+        assert (row.verdict, row.reason) == ("miss", "seed 1: no value")
+
+    @pytest.mark.parametrize("mode", [Mode("full"), Mode("scale", 1.0), Mode("scale", 2.0)])
+    def test_more_flows_are_judged_too(self, mode: Mode, tmp_path: Path) -> None:
+        runs = {"imc10-0.50": {1: write_results(tmp_path, utilisation=0.9985)}}
+        assert rows_of(FIGURE, FIGURE.sub_figures[0], runs, mode, [1])[0].verdict == "match"
+
+    @pytest.mark.parametrize("mode", [Mode("quick"), Mode("scale", 0.5)])
+    def test_published_values_do_not_judge_runs_of_fewer_flows(
+        self, mode: Mode, tmp_path: Path
+    ) -> None:
+        runs = {"imc10-0.50": {1: write_results(tmp_path, utilisation=0.9985)}}
+        row = rows_of(FIGURE, FIGURE.sub_figures[0], runs, mode, [1])[0]
+        assert (row.verdict, row.reason) == ("not judged", "value of more flows")
+
+
+class TestReducedFigure:
+    """Runs of few flows are judged by values of as many flows."""
+
+    SHORT = CellId("c", "imc10-0.60", "mean", 0)
+
+    def test_its_values_are_those_of_recorded_runs(self) -> None:
+        assert len(FIGURE.expected.reduced) == 4 + 12 + 12
+        fact = FIGURE.expected.reduced[self.SHORT]
+        assert fact.expected == 1.036
+        assert fact.expected != FIGURE.expected.facts[self.SHORT].expected
+        assert "recorded run of the authors' simulator" in fact.source
+        assert FIGURE.expected.reduced_flows == {"imc10-0.60": 100_000, "web-search-0.60": 15_000}
+
+    @pytest.mark.parametrize(("took", "verdict"), [(1036, "match"), (1100, "miss")])
+    def test_its_runs_get_verdicts(self, took: int, verdict: str, tmp_path: Path) -> None:
+        run = write_results(tmp_path, rows=[(0, 1460, took, 1000), (9000, 1460, 5, 5)])
+        rows = rows_of(FIGURE, FIGURE.sub_figures[2], {"imc10-0.60": {1: run}}, Mode("quick"), [1])
+        assert (rows[0].cell, rows[0].verdict) == (self.SHORT, verdict)
+        assert rows[2].reason == "seed 1: no value"
+
+    def test_runs_that_it_leaves_out_are_not_judged(self) -> None:
+        rows = rows_of(
+            FIGURE, FIGURE.sub_figures[0], {}, Mode("quick"), [1], frozenset({"imc10-0.70"})
+        )
+        by_run = {row.cell.run: (row.verdict, row.reason) for row in rows}
+        assert by_run["imc10-0.70"] == ("not judged", "not in the reduced run")
+
+
+class TestReport:
+    def report(self, tmp_path: Path, seeds: list[int]) -> papers.Report:
+        """A report of runs of which all but the first seed's have another utilisation."""
+        jobs = papers.jobs_of(FIGURE, Mode(), seeds, tmp_path)
+        outcomes = [
+            Outcome(
+                job,
+                "ran",
+                write_results(job.out, utilisation=0.99 if job.out.name == "seed-1" else 0.98),
+            )
+            for job in jobs
+        ]
+        batch = Batch(tuple(outcomes), False, 1.0)
+        return papers.make_report(FIGURE, Mode(), seeds, batch, tmp_path)
+
+    def test_fewer_seeds_than_three_are_pointed_out(self, tmp_path: Path) -> None:
+        report = self.report(tmp_path, [1])
+        assert report.seeds_text() == "1 seed of 3"
+        text = shown(report)
+        assert "1 of 3" in text
+        assert json.loads(report.file.read_text())["seeds_wanted"] == 3
+
+    def test_the_spread_of_the_seeds_is_shown(self, tmp_path: Path) -> None:
+        report = self.report(tmp_path, [1, 2, 3])
+        assert report.seeds_text() == "3 seeds"
+        text = shown(report)
+        assert "0.9833 (0.9800-0.9900)" in text
+        assert "of 3" not in text
+        row = json.loads(report.file.read_text())["sub_figures"][0]["rows"][0]
+        assert (row["measured"]["min"], row["measured"]["max"], row["seeds"]) == (0.98, 0.99, 3)
+
+    def test_misses_without_a_value_are_explained(self, tmp_path: Path) -> None:
+        report = self.report(tmp_path, [1])
+        table = panel_table(report, report.panels[2])
+        assert "miss: 1-2 BDP mean: seed 1: no value" in str(table.caption)
+
+
+def shown(report: papers.Report) -> str:
+    """The first table as a terminal shows it."""
+    console = Console(width=110)
+    with console.capture() as capture:
+        console.print(panel_table(report, report.panels[0]))
+    return capture.get()
+
+
+class TestEveryFigure:
+    FOLDERS = papers.list_figures(ROOT / "papers")
+
+    @pytest.mark.parametrize("folder", FOLDERS, ids=lambda f: f"{f.parent.name}-{f.name}")
+    def test_is_read_and_says_where_values_come_from(self, folder: Path) -> None:
+        expected = papers.load_figure(folder).expected
+        facts = [*expected.facts.values(), *expected.reduced.values()]
+        assert all(fact.source for fact in facts)
+        assert all(claim.source and claim.text for claim in expected.claims)
 
 
 class TestBrokenFigures:
@@ -149,8 +270,20 @@ class TestBrokenFigures:
             ("figure.toml", '"by-load"', '"by-lode"', "drawing: expected one of by-load"),
             ("figure.toml", 'label = "< 1", ', "", r"bins\[0\]: expected the key label"),
             ("figure.toml", "[[run]]", "[[run]", r"figure\.toml: .*line"),
-            ("expected.toml", 'metric = "p99"', 'metric = "p98"', "no panel shows"),
-            ("expected.toml", "absolute-tolerance", "tolerance", "expected one tolerance, got 0"),
+            ("expected.toml", 'metric = "p99"', 'metric = "p98"', "metric: expected one of"),
+            ("expected.toml", 'metric = "p99"', 'metric = "max"', "no panel shows"),
+            ("expected.toml", "bin = 5", "bin = 6", "no panel shows"),
+            ("expected.toml", "imc10-0.60", "web-search-0.60", "expected one value for"),
+            ("expected.toml", "flows = 100_000", "flows = 9", "flows: expected one number for"),
+            ("expected.toml", "flows = 15_000", "flows = 9", "flows: expected one number for"),
+            ("expected.toml", "recorded =", "published =", "expected the key recorded"),
+            ("figure.toml", "quick-flows = 15_000", "quick-flows = 9", "expected 9 as in the run"),
+            (
+                "expected.toml",
+                "absolute-tolerance",
+                "tolerance",
+                "expected one of absolute-tol.*, got 0",
+            ),
             ("expected.toml", 'run = "imc10-0.50"', 'run = "x"', "no panel shows"),
         ],
     )

@@ -146,15 +146,16 @@ class TestPanels:
 
     def test_published_values_are_beside_measured_ones(self, tmp_path: Path) -> None:
         panel = self.FIGURE.sub_figures[1]
-        runs = {"imc10-0.60": [write_results(tmp_path, rows=[(0, 1, 6, 5), (50, 1, 5, 5)] * 5)]}
-        figure = draw(self.FIGURE, panel, rows_of(self.FIGURE, panel, runs, Mode()))
-        assert heights(figure)["published"] == [1.518, 1.972, 1.284]
+        run = write_results(tmp_path, rows=[(0, 1, 6, 5), (50, 1, 5, 5)] * 5)
+        rows = rows_of(self.FIGURE, panel, {"imc10-0.60": {1: run}}, Mode(), [1])
+        figure = draw(self.FIGURE, panel, rows)
+        assert heights(figure)["expected"] == [1.518, 1.972, 1.284]
         assert tick_labels(figure) == ["IMC10", "Web Search", "Data Mining"]
 
     def test_utilisation_has_a_line_for_each_workload(self, tmp_path: Path) -> None:
         panel = self.FIGURE.sub_figures[0]
-        runs = {"web-search-0.70": [write_results(tmp_path, utilisation=0.9)]}
-        figure = draw(self.FIGURE, panel, rows_of(self.FIGURE, panel, runs, Mode()))
+        runs = {"web-search-0.70": {1: write_results(tmp_path, utilisation=0.9)}}
+        figure = draw(self.FIGURE, panel, rows_of(self.FIGURE, panel, runs, Mode(), [1]))
         shown = lines(figure)
         assert shown["Web Search"] == [(0.7, 0.9)]
         assert shown["IMC10"] == []
@@ -163,5 +164,5 @@ class TestPanels:
 
     def test_a_panel_without_any_value_is_empty_but_there(self) -> None:
         panel = self.FIGURE.sub_figures[4]
-        figure = draw(self.FIGURE, panel, rows_of(self.FIGURE, panel, {}, Mode()))
+        figure = draw(self.FIGURE, panel, rows_of(self.FIGURE, panel, {}, Mode(), [1]))
         assert heights(figure) == {"measured": []}

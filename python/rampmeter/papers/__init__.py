@@ -1,28 +1,34 @@
 """Figures of papers: their runs, the published values, and whether ours match.
 
 Each figure is a folder `papers/<paper>/fig<number>` with `figure.toml` (what is run and shown),
-`plan.toml` (what the runs have in common), `expected.toml` (published values) and `NOTES.md`.
+`plan.toml` (what the runs have in common), `expected.toml` (published values and claims) and
+`NOTES.md`.
 """
 
 from pathlib import Path
 
 from rampmeter._core import PlanError
+from rampmeter.papers.claims import ClaimRow, claim_rows, judge_claim
 from rampmeter.papers.figure import Figure, Mode, list_figures, load_figure
 from rampmeter.papers.reproduce import Panel, Report, data_packets, jobs_of, make_report
-from rampmeter.papers.verdict import Measured, Row, judge, tolerance_text
+from rampmeter.papers.verdict import SEEDS_WANTED, Measured, Row, judge, tolerance_text
 
 __all__ = [
+    "SEEDS_WANTED",
+    "ClaimRow",
     "Figure",
     "Measured",
     "Mode",
     "Panel",
     "Report",
     "Row",
+    "claim_rows",
     "data_packets",
     "find_figure",
     "find_papers",
     "jobs_of",
     "judge",
+    "judge_claim",
     "list_figures",
     "load_figure",
     "make_report",

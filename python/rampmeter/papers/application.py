@@ -10,7 +10,7 @@ from rampmeter import plots
 from rampmeter._core import PlanError
 from rampmeter.apps import detector, reframer, storage
 from rampmeter.apps.capture import Arrivals
-from rampmeter.papers.figure import Metric
+from rampmeter.papers.metric import Metric
 from rampmeter.results import Run
 from rampmeter.toml import TomlValue
 

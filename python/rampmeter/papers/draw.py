@@ -8,7 +8,8 @@ from matplotlib.figure import Figure as Drawing
 from rampmeter import plots
 from rampmeter._core import PlanError
 from rampmeter.papers.application import draw_runs
-from rampmeter.papers.figure import Figure, Metric, SubFigure
+from rampmeter.papers.figure import Figure, SubFigure
+from rampmeter.papers.metric import Metric
 from rampmeter.papers.verdict import Measured, Row
 from rampmeter.results import Run
 
@@ -39,6 +40,7 @@ Y_LABELS: dict[Metric, str] = {
     "gaps-below": "Fraction of times",
 }
 
+EXPECTED = "expected"
 MEASURED = "measured"
 VARIANT = "measured, paper preset"
 
@@ -48,7 +50,7 @@ def draw(
     panel: SubFigure,
     rows: Sequence[Row],
     note: str = "",
-    runs: Mapping[str, Sequence[Run]] | None = None,
+    runs: Mapping[str, Mapping[int, Run]] | None = None,
 ) -> Drawing:
     """The plot of a panel. `note` is put behind its title.
 
@@ -89,7 +91,7 @@ def draw(
             return plots.operating_points(_operating_points(figure, rows), title=title)
         case "probes" | "crashes":
             named = [
-                (workload(figure, run), of_run[0])
+                (workload(figure, run), next(iter(of_run.values())))
                 for run in panel.runs
                 if (of_run := (runs or {}).get(run))
             ]
@@ -131,7 +133,7 @@ def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[Row], title: str) 
             plots.Line(
                 name,
                 [plots.Point(x, r.measured.mean) for x, r in at if r.measured is not None],
-                [plots.Point(x, r.fact.published) for x, r in at if r.fact is not None],
+                [plots.Point(x, r.fact.expected) for x, r in at if r.fact is not None],
                 [plots.Point(x, r.variant.mean) for x, r in at if r.variant is not None],
             )
         )
@@ -148,7 +150,7 @@ def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[Row], title: str) 
 def _operating_points(figure: Figure, rows: Sequence[Row]) -> list[plots.OperatingPoint]:
     """The tail and the spinner's share of each run; lines join what a label's comma follows."""
     measured = {(r.cell.run, r.cell.metric): r.measured.mean for r in rows if r.measured}
-    published = {r.cell.run: r.fact.published for r in rows if r.fact}
+    published = {r.cell.run: r.fact.expected for r in rows if r.fact}
     return [
         plots.OperatingPoint(
             workload(figure, run),
@@ -175,7 +177,7 @@ def _by_point(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[plo
             plots.Line(
                 workload(figure, run),
                 [plots.Point(x, r.measured.mean) for x, r in own if r.measured is not None],
-                [plots.Point(x, r.fact.published) for x, r in own if r.fact is not None],
+                [plots.Point(x, r.fact.expected) for x, r in own if r.fact is not None],
             )
         )
     return lines
@@ -217,7 +219,7 @@ def sustained(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[Row
 
 
 def _series(rows: Sequence[Row], keys: Sequence[tuple[str, int | None]]) -> list[plots.BarSeries]:
-    """Published, measured and the variant's bars, those of them that have values.
+    """Expected, measured and the variant's bars, those of them that have values.
 
     Bars are means, or the first metric of panels without.
     """
@@ -230,7 +232,7 @@ def _series(rows: Sequence[Row], keys: Sequence[tuple[str, int | None]]) -> list
         return [_value(cell, which) if cell else None for cell in cells]
 
     series = [
-        plots.BarSeries("published", column(first, "fact"), column("p99", "fact"), True),
+        plots.BarSeries(EXPECTED, column(first, "fact"), column("p99", "fact"), True),
         plots.BarSeries(MEASURED, column(first, "measured"), column("p99", "measured")),
         plots.BarSeries(VARIANT, column(first, "variant"), column("p99", "variant")),
     ]
@@ -240,7 +242,7 @@ def _series(rows: Sequence[Row], keys: Sequence[tuple[str, int | None]]) -> list
 
 def _value(row: Row, which: str) -> float | None:
     if which == "fact":
-        return row.fact.published if row.fact else None
+        return row.fact.expected if row.fact else None
     measured: Measured | None = row.measured if which == "measured" else row.variant
     if measured is None or math.isnan(measured.mean):
         return None

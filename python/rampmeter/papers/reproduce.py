@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rampmeter import _core
+from rampmeter.papers.claims import ClaimRow, claim_rows
 from rampmeter.papers.figure import Figure, FigureRun, Mode
-from rampmeter.papers.verdict import Row, rows_of
+from rampmeter.papers.verdict import SEEDS_WANTED, Row, rows_of
 from rampmeter.results import Run
 from rampmeter.runner import Batch, Job
 
@@ -32,12 +33,22 @@ class Report:
     figure: Figure
     mode: Mode
     panels: tuple[Panel, ...]
+    claims: tuple[ClaimRow, ...]
+    seeds: tuple[int, ...]
     file: Path
 
     def counts(self) -> dict[str, int]:
-        """How many values got which verdict."""
+        """How many values and claims got which verdict."""
         verdicts = [row.verdict for panel in self.panels for row in panel.rows]
+        verdicts += [row.verdict for row in self.claims]
         return {name: verdicts.count(name) for name in ("match", "miss", "not judged")}
+
+    def seeds_text(self) -> str:
+        """On how many seeds the verdicts rest, for people."""
+        n = len(self.seeds)
+        if n >= SEEDS_WANTED:
+            return f"{n} seeds"
+        return f"{n} {'seed' if n == 1 else 'seeds'} of {SEEDS_WANTED}"
 
 
 def jobs_of(figure: Figure, mode: Mode, seeds: Sequence[int], out: Path) -> list[Job]:
@@ -75,31 +86,34 @@ def make_report(
 
     by_name = batch.runs()
     runs = {
-        run.id: [by_name[name] for seed in seeds if (name := job_name(run.id, seed)) in by_name]
+        run.id: {
+            seed: by_name[name] for seed in seeds if (name := job_name(run.id, seed)) in by_name
+        }
         for run in figure.runs
     }
     left_out = frozenset(
         run.id for run in figure.runs if run.flows_in(mode, figure.published_flows) is None
     )
-    note = "" if mode.name in ("judged", "full") else f"  ({mode.label} run, not judged)"
+    note = f"  ({mode.label} run)" if mode.is_reduced else ""
     out.mkdir(parents=True, exist_ok=True)
     panels = []
+    all_rows = []
     for panel in figure.sub_figures:
-        rows = rows_of(figure, panel, runs, mode, left_out)
+        rows = rows_of(figure, panel, runs, mode, seeds, left_out)
+        all_rows += rows
         if panel.drawing == "sustained":
             rows = sustained(figure, panel, rows)
         image = out / f"fig{figure.number}{panel.id}.png"
         draw(figure, panel, rows, note, runs).savefig(image)
         panels.append(Panel(panel.id, panel.title, tuple(rows), image))
-    report = Report(figure, mode, tuple(panels), out / REPORT)
-    text = json.dumps(_report_json(report, seeds, batch, runs), indent=2, allow_nan=False)
+    claims = claim_rows(figure, all_rows, mode, seeds, left_out)
+    report = Report(figure, mode, tuple(panels), tuple(claims), tuple(seeds), out / REPORT)
+    text = json.dumps(_report_json(report, batch, runs), indent=2, allow_nan=False)
     report.file.write_text(text + "\n", encoding="utf-8")
     return report
 
 
-def _report_json(
-    report: Report, seeds: Sequence[int], batch: Batch, runs: dict[str, list[Run]]
-) -> dict[str, Any]:
+def _report_json(report: Report, batch: Batch, runs: dict[str, dict[int, Run]]) -> dict[str, Any]:
     figure = report.figure
     return {
         "paper": figure.paper,
@@ -107,7 +121,8 @@ def _report_json(
         "title": figure.title,
         "claim": figure.claim,
         "mode": report.mode.label,
-        "seeds": list(seeds),
+        "seeds": list(report.seeds),
+        "seeds_wanted": SEEDS_WANTED,
         "version": _core.VERSION,
         "commit": _core.COMMIT,
         "is_interrupted": batch.is_interrupted,
@@ -117,12 +132,13 @@ def _report_json(
         "runs": [
             {
                 "run": run_id,
+                "seed": seed,
                 "folder": str(run.path.relative_to(report.file.parent)),
                 "status": run.status,
                 "flows": run.summary["flows"],
             }
             for run_id, of_seeds in runs.items()
-            for run in of_seeds
+            for seed, run in of_seeds.items()
         ],
         "sub_figures": [
             {
@@ -133,6 +149,7 @@ def _report_json(
             }
             for panel in report.panels
         ],
+        "claims": [row.to_json() for row in report.claims],
     }
 
 

@@ -1,15 +1,16 @@
-"""Published and measured values side by side, on a terminal."""
+"""Expected and measured values side by side, on a terminal."""
 
-import math
 from collections import Counter
+from collections.abc import Iterable
 
 from rich.table import Table
 from rich.text import Text
 
+from rampmeter.papers.claims import ClaimRow, limits_text
 from rampmeter.papers.draw import load, workload
 from rampmeter.papers.figure import SubFigure
 from rampmeter.papers.reproduce import Panel, Report
-from rampmeter.papers.verdict import Measured, Row, tolerance_text
+from rampmeter.papers.verdict import SEEDS_WANTED, Measured, Row, Verdict, tolerance_text
 from rampmeter.tables import new_table
 from rampmeter.text import NONE, number
 
@@ -17,10 +18,11 @@ VERDICT_STYLES = {"match": "green", "miss": "bold red", "not judged": "dim"}
 
 
 def panel_table(report: Report, panel: Panel) -> Table:
-    """Published and measured values of one sub-figure."""
+    """Expected and measured values of one sub-figure."""
     spec = next(one for one in report.figure.sub_figures if one.id == panel.id)
     has_variant = any(row.variant is not None for row in panel.rows)
-    columns = ["", "metric", "published", "measured", "paper preset", "diff", "within", "verdict"]
+    columns = ["", "metric", "expected", "measured", "paper preset", "diff", "within"]
+    columns += ["seeds", "verdict"]
     shown = [
         name
         for name in columns
@@ -30,25 +32,81 @@ def panel_table(report: Report, panel: Panel) -> Table:
     for row in panel.rows:
         cells = dict(zip(columns, _cells(report, spec, row), strict=True))
         table.add_row(*(cells[name] for name in shown))
-    reasons = Counter(row.reason for row in panel.rows if row.reason)
-    if reasons:
-        table.caption = "not judged: " + ", ".join(f"{n} {reason}" for reason, n in reasons.items())
+    misses = [
+        (f"{_name(report, spec, row)} {row.cell.metric}", row.reason)
+        for row in panel.rows
+        if row.verdict == "miss" and row.reason
+    ]
+    table.caption = _caption(misses, (row.reason for row in panel.rows if row.verdict != "miss"))
     return table
+
+
+def claims_table(report: Report) -> Table:
+    """What the paper says of several values, and whether it holds."""
+    table = new_table(
+        f"{report.figure.number}  Claims of the paper",
+        "",
+        "measured",
+        "expected",
+        "seeds",
+        "verdict",
+    )
+    table.columns[0].no_wrap = False
+    table.columns[1].no_wrap = False
+    for row in report.claims:
+        table.add_row(
+            row.claim.text,
+            _claimed(row),
+            limits_text(row.claim),
+            _seeds(row.n_seeds, row.verdict),
+            _verdict(row.verdict),
+        )
+    misses = [(row.claim.text, row.reason) for row in report.claims if row.verdict == "miss"]
+    table.caption = _caption(misses, (row.reason for row in report.claims if row.verdict != "miss"))
+    return table
+
+
+def _claimed(row: ClaimRow) -> str:
+    """The number that is judged, or all values that are."""
+    if row.measured is not None:
+        return _measured(row.measured, 3)
+    joint = " ≤ " if row.claim.kind == "order" and row.verdict == "match" else ", "
+    return joint.join(f"{cell.mean:.4g}" if cell and cell.values else NONE for cell in row.cells)
+
+
+def _caption(misses: Iterable[tuple[str, str]], unjudged: Iterable[str]) -> str | None:
+    """Misses that their line does not explain, and why the others are not judged."""
+    lines = [f"miss: {name}: {reason}" for name, reason in misses]
+    reasons = Counter(reason for reason in unjudged if reason)
+    if reasons:
+        lines.append("not judged: " + ", ".join(f"{n} {why}" for why, n in reasons.items()))
+    return "\n".join(lines) or None
 
 
 def _cells(report: Report, spec: SubFigure, row: Row) -> list[str | Text]:
     places = 4 if row.cell.metric == "utilisation" else 3
-    verdict = NONE if row.verdict == "not judged" else row.verdict
     return [
         _name(report, spec, row),
         row.cell.metric,
-        number(row.fact.published, places) if row.fact else NONE,
+        number(row.fact.expected, places) if row.fact else NONE,
         _measured(row.measured, places),
-        _measured(row.variant, places),
+        number(row.variant.mean if row.variant else None, places),
         _difference(row, places),
         tolerance_text(row.fact.tolerance) if row.fact else NONE,
-        Text(verdict, style=VERDICT_STYLES[row.verdict]),
+        _seeds(row.n_seeds, row.verdict),
+        _verdict(row.verdict),
     ]
+
+
+def _verdict(verdict: Verdict) -> Text:
+    return Text(NONE if verdict == "not judged" else verdict, style=VERDICT_STYLES[verdict])
+
+
+def _seeds(n_seeds: int, verdict: Verdict) -> str:
+    """On how many seeds a verdict rests, and of how many it should."""
+    if verdict == "not judged":
+        return NONE
+    return str(n_seeds) if n_seeds >= SEEDS_WANTED else f"{n_seeds} of {SEEDS_WANTED}"
 
 
 def _name(report: Report, spec: SubFigure, row: Row) -> str:
@@ -63,16 +121,20 @@ def _name(report: Report, spec: SubFigure, row: Row) -> str:
 
 
 def _measured(measured: Measured | None, places: int) -> str:
-    if measured is None or measured.n_counted == 0:
+    """The mean of the seeds, their spread, and which of them have no value."""
+    if measured is None or not measured.values:
         return NONE
+    values = measured.values
     text = number(measured.mean, places)
-    if len(measured.values) > 1:
-        text += f" ({number(min(measured.values), places)}-{number(max(measured.values), places)})"
+    if len(values) > 1:
+        text += f" ({number(min(values), places)}-{number(max(values), places)})"
+    if measured.without:
+        text += f" without seed {', '.join(map(str, measured.without))}"
     return text
 
 
 def _difference(row: Row, places: int) -> str:
-    if row.fact is None or row.difference is None or math.isnan(row.difference):
+    if row.fact is None or row.difference is None:
         return NONE
     if row.fact.tolerance.kind == "relative":
         return f"{row.difference * 100:+.1f} %"

@@ -1,45 +1,60 @@
-"""Measured values beside published ones, and whether they match."""
+"""Measured values beside expected ones, and whether they match."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from rampmeter.papers.application import OF_APPLICATIONS, Settings, of_application
-from rampmeter.papers.figure import (
-    OF_FLOWS,
-    CellId,
-    Fact,
-    Figure,
-    Metric,
-    Mode,
-    SubFigure,
-    Tolerance,
-)
+from rampmeter.papers.expected import CellId, Fact, Tolerance
+from rampmeter.papers.figure import Figure, Mode, SubFigure
+from rampmeter.papers.metric import OF_FLOWS, Metric
 from rampmeter.papers.selection import Flows, Statistics, by_size, finished_before, overall
 from rampmeter.results import Run
 
 Verdict: TypeAlias = Literal["match", "miss", "not judged"]
+SEEDS_WANTED = 3
+"""A verdict on fewer seeds than this says so."""
+NO_FACT = "no published value"
 
 
 @dataclass(frozen=True)
 class Measured:
     """A value over the seeds of a run."""
 
-    values: tuple[float, ...]
-    """One value a seed."""
+    by_seed: Mapping[int, float]
+    """One value a seed; NaN where the run of a seed has none."""
     n_counted: int
     """Flows that it was computed from, over all seeds."""
 
     @property
-    def mean(self) -> float:
-        """The mean over the seeds."""
-        return sum(self.values) / len(self.values)
+    def values(self) -> tuple[float, ...]:
+        """The values of the seeds that have one."""
+        return tuple(value for value in self.by_seed.values() if math.isfinite(value))
 
     @property
-    def spread(self) -> float:
-        """The largest less the smallest."""
-        return max(self.values) - min(self.values)
+    def without(self) -> tuple[int, ...]:
+        """The seeds whose runs have no value."""
+        return tuple(seed for seed, value in self.by_seed.items() if not math.isfinite(value))
+
+    @property
+    def mean(self) -> float:
+        """The mean over the seeds that have a value; NaN if none has."""
+        return sum(self.values) / len(self.values) if self.values else math.nan
+
+    def to_json(self) -> dict[str, Any]:
+        """The value as plain values; `null` stands for NaN."""
+        values = self.values
+        return {
+            "mean": self.mean if values else None,
+            "min": min(values, default=None),
+            "max": max(values, default=None),
+            "by_seed": {
+                str(seed): value if math.isfinite(value) else None
+                for seed, value in self.by_seed.items()
+            },
+            "flows_counted": self.n_counted,
+        }
 
 
 @dataclass(frozen=True)
@@ -52,16 +67,22 @@ class Row:
     variant: Measured | None
     verdict: Verdict
     reason: str
-    """Why it is not judged; empty if it is."""
+    """Why it is not judged, or why it is a miss whatever the tolerance; empty otherwise."""
+
+    @property
+    def n_seeds(self) -> int:
+        """The seeds that the verdict rests on."""
+        return len(self.measured.values) if self.measured else 0
 
     @property
     def difference(self) -> float | None:
-        """Measured less published, as the tolerance counts it."""
-        if self.fact is None or self.measured is None or self.measured.n_counted == 0:
+        """Measured less expected, as the tolerance counts it."""
+        if self.fact is None or self.measured is None or not self.measured.values:
             return None
-        difference = self.measured.mean - self.fact.published
-        relative = self.fact.tolerance.kind == "relative"
-        return difference / self.fact.published if relative else difference
+        difference = self.measured.mean - self.fact.expected
+        if self.fact.tolerance.kind == "absolute":
+            return difference
+        return difference / self.fact.expected if self.fact.expected else None
 
     def to_json(self) -> dict[str, Any]:
         """The row as plain values."""
@@ -70,10 +91,11 @@ class Row:
             "run": self.cell.run,
             "metric": self.cell.metric,
             "bin": self.cell.bin,
-            "published": self.fact.published if self.fact else None,
+            "expected": self.fact.expected if self.fact else None,
             "source": self.fact.source if self.fact else None,
-            "measured": _json(self.measured),
-            "variant": _json(self.variant),
+            "measured": self.measured.to_json() if self.measured else None,
+            "variant": self.variant.to_json() if self.variant else None,
+            "seeds": self.n_seeds,
             "difference": self.difference,
             "tolerance": {"kind": tolerance.kind, "value": tolerance.value} if tolerance else None,
             "verdict": self.verdict,
@@ -164,11 +186,14 @@ def _statistic(group: Statistics, metric: Metric) -> tuple[float, int]:
 def rows_of(
     figure: Figure,
     panel: SubFigure,
-    runs: Mapping[str, Sequence[Run]],
+    runs: Mapping[str, Mapping[int, Run]],
     mode: Mode,
+    seeds: Sequence[int],
     not_asked: frozenset[str] = frozenset(),
 ) -> list[Row]:
-    """The table of a panel. `runs` holds the complete runs by id, one a seed."""
+    """The table of a panel. `runs` holds the complete runs by id and seed."""
+    reduced = figure.expected.reduced
+    facts = {**figure.expected.facts, **(reduced if mode.name == "quick" else {})}
     rows = []
     for run_id in panel.runs:
         variant = figure.variant(run_id)
@@ -179,25 +204,47 @@ def rows_of(
             for metric in panel.metrics:
                 cell = CellId(panel.id, run_id, metric, idx)
                 measured = shown.get((metric, idx))
-                fact = figure.facts.get(cell)
-                verdict, reason = judge(fact, measured, mode, is_asked=run_id not in not_asked)
-                rows.append(Row(cell, fact, measured, beside.get((metric, idx)), verdict, reason))
+                fact = facts.get(cell)
+                if run_id in not_asked:
+                    judged = _not_judged("not in the reduced run")
+                elif mode.is_reduced and (mode.name == "scale" or cell not in reduced):
+                    judged = _not_judged("value of more flows" if fact else NO_FACT)
+                else:
+                    judged = judge(fact, measured, seeds)
+                rows.append(Row(cell, fact, measured, beside.get((metric, idx)), *judged))
     return rows
 
 
 def judge(
-    fact: Fact | None, measured: Measured | None, mode: Mode, *, is_asked: bool = True
+    fact: Fact | None, measured: Measured | None, seeds: Iterable[int]
 ) -> tuple[Verdict, str]:
-    """A verdict, with the reason where there is none."""
-    if measured is None:
-        return "not judged", "not finished" if is_asked else "not in the reduced run"
-    if measured.n_counted == 0 or math.isnan(measured.mean):
-        return "not judged", "no flows"
+    """A verdict on the mean of the seeds, with the reason where the values do not say it.
+
+    Where a value is expected, every seed must have one.
+    """
     if fact is None:
-        return "not judged", "no published value"
-    if mode.name == "quick" or (mode.name == "scale" and mode.scale < 1.0):
-        return "not judged", "reduced run"
-    return ("match" if fact.tolerance.allows(fact.published, measured.mean) else "miss"), ""
+        return _not_judged(NO_FACT)
+    lack = without_value(measured, seeds)
+    if lack or measured is None:
+        return "miss", lack
+    return ("match" if fact.tolerance.allows(fact.expected, measured.mean) else "miss"), ""
+
+
+def without_value(measured: Measured | None, seeds: Iterable[int]) -> str:
+    """Which seeds have no value, in words; empty if all have one."""
+    known = measured.by_seed if measured else {}
+    unfinished = [seed for seed in seeds if seed not in known]
+    empty = list(measured.without) if measured else []
+    parts = [
+        f"{'seed' if len(of) == 1 else 'seeds'} {', '.join(map(str, of))}: {what}"
+        for of, what in ((unfinished, "run not finished"), (empty, "no value"))
+        if of
+    ]
+    return "; ".join(parts)
+
+
+def _not_judged(reason: str) -> tuple[Verdict, str]:
+    return "not judged", reason
 
 
 def tolerance_text(tolerance: Tolerance) -> str:
@@ -208,25 +255,17 @@ def tolerance_text(tolerance: Tolerance) -> str:
 
 
 def _over_seeds(
-    figure: Figure, panel: SubFigure, runs: Mapping[str, Sequence[Run]], run_id: str
+    figure: Figure, panel: SubFigure, runs: Mapping[str, Mapping[int, Run]], run_id: str
 ) -> dict[tuple[Metric, int | None], Measured]:
     settings = figure.run(run_id).app
-    cells = [measure(panel, run, figure.ideal, settings) for run in runs.get(run_id, ())]
-    joined = {}
-    for key in cells[0] if cells else ():
-        values = [(value, count) for value, count in (c[key] for c in cells) if count]
-        if values:
-            joined[key] = Measured(tuple(v for v, _ in values), sum(n for _, n in values))
-        else:
-            joined[key] = Measured((math.nan,), 0)
-    return joined
-
-
-def _json(measured: Measured | None) -> dict[str, Any] | None:
-    if measured is None or measured.n_counted == 0:
-        return None
-    return {
-        "mean": measured.mean,
-        "by_seed": list(measured.values),
-        "flows_counted": measured.n_counted,
+    by_seed = {
+        seed: measure(panel, run, figure.ideal, settings)
+        for seed, run in runs.get(run_id, {}).items()
     }
+    keys = dict.fromkeys(key for cells in by_seed.values() for key in cells)
+    joined = {}
+    for key in keys:
+        of_seeds = {seed: cells.get(key, (math.nan, 0)) for seed, cells in by_seed.items()}
+        values = {seed: value if n else math.nan for seed, (value, n) in of_seeds.items()}
+        joined[key] = Measured(values, sum(n for _, n in of_seeds.values()))
+    return joined

@@ -126,7 +126,7 @@ def operating_points(
                 markerfacecolor="none",
                 markeredgecolor=colour,
                 linestyle="none",
-                label="published" if hollow else None,
+                label="expected" if hollow else None,
                 clip_on=False,
             )
             for one in own:
@@ -176,7 +176,7 @@ def curves(
                 markersize=8,
                 markerfacecolor="none",
                 markeredgecolor=PUBLISHED,
-                label="published",
+                label="expected",
             )
         if "x" in log:
             axes.set_xscale("log")

@@ -103,7 +103,7 @@ def _proxies(axes: Axes, lines: Sequence[Line], variant_name: str) -> None:
             markersize=8,
             markerfacecolor="none",
             markeredgecolor=PUBLISHED,
-            label="published",
+            label="expected",
         )
     if any(line.variant for line in lines):
         axes.plot(

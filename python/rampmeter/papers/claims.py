@@ -1,0 +1,173 @@
+"""Whether what a paper says of several values holds of the measured ones."""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rampmeter.papers.expected import CellId, Claim
+from rampmeter.papers.figure import Figure, Mode
+from rampmeter.papers.verdict import Measured, Row, Verdict, without_value
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """One line of the table of claims."""
+
+    claim: Claim
+    cells: tuple[Measured | None, ...]
+    """What was measured, in the order of the claim's cells."""
+    by_seed: Mapping[int, tuple[float, ...]]
+    """The values of the seeds that have all of them, in the same order."""
+    verdict: Verdict
+    reason: str
+    """Why it is not judged or missed."""
+
+    @property
+    def n_seeds(self) -> int:
+        """The seeds that the verdict rests on."""
+        return len(self.by_seed)
+
+    @property
+    def n_holding(self) -> int:
+        """The seeds of which alone the claim holds."""
+        return sum(not broken(self.claim, values) for values in self.by_seed.values())
+
+    @property
+    def measured(self) -> Measured | None:
+        """The number that limits are on: a ratio, or the largest over the least of `alike`."""
+        if self.claim.kind not in ("ratio", "alike") or not self.by_seed:
+            return None
+        return Measured({seed: _number(self.claim, v) for seed, v in self.by_seed.items()}, 0)
+
+    def to_json(self) -> dict[str, Any]:
+        """The line as plain values."""
+        measured = self.measured
+        return {
+            "kind": self.claim.kind,
+            "claim": self.claim.text,
+            "source": self.claim.source,
+            "cells": [
+                {
+                    "sub_figure": cell.sub_figure,
+                    "run": cell.run,
+                    "metric": cell.metric,
+                    "bin": cell.bin,
+                    "measured": value.to_json() if value else None,
+                }
+                for cell, value in zip(self.claim.cells, self.cells, strict=True)
+            ],
+            "expected": limits_text(self.claim),
+            "measured": measured.to_json() if measured else None,
+            "seeds": self.n_seeds,
+            "seeds_holding": self.n_holding,
+            "verdict": self.verdict,
+            "reason": self.reason,
+        }
+
+
+def claim_rows(
+    figure: Figure,
+    rows: Sequence[Row],
+    mode: Mode,
+    seeds: Sequence[int],
+    not_asked: frozenset[str] = frozenset(),
+) -> list[ClaimRow]:
+    """The claims of a figure, judged on the rows of all its panels."""
+    measured = {row.cell: row.measured for row in rows}
+    lines = []
+    for claim in figure.expected.claims:
+        cells = tuple(measured.get(cell) for cell in claim.cells)
+        by_seed = _by_seed(cells)
+        if any(cell.run in not_asked for cell in claim.cells):
+            verdict, reason = _not_judged("not in the reduced run")
+        elif mode.is_reduced and not (mode.name == "quick" and claim.in_reduced):
+            verdict, reason = _not_judged("claim of more flows")
+        else:
+            verdict, reason = judge_claim(claim, cells, seeds)
+        lines.append(ClaimRow(claim, cells, by_seed, verdict, reason))
+    return lines
+
+
+def judge_claim(
+    claim: Claim, cells: Sequence[Measured | None], seeds: Sequence[int]
+) -> tuple[Verdict, str]:
+    """A verdict on the means of the seeds, with the reason of a miss.
+
+    A cell without a value, of any seed, is a miss.
+    """
+    for cell, value in zip(claim.cells, cells, strict=True):
+        if lack := without_value(value, seeds):
+            return "miss", f"{_name(cell)}: {lack}"
+    reason = broken(claim, [value.mean for value in cells if value is not None])
+    return ("miss", reason) if reason else ("match", "")
+
+
+def broken(claim: Claim, values: Sequence[float]) -> str:
+    """Where these values break a claim, in words; empty if it holds."""
+    match claim.kind:
+        case "order":
+            for i, (low, high) in enumerate(itertools.pairwise(values)):
+                if not low <= high * (1.0 + claim.within):
+                    lower, higher = map(_name, claim.cells[i : i + 2])
+                    return f"{lower} {low:.4g} is above {higher} {high:.4g}"
+        case "ratio" | "alike":
+            number = _number(claim, values)
+            if not _is_within(claim, number):
+                return f"{number:.4g}, expected {limits_text(claim)}"
+        case "bound":
+            for cell, value in zip(claim.cells, values, strict=True):
+                if not _is_within(claim, value):
+                    return f"{_name(cell)} {value:.4g}, expected {limits_text(claim)}"
+    return ""
+
+
+def limits_text(claim: Claim) -> str:
+    """What is expected, for people."""
+    match claim.kind:
+        case "order":
+            return "ascending" + (f", ±{claim.within * 100:g} %" if claim.within else "")
+        case "alike":
+            return f"within {claim.within * 100:g} %"
+        case "ratio" | "bound":
+            parts = [
+                f"{sign} {limit:g}"
+                for sign, limit in (("≥", claim.at_least), ("≤", claim.at_most))
+                if limit is not None
+            ]
+            return " and ".join(parts)
+
+
+def _number(claim: Claim, values: Sequence[float]) -> float:
+    """The number that a ratio's or an `alike`'s limits are on; NaN if there is none."""
+    if claim.kind == "alike":
+        least, most = min(values), max(values)
+        return most / least if least > 0.0 else (1.0 if most == least else math.inf)
+    over, under = values
+    return over / under if under else math.nan
+
+
+def _is_within(claim: Claim, value: float) -> bool:
+    """Whether a number is within the limits; NaN is not."""
+    slack = 1e-12
+    if claim.kind == "alike":
+        return value <= 1.0 + claim.within + slack
+    least = -math.inf if claim.at_least is None else claim.at_least
+    most = math.inf if claim.at_most is None else claim.at_most
+    return least - slack <= value <= most + slack
+
+
+def _by_seed(cells: Sequence[Measured | None]) -> dict[int, tuple[float, ...]]:
+    """The values of the seeds that have one in every cell."""
+    known = [cell.by_seed if cell else {} for cell in cells]
+    shared = [seed for seed in known[0] if all(math.isfinite(k.get(seed, math.nan)) for k in known)]
+    return {seed: tuple(one[seed] for one in known) for seed in shared}
+
+
+def _not_judged(reason: str) -> tuple[Verdict, str]:
+    return "not judged", reason
+
+
+def _name(cell: CellId) -> str:
+    return cell.run if cell.bin is None else f"{cell.run} [{cell.bin}]"

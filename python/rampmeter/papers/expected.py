@@ -1,0 +1,195 @@
+"""What a paper says of a figure, read from `expected.toml`: values, and claims about values.
+
+A value (`[[facts]]`) has a tolerance. A claim is of one of four kinds:
+
+- `[[order]]`: the values of some cells ascend;
+- `[[ratio]]`: one value over another is at least, or at most, a number;
+- `[[bound]]`: each of some values is at least, or at most, a number;
+- `[[alike]]`: the largest of some values is above the least by no more than a share.
+
+A cell is a run's name, or a table with the keys `run`, `metric` and `bin`; what it leaves out is
+the claim's. Every value and every claim has a source.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, cast
+
+from rampmeter._core import PlanError
+from rampmeter.papers.metric import METRICS, Metric
+from rampmeter.papers.section import Section
+
+EXPECTED = "expected.toml"
+
+Kind: TypeAlias = Literal["order", "ratio", "bound", "alike"]
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far a measured value may be from the expected one."""
+
+    value: float
+    kind: Literal["absolute", "relative"]
+
+    def allows(self, expected: float, measured: float) -> bool:
+        """Whether the difference is within the tolerance."""
+        scale = expected if self.kind == "relative" else 1.0
+        return abs(measured - expected) <= self.value * abs(scale) + 1e-12
+
+
+@dataclass(frozen=True)
+class CellId:
+    """Where a value stands: sub-figure, run, metric, and size bin if it has one."""
+
+    sub_figure: str
+    run: str
+    metric: Metric
+    bin: int | None = None
+
+
+@dataclass(frozen=True)
+class Fact:
+    """An expected value: published in the paper, or recorded from a run of its simulator."""
+
+    expected: float
+    tolerance: Tolerance
+    source: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says of several values."""
+
+    kind: Kind
+    text: str
+    """The claim in words."""
+    source: str
+    cells: tuple[CellId, ...]
+    """In ascending order for `order`; numerator and denominator for `ratio`."""
+    at_least: float | None = None
+    at_most: float | None = None
+    within: float = 0.0
+    """The share by which the largest value may be above the least (`alike`), or a value above the
+    one that follows it (`order`)."""
+    in_reduced: bool = False
+    """Whether the claim is judged in reduced figures too."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is expected of a figure."""
+
+    facts: Mapping[CellId, Fact]
+    """Values at the judged numbers of flows."""
+    reduced: Mapping[CellId, Fact]
+    """Values at the reduced figure's numbers of flows."""
+    reduced_flows: Mapping[str, int]
+    """By run, the number of flows that the values in `reduced` are of."""
+    claims: tuple[Claim, ...]
+
+    def cells(self) -> list[CellId]:
+        """Every cell that is named."""
+        of_claims = [cell for claim in self.claims for cell in claim.cells]
+        return [*self.facts, *self.reduced, *of_claims]
+
+
+def load_expected(file: Path) -> Expected:
+    """Read a file of expected values; raises `PlanError` saying what is wrong where."""
+    spec = Section.of_file(file)
+    facts: dict[CellId, Fact] = {}
+    reduced: dict[CellId, Fact] = {}
+    flows: dict[str, int] = {}
+    for section in spec.sections("facts", []):
+        n_flows, found = _facts(section)
+        known = facts if n_flows is None else reduced
+        for cell, fact in found:
+            if cell in known:
+                raise PlanError(f"{section.where}: expected one value for {cell}, got a second")
+            known[cell] = fact
+            if n_flows is not None and flows.setdefault(cell.run, n_flows) != n_flows:
+                raise PlanError(f"{section.where}: flows: expected one number for {cell.run}")
+    claims = [
+        _claim(section, kind)
+        for kind in ("order", "ratio", "bound", "alike")
+        for section in spec.sections(kind, [])
+    ]
+    spec.end()
+    return Expected(facts, reduced, flows, tuple(claims))
+
+
+def _facts(section: Section) -> tuple[int | None, list[tuple[CellId, Fact]]]:
+    """The values of one table, and the number of flows that they are of, if it is there."""
+    name, value = section.one_of("absolute-tolerance", "relative-tolerance")
+    tolerance = Tolerance(value, "absolute" if name.startswith("absolute") else "relative")
+    panel = section.take("sub-figure", str)
+    metric = _metric(section, section.take("metric", str))
+    source = section.take("source", str)
+    n_flows = section.take("flows", int, None)
+    # Values of recorded runs are not the paper's own, and their key says so.
+    key = "published" if n_flows is None else "recorded"
+    facts = []
+    for one in section.sections("values"):
+        cell = CellId(panel, one.take("run", str), metric, one.take("bin", int, None))
+        facts.append((cell, Fact(one.take(key, float), tolerance, source)))
+        one.end()
+    section.end()
+    return n_flows, facts
+
+
+def _claim(section: Section, kind: Kind) -> Claim:
+    panel = section.take("sub-figure", str)
+    metric = section.take("metric", str, None)
+    default = CellId(panel, "", cast(Metric, metric), section.take("bin", int, None))
+    if kind == "ratio":
+        named = [section.take("of", object), section.take("to", object)]
+    else:
+        named = section.take("runs", list)
+    at_least, at_most, within = None, None, 0.0
+    if kind in ("ratio", "bound"):
+        at_least, at_most = (section.take(k, float, None) for k in ("at-least", "at-most"))
+        if at_least is None and at_most is None:
+            raise PlanError(f"{section.where}: expected at-least or at-most, got neither")
+    elif kind == "alike":
+        within = section.take("within", float)
+    else:
+        within = section.take("slack", float, 0.0)
+    cells = tuple(_cell(section, default, one) for one in named)
+    least = 1 if kind == "bound" else 2
+    if len(cells) < least:
+        raise PlanError(f"{section.where}: runs: expected at least {least}, got {len(cells)}")
+    claim = Claim(
+        kind,
+        section.take("claim", str),
+        section.take("source", str),
+        cells,
+        at_least,
+        at_most,
+        within,
+        section.take("reduced", bool, False),
+    )
+    section.end()
+    return claim
+
+
+def _cell(section: Section, default: CellId, named: Any) -> CellId:
+    """A cell from a run's name or a table."""
+    table = {"run": named} if isinstance(named, str) else named
+    if not isinstance(table, dict):
+        raise PlanError(f"{section.where}: expected a run's name or a table, got {named!r}")
+    one = Section(table, section.where)
+    metric = one.take("metric", str, default.metric)
+    cell = CellId(
+        one.take("sub-figure", str, default.sub_figure),
+        one.take("run", str),
+        _metric(one, metric),
+        one.take("bin", int, default.bin),
+    )
+    one.end()
+    return cell
+
+
+def _metric(section: Section, name: str | None) -> Metric:
+    if name is None:
+        raise PlanError(f"{section.where}: expected the key metric, it is missing")
+    return cast(Metric, section.choice("metric", name, METRICS))

@@ -1,0 +1,31 @@
+"""What sub-figures show of runs, by name."""
+
+from typing import Literal, TypeAlias, get_args
+
+Metric: TypeAlias = Literal[
+    "utilisation",
+    "min",
+    "mean",
+    "p99",
+    "p999",
+    "max",
+    "nfct",
+    "deadlines-met",
+    "drop-rate",
+    "tenant-share",
+    "rejected",
+    "bound-us",
+    "detection-us",
+    "detection-limit-us",
+    "false-suspicions",
+    "false-positive",
+    "tail-us",
+    "spinner-share",
+    "kiops",
+    "batch",
+    "gaps-below",
+]
+
+OF_FLOWS = ("min", "mean", "p99", "p999", "max")
+"""Metrics of the slowdown of single flows; the others are of a run as a whole."""
+METRICS: tuple[Metric, ...] = get_args(Metric)

@@ -1,0 +1,209 @@
+"""What papers say of several values: orders, ratios, bounds, and values that are alike."""
+
+import math
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import rampmeter as rm
+from rampmeter import papers
+from rampmeter.papers import Measured, Mode, judge_claim
+from rampmeter.papers.claims import ClaimRow, claim_rows, limits_text
+from rampmeter.papers.expected import CellId, Claim, load_expected
+from rampmeter.papers.reproduce import Report
+from rampmeter.papers.table import claims_table
+from rampmeter.papers.verdict import Row
+
+from .conftest import FIG3
+
+FIGURE = papers.load_figure(FIG3)
+HEAD = 'claim = "so"\nsource = "section 1"\nsub-figure = "a"\nmetric = "mean"\n'
+
+
+def claim(kind: str, keys: str) -> Claim:
+    """The claim of a file that has only this one."""
+    return claims(f"[[{kind}]]\n{HEAD}{keys}")[0]
+
+
+def claims(text: str) -> tuple[Claim, ...]:
+    file = Path("expected.toml")
+    file.write_text(text)
+    return load_expected(file).claims
+
+
+def values(*means: float) -> list[Measured]:
+    return [Measured({1: mean}, 1) for mean in means]
+
+
+def verdict(one: Claim, *means: float) -> str:
+    return judge_claim(one, values(*means), [1])[0]
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+class TestOrder:
+    def test_values_must_ascend(self) -> None:
+        one = claim("order", 'runs = ["x", "y", "z"]')
+        assert verdict(one, 1.0, 1.0, 2.0) == "match"
+        broken = judge_claim(one, values(1.0, 3.0, 2.0), [1])
+        assert broken == ("miss", "y 3 is above z 2")
+
+    def test_slack_is_a_share_of_the_later_value(self) -> None:
+        one = claim("order", 'runs = ["x", "y"]\nslack = 0.1')
+        assert [verdict(one, x, 2.0) for x in (2.2, 2.21)] == ["match", "miss"]
+
+
+class TestRatio:
+    KEYS = 'of = "x"\nto = { run = "x", metric = "p99" }\nat-least = 1.3\nat-most = 4'
+
+    @pytest.mark.parametrize(
+        ("over", "said"), [(2.6, "match"), (8.0, "match"), (2.59, "miss"), (8.1, "miss")]
+    )
+    def test_it_must_be_within_its_limits(self, over: float, said: str) -> None:
+        assert verdict(claim("ratio", self.KEYS), over, 2.0) == said
+
+    def test_its_two_values_may_be_of_two_metrics(self) -> None:
+        cells = claim("ratio", self.KEYS).cells
+        assert cells == (CellId("a", "x", "mean"), CellId("a", "x", "p99"))
+
+    def test_nothing_is_a_ratio_to_zero(self) -> None:
+        assert verdict(claim("ratio", self.KEYS), 1.0, 0.0) == "miss"
+
+
+class TestBound:
+    def test_every_value_must_be_within(self) -> None:
+        one = claim("bound", 'runs = ["x", "y"]\nat-most = 0.1')
+        assert verdict(one, 0.1, 0.0) == "match"
+        assert judge_claim(one, values(0.0, 0.2), [1]) == ("miss", "y 0.2, expected ≤ 0.1")
+
+    def test_a_limit_may_be_the_least(self) -> None:
+        one = claim("bound", 'runs = ["x"]\nat-least = 0.5')
+        assert [verdict(one, x) for x in (0.5, 0.49)] == ["match", "miss"]
+
+
+class TestAlike:
+    @pytest.mark.parametrize(
+        ("means", "said"),
+        [((2.0, 2.2, 2.1), "match"), ((2.0, 2.3, 2.1), "miss"), ((0.0, 0.0, 0.0), "match")],
+    )
+    def test_the_largest_is_near_the_least(
+        self, means: tuple[float, float, float], said: str
+    ) -> None:
+        assert verdict(claim("alike", 'runs = ["x", "y", "z"]\nwithin = 0.1'), *means) == said
+
+    def test_nothing_is_like_zero(self) -> None:
+        assert verdict(claim("alike", 'runs = ["x", "y"]\nwithin = 9.0'), 0.0, 0.1) == "miss"
+
+
+class TestValuesThatAreNotThere:
+    ORDER = 'runs = ["x", { run = "y", bin = 2 }]'
+
+    @pytest.mark.parametrize(
+        ("measured", "reason"),
+        [
+            (None, "y [2]: seeds 1, 2: run not finished"),
+            (Measured({1: 2.0}, 1), "y [2]: seed 2: run not finished"),
+            (Measured({1: 2.0, 2: math.nan}, 1), "y [2]: seed 2: no value"),
+        ],
+    )
+    def test_they_are_misses_that_name_the_seed(
+        self, measured: Measured | None, reason: str
+    ) -> None:
+        both = [Measured({1: 1.0, 2: 1.0}, 2), measured]
+        assert judge_claim(claim("order", self.ORDER), both, [1, 2]) == ("miss", reason)
+
+    def test_nan_breaks_every_kind(self) -> None:
+        for kind, keys in (
+            ("order", 'runs = ["x", "y"]'),
+            ("ratio", 'of = "x"\nto = "y"\nat-least = 0.0'),
+            ("bound", 'runs = ["x", "y"]\nat-most = 9.0'),
+            ("alike", 'runs = ["x", "y"]\nwithin = 9.0'),
+        ):
+            assert verdict(claim(kind, keys), math.nan, 1.0) == "miss"
+            assert verdict(claim(kind, keys), 1.0, math.nan) == "miss"
+
+
+def row(cell: CellId, measured: Measured | None) -> Row:
+    return Row(cell, None, measured, None, "not judged", "")
+
+
+class TestClaimsOfAFigure:
+    """The claims of dcPIM's figure 3: short flows of three workloads."""
+
+    def lines(
+        self, by_seed: dict[int, float], mode: Mode | None = None, left_out: str = ""
+    ) -> list[ClaimRow]:
+        cells = [cell for one in FIGURE.expected.claims for cell in one.cells]
+        rows = [row(cell, Measured(by_seed, 9)) for cell in cells]
+        return claim_rows(FIGURE, rows, mode or Mode(), [*by_seed], frozenset({left_out}))
+
+    def test_the_mean_of_the_seeds_is_judged_and_each_seed_counted(self) -> None:
+        line = self.lines({1: 1.02, 2: 1.03, 3: 1.05})[0]
+        assert (line.verdict, line.n_seeds, line.n_holding) == ("match", 3, 2)
+
+    def test_a_value_beyond_its_limit_is_a_miss(self) -> None:
+        line = self.lines({1: 1.05})[0]
+        assert (line.verdict, line.n_seeds) == ("miss", 1)
+        assert line.to_json()["cells"][0]["measured"]["by_seed"] == {"1": 1.05}
+
+    def test_a_panel_without_the_value_is_a_miss(self) -> None:
+        lines = claim_rows(FIGURE, [], Mode(), [1])
+        assert {line.verdict for line in lines} == {"miss"}
+
+    def test_reduced_figures_are_judged_where_the_claim_says_so(self) -> None:
+        assert self.lines({1: 1.05}, Mode("quick"))[0].verdict == "miss"
+        assert self.lines({1: 1.05}, Mode("scale", 0.1))[0].verdict == "not judged"
+
+    def test_runs_that_are_left_out_are_not_judged(self) -> None:
+        line = self.lines({1: 1.0}, Mode("quick"), "imc10-0.60")[0]
+        assert (line.verdict, line.reason) == ("not judged", "not in the reduced run")
+
+    def test_they_have_a_table_and_count(self) -> None:
+        lines = self.lines({1: 1.05})
+        report = Report(FIGURE, Mode(), (), tuple(lines), (1,), Path("report.json"))
+        assert report.counts() == {"match": 3, "miss": 3, "not judged": 0}
+        console = Console(width=110)
+        with console.capture() as capture:
+            console.print(claims_table(report))
+        text = capture.get()
+        assert "≤ 1.045" in text
+        assert "1 of 3" in text
+        assert "miss: IMC10: mean slowdown" in text
+
+
+def test_limits_are_written_as_people_write_them() -> None:
+    ratio = claim("ratio", 'of = "x"\nto = "y"\nat-least = 1.3\nat-most = 4')
+    assert limits_text(ratio) == "≥ 1.3 and ≤ 4"
+    assert limits_text(claim("alike", 'runs = ["x", "y"]\nwithin = 0.15')) == "within 15 %"
+    assert limits_text(claim("order", 'runs = ["x", "y"]')) == "ascending"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f'[[order]]\n{HEAD}runs = ["x"]', "runs: expected at least 2, got 1"),
+        (f'[[order]]\n{HEAD}runs = ["x", 3]', "expected a run's name or a table, got 3"),
+        (f'[[order]]\n{HEAD}runs = ["x", {{ run = "y", q = 1 }}]', "unknown key q"),
+        (f'[[bound]]\n{HEAD}runs = ["x"]', "expected at-least or at-most, got neither"),
+        (f'[[ratio]]\n{HEAD}of = "x"\nat-least = 1', "expected the key to"),
+        (f'[[alike]]\n{HEAD}runs = ["x", "y"]', "expected the key within"),
+        (f'[[alike]]\n{HEAD}runs = ["x", "y"]\nwithin = 1\nslack = 1', "unknown key slack"),
+        (f'[[orders]]\n{HEAD}runs = ["x", "y"]', "unknown key orders"),
+        ('[[bound]]\nclaim = "so"\nsub-figure = "a"', "expected the key runs"),
+        (
+            '[[bound]]\nclaim = "so"\nsub-figure = "a"\nruns = ["x"]\nat-most = 1\nsource = "s"',
+            "expected the key metric",
+        ),
+        (
+            '[[bound]]\nsource = "s"\nsub-figure = "a"\nmetric = "p98"\nruns = ["x"]\nat-most = 1',
+            "metric: expected one of",
+        ),
+    ],
+)
+def test_errors_say_where_and_what(text: str, message: str) -> None:
+    with pytest.raises(rm.PlanError, match=message):
+        claims(text)
