@@ -92,6 +92,17 @@ class TestDetectorInSimulation:
         assert detector.false_positive(some, 1) == pytest.approx(expected, rel=0.1)
         assert detector.false_positive(some, 2) == pytest.approx(expected**2, rel=0.3)
 
+    def test_other_tenants_messages_are_no_probes(self) -> None:
+        figure = papers.load_figure(ROOT / "papers/cosy/fig8")
+        loaded = figure.run("loaded")
+        plan = figure.plan_of(loaded, 300, 1)
+        run = rm.run(plan, quiet=True)
+        some = Probes.of(run)
+        tenants = run.flows["tenant"].to_pylist()
+        assert 0 < some.sent_us.size == tenants.count(0) < len(tenants)
+        assert np.isfinite(some.bound_us).all()
+        assert some.period_us == pytest.approx(100.0)
+
     def test_there_are_none_without_losses(self) -> None:
         assert detector.false_positive(Probes.of(self.run(5_000, 50.0)), 1) == 0.0
 

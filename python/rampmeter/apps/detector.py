@@ -29,10 +29,12 @@ class Probes:
 
     @classmethod
     def of(cls, run: Run) -> "Probes":
-        """The probes of a run in which nothing else is sent."""
-        table = run.columns("arrival_ps", "fate_ps", "bound_ps")
+        """The probes of a run: the messages of its first tenant, or all where there is one."""
+        table = run.columns("arrival_ps", "fate_ps", "bound_ps", "tenant")
+        is_probe = table["tenant"].to_numpy() == 0
         sent, fate, bound = (
-            table[name].to_numpy().astype(np.float64) / 1e6 for name in table.column_names
+            table[name].to_numpy()[is_probe].astype(np.float64) / 1e6
+            for name in ("arrival_ps", "fate_ps", "bound_ps")
         )
         order = np.argsort(sent, kind="stable")
         # A probe whose fate the run did not see has no answer.

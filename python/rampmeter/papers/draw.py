@@ -18,6 +18,7 @@ WORKLOADS = {"imc10": "IMC10", "web-search": "Web Search", "data-mining": "Data 
 
 Y_LABELS: dict[Metric, str] = {
     "utilisation": "Utilisation (delivered / offered)",
+    "throughput": "Throughput (of all access links)",
     "mean": "Mean slowdown",
     "p99": "Slowdown, 99th percentile",
     "nfct": "Normalised FCT",
@@ -28,6 +29,7 @@ Y_LABELS: dict[Metric, str] = {
     "p999": "Slowdown, 99.9th percentile",
     "max": "Largest slowdown",
     "rejected": "Messages rejected (fraction)",
+    "late": "Messages beyond their bound (fraction)",
     "bound-us": "Delay bound (µs)",
     "detection-us": "Longest time to detection (µs)",
     "detection-limit-us": "Limit of the time to detection (µs)",
@@ -97,12 +99,11 @@ def draw(
             ]
             return draw_runs(panel.drawing, named, title)
         case "by-size":
-            bins = _series(rows, [(panel.runs[0], idx) for idx in range(len(panel.labels))])
-            sized = [
-                plots.SizeSeries(one.name, one.means, one.p99s, one.is_published, panel.labels)
-                for one in bins
-            ]
-            return plots.slowdown_by_size(sized, title=title, x_label="Flow size (BDP)")
+            return plots.slowdown_by_size(
+                _by_size(figure, panel, rows),
+                title=title,
+                x_label=f"Flow size ({panel.size_unit})" if panel.size_unit else "Flow size",
+            )
 
 
 def workload(figure: Figure, run_id: str) -> str:
@@ -163,6 +164,18 @@ def _operating_points(figure: Figure, rows: Sequence[Row]) -> list[plots.Operati
     ]
 
 
+def _by_size(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[plots.SizeSeries]:
+    """The series of a panel's run, or of each of its runs under the run's name."""
+    sized = []
+    for run in panel.runs:
+        for one in _series(rows, [(run, idx) for idx in range(len(panel.labels))]):
+            name = one.name if len(panel.runs) == 1 else f"{workload(figure, run)}, {one.name}"
+            sized.append(
+                plots.SizeSeries(name, one.means, one.p99s, one.is_published, panel.labels)
+            )
+    return sized
+
+
 def _by_point(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[plots.Line]:
     """The first metric of each run, by point."""
     lines = []
@@ -207,8 +220,8 @@ def sustained(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[Row
     for run in sorted(panel.runs, key=lambda run: load(figure, panel, run)):
         name = workload(figure, run)
         rejected = by_cell[(run, "rejected")].measured
-        if rejected is None:
-            # Left out of a reduced run: the next one tells.
+        if rejected is None or not rejected.values:
+            # Left out of a reduced run, or not finished: the next one tells.
             continue
         if rejected.mean > panel.rejected_max:
             broken.add(name)

@@ -115,6 +115,7 @@ def load_expected(file: Path) -> Expected:
         for section in spec.sections(kind, [])
     ]
     spec.end()
+    claims.sort(key=lambda claim: claim.cells[0].sub_figure)
     return Expected(facts, reduced, flows, tuple(claims))
 
 

@@ -98,6 +98,8 @@ class SubFigure:
     """Upper edges of the size bins; empty where flows are not told apart by size."""
     labels: tuple[str, ...]
     """Names of the size bins, or of the points."""
+    size_unit: str
+    """What the labels of size bins are multiples of; empty where they have units."""
     points: tuple[float, ...]
     """Where metrics are computed, such as misses in a row; empty for one value a run."""
     log: str
@@ -210,6 +212,7 @@ def _sub_figure(section: Section) -> SubFigure:
         finished_before=section.take("finished-before", float, None),
         edges_bytes=tuple(edge for _, edge in bins if edge is not None),
         labels=tuple(label for label, _ in bins) or tuple(f"{point:g}" for point in points),
+        size_unit=section.take("size-unit", str, ""),
         points=points,
         log=section.choice("log", section.take("log", str, ""), ("", "x", "y", "xy")),
         rejected_max=section.take("rejected-max", float, 0.0),

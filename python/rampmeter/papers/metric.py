@@ -4,6 +4,7 @@ from typing import Literal, TypeAlias, get_args
 
 Metric: TypeAlias = Literal[
     "utilisation",
+    "throughput",
     "min",
     "mean",
     "p99",
@@ -14,6 +15,7 @@ Metric: TypeAlias = Literal[
     "drop-rate",
     "tenant-share",
     "rejected",
+    "late",
     "bound-us",
     "detection-us",
     "detection-limit-us",

@@ -113,7 +113,9 @@ def _name(report: Report, spec: SubFigure, row: Row) -> str:
     if row.cell.bin is not None and spec.points:
         return f"{workload(report.figure, row.cell.run)}, {spec.labels[row.cell.bin]}"
     if row.cell.bin is not None:
-        return f"{spec.labels[row.cell.bin]} BDP"
+        size = f"{spec.labels[row.cell.bin]} {spec.size_unit}".rstrip()
+        name = workload(report.figure, row.cell.run)
+        return size if len(spec.runs) == 1 else f"{name}, {size}"
     name = workload(report.figure, row.cell.run)
     if spec.drawing not in ("by-load", "spread", "sustained"):
         return name

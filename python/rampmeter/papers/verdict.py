@@ -5,11 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from rampmeter.papers.application import OF_APPLICATIONS, Settings, of_application
 from rampmeter.papers.expected import CellId, Fact, Tolerance
 from rampmeter.papers.figure import Figure, Mode, SubFigure
-from rampmeter.papers.metric import OF_FLOWS, Metric
-from rampmeter.papers.selection import Flows, Statistics, by_size, finished_before, overall
+from rampmeter.papers.measure import measure
+from rampmeter.papers.metric import Metric
 from rampmeter.results import Run
 
 Verdict: TypeAlias = Literal["match", "miss", "not judged"]
@@ -101,86 +100,6 @@ class Row:
             "verdict": self.verdict,
             "reason": self.reason,
         }
-
-
-Cells: TypeAlias = dict[tuple[Metric, int | None], tuple[float, int]]
-"""The values of one run in one panel, with the number of flows behind each."""
-
-
-def measure(
-    panel: SubFigure, run: Run, ideal: str = "figure", settings: Settings | None = None
-) -> Cells:
-    """What a panel shows of one run."""
-    cells: Cells = {
-        (metric, None): (_of_run(run, metric), int(run.summary["flows"]["submitted"]))
-        for metric in panel.metrics
-        if metric not in OF_FLOWS and metric not in OF_APPLICATIONS
-    }
-    for metric in panel.metrics:
-        if metric in OF_APPLICATIONS:
-            values = of_application(metric, run, panel.points, settings or {})
-            count = int(run.summary["flows"]["submitted"])
-            idxs = range(len(values)) if panel.points else [None]
-            cells |= {
-                (metric, i): (v, 0 if math.isnan(v) else count)
-                for i, v in zip(idxs, values, strict=True)
-            }
-    if not any(metric in OF_FLOWS for metric in panel.metrics):
-        return cells
-    flows = Flows.of(run, ideal)
-    counted = finished_before(flows, panel.finished_before)
-    if panel.drawing == "by-size":
-        groups = by_size(flows, counted, panel.edges_bytes)
-        return {
-            (metric, idx): _statistic(group, metric)
-            for idx, group in enumerate(groups)
-            for metric in panel.metrics
-        }
-    group = overall(flows, counted)
-    of_flows = [metric for metric in panel.metrics if metric in OF_FLOWS]
-    return cells | {(metric, None): _statistic(group, metric) for metric in of_flows}
-
-
-def _of_run(run: Run, metric: Metric) -> float:
-    """A metric of a whole run, from its summary; NaN where the run has none."""
-    summary = run.summary
-    if metric == "drop-rate":
-        dropped = sum(int(tier["data_drops"]) for tier in summary["tiers"])
-        arrived = int(summary["counters"]["data_packets"])
-        return dropped / max(1, dropped + arrived)
-    if metric == "tenant-share":
-        return _tenant_share(run)
-    if metric == "rejected":
-        return float(summary["flows"]["rejected"] / max(1, summary["flows"]["submitted"]))
-    if metric == "bound-us":
-        return _bound_us(run)
-    value = summary[{"deadlines-met": "deadlines_met"}.get(metric, metric)]
-    return math.nan if value is None else float(value)
-
-
-def _tenant_share(run: Run) -> float:
-    """The first tenant's share of the bytes delivered until arrivals stopped."""
-    table = run.tenants
-    if table is None:
-        return math.nan
-    time, tenant, delivered = (
-        table[name].to_numpy() for name in ("time_ps", "tenant", "delivered_bytes")
-    )
-    until = time <= int(run.summary["counters"]["last_arrival_ps"])
-    if not until.any():
-        return math.nan
-    last = until & (time == time[until].max())
-    return float(delivered[last & (tenant == 0)].sum() / max(1, delivered[last].sum()))
-
-
-def _bound_us(run: Run) -> float:
-    """The longest time after its submission within which a message's fate was promised."""
-    bounds = run.columns("bound_ps")["bound_ps"]
-    return float(bounds.to_numpy().max()) / 1e6 if bounds.null_count == 0 else math.nan
-
-
-def _statistic(group: Statistics, metric: Metric) -> tuple[float, int]:
-    return float(getattr(group, metric)), group.count
 
 
 def rows_of(

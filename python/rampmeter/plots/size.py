@@ -117,7 +117,7 @@ def _draw(axes: Axes, series: BarSeries, colour: str, place: tuple[int, int]) ->
 
 def _scale(axes: Axes, values: Sequence[float]) -> None:
     """From 1 (an idle network); logarithmic where the values span more than a decade."""
-    top = max(values, default=2.0)
+    top = max(values, default=2.0) or 1.0
     if top > 20:
         axes.set_yscale("log")
         axes.set_ylim(0.9, top * 1.3)

@@ -1,0 +1,157 @@
+"""What a panel shows of one run."""
+
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from rampmeter.papers.application import OF_APPLICATIONS, Points, Settings, of_application
+from rampmeter.papers.figure import SubFigure
+from rampmeter.papers.metric import OF_FLOWS, Metric
+from rampmeter.papers.selection import Flows, Statistics, by_size, finished_before, overall
+from rampmeter.results import Run
+
+Cells: TypeAlias = dict[tuple[Metric, int | None], tuple[float, int]]
+"""The values of one run in one panel, with the number of flows behind each."""
+
+
+HOPS = ("host-up", "tor-up", "spine-down", "tor-down")
+"""The tiers that a packet between racks passes, in their order; points count them from 1."""
+
+
+def measure(
+    panel: SubFigure, run: Run, ideal: str = "figure", settings: Settings | None = None
+) -> Cells:
+    """What a panel shows of one run."""
+    submitted = int(run.summary["flows"]["submitted"])
+    cells: Cells = {}
+    for metric in panel.metrics:
+        if metric in OF_APPLICATIONS:
+            values = of_application(metric, run, panel.points, settings or {})
+        elif metric in BY_POINT and panel.points:
+            values = BY_POINT[metric](run, panel.points)
+        elif metric in OF_FLOWS:
+            continue
+        else:
+            values = [_of_run(run, metric)]
+        idxs = range(len(values)) if panel.points else [None]
+        cells |= {(metric, i): (v, submitted) for i, v in zip(idxs, values, strict=True)}
+    of_flows = [metric for metric in panel.metrics if metric in OF_FLOWS]
+    if not of_flows:
+        return cells
+    flows = Flows.of(run, ideal)
+    counted = finished_before(flows, panel.finished_before)
+    if panel.drawing == "by-size":
+        groups = by_size(flows, counted, panel.edges_bytes)
+        return {
+            (metric, idx): _statistic(group, metric)
+            for idx, group in enumerate(groups)
+            for metric in of_flows
+        }
+    group = overall(flows, counted)
+    return cells | {(metric, None): _statistic(group, metric) for metric in of_flows}
+
+
+def _of_run(run: Run, metric: Metric) -> float:
+    """A metric of a whole run, from its summary; NaN where the run has none."""
+    summary = run.summary
+    if metric == "drop-rate":
+        return sum(_drop_rates(run).values())
+    if metric == "throughput":
+        return _throughput(run)
+    if metric == "tenant-share":
+        return _tenant_share(run)
+    if metric == "rejected":
+        return float(summary["flows"]["rejected"] / max(1, summary["flows"]["submitted"]))
+    if metric == "late":
+        return _late(run)
+    if metric == "bound-us":
+        return _bound_us(run)
+    value = summary[{"deadlines-met": "deadlines_met"}.get(metric, metric)]
+    return math.nan if value is None else float(value)
+
+
+def _drop_rates(run: Run) -> dict[str, float]:
+    """Data packets dropped in each tier, over those dropped anywhere or delivered."""
+    dropped = {str(tier["name"]): int(tier["data_drops"]) for tier in run.summary["tiers"]}
+    arrived = int(run.summary["counters"]["data_packets"])
+    of = max(1, sum(dropped.values()) + arrived)
+    return {name: n / of for name, n in dropped.items()}
+
+
+def _throughput(run: Run) -> float:
+    """Bytes delivered until arrivals stopped, over what all access links carry in that time."""
+    ports = {str(tier["name"]): int(tier["ports"]) for tier in run.summary["tiers"]}
+    gbps = float(run.manifest["plan"]["topology"]["access-gbps"])
+    return float(run.summary["goodput_gbps"]) / (ports["host-up"] * gbps)
+
+
+def _tenant_share(run: Run) -> float:
+    """The first tenant's share of the bytes delivered until arrivals stopped."""
+    return _shares(run, [int(run.summary["counters"]["last_arrival_ps"])])[0]
+
+
+def _tenant_shares(run: Run, points: Points) -> list[float]:
+    """The same between instants in milliseconds, from each point's predecessor to the point.
+
+    NaN after arrivals stopped.
+    """
+    last = int(run.summary["counters"]["last_arrival_ps"])
+    ends = [point * 1e9 for point in points]
+    shares = _shares(run, ends)
+    return [share if end <= last else math.nan for share, end in zip(shares, ends, strict=True)]
+
+
+def _shares(run: Run, ends_ps: Points) -> list[float]:
+    table = run.tenants
+    if table is None:
+        return [math.nan] * len(ends_ps)
+    time, tenant, delivered = (
+        table[name].to_numpy() for name in ("time_ps", "tenant", "delivered_bytes")
+    )
+    # Counts since the run began: of the first tenant, and of all.
+    counts = [np.zeros(2)]
+    for end in ends_ps:
+        until = time <= end
+        last = until & (time == time[until].max()) if until.any() else until
+        counts.append(np.array([delivered[last & (tenant == 0)].sum(), delivered[last].sum()]))
+    steps = np.diff(counts, axis=0)
+    return [float(own / of_all) if of_all > 0 else math.nan for own, of_all in steps]
+
+
+def _hop_drops(run: Run, points: Points) -> list[float]:
+    """Points are hops."""
+    rates = _drop_rates(run)
+    return [rates.get(HOPS[int(point) - 1], 0.0) for point in points]
+
+
+def _late(run: Run) -> float:
+    """The share of messages, but for rejected ones, whose sender knew too late that they arrived.
+
+    A message that failed or is unfinished has no such time, and is late.
+    """
+    table = run.columns("acked_ps", "bound_ps", "status")
+    admitted = table["status"].to_numpy() != "rejected"
+    if table["bound_ps"].null_count or not admitted.any():
+        return math.nan
+    took, bound = (table[name].to_numpy().astype(np.float64) for name in ("acked_ps", "bound_ps"))
+    # Comparisons with NaN are false.
+    return float(1.0 - (took <= bound)[admitted].mean())
+
+
+def _bound_us(run: Run) -> float:
+    """The longest time after its submission within which a message's fate was promised."""
+    bounds = run.columns("bound_ps")["bound_ps"]
+    return float(bounds.to_numpy().max()) / 1e6 if bounds.null_count == 0 else math.nan
+
+
+def _statistic(group: Statistics, metric: Metric) -> tuple[float, int]:
+    return float(getattr(group, metric)), group.count
+
+
+BY_POINT: dict[Metric, Callable[[Run, Points], list[float]]] = {
+    "tenant-share": _tenant_shares,
+    "drop-rate": _hop_drops,
+}
+"""Metrics of whole runs that have a value a point, in panels that have points."""

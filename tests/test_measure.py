@@ -1,0 +1,128 @@
+"""What panels show of whole runs, on results made by hand."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import rampmeter as rm
+from rampmeter.papers.figure import SubFigure
+from rampmeter.papers.measure import measure
+from rampmeter.papers.metric import Metric
+from rampmeter.results import FLOWS, MANIFEST, SUMMARY, TENANTS
+
+from .conftest import write_results
+
+
+def panel(metric: Metric, *points: float) -> SubFigure:
+    return SubFigure(
+        id="a",
+        title="",
+        drawing="by-point",
+        metrics=(metric,),
+        runs=(),
+        x="",
+        x_label="",
+        x_per=1.0,
+        finished_before=None,
+        edges_bytes=(),
+        labels=tuple(map(str, points)),
+        size_unit="",
+        points=points,
+        log="",
+        rejected_max=0.0,
+        cores=32,
+    )
+
+
+def values(run: rm.Run, metric: Metric, *points: float) -> list[float]:
+    cells = measure(panel(metric, *points), run)
+    return [value for value, _ in cells.values()]
+
+
+def changed(run: rm.Run, **summary: Any) -> rm.Run:
+    """The run with some keys of its summary changed."""
+    file = run.path / SUMMARY
+    file.write_text(json.dumps(json.loads(file.read_text()) | summary))
+    return rm.Run(run.path)
+
+
+def test_throughput_is_of_all_access_links(tmp_path: Path) -> None:
+    tiers = [{"name": "tor-up", "ports": 4}, {"name": "host-up", "ports": 8}]
+    run = changed(write_results(tmp_path), tiers=tiers, goodput_gbps=48.0)
+    (tmp_path / MANIFEST).write_text(json.dumps({"plan": {"topology": {"access-gbps": 10.0}}}))
+    assert values(run, "throughput") == [0.6]
+
+
+class TestDrops:
+    def run(self, folder: Path) -> rm.Run:
+        drops = {"host-up": 30, "tor-up": 0, "spine-down": 5, "tor-down": 15}
+        tiers = [{"name": name, "data_drops": n} for name, n in drops.items()]
+        return changed(write_results(folder), tiers=tiers, counters={"data_packets": 950})
+
+    def test_the_rate_is_of_the_packets_that_were_dropped_or_arrived(self, tmp_path: Path) -> None:
+        assert values(self.run(tmp_path), "drop-rate") == pytest.approx([0.05])
+
+    def test_hops_are_counted_from_the_senders_interface(self, tmp_path: Path) -> None:
+        by_hop = values(self.run(tmp_path), "drop-rate", 1, 2, 3, 4)
+        assert by_hop == [0.03, 0.0, 0.005, 0.015]
+
+
+class TestShares:
+    @pytest.fixture
+    def run(self, tmp_path: Path) -> rm.Run:
+        """Two tenants: .75 of the first millisecond's bytes, then .5, then arrivals stop."""
+        run = write_results(tmp_path)
+        columns = {
+            "time_ps": pa.array([10**9] * 2 + [2 * 10**9] * 2 + [3 * 10**9] * 2, pa.uint64()),
+            "tenant": pa.array([0, 1] * 3, pa.uint32()),
+            "delivered_bytes": pa.array([75, 25, 125, 75, 999, 75], pa.uint64()),
+        }
+        pq.write_table(pa.table(columns), tmp_path / TENANTS)
+        return changed(run, counters={"last_arrival_ps": 2_500_000_000})
+
+    def test_until_arrivals_stop(self, run: rm.Run) -> None:
+        assert values(run, "tenant-share") == [0.625]
+
+    def test_between_points_and_not_after_arrivals_stop(self, run: rm.Run) -> None:
+        assert values(run, "tenant-share", 1, 2, 3) == pytest.approx(
+            [0.75, 0.5, float("nan")], nan_ok=True
+        )
+
+    def test_of_a_single_tenant_there_are_none(self, tmp_path: Path) -> None:
+        run = changed(write_results(tmp_path), counters={"last_arrival_ps": 1})
+        assert values(run, "tenant-share") == pytest.approx([float("nan")], nan_ok=True)
+
+
+class TestLateMessages:
+    """Messages with a bound of 10, by what became of them."""
+
+    def run(self, folder: Path, *messages: tuple[int | None, str]) -> rm.Run:
+        run = write_results(folder)
+        took, status = zip(*messages, strict=True)
+        columns = {
+            "acked_ps": pa.array(took, pa.uint64()),
+            "bound_ps": pa.array([10] * len(took), pa.uint64()),
+            "status": pa.array(status, pa.string()),
+        }
+        pq.write_table(pa.table(columns), folder / FLOWS)
+        return run
+
+    def test_a_message_may_take_as_long_as_its_bound(self, tmp_path: Path) -> None:
+        run = self.run(tmp_path, (10, "finished"), (11, "finished"))
+        assert values(run, "late") == [0.5]
+
+    @pytest.mark.parametrize("status", ["failed", "unfinished"])
+    def test_one_that_is_not_delivered_is_late(self, status: str, tmp_path: Path) -> None:
+        assert values(self.run(tmp_path, (9, "finished"), (None, status)), "late") == [0.5]
+
+    def test_rejected_ones_do_not_count(self, tmp_path: Path) -> None:
+        run = self.run(tmp_path, (9, "finished"), (None, "rejected"))
+        assert values(run, "late") == [0.0]
+
+    def test_where_all_are_rejected_there_is_no_value(self, tmp_path: Path) -> None:
+        run = self.run(tmp_path, (None, "rejected"))
+        assert values(run, "late") == pytest.approx([float("nan")], nan_ok=True)
