@@ -175,6 +175,13 @@ class TestClaimsOfAFigure:
         assert "miss: IMC10: mean slowdown" in text
 
 
+def test_a_bound_of_many_values_shows_the_least_and_the_largest() -> None:
+    one = claim("bound", 'runs = ["x", "y", "z"]\nat-most = 0.5')
+    line = ClaimRow(one, tuple(values(0.25, 0.5, 0.0)), {1: (0.25, 0.5, 0.0)}, "match", "")
+    table = claims_table(Report(FIGURE, Mode(), (), (line,), (1,), Path("report.json")))
+    assert [*table.columns[1].cells] == ["0 to 0.5"]
+
+
 def test_limits_are_written_as_people_write_them() -> None:
     ratio = claim("ratio", 'of = "x"\nto = "y"\nat-least = 1.3\nat-most = 4')
     assert limits_text(ratio) == "≥ 1.3 and ≤ 4"

@@ -70,6 +70,9 @@ def _claimed(row: ClaimRow) -> str:
     """The number that is judged, or all values that are."""
     if row.measured is not None:
         return _measured(row.measured, 3)
+    means = [cell.mean for cell in row.cells if cell and cell.values]
+    if row.claim.kind == "bound" and len(means) > 2:
+        return f"{min(means):.4g} to {max(means):.4g}"
     joint = " ≤ " if row.claim.kind == "order" and row.verdict == "match" else ", "
     return joint.join(f"{cell.mean:.4g}" if cell and cell.values else NONE for cell in row.cells)
 
@@ -136,7 +139,8 @@ def _measured(measured: Measured | None, places: int) -> str:
 
 
 def _difference(row: Row, places: int) -> str:
-    if row.fact is None or row.difference is None:
+    """How far a judged value is off; others are of other numbers of flows, and not comparable."""
+    if row.fact is None or row.difference is None or row.verdict == "not judged":
         return NONE
     if row.fact.tolerance.kind == "relative":
         return f"{row.difference * 100:+.1f} %"
