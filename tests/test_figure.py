@@ -233,6 +233,18 @@ class TestReport:
         row = json.loads(report.file.read_text())["sub_figures"][0]["rows"][0]
         assert (row["measured"]["min"], row["measured"]["max"], row["seeds"]) == (0.98, 0.99, 3)
 
+    def test_tables_of_one_seed_fit_a_terminal_of_80_columns(self, tmp_path: Path) -> None:
+        report = self.report(tmp_path, [1])
+        for panel in report.panels:
+            table = panel_table(report, panel)
+            table.caption = None
+            console = Console(width=80)
+            with console.capture() as capture:
+                console.print(table)
+            text = capture.get()
+            assert "…" not in text
+            assert "measured" in text
+
     def test_misses_without_a_value_are_explained(self, tmp_path: Path) -> None:
         report = self.report(tmp_path, [1])
         table = panel_table(report, report.panels[2])

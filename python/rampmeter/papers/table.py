@@ -1,7 +1,7 @@
 """Expected and measured values side by side, on a terminal."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -14,6 +14,8 @@ from rampmeter.papers.verdict import SEEDS_WANTED, Measured, Row, Verdict, toler
 from rampmeter.tables import new_table
 from rampmeter.text import NONE, number
 
+PRESET = "paper"
+"""The column of the runs in the preset `paper`."""
 VERDICT_STYLES = {"match": "green", "miss": "bold red", "not judged": "dim"}
 
 
@@ -21,14 +23,13 @@ def panel_table(report: Report, panel: Panel) -> Table:
     """Expected and measured values of one sub-figure."""
     spec = next(one for one in report.figure.sub_figures if one.id == panel.id)
     has_variant = any(row.variant is not None for row in panel.rows)
-    columns = ["", "metric", "expected", "measured", "paper preset", "diff", "within"]
-    columns += ["seeds", "verdict"]
+    columns = ["", "metric", "expected", "measured", PRESET, "diff", "within", "seeds", "verdict"]
     shown = [
         name
         for name in columns
-        if (name != "metric" or len(spec.metrics) > 1) and (name != "paper preset" or has_variant)
+        if (name != "metric" or len(spec.metrics) > 1) and (name != PRESET or has_variant)
     ]
-    table = new_table(f"{report.figure.number}{panel.id}  {panel.title}", *shown)
+    table = _dense(f"{report.figure.number}{panel.id}  {panel.title}", shown, "measured")
     for row in panel.rows:
         cells = dict(zip(columns, _cells(report, spec, row), strict=True))
         table.add_row(*(cells[name] for name in shown))
@@ -38,21 +39,16 @@ def panel_table(report: Report, panel: Panel) -> Table:
         if row.verdict == "miss" and row.reason
     ]
     table.caption = _caption(misses, (row.reason for row in panel.rows if row.verdict != "miss"))
+    if has_variant:
+        note = f"{PRESET}: measured in the preset `paper`"
+        table.caption = "\n".join([note, *([table.caption] if table.caption else [])])
     return table
 
 
 def claims_table(report: Report) -> Table:
     """What the paper says of several values, and whether it holds."""
-    table = new_table(
-        f"{report.figure.number}  Claims of the paper",
-        "",
-        "measured",
-        "expected",
-        "seeds",
-        "verdict",
-    )
-    table.columns[0].no_wrap = False
-    table.columns[1].no_wrap = False
+    columns = ["", "measured", "expected", "seeds", "verdict"]
+    table = _dense(f"{report.figure.number}  Claims of the paper", columns, "", "measured")
     for row in report.claims:
         table.add_row(
             row.claim.text,
@@ -63,6 +59,15 @@ def claims_table(report: Report) -> Table:
         )
     misses = [(row.claim.text, row.reason) for row in report.claims if row.verdict == "miss"]
     table.caption = _caption(misses, (row.reason for row in report.claims if row.verdict != "miss"))
+    return table
+
+
+def _dense(title: str, columns: Sequence[str], *wrapping: str) -> Table:
+    """A table that fits a terminal of 80 columns; some of its columns may take several lines."""
+    table = new_table(title, *("" if name == "metric" else name for name in columns))
+    table.padding = (0, 0, 0, 1)
+    for name in wrapping:
+        table.columns[columns.index(name)].no_wrap = False
     return table
 
 
