@@ -70,6 +70,13 @@ class TestBars:
         figure = plots.bars(["a"], [plots.BarSeries("ours", [2.0], [top])])
         assert figure.axes[0].get_yscale() == scale
 
+    @pytest.mark.parametrize(("n", "degrees"), [(3, 0.0), (9, 30.0)])
+    def test_labels_that_do_not_fit_are_turned(self, n: int, degrees: float) -> None:
+        labels = [f"Web Search, {i}" for i in range(n)]
+        figure = plots.bars(labels, [plots.BarSeries("ours", [1.0] * n, [None] * n)])
+        turned = {label.get_rotation() for label in figure.axes[0].get_xticklabels()}
+        assert turned == {degrees}
+
     def test_nothing_to_show_is_an_error(self) -> None:
         with pytest.raises(ValueError, match="at least one series"):
             plots.slowdown_by_size([])

@@ -169,7 +169,11 @@ def _by_size(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[plot
     sized = []
     for run in panel.runs:
         for one in _series(rows, [(run, idx) for idx in range(len(panel.labels))]):
-            name = one.name if len(panel.runs) == 1 else f"{workload(figure, run)}, {one.name}"
+            name = one.name
+            if len(panel.runs) > 1:
+                # What is not said to be something else is measured.
+                what = one.name.removeprefix(MEASURED).removeprefix(", ")
+                name = ", ".join(filter(None, [workload(figure, run), what]))
             sized.append(
                 plots.SizeSeries(name, one.means, one.p99s, one.is_published, panel.labels)
             )

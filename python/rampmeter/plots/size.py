@@ -21,6 +21,9 @@ from rampmeter.text import thousands
 GROUP_WIDTH = 0.8
 """The part of the axis that the bars of one group take."""
 
+WIDEST_LABELS = 12
+"""Characters of labels to an inch of width that stand beside each other."""
+
 
 @dataclass(frozen=True)
 class BarSeries:
@@ -77,6 +80,10 @@ def bars(
             colour = PUBLISHED if one.is_published else next(colours)
             _draw(axes, one, colour, (idx, len(series)))
         axes.set_xticks(range(len(labels)), labels)
+        if sum(map(len, labels)) > WIDEST_LABELS * width:
+            axes.tick_params(axis="x", labelrotation=30)
+            for label in axes.get_xticklabels():
+                label.set_horizontalalignment("right")
         axes.tick_params(axis="x", length=0)
         axes.set_xlim(-0.6, len(labels) - 0.4)
         axes.set_xlabel(x_label)
