@@ -182,6 +182,16 @@ def test_a_bound_of_many_values_shows_the_least_and_the_largest() -> None:
     assert [*table.columns[1].cells] == ["0 to 0.5"]
 
 
+def test_the_seeds_of_a_claim_show_their_spread_and_how_many_hold() -> None:
+    one = claim("bound", 'runs = ["x"]\nat-most = 0.5')
+    by_seed = {1: 0.25, 2: 0.5, 3: 0.75}
+    cells = (Measured(by_seed, 3),)
+    line = ClaimRow(one, cells, {s: (v,) for s, v in by_seed.items()}, "match", "")
+    table = claims_table(Report(FIGURE, Mode(), (), (line,), (1, 2, 3), Path("report.json")))
+    assert [*table.columns[1].cells] == ["0.5 (0.25-0.75)"]
+    assert [*table.columns[3].cells] == ["3, 2 hold"]
+
+
 def test_limits_are_written_as_people_write_them() -> None:
     ratio = claim("ratio", 'of = "x"\nto = "y"\nat-least = 1.3\nat-most = 4')
     assert limits_text(ratio) == "≥ 1.3 and ≤ 4"

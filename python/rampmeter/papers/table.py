@@ -54,7 +54,7 @@ def claims_table(report: Report) -> Table:
             row.claim.text,
             _claimed(row),
             limits_text(row.claim),
-            _seeds(row.n_seeds, row.verdict),
+            _seeds_of_claim(row),
             _verdict(row.verdict),
         )
     misses = [
@@ -83,8 +83,19 @@ def _claimed(row: ClaimRow) -> str:
     means = [cell.mean for cell in row.cells if cell and cell.values]
     if row.claim.kind == "bound" and len(means) > 2:
         return f"{min(means):.4g} to {max(means):.4g}"
+    if row.claim.kind == "bound" and len(row.by_seed) > 1 and len(row.cells) == 1:
+        values = [value for (value,) in row.by_seed.values()]
+        return f"{means[0]:.4g} ({min(values):.4g}-{max(values):.4g})"
     joint = " ≤ " if row.claim.kind == "order" and row.verdict == "match" else ", "
     return joint.join(f"{cell.mean:.4g}" if cell and cell.values else NONE for cell in row.cells)
+
+
+def _seeds_of_claim(row: ClaimRow) -> str:
+    """On how many seeds a verdict rests, and of how many alone the claim holds if not of all."""
+    text = _seeds(row.n_seeds, row.verdict)
+    if row.verdict == "not judged" or row.n_holding in (0, row.n_seeds):
+        return text
+    return f"{text}, {row.n_holding} {'holds' if row.n_holding == 1 else 'hold'}"
 
 
 def _caption(misses: Iterable[tuple[str, str]], unjudged: Iterable[str]) -> str | None:
