@@ -176,3 +176,26 @@ impl Links {
         self.deadline = self.running.iter().chain(&self.building).filter_map(at).min();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// §3.4: a channel's bytes are subtracted once, those that have come and those still to come.
+    #[test]
+    fn channels_promise_what_has_not_come_of_their_phase() {
+        let (src, key, mut links) = (NodeId::new(7), (400, 0), Links::default());
+        links.accept(src, 4, 0, key, Time::ZERO);
+        assert_eq!(links.promised(src, 50), 200);
+        links.begin(Time::ZERO);
+        (0..150).for_each(|_| links.count(src));
+        assert_eq!(links.promised(src, 50), 50);
+        links.accept(src, 1, 0, key, Time::ZERO);
+        assert_eq!(links.promised(src, 50), 50 + 50);
+        // Of 400 packets 250 are missing, 100 of them are promised: three more channels are wanted.
+        assert_eq!((250 - links.promised(src, 50)).div_ceil(50), 3);
+        (0..150).for_each(|_| links.count(src));
+        assert_eq!(links.promised(src, 50), 50);
+        assert_eq!(links.promised(NodeId::new(8), 50), 0);
+    }
+}

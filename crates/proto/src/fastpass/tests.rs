@@ -213,13 +213,17 @@ mod arbiters {
     const STANDBY: NodeId = NodeId::new(3);
 
     fn fastpass() -> Arc<Fastpass> {
+        fastpass_with(FastpassConfig::paper())
+    }
+
+    fn fastpass_with(config: FastpassConfig) -> Arc<Fastpass> {
         let facts = FabricFacts {
             n_hosts: 2,
             access_rate: RATE,
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
         };
-        let config = FastpassConfig { arbiters: 2, ..FastpassConfig::paper() };
+        let config = FastpassConfig { arbiters: 2, ..config };
         let time = RATE.tx_time(allocations(2, config.header));
         Arc::new(config.on(&facts, None, time).unwrap())
     }
@@ -245,6 +249,42 @@ mod arbiters {
         let answer = arbiter.poll_transmit(now).expect("an answer").header;
         assert_eq!(arbiter.poll_transmit(now), None);
         answer
+    }
+
+    /// The allocations leave when they have been computed, and so many slots ahead that the host has
+    /// them in time.
+    #[test]
+    fn a_batch_leaves_when_it_has_been_computed() {
+        let compute = Span::from_us(15);
+        let config = FastpassConfig { compute: Some(compute), ..FastpassConfig::paper() };
+        let (fastpass, at_once) = (fastpass_with(config), fastpass());
+        assert!(fastpass.ahead >= at_once.ahead + compute.div_floor(fastpass.slot));
+        let mut arbiter = endpoint::<FastpassArbiter>(&fastpass, ARBITER);
+        // The watchdog goes out first.
+        arbiter.handle_timeout(Time::ZERO);
+        assert!(arbiter.poll_transmit(Time::ZERO).is_some());
+        arbiter.handle_packet(Time::ZERO, &request(ARBITER, 1, 1));
+        let batch = arbiter.poll_timeout();
+        arbiter.handle_timeout(batch);
+        assert_eq!((arbiter.wants_transmit(), arbiter.poll_transmit(batch)), (false, None));
+        let computed = arbiter.poll_timeout();
+        assert_eq!(computed, batch + compute);
+        arbiter.handle_timeout(computed);
+        let allocation = answer(&mut arbiter, computed);
+        assert!(matches!(allocation, FastpassHeader::Allocation { .. }), "{allocation:?}");
+    }
+
+    #[test]
+    fn a_computation_longer_than_a_batch_is_refused() {
+        let facts = FabricFacts {
+            n_hosts: 2,
+            access_rate: RATE,
+            data_rtt: Span::from_us(12),
+            control_rtt: Span::from_us(10),
+        };
+        let config = FastpassConfig { compute: Some(Span::from_us(21)), ..FastpassConfig::paper() };
+        let bad = config.on(&facts, None, Span::ZERO).unwrap_err();
+        assert_eq!((bad.key.as_str(), bad.got.as_str()), ("compute-us", "21"));
     }
 
     #[test]

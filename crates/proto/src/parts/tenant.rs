@@ -47,3 +47,20 @@ impl Served {
         &mut self.dense[tenant.idx()]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_counted_for_one_tenant_is_counted_for_another() {
+        let [none, other] = [0, 7_000].map(TenantId::new);
+        let mut served = Served::default();
+        (0..5).for_each(|_| served.count(none));
+        served.transfer(none, other, 3);
+        assert_eq!((served.get(none), served.get(other)), (2, 3));
+        // No more than there is.
+        served.transfer(none, other, 3);
+        assert_eq!((served.get(none), served.get(other)), (0, 5));
+    }
+}

@@ -121,6 +121,42 @@ mod tokens {
         assert_eq!(run_until(&mut host, end + phost.mtu_time * 3), 2 + 3);
     }
 
+    /// When the destination asks for the free packet of a flow that is announced at `at`.
+    fn repaired(host: &mut PhostHost, at: Time) -> Time {
+        let (time_left, tenant, repeated) = (Span::from_ps(u64::MAX), 0, false);
+        let (flow, tx_slot, size) = (1, 1, 1_000);
+        let rts = PhostHeader::Rts { flow, tx_slot, size, time_left, tenant, repeated };
+        host.handle_packet(at, &packet(rts));
+        loop {
+            let now = host.poll_timeout().max(at);
+            host.handle_timeout(now);
+            while let Some(sent) = host.poll_transmit(now) {
+                if matches!(sent.header, PhostHeader::Token { tx_slot: 1, .. }) {
+                    return now;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn repairs_wait_for_as_long_as_data_has_lately_taken() {
+        let (mut host, phost) = host();
+        let at = Time::ZERO + phost.rtt * 10;
+        let soon = at + phost.mtu_time + phost.rtt;
+        let first = repaired(&mut host, at);
+        assert!(first >= soon && first < soon + phost.mtu_time * 2, "{first} {soon}");
+
+        let (mut host, phost) = self::host();
+        host.handle_packet(Time::ZERO, &rts());
+        host.handle_timeout(Time::ZERO);
+        // The first token's data takes ten round trips; four times the deviation, a half, are added.
+        let data = PhostHeader::Data { rx_slot: 0, seq: phost.free, number: phost.free };
+        host.handle_packet(at, &packet(data));
+        let late = at + phost.mtu_time + phost.rtt * 30;
+        let first = repaired(&mut host, at);
+        assert!(first >= late && first < late + phost.rtt, "{first} {late}");
+    }
+
     #[test]
     fn tokens_expire_at_their_source_one_life_after_they_arrive() {
         let (mut host, phost) = host();
