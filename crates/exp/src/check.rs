@@ -153,7 +153,7 @@ fn transport(
     let (slowest, fastest) = topology.rates();
     let paths = topology.regular_paths();
     let network = Network { switches, ratio, ports, has_slower, slowest, fastest, paths };
-    spec.configure(&Site { facts: *facts, place: Place::Network(network), has_lower: false })
+    spec.configure(&Site { facts: *facts, place: Place::Network(network), lower: None })
 }
 
 fn capture(

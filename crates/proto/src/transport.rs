@@ -57,8 +57,8 @@ pub struct Site {
     pub facts: FabricFacts,
     /// A simulated network or real hosts.
     pub place: Place,
-    /// Whether another transport shares the links, in lower classes.
-    pub has_lower: bool,
+    /// The longest packet of another transport that shares the links, in lower classes.
+    pub lower: Option<Bytes>,
 }
 
 /// A simulated network or real hosts.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rampmeter_core::{Bytes, Family, Purpose, Rate, Rng, Span, TenantId, Time};
 use rampmeter_proto::beside::{Beside, Both};
-use rampmeter_proto::cosy::config::{BestEffort, PathFacts};
+use rampmeter_proto::cosy::config::PathFacts;
 use rampmeter_proto::cosy::{Cosy, CosyConfig, CosyFamily, analysis};
 use rampmeter_proto::phost::{PhostConfig, PhostFamily};
 use rampmeter_sim::*;
@@ -15,7 +15,8 @@ use rampmeter_testkit::{
 
 fn on(config: CosyConfig, topology: &Topology) -> Cosy {
     let Shape { switches, ratio, ports, has_slower } = topology.shape();
-    config.on(&facts(topology), PathFacts { switches, ratio, ports, has_slower }).unwrap()
+    let facts = topology.facts(config.payload + config.header, config.header);
+    config.on(&facts, PathFacts { switches, ratio, ports, has_slower }).unwrap()
 }
 
 fn run(config: CosyConfig, spec: SimSpec, arrivals: Vec<Arrival>) -> (Status, Vec<FlowRecord>) {
@@ -66,7 +67,7 @@ fn check<F: Family>(
     assert_eq!(sim.run(u64::MAX), Status::Finished);
     let tiers = sim.fabric().tier_stats();
     // Best-effort packets may find buffers full.
-    let is_alone = cosy.config.best_effort == BestEffort::None;
+    let is_alone = cosy.config.best_effort.is_none();
     assert!(has_failures || !is_alone || sim.fabric().stats().dropped() == 0);
     drop(sim);
     let mut seen = Seen::default();
@@ -109,7 +110,7 @@ fn assert_promises_kept(config: CosyConfig, spec: SimSpec, arrivals: Vec<Arrival
 
 /// The same with pHost in lower classes, which has another four tenths of the links.
 fn assert_promises_kept_beside(config: CosyConfig, spec: SimSpec, arrivals: Vec<Arrival>) -> Seen {
-    let config = CosyConfig { best_effort: BestEffort::Beside, ..config };
+    let config = CosyConfig { best_effort: Some(Bytes::new(1_500)), ..config };
     let upper = Arc::new(on(config, &spec.topology));
     let lower = Arc::new(PhostConfig::paper().on(&facts(&spec.topology)).unwrap());
     let both = Both { upper: Arc::clone(&upper), lower };
@@ -119,6 +120,28 @@ fn assert_promises_kept_beside(config: CosyConfig, spec: SimSpec, arrivals: Vec<
     let mut arrivals: Vec<Arrival> = arrivals.into_iter().chain(best_effort).collect();
     arrivals.sort_by_key(|arrival| arrival.at);
     check::<Beside<CosyFamily, PhostFamily>>(&upper, Arc::new(both), spec, arrivals)
+}
+
+/// §4: best-effort traffic has no effect on messages with a promise, also where its packets are
+/// longer than theirs.
+#[test]
+fn longer_packets_of_best_effort_traffic_reject_no_message() {
+    let (hold, payload) = (Some(Span::ZERO), Bytes::new(360));
+    let config = CosyConfig { hold, payload, ..CosyConfig::paper() };
+    let topology = TopologySpec::LeafSpine {
+        racks: 4,
+        hosts_per_rack: 2,
+        spines: 2,
+        access_gbps: 10.0,
+        core_gbps: 10.0,
+        propagation_ns: 200.0,
+        switch_ns: 450.0,
+        host_ns: 450.0,
+    };
+    let spec = SimSpec { paranoid: false, ..spec(topology.build().unwrap(), 1) };
+    let probes: Vec<Arrival> = (0..2_000).map(|n| arrival(n * 10_000_000, 0, 7, 100)).collect();
+    let seen = assert_promises_kept_beside(config, spec, probes);
+    assert_eq!((seen.completed, seen.rejected, seen.failed), (2_000, 0, 0));
 }
 
 /// Poisson arrivals between all hosts, of sizes from 8 to 512 KB.

@@ -47,7 +47,7 @@ impl HostTransport {
         let name = written.name.clone();
         let facts = written.told(facts);
         let place = Place::Hosts { payload, header };
-        let site = Site { facts, place, has_lower: false };
+        let site = Site { facts, place, lower: None };
         by_name::<C, _>(&name, Configure { written, site }).unwrap_or_else(|| {
             let expected = format!("one of {}", names::<C>().join(", "));
             Err(BadKey::new("name", expected, format!("{name:?}")))

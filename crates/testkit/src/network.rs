@@ -70,7 +70,7 @@ impl<T: Transport> Place<T> {
         let (slowest, fastest) = topology.rates();
         let paths = topology.regular_paths();
         let network = Network { switches, ratio, ports, has_slower, slowest, fastest, paths };
-        let site = Site { facts, place: transport::Place::Network(network), has_lower: false };
+        let site = Site { facts, place: transport::Place::Network(network), lower: None };
         let config = T::configure(keys.clone(), &site).expect("presets fit the networks of tests");
         let clocks_within = needs.clocks_within;
         Self { topology, fabric: fabric(&needs), clocks_within, config }
@@ -89,7 +89,7 @@ pub fn on_hosts<T: Transport>(
     (payload, header): (Bytes, Bytes),
 ) -> T::Config {
     let place = transport::Place::Hosts { payload, header };
-    let site = Site { facts: *facts, place, has_lower: false };
+    let site = Site { facts: *facts, place, lower: None };
     T::configure(keys.clone(), &site).expect("presets fit the hosts of tests")
 }
 

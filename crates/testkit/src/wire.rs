@@ -128,7 +128,7 @@ pub fn configured<T: Transport>(keys: &T::Keys) -> (Arc<T::Config>, u32) {
         fastest: RATE,
         paths: None,
     };
-    let site = Site { facts, place: Place::Network(network), has_lower: false };
+    let site = Site { facts, place: Place::Network(network), lower: None };
     let config = T::configure(keys.clone(), &site).expect("presets fit the wire");
     (Arc::new(config), T::needs(keys, &facts).arbiters.len() as u32)
 }

@@ -344,7 +344,7 @@ impl<A: Transport, B: Transport> AnyKeys for TwoKeys<A, B> {
     }
 
     fn configure(&self, site: &Site) -> Result<Arc<dyn Ready>, BadKey> {
-        let above = Site { has_lower: true, ..site.clone() };
+        let above = Site { lower: Some(self.lower.framing().full()), ..site.clone() };
         let upper = A::configure(self.upper.keys.clone(), &above)?;
         let site = Site { facts: self.told.told(&site.facts), ..site.clone() };
         let lower = B::configure(self.lower.keys.clone(), &site).map_err(below)?;

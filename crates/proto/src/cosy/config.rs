@@ -34,9 +34,10 @@ pub struct CosyConfig {
     /// packet that cannot be interrupted at every port.
     #[serde(skip)]
     pub slack: Option<Span>,
-    /// Best-effort traffic shares the links: a packet of it may be in the way at every port.
+    /// The longest packet of best-effort traffic that shares the links (§4): one may be in the way at
+    /// every port.
     #[serde(skip)]
-    pub best_effort: BestEffort,
+    pub best_effort: Option<Bytes>,
     /// The longest message; longer ones are rejected at once.
     #[serde(skip)]
     pub message_max: Bytes,
@@ -50,16 +51,6 @@ pub struct CosyConfig {
     #[serde(rename = "header-bytes")]
     #[schemars(with = "u64", range(min = 1, max = 1_000))]
     pub header: Bytes,
-}
-
-/// Whether there is traffic of lower priority (§4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BestEffort {
-    /// No: the bound need not allow for it.
-    None,
-    /// Yes.
-    Beside,
 }
 
 impl Default for CosyConfig {
@@ -83,7 +74,7 @@ impl CosyConfig {
             choices: 2,
             control_milli: 50,
             slack: None,
-            best_effort: BestEffort::None,
+            best_effort: None,
             message_max: Bytes::new(1 << 30),
             padding: Padding::Exact,
             payload: Bytes::new(1460),
@@ -171,9 +162,11 @@ impl CosyConfig {
         let (slots, ratio) = (self.slots, paths.ratio);
         let queueing =
             analysis::queueing_bound(paths.switches, slots, ratio, packet, facts.access_rate);
+        let hops = u64::from(paths.switches) + 1;
         let in_the_way = match self.best_effort {
-            BestEffort::None => 1,
-            BestEffort::Beside => 2,
+            None => packet_time * hops,
+            // A round trip's requests and rsvps meet one at every port, in both directions.
+            Some(longest) => facts.access_rate.tx_time(longest.max(packet)) * (2 * hops),
         };
         Ok(Cosy {
             tick,
@@ -181,7 +174,7 @@ impl CosyConfig {
             share,
             hold,
             queueing,
-            slack: self.slack.unwrap_or(packet_time * (u64::from(paths.switches) + 1) * in_the_way),
+            slack: self.slack.unwrap_or(in_the_way),
             pause: facts.data_rtt.max(frame),
             facts: *facts,
             paths,

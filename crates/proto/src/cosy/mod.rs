@@ -43,7 +43,7 @@ use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, SwitchFacts};
 use crate::keys::BadKey;
 use crate::parts::Framing;
 use crate::transport::{Derived, Network, Place, Site, Transport};
-use config::{BestEffort, PathFacts};
+use config::PathFacts;
 
 /// The cosy family.
 #[derive(Clone, Copy, Debug)]
@@ -86,8 +86,7 @@ impl Transport for CosyFamily {
     /// queues: the bound is that of a network in which only hosts' links are full. Hosts that are
     /// not on their processor are granted a round trip each way.
     fn configure(keys: CosyConfig, site: &Site) -> Result<Cosy, BadKey> {
-        let best_effort = if site.has_lower { BestEffort::Beside } else { BestEffort::None };
-        let keys = CosyConfig { best_effort, ..keys };
+        let keys = CosyConfig { best_effort: site.lower, ..keys };
         match site.place {
             Place::Network(Network { switches, ratio, ports, has_slower, .. }) => {
                 keys.on(&site.facts, PathFacts { switches, ratio, ports, has_slower })
