@@ -116,8 +116,6 @@ pub struct ArbiterNeed {
 /// The rate of a controller's link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArbiterRate {
-    /// That of the fastest link of the network.
-    Fastest,
     /// That of the slowest link of the network.
     Slowest,
     /// That of as many of the fastest links together as reach so many bits per second: several
@@ -129,7 +127,6 @@ impl ArbiterRate {
     /// The rate in a network whose links have rates from `slowest` to `fastest`.
     pub fn of(self, slowest: Rate, fastest: Rate) -> Rate {
         match self {
-            Self::Fastest => fastest,
             Self::Slowest => slowest,
             Self::AtLeast(bps) => {
                 let links = bps.div_ceil(fastest.as_bps()).max(1);

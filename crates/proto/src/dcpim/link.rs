@@ -112,8 +112,9 @@ impl Links {
         of(&self.running) + of(&self.building)
     }
 
-    /// Packets that channels from `src` are still to bring: those of the running data phase less
-    /// what has come, and those of the coming one. A channel brings `per_channel` in a phase.
+    /// Returns how many packets matched channels will still bring from `src`. In the running data
+    /// phase these are the packets that have not arrived yet, in the next one all. A channel brings
+    /// `per_channel` packets in a phase (§3.4).
     pub(super) fn promised(&self, src: NodeId, per_channel: u32) -> u64 {
         let of = |links: &[Link]| {
             let link = links.iter().find(|l| l.src == src);

@@ -14,7 +14,7 @@ use super::config::{Fastpass, Model};
 use super::epoch::EpochArbiter;
 use super::paths::Paths;
 use super::timetable::slot_start;
-use super::wire::{Demand, FastpassHeader, List, SLOTS_MAX, Slot};
+use super::wire::{Demand, FastpassHeader, List, Slot};
 use crate::parts::Output;
 
 /// The arbiter of a network, in either model.
@@ -320,8 +320,8 @@ impl Endpoint for FastpassArbiter {
     }
 }
 
-/// Bytes of allocations to `n_hosts` hosts, each of a whole batch.
-pub fn allocations(n_hosts: u32, header: Bytes) -> Bytes {
-    let longest = header.get() + 22 + 4 * SLOTS_MAX as u64;
+/// Bytes of allocations to `n_hosts` hosts, each of a whole batch of `batch` slots.
+pub fn allocations(n_hosts: u32, header: Bytes, batch: u32) -> Bytes {
+    let longest = header.get() + 22 + 4 * u64::from(batch);
     Bytes::new(longest * u64::from(n_hosts))
 }

@@ -55,7 +55,7 @@ fn arbiter_rate(keys: &FastpassConfig, facts: &FabricFacts) -> ArbiterRate {
             let slot = facts.access_rate.tx_time(keys.payload + keys.header);
             let slot = slot.scale_floor(keys.slot_milli.into(), 1_000);
             let most = (slot * u64::from(keys.batch)).scale_floor(9, 10).as_ps().max(1);
-            let bits = u128::from(allocations(facts.n_hosts, keys.header).get()) * 8;
+            let bits = u128::from(allocations(facts.n_hosts, keys.header, keys.batch).get()) * 8;
             let bps = (bits * 1_000_000_000_000).div_ceil(most.into());
             ArbiterRate::AtLeast(u64::try_from(bps).unwrap_or(u64::MAX))
         }
@@ -127,7 +127,7 @@ impl Transport for FastpassFamily {
                 (arbiter_rate(&keys, &site.facts).of(*slowest, *fastest), paths.clone())
             }
         };
-        let time = rate.tx_time(allocations(site.facts.n_hosts, header));
+        let time = rate.tx_time(allocations(site.facts.n_hosts, header, keys.batch));
         keys.on(&site.facts, paths, time)
     }
 

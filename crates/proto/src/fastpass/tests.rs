@@ -224,7 +224,7 @@ mod arbiters {
             control_rtt: Span::from_us(10),
         };
         let config = FastpassConfig { arbiters: 2, ..config };
-        let time = RATE.tx_time(allocations(2, config.header));
+        let time = RATE.tx_time(allocations(2, config.header, config.batch));
         Arc::new(config.on(&facts, None, time).unwrap())
     }
 
