@@ -105,23 +105,31 @@ fn fastpass_is_that_of_the_phost_study() {
 }
 
 /// A short flow that meets nobody takes its ideal time and its notification's 3.2 ns in both.
+/// Whether it meets somebody depends on the paths that packets happen to take, so that it need not
+/// be the same flows: but as many, and none takes less.
 #[test]
 fn lone_short_flows_take_exactly_as_long() {
     let Some(file) = reference("dcpim_100g_imc10_load0.6.csv.gz") else { return };
     let (columns, rows) = replay(&file, DCPIM);
-    let mut both = 0;
-    let mut alone = 0;
+    let (mut theirs, mut ours, mut n_short) = (0u32, 0u32, 0u32);
     for row in columns.rows() {
-        let theirs = &rows[row.flow as usize];
-        assert_eq!(theirs.ideal.unwrap().as_ps(), row.acked_ideal_ps, "flow {}", row.flow);
-        if theirs.fct.unwrap().as_ps() == row.acked_ideal_ps + 3_200 {
-            alone += 1;
-            both += u32::from(row.acked_ps == Some(row.acked_ideal_ps + 3_200));
+        let recorded = &rows[row.flow as usize];
+        assert_eq!(recorded.ideal.unwrap().as_ps(), row.acked_ideal_ps, "flow {}", row.flow);
+        if row.size_bytes > 49 * 1460 {
+            continue;
         }
+        let least = row.acked_ideal_ps + 3_200;
+        let (recorded, took) = (recorded.fct.unwrap().as_ps(), row.acked_ps.unwrap());
+        assert!(recorded >= least && took >= least, "flow {}: {recorded}, {took}", row.flow);
+        n_short += 1;
+        theirs += u32::from(recorded == least);
+        ours += u32::from(took == least);
     }
-    // Whether a flow is alone depends on the paths that packets happen to take, so not every such
-    // flow there is one here. The first flows of the run, in an empty network, are in both.
-    assert!(alone > 100 && both > alone / 4, "{both} of {alone}");
+    println!("of {n_short} short flows {theirs} take the least there, {ours} here");
+    let off = f64::from(ours) - f64::from(theirs);
+    // Three standard deviations of the difference of two counts.
+    assert!(theirs > 500 && off.abs() < 3.0 * f64::from(ours + theirs).sqrt(), "{ours}, {theirs}");
+    // The first flows of the run, in an empty network.
     let first = |n: u64| columns.rows().find(|r| r.flow == n).unwrap().acked_ps;
     for n in 0..4 {
         assert_eq!(first(n), rows[n as usize].fct.map(|f| f.as_ps()), "flow {n}");

@@ -1,6 +1,8 @@
 //! dcPIM in whole simulations: exact times, loss of everything in the paper's network, clocks apart.
 
-use rampmeter_core::{Purpose, Rng, Span};
+use std::collections::BTreeSet;
+
+use rampmeter_core::{Purpose, Rng, Span, Time};
 use rampmeter_proto::dcpim::config::Handshake;
 use rampmeter_proto::dcpim::{DcpimConfig, DcpimFamily};
 use rampmeter_sim::*;
@@ -111,5 +113,81 @@ mod clocks {
             let apart = mean_fct(offset);
             assert!(apart < factor * together, "{offset}: {apart} us against {together} us");
         }
+    }
+}
+
+mod matching {
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// Receivers that the senders of a random bipartite graph of mean degree about `degree` send a
+    /// long flow each: the second phase's matching, of which the third phase's tokens tell.
+    fn matched(n: u32, degree: u32, rounds: u8, seed: u64) -> usize {
+        let one_channel = DcpimConfig { channels: 1, fct_round: false, ..DcpimConfig::paper() };
+        let config = DcpimConfig { rounds, ..one_channel };
+        let spec = SimSpec { paranoid: false, ..spec(leaf_spine((n / 16).into(), 16, 4), seed) };
+        let dcpim = Arc::new(config.on(&facts(&spec.topology)).unwrap());
+        let phase = dcpim.phase();
+        let flows = edges(n, degree, seed).into_iter();
+        let flows: Vec<Arrival> = flows.map(|(src, dst)| arrival(0, src, dst, 1 << 26)).collect();
+        let mut sim = Sim::<DcpimFamily, _, _>::new(spec, dcpim, flows.into_iter(), NoProbe);
+        let mut tokens_at = |parts_of_a_phase: u64| -> Vec<u64> {
+            let until = Time::ZERO + phase.scale_floor(parts_of_a_phase, 10);
+            while sim.now() < until {
+                sim.run(1);
+            }
+            (0..n).map(|host| sim.endpoint(host).stats().tokens_sent).collect()
+        };
+        let (before, after) = (tokens_at(22), tokens_at(29));
+        before.iter().zip(&after).filter(|(before, after)| before < after).count()
+    }
+
+    fn edges(n: u32, degree: u32, seed: u64) -> BTreeSet<(u32, u32)> {
+        let mut rng = Rng::new(seed, 0, Purpose::Test);
+        let edge = |_| (rng.below(n as usize) as u32, rng.below(n as usize) as u32);
+        (0..n * degree).map(edge).filter(|(src, dst)| src != dst).collect()
+    }
+
+    /// The size of a matching that takes every edge that it can, in their order.
+    fn greedy(edges: &BTreeSet<(u32, u32)>) -> usize {
+        let (mut sends, mut receives) = (BTreeSet::new(), BTreeSet::new());
+        let mut free = |&(src, dst): &(u32, u32)| {
+            !sends.contains(&src)
+                && !receives.contains(&dst)
+                && sends.insert(src)
+                && receives.insert(dst)
+        };
+        edges.iter().filter(|edge| free(edge)).count()
+    }
+
+    /// Theorem 1 (§3.1) on whole hosts and their packets: after r rounds E[M] is at least (1 - d
+    /// alpha / 4^r) M*, where M* = n / alpha is the size that the matching converges to. For r from
+    /// 1 on, wherever that says anything.
+    #[test]
+    fn hosts_match_at_least_as_many_as_theorem_1_says() {
+        let mut said = 0;
+        for (n, degree, runs) in [(144, 1, 4), (144, 2, 4), (144, 5, 4), (1024, 5, 1)] {
+            let mean = |rounds| {
+                let sizes = (1..=runs).map(|seed| matched(n, degree, rounds, seed));
+                sizes.sum::<usize>() as f64 / runs as f64
+            };
+            let n_edges: usize = (1..=runs).map(|seed| edges(n, degree, seed).len()).sum();
+            let mean_degree = n_edges as f64 / f64::from(n) / runs as f64;
+            let converged = mean(8);
+            for rounds in 1..=4 {
+                let bound = converged - mean_degree * f64::from(n) / 4f64.powi(rounds.into());
+                let size = mean(rounds);
+                let what = format!("n {n}, d {mean_degree:.2}, r {rounds}: {size}");
+                println!("{what} of {converged}, theorem {bound:.1}");
+                said += u32::from(bound > 0.0);
+                assert!(size >= bound, "{what}, theorem {bound}");
+            }
+            // No maximal matching is more than twice as large as another.
+            let any = (1..=runs).map(|seed| greedy(&edges(n, degree, seed))).sum::<usize>();
+            let any = any as f64 / runs as f64;
+            assert!(2.0 * converged >= any, "{converged}, {any} in any order");
+        }
+        assert!(said >= 11, "{said} bounds above 0");
     }
 }

@@ -129,6 +129,9 @@ pub struct Cosy {
     pub pause: Span,
 }
 
+/// How often a request that is held long is tried at most, unless its sender repeats it.
+const TRIES: u64 = 64;
+
 /// Most switches of a path: as many as a rsvp can name.
 pub const SWITCHES_MAX: usize = 5;
 
@@ -175,7 +178,7 @@ impl CosyConfig {
             hold,
             queueing,
             slack: self.slack.unwrap_or(in_the_way),
-            pause: facts.data_rtt.max(frame),
+            pause: facts.data_rtt.max(frame).max(hold / TRIES),
             facts: *facts,
             paths,
             config: self,

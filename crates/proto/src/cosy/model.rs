@@ -340,9 +340,14 @@ impl Model for Reservations {
             Property::always("no virtual link has two users", |_, world: &World| {
                 world.holds_what_it_uses()
             }),
+            Property::always("switches keep their tables alone", |_, world: &World| {
+                world.switches.iter().flatten().all(CosySwitch::follows_from_its_table)
+            }),
             Property::always("nothing stays reserved", |model: &Self, world: &World| {
                 let last = model.messages.last().map_or(Time::ZERO, |m| m.0);
-                let over = last + model.cosy.bound(SIZE) + model.cosy.facts.data_rtt;
+                // A request that is lost may be repeated, and is then held.
+                let held = model.cosy.hold + model.cosy.facts.data_rtt;
+                let over = last + model.cosy.bound(SIZE) + held;
                 !world.steps(model).is_empty()
                     || (world.switches.iter().flatten().all(|s| s.reserved(over) == 0)
                         && world.hosts.iter().flatten().all(CosyHost::is_idle))

@@ -103,8 +103,10 @@ impl Receiver {
     }
 
     pub(super) fn on_request(&mut self, now: Time, of: Announcement, cx: &mut Context<'_>) {
-        if self.flows.find(of.src, of.flow) != Found::New {
-            return;
+        match self.flows.find(of.src, of.flow) {
+            Found::New => {}
+            Found::Arriving(idx) => return self.on_repeated_request(now, idx, cx),
+            Found::Over | Found::Abandoned => return,
         }
         if cx.cosy.hold == Span::ZERO && self.free.is_empty() {
             if self.flows.refuse(of) {
@@ -120,6 +122,16 @@ impl Receiver {
         self.pending.push(idx);
         self.timers.push(hold_until, Timer::Flow(idx));
         self.fill(now, cx);
+    }
+
+    /// The sender of a message that is held has a free slot: the message need not pause any longer.
+    fn on_repeated_request(&mut self, now: Time, idx: u32, cx: &mut Context<'_>) {
+        let state = &mut self.flows[idx].state;
+        if state.slots == 0 && !state.is_pending && now < state.hold_until {
+            state.is_pending = true;
+            self.pending.push(idx);
+            self.fill(now, cx);
+        }
     }
 
     /// Sends rsvps for free slots, first for messages that have none.

@@ -6,6 +6,8 @@
 //! link, and a message in one slot takes at most its packets times K ticks, the wait for the first
 //! included.
 
+use std::collections::BTreeSet;
+
 use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Time};
 
 use super::config::Cosy;
@@ -15,11 +17,17 @@ use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
 /// The class of data, below that of control packets.
 pub(super) const DATA: Priority = Priority::new(1);
 
+/// How many messages are asked for again when a slot falls free: the second in case that the first
+/// one's receiver has no slot.
+const REPEATED: usize = 2;
+
 /// Messages to send, and the slots in which they are sent.
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
     /// Messages whose fate is not known. Their timers say when it must be.
     messages: OutgoingFlows<Progress>,
+    /// Messages that have had no slot yet, in the order of their deadlines for the first RSVP.
+    waiting: BTreeSet<(Time, u32)>,
     slots: Vec<Option<TxSlot>>,
     /// When each slot sends next; `NEVER` while it is free.
     due: Vec<Time>,
@@ -74,6 +82,7 @@ impl Sender {
     pub(super) fn new(node: NodeId, slots: u32) -> Self {
         Self {
             messages: OutgoingFlows::new(node),
+            waiting: BTreeSet::new(),
             slots: vec![None; slots as usize],
             due: vec![Time::NEVER; slots as usize],
             next_due: Time::NEVER,
@@ -94,15 +103,11 @@ impl Sender {
             out.say(Event::Rejected { msg });
             return;
         }
-        let state = Progress {
-            sent: 0,
-            slots: 0,
-            admitted: false,
-            used: Vec::new(),
-            admit_until: now.saturating_add(cosy.admission()),
-        };
+        let admit_until = now.saturating_add(cosy.admission());
+        let state = Progress { sent: 0, slots: 0, admitted: false, used: Vec::new(), admit_until };
         let tx_slot = self.messages.submit(&message, cosy.framing().packets(size), state);
         self.messages.start_timer(tx_slot, now.saturating_add(cosy.bound(size)));
+        self.waiting.insert((admit_until, tx_slot));
         let flow = self.messages[tx_slot].flow;
         out.send(dst, msg, CosyHeader::Request { flow, tx_slot, size: size.get() });
     }
@@ -133,7 +138,10 @@ impl Sender {
         match slot {
             Some((slot, due)) if state.sent < message.packets && !is_late => {
                 state.slots += 1;
-                state.admitted = true;
+                if !state.admitted {
+                    state.admitted = true;
+                    self.waiting.remove(&(state.admit_until, tx_slot));
+                }
                 state.used.push(reservation.seq);
                 self.slots[slot] = Some(TxSlot { message: tx_slot, reservation, sent: 0 });
                 self.due[slot] = due;
@@ -235,6 +243,9 @@ impl Sender {
     /// Forgets a message; what it reserves is given back.
     fn forget(&mut self, tx_slot: u32, out: &mut Output<CosyHeader>) -> Option<MsgId> {
         let OutgoingFlow { msg, dst, state, .. } = self.messages.remove(tx_slot)?;
+        if !state.admitted {
+            self.waiting.remove(&(state.admit_until, tx_slot));
+        }
         if state.slots > 0 {
             for (slot, due) in self.slots.iter_mut().zip(&mut self.due) {
                 if let Some(taken) = slot.take_if(|slot| slot.message == tx_slot) {
@@ -297,6 +308,9 @@ impl Sender {
             state.sent = packets.min(seq + 1);
             self.find_next();
             self.is_due = self.next_due <= now;
+            if last {
+                self.repeat_requests(now, out);
+            }
             if seq == packets {
                 release(out, outgoing.dst, outgoing.msg, reservation, Why::Done);
                 continue;
@@ -306,6 +320,16 @@ impl Sender {
             return Some(cosy.framing().data(outgoing, seq, DATA, header));
         }
         None
+    }
+
+    /// Asks again for the messages that have waited longest: a slot is free for them. Their
+    /// receivers, which cannot see this, would ask at some later time.
+    fn repeat_requests(&self, now: Time, out: &mut Output<CosyHeader>) {
+        let in_time = self.waiting.range((now, u32::MAX)..);
+        for &(_, tx_slot) in in_time.take(REPEATED) {
+            let OutgoingFlow { dst, msg, flow, size, .. } = self.messages[tx_slot];
+            out.send(dst, msg, CosyHeader::Request { flow, tx_slot, size });
+        }
     }
 
     fn find_next(&mut self) {

@@ -120,6 +120,27 @@ impl CosySwitch {
         Some((seq, (from - self.starts[port]) as u16))
     }
 
+    /// Whether the table says all that is known of reservations but their numbers and leases, in
+    /// the bits that [`Self::state_bits`] counts.
+    #[cfg(test)]
+    pub(super) fn follows_from_its_table(&self) -> bool {
+        let reserved = |place: &usize| self.table[*place];
+        let is_indexed = (0..self.table.len()).all(|place| {
+            reserved(&place).is_none_or(|reservation| {
+                let from = reservation.from as usize;
+                from < self.table.len() && self.gone_by[from] as usize == place
+            })
+        });
+        let mut ports = 0..self.in_use.len() as u32;
+        is_indexed
+            && ports.all(|port| {
+                let untils = self.links(port).filter_map(|place| Some(reserved(&place)?.until));
+                let (n, quiet) = (untils.clone().count(), untils.min());
+                self.in_use[port as usize] as usize == n
+                    && quiet.is_none_or(|first| self.quiet[port as usize] <= first)
+            })
+    }
+
     /// Makes what is random from here on depend on `rng` alone.
     #[cfg(test)]
     pub(super) fn reseed(&mut self, rng: Rng) {

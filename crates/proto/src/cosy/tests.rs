@@ -2,11 +2,12 @@ use std::sync::Arc;
 
 use crate::test_packet::control;
 use rampmeter_core::{
-    Endpoint, FabricFacts, Header, NodeId, Purpose, Rate, Rng, Span, Time, WireError,
+    Bytes, Endpoint, FabricFacts, Header, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
+    Time, WireError,
 };
 
 use super::config::PathFacts;
-use super::wire::{CosyHeader, Why};
+use super::wire::{CosyHeader, Route, Why};
 use super::{CosyConfig, CosyHost};
 
 #[test]
@@ -22,10 +23,7 @@ fn impossible_fields_are_named() {
     assert_eq!(decode(&data).to_string(), "field last must be 0 or 1, got 2");
 }
 
-/// §5.1: of two pending messages drawn at random, with repetition, the one whose hold ends first
-/// gets the free slot: the older of two in three draws out of four, not always and not by chance.
-#[test]
-fn of_two_choices_the_one_that_has_waited_longest_gets_the_slot() {
+fn host(slots: u32, seed: u64) -> CosyHost {
     let facts = FabricFacts {
         n_hosts: 2,
         access_rate: Rate::from_gbps(10),
@@ -33,28 +31,94 @@ fn of_two_choices_the_one_that_has_waited_longest_gets_the_slot() {
         control_rtt: Span::from_us(10),
     };
     let paths = PathFacts { switches: 1, ratio: 1, ports: 2, has_slower: false };
-    let cosy = Arc::new(CosyConfig { slots: 1, ..CosyConfig::paper() }.on(&facts, paths).unwrap());
-    let packet = |header, msg| control(header, msg, (1, 0));
-    let is_older_served = |seed: u64| {
-        let rng = Rng::new(seed, 0, Purpose::Test);
-        let mut host = CosyHost::new(Arc::clone(&cosy), NodeId::new(0), rng, Time::ZERO);
-        for flow in 0..3 {
-            let now = Time::ZERO + Span::from_us(flow.into());
-            let request = CosyHeader::Request { flow, tx_slot: flow, size: 100_000 };
-            host.handle_packet(now, &packet(request, flow));
+    let cosy = CosyConfig { slots, ..CosyConfig::paper() }.on(&facts, paths).unwrap();
+    CosyHost::new(Arc::new(cosy), NodeId::new(0), Rng::new(seed, 0, Purpose::Test), Time::ZERO)
+}
+
+/// A packet of the other host.
+fn packet(header: CosyHeader, msg: u32) -> Packet<CosyHeader> {
+    control(header, msg, (1, 0))
+}
+
+fn at_us(us: u64) -> Time {
+    Time::ZERO + Span::from_us(us)
+}
+
+/// The message that the next rsvp is for, and the release that says that its sender was busy.
+fn rsvp(host: &mut CosyHost, now: Time) -> Option<(u32, CosyHeader)> {
+    match host.poll_transmit(now)?.header {
+        CosyHeader::Rsvp { tx_slot, seq, rx_slot, link, route, .. } => {
+            Some((tx_slot, CosyHeader::Release { seq, rx_slot, link, why: Why::Busy, route }))
         }
-        let now = Time::ZERO + Span::from_us(5);
-        let rsvp = |host: &mut CosyHost| match host.poll_transmit(now).unwrap().header {
-            CosyHeader::Rsvp { tx_slot, seq, rx_slot, link, route, .. } => {
-                (tx_slot, CosyHeader::Release { seq, rx_slot, link, why: Why::Busy, route })
-            }
-            other => panic!("{other:?} is no rsvp"),
-        };
-        let (first, release) = rsvp(&mut host);
+        other => panic!("{other:?} is no rsvp"),
+    }
+}
+
+/// §5.1: of two pending messages drawn at random, with repetition, the one whose hold ends first
+/// gets the free slot: the older of two in three draws out of four, not always and not by chance.
+#[test]
+fn of_two_choices_the_one_that_has_waited_longest_gets_the_slot() {
+    let is_older_served = |seed: u64| {
+        let mut host = host(1, seed);
+        for flow in 0..3 {
+            let request = CosyHeader::Request { flow, tx_slot: flow, size: 100_000 };
+            host.handle_packet(at_us(flow.into()), &packet(request, flow));
+        }
+        let now = at_us(5);
+        let (first, release) = rsvp(&mut host, now).unwrap();
         assert_eq!(first, 0);
         host.handle_packet(now, &packet(release, 0));
-        rsvp(&mut host).0 == 1
+        rsvp(&mut host, now).unwrap().0 == 1
     };
     let older = (0..400).filter(|&seed| is_older_served(seed)).count();
     assert!((260..340).contains(&older), "{older} of 400");
+}
+
+/// A request that met a reject is not tried again before a pause is over, unless it is repeated.
+#[test]
+fn a_repeated_request_ends_the_pause() {
+    for is_repeated in [false, true] {
+        let mut host = host(1, 1);
+        let request = CosyHeader::Request { flow: 0, tx_slot: 0, size: 100_000 };
+        host.handle_packet(at_us(0), &packet(request, 0));
+        let (_, release) = rsvp(&mut host, at_us(0)).unwrap();
+        // While a rsvp is out, a second one would take a second slot.
+        host.handle_packet(at_us(1), &packet(request, 0));
+        assert!(rsvp(&mut host, at_us(1)).is_none());
+        host.handle_packet(at_us(10), &packet(release, 0));
+        if is_repeated {
+            host.handle_packet(at_us(11), &packet(request, 0));
+        }
+        assert_eq!(rsvp(&mut host, at_us(11)).is_some(), is_repeated);
+    }
+}
+
+/// The sender of a message, which alone sees that it has a free slot, says so to the receivers of
+/// the two messages that have waited longest.
+#[test]
+fn a_slot_that_falls_free_repeats_the_two_oldest_requests() {
+    let mut host = host(1, 1);
+    for msg in 0..4 {
+        let message = Message::new(MsgId::new(msg), NodeId::new(1), Bytes::new(3_000));
+        host.submit(at_us(u64::from(msg)), message);
+        while host.poll_transmit(at_us(u64::from(msg))).is_some() {}
+    }
+    // The second one's rsvp comes first.
+    let (tx_slot, seq, lease_us, rx_slot, link, last) = (1, 9, 1_000, 0, 0, false);
+    let route = Route::default();
+    let rsvp = CosyHeader::Rsvp { tx_slot, seq, lease_us, rx_slot, link, last, route };
+    host.handle_packet(at_us(20), &packet(rsvp, 1));
+    let (mut now, mut data, mut repeated) = (at_us(20), 0, Vec::new());
+    while now < at_us(50) {
+        host.handle_timeout(now);
+        while let Some(sent) = host.poll_transmit(now) {
+            match sent.header {
+                CosyHeader::Data { .. } => data += 1,
+                CosyHeader::Request { tx_slot, .. } => repeated.push(tx_slot),
+                other => panic!("{other:?}"),
+            }
+        }
+        now = host.poll_timeout();
+    }
+    assert_eq!((data, repeated), (3, vec![0, 2]));
 }
