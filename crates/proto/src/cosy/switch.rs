@@ -123,10 +123,11 @@ impl CosySwitch {
     /// Whether the table says all that is known of reservations but their numbers and leases, in
     /// the bits that [`Self::state_bits`] counts.
     #[cfg(test)]
-    pub(super) fn follows_from_its_table(&self) -> bool {
+    pub(super) fn follows_from_its_table(&self, now: Time) -> bool {
         let reserved = |place: &usize| self.table[*place];
         let is_indexed = (0..self.table.len()).all(|place| {
-            reserved(&place).is_none_or(|reservation| {
+            // What has run out is there until somebody looks for a virtual link.
+            reserved(&place).filter(|r| r.until > now).is_none_or(|reservation| {
                 let from = reservation.from as usize;
                 from < self.table.len() && self.gone_by[from] as usize == place
             })
