@@ -1,6 +1,7 @@
 """What papers say of several values: orders, ratios, bounds, and values that are alike."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,53 @@ class TestBound:
     def test_a_limit_may_be_the_least(self) -> None:
         one = claim("bound", 'runs = ["x"]\nat-least = 0.5')
         assert [verdict(one, x) for x in (0.5, 0.49)] == ["match", "miss"]
+
+
+class TestAnyBound:
+    """A bound that at least one of some runs must be within, in every seed."""
+
+    KEYS = 'runs = ["x", "y", "z"]\nof = "any"\nat-most = 0.1'
+
+    def judged(self, *by_run: list[float] | None, keys: str = KEYS) -> tuple[str, str]:
+        cells = [Measured(dict(enumerate(one, 1)), 1) if one else None for one in by_run]
+        return judge_claim(claim("bound", keys), cells, [1, 2])
+
+    def test_one_run_suffices(self) -> None:
+        assert self.judged([0.5, 0.5], [0.0, 0.1], [0.3, 0.3]) == ("match", "")
+
+    def test_the_worst_seed_of_a_run_is_judged_and_the_nearest_run_named(self) -> None:
+        verdict = self.judged([0.0, 0.3], [0.2, 0.0], [0.25, 0.25])
+        assert verdict == ("miss", "y 0.2, expected any ≤ 0.1")
+
+    def test_a_limit_may_be_the_least(self) -> None:
+        keys = self.KEYS.replace("at-most", "at-least")
+        assert self.judged([0.0, 0.9], [0.1, 0.2], [0.0, 0.0], keys=keys) == ("match", "")
+        missed = self.judged([0.0, 0.9], [0.05, 0.2], [0.0, 0.0], keys=keys)
+        assert missed == ("miss", "y 0.05, expected any ≥ 0.1")
+
+    def test_runs_without_a_value_of_some_seed_are_misses(self) -> None:
+        lack = "3 of 3 runs have no value of some seed"
+        assert self.judged(None, [0.0], [math.nan, 0.0]) == ("miss", lack)
+        some = self.judged(None, [0.2, 0.2], [0.0, math.nan])
+        lack = "2 of 3 runs have no value of some seed"
+        assert some == ("miss", f"y 0.2, expected any ≤ 0.1; {lack}")
+        assert self.judged(None, [0.0, 0.0], [math.nan, math.nan]) == ("match", "")
+
+    def test_the_nearest_run_and_its_worst_seed_are_shown(self) -> None:
+        one = claim("bound", self.KEYS)
+        by_run = {"x": [0.0, 0.3], "y": [0.2, 0.0], "z": [math.nan, 0.0]}
+        rows = [
+            row(CellId("a", run, "mean"), Measured(dict(enumerate(of, 1)), 1))
+            for run, of in by_run.items()
+        ]
+        figure = replace(FIGURE, expected=replace(FIGURE.expected, claims=(one,)))
+        (line,) = claim_rows(figure, rows, Mode(), [1, 2])
+        # Each seed alone has a run within the limit, but no run is in both.
+        assert (line.verdict, line.n_seeds, line.n_holding) == ("miss", 2, 2)
+        assert line.to_json()["nearest"] == {"run": "y", "worst": 0.2}
+        table = claims_table(Report(figure, Mode(), (), (line,), (1, 2), Path("report.json")))
+        assert [*table.columns[1].cells] == ["0.2 (y)"]
+        assert [*table.columns[2].cells] == ["any ≤ 0.1"]
 
 
 class TestAlike:

@@ -12,6 +12,16 @@ from rampmeter.papers.verdict import Measured, Row, Verdict, without_value
 
 
 @dataclass(frozen=True)
+class Nearest:
+    """The run that comes nearest to what a claim says of any of its runs."""
+
+    cell: CellId
+    measured: Measured
+    worst: float
+    """The value of the seed that is farthest from the limit."""
+
+
+@dataclass(frozen=True)
 class ClaimRow:
     """One line of the table of claims."""
 
@@ -23,6 +33,8 @@ class ClaimRow:
     verdict: Verdict
     reason: str
     """Why it is not judged or missed."""
+    nearest: Nearest | None = None
+    """The run that a claim of any of its runs is judged by, if one has values of all seeds."""
 
     @property
     def n_seeds(self) -> int:
@@ -36,7 +48,11 @@ class ClaimRow:
 
     @property
     def measured(self) -> Measured | None:
-        """The number that limits are on: a ratio, or the largest over the least of `alike`."""
+        """The number that limits are on: a ratio, the largest over the least of `alike`, or the
+        value of the nearest run.
+        """
+        if self.nearest is not None:
+            return self.nearest.measured
         if self.claim.kind not in ("ratio", "alike") or not self.by_seed:
             return None
         return Measured({seed: _number(self.claim, v) for seed, v in self.by_seed.items()}, 0)
@@ -60,6 +76,9 @@ class ClaimRow:
             ],
             "expected": limits_text(self.claim),
             "measured": measured.to_json() if measured else None,
+            "nearest": {"run": self.nearest.cell.run, "worst": self.nearest.worst}
+            if self.nearest
+            else None,
             "seeds": self.n_seeds,
             "seeds_holding": self.n_holding,
             "verdict": self.verdict,
@@ -79,14 +98,15 @@ def claim_rows(
     lines = []
     for claim in figure.expected.claims:
         cells = tuple(measured.get(cell) for cell in claim.cells)
-        by_seed = _by_seed(cells)
+        by_seed = _by_seed(claim, cells)
+        nearest = _nearest(claim, cells, seeds)
         if any(cell.run in not_asked for cell in claim.cells):
             verdict, reason = _not_judged("not in the reduced run")
         elif mode.is_reduced and not (mode.name == "quick" and claim.in_reduced):
             verdict, reason = _not_judged("claim of more flows")
         else:
             verdict, reason = judge_claim(claim, cells, seeds)
-        lines.append(ClaimRow(claim, cells, by_seed, verdict, reason))
+        lines.append(ClaimRow(claim, cells, by_seed, verdict, reason, nearest))
     return lines
 
 
@@ -95,8 +115,11 @@ def judge_claim(
 ) -> tuple[Verdict, str]:
     """A verdict on the means of the seeds, with the reason of a miss.
 
-    A cell without a value, of any seed, is a miss.
+    A cell without a value, of any seed, is a miss. A claim of any of its cells is judged by the
+    worst seed of the nearest cell, and cells without a value are not counted.
     """
+    if claim.of == "any":
+        return _judge_any(claim, cells, seeds)
     for cell, value in zip(claim.cells, cells, strict=True):
         if lack := without_value(value, seeds):
             return "miss", f"{_name(cell)}: {lack}"
@@ -116,6 +139,9 @@ def broken(claim: Claim, values: Sequence[float]) -> str:
             number = _number(claim, values)
             if not _is_within(claim, number):
                 return f"{number:.4g}, expected {limits_text(claim)}"
+        case "bound" if claim.of == "any":
+            if not any(_is_within(claim, value) for value in values):
+                return f"no run is {limits_text(claim)}"
         case "bound":
             for cell, value in zip(claim.cells, values, strict=True):
                 if not _is_within(claim, value):
@@ -136,7 +162,37 @@ def limits_text(claim: Claim) -> str:
                 for sign, limit in (("≥", claim.at_least), ("≤", claim.at_most))
                 if limit is not None
             ]
-            return " and ".join(parts)
+            return ("any " if claim.of == "any" else "") + " and ".join(parts)
+
+
+def _judge_any(
+    claim: Claim, cells: Sequence[Measured | None], seeds: Sequence[int]
+) -> tuple[Verdict, str]:
+    """A match if the values of all seeds of some cell are within the limits."""
+    nearest = _nearest(claim, cells, seeds)
+    if nearest is not None and _is_within(claim, nearest.worst):
+        return "match", ""
+    n_without = sum(bool(without_value(cell, seeds)) for cell in cells)
+    lack = f"{n_without} of {len(cells)} runs have no value of some seed" if n_without else ""
+    if nearest is None:
+        return "miss", lack
+    value = f"{_name(nearest.cell)} {nearest.worst:.4g}, expected {limits_text(claim)}"
+    return "miss", f"{value}; {lack}" if lack else value
+
+
+def _nearest(
+    claim: Claim, cells: Sequence[Measured | None], seeds: Sequence[int]
+) -> Nearest | None:
+    """The best cell by its worst seed, the first of equals; `None` if no cell has all seeds."""
+    if claim.of != "any":
+        return None
+    worst, best = (max, min) if claim.at_most is not None else (min, max)
+    known = [
+        Nearest(cell, value, worst(value.values))
+        for cell, value in zip(claim.cells, cells, strict=True)
+        if value is not None and not without_value(value, seeds)
+    ]
+    return best(known, key=lambda one: one.worst, default=None)
 
 
 def _number(claim: Claim, values: Sequence[float]) -> float:
@@ -158,11 +214,13 @@ def _is_within(claim: Claim, value: float) -> bool:
     return least - slack <= value <= most + slack
 
 
-def _by_seed(cells: Sequence[Measured | None]) -> dict[int, tuple[float, ...]]:
-    """The values of the seeds that have one in every cell."""
+def _by_seed(claim: Claim, cells: Sequence[Measured | None]) -> dict[int, tuple[float, ...]]:
+    """The values of the seeds that have one in every cell, or in any if the claim is of any."""
     known = [cell.by_seed if cell else {} for cell in cells]
-    shared = [seed for seed in known[0] if all(math.isfinite(k.get(seed, math.nan)) for k in known)]
-    return {seed: tuple(one[seed] for one in known) for seed in shared}
+    seeds = dict.fromkeys(seed for one in known for seed in one)
+    values = {seed: tuple(one.get(seed, math.nan) for one in known) for seed in seeds}
+    suffice = any if claim.of == "any" else all
+    return {seed: of for seed, of in values.items() if suffice(map(math.isfinite, of))}
 
 
 def _not_judged(reason: str) -> tuple[Verdict, str]:

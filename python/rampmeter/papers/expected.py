@@ -4,20 +4,23 @@ A value (`[[facts]]`) has a tolerance. A claim is of one of four kinds:
 
 - `[[order]]`: the values of some cells ascend;
 - `[[ratio]]`: one value over another is at least, or at most, a number;
-- `[[bound]]`: each of some values is at least, or at most, a number;
+- `[[bound]]`: each of some values is at least, or at most, a number; with `of = "any"`, at least
+  one of them is in every seed;
 - `[[alike]]`: the largest of some values is above the least by no more than a share.
 
-A cell is a run's name, or a table with the keys `run`, `metric` and `bin`; what it leaves out is
-the claim's. Every value and every claim has a source.
+A cell is a run's name, or a table with the keys `run`, `metric`, `bin` and `sub-figure`; what it
+leaves out is the claim's. A pattern such as `pareto-k1-*` stands for the runs that it matches.
+Every value and every claim has a source.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
 from rampmeter._core import PlanError
 from rampmeter.papers.metric import METRICS, Metric
+from rampmeter.papers.runs import matching
 from rampmeter.papers.section import Section
 
 EXPECTED = "expected.toml"
@@ -74,6 +77,8 @@ class Claim:
     one that follows it (`order`)."""
     in_reduced: bool = False
     """Whether the claim is judged in reduced figures too."""
+    of: Literal["all", "any"] = "all"
+    """How many of a bound's values must be within its limits."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +99,11 @@ class Expected:
         return [*self.facts, *self.reduced, *of_claims]
 
 
-def load_expected(file: Path) -> Expected:
-    """Read a file of expected values; raises `PlanError` saying what is wrong where."""
+def load_expected(file: Path, run_ids: Sequence[str] = ()) -> Expected:
+    """Read a file of expected values; raises `PlanError` saying what is wrong where.
+
+    Patterns match the runs in `run_ids`.
+    """
     spec = Section.of_file(file)
     facts: dict[CellId, Fact] = {}
     reduced: dict[CellId, Fact] = {}
@@ -110,7 +118,7 @@ def load_expected(file: Path) -> Expected:
             if n_flows is not None and flows.setdefault(cell.run, n_flows) != n_flows:
                 raise PlanError(f"{section.where}: flows: expected one number for {cell.run}")
     claims = [
-        _claim(section, kind)
+        _claim(section, kind, run_ids)
         for kind in ("order", "ratio", "bound", "alike")
         for section in spec.sections(kind, [])
     ]
@@ -138,7 +146,7 @@ def _facts(section: Section) -> tuple[int | None, list[tuple[CellId, Fact]]]:
     return n_flows, facts
 
 
-def _claim(section: Section, kind: Kind) -> Claim:
+def _claim(section: Section, kind: Kind, run_ids: Sequence[str]) -> Claim:
     panel = section.take("sub-figure", str)
     metric = section.take("metric", str, None)
     default = CellId(panel, "", cast(Metric, metric), section.take("bin", int, None))
@@ -146,19 +154,25 @@ def _claim(section: Section, kind: Kind) -> Claim:
         named = [section.take("of", object), section.take("to", object)]
     else:
         named = section.take("runs", list)
-    at_least, at_most, within = None, None, 0.0
+    at_least, at_most, within, of = None, None, 0.0, "all"
+    if kind == "bound":
+        of = section.choice("of", section.take("of", str, of), ("all", "any"))
     if kind in ("ratio", "bound"):
         at_least, at_most = (section.take(k, float, None) for k in ("at-least", "at-most"))
         if at_least is None and at_most is None:
             raise PlanError(f"{section.where}: expected at-least or at-most, got neither")
+        if of == "any" and at_least is not None and at_most is not None:
+            raise PlanError(f"{section.where}: of: expected one limit with any, got both")
     elif kind == "alike":
         within = section.take("within", float)
     else:
         within = section.take("slack", float, 0.0)
-    cells = tuple(_cell(section, default, one) for one in named)
+    cells = tuple(cell for one in named for cell in _cells(section, default, one, run_ids))
     least = 1 if kind == "bound" else 2
     if len(cells) < least:
         raise PlanError(f"{section.where}: runs: expected at least {least}, got {len(cells)}")
+    if kind == "ratio" and len(cells) > 2:
+        raise PlanError(f"{section.where}: expected one run in of and in to, got {len(cells)}")
     claim = Claim(
         kind,
         section.take("claim", str),
@@ -168,26 +182,24 @@ def _claim(section: Section, kind: Kind) -> Claim:
         at_most,
         within,
         section.take("reduced", bool, False),
+        cast(Literal["all", "any"], of),
     )
     section.end()
     return claim
 
 
-def _cell(section: Section, default: CellId, named: Any) -> CellId:
-    """A cell from a run's name or a table."""
+def _cells(section: Section, default: CellId, named: Any, run_ids: Sequence[str]) -> list[CellId]:
+    """The cell of a run's name or a table; of a pattern, one for each run that it matches."""
     table = {"run": named} if isinstance(named, str) else named
     if not isinstance(table, dict):
         raise PlanError(f"{section.where}: expected a run's name or a table, got {named!r}")
     one = Section(table, section.where)
     metric = one.take("metric", str, default.metric)
-    cell = CellId(
-        one.take("sub-figure", str, default.sub_figure),
-        one.take("run", str),
-        _metric(one, metric),
-        one.take("bin", int, default.bin),
-    )
+    panel = one.take("sub-figure", str, default.sub_figure)
+    runs = matching(one, one.take("run", str), run_ids)
+    idx = one.take("bin", int, default.bin)
     one.end()
-    return cell
+    return [CellId(panel, run, _metric(one, metric), idx) for run in runs]
 
 
 def _metric(section: Section, name: str | None) -> Metric:

@@ -166,7 +166,7 @@ def load_figure(folder: Path) -> Figure:
         plan=plan,
         runs=runs,
         sub_figures=sub_figures,
-        expected=load_expected(folder / EXPECTED),
+        expected=load_expected(folder / EXPECTED, [run.id for run in runs]),
     )
     spec.end()
     _check_references(figure)

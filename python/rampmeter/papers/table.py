@@ -78,6 +78,8 @@ def _dense(title: str, columns: Sequence[str], *wrapping: str) -> Table:
 
 def _claimed(row: ClaimRow) -> str:
     """The number that is judged, or all values that are."""
+    if row.nearest is not None:
+        return f"{row.nearest.worst:.4g} ({row.nearest.cell.run})"
     if row.measured is not None:
         return _measured(row.measured, 3)
     means = [cell.mean for cell in row.cells if cell and cell.values]
