@@ -277,7 +277,7 @@ class TestBrokenFigures:
             ("figure.toml", 'claim = """', 'klaim = """', "expected the key claim"),
             ("figure.toml", 'paper = "dcpim"', "paper = 1", "paper: expected str, got 1"),
             ("figure.toml", 'id = "imc10-0.50"', 'id = "other"', "unknown run imc10-0.50"),
-            ("figure.toml", 'id = "imc10-0.50"', 'id = "imc10-0.60"', "unknown run imc10-0.50"),
+            ("figure.toml", 'id = "imc10-0.50"', 'id = "imc10-0.60"', "differ, got 2 imc10-0.60"),
             ("figure.toml", "\nquick-flows", "\nquik-flows", r"run\[0\]: unknown key quik-flows"),
             ("figure.toml", '"by-load"', '"by-lode"', "drawing: expected one of by-load"),
             ("figure.toml", 'label = "< 1", ', "", r"bins\[0\]: expected the key label"),

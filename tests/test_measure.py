@@ -35,6 +35,8 @@ def panel(metric: Metric, *points: float) -> SubFigure:
         log="",
         rejected_max=0.0,
         cores=32,
+        over="",
+        theorems=None,
     )
 
 

@@ -474,7 +474,7 @@ def _list_figures(root: Path, paper: str | None) -> None:
 def _show_report(report: "Report", batch: Batch) -> None:
     from rampmeter.papers.table import claims_table, panel_table
 
-    _print(*(panel_table(report, panel) for panel in report.panels if panel.rows))
+    _print(*(panel_table(report, panel) for panel in report.panels if panel.has_table))
     if report.claims:
         _print(claims_table(report))
     counts = ", ".join(f"{n} {name}" for name, n in report.counts().items())

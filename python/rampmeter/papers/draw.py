@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure as Drawing
 
 from rampmeter import plots
-from rampmeter._core import PlanError
 from rampmeter.papers.application import draw_runs
 from rampmeter.papers.figure import Figure, SubFigure
+from rampmeter.papers.label import load, workload
 from rampmeter.papers.metric import Metric
+from rampmeter.papers.pareto import LeastBound
 from rampmeter.papers.verdict import Measured, Row
 from rampmeter.results import Run
-
-WORKLOADS = {"imc10": "IMC10", "web-search": "Web Search", "data-mining": "Data Mining"}
-"""Size distributions as papers write them."""
 
 Y_LABELS: dict[Metric, str] = {
     "utilisation": "Utilisation (delivered / offered)",
@@ -53,10 +51,12 @@ def draw(
     rows: Sequence[Row],
     note: str = "",
     runs: Mapping[str, Mapping[int, Run]] | None = None,
+    least: Sequence[LeastBound] = (),
 ) -> Drawing:
     """The plot of a panel. `note` is put behind its title.
 
-    Applications are drawn from their runs, of which the first seed's are shown.
+    Applications are drawn from their runs, of which the first seed's are shown. Pareto curves are
+    drawn from their least bounds.
     """
     title = f"{figure.number}{panel.id}  {panel.title}{note}"
     match panel.drawing:
@@ -79,6 +79,8 @@ def draw(
                 for run in [row.cell.run]
             ]
             return plots.tradeoff(points, title=title)
+        case "pareto":
+            return plots.pareto(_curves(least), _theorems(figure, panel), title=title)
         case "share":
             return plots.sustainable_share(panel.cores, title=title)
         case "by-point":
@@ -104,25 +106,6 @@ def draw(
                 title=title,
                 x_label=f"Flow size ({panel.size_unit})" if panel.size_unit else "Flow size",
             )
-
-
-def workload(figure: Figure, run_id: str) -> str:
-    """What a run is called: its label, or its workload as papers write it."""
-    label = figure.run(run_id).label
-    if label is not None:
-        return label
-    sizes = figure.plan.with_(*figure.run(run_id).overrides).get("workload.sizes")
-    return WORKLOADS.get(sizes, str(sizes)) if isinstance(sizes, str) else "own sizes"
-
-
-def load(figure: Figure, panel: SubFigure, run_id: str) -> float:
-    """Where a run stands on a panel's x axis: its load, or another key of its plan."""
-    plan = figure.plan.with_(*figure.run(run_id).overrides)
-    value = plan.get(panel.x)
-    if not isinstance(value, int | float):
-        where = figure.folder / "figure.toml"
-        raise PlanError(f"{where}: x: expected a number at {panel.x} of {run_id}, got {value}")
-    return value / panel.x_per
 
 
 def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[Row], title: str) -> Drawing:
@@ -233,6 +216,36 @@ def sustained(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[Row
             found[name] = by_cell[(run, "bound-us")]
     names = dict.fromkeys(workload(figure, run) for run in panel.runs)
     return [found[name] for name in names if name in found]
+
+
+def _curves(least: Sequence[LeastBound]) -> list[plots.Curve]:
+    """The curve of each label."""
+    curves: dict[str, list[plots.Tradeoff]] = {}
+    for line in least:
+        points = curves.setdefault(line.label, [])
+        if line.least is not None:
+            points.append(plots.Tradeoff(line.label, line.load, line.least.bound_us))
+    return [plots.Curve(label, points) for label, points in curves.items()]
+
+
+def _theorems(figure: Figure, panel: SubFigure) -> list[plots.Tradeoff]:
+    """The bound of theorem 3.5 and the load of theorem 3.4, once for each K of the panel's runs."""
+    if panel.theorems is None:
+        return []
+    labels: dict[int, str] = {}
+    for run in panel.runs:
+        slots = figure.plan.with_(*figure.run(run).overrides).get("transport.slots")
+        if isinstance(slots, int):
+            labels.setdefault(slots, workload(figure, run))
+    of = panel.theorems
+    return [
+        plots.Tradeoff(
+            label,
+            of.network.theta(of.size_bytes, slots, of.spines),
+            of.network.delta_us(of.size_bytes, slots),
+        )
+        for slots, label in labels.items()
+    ]
 
 
 def _series(rows: Sequence[Row], keys: Sequence[tuple[str, int | None]]) -> list[plots.BarSeries]:

@@ -1,13 +1,16 @@
 """Figures of papers as data: runs, sub-figures and published values, read from their folders."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias, cast, get_args
 
+from rampmeter import cosy
 from rampmeter._core import PlanError
 from rampmeter.papers.expected import EXPECTED, CellId, Expected, load_expected
 from rampmeter.papers.metric import METRICS, Metric
+from rampmeter.papers.runs import matching, runs_of_grid
 from rampmeter.papers.section import Section
 from rampmeter.plan import Override, Plan
 from rampmeter.results import IDEALS
@@ -22,12 +25,15 @@ Drawing: TypeAlias = Literal[
     "by-point",
     "spread",
     "sustained",
+    "pareto",
     "share",
     "probes",
     "crashes",
     "operating-points",
 ]
 DRAWINGS = get_args(Drawing)
+LEAST_BOUND_OF: tuple[Metric, ...] = ("rejected", "bound-us")
+"""What Pareto curves are computed from."""
 LOAD_LABEL = "Offered load (fraction of access capacity, headers included)"
 
 
@@ -80,6 +86,15 @@ class FigureRun:
 
 
 @dataclass(frozen=True)
+class Theorems:
+    """What cosy's theorems are evaluated for: a network, a size of messages, core switches."""
+
+    network: cosy.Network
+    size_bytes: int
+    spines: int
+
+
+@dataclass(frozen=True)
 class SubFigure:
     """One panel: what is computed from which runs."""
 
@@ -108,6 +123,10 @@ class SubFigure:
     """The share of messages that may be rejected where a load counts as sustained."""
     cores: int
     """Core switches of the networks that a share of the sustainable load is drawn for."""
+    over: str
+    """The plan's key of which a Pareto curve takes the value with the least bound."""
+    theorems: Theorems | None
+    """Where theorems' points are drawn beside Pareto curves."""
 
     def shows(self, cell: CellId) -> bool:
         """Whether the panel has this value."""
@@ -153,8 +172,15 @@ def load_figure(folder: Path) -> Figure:
     """Read a figure's folder; raises `PlanError` saying what is wrong where."""
     spec = Section.of_file(folder / FIGURE)
     plan = Plan.load(folder / spec.take("plan", str))
-    runs = tuple(_run(section) for section in spec.sections("run"))
-    sub_figures = tuple(_sub_figure(section) for section in spec.sections("sub-figure"))
+    sections = spec.sections("run", [])
+    for grid in spec.sections("grid", []):
+        sections += runs_of_grid(grid)
+    runs = tuple(_run(section) for section in sections)
+    ids = [run.id for run in runs]
+    for name, n in Counter(ids).items():
+        if n > 1:
+            raise PlanError(f"{spec.where}: expected run ids to differ, got {n} {name}")
+    sub_figures = tuple(_sub_figure(section, ids) for section in spec.sections("sub-figure"))
     figure = Figure(
         folder=folder,
         paper=spec.take("paper", str),
@@ -166,7 +192,7 @@ def load_figure(folder: Path) -> Figure:
         plan=plan,
         runs=runs,
         sub_figures=sub_figures,
-        expected=load_expected(folder / EXPECTED, [run.id for run in runs]),
+        expected=load_expected(folder / EXPECTED, ids),
     )
     spec.end()
     _check_references(figure)
@@ -193,19 +219,21 @@ def _run(section: Section) -> FigureRun:
     return run
 
 
-def _sub_figure(section: Section) -> SubFigure:
+def _sub_figure(section: Section, ids: Sequence[str]) -> SubFigure:
     drawing = section.choice("drawing", section.take("drawing", str), DRAWINGS)
     metrics = [
         section.choice("metrics", metric, METRICS) for metric in section.take("metrics", list)
     ]
     bins = [_bin(bin_) for bin_ in section.sections("bins", default=[])]
     points = tuple(float(point) for point in section.take("points", list, []))
+    runs = [id_ for name in section.take("runs", list) for id_ in matching(section, name, ids)]
     sub_figure = SubFigure(
         id=section.take("id", str),
         title=section.take("title", str),
         drawing=cast(Drawing, drawing),
         metrics=tuple(cast(Metric, metric) for metric in metrics),
-        runs=tuple(section.take("runs", list)),
+        # A run that several patterns match is shown once.
+        runs=tuple(dict.fromkeys(runs)),
         x=section.take("x", str, "workload.load"),
         x_label=section.take("x-label", str, LOAD_LABEL),
         x_per=section.take("x-per", float, 1.0),
@@ -217,9 +245,31 @@ def _sub_figure(section: Section) -> SubFigure:
         log=section.choice("log", section.take("log", str, ""), ("", "x", "y", "xy")),
         rejected_max=section.take("rejected-max", float, 0.0),
         cores=section.take("cores", int, 32),
+        over=section.take("over", str, "transport.hold-us"),
+        theorems=_theorems(section),
     )
     section.end()
+    if sub_figure.drawing == "pareto":
+        for metric in LEAST_BOUND_OF:
+            if metric not in sub_figure.metrics:
+                raise PlanError(f"{section.where}: metrics: expected {metric} for pareto")
     return sub_figure
+
+
+def _theorems(section: Section) -> Theorems | None:
+    table = section.take("theorems", dict, None)
+    if table is None:
+        return None
+    one = Section(table, f"{section.where}: theorems")
+    network = cosy.Network(
+        rtt_us=one.take("rtt-us", float),
+        gbps=one.take("gbps", float),
+        switches=one.take("switches", int),
+        ratio=one.take("ratio", int),
+    )
+    theorems = Theorems(network, one.take("size-bytes", int), one.take("spines", int))
+    one.end()
+    return theorems
 
 
 def _bin(section: Section) -> tuple[str, int | None]:
@@ -238,15 +288,13 @@ def _check_references(figure: Figure) -> None:
     for name in named:
         if name not in ids:
             raise PlanError(f"{figure.folder / FIGURE}: unknown run {name}")
-    if len(set(ids)) != len(ids):
-        raise PlanError(f"{figure.folder / FIGURE}: expected run ids to differ, got {ids}")
     where = figure.folder / EXPECTED
     for cell in figure.expected.cells():
         panel = panels.get(cell.sub_figure)
         if panel is None or not panel.shows(cell):
             raise PlanError(f"{where}: no panel shows {cell}")
     for cell in (*figure.expected.facts, *figure.expected.reduced):
-        if panels[cell.sub_figure].drawing == "sustained":
+        if panels[cell.sub_figure].drawing in ("sustained", "pareto"):
             # Their tables leave out most values, so that a miss would not be seen.
             raise PlanError(f"{where}: expected no facts of sustained loads, got {cell}")
     for name, flows in figure.expected.reduced_flows.items():

@@ -9,6 +9,7 @@ from typing import Any
 from rampmeter import _core
 from rampmeter.papers.claims import ClaimRow, claim_rows
 from rampmeter.papers.figure import Figure, FigureRun, Mode
+from rampmeter.papers.pareto import LeastBound, least_bounds
 from rampmeter.papers.verdict import SEEDS_WANTED, Row, rows_of
 from rampmeter.results import Run
 from rampmeter.runner import Batch, Job
@@ -24,6 +25,13 @@ class Panel:
     title: str
     rows: tuple[Row, ...]
     image: Path
+    least_bounds: tuple[LeastBound, ...] = ()
+    """The table of Pareto curves, which have no rows."""
+
+    @property
+    def has_table(self) -> bool:
+        """Whether there is anything to show beside the plot."""
+        return bool(self.rows or self.least_bounds)
 
 
 @dataclass(frozen=True)
@@ -101,11 +109,15 @@ def make_report(
     for panel in figure.sub_figures:
         rows = rows_of(figure, panel, runs, mode, seeds, left_out)
         all_rows += rows
+        least: list[LeastBound] = []
         if panel.drawing == "sustained":
             rows = sustained(figure, panel, rows)
+        elif panel.drawing == "pareto":
+            least = least_bounds(figure, panel, rows, seeds, left_out)
+            rows = []
         image = out / f"fig{figure.number}{panel.id}.png"
-        draw(figure, panel, rows, note, runs).savefig(image)
-        panels.append(Panel(panel.id, panel.title, tuple(rows), image))
+        draw(figure, panel, rows, note, runs, least).savefig(image)
+        panels.append(Panel(panel.id, panel.title, tuple(rows), image, tuple(least)))
     claims = claim_rows(figure, all_rows, mode, seeds, left_out)
     report = Report(figure, mode, tuple(panels), tuple(claims), tuple(seeds), out / REPORT)
     text = json.dumps(_report_json(report, batch, runs), indent=2, allow_nan=False)
@@ -146,6 +158,7 @@ def _report_json(report: Report, batch: Batch, runs: dict[str, dict[int, Run]]) 
                 "title": panel.title,
                 "image": panel.image.name,
                 "rows": [row.to_json() for row in panel.rows],
+                "least_bounds": [line.to_json() for line in panel.least_bounds],
             }
             for panel in report.panels
         ],

@@ -7,8 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from rampmeter.papers.claims import ClaimRow, limits_text
-from rampmeter.papers.draw import load, workload
 from rampmeter.papers.figure import SubFigure
+from rampmeter.papers.label import load, workload
 from rampmeter.papers.reproduce import Panel, Report
 from rampmeter.papers.verdict import SEEDS_WANTED, Measured, Row, Verdict, tolerance_text
 from rampmeter.tables import new_table
@@ -20,8 +20,10 @@ VERDICT_STYLES = {"match": "green", "miss": "bold red", "not judged": "dim"}
 
 
 def panel_table(report: Report, panel: Panel) -> Table:
-    """Expected and measured values of one sub-figure."""
+    """Expected and measured values of one sub-figure, or its least bounds."""
     spec = next(one for one in report.figure.sub_figures if one.id == panel.id)
+    if panel.least_bounds:
+        return _least_bounds(report, spec, panel)
     has_variant = any(row.variant is not None for row in panel.rows)
     columns = ["", "metric", "expected", "measured", PRESET, "diff", "within", "seeds", "verdict"]
     shown = [
@@ -42,6 +44,23 @@ def panel_table(report: Report, panel: Panel) -> Table:
     if has_variant:
         note = f"{PRESET}: measured in the preset `paper`"
         table.caption = "\n".join([note, *([table.caption] if table.caption else [])])
+    return table
+
+
+def _least_bounds(report: Report, spec: SubFigure, panel: Panel) -> Table:
+    """By label and load, the least bound at which the load is sustained."""
+    setting = spec.over.rpartition(".")[2]
+    columns = ["", "load", "least bound, µs", setting]
+    title = f"{report.figure.number}{panel.id}  {panel.title}"
+    table = _dense(title, columns, "")
+    table.min_width = len(title)
+    for line in panel.least_bounds:
+        # Without all runs it is not known that none sustains the load.
+        bound, at = "none" if line.is_complete else NONE, NONE
+        if line.least is not None:
+            bound = f"{line.least.bound_us:.0f}"
+            at = "default" if line.least.setting is None else f"{line.least.setting:g}"
+        table.add_row(line.label, f"{line.load:g}", bound, at)
     return table
 
 

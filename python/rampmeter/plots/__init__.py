@@ -11,11 +11,13 @@ from rampmeter.plots.application import (
 from rampmeter.plots.bound import Spread, Tradeoff, spread, sustainable_share, tradeoff
 from rampmeter.plots.distribution import fct_cdf, queue_cdf
 from rampmeter.plots.load import Line, Point, by_load
+from rampmeter.plots.pareto import Curve, pareto
 from rampmeter.plots.size import BarSeries, SizeSeries, bars, slowdown_by_size
 from rampmeter.plots.time import tenant_shares, utilisation
 
 __all__ = [
     "BarSeries",
+    "Curve",
     "Line",
     "OperatingPoint",
     "Point",
@@ -29,6 +31,7 @@ __all__ = [
     "curves",
     "fct_cdf",
     "operating_points",
+    "pareto",
     "probes",
     "queue_cdf",
     "slowdown_by_size",

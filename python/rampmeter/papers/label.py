@@ -1,0 +1,26 @@
+"""What tables and plots call a run, and where it stands on an axis."""
+
+from rampmeter._core import PlanError
+from rampmeter.papers.figure import Figure, SubFigure
+
+WORKLOADS = {"imc10": "IMC10", "web-search": "Web Search", "data-mining": "Data Mining"}
+"""Size distributions as papers write them."""
+
+
+def workload(figure: Figure, run_id: str) -> str:
+    """What a run is called: its label, or its workload as papers write it."""
+    label = figure.run(run_id).label
+    if label is not None:
+        return label
+    sizes = figure.plan.with_(*figure.run(run_id).overrides).get("workload.sizes")
+    return WORKLOADS.get(sizes, str(sizes)) if isinstance(sizes, str) else "own sizes"
+
+
+def load(figure: Figure, panel: SubFigure, run_id: str) -> float:
+    """Where a run stands on a panel's x axis: its load, or another key of its plan."""
+    plan = figure.plan.with_(*figure.run(run_id).overrides)
+    value = plan.get(panel.x)
+    if not isinstance(value, int | float):
+        where = figure.folder / "figure.toml"
+        raise PlanError(f"{where}: x: expected a number at {panel.x} of {run_id}, got {value}")
+    return value / panel.x_per

@@ -1,0 +1,335 @@
+"""Figures of many runs: grids, patterns, and the least bounds at which loads are sustained."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+import rampmeter as rm
+from rampmeter import papers
+from rampmeter.papers import Measured, Mode
+from rampmeter.papers.claims import claim_rows
+from rampmeter.papers.draw import draw
+from rampmeter.papers.expected import CellId
+from rampmeter.papers.pareto import LeastBound, Sustained, least_bounds
+from rampmeter.papers.reproduce import Panel, Report
+from rampmeter.papers.runs import matching, runs_of_grid
+from rampmeter.papers.section import Section
+from rampmeter.papers.table import panel_table
+from rampmeter.papers.verdict import Row
+
+from .conftest import ROOT
+from .test_plots import lines as lines_of
+
+FIG4 = ROOT / "papers/cosy/fig4"
+SLOTS, HOLD, LOAD = "transport.slots", "transport.hold-us", "workload.load"
+
+FIGURE = """\
+paper = "cosy"
+figure = "4"
+title = "T"
+claim = "C"
+published-flows = 100
+plan = "plan.toml"
+
+[[run]]
+id = "lone"
+set = { "workload.load" = 0.25 }
+flows = 100
+
+[[grid]]
+id = "k{slots}-h{hold-us}-{load:.2f}"
+label = "K = {slots}"
+flows = 100
+[grid.axes]
+"transport.slots" = [1, 2]
+"transport.hold-us" = [500, 900]
+"workload.load" = [0.3, 0.5]
+
+[[sub-figure]]
+id = "a"
+title = "Sustained"
+drawing = "pareto"
+metrics = ["rejected", "bound-us"]
+runs = ["k*"]
+theorems = { rtt-us = 14.8, gbps = 10.0, switches = 3, ratio = 1, size-bytes = 128000, spines = 2 }
+"""
+
+EXPECTED = """\
+[[bound]]
+claim = "K = 1 sustains .5"
+source = "section 1"
+sub-figure = "a"
+metric = "rejected"
+runs = ["k1-*-0.50"]
+of = "any"
+at-most = 0.0
+"""
+
+
+def folder(path: Path, figure: str = FIGURE, expected: str = EXPECTED) -> Path:
+    (path / "figure.toml").write_text(figure)
+    (path / "expected.toml").write_text(expected)
+    (path / "plan.toml").write_text((FIG4 / "plan.toml").read_text())
+    return path
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> papers.Figure:
+    return papers.load_figure(folder(tmp_path))
+
+
+def grid(**keys: Any) -> Section:
+    table = {"id": "r{load}", "flows": 9, "axes": {LOAD: [0.3, 0.5]}} | keys
+    return Section({key.replace("_", "-"): value for key, value in table.items()}, "f: grid[0]")
+
+
+def expanded(**keys: Any) -> list[tuple[str, dict[str, Any], int | None]]:
+    return [
+        (run.take("id", str), run.take("set", dict), run.take("quick-flows", int, None))
+        for run in runs_of_grid(grid(**keys))
+    ]
+
+
+class TestGrid:
+    def test_it_has_a_run_for_each_point_and_the_last_axis_is_the_fastest(self) -> None:
+        axes = {SLOTS: [1, 16], LOAD: [0.3, 0.5]}
+        runs = expanded(id="k{slots}-{load:.2f}", set={HOLD: 7}, axes=axes)
+        assert [id_ for id_, *_ in runs] == ["k1-0.30", "k1-0.50", "k16-0.30", "k16-0.50"]
+        assert runs[2][1] == {HOLD: 7, SLOTS: 16, LOAD: 0.3}
+
+    def test_reduced_figures_have_all_points_or_those_of_quick_axes(self) -> None:
+        axes = {SLOTS: [1, 16], LOAD: [0.3, 0.5]}
+        assert [n for *_, n in expanded(axes=axes)] == [None] * 4
+        assert [n for *_, n in expanded(axes=axes, quick_flows=5)] == [5] * 4
+        some = expanded(axes=axes, quick_flows=5, quick_axes={LOAD: [0.5], SLOTS: [16]})
+        assert [n for *_, n in some] == [None, None, None, 5]
+
+    def test_its_runs_follow_those_that_are_listed(self, small: papers.Figure) -> None:
+        assert [run.id for run in small.runs[:3]] == ["lone", "k1-h500-0.30", "k1-h500-0.50"]
+        run = small.run("k2-h900-0.50")
+        assert (run.label, run.flows, run.quick_flows) == ("K = 2", 100, None)
+        plan = small.plan_of(run, 100, 1)
+        assert [plan.get(key) for key in (SLOTS, HOLD, LOAD)] == [2, 900, 0.5]
+
+    @pytest.mark.parametrize(
+        ("keys", "message"),
+        [
+            ({"axis": {}}, r"f: grid\[0\]: unknown key axis"),
+            ({"id": 3}, "id: expected str, got 3"),
+            ({"id": "r{size}"}, r"id: expected fields of \{load\}, got 'r\{size\}'"),
+            ({"id": "r{}"}, r"id: expected fields of \{load\}"),
+            ({"label": "{load.x}"}, r"label: expected fields of \{load\}"),
+            ({"label": "{load:.2q}"}, r"label: expected fields of \{load\}"),
+            ({"axes": {}}, "axes: expected at least one axis"),
+            ({"axes": {LOAD: 0.3}}, r"axes: workload\.load: expected a list of values, got 0.3"),
+            ({"axes": {LOAD: []}}, "expected a list of values"),
+            ({"axes": {LOAD: [1], "x.load": [1]}}, "expected the ends of keys to differ"),
+            ({"set": {LOAD: 0.5}}, r"expected workload\.load in set or in axes, got both"),
+            ({"quick_axes": {LOAD: [0.3]}}, "expected quick-flows with quick-axes"),
+            (
+                {"quick_flows": 5, "quick_axes": {SLOTS: [1]}},
+                r"quick-axes: expected one of workload\.load, got transport\.slots",
+            ),
+            (
+                {"quick_flows": 5, "quick_axes": {LOAD: [0.4]}},
+                r"quick-axes: workload\.load: expected some of 0\.3, 0\.5, got \[0\.4\]",
+            ),
+        ],
+    )
+    def test_errors_say_where_and_what(self, keys: dict[str, Any], message: str) -> None:
+        with pytest.raises(rm.PlanError, match=message):
+            runs_of_grid(grid(**keys))
+
+
+class TestPatterns:
+    IDS = ("b-1", "a-1", "a-2")
+
+    def test_they_stand_for_runs_in_the_order_of_the_figure(self) -> None:
+        section = Section({}, "file: bound[0]")
+        assert matching(section, "*-1", self.IDS) == ["b-1", "a-1"]
+        assert matching(section, "a-[12]", self.IDS) == ["a-1", "a-2"]
+        assert matching(section, "other", self.IDS) == ["other"]
+
+    def test_one_that_matches_nothing_is_an_error(self) -> None:
+        section = Section({}, "file: bound[0]")
+        with pytest.raises(rm.PlanError, match=r"file: bound\[0\]: runs: no run matches c-\*"):
+            matching(section, "c-*", self.IDS)
+
+    def test_a_panel_shows_a_run_once(self, tmp_path: Path) -> None:
+        text = FIGURE.replace('runs = ["k*"]', 'runs = ["k1-*", "k1-h500-0.30", "k*"]')
+        panel = papers.load_figure(folder(tmp_path, text)).sub_figures[0]
+        assert len(panel.runs) == 8
+
+    def test_claims_may_have_them_in_tables(self, tmp_path: Path) -> None:
+        text = EXPECTED.replace('"k1-*-0.50"', '{ run = "k1-*", metric = "bound-us" }')
+        claim = papers.load_figure(folder(tmp_path, expected=text)).expected.claims[0]
+        assert [cell.run for cell in claim.cells][:2] == ["k1-h500-0.30", "k1-h500-0.50"]
+        assert {cell.metric for cell in claim.cells} == {"bound-us"}
+
+    @pytest.mark.parametrize(
+        ("file", "old", "new", "message"),
+        [
+            (FIGURE, '["k*"]', '["q*"]', r"figure\.toml: sub-figure\[0\]: runs: no run matches q"),
+            (FIGURE, '["k*"]', "[3]", "runs: expected a run's name or a pattern, got 3"),
+            (FIGURE, "{load:.2f}", "{load:.0f}", r"expected run ids to differ, got 2 k1-h500-0"),
+            (FIGURE, "\nflows = 100\n[grid", "\nflow = 100\n[grid", "expected the key flows"),
+            (FIGURE, '"bound-us"]', "]", "metrics: expected bound-us for pareto"),
+            (FIGURE, "spines = 2", "spine = 2", r"theorems: expected the key spines"),
+            (FIGURE, "spines = 2", "spines = 2, x = 1", r"theorems: unknown key x"),
+            (EXPECTED, "k1-*", "k3-*", r"expected\.toml: bound\[0\]: runs: no run matches k3-"),
+            (EXPECTED, '"any"', '"some"', "of: expected one of all, any, got some"),
+            (EXPECTED, "at-most = 0.0", "at-most = 1\nat-least = 0", "of: expected one limit"),
+            (EXPECTED, '"k1-*-0.50"', '"*"', "no panel shows .*lone"),
+        ],
+    )
+    def test_errors_say_where_and_what(
+        self, tmp_path: Path, file: str, old: str, new: str, message: str
+    ) -> None:
+        assert old in file
+        changed = file.replace(old, new)
+        of_figure = file is FIGURE
+        texts = (changed, EXPECTED) if of_figure else (FIGURE, changed)
+        with pytest.raises(rm.PlanError, match=message):
+            papers.load_figure(folder(tmp_path, *texts))
+
+
+BOUNDS = {"k1-h500": 700.0, "k1-h900": 1100.0, "k2-h500": 800.0, "k2-h900": 1200.0}
+SEEDS = (1, 2, 3)
+
+
+def rows(rejected: dict[str, list[float]]) -> list[Row]:
+    """Rows of some runs, with the share rejected of seeds 1, 2, ..."""
+    made = []
+    for run, shares in rejected.items():
+        bound = BOUNDS[run.rpartition("-")[0]]
+        for metric, values in (("rejected", shares), ("bound-us", [bound] * len(shares))):
+            measured = Measured(dict(enumerate(values, 1)), 1)
+            cell = CellId("a", run, metric)  # type: ignore[arg-type]
+            made.append(Row(cell, None, measured, None, "not judged", ""))
+    return made
+
+
+NONE_REJECTED = {f"{column}-{load}": [0.0] * 3 for column in BOUNDS for load in ("0.30", "0.50")}
+
+
+def least(figure: papers.Figure, **rejected: list[float]) -> dict[tuple[str, float], Any]:
+    """The runs with the least bounds; keyword `k1_h500_30` is the run `k1-h500-0.30`."""
+    changed = {
+        f"{'-'.join(key.split('_')[:2])}-0.{key.split('_')[2]}": value
+        for key, value in rejected.items()
+    }
+    shares = {run: value for run, value in (NONE_REJECTED | changed).items() if value}
+    found = least_bounds(figure, figure.sub_figures[0], rows(shares), SEEDS)
+    return {(line.label, line.load): line.least and line.least.run for line in found}
+
+
+class TestLeastBounds:
+    def test_each_label_and_load_has_the_run_with_the_least_bound(
+        self, small: papers.Figure
+    ) -> None:
+        found = least_bounds(small, small.sub_figures[0], rows(NONE_REJECTED), SEEDS)
+        assert [(line.label, line.load) for line in found] == [
+            ("K = 1", 0.3),
+            ("K = 1", 0.5),
+            ("K = 2", 0.3),
+            ("K = 2", 0.5),
+        ]
+        assert found[1] == LeastBound("K = 1", 0.5, Sustained("k1-h500-0.50", 700.0, 500.0), True)
+
+    def test_a_load_sustained_in_two_of_three_seeds_is_not_sustained(
+        self, small: papers.Figure
+    ) -> None:
+        found = least(small, k1_h500_50=[0.0, 0.0, 1e-4])
+        assert found["K = 1", 0.5] == "k1-h900-0.50"
+        assert found["K = 1", 0.3] == "k1-h500-0.30"
+        assert found["K = 2", 0.5] == "k2-h500-0.50"
+
+    def test_a_load_above_one_that_is_not_sustained_is_not_either(
+        self, small: papers.Figure
+    ) -> None:
+        found = least(small, k1_h500_30=[0.1] * 3)
+        assert found["K = 1", 0.3] == "k1-h900-0.30"
+        assert found["K = 1", 0.5] == "k1-h900-0.50"
+
+    def test_the_worst_seed_is_compared_with_the_share_allowed(self, tmp_path: Path) -> None:
+        text = FIGURE.replace('"Sustained"', '"Sustained"\nrejected-max = 0.01')
+        figure = papers.load_figure(folder(tmp_path, text))
+        assert least(figure, k1_h500_50=[0.01] * 3)["K = 1", 0.5] == "k1-h500-0.50"
+        assert least(figure, k1_h500_50=[0.0, 0.0, 0.02])["K = 1", 0.5] == "k1-h900-0.50"
+
+    @pytest.mark.parametrize("shares", [[], [0.0, 0.0], [0.0, math.nan, 0.0]])
+    def test_a_run_without_a_value_of_some_seed_sustains_nothing(
+        self, small: papers.Figure, shares: list[float]
+    ) -> None:
+        assert least(small, k1_h500_30=shares)["K = 1", 0.5] == "k1-h900-0.50"
+
+    def test_none_is_told_apart_from_not_known(self, small: papers.Figure) -> None:
+        shares = NONE_REJECTED | {"k1-h500-0.50": [0.1] * 3, "k1-h900-0.50": [0.1] * 3}
+        shares |= {"k2-h500-0.50": [0.1] * 3, "k2-h900-0.50": [0.0]}
+        found = least_bounds(small, small.sub_figures[0], rows(shares), SEEDS)
+        said = [(line.least is not None, line.is_complete) for line in found]
+        assert said == [(True, True), (False, True), (True, True), (False, False)]
+
+    def test_runs_that_a_reduced_figure_leaves_out_have_no_lines(
+        self, small: papers.Figure
+    ) -> None:
+        left_out = frozenset(run for run in NONE_REJECTED if run != "k2-h500-0.50")
+        shares = {"k2-h500-0.50": [0.0] * 3}
+        found = least_bounds(small, small.sub_figures[0], rows(shares), SEEDS, left_out)
+        assert found == [LeastBound("K = 2", 0.5, Sustained("k2-h500-0.50", 800.0, 500.0), True)]
+
+    def test_they_are_the_table_and_the_report_of_their_panel(self, small: papers.Figure) -> None:
+        shares = NONE_REJECTED | {"k1-h500-0.50": [0.1] * 3, "k1-h900-0.50": [0.1] * 3}
+        found = least_bounds(small, small.sub_figures[0], rows(shares), SEEDS)
+        panel = Panel("a", "Sustained", (), Path("a.png"), tuple(found))
+        table = panel_table(Report(small, Mode(), (panel,), (), SEEDS, Path("r.json")), panel)
+        columns = [[*column.cells] for column in table.columns]
+        assert columns == [
+            ["K = 1", "K = 1", "K = 2", "K = 2"],
+            ["0.3", "0.5", "0.3", "0.5"],
+            ["700", "none", "800", "800"],
+            ["500", "-", "500", "500"],
+        ]
+        console = Console(width=80)
+        with console.capture() as capture:
+            console.print(table)
+        assert "hold-us" in capture.get()
+        assert json.loads(json.dumps(found[1].to_json())) == {
+            "label": "K = 1",
+            "load": 0.5,
+            "run": None,
+            "bound_us": None,
+            "setting": None,
+            "is_complete": True,
+        }
+
+    def test_their_plot_has_a_curve_for_each_label_and_the_theorems(
+        self, small: papers.Figure
+    ) -> None:
+        found = least_bounds(small, small.sub_figures[0], rows(NONE_REJECTED), SEEDS)
+        shown = lines_of(draw(small, small.sub_figures[0], [], least=found))
+        # .5 is sustained at the bound of .3, and the last step goes on to the right.
+        assert shown["K = 2"] == [(800.0, 0.5), (1000.0, 0.5)]
+        stars = [points[0] for name, points in shown.items() if name.startswith("_child")]
+        assert [round(bound, 1) for bound, _ in stars] == [132.0, 241.6]
+        assert [round(load, 3) for _, load in stars] == [0.328, 0.355]
+
+    def test_theorems_of_labels_without_a_curve_are_not_drawn(self, small: papers.Figure) -> None:
+        found = [LeastBound("K = 2", 0.3, Sustained("k2-h500-0.30", 800.0, 500.0), True)]
+        shown = lines_of(draw(small, small.sub_figures[0], [], least=found))
+        stars = [points for name, points in shown.items() if name.startswith("_child")]
+        assert [round(bound, 1) for ((bound, _),) in stars] == [241.6]
+
+    def test_a_plot_without_any_run_is_empty_but_there(self, small: papers.Figure) -> None:
+        assert lines_of(draw(small, small.sub_figures[0], [])) == {}
+
+
+def test_a_claim_of_any_run_is_judged_on_the_runs_of_its_pattern(small: papers.Figure) -> None:
+    shares = NONE_REJECTED | {"k1-h500-0.50": [0.0, 0.2, 0.1]}
+    line = claim_rows(small, rows(shares), Mode(), SEEDS)[0]
+    assert (line.verdict, line.n_seeds, line.n_holding) == ("match", 3, 3)
+    assert line.to_json()["nearest"] == {"run": "k1-h900-0.50", "worst": 0.0}
