@@ -333,3 +333,28 @@ def test_a_claim_of_any_run_is_judged_on_the_runs_of_its_pattern(small: papers.F
     line = claim_rows(small, rows(shares), Mode(), SEEDS)[0]
     assert (line.verdict, line.n_seeds, line.n_holding) == ("match", 3, 3)
     assert line.to_json()["nearest"] == {"run": "k1-h900-0.50", "worst": 0.0}
+
+
+class TestFigure4:
+    FIGURE = papers.load_figure(FIG4)
+
+    def test_its_grid_is_that_of_bounds_loads_and_holds(self) -> None:
+        ids = [run.id for run in self.FIGURE.runs]
+        assert sum(id_.startswith("pareto-k") for id_ in ids) == 5 * 11 * 6
+        assert sum(id_.startswith("pareto-oldest-k16-") for id_ in ids) == 11 * 6
+        run = self.FIGURE.run("pareto-k16-h5000-0.90")
+        assert dict(run.overrides) == {SLOTS: 16, HOLD: 5000, LOAD: 0.9}
+        assert (run.label, run.flows) == ("K = 16", 20_000)
+
+    def test_few_runs_of_the_grid_are_in_the_reduced_figure(self) -> None:
+        quick = [run.id for run in self.FIGURE.runs if run.quick_flows]
+        assert sum(id_.startswith("pareto-") for id_ in quick) == 8
+
+    def test_no_run_is_left_out_of_the_claim_that_bounds_are_kept(self) -> None:
+        claim = next(c for c in self.FIGURE.expected.claims if c.cells[0].metric == "late")
+        assert {cell.run for cell in claim.cells} == {run.id for run in self.FIGURE.runs}
+        assert claim.of == "all"
+
+    def test_plans_of_its_grids_can_run(self) -> None:
+        for run in self.FIGURE.runs[:: len(self.FIGURE.runs) // 10]:
+            self.FIGURE.plan_of(run, run.flows, 1).check()
