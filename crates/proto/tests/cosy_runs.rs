@@ -224,6 +224,86 @@ fn best_effort_traffic_breaks_no_promise() {
     }
 }
 
+/// Theorem 3.1: a message that is admitted takes its receiver for a round trip and the time of its
+/// packets, and one of two pairs at a time is served where only the other choice would serve two.
+/// So with a message for it in every such time the load is Theta*, and no message can come earlier.
+#[test]
+fn the_bound_on_load_of_theorem_3_1_is_met() {
+    let topology = star(4).build().unwrap();
+    let (slots, hold, control_milli) = (1, Some(Span::ZERO), 0);
+    let config = CosyConfig { slots, hold, control_milli, ..CosyConfig::paper() };
+    let Cosy { facts, .. } = on(config.clone(), &topology);
+    let (rtt, rate) = (facts.data_rtt, facts.access_rate);
+    for packets in [10, 30, 100] {
+        let wire = Bytes::new(packets * 1_500);
+        let whole = rtt + rate.tx_time(wire);
+        let carried = |period: Span| {
+            let rounds = 200;
+            let arrivals = (0..rounds).flat_map(|round| {
+                let at = (period * round).as_ps();
+                // 0 to 3 is first; 0 to 2 and 1 to 3 would go well together.
+                [(0, 0, 3), (1, 0, 2), (1, 1, 3)]
+                    .map(|(late, src, dst)| arrival(at + late, src, dst, packets * 1_460))
+            });
+            let spec = SimSpec { paranoid: false, ..spec(topology.clone(), 1) };
+            let (_, records) = run(config.clone(), spec, arrivals.collect());
+            let sent = records.iter().filter(|record| record.completed.is_some());
+            let firsts = sent.clone().filter(|r| (r.src.get(), r.dst.get()) == (0, 3)).count();
+            let busy = rate.tx_time(wire).as_secs_f64() * sent.count() as f64;
+            (busy / (2.0 * period.as_secs_f64() * rounds as f64), firsts)
+        };
+        let theta = analysis::theta_star(rtt, wire, rate);
+        let (load, firsts) = carried(whole);
+        println!("{packets} packets: {load:.4}, Theta* {theta:.4}");
+        assert!((load / theta - 1.0).abs() < 0.001 && firsts == 200, "{load} of {theta}");
+        // A rsvp is shorter than the packet of hRTT, and the last data packet frees the slot.
+        let (_, sooner) = carried(whole - rate.tx_time(Bytes::new(1_500)) * 4);
+        assert!(sooner < 200, "{packets} packets: {sooner} messages");
+    }
+}
+
+/// Appendix A, figures 10 and 12: two messages a virtual link may be all that is admitted where six
+/// could be, for want of receivers and senders (four of them) and of links between switches (two).
+#[test]
+fn what_is_admitted_may_be_a_third_of_what_could_be() {
+    let topology = TopologySpec::LeafSpine {
+        racks: 4,
+        hosts_per_rack: 2,
+        spines: 2,
+        access_gbps: 100.0,
+        core_gbps: 100.0,
+        propagation_ns: 200.0,
+        switch_ns: 450.0,
+        host_ns: 450.0,
+    };
+    let topology = topology.build().unwrap();
+    let first = [(2, 6), (5, 1)];
+    let others = [(2, 4), (5, 3), (0, 6), (7, 1), (4, 7), (3, 0)];
+    for slots in [1, 2] {
+        let config = CosyConfig {
+            slots,
+            slots_per_message: Some(1),
+            hold: Some(Span::ZERO),
+            ..CosyConfig::paper()
+        };
+        let admitted = |pairs: &[(u32, u32)], seed| {
+            let mut arrivals = Vec::new();
+            for (number, &(src, dst)) in pairs.iter().enumerate() {
+                // The first two are admitted before the others ask.
+                let at = if pairs.len() > 6 && number >= 2 { 20_000_000 } else { 0 };
+                arrivals.extend((0..slots).map(|_| arrival(at, src, dst, 1_000_000)));
+            }
+            let spec = SimSpec { paranoid: false, ..spec(topology.clone(), seed) };
+            let (_, records) = run(config.clone(), spec, arrivals);
+            records.iter().filter(|record| record.completed.is_some()).count() as u32
+        };
+        let all: Vec<(u32, u32)> = first.into_iter().chain(others).collect();
+        let least = (1..=60).map(|seed| admitted(&all, seed)).min();
+        let most = (1..=60).map(|seed| admitted(&others, seed)).max();
+        assert_eq!((least, most), (Some(2 * slots), Some(6 * slots)), "K = {slots}");
+    }
+}
+
 /// Theorems 3.2 and 3.4: of a matching of all slots, each request asked for once, at least the
 /// share f(K, C) is admitted.
 #[test]
@@ -346,7 +426,9 @@ fn messages_take_no_longer_than_theorem_3_5_says() {
             let parts: Vec<f64> = records.iter().filter_map(part).collect();
             let longest = parts.iter().copied().fold(0.0, f64::max);
             println!("K = {slots}, load {load}: {} messages, longest {longest}", parts.len());
-            assert!(parts.len() > 1_000 && longest <= 1.0, "K = {slots}: {longest}");
+            assert!(parts.len() > 1_000, "K = {slots}: {}", parts.len());
+            // With K = 1 this is what no design can beat, but for .3 us in queues (theorem 3.1).
+            assert!((0.95..=1.0).contains(&longest), "K = {slots}: {longest}");
         }
     }
 }
