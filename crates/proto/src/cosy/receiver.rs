@@ -74,6 +74,11 @@ enum Timer {
     Slot(u16),
 }
 
+/// Whether so many draws leave none of `n` out, so that drawing can be spared.
+fn misses_none(choices: u32, n: usize) -> bool {
+    choices as usize >= 16 * n
+}
+
 /// What a receiver works with.
 pub(super) struct Context<'a> {
     pub(super) cosy: &'a Cosy,
@@ -153,15 +158,12 @@ impl Receiver {
             return None;
         }
         let n = self.pending.len();
-        let mut draw = || self.rng.below(n);
-        let mut best = draw();
-        for _ in 1..cosy.config.choices {
-            let other = draw();
-            let hold = |place: usize| self.flows[self.pending[place]].state.hold_until;
-            if hold(other) < hold(best) {
-                best = other;
-            }
-        }
+        let hold = |place: &usize| self.flows[self.pending[*place]].state.hold_until;
+        let best = if misses_none(cosy.config.choices, n) {
+            (0..n).min_by_key(hold)?
+        } else {
+            (0..cosy.config.choices).map(|_| self.rng.below(n)).min_by_key(hold)?
+        };
         let idx = self.pending.swap_remove(best);
         self.flows[idx].state.is_pending = false;
         Some(idx)
@@ -176,18 +178,15 @@ impl Receiver {
             state.slots < cosy.share && now >= state.pause_until && time > cosy.worth()
         };
         let is_taken = |slot: &&Slot| matches!(slot.state, State::Asked | State::Receiving);
-        let taken = || self.slots.iter().filter(is_taken);
-        let n = taken().count();
-        let mut best: Option<u32> = None;
-        for _ in 0..cosy.config.choices {
-            let slot = taken().nth(self.rng.below(n.max(1)))?;
-            let flow = &self.flows[slot.flow];
-            let is_better = best.is_none_or(|best| flow.state.slots < self.flows[best].state.slots);
-            if worth(flow) && is_better {
-                best = Some(slot.flow);
-            }
+        let taken = || self.slots.iter().filter(is_taken).map(|slot| slot.flow);
+        let n = taken().count().max(1);
+        let fewest = |flow: &u32| self.flows[*flow].state.slots;
+        let is_worth = |flow: &u32| worth(&self.flows[*flow]);
+        if misses_none(cosy.config.choices, n) {
+            return taken().filter(is_worth).min_by_key(fewest);
         }
-        best
+        let draws = (0..cosy.config.choices).map_while(|_| taken().nth(self.rng.below(n)));
+        draws.filter(is_worth).min_by_key(fewest)
     }
 
     /// Sends a rsvp for a message by a free slot.
