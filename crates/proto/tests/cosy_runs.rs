@@ -77,6 +77,12 @@ fn check<F: Family>(
         let mut ends = ends.into_iter().flatten();
         let fate = ends.next().expect("every message has a fate");
         assert!(ends.next().is_none() && fate - record.arrival <= cosy.bound(record.size));
+        if let Some(end) = record.rejected.filter(|_| !has_failures) {
+            // Held in vain, but for the last pause; then a reject may have to answer the last rsvp.
+            let (took, rtt) = (end - record.arrival, cosy.facts.data_rtt);
+            let latest = cosy.hold + (rtt + cosy.slack) * 2 + cosy.frame + cosy.queueing;
+            assert!(took + cosy.pause.max(rtt) >= cosy.hold && took <= latest, "{record:?}");
+        }
         if let Some(end) = record.completed {
             let part = (end - record.arrival).as_secs_f64() / cosy.bound(record.size).as_secs_f64();
             assert!(part <= 1.0, "{record:?}");
