@@ -1,6 +1,8 @@
 """cosy from Python: the theorems, and what runs say of promises."""
 
 import math
+import random
+from typing import Literal
 
 import pytest
 
@@ -51,3 +53,21 @@ def test_every_message_has_a_fate_within_its_bound(transport: rm.Cosy) -> None:
     assert (flows["fate_ps"].to_numpy() <= flows["bound_ps"].to_numpy()).all()
     took = flows["fct_ps"].to_numpy()
     assert (took[~(flows["status"].to_numpy() == "rejected")] > 0).all()
+
+
+@pytest.mark.parametrize("order", ["oldest", "random"])
+def test_a_central_queue_waits_as_queueing_theory_says(order: Literal["oldest", "random"]) -> None:
+    """One pair with one slot is a queue M/D/1: mean wait rho / (2 (1 - rho)) sendings."""
+    rng, now, arrivals = random.Random(1), 0.0, []
+    for _ in range(100_000):
+        now += rng.expovariate(0.7)
+        arrivals.append((now, 0, 1))
+    waits = cosy.central_waits(arrivals, 1, 1.0, order)
+    assert len(waits) == 100_000
+    assert sum(waits) / len(waits) == pytest.approx(0.7 / (2 * 0.3), rel=0.04)
+
+
+def test_a_slot_is_needed_at_both_ends() -> None:
+    arrivals = [(0.0, 0, 1), (0.1, 0, 2), (0.2, 3, 2), (0.3, 3, 1)]
+    assert cosy.central_waits(arrivals, 1, 1.0) == pytest.approx([0.0, 0.0, 1.1, 0.9])
+    assert cosy.central_waits(arrivals, 2, 2.0) == [0.0] * 4

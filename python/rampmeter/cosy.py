@@ -1,6 +1,10 @@
 """What cosy can promise: the bounds and the sustainable load of the paper's theorems."""
 
+import heapq
+import random
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from rampmeter import _core
 
@@ -70,3 +74,48 @@ class Network:
     def _queues(self, slots: int) -> tuple[int, int]:
         rate_bps = round(self.gbps * 1e9)
         return _core.cosy_queues(self.switches, slots, self.ratio, self.packet_bytes, rate_bps)
+
+
+def central_waits(
+    arrivals: Sequence[tuple[float, int, int]],
+    slots: int,
+    sending: float,
+    order: Literal["oldest", "random"] = "oldest",
+    seed: int = 1,
+) -> list[float]:
+    """Waits of messages for a slot at both ends, where one scheduler sees all hosts at no cost.
+
+    What cosy's receivers, who see their own slots alone, are compared with: there is no network
+    and no round trip. `arrivals` are times with sender and receiver, in the order of times. Each
+    host has `slots` slots each way, and a message takes one at both ends for `sending`. Whenever a
+    slot falls free, messages are tried in the order of their arrival, or in a random one. Returns
+    the waits in the unit of the arguments, in the order in which messages begin.
+    """
+    rng = random.Random(seed)
+    free_to_send: dict[int, int] = {}
+    free_to_receive: dict[int, int] = {}
+    waiting: list[tuple[float, int, int]] = []
+    ends: list[tuple[float, int, int]] = []
+    waits: list[float] = []
+    coming = list(reversed(arrivals))
+    while coming or ends:
+        if coming and (not ends or coming[-1][0] <= ends[0][0]):
+            waiting.append(coming.pop())
+            now = waiting[-1][0]
+        else:
+            now, src, dst = heapq.heappop(ends)
+            free_to_send[src] += 1
+            free_to_receive[dst] += 1
+        if order == "random":
+            rng.shuffle(waiting)
+        left = []
+        for arrival, src, dst in waiting:
+            if free_to_send.setdefault(src, slots) and free_to_receive.setdefault(dst, slots):
+                free_to_send[src] -= 1
+                free_to_receive[dst] -= 1
+                heapq.heappush(ends, (now + sending, src, dst))
+                waits.append(now - arrival)
+            else:
+                left.append((arrival, src, dst))
+        waiting = left
+    return waits
