@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 
+use rampmeter_core::packet::Marks;
 use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Time};
 
 use super::config::Cosy;
@@ -317,7 +318,9 @@ impl Sender {
             }
             let Reservation { seq: reserved, rx_slot, link, route } = reservation;
             let header = CosyHeader::Data { seq: reserved, number, rx_slot, link, last, route };
-            return Some(cosy.framing().data(outgoing, seq, DATA, header));
+            let mut packet = cosy.framing().data(outgoing, seq, DATA, header);
+            keep_order(&mut packet, &reservation);
+            return Some(packet);
         }
         None
     }
@@ -370,5 +373,15 @@ fn release(
     why: Why,
 ) {
     let Reservation { seq, rx_slot, link, route } = reservation;
-    out.send_class(dst, msg, CosyHeader::Release { seq, rx_slot, link, why, route }, DATA);
+    let header = CosyHeader::Release { seq, rx_slot, link, why, route };
+    keep_order(out.send_class(dst, msg, header, DATA), &reservation);
+}
+
+/// Keeps the packets of a reservation on one path where switches, as ordinary ones, have chosen
+/// none: a receiver takes a packet that has been overtaken for one that is lost.
+fn keep_order(packet: &mut Packet<CosyHeader>, reservation: &Reservation) {
+    if reservation.route.ports().is_empty() {
+        packet.path = reservation.seq as u16;
+        packet.marks = packet.marks.with(Marks::ROUTED);
+    }
 }

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use crate::test_packet::control;
+use rampmeter_core::packet::Marks;
 use rampmeter_core::{
     Bytes, Endpoint, FabricFacts, Header, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
     Time, WireError,
@@ -21,6 +22,47 @@ fn impossible_fields_are_named() {
     assert_eq!(decode(&data).to_string(), "field route length must be at most 5, got 6");
     data[13] = 2;
     assert_eq!(decode(&data).to_string(), "field last must be 0 or 1, got 2");
+}
+
+/// Between hosts no switch names a path: data and release of a reservation take one, reservations
+/// differ, and what a switch has routed is left to it.
+#[test]
+fn what_is_sent_in_a_slot_keeps_its_order_on_ordinary_networks() {
+    let facts = FabricFacts {
+        n_hosts: 2,
+        access_rate: Rate::from_gbps(1),
+        data_rtt: Span::from_us(60),
+        control_rtt: Span::from_us(50),
+    };
+    let paths = PathFacts { switches: 1, ratio: 1, ports: 2, has_slower: false };
+    let cosy = Arc::new(CosyConfig { slots: 2, ..CosyConfig::paper() }.on(&facts, paths).unwrap());
+    let path_of = |seq: u32, route: Route| {
+        let rng = Rng::new(0, 0, Purpose::Test);
+        let mut host = CosyHost::new(Arc::clone(&cosy), NodeId::new(0), rng, Time::ZERO);
+        host.submit(Time::ZERO, Message::new(MsgId::new(0), NodeId::new(1), Bytes::new(4_000)));
+        let request = host.poll_transmit(Time::ZERO).unwrap();
+        let CosyHeader::Request { tx_slot, .. } = request.header else { panic!("{request:?}") };
+        assert!(!request.marks.contains(Marks::ROUTED));
+        let (rx_slot, link, last, lease_us) = (0, 0, false, 1_000);
+        let rsvp = CosyHeader::Rsvp { tx_slot, seq, lease_us, rx_slot, link, last, route };
+        host.handle_packet(Time::ZERO, &control(rsvp, 0, (1, 0)));
+        let mut packets = Vec::new();
+        for us in 0..200 {
+            let now = Time::ZERO + Span::from_us(us);
+            host.handle_timeout(now);
+            packets.extend(std::iter::from_fn(|| host.poll_transmit(now)));
+        }
+        assert_eq!(packets.len(), 3, "{packets:?}");
+        let path = |marks: Marks, path| marks.contains(Marks::ROUTED).then_some(path);
+        let paths: Vec<_> = packets.iter().map(|p| path(p.marks, p.path)).collect();
+        assert!(paths.iter().all(|path| *path == paths[0]), "{paths:?}");
+        paths[0]
+    };
+    assert_eq!(path_of(7, Route::default()), Some(7));
+    assert_eq!(path_of(8, Route::default()), Some(8));
+    let mut route = Route::default();
+    assert!(route.push(1));
+    assert_eq!(path_of(7, route), None);
 }
 
 fn host(slots: u32, seed: u64) -> CosyHost {

@@ -35,11 +35,17 @@ impl<H> Output<H> {
     }
 
     /// Queues a control packet of another class.
-    pub fn send_class(&mut self, dst: NodeId, msg: MsgId, header: H, class: Priority) {
+    pub fn send_class(
+        &mut self,
+        dst: NodeId,
+        msg: MsgId,
+        header: H,
+        class: Priority,
+    ) -> &mut Packet<H> {
         self.send(dst, msg, header);
-        if let Some(packet) = self.control.back_mut() {
-            packet.priority = class;
-        }
+        let packet = self.control.back_mut().expect("a packet has just been queued");
+        packet.priority = class;
+        packet
     }
 
     /// Queues a control packet of another length on the wire.
