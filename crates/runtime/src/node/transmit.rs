@@ -28,8 +28,13 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         now: Time,
         datapath: &mut D,
     ) -> io::Result<bool> {
-        while let Some(note) = self.notes.pop_front() {
-            self.send_note(now, note, datapath)?;
+        if !self.notes.is_empty() {
+            let path = self.rng.bits() as u16;
+            while let Some(note) = self.notes.pop_front() {
+                self.send_note(now, note, path, datapath)?;
+            }
+            // Before the packets for a peer that has just been heard: it must know this node first.
+            datapath.flush()?;
         }
         let mut left = BATCH;
         while left > 0 && self.pacer.is_free(now) && self.endpoint.wants_transmit() {
@@ -46,10 +51,10 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         &mut self,
         now: Time,
         Note { dst, life, kind }: Note,
+        path: u16,
         datapath: &mut D,
     ) -> io::Result<()> {
         let envelope = self.envelope(dst, life, kind);
-        let path = self.rng.bits() as u16;
         let route = Route { dst, class: Priority::HIGHEST, path, marks: Marks::NONE };
         let mut sent = 0;
         datapath.send(route, |out| {
@@ -126,8 +131,10 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     /// Sends the hellos that are due, and fails messages whose receiver has not answered in time.
     pub(super) fn call_peers(&mut self, now: Time) {
         let (notes, mut expired) = (&mut self.notes, Vec::new());
+        // Ahead of an answer to the same peer's hello: with that it may send packets, which are of use
+        // here only once it has answered this one.
         let hello = |dst, nonce| {
-            notes.push_back(Note { dst, life: None, kind: Kind::Hello { nonce } });
+            notes.push_front(Note { dst, life: None, kind: Kind::Hello { nonce } });
         };
         self.peers.fire(now, hello, |submission| expired.push(submission));
         for Submission { app, ticket, .. } in expired {
