@@ -55,9 +55,13 @@ def _is_free_pair(port: int) -> bool:
 class Network:
     """Nodes of one configuration, on loopback or in namespaces."""
 
-    def __init__(self, folder: Path, transport: str, arbiters: int = 0) -> None:
+    def __init__(
+        self, folder: Path, transport: str, arbiters: int = 0, rtt_us: int = 500, keys: str = ""
+    ) -> None:
         self.folder = folder
         self._transport = transport
+        self._keys = keys
+        self._rtt_us = rtt_us
         self._n = 2 + arbiters
         ports = free_ports(self._n)
         self.addresses = [f"127.0.0.1:{port}" for port in ports]
@@ -73,8 +77,8 @@ class Network:
         file = self.folder / f"{node}.toml"
         file.write_text(
             f'[node]\nid = {node}\nclock = "monotonic"\nsocket = "{self.socket(node)}"\n'
-            f"[network]\nrate-mbps = 200\ncontrol-rtt-us = 500\n"
-            f'[transport]\nname = "{self._transport}"\n{peers}'
+            f"[network]\nrate-mbps = 200\ncontrol-rtt-us = {self._rtt_us}\n"
+            f'[transport]\nname = "{self._transport}"\n{self._keys}\n{peers}'
         )
         assert RAMPD is not None
         argv = [RAMPD, "arbiter" if node > 1 else "node", str(file)]
@@ -122,8 +126,8 @@ def network_of(tmp_path: Path) -> Iterator[Start]:
     """Make a network; what a failed test leaves running is ended."""
     made: list[Network] = []
 
-    def make(transport: str, arbiters: int = 0) -> Network:
-        made.append(Network(tmp_path, transport, arbiters))
+    def make(transport: str, arbiters: int = 0, rtt_us: int = 500, keys: str = "") -> Network:
+        made.append(Network(tmp_path, transport, arbiters, rtt_us, keys))
         return made[-1]
 
     yield make
@@ -235,6 +239,67 @@ def test_a_receiver_that_does_not_read_holds_back_its_senders_and_nobody_else(
         assert sum(ticket.is_over for ticket in held) <= 5
         assert {number_of(b.receive(TIMEOUT)) for _ in range(20)} == set(range(20))
         assert {outcome(ticket) for ticket in held} == {"completed"}
+    network.stop()
+
+
+BUSY_US: Final = 50_000
+"""A round trip that cosy is told where others use all processors."""
+LATE: Final = 0.5
+"""Seconds in which programs that are ready get a processor."""
+
+
+def described(network: Network, node: int) -> dict[str, float]:
+    """The numbers that `rampd check` derives, by name."""
+    assert RAMPD is not None
+    argv = [RAMPD, "check", str(network.folder / f"{node}.toml")]
+    lines = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
+    cells = [line.strip().removesuffix(" us").rsplit(maxsplit=1) for line in lines if " us" in line]
+    return {name.strip(): float(value) for name, value in cells}
+
+
+def arrivals(port: Port) -> list[int]:
+    """The messages that come until none comes for a while."""
+    numbers = []
+    while True:
+        try:
+            numbers.append(number_of(port.receive(LATE)))
+        except TimeoutError:
+            return numbers
+
+
+def test_bounds_are_those_of_the_state_machine_and_are_kept(network_of: Start) -> None:
+    network = network_of("cosy", rtt_us=BUSY_US)
+    network.start(0)
+    network.start(1)
+    completed = []
+    with network.port(0) as a, network.port(1) as b:
+        said = described(network, 0)
+        for size, name in ((1_000, "bound of 1 kb"), (128_000, "bound of 128 kb")):
+            told = a.bound(size)
+            assert told is not None
+            assert abs(told * 1e6 - said[name]) <= 0.1
+        for n in range(25):
+            data = text(n, 8 + 1600 * n)
+            start = time.monotonic()
+            ticket = a.send(1, data)
+            assert ticket.bound is not None
+            assert ticket.bound == a.bound(len(data))
+            if outcome(ticket) == "completed":
+                completed.append(n)
+            assert time.monotonic() - start <= ticket.bound + LATE
+        assert len(completed) > 12
+        delivered = arrivals(b)
+        assert len(set(delivered)) == len(delivered)
+        assert set(completed) <= set(delivered)
+    network.stop()
+
+
+def test_transports_that_promise_no_bound_tell_none(network_of: Start) -> None:
+    network = network_of("phost")
+    network.start(0)
+    with network.port(0) as a:
+        assert a.bound(1_000) is None
+        assert a.send(0, text(1)).bound is None
     network.stop()
 
 

@@ -97,8 +97,10 @@ class Port:
         *,
         deadline: float | None = None,
         tenant: int = 0,
-    ) -> int:
-        """Submit a copy of `data`; give its ticket."""
+    ) -> tuple[int, float | None]:
+        """Submit a copy of `data`; give its ticket, and its bound in seconds or `None`."""
+    def bound(self, size: int, *, tenant: int = 0) -> float | None:
+        """Give the bound of a message of `size` bytes in seconds, or `None` if it has none."""
     def wait(self, timeout: float | None = None) -> Finished | Message | None:
         """Give the next completion, after at most `timeout` seconds, or `None`.
 

@@ -52,9 +52,11 @@ class SendError(OSError):
 class Ticket:
     """A message under way through a `Port`."""
 
-    def __init__(self, port: "Port", number: int) -> None:
+    def __init__(self, port: "Port", number: int, bound: float | None) -> None:
         self.number = number
         """Its number: messages of a port are counted from zero."""
+        self.bound = bound
+        """Seconds within which its outcome is known, or `None`: see `Port.bound`."""
         self.is_over = False
         """Whether its outcome is known, as far as the port has looked."""
         self.failure: str | None = None
@@ -108,15 +110,27 @@ class Port:
         service = self.service if service is None else service
         while True:
             try:
-                number = self._port.submit(dst, service, data, deadline=deadline, tenant=tenant)
+                number, bound = self._port.submit(
+                    dst, service, data, deadline=deadline, tenant=tenant
+                )
             except FullError:
                 if not self._under_way:
                     raise
                 self._take(self._port.wait())
             else:
                 break
-        ticket = self._under_way[number] = Ticket(self, number)
+        ticket = self._under_way[number] = Ticket(self, number, bound)
         return ticket
+
+    def bound(self, size: int, *, tenant: int = 0) -> float | None:
+        """Give the seconds within which the outcome of a message of `size` bytes is known.
+
+        They count from when the node takes the message from the submission queue, which is at once
+        unless the node is busy. The node reports the outcome by then on its clock; that it and the
+        program must be on a processor to do their parts comes on top. `None` if the transport
+        promises no bound for messages of `tenant`.
+        """
+        return self._port.bound(size, tenant=tenant)
 
     def receive(self, timeout: float | None = None) -> Message:
         """Give the next message; raise `TimeoutError` when there is none in `timeout` seconds."""
@@ -206,7 +220,7 @@ class AsyncPort:
         service = self.service if service is None else service
         while True:
             try:
-                number = self._port.submit(dst, service, data, deadline=deadline, tenant=tenant)
+                number, _ = self._port.submit(dst, service, data, deadline=deadline, tenant=tenant)
             except FullError:
                 if not self._under_way:
                     raise
@@ -217,6 +231,10 @@ class AsyncPort:
         failure = await over
         if failure is not None:
             raise SendError(failure)
+
+    def bound(self, size: int, *, tenant: int = 0) -> float | None:
+        """Give the bound of a message of `size` bytes in seconds, as `Port.bound` does."""
+        return self._port.bound(size, tenant=tenant)
 
     async def receive(self) -> Message:
         """Give the next message."""

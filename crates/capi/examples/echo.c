@@ -32,20 +32,26 @@ static int serve(rm_port *port, uint16_t service) {
 
 static int ask(rm_port *port, uint16_t service, uint32_t node, unsigned n) {
     rm_options options = {.deadline_ns = 5 * 1000 * 1000, .tenant = 1};
+    uint64_t bound_ns = 0;
     for (unsigned i = 0; i < n; i++) {
         char text[64];
         int size = snprintf(text, sizeof text, "message %u", i) + 1;
-        uint64_t ticket;
-        if (rm_submit(port, node, service, text, size, &options, &ticket) != 0) {
+        rm_submitted submitted;
+        if (rm_submit(port, node, service, text, size, &options, &submitted) != 0) {
             return fail("submit");
         }
+        if (submitted.bound_ns != rm_bound(port, size, options.tenant)) {
+            fprintf(stderr, "message %u has two bounds\n", i);
+            return 1;
+        }
+        bound_ns = submitted.bound_ns;
         for (int is_over = 0, is_back = 0; !is_over || !is_back;) {
             rm_event event;
             if (rm_next(port, 20 * 1000, &event) != 1) {
                 return fail("next");
             }
             if (event.kind == RM_FINISHED) {
-                if (event.ticket != ticket || event.failure != 0) {
+                if (event.ticket != submitted.ticket || event.failure != 0) {
                     fprintf(stderr, "message %u failed: %u\n", i, event.failure);
                     return 1;
                 }
@@ -60,7 +66,11 @@ static int ask(rm_port *port, uint16_t service, uint32_t node, unsigned n) {
             }
         }
     }
-    printf("%u echoes\n", n);
+    printf("%u echoes", n);
+    if (bound_ns > 0) {
+        printf(", the last within %llu ns", (unsigned long long)bound_ns);
+    }
+    printf("\n");
     return 0;
 }
 

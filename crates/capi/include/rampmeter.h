@@ -50,6 +50,9 @@
 // This machine's node has died, or has sent the program away.
 #define RM_NODE_GONE 7
 
+// The transport, which promises a bound, does not take the message now. Nothing of it was sent.
+#define RM_REJECTED 8
+
 // A message that has arrived.
 typedef struct rm_message rm_message;
 
@@ -73,6 +76,15 @@ typedef struct {
   // Whom it belongs to, 0 if nobody says.
   uint32_t tenant;
 } rm_options;
+
+// The answer to a message that was submitted.
+typedef struct {
+  // Its number, which the event that ends it has too.
+  uint64_t ticket;
+  // Nanoseconds within which that event is there, 0 if the transport promises no bound: what
+  // `rm_bound` says of the message.
+  uint64_t bound_ns;
+} rm_submitted;
 
 // What a port hears.
 typedef struct {
@@ -104,11 +116,12 @@ extern "C" {
 int rm_attach(const char *path, uint16_t service, const rm_config *config, rm_port **port);
 
 // Submits a copy of `size` bytes to `service` at node `dst`. Its outcome is told once, by an event
-// with the ticket that is put into `ticket`, which may be null, as may `options`. Returns 0, or
-// `RM_ERROR_FULL`, `RM_ERROR_TOO_LONG` or `RM_ERROR_NODE_GONE`.
+// with the ticket that is put into `submitted`, within the bound that is put there.
+// `submitted` may be null, as may `options`. Returns 0, or `RM_ERROR_FULL`, `RM_ERROR_TOO_LONG` or
+// `RM_ERROR_NODE_GONE`.
 //
 // # Safety
-// `port` is attached; `bytes` has `size` bytes; `options` is null or valid; `ticket` is null or
+// `port` is attached; `bytes` has `size` bytes; `options` is null or valid; `submitted` is null or
 // may be written.
 int rm_submit(const rm_port *port,
               uint32_t dst,
@@ -116,7 +129,16 @@ int rm_submit(const rm_port *port,
               const void *bytes,
               size_t size,
               const rm_options *options,
-              uint64_t *ticket);
+              rm_submitted *submitted);
+
+// Nanoseconds within which the outcome of a message of `size` bytes is known, from when the node
+// takes it from the submission queue; a node that sleeps is woken to do so at once. 0 if the
+// transport promises no bound for messages of `tenant`. The node reports the outcome by then on
+// its clock. That it and the program must be on a processor to do their parts comes on top.
+//
+// # Safety
+// `port` is attached, or null, which has no bound.
+uint64_t rm_bound(const rm_port *port, size_t size, uint32_t tenant);
 
 // Takes the next event, waiting for it for `timeout_ms`: 0 not to wait, negative for as long as
 // need be. Returns 1 and fills `event`, 0 if there is none, or `RM_ERROR_NODE_GONE`. A message

@@ -1,4 +1,4 @@
-//! Applications of a node that are written in C: [`rampmeter_ring::Port`] behind eight functions.
+//! Applications of a node that are written in C: [`rampmeter_ring::Port`] behind nine functions.
 //! Their header is `include/rampmeter.h`, and what it says of them is said here.
 
 #![allow(unsafe_code, reason = "pointers from C")]
@@ -12,7 +12,9 @@ use std::ptr;
 use std::time::Duration;
 
 use rampmeter_core::NodeId;
-use rampmeter_ring::{Completion, Options, Outcome, Port, PortConfig, Received, SubmitError};
+use rampmeter_ring::{
+    Completion, Options, Outcome, Port, PortConfig, Received, SubmitError, Submitted,
+};
 
 /// A message that was submitted is over.
 pub const RM_FINISHED: u32 = 1;
@@ -44,6 +46,8 @@ pub const RM_BAD_SIZE: u32 = 5;
 pub const RM_STOPPING: u32 = 6;
 /// This machine's node has died, or has sent the program away.
 pub const RM_NODE_GONE: u32 = 7;
+/// The transport, which promises a bound, does not take the message now. Nothing of it was sent.
+pub const RM_REJECTED: u32 = 8;
 
 /// A program's access to the node of its machine, for one service. Threads may share it.
 pub struct rm_port(Port);
@@ -69,6 +73,16 @@ pub struct rm_options {
     pub deadline_ns: u64,
     /// Whom it belongs to, 0 if nobody says.
     pub tenant: u32,
+}
+
+/// The answer to a message that was submitted.
+#[repr(C)]
+pub struct rm_submitted {
+    /// Its number, which the event that ends it has too.
+    pub ticket: u64,
+    /// Nanoseconds within which that event is there, 0 if the transport promises no bound: what
+    /// `rm_bound` says of the message.
+    pub bound_ns: u64,
 }
 
 /// What a port hears.
@@ -133,11 +147,12 @@ pub unsafe extern "C" fn rm_attach(
 }
 
 /// Submits a copy of `size` bytes to `service` at node `dst`. Its outcome is told once, by an event
-/// with the ticket that is put into `ticket`, which may be null, as may `options`. Returns 0, or
-/// `RM_ERROR_FULL`, `RM_ERROR_TOO_LONG` or `RM_ERROR_NODE_GONE`.
+/// with the ticket that is put into `submitted`, within the bound that is put there.
+/// `submitted` may be null, as may `options`. Returns 0, or `RM_ERROR_FULL`, `RM_ERROR_TOO_LONG` or
+/// `RM_ERROR_NODE_GONE`.
 ///
 /// # Safety
-/// `port` is attached; `bytes` has `size` bytes; `options` is null or valid; `ticket` is null or
+/// `port` is attached; `bytes` has `size` bytes; `options` is null or valid; `submitted` is null or
 /// may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rm_submit(
@@ -147,7 +162,7 @@ pub unsafe extern "C" fn rm_submit(
     bytes: *const c_void,
     size: usize,
     options: *const rm_options,
-    ticket: *mut u64,
+    submitted: *mut rm_submitted,
 ) -> c_int {
     // SAFETY: the caller's promise.
     let (port, options) = unsafe { (port.as_ref(), options.as_ref()) };
@@ -164,10 +179,11 @@ pub unsafe extern "C" fn rm_submit(
         tenant: o.tenant,
     });
     match port.submit_with(NodeId::new(dst), service, bytes, options) {
-        Ok(submitted) => {
-            if !ticket.is_null() {
+        Ok(Submitted { ticket, bound }) => {
+            if !submitted.is_null() {
+                let answer = rm_submitted { ticket: ticket.0, bound_ns: nanoseconds(bound) };
                 // SAFETY: the caller's promise.
-                unsafe { *ticket = submitted.0 };
+                unsafe { submitted.write(answer) };
             }
             0
         }
@@ -180,6 +196,25 @@ pub unsafe extern "C" fn rm_submit(
             fail(code, &error.to_string())
         }
     }
+}
+
+/// Nanoseconds within which the outcome of a message of `size` bytes is known, from when the node
+/// takes it from the submission queue; a node that sleeps is woken to do so at once. 0 if the
+/// transport promises no bound for messages of `tenant`. The node reports the outcome by then on
+/// its clock. That it and the program must be on a processor to do their parts comes on top.
+///
+/// # Safety
+/// `port` is attached, or null, which has no bound.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rm_bound(port: *const rm_port, size: usize, tenant: u32) -> u64 {
+    // SAFETY: the caller's promise.
+    let port = unsafe { port.as_ref() };
+    nanoseconds(port.and_then(|rm_port(port)| port.bound(size, tenant)))
+}
+
+/// A bound in C: 0 if there is none, and never 0 if there is one.
+fn nanoseconds(bound: Option<Duration>) -> u64 {
+    bound.map_or(0, |bound| u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX).max(1))
 }
 
 /// Takes the next event, waiting for it for `timeout_ms`: 0 not to wait, negative for as long as

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use common::{Bed, BedConfig};
+use rampmeter_core::{Bytes, Span};
+use rampmeter_proto::cosy::CosyFamily;
 
 /// The static library that was built with this test.
 fn library() -> PathBuf {
@@ -22,11 +24,10 @@ fn library() -> PathBuf {
     newest.expect("a static library is built before tests").path()
 }
 
-#[test]
-fn programs_in_c_exchange_messages() {
-    let dir = tempfile::tempdir().unwrap();
+/// The example, in a folder.
+fn compile(dir: &Path) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let program = dir.path().join("echo");
+    let program = dir.join("echo");
     let compiled = Command::new("cc")
         .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-o"])
         .arg(&program)
@@ -38,6 +39,13 @@ fn programs_in_c_exchange_messages() {
         .status()
         .unwrap();
     assert!(compiled.success());
+    program
+}
+
+#[test]
+fn programs_in_c_exchange_messages() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path());
     let bed = Bed::start(dir.path(), &BedConfig::default());
     let mut server = Command::new(&program)
         .arg(&bed.sockets[1])
@@ -57,4 +65,19 @@ fn programs_in_c_exchange_messages() {
     assert_eq!(String::from_utf8_lossy(&refused.stderr), "message 0 failed: 3\n");
     bed.stop();
     assert!(server.wait().unwrap().success(), "it ends well when the node is gone");
+}
+
+#[test]
+fn programs_in_c_are_told_the_bound_of_the_state_machine() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path());
+    let config = BedConfig { rtt: Span::from_us(50_000), ..BedConfig::default() };
+    let bed = Bed::of::<CosyFamily>(dir.path(), &config);
+    // The program on service 9 answers itself, through its own node.
+    let asked = Command::new(&program).arg(&bed.sockets[0]).args(["9", "0", "1"]).output().unwrap();
+    let size = Bytes::new("message 0\0".len() as u64);
+    let bound = config.protocol::<CosyFamily>().bound(size).as_ps().div_ceil(1_000);
+    let expected = format!("attached\n1 echoes, the last within {bound} ns\n");
+    assert_eq!(String::from_utf8_lossy(&asked.stdout), expected, "{asked:?}");
+    bed.stop();
 }

@@ -42,6 +42,31 @@ impl Message {
     }
 }
 
+/// A bound that a transport promises: the time after its submission within which the fate of a
+/// message is known (cosy §2.1, delta).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promise {
+    /// The part that is the same for every message.
+    pub fixed: Span,
+    /// What each packet of a message adds.
+    pub per_packet: Span,
+    /// Payload of a full packet: at least one byte.
+    pub payload: Bytes,
+    /// The only tenant whose messages have the bound; `None` if all have.
+    pub tenant: Option<TenantId>,
+}
+
+impl Promise {
+    /// The bound of a message of `size`; `None` if the promise is not for its tenant. A bound beyond
+    /// [`Span::MAX`] becomes that.
+    pub fn bound(&self, size: Bytes, tenant: TenantId) -> Option<Span> {
+        let Self { fixed, per_packet, payload, tenant: only } = *self;
+        let sending = per_packet.as_ps().saturating_mul(size.packets_ceil(payload));
+        let bound = Span::from_ps(fixed.as_ps().saturating_add(sending));
+        only.is_none_or(|only| only == tenant).then_some(bound)
+    }
+}
+
 /// What an endpoint tells its driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -109,9 +134,9 @@ pub trait Endpoint: Sized {
     /// timeout. Does nothing for a message that is over or was never submitted.
     fn cancel(&mut self, now: Time, msg: MsgId);
 
-    /// The time after its submission within which the fate of a message is known, where the
-    /// transport promises one (cosy §2.1, delta).
-    fn bound(&self, _message: &Message) -> Option<Span> {
+    /// The bound that the transport promises, if it promises one. It stays the same for as long as
+    /// the endpoint lives.
+    fn promise(&self) -> Option<Promise> {
         None
     }
 

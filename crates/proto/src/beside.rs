@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rampmeter_core::wire::{Reader, Writer};
 use rampmeter_core::{
     Crossing, Departure, Endpoint, Event, Family, Header, Hop, Message, MsgId, NodeId, Packet,
-    Priority, Queueing, Receipt, Rng, Span, SwitchFacts, TenantId, Time, Verdict, WireError,
+    Priority, Promise, Queueing, Receipt, Rng, SwitchFacts, TenantId, Time, Verdict, WireError,
 };
 
 /// The family of `A` above `B`. At most one of them has arbiters, and both want ports to queue the
@@ -183,11 +183,8 @@ impl<A: Endpoint, B: Endpoint> Endpoint for BesideHost<A, B> {
         self.lower.cancel(now, msg);
     }
 
-    fn bound(&self, message: &Message) -> Option<Span> {
-        match is_upper(message) {
-            true => self.upper.bound(message),
-            false => self.lower.bound(message),
-        }
+    fn promise(&self) -> Option<Promise> {
+        self.upper.promise().map(|promise| Promise { tenant: Some(FIRST), ..promise })
     }
 
     fn handle_packet(&mut self, now: Time, packet: &Packet<Self::Header>) -> Receipt {
@@ -354,8 +351,11 @@ impl<A: Family, B: Family> Endpoint for BesideArbiter<A, B> {
     }
 }
 
+/// The tenant whose messages are the upper transport's.
+const FIRST: TenantId = TenantId::new(0);
+
 fn is_upper(message: &Message) -> bool {
-    message.tenant == TenantId::default()
+    message.tenant == FIRST
 }
 
 impl<A, B, P, Q> Hop<Either<A, B>> for BesideHop<P, Q>

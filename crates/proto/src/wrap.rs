@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use rampmeter_core::{
     Crossing, Departure, Endpoint, Event, Family, Header, Hop, Message, MsgId, NodeId, Packet,
-    Queueing, Receipt, Rng, Span, SwitchFacts, Time, Verdict,
+    Promise, Queueing, Receipt, Rng, SwitchFacts, Time, Verdict,
 };
 
 use crate::beside::{Both, Either, LOWER, UPPER, with};
@@ -144,8 +144,8 @@ impl<L: Layer<F>, F: Family> Endpoint for WrapHost<LayerOf<L, F>, F::Host> {
         self.inner.cancel(now, msg);
     }
 
-    fn bound(&self, message: &Message) -> Option<Span> {
-        self.inner.bound(message)
+    fn promise(&self) -> Option<Promise> {
+        self.inner.promise()
     }
 
     fn handle_packet(&mut self, now: Time, packet: &Packet<Self::Header>) -> Receipt {

@@ -11,7 +11,9 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rampmeter_core::NodeId;
-use rampmeter_ring::{Completion, NodeGone, Options, Outcome, PortConfig, Received, SubmitError};
+use rampmeter_ring::{
+    Completion, NodeGone, Options, Outcome, PortConfig, Received, SubmitError, Submitted,
+};
 
 create_exception!(rampmeter._core, AttachError, PyOSError, "There is no node, or it refuses.");
 create_exception!(rampmeter._core, NodeGoneError, PyOSError, "The node is gone.");
@@ -114,7 +116,7 @@ impl Port {
         Ok(Self(Mutex::new(Some(Arc::new(port)))))
     }
 
-    /// Submits a copy of `data`; returns its ticket.
+    /// Submits a copy of `data`; returns its ticket and its bound in seconds, if it has one.
     #[pyo3(signature = (dst, service, data, *, deadline=None, tenant=0))]
     fn submit(
         &self,
@@ -124,15 +126,22 @@ impl Port {
         data: PyBuffer<u8>,
         deadline: Option<f64>,
         tenant: u32,
-    ) -> PyResult<u64> {
+    ) -> PyResult<(u64, Option<f64>)> {
         let deadline = deadline.map(|value| seconds(value, "a deadline")).transpose()?;
         let (port, options) = (self.port()?, Options { deadline, tenant });
         let mut buffer = port.alloc(data.item_count()).map_err(submit_error)?;
         data.copy_to_slice(py, buffer.bytes_mut())?;
         match port.submit_buffer(NodeId::new(dst), service, buffer, options) {
-            Ok(ticket) => Ok(ticket.0),
+            Ok(Submitted { ticket, bound }) => Ok((ticket.0, bound.map(|b| b.as_secs_f64()))),
             Err((error, _)) => Err(submit_error(error)),
         }
+    }
+
+    /// Seconds within which the outcome of a message of `size` bytes is known, if its tenant's
+    /// messages have a bound.
+    #[pyo3(signature = (size, *, tenant=0))]
+    fn bound(&self, size: usize, tenant: u32) -> PyResult<Option<f64>> {
+        Ok(self.port()?.bound(size, tenant).map(|bound| bound.as_secs_f64()))
     }
 
     /// The next completion, waiting for it for at most `timeout` seconds.

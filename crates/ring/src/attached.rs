@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rampmeter_core::collections::IdMap;
-use rampmeter_core::{NodeId, Span, TenantId, Time};
+use rampmeter_core::{NodeId, Promise, Span, TenantId, Time};
 use rampmeter_runtime::app::{self, Admission};
 use rampmeter_runtime::{Assembly, Clock, Payload, Submission, Ticket};
 use rustix::net::{
@@ -21,6 +21,7 @@ use rustix::net::{
 use crate::arena::{Arena, Extent, Fit};
 use crate::clock::monotonic_ns;
 use crate::entry::{Complete, Submit};
+use crate::handshake::{Answer, Grant};
 use crate::layout::{CQ_WORDS, Layout, RQ_WORDS, SQ_WORDS};
 use crate::map::Memory;
 use crate::ring::{Consumer, Producer};
@@ -107,14 +108,15 @@ impl Client {
         self.is_broken
     }
 
-    /// Hands the application its memory.
-    pub(crate) fn admit(&self, answer: &[u8], memory: &OwnedFd) -> io::Result<()> {
+    /// Hands the application its memory, and tells it the bound of its messages.
+    pub(crate) fn admit(&self, memory: &OwnedFd, promise: Option<Promise>) -> io::Result<()> {
+        let answer = Answer::Granted(Grant::new(&self.layout, promise)).encode();
         let fds = [memory.as_fd(), self.doorbell.as_fd()];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         ancillary.push(SendAncillaryMessage::ScmRights(&fds));
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        sendmsg(&self.socket, &[IoSlice::new(answer)], &mut ancillary, flags)?;
+        sendmsg(&self.socket, &[IoSlice::new(&answer)], &mut ancillary, flags)?;
         Ok(())
     }
 

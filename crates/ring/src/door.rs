@@ -29,7 +29,7 @@ use thiserror::Error;
 
 use crate::attached::{Client, Parts};
 use crate::clock::monotonic_ns;
-use crate::handshake::{Answer, Grant, Refusal, Request};
+use crate::handshake::{Answer, Refusal, Request};
 use crate::layout::Layout;
 use crate::map::Memory;
 
@@ -87,7 +87,6 @@ pub(crate) enum Event {
 #[derive(Debug)]
 pub(crate) struct Opening {
     pub(crate) client: Client,
-    pub(crate) answer: Vec<u8>,
     pub(crate) memory: OwnedFd,
 }
 
@@ -311,8 +310,7 @@ impl Door {
         let memory = Arc::new(memory);
         let parts = Parts { app, service, doorbell, socket: Arc::clone(socket) };
         let client = Client::new(parts, Arc::clone(&memory), layout);
-        let answer = Answer::Granted(Grant::from(&layout)).encode();
-        self.tell(Event::Opened(Box::new(Opening { client, answer, memory: file })));
+        self.tell(Event::Opened(Box::new(Opening { client, memory: file })));
         let state = State::Attached { app, service, memory };
         self.guests.insert(token, Guest { socket: Arc::clone(socket), state });
         tracing::info!(service, app, bytes = layout.total(), "an application is attached");

@@ -5,7 +5,7 @@
 //! | bytes of a request | field |
 //! |---|---|
 //! | 0-7 | magic `RMRING`, zero-padded |
-//! | 8-11 | version, 1 |
+//! | 8-11 | version, 2 |
 //! | 12-13 | service |
 //! | 14-15 | zero |
 //! | 16-19 | messages that may be under way |
@@ -14,9 +14,23 @@
 //! | 32-39 | bytes of the receive arena |
 //!
 //! The answer starts with magic and version, too; then a code of four bytes. Zero means that two
-//! descriptors come with it, the memory and the node's doorbell (an eventfd), and that what follows
-//! is the size of the memory and of its parts. Any other code is an error, and what follows is its
-//! text.
+//! descriptors come with it, the memory and the node's doorbell (an eventfd), and that a grant
+//! follows. Any other code is an error, and what follows is its text.
+//!
+//! | bytes of a grant | field |
+//! |---|---|
+//! | 0-7 | bytes of the memory |
+//! | 8-11 | messages that may be under way |
+//! | 12-15 | received messages that may be held |
+//! | 16-23 | bytes of the send arena |
+//! | 24-31 | bytes of the receive arena |
+//! | 32-35 | whose messages have a bound: 0 nobody's, 1 everybody's, 2 those of one tenant |
+//! | 36-39 | the tenant, zero unless there is one |
+//! | 40-47 | payload of a full packet in bytes |
+//! | 48-55 | picoseconds of the bound that are the same for every message |
+//! | 56-63 | picoseconds that each packet of a message adds |
+//!
+//! The last three are zero where nobody's messages have a bound.
 //!
 //! Later the node sends packets of one byte, each of which wakes an application that sleeps. The
 //! application sends nothing: it rings the doorbell. That the bell of the other direction is no
@@ -24,6 +38,8 @@
 //! application could make the node hang.
 
 use thiserror::Error;
+
+use rampmeter_core::{Bytes, Promise, Span, TenantId};
 
 use crate::layout::{ARENA_MAX, DEPTH_MAX, Layout, LayoutError, MAGIC, VERSION};
 
@@ -127,7 +143,7 @@ pub enum Answer {
     },
 }
 
-/// The sizes that the memory was made with.
+/// The sizes that the memory was made with, and the bound of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// Bytes of the memory.
@@ -140,6 +156,8 @@ pub struct Grant {
     pub send: u64,
     /// Bytes of the receive arena.
     pub receive: u64,
+    /// The bound that the node's transport promises, if it promises one.
+    pub promise: Option<Promise>,
 }
 
 const PRELUDE: usize = 12;
@@ -218,6 +236,7 @@ impl Answer {
                 out.extend(grant.slots.to_le_bytes());
                 out.extend(grant.send.to_le_bytes());
                 out.extend(grant.receive.to_le_bytes());
+                out.extend(encode_promise(grant.promise));
             }
             Self::Refused { code, text } => {
                 out.extend(code.to_le_bytes());
@@ -235,13 +254,14 @@ impl Answer {
         }
         match u32_at(bytes, PRELUDE)? {
             0 => {
-                let rest = bytes.get(PRELUDE + 4..).filter(|rest| rest.len() == 32)?;
+                let rest = bytes.get(PRELUDE + 4..).filter(|rest| rest.len() == 64)?;
                 Some(Self::Granted(Grant {
                     total: u64_at(rest, 0)?,
                     depth: u32_at(rest, 8)?,
                     slots: u32_at(rest, 12)?,
                     send: u64_at(rest, 16)?,
                     receive: u64_at(rest, 24)?,
+                    promise: decode_promise(&rest[32..])?,
                 }))
             }
             code => {
@@ -252,14 +272,15 @@ impl Answer {
     }
 }
 
-impl From<&Layout> for Grant {
-    fn from(layout: &Layout) -> Self {
+impl Grant {
+    pub(crate) fn new(layout: &Layout, promise: Option<Promise>) -> Self {
         Self {
             total: layout.total,
             depth: layout.depth,
             slots: layout.slots,
             send: layout.send.len,
             receive: layout.receive.len,
+            promise,
         }
     }
 }
@@ -268,6 +289,33 @@ impl From<&Refusal> for Answer {
     fn from(refusal: &Refusal) -> Self {
         Self::Refused { code: refusal.code(), text: refusal.to_string() }
     }
+}
+
+fn encode_promise(promise: Option<Promise>) -> [u8; 32] {
+    let mut out = [0; 32];
+    let Some(Promise { fixed, per_packet, payload, tenant }) = promise else { return out };
+    let (whose, only) = tenant.map_or((1u32, 0), |tenant| (2, tenant.get()));
+    out[..4].copy_from_slice(&whose.to_le_bytes());
+    out[4..8].copy_from_slice(&only.to_le_bytes());
+    out[8..16].copy_from_slice(&payload.get().to_le_bytes());
+    out[16..24].copy_from_slice(&fixed.as_ps().to_le_bytes());
+    out[24..].copy_from_slice(&per_packet.as_ps().to_le_bytes());
+    out
+}
+
+/// Reads the last 32 bytes of a grant. The outer `None` is for what no node writes.
+fn decode_promise(bytes: &[u8]) -> Option<Option<Promise>> {
+    let only = TenantId::new(u32_at(bytes, 4)?);
+    let tenant = match u32_at(bytes, 0)? {
+        0 => return bytes.iter().all(|&byte| byte == 0).then_some(None),
+        1 if only.get() == 0 => None,
+        2 => Some(only),
+        _ => return None,
+    };
+    let payload = Bytes::new(u64_at(bytes, 8).filter(|&bytes| bytes > 0)?);
+    let (fixed, per_packet) =
+        (Span::from_ps(u64_at(bytes, 16)?), Span::from_ps(u64_at(bytes, 24)?));
+    Some(Some(Promise { fixed, per_packet, payload, tenant }))
 }
 
 fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
@@ -298,10 +346,24 @@ mod tests {
         }
 
         #[test]
-        fn an_answer_is_what_it_was(n in any::<(u64, u32, u32, u64, u64)>(), text in ".{0,100}") {
+        fn an_answer_is_what_it_was(
+            n in any::<(u64, u32, u32, u64, u64)>(),
+            bound in any::<Option<(u64, u64, u64, Option<u32>)>>(),
+            text in ".{0,100}",
+        ) {
             let (total, depth, slots, send, receive) = n;
-            let granted = Answer::Granted(Grant { total, depth, slots, send, receive });
-            prop_assert_eq!(Answer::decode(&granted.encode()), Some(granted));
+            let promise = bound.map(|(fixed, per_packet, payload, tenant)| Promise {
+                fixed: Span::from_ps(fixed),
+                per_packet: Span::from_ps(per_packet),
+                payload: Bytes::new(payload.max(1)),
+                tenant: tenant.map(TenantId::new),
+            });
+            let granted = Answer::Granted(Grant { total, depth, slots, send, receive, promise });
+            let bytes = granted.encode();
+            prop_assert_eq!(Answer::decode(&bytes), Some(granted));
+            for short in 0..bytes.len() {
+                prop_assert_eq!(Answer::decode(&bytes[..short]), None);
+            }
             let refused = Answer::Refused { code: 5, text };
             prop_assert_eq!(Answer::decode(&refused.encode()), Some(refused));
         }

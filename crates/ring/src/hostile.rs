@@ -173,7 +173,7 @@ proptest! {
         for message in busy.arriving.drain(..) {
             clients.deliver(NodeId::new(1), SERVICE, message);
         }
-        let ticket = bystander.submit(NodeId::new(1), 1, b"unharmed").unwrap();
+        let ticket = bystander.submit(NodeId::new(1), 1, b"unharmed").unwrap().ticket;
         // What the application left in its ring comes first, one more than its depth at most.
         let mut submissions = std::iter::from_fn(|| clients.poll_submission()).take(6);
         let is_its = |submission: &Submission<Outgoing>| {
@@ -191,7 +191,7 @@ fn is_sent_away(offence: impl FnOnce(&mut Clients, &Memory, &Layout)) -> bool {
     let (mut clients, path) = clients(&dir);
     let _bystander = attach(&mut clients, &path, 1);
     let port = attach(&mut clients, &path, SERVICE);
-    let ticket = port.submit(NodeId::new(1), 1, b"lost").unwrap();
+    let ticket = port.submit(NodeId::new(1), 1, b"lost").unwrap().ticket;
     let under_way = clients.poll_submission().unwrap();
     let (memory, layout) = port.memory();
     offence(&mut clients, memory, &layout);

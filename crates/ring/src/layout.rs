@@ -22,7 +22,7 @@ use crate::ring::Place;
 /// The first word of the memory, and of every handshake: `RMRING`.
 pub(crate) const MAGIC: u64 = 0x0000_474e_4952_4d52;
 /// The version of the layout and the handshake.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// Words of 8 bytes in a submission, a completion and a release.
 pub(crate) const SQ_WORDS: usize = 8;

@@ -25,7 +25,8 @@ mod server;
 
 pub use attached::{Incoming, Outgoing};
 pub use client::{
-    AttachError, Completion, NodeGone, Options, Port, PortConfig, Received, SendBuffer, SubmitError,
+    AttachError, Completion, NodeGone, Options, Port, PortConfig, Received, SendBuffer,
+    SubmitError, Submitted,
 };
 pub use door::{DoorConfig, DoorError};
 pub use entry::{Failure, Outcome};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
-use rampmeter_core::NodeId;
+use rampmeter_core::{NodeId, Promise};
 use rampmeter_runtime::app::{self, Admission};
 use rampmeter_runtime::{Applications, Clock, Submission, Ticket};
 use rustix::event::{Timespec, epoll};
@@ -25,6 +25,8 @@ pub struct Clients {
     /// Client that is asked first, for fairness.
     turn: usize,
     is_armed: bool,
+    /// What applications are told of the bound of their messages.
+    promise: Option<Promise>,
     events: Receiver<Event>,
     /// Readable when a doorbell has rung.
     bells: Arc<OwnedFd>,
@@ -41,8 +43,18 @@ impl Clients {
     pub fn listen(config: DoorConfig, clock: Clock) -> Result<Self, DoorError> {
         let opened = door::open(config)?;
         let door::Opened { events, bells, stop, thread: door } = opened;
-        let (door, clients, leaving) = (Some(door), Vec::new(), Vec::new());
-        Ok(Self { clients, leaving, turn: 0, is_armed: false, events, bells, clock, door, stop })
+        Ok(Self {
+            clients: Vec::new(),
+            leaving: Vec::new(),
+            turn: 0,
+            is_armed: false,
+            promise: None,
+            events,
+            bells,
+            clock,
+            door: Some(door),
+            stop,
+        })
     }
 
     /// How many applications are attached.
@@ -65,9 +77,9 @@ impl Clients {
         for event in self.events.try_iter() {
             match event {
                 Event::Opened(opened) => {
-                    let Opening { client, answer, memory } = *opened;
+                    let Opening { client, memory } = *opened;
                     // From here on the application may count on being known.
-                    if let Err(error) = client.admit(&answer, &memory) {
+                    if let Err(error) = client.admit(&memory, self.promise) {
                         tracing::debug!(service = client.service(), %error, "gone before it came");
                     }
                     self.clients.push(client);
@@ -94,6 +106,10 @@ impl Clients {
 impl Applications for Clients {
     type Payload = Outgoing;
     type Assembly = Incoming;
+
+    fn on_promise(&mut self, promise: Promise) {
+        self.promise = Some(promise);
+    }
 
     fn poll_submission(&mut self) -> Option<Submission<Outgoing>> {
         if std::mem::take(&mut self.is_armed) {

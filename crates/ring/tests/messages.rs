@@ -59,7 +59,7 @@ fn messages_of_all_sizes_arrive_unaltered() {
     let b = Port::attach(&bed.sockets[1], SERVICE, config).unwrap();
     for (n, size) in [1, 2, 63, 64, 65, 1_380, 1_381, 100_000, 64 << 20].into_iter().enumerate() {
         let bytes = pattern(n as u64, size);
-        let ticket = a.submit(node(1), SERVICE, &bytes).unwrap();
+        let ticket = a.submit(node(1), SERVICE, &bytes).unwrap().ticket;
         let Some(Completion::Received(message)) = b.wait(LONG).unwrap() else { panic!("{size}") };
         assert_eq!(message.from, node(0));
         assert!(message.bytes() == bytes, "{size} bytes are what they were");
@@ -89,8 +89,8 @@ fn every_message_arrives_once_and_has_one_outcome() {
                         let mut bytes = pattern(sent, size);
                         bytes[..8].copy_from_slice(&sent.to_le_bytes());
                         match port.submit(node(1 - me as u32), SERVICE, &bytes) {
-                            Ok(ticket) => {
-                                assert_eq!(ticket, Ticket(sent));
+                            Ok(submitted) => {
+                                assert_eq!(submitted.ticket, Ticket(sent));
                                 sent += 1;
                                 continue;
                             }
@@ -135,7 +135,7 @@ fn what_cannot_be_sent_is_refused_or_fails_with_its_reason() {
     let a = Port::attach(&bed.sockets[0], SERVICE, small).unwrap();
     let _b = Port::attach(&bed.sockets[1], SERVICE, small).unwrap();
     let try_one = |dst, service, size| {
-        let ticket = a.submit(node(dst), service, &vec![1; size]).unwrap();
+        let ticket = a.submit(node(dst), service, &vec![1; size]).unwrap().ticket;
         let (ended, outcome) = outcome(&a);
         assert_eq!(ended, ticket);
         outcome

@@ -26,8 +26,18 @@ pub(crate) struct Peer<P> {
     life: Option<Incarnation>,
     /// The hello that has not been answered.
     hello: Option<Hello>,
-    /// Messages that wait for the peer, and until when.
-    waiting: VecDeque<(Time, Submission<P>)>,
+    /// Messages that wait for the peer, by when they have waited for too long.
+    waiting: VecDeque<Waiting<P>>,
+}
+
+/// A message that waits for a peer.
+#[derive(Debug)]
+pub(crate) struct Waiting<P> {
+    /// When it has waited for too long.
+    pub(crate) until: Time,
+    /// When its bound is over; [`Time::NEVER`] if it has none.
+    pub(crate) ends: Time,
+    pub(crate) submission: Submission<P>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -61,8 +71,8 @@ pub(crate) enum Learned {
 pub(crate) struct Peers<P> {
     peers: Vec<Option<Peer<P>>>,
     rng: Rng,
-    /// No hello is due before.
-    next_hello: Time,
+    /// No hello is due and no message has waited for too long before.
+    next: Time,
 }
 
 impl<P> Peers<P> {
@@ -76,7 +86,7 @@ impl<P> Peers<P> {
             waiting: VecDeque::new(),
         };
         let peers = addresses.iter().map(|of| of.as_ref().map(peer)).collect();
-        Self { peers, rng, next_hello: Time::NEVER }
+        Self { peers, rng, next: Time::NEVER }
     }
 
     pub(crate) fn contains(&self, node: NodeId) -> bool {
@@ -101,11 +111,13 @@ impl<P> Peers<P> {
         self.get(node)?.life
     }
 
-    /// Keeps a message until the peer is known, or until `patience` ends.
-    pub(crate) fn wait(&mut self, now: Time, patience: Time, submission: Submission<P>) {
-        let dst = submission.dst;
+    /// Keeps a message until the peer is known, or until it has waited for too long.
+    pub(crate) fn wait(&mut self, now: Time, waiting: Waiting<P>) {
+        let (dst, until) = (waiting.submission.dst, waiting.until);
         if let Some(peer) = self.get_mut(dst) {
-            peer.waiting.push_back((patience, submission));
+            let place = peer.waiting.partition_point(|other| other.until <= until);
+            peer.waiting.insert(place, waiting);
+            self.next = self.next.min(until);
         }
         self.call(now, dst);
     }
@@ -124,7 +136,7 @@ impl<P> Peers<P> {
             hello.pause = HELLO_MIN;
         }
         let at = peer.hello.map_or(Time::NEVER, |h| h.at);
-        self.next_hello = self.next_hello.min(at);
+        self.next = self.next.min(at);
     }
 
     /// The peer answers a hello.
@@ -142,19 +154,19 @@ impl<P> Peers<P> {
     }
 
     /// The messages that waited for the peer.
-    pub(crate) fn take_waiting(&mut self, node: NodeId) -> VecDeque<(Time, Submission<P>)> {
+    pub(crate) fn take_waiting(&mut self, node: NodeId) -> VecDeque<Waiting<P>> {
         self.get_mut(node).map(|p| std::mem::take(&mut p.waiting)).unwrap_or_default()
     }
 
     /// All messages that wait.
     pub(crate) fn take_all_waiting(&mut self) -> Vec<Submission<P>> {
         let waiting = self.peers.iter_mut().flatten().flat_map(|peer| peer.waiting.drain(..));
-        waiting.map(|(_, submission)| submission).collect()
+        waiting.map(|waiting| waiting.submission).collect()
     }
 
     /// When [`Peers::fire`] has something to do.
     pub(crate) fn deadline(&self) -> Time {
-        self.next_hello
+        self.next
     }
 
     /// Sends hellos that are due through `hello`, and gives messages that have waited for too long
@@ -165,15 +177,19 @@ impl<P> Peers<P> {
         mut hello: impl FnMut(NodeId, u32),
         mut expired: impl FnMut(Submission<P>),
     ) {
-        if now < self.next_hello {
+        if now < self.next {
             return;
         }
-        self.next_hello = Time::NEVER;
+        self.next = Time::NEVER;
         for (idx, peer) in self.peers.iter_mut().enumerate() {
             let Some(peer) = peer else { continue };
-            while peer.waiting.front().is_some_and(|(until, _)| *until <= now) {
-                let (_, submission) = peer.waiting.pop_front().expect("there is a first");
-                expired(submission);
+            while let Some(waiting) = peer.waiting.pop_front() {
+                if waiting.until > now {
+                    self.next = self.next.min(waiting.until);
+                    peer.waiting.push_front(waiting);
+                    break;
+                }
+                expired(waiting.submission);
             }
             let Some(calling) = &mut peer.hello else { continue };
             if calling.at <= now {
@@ -186,7 +202,7 @@ impl<P> Peers<P> {
                 calling.at = now + calling.pause;
                 calling.pause = (calling.pause * 2).min(HELLO_MAX);
             }
-            self.next_hello = self.next_hello.min(calling.at);
+            self.next = self.next.min(calling.at);
         }
     }
 

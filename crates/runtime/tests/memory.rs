@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use rampmeter_core::{Endpoint, FabricFacts, Purpose, Rng, Span, Time};
+use rampmeter_core::{Bytes, Endpoint, FabricFacts, Purpose, Rng, Span, TenantId, Time};
 use rampmeter_proto::cosy::{CosyConfig, CosyFamily, CosyHost};
 use rampmeter_proto::dcpim::{DcpimFamily, DcpimHost};
 use rampmeter_proto::phost::{PhostFamily, PhostHost};
@@ -291,6 +291,44 @@ fn messages_that_dcpim_is_told_are_refused_are_over() {
 #[test]
 fn messages_that_phost_is_told_are_refused_are_over() {
     refused_messages_are_over::<PhostHost>(protocol::<PhostFamily>);
+}
+
+/// A bound counts from when the node takes the message, whenever its receiver is heard.
+#[test]
+fn fates_are_known_within_the_bound_where_the_receiver_starts_late() {
+    let facts = net(2);
+    let promise = protocol::<CosyFamily>(&facts).promise();
+    let mut counts = [0; 2];
+    for starts_us in [0, 1_000, 6_000, 12_000, 20_000, 30_000, 36_000, 40_000, 60_000] {
+        let protocol = protocol::<CosyFamily>(&facts);
+        let mut bed = MemBed::<CosyHost>::new(protocol, &facts, fair(), starts_us);
+        bed.kill(1);
+        let taken = bed.now;
+        let mut ends: Vec<(Time, u64)> = (0..)
+            .zip([400_000, 1_000, 150_000])
+            .map(|(n, size)| {
+                assert!(bed.submit(0, 1, size, n));
+                let bound = promise.bound(Bytes::new(size as u64), TenantId::default());
+                (taken + bound.unwrap(), n)
+            })
+            .collect();
+        ends.sort();
+        let starts = taken + Span::from_us(starts_us);
+        for (end, number) in ends {
+            if bed.nodes[1].is_none() && starts <= end {
+                bed.run_until(starts);
+                bed.start(1);
+            }
+            bed.run_until(end);
+            let life = bed.nodes[0].as_ref().unwrap().life;
+            let outcome = bed.seen.outcomes.get(&(0, life, number));
+            let outcome = outcome.unwrap_or_else(|| panic!("{starts_us} us: {number} has none"));
+            counts[usize::from(*outcome == Outcome::Completed)] += 1;
+        }
+        let (sending, waiting, _) = bed.nodes[0].as_ref().unwrap().node.messages();
+        assert_eq!((sending, waiting), (0, 0));
+    }
+    assert!(counts.iter().all(|&n| n > 2), "failed, completed: {counts:?}");
 }
 
 #[test]

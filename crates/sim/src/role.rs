@@ -1,6 +1,6 @@
 //! What sits at the end of a link: a host or an arbiter.
 
-use rampmeter_core::{Endpoint, Event, Message, Packet, Receipt, Span, Time};
+use rampmeter_core::{Endpoint, Event, Message, Packet, Promise, Receipt, Time};
 
 /// A host's endpoint or an arbiter's. For families without arbiter the second is a type without
 /// values, and the distinction costs nothing.
@@ -22,10 +22,10 @@ where
         }
     }
 
-    pub(crate) fn bound(&self, message: &Message) -> Option<Span> {
+    pub(crate) fn promise(&self) -> Option<Promise> {
         match self {
-            Self::Host(e) => e.bound(message),
-            Self::Arbiter(e) => e.bound(message),
+            Self::Host(e) => e.promise(),
+            Self::Arbiter(e) => e.promise(),
         }
     }
 

@@ -303,7 +303,7 @@ where
             at => state.clock.local(at),
         };
         let message = Message { id, dst, size, deadline, tenant };
-        self.ledger.promise(id, state.endpoint.bound(&message));
+        self.ledger.promise(id, state.endpoint.promise().and_then(|p| p.bound(size, tenant)));
         state.endpoint.submit(state.clock.local(self.now), message);
         self.fetch_arrival();
         if self.next.is_none() {

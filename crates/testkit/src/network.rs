@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_core::fabric::{FabricNeeds, Need};
-use rampmeter_core::{
-    Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Purpose, Rate, Rng, Span, Time,
-};
+use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Purpose, Rate, Rng, Span, Time};
 use rampmeter_proto::Transport;
 use rampmeter_proto::transport::{self, Network, Site};
 use rampmeter_sim::{FabricConfig, Shape, Topology, TopologySpec};
@@ -98,7 +96,7 @@ pub fn on_hosts<T: Transport>(
 pub fn promises<T: Transport>(config: &Arc<T::Config>) -> bool {
     let rng = Rng::new(0, 0, Purpose::Endpoint);
     let host = T::Host::new(Arc::clone(config), NodeId::new(0), rng, Time::ZERO);
-    host.bound(&Message::new(MsgId::new(0), NodeId::new(1), Bytes::new(1))).is_some()
+    host.promise().is_some()
 }
 
 /// The facts of a network of real hosts at `mbps`, on which a round trip takes `rtt`.

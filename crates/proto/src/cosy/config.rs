@@ -1,6 +1,6 @@
 //! cosy's parameters and what they imply for one fabric.
 
-use rampmeter_core::{Bytes, FabricFacts, Span};
+use rampmeter_core::{Bytes, FabricFacts, Promise, Span, TenantId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -198,12 +198,17 @@ impl Cosy {
         self.frame * u64::from(packets)
     }
 
-    /// The time after its submission within which the fate of a message of `size` is known: theorem
-    /// 3.5's bound for packets with their headers, at the pace of slots, and the hold and the
-    /// slack.
+    /// The time after its submission within which the fate of a message is known: theorem 3.5's
+    /// bound for packets with their headers, at the pace of slots, and the hold and the slack.
+    pub fn promise(&self) -> Promise {
+        let fixed = self.facts.data_rtt * 2 + self.hold + self.queueing + self.slack * 2;
+        let payload = self.config.payload;
+        Promise { fixed, per_packet: self.sending(1), payload, tenant: None }
+    }
+
+    /// The bound of a message of `size`.
     pub fn bound(&self, size: Bytes) -> Span {
-        let packets = self.framing().packets(size);
-        self.facts.data_rtt * 2 + self.hold + self.sending(packets) + self.queueing + self.slack * 2
+        self.promise().bound(size, TenantId::default()).expect("the promise is for every tenant")
     }
 
     /// Latest time after its submission at which a message's first rsvp can still meet the bound.

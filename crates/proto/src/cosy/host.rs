@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Span, Time,
+    Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Promise, Receipt, Rng, Time,
 };
 
 use super::CosyStats;
@@ -75,8 +75,8 @@ impl Endpoint for CosyHost {
         self.sender.cancel(msg, &mut self.out);
     }
 
-    fn bound(&self, message: &Message) -> Option<Span> {
-        Some(self.cosy.bound(message.size))
+    fn promise(&self) -> Option<Promise> {
+        Some(self.cosy.promise())
     }
 
     #[inline]

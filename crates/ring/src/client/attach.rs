@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
+use rampmeter_core::Promise;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
@@ -28,6 +29,7 @@ pub(super) struct Granted {
     pub(super) doorbell: OwnedFd,
     pub(super) memory: Memory,
     pub(super) layout: Layout,
+    pub(super) promise: Option<Promise>,
 }
 
 /// Asks the node at `path` for memory that both share.
@@ -58,7 +60,7 @@ pub(super) fn attach(
         .filter(|layout| layout.total == grant.total && layout.slots == grant.slots)
         .ok_or(AttachError::NotANode("sizes that do not agree"))?;
     let memory = Memory::map(memory.as_fd(), layout.total as usize)?;
-    Ok(Granted { socket, doorbell, memory, layout })
+    Ok(Granted { socket, doorbell, memory, layout, promise: grant.promise })
 }
 
 /// The node's answer, and the descriptors that come with it.

@@ -10,4 +10,4 @@ mod shared;
 pub use error::{AttachError, NodeGone, SubmitError};
 pub use message::{Received, SendBuffer};
 pub use options::{Options, PortConfig};
-pub use port::{Completion, Port};
+pub use port::{Completion, Port, Submitted};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use rampmeter_core::NodeId;
+use rampmeter_core::{Bytes, NodeId, Promise, TenantId};
 use rampmeter_runtime::Ticket;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -34,6 +34,16 @@ pub enum Completion {
     },
     /// A message for it.
     Received(Received),
+}
+
+/// The answer to a message that was submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Submitted {
+    /// The message's number.
+    pub ticket: Ticket,
+    /// Within what time its outcome is known, where the node's transport promises a bound: see
+    /// [`Port::bound`].
+    pub bound: Option<Duration>,
 }
 
 /// An application's access to a node, for one service. Threads may share it.
@@ -69,6 +79,7 @@ pub struct Port {
     is_gone: AtomicBool,
     /// Times that a look at the queue was in vain.
     in_vain: AtomicU32,
+    promise: Option<Promise>,
 }
 
 /// A look at the queue in vain is a look at the socket every so often.
@@ -85,7 +96,8 @@ impl Port {
         service: u16,
         config: PortConfig,
     ) -> Result<Self, AttachError> {
-        let Granted { socket, doorbell, memory, layout } = attach(path.as_ref(), service, config)?;
+        let granted = attach(path.as_ref(), service, config)?;
+        let Granted { socket, doorbell, memory, layout, promise } = granted;
         let event = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let setup = || -> Result<_, Errno> {
             let (kick, watch) = (event()?, epoll::create(epoll::CreateFlags::CLOEXEC)?);
@@ -103,6 +115,7 @@ impl Port {
             epoll,
             is_gone: AtomicBool::new(false),
             in_vain: AtomicU32::new(0),
+            promise,
         })
     }
 
@@ -111,7 +124,12 @@ impl Port {
     ///
     /// # Errors
     /// There is no room at present, there never will be, or the node is gone.
-    pub fn submit(&self, dst: NodeId, service: u16, bytes: &[u8]) -> Result<Ticket, SubmitError> {
+    pub fn submit(
+        &self,
+        dst: NodeId,
+        service: u16,
+        bytes: &[u8],
+    ) -> Result<Submitted, SubmitError> {
         self.submit_with(dst, service, bytes, Options::default())
     }
 
@@ -125,7 +143,7 @@ impl Port {
         service: u16,
         bytes: &[u8],
         options: Options,
-    ) -> Result<Ticket, SubmitError> {
+    ) -> Result<Submitted, SubmitError> {
         let mut buffer = self.alloc(bytes.len())?;
         buffer.bytes_mut().copy_from_slice(bytes);
         self.submit_buffer(dst, service, buffer, options).map_err(|(error, _)| error)
@@ -153,14 +171,26 @@ impl Port {
         service: u16,
         buffer: SendBuffer,
         options: Options,
-    ) -> Result<Ticket, (SubmitError, SendBuffer)> {
+    ) -> Result<Submitted, (SubmitError, SendBuffer)> {
         assert!(buffer.is_of(&self.shared), "the buffer is this port's");
+        let bound = self.bound(buffer.bytes().len(), options.tenant);
         let (ticket, must_wake) = buffer.submit(dst, service, options)?;
         if must_wake {
             // The counter has room for more rings than there will ever be.
             let _ = rustix::io::write(&self.doorbell, &1u64.to_ne_bytes());
         }
-        Ok(ticket)
+        Ok(Submitted { ticket, bound })
+    }
+
+    /// Within what time the outcome of a message of `size` bytes is known, from when the node takes
+    /// it from the submission queue. A node that sleeps is woken to do so at once. `None` if the
+    /// transport promises no bound for messages of `tenant`.
+    ///
+    /// The node reports the outcome by then on its clock. That it and the program must be on a
+    /// processor to do their parts comes on top.
+    pub fn bound(&self, size: usize, tenant: u32) -> Option<Duration> {
+        let bound = self.promise?.bound(Bytes::new(size as u64), TenantId::new(tenant))?;
+        Some(Duration::from_nanos(bound.as_ps().div_ceil(1_000)))
     }
 
     /// The next completion, if there is one.

@@ -11,11 +11,14 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use ports::addresses;
+use rampmeter_core::envelope::{HostPacket, IPV4_UDP};
 use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
-use rampmeter_proto::phost::{PhostConfig, PhostHost};
+use rampmeter_proto::Transport;
+use rampmeter_proto::phost::PhostFamily;
+use rampmeter_proto::transport::{Place, Site};
 use rampmeter_ring::{Clients, DoorConfig};
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
-use rampmeter_runtime::wire::{Incarnation, TransportId};
+use rampmeter_runtime::wire::Incarnation;
 use rampmeter_runtime::{Clock, ClockSource, Node, NodeConfig, NodeStats, Signals, Wait, drive};
 
 /// Running nodes.
@@ -40,6 +43,8 @@ pub(crate) struct BedConfig {
     pub(crate) wait: Wait,
     /// How long a message waits for a node that has not been heard.
     pub(crate) patience: Span,
+    /// The round trip that transports are told.
+    pub(crate) rtt: Span,
 }
 
 impl Default for BedConfig {
@@ -51,20 +56,42 @@ impl Default for BedConfig {
             arena_max: 1 << 30,
             wait: Wait::Block { spin: Span::ZERO },
             patience: Span::from_us(2_000_000),
+            // What busy machines have: transports give up after some thousand of these.
+            rtt: Span::from_us(2_000),
         }
     }
 }
 
+impl BedConfig {
+    /// A transport as its nodes run it, in its default preset.
+    pub(crate) fn protocol<T: Transport>(&self) -> T::Config {
+        let access_rate = Rate::from_bps(self.mbps * 1_000_000).unwrap();
+        let data_rtt = self.rtt + access_rate.tx_time(Bytes::new(1_500)) * 4;
+        let n_hosts = self.n_nodes as u32;
+        let facts = FabricFacts { n_hosts, access_rate, data_rtt, control_rtt: self.rtt };
+        let HostPacket { payload, header } = HostPacket::new(1_500, IPV4_UDP);
+        let (payload, header) = (Bytes::new(payload as u64), Bytes::new(header as u64));
+        let site = Site { facts, place: Place::Hosts { payload, header }, lower: None };
+        T::configure(T::Keys::default(), &site).unwrap()
+    }
+}
+
 impl Bed {
-    /// Starts nodes with sockets in the folder `dir`.
+    /// Starts nodes of pHost with sockets in the folder `dir`.
     pub(crate) fn start(dir: &Path, config: &BedConfig) -> Self {
+        Self::of::<PhostFamily>(dir, config)
+    }
+
+    /// Starts nodes of a transport.
+    pub(crate) fn of<T: Transport>(dir: &Path, config: &BedConfig) -> Self {
         let addrs = addresses(Ipv4Addr::LOCALHOST.into(), config.n_nodes);
         let sockets: Vec<PathBuf> =
             (0..config.n_nodes).map(|n| dir.join(format!("node{n}.sock"))).collect();
         let mut bed = Self { sockets, signals: Vec::new(), threads: Vec::new() };
         for node in 0..config.n_nodes {
             let signals = Signals::new().unwrap();
-            bed.threads.push(run(&bed.sockets[node], &addrs, node, config, signals.clone()));
+            let thread = run::<T>(&bed.sockets[node], &addrs, node, config, signals.clone());
+            bed.threads.push(thread);
             bed.signals.push(signals);
         }
         bed
@@ -82,28 +109,20 @@ impl Bed {
     }
 }
 
-fn run(
+fn run<T: Transport>(
     socket: &Path,
     addrs: &[SocketAddr],
     node: usize,
     bed: &BedConfig,
     signals: Signals,
 ) -> JoinHandle<NodeStats> {
-    let access_rate = Rate::from_bps(bed.mbps * 1_000_000).unwrap();
-    // What busy machines have: transports give up after some thousand of these.
-    let rtt = Span::from_us(2_000);
-    let data_rtt = rtt + access_rate.tx_time(Bytes::new(1_500)) * 4;
-    let n_hosts = addrs.len() as u32;
-    let facts = FabricFacts { n_hosts, access_rate, data_rtt, control_rtt: rtt };
-    let protocol =
-        PhostConfig { payload: Bytes::new(1_380), header: Bytes::new(100), ..PhostConfig::paper() };
-    let protocol = Arc::new(protocol.on(&facts).unwrap());
+    let protocol = Arc::new(bed.protocol::<T>());
     let peers: Vec<Option<SocketAddr>> = addrs.iter().copied().map(Some).collect();
     let config = NodeConfig {
         node: NodeId::new(node as u32),
-        transport: TransportId(2),
+        transport: T::WIRE,
         incarnation: Incarnation::new(1_000 + node as u32),
-        rate: access_rate,
+        rate: Rate::from_bps(bed.mbps * 1_000_000).unwrap(),
         burst: Bytes::new(15_000),
         message_max: NodeConfig::MESSAGE_MAX,
         patience: bed.patience,
@@ -117,7 +136,7 @@ fn run(
     let clients = Clients::listen(door, clock).unwrap();
     let wait = bed.wait;
     thread::spawn(move || {
-        let mut node = Node::<PhostHost, _, _>::new(config, protocol, udp, clients, clock.now());
+        let mut node = Node::<T::Host, _, _>::new(config, protocol, udp, clients, clock.now());
         drive(&mut node, &clock, wait, &signals, Span::from_us(100_000), |_, _| ()).unwrap();
         node.stats()
     })

@@ -4,7 +4,7 @@ pub mod hub;
 
 use std::os::fd::BorrowedFd;
 
-use rampmeter_core::{NodeId, TenantId, Time};
+use rampmeter_core::{NodeId, Promise, TenantId, Time};
 
 pub use hub::{Completion, Hub, HubHandle, OpenError, Port, PortConfig, Received, SubmitError};
 
@@ -93,6 +93,9 @@ pub trait Applications {
     type Payload: Payload;
     /// Bytes on their way in.
     type Assembly: Assembly;
+
+    /// The transport promises a bound. Called once, before anything else.
+    fn on_promise(&mut self, _promise: Promise) {}
 
     /// The next message to send.
     fn poll_submission(&mut self) -> Option<Submission<Self::Payload>>;

@@ -11,11 +11,11 @@ mod receive;
 mod submit;
 mod transmit;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, Purpose, Rng, Time};
+use rampmeter_core::{Endpoint, MsgId, Purpose, Rng, Time};
 
 pub use self::config::NodeConfig;
 use self::transmit::Note;
@@ -59,6 +59,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         let n = datapath.receive(now, |arrived| state.on_datagram(at, arrived))?;
         state.take_submissions(at);
         state.fire(at, now);
+        state.end_overdue(now);
         state.call_peers(now);
         let room_at = state.release_held(now);
         let is_full = state.transmit(now, datapath)?;
@@ -135,6 +136,9 @@ struct State<E: Endpoint, A: Applications> {
     endpoint: E,
     apps: A,
     peers: Peers<A::Payload>,
+    /// Messages with a bound that have waited for their receiver, by when the bound is over: the
+    /// endpoint counts from when it had them.
+    overdue: BTreeSet<(Time, MsgId)>,
     outbox: Outbox<A::Payload>,
     inbox: Inbox<A::Assembly>,
     absences: Absences,
@@ -150,15 +154,19 @@ struct State<E: Endpoint, A: Applications> {
 }
 
 impl<E: Endpoint, A: Applications> State<E, A> {
-    fn new(config: NodeConfig, protocol: Arc<E::Config>, apps: A, now: Time) -> Self {
+    fn new(config: NodeConfig, protocol: Arc<E::Config>, mut apps: A, now: Time) -> Self {
         let life = u64::from(config.incarnation.get()) << 32 | u64::from(config.node.get());
         let rng = |purpose| Rng::new(config.seed, life, purpose);
         let mut endpoint = E::new(protocol, config.node, rng(Purpose::Endpoint), now);
         endpoint.limit_arriving(NodeConfig::ARRIVING_MAX);
+        if let Some(promise) = endpoint.promise() {
+            apps.on_promise(promise);
+        }
         Self {
             endpoint,
             apps,
             peers: Peers::new(&config.peers, rng(Purpose::Hello)),
+            overdue: BTreeSet::new(),
             outbox: Outbox::new(),
             inbox: Inbox::new(),
             absences: Absences::default(),
@@ -197,7 +205,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
 
     /// Returns when a timer, a hello, a packet or a submission is due.
     fn next_turn(&self, now: Time) -> Time {
-        let mut next = self.endpoint.poll_timeout().min(self.peers.deadline());
+        let overdue = self.overdue.first().map_or(Time::NEVER, |(ends, _)| *ends);
+        let mut next = self.endpoint.poll_timeout().min(self.peers.deadline()).min(overdue);
         if self.endpoint.wants_transmit() {
             next = next.min(self.pacer.free_at().max(now));
         }

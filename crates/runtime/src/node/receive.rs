@@ -212,8 +212,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 self.on_events(Failure::PeerRestarted);
             }
         }
-        for (_, submission) in self.peers.take_waiting(src) {
-            self.submit(now, submission);
+        for waiting in self.peers.take_waiting(src) {
+            self.submit_late(now, waiting);
         }
     }
 }

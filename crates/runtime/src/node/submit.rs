@@ -1,10 +1,11 @@
 //! Messages that applications submit, and those for applications of the same node.
 
-use rampmeter_core::{Bytes, Endpoint, Message, Time};
+use rampmeter_core::{Bytes, Endpoint, Message, MsgId, Time};
 
 use super::{BATCH, State};
 use crate::app::{Admission, Applications, Assembly, Failure, Outcome, Payload, Submission};
 use crate::outbox::Sending;
+use crate::peer::Waiting;
 
 impl<E: Endpoint, A: Applications> State<E, A> {
     /// Takes submissions from the applications, a batch at most. A message whose receiver's
@@ -25,8 +26,13 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             } else if !self.peers.contains(dst) {
                 Failure::UnknownPeer
             } else if self.peers.life(dst).is_none() {
-                let until = now.saturating_add(self.config.patience);
-                self.peers.wait(now, until, submission);
+                let bound = self
+                    .endpoint
+                    .promise()
+                    .and_then(|promise| promise.bound(Bytes::new(size as u64), submission.tenant));
+                let ends = bound.map_or(Time::NEVER, |bound| now.saturating_add(bound));
+                let until = now.saturating_add(self.config.patience).min(ends);
+                self.peers.wait(now, Waiting { until, ends, submission });
                 continue;
             } else {
                 self.submit(now, submission);
@@ -36,8 +42,28 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Gives a message to the endpoint, under a number of its own.
-    pub(super) fn submit(&mut self, now: Time, submission: Submission<A::Payload>) {
+    /// Submits a message that has waited for its receiver.
+    pub(super) fn submit_late(&mut self, now: Time, waiting: Waiting<A::Payload>) {
+        let Waiting { ends, submission, .. } = waiting;
+        let id = self.submit(now, submission);
+        if ends < Time::NEVER {
+            self.overdue.insert((ends, id));
+        }
+    }
+
+    /// Fails the messages whose bound is over before the endpoint takes it to be.
+    pub(super) fn end_overdue(&mut self, now: Time) {
+        while let Some(&(_, msg)) = self.overdue.first().filter(|(ends, _)| *ends <= now) {
+            self.overdue.pop_first();
+            if self.outbox.get(msg).is_some() {
+                self.endpoint.cancel(now, msg);
+                self.on_over(msg, Outcome::Failed(Failure::Unreachable));
+            }
+        }
+    }
+
+    /// Gives a message to the endpoint, under a number of its own, which is returned.
+    fn submit(&mut self, now: Time, submission: Submission<A::Payload>) -> MsgId {
         let Submission { app, ticket, dst, service, deadline, tenant, payload } = submission;
         let size = payload.size() as u32;
         let sending = Sending { app, ticket, dst, service, size, payload };
@@ -45,6 +71,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let size = Bytes::new(size.into());
         self.endpoint.submit(now, Message { id, dst, size, deadline, tenant });
         self.on_events(Failure::Unreachable);
+        id
     }
 
     /// Delivers a message from one application of this node to another.
