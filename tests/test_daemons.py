@@ -294,6 +294,38 @@ def test_bounds_are_those_of_the_state_machine_and_are_kept(network_of: Start) -
     network.stop()
 
 
+@pytest.mark.parametrize("lower", ["phost", "dcpim"])
+def test_promised_and_best_effort_messages_go_beside_one_another(
+    network_of: Start, lower: str
+) -> None:
+    keys = f'best-effort = {{ name = "{lower}" }}'
+    network = network_of("cosy", rtt_us=BUSY_US, keys=keys)
+    network.start(0)
+    network.start(1)
+    with network.port(0) as a, network.port(1) as b:
+        told = a.bound(1_000)
+        assert told is not None
+        assert abs(told * 1e6 - described(network, 0)["bound of 1 kb"]) <= 0.1
+        best_effort = [a.send(1, text(n), tenant=1 + n % 3) for n in range(1000, 1030)]
+        assert all(ticket.bound is None for ticket in best_effort)
+        completed = set()
+        for n in range(20):
+            start = time.monotonic()
+            ticket = a.send(1, text(n, 8 + 1600 * n))
+            assert ticket.bound is not None
+            assert ticket.bound == a.bound(8 + 1600 * n)
+            if outcome(ticket) == "completed":
+                completed.add(n)
+            assert time.monotonic() - start <= ticket.bound + LATE
+        assert len(completed) > 10
+        delivered = arrivals(b)
+        assert {outcome(ticket) for ticket in best_effort} == {"completed"}
+        delivered += arrivals(b)
+    assert len(set(delivered)) == len(delivered)
+    assert completed | set(range(1000, 1030)) <= set(delivered)
+    network.stop()
+
+
 def test_transports_that_promise_no_bound_tell_none(network_of: Start) -> None:
     network = network_of("phost")
     network.start(0)

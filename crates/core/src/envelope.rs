@@ -9,7 +9,7 @@
 //! | 0-1 | magic `RM` |
 //! | 2 | version, 1 |
 //! | 3 | kind: 0 hello, 1 here, 2 control, 3 data, 4 refused |
-//! | 4 | transport, by its number in the catalogue |
+//! | 4 | transport, by its number in the catalogue; 64 and more for two on one network |
 //! | 5 | zero |
 //! | 6-7 | service that a data packet's message is for |
 //! | 8-11 | source node |

@@ -8,11 +8,17 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use rampmeter_core::envelope::TransportId;
 use rampmeter_core::wire::{Reader, Writer};
 use rampmeter_core::{
-    Crossing, Departure, Endpoint, Event, Family, Header, Hop, Message, MsgId, NodeId, Packet,
-    Priority, Promise, Queueing, Receipt, Rng, SwitchFacts, TenantId, Time, Verdict, WireError,
+    Crossing, Departure, Endpoint, Event, FabricFacts, Family, Header, Hop, Message, MsgId, NodeId,
+    Packet, Priority, Promise, Queueing, Receipt, Rng, SwitchFacts, TenantId, Time, Verdict,
+    WireError,
 };
+
+use crate::keys::BadKey;
+use crate::parts::Framing;
+use crate::transport::{Site, Transport};
 
 /// The family of `A` above `B`. At most one of them has arbiters, and both want ports to queue the
 /// same way; anything else does not compile.
@@ -26,6 +32,43 @@ pub struct Both<A, B> {
     pub upper: Arc<A>,
     /// Those of the lower.
     pub lower: Arc<B>,
+}
+
+impl<A, B> Both<A, B> {
+    /// The parameters of both at `site`, where the lower transport takes the network for `told`.
+    ///
+    /// # Errors
+    /// A parameter that cannot be used there.
+    pub fn configure<U, L>(
+        upper: U::Keys,
+        lower: L::Keys,
+        site: &Site,
+        told: FabricFacts,
+    ) -> Result<Self, BadKey>
+    where
+        U: Transport<Config = A>,
+        L: Transport<Config = B>,
+    {
+        let Framing { payload, header, .. } = L::framing(&lower);
+        let (payload, header) = site.packet((payload, header));
+        let above = Site { lower: Some(payload + header), ..site.clone() };
+        let upper = U::configure(upper, &above)?;
+        let site = Site { facts: told, ..site.clone() };
+        let lower = L::configure(lower, &site).map_err(below)?;
+        Ok(Self { upper: Arc::new(upper), lower: Arc::new(lower) })
+    }
+}
+
+/// An error of the lower transport's keys.
+pub fn below(bad: BadKey) -> BadKey {
+    BadKey { key: format!("best-effort.{}", bad.key), ..bad }
+}
+
+/// The number in front of packets of two transports between hosts: 64, 8 times the upper's and the
+/// lower's. `None` where there is none, as for transports outside this repository.
+pub fn wire(upper: TransportId, lower: TransportId) -> Option<TransportId> {
+    let is_small = upper.0 < 8 && lower.0 < 8;
+    is_small.then(|| TransportId(64 + 8 * upper.0 + lower.0))
 }
 
 /// A header of either.

@@ -8,6 +8,7 @@
 use crate::cosy::CosyFamily;
 use crate::dcpim::DcpimFamily;
 use crate::fastpass::FastpassFamily;
+use crate::keys::BadKey;
 use crate::pfabric::PfabricFamily;
 use crate::phost::PhostFamily;
 use crate::transport::Transport;
@@ -44,36 +45,91 @@ impl Catalogue for Builtin {
     }
 }
 
-/// Something that is done with one transport.
+/// Something that is done with one transport, or with two on one network.
 pub trait Action {
     /// What comes of it.
     type Output;
 
     /// Does it. The type is known inside.
     fn run<T: Transport>(self) -> Self::Output;
+
+    /// Does it with `U` in higher classes than `L`.
+    fn beside<U: Transport, L: Transport>(self) -> Self::Output;
 }
 
-/// Does something with the transport of `C` that is called `name`; `None` if there is none.
-pub fn by_name<C: Catalogue, A: Action>(name: &str, action: A) -> Option<A::Output> {
+/// Does something with the transport of `C` that is called `name`, and with the one called `lower`
+/// in lower classes if that is given.
+///
+/// # Errors
+/// A name that no transport has, or of one that does not run there.
+pub fn by_name<C: Catalogue, A: Action>(
+    name: &str,
+    lower: Option<&str>,
+    action: A,
+) -> Result<A::Output, BadKey> {
     struct ByName<'a, A: Action> {
         name: &'a str,
+        lower: Option<&'a str>,
         action: Option<A>,
         output: Option<A::Output>,
     }
 
     impl<A: Action> Visitor for ByName<'_, A> {
         fn transport<T: Transport>(&mut self) {
-            if T::NAME == self.name
+            if (T::NAME, None) == (self.name, self.lower)
                 && let Some(action) = self.action.take()
             {
                 self.output = Some(action.run::<T>());
             }
         }
+
+        fn beside<U: Transport, L: Transport>(&mut self) {
+            if (U::NAME, Some(L::NAME)) == (self.name, self.lower)
+                && let Some(action) = self.action.take()
+            {
+                self.output = Some(action.beside::<U, L>());
+            }
+        }
     }
 
-    let mut found = ByName { name, action: Some(action), output: None };
+    let mut found = ByName { name, lower, action: Some(action), output: None };
     C::visit(&mut found);
-    found.output
+    found.output.ok_or_else(|| unknown((name, lower), &names::<C>(), &lowers::<C>(name)))
+}
+
+/// The error for a transport and one in lower classes of which there is no such pair: `names` are
+/// those of all transports, `lowers` those that run below the first.
+pub fn unknown((name, lower): (&str, Option<&str>), names: &[&str], lowers: &[&str]) -> BadKey {
+    match lower {
+        Some(lower) if names.contains(&name) && lowers.is_empty() => {
+            BadKey::new("best-effort", format!("no such key for {name}"), lower)
+        }
+        Some(lower) if names.contains(&name) => {
+            BadKey::new("best-effort.name", lowers.join(" or "), format!("{lower:?}"))
+        }
+        Some(_) | None => {
+            BadKey::new("name", format!("one of {}", names.join(", ")), format!("{name:?}"))
+        }
+    }
+}
+
+/// The names of the transports of `C` that may run in lower classes than `name`.
+fn lowers<C: Catalogue>(name: &str) -> Vec<&'static str> {
+    struct Lowers<'a>(&'a str, Vec<&'static str>);
+
+    impl Visitor for Lowers<'_> {
+        fn transport<T: Transport>(&mut self) {}
+
+        fn beside<U: Transport, L: Transport>(&mut self) {
+            if U::NAME == self.0 {
+                self.1.push(L::NAME);
+            }
+        }
+    }
+
+    let mut lowers = Lowers(name, Vec::new());
+    C::visit(&mut lowers);
+    lowers.1
 }
 
 /// The names of the transports of `C`.

@@ -3,7 +3,8 @@
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::{Bytes, FabricFacts};
 use rampmeter_exp::Written;
-use rampmeter_proto::catalogue::{Action, Catalogue, by_name, names};
+use rampmeter_proto::beside::{Both, below, wire};
+use rampmeter_proto::catalogue::{Action, Catalogue, by_name};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::transport::{Derived, Place, Site, Transport};
 use toml::Table;
@@ -13,6 +14,8 @@ use toml::Table;
 pub(crate) struct HostTransport {
     /// The table of the configuration.
     pub(crate) written: Written,
+    /// That of the transport in lower classes, if there is one.
+    lower: Option<Written>,
     /// The network, as the transport is told.
     pub(crate) site: Site,
     /// Its number in front of packets.
@@ -35,23 +38,24 @@ impl HostTransport {
         payload: Bytes,
         header: Bytes,
     ) -> Result<Self, BadKey> {
-        let written = Written::new(table)?;
-        for key in ["payload-bytes", "header-bytes"] {
-            if let Some(value) = written.keys.get(key) {
-                return Err(BadKey::new(key, "left out: hosts know it", value));
-            }
-        }
-        if written.best_effort.is_some() {
-            return Err(BadKey::new("best-effort", "left out between hosts", "a table"));
-        }
-        let name = written.name.clone();
+        let written = take_apart(table)?;
+        let lower = written.best_effort.as_ref().map(|table| take_apart(table).map_err(below));
+        let lower = lower.transpose()?;
         let facts = written.told(facts);
         let place = Place::Hosts { payload, header };
         let site = Site { facts, place, lower: None };
-        by_name::<C, _>(&name, Configure { written, site }).unwrap_or_else(|| {
-            let expected = format!("one of {}", names::<C>().join(", "));
-            Err(BadKey::new("name", expected, format!("{name:?}")))
-        })
+        let (name, lower_name) = (written.name.clone(), lower.as_ref().map(|l| l.name.clone()));
+        let configure = Configure { written, lower, site };
+        by_name::<C, _>(&name, lower_name.as_deref(), configure)?
+    }
+
+    /// Does something with the transport, or the two.
+    ///
+    /// # Errors
+    /// A name that `C` does not have; [`HostTransport::read`] has found none.
+    pub(crate) fn find<C: Catalogue, A: Action>(&self, action: A) -> Result<A::Output, BadKey> {
+        let lower = self.lower.as_ref().map(|lower| lower.name.as_str());
+        by_name::<C, A>(&self.written.name, lower, action)
     }
 
     /// The configuration of `T`, whose name this transport has.
@@ -61,10 +65,42 @@ impl HostTransport {
     pub(crate) fn config<T: Transport>(&self) -> Result<T::Config, BadKey> {
         T::configure(self.written.keys()?, &self.site)
     }
+
+    /// The configurations of `U` and, in lower classes, `L`, whose names these transports have.
+    ///
+    /// # Errors
+    /// A value that cannot be used; [`HostTransport::read`] has found none.
+    pub(crate) fn both<U: Transport, L: Transport>(
+        &self,
+    ) -> Result<Both<U::Config, L::Config>, BadKey> {
+        both::<U, L>(&self.written, self.lower.as_ref(), &self.site)
+    }
+}
+
+/// Takes the table of a transport apart.
+fn take_apart(table: &Table) -> Result<Written, BadKey> {
+    let written = Written::new(table)?;
+    for key in ["payload-bytes", "header-bytes"] {
+        if let Some(value) = written.keys.get(key) {
+            return Err(BadKey::new(key, "left out: hosts know it", value));
+        }
+    }
+    Ok(written)
+}
+
+fn both<U: Transport, L: Transport>(
+    upper: &Written,
+    lower: Option<&Written>,
+    site: &Site,
+) -> Result<Both<U::Config, L::Config>, BadKey> {
+    let lower = lower.ok_or_else(|| BadKey::new("best-effort", L::NAME, "none"))?;
+    let (told, keys) = (lower.told(&site.facts), lower.keys().map_err(below)?);
+    Both::configure::<U, L>(upper.keys()?, keys, site, told)
 }
 
 struct Configure {
     written: Written,
+    lower: Option<Written>,
     site: Site,
 }
 
@@ -72,10 +108,26 @@ impl Action for Configure {
     type Output = Result<HostTransport, BadKey>;
 
     fn run<T: Transport>(self) -> Self::Output {
-        let Self { written, site } = self;
+        let Self { written, lower, site } = self;
         let keys: T::Keys = written.keys()?;
         let arbiters = T::needs(&keys, &site.facts).arbiters.len() as u32;
         let derived = T::describe(&T::configure(keys, &site)?);
-        Ok(HostTransport { written, site, wire: T::WIRE, arbiters, derived })
+        Ok(HostTransport { written, lower, site, wire: T::WIRE, arbiters, derived })
+    }
+
+    fn beside<U: Transport, L: Transport>(self) -> Self::Output {
+        let Self { written, lower, site } = self;
+        let both = both::<U, L>(&written, lower.as_ref(), &site)?;
+        let expected = "a transport with a number below 8";
+        let wire = wire(U::WIRE, L::WIRE)
+            .ok_or_else(|| BadKey::new("best-effort.name", expected, L::NAME))?;
+        let of_upper = U::needs(&written.keys()?, &site.facts).arbiters.len() as u32;
+        let of_lower = lower.as_ref().map_or(Ok(0), |lower| {
+            let keys: L::Keys = lower.keys().map_err(below)?;
+            Ok(L::needs(&keys, &site.facts).arbiters.len() as u32)
+        });
+        let arbiters = of_upper + of_lower?;
+        let derived = U::describe(&both.upper);
+        Ok(HostTransport { written, lower, site, wire, arbiters, derived })
     }
 }

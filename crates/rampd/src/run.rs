@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rampmeter_core::{Endpoint, Span, Time};
-use rampmeter_proto::catalogue::{Action, Catalogue, by_name};
+use rampmeter_proto::beside::{BesideArbiter, BesideHost};
+use rampmeter_proto::catalogue::{Action, Catalogue};
 use rampmeter_proto::transport::Transport;
 use rampmeter_ring::{Clients, DoorConfig};
 use rampmeter_runtime::datapath::udp::UdpDatapath;
@@ -97,9 +98,7 @@ fn find<C: Catalogue, A: Action<Output = Result<(), Error>>>(
     setup: &Setup,
     action: A,
 ) -> Result<(), Error> {
-    let name = &setup.transport.written.name;
-    let unknown = || Error::Input(format!("no transport is called {name}"));
-    by_name::<C, A>(name, action).ok_or_else(unknown)?
+    setup.transport.find::<C, A>(action).map_err(|e| Error::Input(e.to_string()))?
 }
 
 struct RunHost<'a, A> {
@@ -117,6 +116,12 @@ impl<A: Applications> Action for RunHost<'_, A> {
         let config = setup.transport.config::<T>().map_err(|e| Error::Input(e.to_string()))?;
         run::<T::Host, A>(setup, clock, Arc::new(config), apps, signals)
     }
+
+    fn beside<U: Transport, L: Transport>(self) -> Self::Output {
+        let Self { setup, clock, apps, signals } = self;
+        let both = setup.transport.both::<U, L>().map_err(|e| Error::Input(e.to_string()))?;
+        run::<BesideHost<U::Host, L::Host>, A>(setup, clock, Arc::new(both), apps, signals)
+    }
 }
 
 struct RunArbiter<'a> {
@@ -132,6 +137,12 @@ impl Action for RunArbiter<'_> {
         let Self { setup, clock, signals } = self;
         let config = setup.transport.config::<T>().map_err(|e| Error::Input(e.to_string()))?;
         run::<T::Arbiter, _>(setup, clock, Arc::new(config), NoApplications, signals)
+    }
+
+    fn beside<U: Transport, L: Transport>(self) -> Self::Output {
+        let Self { setup, clock, signals } = self;
+        let both = setup.transport.both::<U, L>().map_err(|e| Error::Input(e.to_string()))?;
+        run::<BesideArbiter<U, L>, _>(setup, clock, Arc::new(both), NoApplications, signals)
     }
 }
 

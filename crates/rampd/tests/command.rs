@@ -103,6 +103,36 @@ fn broken_configurations_are_explained() {
             "\"dcpim\"\ncontrol-rtt-us = -1",
             "transport.control-rtt-us: expected a number from 0.001",
         ),
+        (
+            "\"dcpim\"",
+            "\"dcpim\"\nbest-effort = { name = \"phost\" }",
+            "transport.best-effort: expected no such key for dcpim, got phost",
+        ),
+        (
+            "\"dcpim\"",
+            "\"cosy\"\nbest-effort = { name = \"fastpass\" }",
+            "transport.best-effort.name: expected dcpim or phost, got \"fastpass\"",
+        ),
+        (
+            "\"dcpim\"",
+            "\"cosy\"\nbest-effort = { preset = \"paper\" }",
+            "transport.best-effort.name: expected the name of a transport, got none",
+        ),
+        (
+            "\"dcpim\"",
+            "\"cosy\"\nbest-effort = \"phost\"",
+            "transport.best-effort: expected a transport table, got \"phost\"",
+        ),
+        (
+            "\"dcpim\"",
+            "\"cosy\"\nbest-effort = { name = \"dcpim\", rounds = 99 }",
+            "transport.best-effort.rounds: expected 1 to 32, got 99",
+        ),
+        (
+            "\"dcpim\"",
+            "\"cosy\"\nbest-effort = { name = \"dcpim\", payload-bytes = 9 }",
+            "transport.best-effort.payload-bytes: expected left out",
+        ),
         ("id = 1", "id = 2", "peer[1].id: expected ids from 0 to 1, without gaps, got 2"),
         ("id = 1", "id = 0", "peer[1].id: expected an id of its own, got 0"),
         ("id = 1", "arbiter = true\nid = 1", "peer: expected at least 2 hosts, got 1"),
@@ -139,15 +169,23 @@ fn good_configurations_are_described_and_compared() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.contains("a.toml: good\n") && said.contains("1 (host) at 127.0.0.1:7631"));
-    for (change, what) in
-        [("rate-mbps = 100", "[network]"), ("7631", "[[peer]]"), ("\"monotonic\"", "node.clock")]
-    {
+    let changes = [
+        ("rate-mbps = 100", "[network]"),
+        ("7631", "[[peer]]"),
+        ("\"monotonic\"", "node.clock"),
+        ("name = \"phost\"", "[transport]"),
+    ];
+    let beside = "\"cosy\"\nbest-effort = { name = \"phost\" }";
+    let good = GOOD.replacen("\"dcpim\"", beside, 1);
+    write("a.toml", &good);
+    for (change, what) in changes {
         let to = match change {
             "7631" => "7641",
             "rate-mbps = 100" => "rate-mbps = 50",
+            "name = \"phost\"" => "name = \"dcpim\"",
             _ => "\"time-of-day\"",
         };
-        write("b.toml", &GOOD.replacen("id = 0", "id = 1", 1).replacen(change, to, 1));
+        write("b.toml", &good.replacen("id = 0", "id = 1", 1).replacen(change, to, 1));
         let output = rampd(&["check", "a.toml", "b.toml"], folder.path());
         assert_eq!(output.status.code(), Some(2));
         let said = String::from_utf8(output.stderr).unwrap();

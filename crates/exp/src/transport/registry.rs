@@ -12,8 +12,8 @@ use rampmeter_core::fabric::FabricNeeds;
 use rampmeter_core::wire::Wire;
 use rampmeter_core::{Bytes, FabricFacts, Family, Hop, Queueing};
 use rampmeter_proto::Framing;
-use rampmeter_proto::beside::{Beside, Both};
-use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor};
+use rampmeter_proto::beside::{Beside, Both, below};
+use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor, unknown};
 use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, key_infos};
 use rampmeter_proto::transport::{Derived, Site, Transport};
 use serde::Serialize;
@@ -145,22 +145,11 @@ impl Registry {
         Ok(TransportSpec { written, keys })
     }
 
-    fn unknown(&self, (name, lower): (&str, Option<&str>)) -> BadKey {
+    fn unknown(&self, wanted: (&str, Option<&str>)) -> BadKey {
         let about = self.about();
-        match (about.iter().find(|about| about.name == name), lower) {
-            (Some(about), Some(lower)) if about.best_effort.is_empty() => {
-                BadKey::new("best-effort", format!("no such key for {name}"), lower)
-            }
-            (Some(about), Some(lower)) => BadKey::new(
-                "best-effort.name",
-                about.best_effort.join(" or "),
-                format!("{lower:?}"),
-            ),
-            _ => {
-                let names: Vec<&str> = about.iter().map(|about| about.name).collect();
-                BadKey::new("name", format!("one of {}", names.join(", ")), format!("{name:?}"))
-            }
-        }
+        let names: Vec<&str> = about.iter().map(|about| about.name).collect();
+        let found = about.iter().find(|about| about.name == wanted.0);
+        unknown(wanted, &names, found.map_or(&[], |about| &about.best_effort))
     }
 
     fn add(&mut self, entry: Box<dyn Entry>) {
@@ -194,11 +183,6 @@ impl Visitor for Registry {
     fn beside<A: Transport, B: Transport>(&mut self) {
         self.add(Box::new(Two::<A, B>(PhantomData)));
     }
-}
-
-/// A key of the lower transport.
-fn below(bad: BadKey) -> BadKey {
-    BadKey { key: format!("best-effort.{}", bad.key), ..bad }
 }
 
 /// A transport.
@@ -344,14 +328,12 @@ impl<A: Transport, B: Transport> AnyKeys for TwoKeys<A, B> {
     }
 
     fn configure(&self, site: &Site) -> Result<Arc<dyn Ready>, BadKey> {
-        let above = Site { lower: Some(self.lower.framing().full()), ..site.clone() };
-        let upper = A::configure(self.upper.keys.clone(), &above)?;
-        let site = Site { facts: self.told.told(&site.facts), ..site.clone() };
-        let lower = B::configure(self.lower.keys.clone(), &site).map_err(below)?;
-        let derived = A::describe(&upper);
-        let buffer_min = A::buffer_min(&upper).max(B::buffer_min(&lower));
+        let (upper, lower) = (self.upper.keys.clone(), self.lower.keys.clone());
+        let both = Both::configure::<A, B>(upper, lower, site, self.told.told(&site.facts))?;
+        let derived = A::describe(&both.upper);
+        let buffer_min = A::buffer_min(&both.upper).max(B::buffer_min(&both.lower));
         let buffer_min = buffer_min.max(self.framing().full()).max(self.lower.framing().full());
-        let config = Arc::new(Both { upper: Arc::new(upper), lower: Arc::new(lower) });
+        let config = Arc::new(both);
         Ok(Arc::new(Configured::<Beside<A, B>> { config, buffer_min, derived, wire: None }))
     }
 }

@@ -31,7 +31,7 @@ pub struct CosyConfig {
     #[schemars(range(min = 0, max = 900))]
     pub control_milli: u32,
     /// What each way of a round trip is granted for what the theorems leave out; if left out, a
-    /// packet that cannot be interrupted at every port.
+    /// packet that cannot be interrupted at every port. Best-effort packets come on top.
     #[serde(skip)]
     pub slack: Option<Span>,
     /// The longest packet of best-effort traffic that shares the links (§4): one may be in the way at
@@ -166,10 +166,13 @@ impl CosyConfig {
         let queueing =
             analysis::queueing_bound(paths.switches, slots, ratio, packet, facts.access_rate);
         let hops = u64::from(paths.switches) + 1;
-        let in_the_way = match self.best_effort {
-            None => packet_time * hops,
+        let slack = match (self.slack, self.best_effort) {
+            (slack, None) => slack.unwrap_or(packet_time * hops),
             // A round trip's requests and rsvps meet one at every port, in both directions.
-            Some(longest) => facts.access_rate.tx_time(longest.max(packet)) * (2 * hops),
+            (slack, Some(longest)) => {
+                let in_the_way = facts.access_rate.tx_time(longest.max(packet)) * (2 * hops);
+                slack.unwrap_or(Span::ZERO) + in_the_way
+            }
         };
         Ok(Cosy {
             tick,
@@ -177,7 +180,7 @@ impl CosyConfig {
             share,
             hold,
             queueing,
-            slack: self.slack.unwrap_or(in_the_way),
+            slack,
             pause: facts.data_rtt.max(frame).max(hold / TRIES),
             facts: *facts,
             paths,

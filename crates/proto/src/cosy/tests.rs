@@ -9,7 +9,10 @@ use rampmeter_core::{
 
 use super::config::PathFacts;
 use super::wire::{CosyHeader, Route, Why};
-use super::{CosyConfig, CosyHost};
+use super::{CosyConfig, CosyFamily, CosyHost};
+use crate::beside::Both;
+use crate::phost::{PhostConfig, PhostFamily};
+use crate::transport::{Place, Site, Transport};
 
 #[test]
 fn impossible_fields_are_named() {
@@ -63,6 +66,28 @@ fn what_is_sent_in_a_slot_keeps_its_order_on_ordinary_networks() {
     let mut route = Route::default();
     assert!(route.push(1));
     assert_eq!(path_of(7, route), None);
+}
+
+/// Between hosts as in simulations, the longest packet of best-effort traffic may be in the way at
+/// every port. Hosts' packets have the length of hosts.
+#[test]
+fn best_effort_traffic_between_hosts_is_granted_its_packets() {
+    let facts = FabricFacts {
+        n_hosts: 2,
+        access_rate: Rate::from_gbps(1),
+        data_rtt: Span::from_us(60),
+        control_rtt: Span::from_us(50),
+    };
+    let place = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
+    let site = Site { facts, place, lower: None };
+    let alone = CosyFamily::configure(CosyConfig::paper(), &site).unwrap();
+    let keys = (CosyConfig::paper(), PhostConfig::paper());
+    let both = Both::configure::<CosyFamily, PhostFamily>(keys.0, keys.1, &site, facts).unwrap();
+    let packets = facts.access_rate.tx_time(Bytes::new(1_534)) * 8;
+    assert_eq!(alone.slack, facts.control_rtt);
+    assert_eq!(both.upper.slack, facts.control_rtt + packets);
+    let size = Bytes::new(5_000);
+    assert_eq!(both.upper.bound(size), alone.bound(size) + packets * 2);
 }
 
 fn host(slots: u32, seed: u64) -> CosyHost {
