@@ -275,6 +275,19 @@ for id, transport in pairs(TRANSPORTS) do
   TITLES[id] = transport.title
 end
 
+-- Two transports on one network: 64, 8 times the number of that in higher classes, and the other's.
+-- A byte before headers says whose they are.
+local PAIRS = {}
+for upper, above in pairs(TRANSPORTS) do
+  for lower, below in pairs(TRANSPORTS) do
+    if upper < 8 and lower < 8 and upper ~= lower then
+      local id = 64 + 8 * upper + lower
+      PAIRS[id] = { [0] = upper, lower }
+      TITLES[id] = ("%s above %s"):format(above.title, below.title)
+    end
+  end
+end
+
 local KINDS = { [0] = "hello", "here", "control", "data", "refused" }
 local HELLO, HERE, CONTROL, DATA = 0, 1, 2, 3
 
@@ -310,6 +323,7 @@ local NONCE = { { name = "nonce", bytes = 4, label = "Nonce", base = base.HEX } 
 local MESSAGE = { u32("msg", "Message") }
 local OFFSET, TOTAL = u32("offset", "Offset of the payload"), u32("size", "Bytes of the message")
 local FRAGMENT = { MESSAGE[1], OFFSET, TOTAL }
+local PART = { word("part", "In classes", "0 or 1", { [0] = "higher", "lower" }) }
 local REST = { [HELLO] = NONCE, [HERE] = NONCE, [DATA] = FRAGMENT }
 
 -- Part 3: protocols of the formats
@@ -338,6 +352,7 @@ FIELDS.payload_len = ProtoField.uint32("rampmeter.payload_len", "Bytes of payloa
 declare("rampmeter.", ENVELOPE, FIELDS)
 declare("rampmeter.", NONCE, FIELDS)
 declare("rampmeter.", FRAGMENT, FIELDS)
+declare("rampmeter.", PART, FIELDS)
 rampmeter.fields = FIELDS
 
 for _, transport in pairs(TRANSPORTS) do
@@ -551,9 +566,16 @@ local function read_packet(at, tree, root, values)
   if not read_fields(at, tree, rest, "rampmeter.", FIELDS, values) then
     return nil
   end
+  local pair = PAIRS[values.transport]
+  if pair and (values.kind == CONTROL or values.kind == DATA) then
+    if not read_fields(at, tree, PART, "rampmeter.", FIELDS, values) then
+      return nil
+    end
+    values.header = pair[values.part]
+  end
   tree:set_len(at.at)
-  local transport = TRANSPORTS[values.transport]
-  if not transport then
+  local transport = TRANSPORTS[values.header or values.transport]
+  if not transport and not pair then
     complain(at, tree, "unknown_transport", ("there is no transport %d"):format(values.transport))
   end
   if values.kind ~= CONTROL and values.kind ~= DATA then
@@ -569,7 +591,7 @@ function rampmeter.dissector(tvb, pinfo, root)
   local tree = root:add(rampmeter, tvb())
   local at, values = { tvb = tvb, at = 0 }, {}
   local sentence = read_packet(at, tree, root, values)
-  local title = TITLES[values.transport] or "Rampmeter"
+  local title = TITLES[values.header or values.transport] or "Rampmeter"
   pinfo.cols.protocol = title
   local wrong = at.wrong and ("[%s]"):format(at.wrong)
   local said = sentence and wrong and sentence .. " " .. wrong or sentence or wrong
