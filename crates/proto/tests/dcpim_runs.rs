@@ -121,8 +121,9 @@ mod matching {
 
     use super::*;
 
-    /// Receivers that the senders of a random bipartite graph of mean degree about `degree` send a
-    /// long flow each: the second phase's matching, of which the third phase's tokens tell.
+    /// The size of a matching of `n` hosts. Each edge of a random bipartite graph of mean degree
+    /// about `degree` is a long flow; the second phase is observed, as receivers that send tokens
+    /// in the third are those that it has matched.
     fn matched(n: u32, degree: u32, rounds: u8, seed: u64) -> usize {
         let one_channel = DcpimConfig { channels: 1, fct_round: false, ..DcpimConfig::paper() };
         let config = DcpimConfig { rounds, ..one_channel };

@@ -23,7 +23,7 @@ fn attach(bed: &Bed, n: usize) -> Port {
 }
 
 #[test]
-fn programs_are_told_the_bound_of_the_state_machine() {
+fn the_bound_that_programs_are_told_survives_the_handshake() {
     let dir = tempfile::tempdir().unwrap();
     let bed = Bed::of::<CosyFamily>(dir.path(), &config());
     let (port, cosy) = (attach(&bed, 0), config().protocol::<CosyFamily>());

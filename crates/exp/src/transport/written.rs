@@ -47,7 +47,13 @@ impl Written {
         let (control_rtt_us, data_rtt_us) = (rtt("control-rtt-us")?, rtt("data-rtt-us")?);
         let best_effort = match keys.remove("best-effort") {
             None => None,
-            Some(Value::Table(table)) => Some(table),
+            Some(Value::Table(lower)) => match lower.get("best-effort") {
+                None => Some(lower),
+                Some(third) => {
+                    let key = "best-effort.best-effort";
+                    return Err(BadKey::new(key, "no more than two transports", third));
+                }
+            },
             Some(other) => return Err(BadKey::new("best-effort", "a transport table", other)),
         };
         Ok(Self { name, preset, control_rtt_us, data_rtt_us, best_effort, keys })

@@ -18,7 +18,7 @@ use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
 /// The class of data, below that of control packets.
 pub(super) const DATA: Priority = Priority::new(1);
 
-/// How many messages are asked for again when a slot falls free: the second in case that the first
+/// How many messages are asked for again at the last packet of a slot: the second in case that the first
 /// one's receiver has no slot.
 const REPEATED: usize = 2;
 
