@@ -60,10 +60,13 @@ impl Promise {
     /// The bound of a message of `size`; `None` if the promise is not for its tenant. A bound beyond
     /// [`Span::MAX`] becomes that.
     pub fn bound(&self, size: Bytes, tenant: TenantId) -> Option<Span> {
-        let Self { fixed, per_packet, payload, tenant: only } = *self;
-        let sending = per_packet.as_ps().saturating_mul(size.packets_ceil(payload));
-        let bound = Span::from_ps(fixed.as_ps().saturating_add(sending));
-        only.is_none_or(|only| only == tenant).then_some(bound)
+        self.tenant.is_none_or(|only| only == tenant).then(|| self.time(size))
+    }
+
+    /// The bound of a message of `size` of a tenant that has one.
+    pub fn time(&self, size: Bytes) -> Span {
+        let sending = self.per_packet.as_ps().saturating_mul(size.packets_ceil(self.payload));
+        Span::from_ps(self.fixed.as_ps().saturating_add(sending))
     }
 }
 

@@ -10,7 +10,7 @@ use rampmeter_proto::phost::{PhostConfig, PhostFamily};
 use rampmeter_sim::*;
 use rampmeter_testkit::suite::each_seed;
 use rampmeter_testkit::{
-    Records, Scenario, arrival, facts, here, leaf_spine, scenario, spec, star,
+    Records, Scenario, arrival, facts, here, leaf_spine, leaf_spine_of, scenario, spec, star,
 };
 
 fn on(config: CosyConfig, topology: &Topology) -> Cosy {
@@ -134,16 +134,7 @@ fn assert_promises_kept_beside(config: CosyConfig, spec: SimSpec, arrivals: Vec<
 fn longer_packets_of_best_effort_traffic_reject_no_message() {
     let (hold, payload) = (Some(Span::ZERO), Bytes::new(360));
     let config = CosyConfig { hold, payload, ..CosyConfig::paper() };
-    let topology = TopologySpec::LeafSpine {
-        racks: 4,
-        hosts_per_rack: 2,
-        spines: 2,
-        access_gbps: 10.0,
-        core_gbps: 10.0,
-        propagation_ns: 200.0,
-        switch_ns: 450.0,
-        host_ns: 450.0,
-    };
+    let topology = leaf_spine_of([10.0, 10.0], 4, 2, 2);
     let spec = SimSpec { paranoid: false, ..spec(topology.build().unwrap(), 1) };
     let probes: Vec<Arrival> = (0..2_000).map(|n| arrival(n * 10_000_000, 0, 7, 100)).collect();
     let seen = assert_promises_kept_beside(config, spec, probes);
@@ -297,16 +288,7 @@ fn the_bound_on_load_of_theorem_3_1_is_met() {
 /// could be, for want of receivers and senders (four of them) and of links between switches (two).
 #[test]
 fn what_is_admitted_may_be_a_third_of_what_could_be() {
-    let topology = TopologySpec::LeafSpine {
-        racks: 4,
-        hosts_per_rack: 2,
-        spines: 2,
-        access_gbps: 100.0,
-        core_gbps: 100.0,
-        propagation_ns: 200.0,
-        switch_ns: 450.0,
-        host_ns: 450.0,
-    };
+    let topology = leaf_spine_of([100.0, 100.0], 4, 2, 2);
     let topology = topology.build().unwrap();
     let first = [(2, 6), (5, 1)];
     let others = [(2, 4), (5, 3), (0, 6), (7, 1), (4, 7), (3, 0)];
@@ -340,16 +322,7 @@ fn what_is_admitted_may_be_a_third_of_what_could_be() {
 #[test]
 fn a_matching_is_admitted_at_the_rate_of_the_theorem() {
     let (racks, cores) = (16, 8);
-    let topology = TopologySpec::LeafSpine {
-        racks,
-        hosts_per_rack: cores,
-        spines: cores,
-        access_gbps: 100.0,
-        core_gbps: 100.0,
-        propagation_ns: 200.0,
-        switch_ns: 450.0,
-        host_ns: 450.0,
-    };
+    let topology = leaf_spine_of([100.0, 100.0], racks, cores, cores);
     let topology = topology.build().unwrap();
     let n = topology.n_hosts();
     for slots in [1, 2, 4, 8] {

@@ -15,17 +15,27 @@ pub fn leaf_spine(racks: u64, hosts_per_rack: u64, spines: u64) -> Topology {
 
 /// The same at another rate; links between switches are four times as fast.
 pub fn leaf_spine_at(gbps: f64, racks: u64, hosts_per_rack: u64, spines: u64) -> Topology {
-    let spec = TopologySpec::LeafSpine {
+    let spec = leaf_spine_of([gbps, 4.0 * gbps], racks, hosts_per_rack, spines);
+    spec.build().expect("the numbers make a network")
+}
+
+/// The same with rates of hosts' links and of those between switches.
+pub fn leaf_spine_of(
+    [access_gbps, core_gbps]: [f64; 2],
+    racks: u64,
+    hosts_per_rack: u64,
+    spines: u64,
+) -> TopologySpec {
+    TopologySpec::LeafSpine {
         racks,
         hosts_per_rack,
         spines,
-        access_gbps: gbps,
-        core_gbps: 4.0 * gbps,
+        access_gbps,
+        core_gbps,
         propagation_ns: 200.0,
         switch_ns: 450.0,
         host_ns: 450.0,
-    };
-    spec.build().expect("the numbers make a network")
+    }
 }
 
 /// Hosts at 100 Gbit/s around one switch, with the same delays.

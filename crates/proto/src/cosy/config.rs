@@ -1,6 +1,6 @@
 //! cosy's parameters and what they imply for one fabric.
 
-use rampmeter_core::{Bytes, FabricFacts, Promise, Span, TenantId};
+use rampmeter_core::{Bytes, FabricFacts, Promise, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -211,7 +211,7 @@ impl Cosy {
 
     /// The bound of a message of `size`.
     pub fn bound(&self, size: Bytes) -> Span {
-        self.promise().bound(size, TenantId::default()).expect("the promise is for every tenant")
+        self.promise().time(size)
     }
 
     /// Latest time after its submission at which a message's first rsvp can still meet the bound.

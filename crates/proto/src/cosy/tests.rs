@@ -27,21 +27,23 @@ fn impossible_fields_are_named() {
     assert_eq!(decode(&data).to_string(), "field last must be 0 or 1, got 2");
 }
 
+/// Two hosts, with round trips of data and of control packets.
+fn facts(gbps: u64, [data_us, control_us]: [u64; 2]) -> FabricFacts {
+    FabricFacts {
+        n_hosts: 2,
+        access_rate: Rate::from_gbps(gbps),
+        data_rtt: Span::from_us(data_us),
+        control_rtt: Span::from_us(control_us),
+    }
+}
+
 /// Between hosts no switch names a path: data and release of a reservation take one, reservations
 /// differ, and what a switch has routed is left to it.
 #[test]
 fn what_is_sent_in_a_slot_keeps_its_order_on_ordinary_networks() {
-    let facts = FabricFacts {
-        n_hosts: 2,
-        access_rate: Rate::from_gbps(1),
-        data_rtt: Span::from_us(60),
-        control_rtt: Span::from_us(50),
-    };
-    let paths = PathFacts { switches: 1, ratio: 1, ports: 2, has_slower: false };
-    let cosy = Arc::new(CosyConfig { slots: 2, ..CosyConfig::paper() }.on(&facts, paths).unwrap());
+    let facts = facts(1, [60, 50]);
     let path_of = |seq: u32, route: Route| {
-        let rng = Rng::new(0, 0, Purpose::Test);
-        let mut host = CosyHost::new(Arc::clone(&cosy), NodeId::new(0), rng, Time::ZERO);
+        let mut host = host_on(&facts, 2, 0);
         host.submit(Time::ZERO, Message::new(MsgId::new(0), NodeId::new(1), Bytes::new(4_000)));
         let request = host.poll_transmit(Time::ZERO).unwrap();
         let CosyHeader::Request { tx_slot, .. } = request.header else { panic!("{request:?}") };
@@ -72,12 +74,7 @@ fn what_is_sent_in_a_slot_keeps_its_order_on_ordinary_networks() {
 /// every port. Hosts' packets have the length of hosts.
 #[test]
 fn best_effort_traffic_between_hosts_is_granted_its_packets() {
-    let facts = FabricFacts {
-        n_hosts: 2,
-        access_rate: Rate::from_gbps(1),
-        data_rtt: Span::from_us(60),
-        control_rtt: Span::from_us(50),
-    };
+    let facts = facts(1, [60, 50]);
     let place = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
     let site = Site { facts, place, lower: None };
     let alone = CosyFamily::configure(CosyConfig::paper(), &site).unwrap();
@@ -91,14 +88,12 @@ fn best_effort_traffic_between_hosts_is_granted_its_packets() {
 }
 
 fn host(slots: u32, seed: u64) -> CosyHost {
-    let facts = FabricFacts {
-        n_hosts: 2,
-        access_rate: Rate::from_gbps(10),
-        data_rtt: Span::from_us(12),
-        control_rtt: Span::from_us(10),
-    };
+    host_on(&facts(10, [12, 10]), slots, seed)
+}
+
+fn host_on(facts: &FabricFacts, slots: u32, seed: u64) -> CosyHost {
     let paths = PathFacts { switches: 1, ratio: 1, ports: 2, has_slower: false };
-    let cosy = CosyConfig { slots, ..CosyConfig::paper() }.on(&facts, paths).unwrap();
+    let cosy = CosyConfig { slots, ..CosyConfig::paper() }.on(facts, paths).unwrap();
     CosyHost::new(Arc::new(cosy), NodeId::new(0), Rng::new(seed, 0, Purpose::Test), Time::ZERO)
 }
 
