@@ -135,6 +135,7 @@ def write_results(
     summary = {
         "status": status,
         "flows": {"submitted": len(rows), "delivered": delivered, "failed": 0},
+        "delivered_share": utilisation,
         "utilisation": utilisation,
         "nfct": 1.0,
         "goodput_gbps": 1.0,

@@ -22,7 +22,7 @@ TENANTS = "tenants.parquet"
 SUMMARY = "summary.json"
 MANIFEST = "manifest.json"
 
-COMPLETE = frozenset({"finished", "censored"})
+COMPLETE = frozenset({"finished", "incomplete", "censored"})
 """The statuses of runs that came to the end of their plan."""
 
 IDEALS = {

@@ -205,7 +205,7 @@ class Trace(Part):
 class Measure(Part):
     """Which flows the statistics of the summary count."""
 
-    warmup_flows: int | None = None
+    warmup_flows: int | str | None = None
     finished_before_arrival: int | None = None
 
 

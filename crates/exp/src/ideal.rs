@@ -134,6 +134,7 @@ impl Run<'_> {
         let [delivered, acked, _] = self.ideals.of(record.src, record.dst, record.size);
         record.delivered = Some(served + delivered.saturating_sub(service));
         record.completed = Some(served + acked.saturating_sub(service));
+        record.sent = record.size;
         recorder.on_flow(&record);
         self.counters.delivered += 1;
         self.counters.fresh_bytes += record.size.get();

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::transport::{Registry, TransportSpec};
+pub use crate::warmup::WarmUp;
 
 /// Why a plan cannot be run: where, what was expected, what came.
 #[derive(Debug, Error)]
@@ -126,6 +127,8 @@ pub struct RunSpec {
     pub capture_hosts: Option<Vec<u32>>,
     /// How many packets at most.
     pub capture_packets: u64,
+    /// Record each link at every sample, not only tiers.
+    pub links: bool,
 }
 
 impl Default for RunSpec {
@@ -137,6 +140,7 @@ impl Default for RunSpec {
             capture: None,
             capture_hosts: None,
             capture_packets: 1_000_000,
+            links: false,
         }
     }
 }
@@ -147,7 +151,7 @@ impl Default for RunSpec {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct MeasureSpec {
     /// Leave out the flows that arrive first.
-    pub warmup_flows: u64,
+    pub warmup_flows: WarmUp,
     /// Count only flows that finish before this one arrives (numbered from 1).
     pub finished_before_arrival: Option<u64>,
 }

@@ -3,14 +3,17 @@
 use rampmeter_core::Time;
 use rampmeter_sim::Counters;
 use rampmeter_sim::fabric::TierStats;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunStatus {
-    /// Every flow finished or failed.
+    /// Every flow was delivered.
     Finished,
+    /// The run came to its end, but flows failed or were rejected.
+    Incomplete,
     /// The drain time was over before that.
     Censored,
     /// Somebody stopped it.

@@ -4,12 +4,12 @@ use rampmeter_core::collections::IdMap;
 use rampmeter_core::{Bytes, Header, Hop, NodeId, Span, Time};
 use rampmeter_metrics::ideal::{Forwarding, Framing, PathHop};
 use rampmeter_metrics::row::{FlowRow, Status};
-use rampmeter_metrics::series::{CounterSample, QueueDistribution, TenantSample, TierSample};
 use rampmeter_metrics::{FlowWriter, Ideal, IdealModel, LatencyHistogram, TableError};
 use rampmeter_sim::fabric::Fabric;
 use rampmeter_sim::{FlowRecord, Paths, Probe, SimSpec, Switching};
 
 use crate::cut::Cut;
+use crate::sampling::Samples;
 
 /// The ideals of every pair of hosts. Paths depend on racks only, so they are found once a pair of
 /// racks.
@@ -76,16 +76,12 @@ pub(crate) struct Recorder {
     pub(crate) in_time: u64,
     pub(crate) data_latency: LatencyHistogram,
     pub(crate) control_latency: LatencyHistogram,
-    pub(crate) queues: QueueDistribution,
-    pub(crate) series: Vec<TierSample>,
-    pub(crate) tenants: Vec<TenantSample>,
-    pub(crate) transport: Vec<CounterSample>,
-    last_sample: Time,
-    sent_before: Vec<u64>,
+    pub(crate) samples: Samples,
 }
 
 impl Recorder {
-    pub(crate) fn new(ideals: Ideals, writer: Option<FlowWriter>) -> Self {
+    /// Records each link at every sample where `by_link` says so.
+    pub(crate) fn new(ideals: Ideals, writer: Option<FlowWriter>, by_link: bool) -> Self {
         Self {
             ideals,
             writer,
@@ -99,12 +95,7 @@ impl Recorder {
             in_time: 0,
             data_latency: LatencyHistogram::new(),
             control_latency: LatencyHistogram::new(),
-            queues: QueueDistribution::new(),
-            series: Vec::new(),
-            tenants: Vec::new(),
-            transport: Vec::new(),
-            last_sample: Time::ZERO,
-            sent_before: Vec::new(),
+            samples: Samples::new(by_link),
         }
     }
 
@@ -174,6 +165,9 @@ impl Probe for Recorder {
             bound_ps: record.bound.map(Span::as_ps),
             tenant: record.tenant.get(),
             status,
+            first_byte_ps: since(record.first_byte),
+            sent_bytes: record.sent.get(),
+            retransmitted_bytes: record.sent.get().saturating_sub(record.size.get()),
         };
         if let Some(writer) = &mut self.writer
             && let Err(error) = writer.push(&row)
@@ -190,49 +184,19 @@ impl Probe for Recorder {
     }
 
     fn on_counters(&mut self, now: Time, counters: &[(&'static str, u64)]) {
-        let sample = |&(name, value)| CounterSample { time: now, name, value };
-        self.transport.extend(counters.iter().map(sample));
+        self.samples.take_counters(now, counters);
     }
 
     fn on_sample<H: Header, P: Hop<H>>(
         &mut self,
         now: Time,
-        fabric: &Fabric<H, P>,
+        fabric: &mut Fabric<H, P>,
         delivered: &[u64],
     ) {
-        if delivered.len() > 1 {
-            let sample = |(&bytes, tenant)| {
-                let delivered = Bytes::new(bytes);
-                TenantSample { time: now, tenant, delivered }
-            };
-            self.tenants.extend(delivered.iter().zip(0..).map(sample));
-        }
-        let interval = now - self.last_sample;
-        self.last_sample = now;
-        let tiers = fabric.tier_names();
-        let mut carried = vec![(0u64, 0u128); tiers.len()];
-        for (tier, rate, bytes) in fabric.sent() {
-            let sum = &mut carried[usize::from(tier)];
-            sum.0 += bytes;
-            sum.1 += u128::from(rate.bytes_floor(interval).get());
-        }
-        self.sent_before.resize(tiers.len(), 0);
-        let mut queued = vec![(0u64, 0u32, 0u32); tiers.len()];
-        for (tier, bytes) in fabric.queues() {
-            let sum = &mut queued[usize::from(tier)];
-            *sum = (sum.0 + u64::from(bytes), sum.1.max(bytes), sum.2 + 1);
-            self.queues.record(tiers[usize::from(tier)], Bytes::new(bytes.into()), 1);
-        }
-        for (i, tier) in tiers.into_iter().enumerate() {
-            let (total, longest, ports) = queued[i];
-            let bytes = carried[i].0 - std::mem::replace(&mut self.sent_before[i], carried[i].0);
-            self.series.push(TierSample {
-                end: now,
-                tier: tier.to_owned(),
-                utilisation: bytes as f64 / carried[i].1.max(1) as f64,
-                queue_mean: total as f64 / f64::from(ports.max(1)),
-                queue_max: Bytes::new(longest.into()),
-            });
-        }
+        self.samples.take(now, fabric, delivered);
+    }
+
+    fn on_end<H: Header, P: Hop<H>>(&mut self, now: Time, fabric: &mut Fabric<H, P>) {
+        self.samples.take_drops(now, fabric);
     }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use rampmeter_core::{Purpose, Queueing, Rng, Span, Time};
 use rampmeter_metrics::FlowWriter;
-use rampmeter_metrics::series::{write_counters, write_tenants, write_tiers};
+use rampmeter_metrics::columns::{Row, write_rows};
+use rampmeter_metrics::series::OutageRow;
 use rampmeter_sim::Arrival;
 use rampmeter_workload::Flow;
 
@@ -20,14 +21,15 @@ use crate::plan::DeadlinesSpec;
 use crate::progress::Observer;
 use crate::ran::Ran;
 use crate::record::{Ideals, Recorder};
+use crate::sampling::Samples;
 use crate::simulate::Task;
 use crate::summary::{Outcome, Summary};
 use crate::version::{COMMIT, PROFILE, VERSION};
 
-/// Runs `plan` and writes to the folder `out`: `flows.parquet`, `series.parquet`,
-/// `queues.parquet`, `tenants.parquet` where there are several, `transport.parquet` where the
-/// transport counts anything and queues are sampled, the capture where the plan asks for one,
-/// `summary.json`, `manifest.json`, the last one last. A run that is stopped keeps what it has.
+/// Runs `plan` and writes to the folder `out`: `flows.parquet`, `series.parquet` and
+/// `queues.parquet`; `tenants.parquet`, `transport.parquet`, `links.parquet`, `drops.parquet` and
+/// `outages.parquet` where there is anything to tell; the capture where the plan asks for one;
+/// `summary.json`, and last `manifest.json`. A run that is stopped keeps what it has.
 ///
 /// # Errors
 /// If results cannot be written.
@@ -46,11 +48,21 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
     publish(plan, recorder, capture, &ran, started.elapsed(), out)
 }
 
+/// What not every run writes, and the manifest.
+const OPTIONAL: [&str; 6] = [
+    "manifest.json",
+    "tenants.parquet",
+    "transport.parquet",
+    "links.parquet",
+    "drops.parquet",
+    "outages.parquet",
+];
+
 /// Makes the folder, and removes from it what would speak for results that are still to come.
 pub(crate) fn clear(out: &Path) -> Result<(), RunError> {
     fs::create_dir_all(out).map_err(|source| io(out, source))?;
     // A manifest says that a folder is complete; an old one must not speak for new files.
-    for old in ["manifest.json", "tenants.parquet", "transport.parquet"] {
+    for old in OPTIONAL {
         let old = out.join(old);
         match fs::remove_file(&old) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io(&old, e)),
@@ -71,14 +83,7 @@ pub(crate) fn publish(
 ) -> Result<Summary, RunError> {
     let metadata = metadata(plan);
     recorder.finish(&metadata)?;
-    write_tiers(&out.join("series.parquet"), &recorder.series, &metadata)?;
-    if !recorder.tenants.is_empty() {
-        write_tenants(&out.join("tenants.parquet"), &recorder.tenants, &metadata)?;
-    }
-    if !recorder.transport.is_empty() {
-        write_counters(&out.join("transport.parquet"), &recorder.transport, &metadata)?;
-    }
-    recorder.queues.write(&out.join("queues.parquet"), &metadata)?;
+    write_samples(plan, &recorder.samples, out, &metadata)?;
     let capture = capture.map(Capture::finish).transpose()?;
     let manifest_text = |summary: &Summary| {
         serde_json::to_string_pretty(&Manifest {
@@ -102,10 +107,59 @@ pub(crate) fn publish(
         })
         .unwrap_or_default()
     };
-    let summary = Summary::of(outcome(plan, ran), &mut recorder, &plan.plan().measure);
+    let summary = Summary::of(outcome(plan, ran), recorder, &plan.plan().measure);
     write(&out.join("summary.json"), &summary.to_json())?;
     write(&out.join("manifest.json"), &manifest_text(&summary))?;
     Ok(summary)
+}
+
+/// Writes what was sampled; tables that not every run has are left out where they would be empty.
+fn write_samples(
+    plan: &ValidPlan,
+    samples: &Samples,
+    out: &Path,
+    metadata: &[(String, String)],
+) -> Result<(), RunError> {
+    let file = |name: &str| out.join(name);
+    write_rows(&file("series.parquet"), &samples.tiers, metadata)?;
+    samples.queues.write(&file("queues.parquet"), metadata)?;
+    write_some(&file("tenants.parquet"), &samples.tenants, metadata)?;
+    write_some(&file("transport.parquet"), &samples.transport, metadata)?;
+    write_some(&file("links.parquet"), &samples.links, metadata)?;
+    write_some(&file("drops.parquet"), &samples.drops, metadata)?;
+    write_some(&file("outages.parquet"), &outages(plan), metadata)
+}
+
+fn write_some<R: Row>(
+    file: &Path,
+    rows: &[R],
+    metadata: &[(String, String)],
+) -> Result<(), RunError> {
+    if !rows.is_empty() {
+        write_rows(file, rows, metadata)?;
+    }
+    Ok(())
+}
+
+/// The failures and repairs of the plan, in order of time.
+fn outages(plan: &ValidPlan) -> Vec<OutageRow> {
+    let faults = &plan.sim.faults;
+    let row = |what: String, at: Time, state: &'static str| OutageRow {
+        time_ps: at.as_ps(),
+        what: what.into(),
+        state: state.into(),
+        routed_ps: at.saturating_add(faults.rerouting).as_ps(),
+    };
+    let mut rows = Vec::new();
+    for outage in &faults.outages {
+        let what = plan.sim.topology.name(outage.target);
+        rows.push(row(what.clone(), outage.from, "down"));
+        if outage.until < Time::NEVER {
+            rows.push(row(what, outage.until, "up"));
+        }
+    }
+    rows.sort_by_key(|row| row.time_ps);
+    rows
 }
 
 /// What the summary says of the run as a whole.
@@ -120,11 +174,12 @@ fn outcome<'a>(plan: &ValidPlan, ran: &'a Ran) -> Outcome<'a> {
         transport: ran.transport.iter().copied().collect(),
         offered_packets: ran.offered_packets,
         bdp_bytes: u64::from(bdp_packets) * plan.cut.payload.get(),
+        process: plan.workload.process(),
     }
 }
 
 pub(crate) fn recorder(plan: &ValidPlan, writer: Option<FlowWriter>) -> Recorder {
-    Recorder::new(Ideals::new(&plan.sim, plan.cut), writer)
+    Recorder::new(Ideals::new(&plan.sim, plan.cut), writer, plan.plan().run.links)
 }
 
 /// Runs the flows of the plan through its transport, whose type is found here, once.

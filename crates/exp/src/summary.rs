@@ -1,31 +1,45 @@
 //! What a run comes to, as JSON.
 
+use rampmeter_core::Time;
 use rampmeter_metrics::histogram::LatencySummary;
 use rampmeter_metrics::series::QueueSummary;
-use rampmeter_metrics::{BinStats, Bins, Sample, Stats, by_size};
-use rampmeter_sim::Counters;
+use rampmeter_metrics::{BinStats, Bins, Order, Sample, Stats, by_size};
 use rampmeter_sim::fabric::{DropReason, TierStats};
+use rampmeter_sim::{Counters, Node};
+use rampmeter_workload::Process;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 use crate::plan::MeasureSpec;
 use crate::ran::RunStatus;
 use crate::record::{Kept, Recorder};
+use crate::warnings;
+use crate::window::{Knot, WarmUpReport, Window};
 
 /// The summary of a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Summary {
     /// How it ended.
     pub status: RunStatus,
     /// Flows by how they ended.
     pub flows: FlowCounts,
-    /// Data packets delivered when arrivals stopped, over those offered until then (dcPIM's
-    /// figures).
-    pub utilisation: f64,
+    /// What `utilisation` and `goodput_gbps` are measured over; none if no flow is counted.
+    pub window: Option<Window>,
+    /// How many first flows are left out.
+    pub warmup: WarmUpReport,
+    /// What a reader of the numbers should know.
+    pub warnings: Vec<String>,
+    /// Share of the window in which the links of hosts, towards the network, were busy: their mean.
+    /// None of runs without samples.
+    pub utilisation: Option<f64>,
+    /// Message bytes delivered in the window, over its length, all hosts together.
+    pub goodput_gbps: Option<f64>,
+    /// Data packets delivered when arrivals stopped, over those offered until then: what dcPIM's
+    /// figures call utilisation. None where all flows arrive at the start.
+    pub delivered_share: Option<f64>,
     /// Sum of completion times over sum of ideals (`delivered`), of the flows counted.
     pub nfct: Option<f64>,
-    /// Message bytes delivered until arrivals stopped, over that time, all hosts together.
-    pub goodput_gbps: f64,
     /// Share of the flows with a deadline that were delivered by it.
     pub deadlines_met: Option<f64>,
     /// Slowdown (`delivered`) of the flows counted, by tenant; only where there are several.
@@ -46,7 +60,7 @@ pub struct Summary {
 }
 
 /// Flows by how they ended.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlowCounts {
     /// Submitted.
     pub submitted: u64,
@@ -63,7 +77,7 @@ pub struct FlowCounts {
 }
 
 /// Slowdown against one ideal.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Slowdown {
     /// Of all flows counted.
     pub overall: Option<Stats>,
@@ -78,7 +92,7 @@ pub struct Slowdown {
 }
 
 /// Totals of one tier.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Tier {
     /// Its name.
     pub name: String,
@@ -86,8 +100,12 @@ pub struct Tier {
     pub ports: u32,
     /// Bytes sent.
     pub bytes: u64,
-    /// The longest queue.
+    /// Share of the window in which its links were busy: their mean. None of runs without samples.
+    pub utilisation: Option<f64>,
+    /// The longest queue of any port, at any time. Those of `queues` are of samples only.
     pub queue_max_bytes: u64,
+    /// Where and when it was.
+    pub queue_max_at: Option<Peak>,
     /// Packets dropped, by reason; reasons that did not occur are left out.
     pub drops: BTreeMap<&'static str, u64>,
     /// Data packets dropped.
@@ -96,8 +114,19 @@ pub struct Tier {
     pub bytes_dropped: u64,
 }
 
+/// Where and when a queue was longest.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Peak {
+    /// The end of the link that sends.
+    pub from: String,
+    /// The end that receives.
+    pub to: String,
+    /// When it first was.
+    pub time_ps: u64,
+}
+
 /// Totals of the run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Totals {
     /// Packets put on links.
     pub packet_hops: u64,
@@ -125,6 +154,8 @@ pub(crate) struct Outcome<'a> {
     pub(crate) offered_packets: u64,
     /// Payload bytes of one BDP.
     pub(crate) bdp_bytes: u64,
+    /// What arrivals are.
+    pub(crate) process: Process,
 }
 
 impl Summary {
@@ -134,59 +165,80 @@ impl Summary {
         serde_json::to_string_pretty(self).unwrap_or_else(|e| format!("{{\"error\": \"{e}\"}}"))
     }
 
-    pub(crate) fn of(outcome: Outcome<'_>, recorder: &mut Recorder, measure: &MeasureSpec) -> Self {
+    pub(crate) fn of(outcome: Outcome<'_>, recorder: Recorder, measure: &MeasureSpec) -> Self {
         let counters = outcome.counters;
-        let all = std::mem::take(&mut recorder.kept);
-        let finish = |k: &Kept, fct: usize| k.arrival.as_ps().saturating_add(k.fct[fct]);
+        let mut all = recorder.kept;
+        all.sort_unstable_by_key(|k| k.number);
         let mark = measure.finished_before_arrival.and_then(|n| {
             // Flows are numbered in the order of arrival, from zero.
             all.iter().find(|k| u64::from(k.number) + 1 == n).map(|k| k.arrival.as_ps())
         });
-        let counts = |k: &Kept, fct: usize| {
-            u64::from(k.number) >= measure.warmup_flows
-                && k.fct[fct] < u64::MAX
-                && mark.is_none_or(|m| finish(k, fct) < m)
+        let warmup = WarmUpReport::of(measure, outcome.process, &all);
+        let choice = Choice { first: warmup.flows, mark };
+        let counted: Vec<&Kept> = all.iter().filter(|k| choice.counts(k, 0)).collect();
+        let order = match outcome.process {
+            Process::Bursts => Order::Any,
+            Process::Poisson | Process::Trace => Order::Arrival,
         };
-        let counted: Vec<&Kept> = all.iter().filter(|k| counts(k, 0)).collect();
-        let mut slowdown = BTreeMap::new();
-        for (name, fct, ideal) in [("delivered", 0, 0), ("acked", 1, 1), ("figure", 1, 2)] {
-            let samples = || {
-                all.iter().filter(|k| counts(k, fct) && k.ideal[ideal] > 0).map(|k| Sample {
-                    size_bytes: k.size,
-                    slowdown: k.fct[fct] as f64 / k.ideal[ideal] as f64,
-                })
-            };
-            slowdown.insert(name, by_all_bins(samples, outcome.bdp_bytes));
-        }
+        let slowdown = slowdowns(&all, choice, outcome.bdp_bytes, order);
+        let window = Window::of(&counted, counters.last_arrival, mark);
+        let knots = knots(&outcome, recorder.samples.knots, &all);
+        let carried = |of: &dyn Fn(&Knot) -> u64| window.and_then(|w| w.carried(&knots, of));
+        let seconds = window.map_or(0.0, Window::seconds);
+        let tier = |(i, stats): (usize, TierStats)| {
+            let bits = carried(&|knot| knot.tiers.get(i).copied().unwrap_or(0)).map(|b| b * 8.0);
+            Tier::new(stats.clone(), bits.map(|b| b / (stats.capacity_bps as f64 * seconds)))
+        };
+        let tiers: Vec<Tier> = outcome.tiers.iter().cloned().enumerate().map(tier).collect();
+        let utilisation = tiers.iter().find(|t| t.name == "host-up").and_then(|t| t.utilisation);
+        let flows = FlowCounts {
+            submitted: counters.submitted,
+            delivered: counters.delivered,
+            failed: recorder.failed,
+            rejected: recorder.rejected,
+            unfinished: recorder.unfinished,
+            counted: counted.len() as u64,
+        };
+        let status = match outcome.status {
+            RunStatus::Finished if flows.delivered < flows.submitted => RunStatus::Incomplete,
+            status => status,
+        };
         let has_deadlines = recorder.with_deadline > 0;
         let met = recorder.in_time as f64 / recorder.with_deadline as f64;
         let sum = |of: &dyn Fn(&Kept) -> u64| counted.iter().map(|k| of(k) as f64).sum::<f64>();
         let ideal_sum = sum(&|k| k.ideal[0]);
-        let seconds = counters.last_arrival.as_secs_f64();
-        let goodput = counters.fresh_bytes_at_last_arrival as f64 * 8e-9 / seconds;
+        let is_over_time = counters.last_arrival > Time::ZERO && outcome.offered_packets > 0;
         let delivered_packets = counters.fresh_packets_at_last_arrival as f64;
+        let delivered_share =
+            is_over_time.then(|| delivered_packets / outcome.offered_packets as f64);
         let latency = [
             ("data", recorder.data_latency.summary()),
             ("control", recorder.control_latency.summary()),
         ];
+        let warnings = warnings::of(&warnings::Facts {
+            flows: &flows,
+            warmup: &warmup,
+            slowdown: &slowdown,
+            all: &all,
+            choice,
+            process: outcome.process,
+            delivered_share,
+        });
         Self {
-            status: outcome.status,
-            flows: FlowCounts {
-                submitted: counters.submitted,
-                delivered: counters.delivered,
-                failed: recorder.failed,
-                rejected: recorder.rejected,
-                unfinished: recorder.unfinished,
-                counted: counted.len() as u64,
-            },
-            utilisation: delivered_packets / (outcome.offered_packets.max(1)) as f64,
+            status,
+            flows,
+            window,
+            warmup,
+            warnings,
+            utilisation,
+            goodput_gbps: carried(&|knot| knot.fresh).map(|bytes| bytes * 8e-9 / seconds),
+            delivered_share,
             nfct: (ideal_sum > 0.0).then(|| sum(&|k| k.fct[0]) / ideal_sum),
-            goodput_gbps: if seconds > 0.0 { goodput } else { 0.0 },
             deadlines_met: has_deadlines.then_some(met),
-            tenants: by_tenant(&counted),
+            tenants: by_tenant(&counted, order),
             slowdown,
-            tiers: outcome.tiers.into_iter().map(Tier::from).collect(),
-            queues: recorder.queues.summaries(),
+            tiers,
+            queues: recorder.samples.queues.summaries(),
             latency: latency.into_iter().collect(),
             transport: outcome.transport,
             counters: Totals {
@@ -201,7 +253,91 @@ impl Summary {
     }
 }
 
-fn by_tenant(counted: &[&Kept]) -> BTreeMap<u32, Stats> {
+/// Which flows statistics count.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice {
+    /// From this number on.
+    first: u64,
+    /// Only those that finish before this instant, in picoseconds.
+    mark: Option<u64>,
+}
+
+impl Choice {
+    /// Whether a flow is counted by its completion number `fct`: delivered, acked.
+    pub(crate) fn counts(self, k: &Kept, fct: usize) -> bool {
+        let finish = k.arrival.as_ps().saturating_add(k.fct[fct]);
+        u64::from(k.number) >= self.first
+            && k.fct[fct] < u64::MAX
+            && self.mark.is_none_or(|mark| finish < mark)
+    }
+}
+
+/// Slowdown by ideal, of flows that are in the order of arrival.
+fn slowdowns(
+    all: &[Kept],
+    choice: Choice,
+    bdp_bytes: u64,
+    order: Order,
+) -> BTreeMap<&'static str, Slowdown> {
+    let of = |(name, fct, ideal): (&'static str, usize, usize)| {
+        let samples = || {
+            all.iter().filter(|k| choice.counts(k, fct) && k.ideal[ideal] > 0).map(|k| Sample {
+                size_bytes: k.size,
+                slowdown: k.fct[fct] as f64 / k.ideal[ideal] as f64,
+            })
+        };
+        (name, by_all_bins(samples, bdp_bytes, order))
+    };
+    [("delivered", 0, 0), ("acked", 1, 1), ("figure", 1, 2)].map(of).into_iter().collect()
+}
+
+/// What had been carried at each sample and at the end. Runs without samples count the bytes of
+/// a flow when it is delivered.
+fn knots(outcome: &Outcome<'_>, mut knots: Vec<Knot>, all: &[Kept]) -> Vec<Knot> {
+    if knots.is_empty() {
+        let delivery = |k: &Kept| (k.arrival.as_ps().saturating_add(k.fct[0]), k.size);
+        let mut deliveries: Vec<(u64, u64)> = all.iter().map(delivery).collect();
+        deliveries.sort_unstable();
+        let mut fresh = 0;
+        knots.extend(deliveries.into_iter().flat_map(|(ps, size)| {
+            let before = fresh;
+            fresh += size;
+            // Nothing just before, everything at the instant.
+            [(ps.saturating_sub(1), before), (ps, fresh)].map(|(ps, fresh)| Knot {
+                at: Time::from_ps(ps),
+                fresh,
+                tiers: vec![],
+            })
+        }));
+    }
+    exact_at_last_arrival(outcome, &mut knots);
+    let tiers = outcome.tiers.iter().map(|tier| tier.bytes).collect();
+    let end = Time::from_ps(outcome.end_ps);
+    if knots.last().is_none_or(|last| last.at <= end) {
+        knots.push(Knot { at: end, fresh: outcome.counters.fresh_bytes, tiers });
+    }
+    knots
+}
+
+/// Adds what is known exactly: the bytes that had been delivered when arrivals stopped.
+fn exact_at_last_arrival(outcome: &Outcome<'_>, knots: &mut Vec<Knot>) {
+    let at = outcome.counters.last_arrival;
+    let after = knots.partition_point(|knot| knot.at < at);
+    let of = |knot: &Knot, tier: usize| knot.tiers.get(tier).copied().unwrap_or(0) as f64;
+    let Some(next) = knots.get(after) else { return };
+    let before = after.checked_sub(1).map(|i| &knots[i]);
+    let start = before.map_or(0, |knot| knot.at.as_ps());
+    let share = (at.as_ps() - start) as f64 / (next.at.as_ps() - start).max(1) as f64;
+    let between = |tier: usize| {
+        let base = before.map_or(0.0, |knot| of(knot, tier));
+        (base + (of(next, tier) - base) * share) as u64
+    };
+    let tiers = (0..next.tiers.len()).map(between).collect();
+    let fresh = outcome.counters.fresh_bytes_at_last_arrival;
+    knots.insert(after, Knot { at, fresh, tiers });
+}
+
+fn by_tenant(counted: &[&Kept], order: Order) -> BTreeMap<u32, Stats> {
     let mut samples: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for k in counted.iter().filter(|k| k.ideal[0] > 0) {
         samples.entry(k.tenant).or_default().push(k.fct[0] as f64 / k.ideal[0] as f64);
@@ -209,36 +345,44 @@ fn by_tenant(counted: &[&Kept]) -> BTreeMap<u32, Stats> {
     if samples.len() < 2 {
         return BTreeMap::new();
     }
-    samples.into_iter().filter_map(|(t, mut s)| Some((t, Stats::of(&mut s)?))).collect()
+    samples.into_iter().filter_map(|(t, mut s)| Some((t, order.stats(&mut s)?))).collect()
 }
 
 fn by_all_bins<I: Iterator<Item = Sample>>(
     samples: impl Fn() -> I + Copy,
     bdp_bytes: u64,
+    order: Order,
 ) -> Slowdown {
     let mut sizes: Vec<u64> = samples().map(|s| s.size_bytes).collect();
     sizes.sort_unstable();
     let decile = |n: usize| sizes.get(sizes.len() * n / 10).copied();
     let deciles = Bins::Deciles { sizes: (1..10).filter_map(decile).collect() };
     drop(sizes);
-    let (overall, bdp) = by_size(samples, &Bins::BdpMultiples { bdp_bytes });
+    let (overall, bdp) = by_size(samples, &Bins::BdpMultiples { bdp_bytes }, order);
     Slowdown {
         overall,
         bdp,
-        decades: by_size(samples, &Bins::Decades).1,
-        deciles: by_size(samples, &deciles).1,
-        classes: by_size(samples, &Bins::PacketClasses).1,
+        decades: by_size(samples, &Bins::Decades, order).1,
+        deciles: by_size(samples, &deciles, order).1,
+        classes: by_size(samples, &Bins::PacketClasses, order).1,
     }
 }
 
-impl From<TierStats> for Tier {
-    fn from(tier: TierStats) -> Self {
+impl Tier {
+    fn new(tier: TierStats, utilisation: Option<f64>) -> Self {
         let drops = DropReason::NAMES.into_iter().zip(tier.drops).filter(|(_, n)| *n > 0);
+        let peak = |(from, to, at): (Node, Node, Time)| Peak {
+            from: from.to_string(),
+            to: to.to_string(),
+            time_ps: at.as_ps(),
+        };
         Self {
             name: tier.name,
             ports: tier.ports,
             bytes: tier.bytes,
+            utilisation,
             queue_max_bytes: tier.queue_max.get(),
+            queue_max_at: tier.queue_peak.map(peak),
             drops: drops.collect(),
             data_drops: tier.data_drops,
             bytes_dropped: tier.bytes_dropped,

@@ -181,6 +181,8 @@ fn record(plan: &ValidPlan, number: u32, flow: &Flow, seen: Seen) -> FlowRecord 
         failed: time(seen.failed),
         rejected: None,
         duplicate: Bytes::ZERO,
+        first_byte: None,
+        sent: Bytes::ZERO,
     }
 }
 

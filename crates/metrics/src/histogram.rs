@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 use rampmeter_core::Span;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A histogram of latencies from 1 ps to 53 days with three significant digits; some 450 kB,
@@ -12,7 +13,7 @@ pub struct LatencyHistogram {
 }
 
 /// What a histogram comes to, in picoseconds. Quantiles are good to one part in a thousand.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencySummary {
     /// How many packets.
     pub count: u64,

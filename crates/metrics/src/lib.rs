@@ -5,7 +5,9 @@
 //! explicit [`Selection`] of flows; [`mod@compare`] sets two results side by side. [`histogram`]
 //! and [`series`] hold what is counted rather than listed, and [`stats`] joins runs over seeds.
 
+pub mod columns;
 pub mod compare;
+pub mod confidence;
 pub mod histogram;
 pub mod ideal;
 pub mod row;
@@ -16,12 +18,13 @@ pub mod stats;
 pub mod table;
 pub mod writer;
 
+pub use columns::{About, Columns, Row};
 pub use compare::{Comparison, compare};
 pub use histogram::{LatencyHistogram, LatencySummary};
 pub use ideal::{Forwarding, Framing, Ideal, IdealModel, LastPacket, PathHop};
 pub use row::{FlowColumns, FlowRow, Status};
 pub use selection::{Mark, Selection};
-pub use slowdown::{BinStats, Bins, Sample, Stats, Summary, by_size, summarise};
+pub use slowdown::{BinStats, Bins, Order, Sample, Stats, Summary, by_size, summarise};
 pub use stats::Spread;
 pub use table::TableError;
 pub use writer::{FlowWriter, read_flows};

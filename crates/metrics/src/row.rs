@@ -1,8 +1,13 @@
 //! One row a flow: the schema of results.
 
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, StringArray};
 use serde::{Deserialize, Serialize};
 
+use crate::columns::{Cell, Source, rows};
 use crate::ideal::Ideal;
+use crate::table::TableError;
 
 /// How a flow ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,42 +41,73 @@ impl Status {
     }
 }
 
-/// The record of one flow. Times are in picoseconds, sizes in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlowRow {
-    /// Its number in arrival order, from 0.
-    pub flow: u64,
-    /// When it was submitted.
-    pub arrival_ps: u64,
-    /// The sending host.
-    pub src: u32,
-    /// The receiving host.
-    pub dst: u32,
-    /// Its length.
-    pub size_bytes: u64,
-    /// From submission until every byte was at the receiver.
-    pub fct_ps: Option<u64>,
-    /// From submission until the sender knew.
-    pub acked_ps: Option<u64>,
-    /// The least `fct_ps` could be: the ideal `delivered`.
-    pub ideal_ps: u64,
-    /// The least `acked_ps` could be: the ideal `acked`.
-    pub acked_ideal_ps: u64,
-    /// The ideal `figure`, which goes with `acked_ps`.
-    pub figure_ideal_ps: u64,
-    /// Payload bytes that arrived more than once.
-    pub duplicate_bytes: u64,
-    /// From submission until the application needed it; null if it did not say.
-    pub deadline_ps: Option<u64>,
-    /// From submission until its sender knew its fate: that it has arrived, failed or been
-    /// rejected.
-    pub fate_ps: Option<u64>,
-    /// Within what time after submission the transport promised that; null if it did not.
-    pub bound_ps: Option<u64>,
-    /// Whom it belonged to.
-    pub tenant: u32,
-    /// How it ended.
-    pub status: Status,
+impl Cell for Status {
+    const KIND: &'static str = "string";
+
+    fn array(values: Vec<Self>) -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(values.into_iter().map(Self::name)))
+    }
+
+    fn read(
+        source: &Source<'_>,
+        column: &'static str,
+        into: &mut Vec<Self>,
+    ) -> Result<(), TableError> {
+        for (idx, name) in source.strings(column)?.iter().enumerate() {
+            let status = name.and_then(Self::from_name).ok_or_else(|| {
+                let expected = "finished, failed, rejected or unfinished";
+                source.impossible(idx, column, expected, name.unwrap_or("null"))
+            })?;
+            into.push(status);
+        }
+        Ok(())
+    }
+}
+
+rows! {
+    /// The record of one flow.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct FlowRow, FlowColumns {
+        /// Its number in the order of submission, from 0.
+        [""] flow: u64,
+        /// When it was submitted, since the start of the run.
+        ["ps"] arrival_ps: u64,
+        /// The sending host.
+        [""] src: u32,
+        /// The receiving host.
+        [""] dst: u32,
+        /// Its length.
+        ["B"] size_bytes: u64,
+        /// From submission until every byte was at the receiver.
+        ["ps"] fct_ps: Option<u64>,
+        /// From submission until the sender knew that every byte was at the receiver.
+        ["ps"] acked_ps: Option<u64>,
+        /// The least that fct_ps could be: the ideal `delivered`.
+        ["ps"] ideal_ps: u64,
+        /// The least that acked_ps could be: the ideal `acked`.
+        ["ps"] acked_ideal_ps: u64,
+        /// The ideal `figure` of dcPIM's simulator, which goes with acked_ps.
+        ["ps"] figure_ideal_ps: u64,
+        /// Payload that reached the receiver more than once.
+        ["B"] duplicate_bytes: u64,
+        /// From submission until the application needed it; null if it did not say.
+        ["ps"] deadline_ps: Option<u64>,
+        /// From submission until its sender knew its fate: that it has arrived, failed or been
+        /// rejected.
+        ["ps"] fate_ps: Option<u64>,
+        /// Within what time after submission the transport promised that; null if it did not.
+        ["ps"] bound_ps: Option<u64>,
+        /// Whom it belonged to.
+        [""] tenant: u32,
+        /// How it ended: finished, failed, rejected or unfinished.
+        [""] status: Status,
+        /// From submission until the first of its bytes was at the receiver; null if none was.
+        ["ps"] first_byte_ps: Option<u64>,
+        /// Payload that its sender put on its link, retransmissions included.
+        ["B"] sent_bytes: u64,
+        /// Payload that its sender put on its link beyond the flow's length.
+        ["B"] retransmitted_bytes: u64,
+    }
 }
 
 impl FlowRow {
@@ -95,94 +131,5 @@ impl FlowRow {
     /// Completion over ideal.
     pub fn slowdown(&self, ideal: Ideal) -> Option<f64> {
         self.completion_ps(ideal).map(|ps| ps as f64 / self.ideal_ps(ideal) as f64)
-    }
-}
-
-/// Rows as columns.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the columns are documented as the fields of FlowRow")]
-pub struct FlowColumns {
-    pub flow: Vec<u64>,
-    pub arrival_ps: Vec<u64>,
-    pub src: Vec<u32>,
-    pub dst: Vec<u32>,
-    pub size_bytes: Vec<u64>,
-    pub fct_ps: Vec<Option<u64>>,
-    pub acked_ps: Vec<Option<u64>>,
-    pub ideal_ps: Vec<u64>,
-    pub acked_ideal_ps: Vec<u64>,
-    pub figure_ideal_ps: Vec<u64>,
-    pub duplicate_bytes: Vec<u64>,
-    pub deadline_ps: Vec<Option<u64>>,
-    pub fate_ps: Vec<Option<u64>>,
-    pub bound_ps: Vec<Option<u64>>,
-    pub tenant: Vec<u32>,
-    pub status: Vec<Status>,
-}
-
-impl FlowColumns {
-    /// How many rows there are.
-    pub fn len(&self) -> usize {
-        self.flow.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.flow.is_empty()
-    }
-
-    /// Adds a row.
-    pub fn push(&mut self, row: &FlowRow) {
-        self.flow.push(row.flow);
-        self.arrival_ps.push(row.arrival_ps);
-        self.src.push(row.src);
-        self.dst.push(row.dst);
-        self.size_bytes.push(row.size_bytes);
-        self.fct_ps.push(row.fct_ps);
-        self.acked_ps.push(row.acked_ps);
-        self.ideal_ps.push(row.ideal_ps);
-        self.acked_ideal_ps.push(row.acked_ideal_ps);
-        self.figure_ideal_ps.push(row.figure_ideal_ps);
-        self.duplicate_bytes.push(row.duplicate_bytes);
-        self.deadline_ps.push(row.deadline_ps);
-        self.fate_ps.push(row.fate_ps);
-        self.bound_ps.push(row.bound_ps);
-        self.tenant.push(row.tenant);
-        self.status.push(row.status);
-    }
-
-    /// Row number `idx`, below [`FlowColumns::len`].
-    pub fn row(&self, idx: usize) -> FlowRow {
-        FlowRow {
-            flow: self.flow[idx],
-            arrival_ps: self.arrival_ps[idx],
-            src: self.src[idx],
-            dst: self.dst[idx],
-            size_bytes: self.size_bytes[idx],
-            fct_ps: self.fct_ps[idx],
-            acked_ps: self.acked_ps[idx],
-            ideal_ps: self.ideal_ps[idx],
-            acked_ideal_ps: self.acked_ideal_ps[idx],
-            figure_ideal_ps: self.figure_ideal_ps[idx],
-            duplicate_bytes: self.duplicate_bytes[idx],
-            deadline_ps: self.deadline_ps[idx],
-            fate_ps: self.fate_ps[idx],
-            bound_ps: self.bound_ps[idx],
-            tenant: self.tenant[idx],
-            status: self.status[idx],
-        }
-    }
-
-    /// All rows.
-    pub fn rows(&self) -> impl Iterator<Item = FlowRow> + '_ {
-        (0..self.len()).map(|idx| self.row(idx))
-    }
-}
-
-impl FromIterator<FlowRow> for FlowColumns {
-    fn from_iter<I: IntoIterator<Item = FlowRow>>(rows: I) -> Self {
-        let mut columns = Self::default();
-        rows.into_iter().for_each(|row| columns.push(&row));
-        columns
     }
 }

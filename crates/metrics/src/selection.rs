@@ -83,6 +83,9 @@ mod tests {
             fate_ps: None,
             bound_ps: None,
             tenant: 0,
+            first_byte_ps: None,
+            sent_bytes: 0,
+            retransmitted_bytes: 0,
             status: Status::Finished,
         };
         rows.iter().enumerate().map(row).collect()

@@ -1,83 +1,139 @@
-//! Tables of what is sampled during a run: queue lengths by tier, and link utilisation over time.
+//! Tables of what is sampled during a run: links, queues and drops over time.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
-use arrow_schema::{DataType, Field, Schema};
-use rampmeter_core::units::PS_PER_SECOND;
-use rampmeter_core::{Bytes, Rate, Span, Time};
+use rampmeter_core::Bytes;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::table::{TableError, TableWriter, broken};
+use crate::columns::{rows, write_rows};
+use crate::table::TableError;
 
-/// What one tenant's messages had brought to their receivers by an instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TenantSample {
-    /// The instant.
-    pub time: Time,
-    /// The tenant.
-    pub tenant: u32,
-    /// Message bytes so far.
-    pub delivered: Bytes,
+rows! {
+    /// All ports of one tier during one interval: a row of `series.parquet`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct TierSample, TierSamples {
+        /// When the interval ended.
+        ["ps"] time_ps: u64,
+        /// The tier: all ports of one kind, such as `tor-down`.
+        [""] tier: Cow<'static, str>,
+        /// The share of their capacity that the ports used in the interval.
+        ["1"] utilisation: f64,
+        /// Their mean queue at the end of it.
+        ["B"] queue_mean_bytes: f64,
+        /// Their longest queue at the end of it.
+        ["B"] queue_max_bytes: u64,
+    }
 }
 
-/// Writes the columns `time_ps`, `tenant` and `delivered_bytes`.
-///
-/// # Errors
-/// If the table cannot be written.
-pub fn write_tenants(
-    file: &Path,
-    samples: &[TenantSample],
-    metadata: &[(String, String)],
-) -> Result<(), TableError> {
-    let times: Vec<u64> = samples.iter().map(|s| s.time.as_ps()).collect();
-    let tenants: Vec<u32> = samples.iter().map(|s| s.tenant).collect();
-    let delivered: Vec<u64> = samples.iter().map(|s| s.delivered.get()).collect();
-    write_table(
-        file,
-        metadata,
-        vec![
-            ("time_ps", DataType::UInt64, Arc::new(UInt64Array::from(times))),
-            ("tenant", DataType::UInt32, Arc::new(UInt32Array::from(tenants))),
-            ("delivered_bytes", DataType::UInt64, Arc::new(UInt64Array::from(delivered))),
-        ],
-    )
+rows! {
+    /// One direction of one link during one interval: a row of `links.parquet`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct LinkSample, LinkSamples {
+        /// When the interval ended.
+        ["ps"] time_ps: u64,
+        /// The link, by its place in the topology.
+        [""] link: u32,
+        /// The end that sends: `h` for hosts, `s` for switches, `a` for arbiters, and its number.
+        [""] from: Cow<'static, str>,
+        /// The end that receives.
+        [""] to: Cow<'static, str>,
+        /// The tier of the sending port.
+        [""] tier: Cow<'static, str>,
+        /// What it sent in the interval.
+        ["B"] sent_bytes: u64,
+        /// The share of its capacity that it used in the interval.
+        ["1"] utilisation: f64,
+        /// Its queue at the end of the interval.
+        ["B"] queue_bytes: u64,
+    }
 }
 
-/// What the endpoints of a transport had counted by an instant, all together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CounterSample {
-    /// The instant.
-    pub time: Time,
-    /// What is counted.
-    pub name: &'static str,
-    /// How much, since the start.
-    pub value: u64,
+rows! {
+    /// Packets that one port dropped for one reason during one interval: a row of
+    /// `drops.parquet`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct DropSample, DropSamples {
+        /// When the interval ended.
+        ["ps"] time_ps: u64,
+        /// The link in front of which they were dropped, or which lost them, by its place in the
+        /// topology.
+        [""] link: u32,
+        /// The end that sends.
+        [""] from: Cow<'static, str>,
+        /// The end that receives.
+        [""] to: Cow<'static, str>,
+        /// The tier of the port.
+        [""] tier: Cow<'static, str>,
+        /// Why: buffer, pushed-out, loss, link-down, no-route or program.
+        [""] reason: Cow<'static, str>,
+        /// Packets dropped in the interval.
+        [""] packets: u64,
+        /// Data packets among them.
+        [""] data_packets: u64,
+        /// Their bytes, headers included.
+        ["B"] bytes: u64,
+    }
 }
 
-/// Writes the columns `time_ps`, `counter` and `value`.
-///
-/// # Errors
-/// If the table cannot be written.
-pub fn write_counters(
-    file: &Path,
-    samples: &[CounterSample],
-    metadata: &[(String, String)],
-) -> Result<(), TableError> {
-    let times: Vec<u64> = samples.iter().map(|s| s.time.as_ps()).collect();
-    let names: Vec<&str> = samples.iter().map(|s| s.name).collect();
-    let values: Vec<u64> = samples.iter().map(|s| s.value).collect();
-    write_table(
-        file,
-        metadata,
-        vec![
-            ("time_ps", DataType::UInt64, Arc::new(UInt64Array::from(times))),
-            ("counter", DataType::Utf8, Arc::new(StringArray::from(names))),
-            ("value", DataType::UInt64, Arc::new(UInt64Array::from(values))),
-        ],
-    )
+rows! {
+    /// A failure or a repair: a row of `outages.parquet`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct OutageRow, OutageRows {
+        /// When.
+        ["ps"] time_ps: u64,
+        /// What: a host, a switch, an arbiter, or a link by its ends, such as `h0-s3`.
+        [""] what: Cow<'static, str>,
+        /// `down` or `up`.
+        [""] state: Cow<'static, str>,
+        /// When switches route by it.
+        ["ps"] routed_ps: u64,
+    }
+}
+
+rows! {
+    /// What one tenant's messages had brought to their receivers by an instant: a row of
+    /// `tenants.parquet`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct TenantSample, TenantSamples {
+        /// The instant.
+        ["ps"] time_ps: u64,
+        /// The tenant.
+        [""] tenant: u32,
+        /// Message bytes so far.
+        ["B"] delivered_bytes: u64,
+    }
+}
+
+rows! {
+    /// What the endpoints of a transport had counted by an instant, all together: a row of
+    /// `transport.parquet`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct CounterSample, CounterSamples {
+        /// The instant.
+        ["ps"] time_ps: u64,
+        /// What is counted.
+        [""] counter: Cow<'static, str>,
+        /// How much, since the start.
+        [""] value: u64,
+    }
+}
+
+rows! {
+    /// How often the queues of a tier had one length: a row of `queues.parquet`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct QueueRow, QueueRows {
+        /// The tier.
+        [""] tier: Cow<'static, str>,
+        /// The length.
+        ["B"] queue_bytes: u64,
+        /// Samples of this length.
+        [""] samples: u64,
+        /// The share of the tier's samples at or below it.
+        ["1"] cdf: f64,
+    }
 }
 
 /// How long queues were, by tier: a count of samples for every length that occurred.
@@ -87,7 +143,7 @@ pub struct QueueDistribution {
 }
 
 /// The queues of one tier.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct QueueSummary {
     /// The tier.
     pub tier: String,
@@ -97,7 +153,8 @@ pub struct QueueSummary {
     pub mean_bytes: f64,
     /// 99th percentile of the length in bytes, by nearest rank.
     pub p99_bytes: u64,
-    /// Largest sampled length in bytes.
+    /// Largest sampled length in bytes. The longest queue at any time is `queue_max_bytes` of the
+    /// tier.
     pub max_bytes: u64,
 }
 
@@ -141,164 +198,30 @@ impl QueueDistribution {
         self.tiers.iter().map(summary).collect()
     }
 
-    /// Writes the columns `tier`, `queue_bytes`, `samples` and `cdf`, the share of the tier's
-    /// samples at or below the length.
+    /// Writes a [`QueueRow`] for each length that occurred.
     ///
     /// # Errors
     /// If the table cannot be written.
     pub fn write(&self, file: &Path, metadata: &[(String, String)]) -> Result<(), TableError> {
-        let (mut tiers, mut lengths) = (Vec::new(), Vec::new());
-        let (mut counts, mut cdf) = (Vec::new(), Vec::new());
-        for (tier, samples) in &self.tiers {
-            let total: u64 = samples.values().sum();
+        let mut rows = Vec::new();
+        for (tier, lengths) in &self.tiers {
+            let total: u64 = lengths.values().sum();
             let mut seen = 0;
-            for (&length, &n) in samples {
-                seen += n;
-                tiers.push(tier.as_str());
-                lengths.push(length);
-                counts.push(n);
-                cdf.push(seen as f64 / total as f64);
+            for (&queue_bytes, &samples) in lengths {
+                seen += samples;
+                let cdf = seen as f64 / total as f64;
+                rows.push(QueueRow { tier: tier.clone().into(), queue_bytes, samples, cdf });
             }
         }
-        write_table(
-            file,
-            metadata,
-            vec![
-                ("tier", DataType::Utf8, Arc::new(StringArray::from(tiers))),
-                ("queue_bytes", DataType::UInt64, Arc::new(UInt64Array::from(lengths))),
-                ("samples", DataType::UInt64, Arc::new(UInt64Array::from(counts))),
-                ("cdf", DataType::Float64, Arc::new(Float64Array::from(cdf))),
-            ],
-        )
+        write_rows(file, &rows, metadata)
     }
-}
-
-/// One link during one interval.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LinkSample {
-    /// When the interval ended.
-    pub end: Time,
-    /// Its length.
-    pub interval: Span,
-    /// The link's number.
-    pub link: u32,
-    /// Its tier.
-    pub tier: String,
-    /// What it carried in the interval.
-    pub carried: Bytes,
-    /// Its rate.
-    pub rate: Rate,
-}
-
-impl LinkSample {
-    /// The share of the interval in which the link was busy.
-    pub fn utilisation(&self) -> f64 {
-        let capacity = self.rate.as_bps() as f64 * self.interval.as_ps() as f64;
-        self.carried.get() as f64 * 8.0 * PS_PER_SECOND as f64 / capacity
-    }
-}
-
-/// Writes the columns `end_ps`, `interval_ps`, `link`, `tier`, `carried_bytes` and `utilisation`.
-///
-/// # Errors
-/// If the table cannot be written.
-pub fn write_links(
-    file: &Path,
-    samples: &[LinkSample],
-    metadata: &[(String, String)],
-) -> Result<(), TableError> {
-    let numbers = |of: fn(&LinkSample) -> u64| -> ArrayRef {
-        Arc::new(samples.iter().map(of).collect::<UInt64Array>())
-    };
-    let tiers: StringArray = samples.iter().map(|sample| Some(sample.tier.as_str())).collect();
-    let links: UInt32Array = samples.iter().map(|sample| sample.link).collect();
-    let shares: Float64Array = samples.iter().map(LinkSample::utilisation).collect();
-    write_table(
-        file,
-        metadata,
-        vec![
-            ("end_ps", DataType::UInt64, numbers(|sample| sample.end.as_ps())),
-            ("interval_ps", DataType::UInt64, numbers(|sample| sample.interval.as_ps())),
-            ("link", DataType::UInt32, Arc::new(links)),
-            ("tier", DataType::Utf8, Arc::new(tiers)),
-            ("carried_bytes", DataType::UInt64, numbers(|sample| sample.carried.get())),
-            ("utilisation", DataType::Float64, Arc::new(shares)),
-        ],
-    )
-}
-
-/// All ports of one tier during one interval.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TierSample {
-    /// When the interval ended.
-    pub end: Time,
-    /// The tier.
-    pub tier: String,
-    /// The share of their capacity that the ports used in the interval.
-    pub utilisation: f64,
-    /// Their mean queue at the end of it, in bytes.
-    pub queue_mean: f64,
-    /// Their longest queue at the end of it.
-    pub queue_max: Bytes,
-}
-
-/// Writes the columns `time_ps`, `tier`, `utilisation`, `queue_mean_bytes` and `queue_max_bytes`.
-///
-/// # Errors
-/// If the table cannot be written.
-pub fn write_tiers(
-    file: &Path,
-    samples: &[TierSample],
-    metadata: &[(String, String)],
-) -> Result<(), TableError> {
-    let times: UInt64Array = samples.iter().map(|sample| sample.end.as_ps()).collect();
-    let tiers: StringArray = samples.iter().map(|sample| Some(sample.tier.as_str())).collect();
-    let shares: Float64Array = samples.iter().map(|sample| sample.utilisation).collect();
-    let means: Float64Array = samples.iter().map(|sample| sample.queue_mean).collect();
-    let longest: UInt64Array = samples.iter().map(|sample| sample.queue_max.get()).collect();
-    write_table(
-        file,
-        metadata,
-        vec![
-            ("time_ps", DataType::UInt64, Arc::new(times)),
-            ("tier", DataType::Utf8, Arc::new(tiers)),
-            ("utilisation", DataType::Float64, Arc::new(shares)),
-            ("queue_mean_bytes", DataType::Float64, Arc::new(means)),
-            ("queue_max_bytes", DataType::UInt64, Arc::new(longest)),
-        ],
-    )
-}
-
-fn write_table(
-    file: &Path,
-    metadata: &[(String, String)],
-    columns: Vec<(&str, DataType, ArrayRef)>,
-) -> Result<(), TableError> {
-    let fields: Vec<Field> =
-        columns.iter().map(|(name, of, _)| Field::new(*name, of.clone(), false)).collect();
-    let schema = Arc::new(Schema::new(fields));
-    let arrays = columns.into_iter().map(|(_, _, array)| array).collect();
-    let batch =
-        RecordBatch::try_new(Arc::clone(&schema), arrays).map_err(|error| broken(file, error))?;
-    let mut table = TableWriter::create(file, schema)?;
-    table.write(&batch)?;
-    table.finish(metadata)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow_array::cast::AsArray as _;
-    use arrow_array::types::Float64Type;
-    use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+    use crate::columns::{Row as _, read_rows};
     use tempfile::TempDir;
-
-    fn column(file: &Path, name: &str) -> Vec<f64> {
-        let input = std::fs::File::open(file).unwrap();
-        let mut reader = ParquetRecordBatchReader::try_new(input, 1024).unwrap();
-        let batch = reader.next().unwrap().unwrap();
-        batch.column_by_name(name).unwrap().as_primitive::<Float64Type>().values().to_vec()
-    }
 
     #[test]
     fn queues_are_counted_by_tier() {
@@ -315,22 +238,44 @@ mod tests {
         let dir = TempDir::new().unwrap();
         let file = dir.path().join("queues.parquet");
         queues.write(&file, &[]).unwrap();
-        assert_eq!(column(&file, "cdf"), [1.0, 0.98, 0.99, 1.0]);
+        let (rows, _) = read_rows::<QueueRow>(&file).unwrap();
+        assert_eq!(rows.cdf, [1.0, 0.98, 0.99, 1.0]);
     }
 
     #[test]
-    fn utilisation_is_busy_time_over_time() {
-        let sample = LinkSample {
-            end: Time::from_ps(20_000_000),
-            interval: Span::from_us(10),
-            link: 3,
-            tier: "host".to_owned(),
-            carried: Bytes::new(62_500),
-            rate: Rate::from_gbps(100),
-        };
+    fn every_column_says_what_it_means_and_names_end_in_their_units() {
+        let tables = [
+            TierSample::ABOUT,
+            LinkSample::ABOUT,
+            DropSample::ABOUT,
+            OutageRow::ABOUT,
+            TenantSample::ABOUT,
+            CounterSample::ABOUT,
+            QueueRow::ABOUT,
+            crate::FlowRow::ABOUT,
+        ];
+        for about in tables.into_iter().flatten() {
+            assert!(about.meaning.trim().ends_with('.'), "{about:?}");
+            let end = match about.unit {
+                "ps" => "_ps",
+                "B" => "bytes",
+                _ => "",
+            };
+            assert!(about.name.ends_with(end), "{about:?}");
+        }
+    }
+
+    #[test]
+    fn unit_and_meaning_stand_in_the_file() {
         let dir = TempDir::new().unwrap();
-        let file = dir.path().join("links.parquet");
-        write_links(&file, &[sample], &[]).unwrap();
-        assert_eq!(column(&file, "utilisation"), [0.5]);
+        let file = dir.path().join("tenants.parquet");
+        let sample = TenantSample { time_ps: 5, tenant: 1, delivered_bytes: 1460 };
+        write_rows(&file, &[sample], &[]).unwrap();
+        let input = std::fs::File::open(&file).unwrap();
+        let builder =
+            parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(input).unwrap();
+        let field = builder.schema().field_with_name("delivered_bytes").unwrap().clone();
+        assert_eq!(field.metadata()["unit"], "B");
+        assert_eq!(field.metadata()["meaning"], "Message bytes so far.");
     }
 }

@@ -1,8 +1,10 @@
 //! Slowdown statistics, overall and by message size.
 
 use rampmeter_core::{Bytes, Rate, Span};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::confidence::{HalfWidths, QUANTILES};
 use crate::ideal::Ideal;
 use crate::row::{FlowColumns, FlowRow, Status};
 use crate::selection::Selection;
@@ -25,7 +27,7 @@ impl Sample {
 
 /// Exact statistics of a set of values. Quantiles are by nearest rank: the p-quantile of n values
 /// is the value number `ceil(p n)` in ascending order, always one that occurred.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stats {
     /// How many values.
     pub count: u64,
@@ -39,17 +41,59 @@ pub struct Stats {
     pub p999: f64,
     /// The largest.
     pub max: f64,
+    /// Half the width of the 95 % confidence interval of the mean, by batch means; `None` where
+    /// there are too few values, or their order says nothing.
+    #[serde(default)]
+    pub mean_ci: Option<f64>,
+    /// The same of the median.
+    #[serde(default)]
+    pub p50_ci: Option<f64>,
+    /// The same of the 99th percentile.
+    #[serde(default)]
+    pub p99_ci: Option<f64>,
+    /// The same of the 99.9th percentile.
+    #[serde(default)]
+    pub p999_ci: Option<f64>,
 }
 
 impl Stats {
-    /// The statistics of `values`, which are sorted in the process; `None` of none.
+    /// The statistics of `values`, which are sorted in the process; `None` of none. No intervals.
     pub fn of(values: &mut [f64]) -> Option<Self> {
         values.sort_unstable_by(f64::total_cmp);
         let max = *values.last()?;
         // Summed in ascending order, so that the order of the input does not matter.
         let mean = values.iter().sum::<f64>() / values.len() as f64;
-        let [p50, p99, p999] = [(1, 2), (99, 100), (999, 1000)].map(|p| quantile(values, p));
-        Some(Self { count: values.len() as u64, mean, p50, p99, p999, max })
+        let [p50, p99, p999] = QUANTILES.map(|p| quantile(values, p));
+        let count = values.len() as u64;
+        let (mean_ci, p50_ci, p99_ci, p999_ci) = (None, None, None, None);
+        Some(Self { count, mean, p50, p99, p999, max, mean_ci, p50_ci, p99_ci, p999_ci })
+    }
+
+    /// The same with intervals, of values of one steady process in the order of arrival.
+    pub fn of_process(values: &mut [f64]) -> Option<Self> {
+        let HalfWidths { mean: mean_ci, quantiles, .. } = HalfWidths::of(values);
+        let [p50_ci, p99_ci, p999_ci] = quantiles;
+        Some(Self { mean_ci, p50_ci, p99_ci, p999_ci, ..Self::of(values)? })
+    }
+}
+
+/// What the order of samples says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Nothing.
+    Any,
+    /// They are of one steady process, in the order of arrival, so that batches of them give
+    /// confidence intervals.
+    Arrival,
+}
+
+impl Order {
+    /// The statistics of values in this order, which are sorted in the process; `None` of none.
+    pub fn stats(self, values: &mut [f64]) -> Option<Stats> {
+        match self {
+            Self::Any => Stats::of(values),
+            Self::Arrival => Stats::of_process(values),
+        }
     }
 }
 
@@ -131,7 +175,7 @@ impl Bins {
 }
 
 /// The statistics of one bin.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BinStats {
     /// Which sizes.
     pub label: String,
@@ -177,7 +221,7 @@ pub fn summarise(
 ) -> Summary {
     let rows: Vec<FlowRow> = selection.rows(columns, ideal).collect();
     let samples = || rows.iter().filter_map(|row| Sample::of(row, ideal));
-    let (overall, bins) = by_size(samples, bins);
+    let (overall, bins) = by_size(samples, bins, Order::Any);
     let count = |status| columns.status.iter().filter(|&&s| s == status).count() as u64;
     let total = |values: &[u64]| values.iter().map(|&n| u128::from(n)).sum::<u128>() as f64;
     Summary {
@@ -201,16 +245,17 @@ pub fn summarise(
 pub fn by_size<I: Iterator<Item = Sample>>(
     samples: impl Fn() -> I,
     bins: &Bins,
+    order: Order,
 ) -> (Option<Stats>, Vec<BinStats>) {
     let mut slowdowns: Vec<f64> = samples().map(|sample| sample.slowdown).collect();
-    let overall = Stats::of(&mut slowdowns);
+    let overall = order.stats(&mut slowdowns);
     drop(slowdowns);
     let uppers = bins.uppers().into_iter().map(Some).chain([None]);
     let labels = bins.labels().into_iter().zip(uppers).zip(bins.split(samples()));
     let stats = labels.map(|((label, upper_bytes), mut values)| BinStats {
         label,
         upper_bytes,
-        stats: Stats::of(&mut values),
+        stats: order.stats(&mut values),
     });
     (overall, stats.collect())
 }
@@ -305,6 +350,9 @@ mod tests {
             fate_ps: None,
             bound_ps: None,
             tenant: 0,
+            first_byte_ps: None,
+            sent_bytes: 0,
+            retransmitted_bytes: 0,
             status: if fct_ps.is_some() { Status::Finished } else { Status::Unfinished },
         }
     }

@@ -36,7 +36,7 @@ impl Spread {
 }
 
 /// The two-sided 95 % quantile of Student's t; `None` without a degree of freedom.
-fn t_95(freedom: f64) -> Option<f64> {
+pub(crate) fn t_95(freedom: f64) -> Option<f64> {
     StudentsT::new(0.0, 1.0, freedom).ok().map(|t| t.inverse_cdf(0.975))
 }
 

@@ -123,9 +123,20 @@ impl Ledger {
         let entry = self.entry(payload.msg);
         let entry = entry.expect("fresh bytes belong to a message that is not over");
         entry.fresh += bytes;
+        entry.record.first_byte.get_or_insert(now);
         let (size, tenant) = (entry.record.size.get(), entry.record.tenant);
         assert!(entry.fresh <= size, "seed {seed}: a byte delivered twice at {now}");
         self.delivered[tenant.idx()] += bytes;
+    }
+
+    /// A sender puts bytes of a message on its way.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, payload: PayloadRef) {
+        if payload.len > 0
+            && let Some(entry) = self.entry(payload.msg)
+        {
+            entry.record.sent += Bytes::new(u64::from(payload.len));
+        }
     }
 
     /// Message bytes that have arrived so far, by tenant.

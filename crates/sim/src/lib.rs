@@ -21,5 +21,5 @@ pub use ledger::Counters;
 pub use probe::{Direction, FlowRecord, NoProbe, Passing, Probe};
 pub use run::{Arrival, Sim, SimSpec, Status};
 pub use topo::{
-    ArbiterLink, LinkSpec, Paths, RegularPaths, Shape, Topology, TopologyError, TopologySpec,
+    ArbiterLink, LinkSpec, Node, Paths, RegularPaths, Shape, Topology, TopologyError, TopologySpec,
 };

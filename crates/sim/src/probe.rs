@@ -34,6 +34,10 @@ pub struct FlowRecord {
     pub rejected: Option<Time>,
     /// Bytes that reached the receiver more than once.
     pub duplicate: Bytes,
+    /// When the first byte reached the receiver.
+    pub first_byte: Option<Time>,
+    /// Bytes that the sender has put on its link, or handed to its interface, each time counted.
+    pub sent: Bytes,
 }
 
 impl FlowRecord {
@@ -53,6 +57,8 @@ impl FlowRecord {
             failed: None,
             rejected: None,
             duplicate: Bytes::ZERO,
+            first_byte: None,
+            sent: Bytes::ZERO,
         }
     }
 }
@@ -99,13 +105,21 @@ pub trait Probe {
     /// A packet leaves a host or an arbiter, or arrives there.
     fn on_packet<H: Header>(&mut self, _passing: &Passing<'_, H>) {}
 
+    /// The run is over.
+    fn on_end<H, P>(&mut self, _now: Time, _fabric: &mut Fabric<H, P>)
+    where
+        H: Header,
+        P: Hop<H>,
+    {
+    }
+
     /// The sampling interval has passed, and endpoints have counted this much by name, all hosts
     /// and arbiters together.
     fn on_counters(&mut self, _now: Time, _counters: &[(&'static str, u64)]) {}
 
     /// The sampling interval has passed. `delivered` holds the message bytes that have arrived so
     /// far, by tenant.
-    fn on_sample<H, P>(&mut self, _now: Time, _fabric: &Fabric<H, P>, _delivered: &[u64])
+    fn on_sample<H, P>(&mut self, _now: Time, _fabric: &mut Fabric<H, P>, _delivered: &[u64])
     where
         H: Header,
         P: Hop<H>,
@@ -140,7 +154,15 @@ impl<P: Probe> Probe for &mut P {
         (**self).on_counters(now, counters);
     }
 
-    fn on_sample<H, Q>(&mut self, now: Time, fabric: &Fabric<H, Q>, delivered: &[u64])
+    fn on_end<H, Q>(&mut self, now: Time, fabric: &mut Fabric<H, Q>)
+    where
+        H: Header,
+        Q: Hop<H>,
+    {
+        (**self).on_end(now, fabric);
+    }
+
+    fn on_sample<H, Q>(&mut self, now: Time, fabric: &mut Fabric<H, Q>, delivered: &[u64])
     where
         H: Header,
         Q: Hop<H>,

@@ -235,7 +235,7 @@ where
         match what {
             SUBMIT => self.submit(),
             SAMPLE => {
-                self.probe.on_sample(self.now, &self.fabric, self.ledger.delivered());
+                self.probe.on_sample(self.now, &mut self.fabric, self.ledger.delivered());
                 if P::COUNTERS {
                     let counters = self.transport_counters();
                     self.probe.on_counters(self.now, &counters);
@@ -362,6 +362,7 @@ where
                 if self.paranoid {
                     check_codec(&packet);
                 }
+                self.ledger.on_sent(packet.payload);
                 let leaves = leaving(&mut self.probe, &self.ledger, self.now, station);
                 self.fabric.inject((station, station), packet, self.now, &mut self.wheel, leaves);
                 if self.stations[station as usize].endpoint.wants_transmit() {
@@ -393,6 +394,7 @@ where
             if self.paranoid {
                 check_codec(&packet);
             }
+            self.ledger.on_sent(packet.payload);
             let leaves = leaving(&mut self.probe, &self.ledger, self.now, station);
             self.fabric.inject_queued(station, packet, self.now, &mut self.wheel, leaves);
         }
@@ -414,6 +416,7 @@ where
 
     fn finish(&mut self, status: Status) -> Status {
         self.fabric.check_conservation();
+        self.probe.on_end(self.now, &mut self.fabric);
         for record in self.ledger.close_all() {
             self.probe.on_flow(&record);
         }

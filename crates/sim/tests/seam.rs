@@ -154,7 +154,7 @@ mod ingress {
         fn on_sample<H: Header, P: Hop<H>>(
             &mut self,
             _now: Time,
-            fabric: &Fabric<H, P>,
+            fabric: &mut Fabric<H, P>,
             _delivered: &[u64],
         ) {
             let first = fabric.n_interfaces();

@@ -18,5 +18,5 @@ pub mod trace;
 
 pub use flow::{Flow, FlowSource, Limit, merge};
 pub use size::{Shape, SizeDist, SizeError};
-pub use spec::{ValidWorkload, WorkloadContext, WorkloadError, WorkloadSpec};
+pub use spec::{Process, ValidWorkload, WorkloadContext, WorkloadError, WorkloadSpec};
 pub use trace::{ReferenceRow, TraceError};

@@ -34,6 +34,7 @@ Drawing: TypeAlias = Literal[
 DRAWINGS = get_args(Drawing)
 LEAST_BOUND_OF: tuple[Metric, ...] = ("rejected", "bound-us")
 """What Pareto curves are computed from."""
+WARM_UP = "measure.warmup-flows"
 LOAD_LABEL = "Offered load (fraction of access capacity, headers included)"
 
 
@@ -165,7 +166,9 @@ class Figure:
 
     def plan_of(self, run: FigureRun, flows: int, seed: int) -> Plan:
         """The plan of a run."""
-        return self.plan.with_(*run.overrides, ("workload.flows", flows), ("seed", seed))
+        plan = self.plan.with_(*run.overrides, ("workload.flows", flows), ("seed", seed))
+        # Papers count every flow unless they say otherwise.
+        return plan if plan.get(WARM_UP) is not None else plan.with_((WARM_UP, 0))
 
 
 def load_figure(folder: Path) -> Figure:

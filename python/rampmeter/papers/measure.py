@@ -68,8 +68,16 @@ def _of_run(run: Run, metric: Metric) -> float:
         return _late(run)
     if metric == "bound-us":
         return _bound_us(run)
-    value = summary[{"deadlines-met": "deadlines_met"}.get(metric, metric)]
+    value = summary[OF_SUMMARY.get(metric, metric)]
     return math.nan if value is None else float(value)
+
+
+OF_SUMMARY: dict[Metric, str] = {
+    "deadlines-met": "deadlines_met",
+    # What dcPIM's figures call utilisation; that of links is `utilisation` in a summary.
+    "utilisation": "delivered_share",
+}
+"""Metrics that summaries have under other names."""
 
 
 def _drop_rates(run: Run) -> dict[str, float]:

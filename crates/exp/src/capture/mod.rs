@@ -221,9 +221,13 @@ impl Probe for Capturing<'_> {
     fn on_sample<H: Header, P: Hop<H>>(
         &mut self,
         now: Time,
-        fabric: &Fabric<H, P>,
+        fabric: &mut Fabric<H, P>,
         delivered: &[u64],
     ) {
         self.recorder.on_sample(now, fabric, delivered);
+    }
+
+    fn on_end<H: Header, P: Hop<H>>(&mut self, now: Time, fabric: &mut Fabric<H, P>) {
+        self.recorder.on_end(now, fabric);
     }
 }

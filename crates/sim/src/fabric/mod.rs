@@ -22,7 +22,7 @@ mod waiting;
 pub use config::{Buffer, FabricConfig, Interface, Overflow, Spray, Switching};
 pub use fault::{FaultSpec, LinkFault, Outage, Target};
 pub use routing::Routes;
-pub use stats::{DropReason, FabricStats, TierStats};
+pub use stats::{DropCount, DropReason, FabricStats, PortId, PortSample, TierStats};
 
 use crate::engine::event::{ARRIVE, PORTS_END, READY, packet_event};
 use crate::engine::{Handle, PacketPool, Wheel};
@@ -348,7 +348,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     fn discard(&mut self, number: u32, handle: Handle, reason: DropReason) {
         let packet = self.pool.remove(handle);
         let tier = self.ports[number as usize].tier;
-        self.stats.count_drop(tier, reason, packet.wire_bytes, packet.payload.len > 0);
+        self.stats.count_drop((number, tier), reason, packet.wire_bytes, packet.payload.len > 0);
     }
 
     /// Checks that no packet was lost track of. Panics with the counts if one was.

@@ -1,7 +1,9 @@
 //! What a fabric counts, and the tiers it counts by.
 
+use std::collections::BTreeMap;
+
 use crate::topo::{Node, Topology};
-use rampmeter_core::{Bytes, Header, Hop, Rate};
+use rampmeter_core::{Bytes, Header, Hop, Rate, Time};
 
 use super::{Fabric, Routes};
 
@@ -30,6 +32,30 @@ impl DropReason {
         ["buffer", "pushed-out", "loss", "link-down", "no-route", "program"];
 }
 
+/// A port at an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortSample {
+    /// Its link's rate.
+    pub rate: Rate,
+    /// Bytes sent so far, headers included.
+    pub sent: u64,
+    /// Bytes waiting.
+    pub queued: u32,
+}
+
+/// What a port is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortId<'a> {
+    /// Its link, by place in the topology.
+    pub link: u32,
+    /// The end that sends.
+    pub from: Node,
+    /// The end that receives.
+    pub to: Node,
+    /// Its tier.
+    pub tier: &'a str,
+}
+
 /// Totals of one tier: all ports of one kind, such as those from racks to hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TierStats {
@@ -39,8 +65,12 @@ pub struct TierStats {
     pub ports: u32,
     /// Bytes sent.
     pub bytes: u64,
-    /// The longest queue of any port.
+    /// The longest queue of any port, at any time.
     pub queue_max: Bytes,
+    /// The ends of the link in front of which it was, and when it first was that long.
+    pub queue_peak: Option<(Node, Node, Time)>,
+    /// What all its links carry together, in bit/s.
+    pub capacity_bps: u64,
     /// Packets dropped, by [`DropReason`].
     pub drops: [u64; DropReason::COUNT],
     /// Data packets dropped, for any reason.
@@ -61,19 +91,63 @@ pub struct FabricStats {
     /// Packets that reached their host.
     pub delivered: u64,
     pub(super) tiers: Vec<TierStats>,
+    /// Drops since they were last taken, by port and reason.
+    drops: BTreeMap<(u32, u8), DropCount>,
+    /// The port with the longest queue of each tier, and when it first had it.
+    peaks: Vec<Option<(u32, Time)>>,
+}
+
+/// Packets that one port dropped for one reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct DropCount {
+    /// Packets.
+    pub packets: u64,
+    /// Data packets among them.
+    pub data_packets: u64,
+    /// Their bytes, headers included.
+    pub bytes: u64,
 }
 
 impl FabricStats {
     pub(super) fn new(tiers: Vec<TierStats>) -> Self {
-        Self { hops: 0, injected: 0, duplicated: 0, delivered: 0, tiers }
+        let (drops, peaks) = (BTreeMap::new(), vec![None; tiers.len()]);
+        Self { hops: 0, injected: 0, duplicated: 0, delivered: 0, tiers, drops, peaks }
     }
 
     #[cold]
-    pub(super) fn count_drop(&mut self, tier: u8, reason: DropReason, bytes: u16, is_data: bool) {
+    pub(super) fn count_drop(
+        &mut self,
+        (port, tier): (u32, u8),
+        reason: DropReason,
+        bytes: u16,
+        is_data: bool,
+    ) {
+        let count = self.drops.entry((port, reason as u8)).or_default();
+        count.packets += 1;
+        count.data_packets += u64::from(is_data);
+        count.bytes += u64::from(bytes);
         let tier = &mut self.tiers[tier as usize];
         tier.drops[reason as usize] += 1;
         tier.data_drops += u64::from(is_data);
         tier.bytes_dropped += u64::from(bytes);
+    }
+
+    /// A queue of `tier` is as long as its port's has ever been.
+    #[cold]
+    pub(super) fn note_peak(&mut self, tier: u8, port: u32, queued: u32, now: Time) {
+        let most = &mut self.tiers[tier as usize].queue_max;
+        let queued = Bytes::new(u64::from(queued));
+        if queued > *most {
+            *most = queued;
+            self.peaks[tier as usize] = Some((port, now));
+        }
+    }
+
+    /// The drops since they were last taken: port, reason by its place in [`DropReason::NAMES`],
+    /// and how many; ports ascending.
+    pub fn take_drops(&mut self) -> impl Iterator<Item = (u32, usize, DropCount)> + use<> {
+        let drops = std::mem::take(&mut self.drops);
+        drops.into_iter().map(|((port, reason), count)| (port, usize::from(reason), count))
     }
 
     /// Packets dropped anywhere for any reason.
@@ -98,13 +172,39 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.ports.iter().zip(&self.rates).map(|(p, &rate)| (p.tier, rate, p.tx_bytes))
     }
 
+    /// Each port's link, tier, rate, bytes sent so far and bytes waiting; hosts' interfaces first.
+    pub fn port_samples(&self) -> impl Iterator<Item = PortSample> {
+        let ports = self.ports.iter().zip(&self.rates);
+        ports.map(|(p, &rate)| PortSample { rate, sent: p.tx_bytes, queued: p.queued })
+    }
+
+    /// What a port is: the place of its link in the topology, its ends and its tier.
+    pub fn port(&self, number: u32) -> PortId<'_> {
+        let (link, to) = self.routes.end(number);
+        let ends = self.topology.links()[link as usize];
+        let from = if ends.a == to { ends.b } else { ends.a };
+        let tier = self.ports[number as usize].tier;
+        PortId { link, from, to, tier: &self.stats.tiers[usize::from(tier)].name }
+    }
+
+    /// Drops since they were last taken; see [`FabricStats::take_drops`].
+    pub fn take_drops(&mut self) -> impl Iterator<Item = (u32, usize, DropCount)> + use<H, P> {
+        self.stats.take_drops()
+    }
+
     /// Totals by tier up to now.
     pub fn tier_stats(&self) -> Vec<TierStats> {
         let mut tiers = self.stats.tiers.clone();
         for port in &self.ports {
             let tier = &mut tiers[port.tier as usize];
             tier.bytes += port.tx_bytes;
-            tier.queue_max = tier.queue_max.max(Bytes::new(u64::from(port.queued_max)));
+            debug_assert!(tier.queue_max >= Bytes::new(u64::from(port.queued_max)));
+        }
+        for (tier, peak) in tiers.iter_mut().zip(&self.stats.peaks) {
+            tier.queue_peak = peak.map(|(port, at)| {
+                let PortId { from, to, .. } = self.port(port);
+                (from, to, at)
+            });
         }
         tiers
     }
@@ -135,6 +235,8 @@ pub(super) fn tiers(topology: &Topology, routes: &Routes) -> (Vec<TierStats>, Ve
                 ports: 0,
                 bytes: 0,
                 queue_max: Bytes::ZERO,
+                queue_peak: None,
+                capacity_bps: 0,
                 drops: [0; DropReason::COUNT],
                 data_drops: 0,
                 bytes_dropped: 0,
@@ -142,6 +244,7 @@ pub(super) fn tiers(topology: &Topology, routes: &Routes) -> (Vec<TierStats>, Ve
             tiers.len() - 1
         });
         tiers[idx].ports += 1;
+        tiers[idx].capacity_bps = tiers[idx].capacity_bps.saturating_add(link.rate.as_bps());
         tier_of.push(idx as u8);
     }
     (tiers, tier_of)

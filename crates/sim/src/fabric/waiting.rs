@@ -72,10 +72,14 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             let marks = &mut self.pool.get_mut(handle).marks;
             *marks = marks.experiencing_congestion();
         }
+        let longest = port.queued_max;
         let queues = &mut self.queues[egress as usize];
         match P::QUEUEING {
             Queueing::Classes => queues.push(port, &mut self.pool, handle),
             Queueing::Ranks => queues.push_ranked(port, &mut self.pool, handle),
+        }
+        if port.queued_max > longest {
+            self.stats.note_peak(port.tier, egress, port.queued, now);
         }
         if !port.woken {
             port.woken = true;

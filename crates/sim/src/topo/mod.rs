@@ -15,7 +15,7 @@ pub use spec::{LinkSpec, TopologySpec};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::fabric::Routes;
+use crate::fabric::{Routes, Target};
 use rampmeter_core::fabric::ArbiterNeed;
 use rampmeter_core::{Bytes, FabricFacts, Rate, Span};
 
@@ -28,6 +28,17 @@ pub enum Node {
     Arbiter(u32),
     /// A switch, by number.
     Switch(u32),
+}
+
+impl std::fmt::Display for Node {
+    /// The name that plans and results have for it: `h0`, `s3`, `a1`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Host(n) => write!(f, "h{n}"),
+            Self::Arbiter(n) => write!(f, "a{n}"),
+            Self::Switch(n) => write!(f, "s{n}"),
+        }
+    }
 }
 
 /// A full-duplex link.
@@ -164,6 +175,18 @@ impl Topology {
     pub(crate) fn links_of(&self, node: Node) -> Vec<u32> {
         let links = self.links.iter().zip(0..);
         links.filter(|(l, _)| l.a == node || l.b == node).map(|(_, number)| number).collect()
+    }
+
+    /// The name of what fails: `h0`, `s3`, `a1`, or a link by its ends, such as `h0-s3`.
+    pub fn name(&self, target: Target) -> String {
+        match target {
+            Target::Link(link) => {
+                let Link { a, b, .. } = self.links[link as usize];
+                format!("{a}-{b}")
+            }
+            Target::Switch(switch) => Node::Switch(switch).to_string(),
+            Target::Arbiter(arbiter) => Node::Arbiter(arbiter).to_string(),
+        }
     }
 
     /// How many switches there are.

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use sizes::{Interpolation, SizeSpec, Unit};
-pub use valid::ValidWorkload;
+pub use valid::{Process, ValidWorkload};
 
 use crate::pattern::HostRange;
 use crate::pattern::collective::Algorithm;

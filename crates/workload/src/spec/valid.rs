@@ -26,6 +26,17 @@ pub struct ValidWorkload {
     sizes: Option<Arc<SizeDist>>,
 }
 
+/// What the arrivals of a workload are. A mixture is the last of what its parts are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Process {
+    /// Poisson processes: after a warm-up the run is steady.
+    Poisson,
+    /// Those of a file: it may be steady.
+    Trace,
+    /// Bursts and collectives: no instant is like another.
+    Bursts,
+}
+
 #[derive(Clone, Debug)]
 enum Source {
     Poisson(Vec<Poisson>),
@@ -98,6 +109,16 @@ impl ValidWorkload {
                 (!flows.is_empty()).then(|| total as f64 / flows.len() as f64)
             }
             Source::Mix(_) => None,
+        }
+    }
+
+    /// What its arrivals are, for statistics over time.
+    pub fn process(&self) -> Process {
+        match &self.source {
+            Source::Poisson(_) | Source::Overlay(..) => Process::Poisson,
+            Source::Bursts(_) => Process::Bursts,
+            Source::Trace(_) => Process::Trace,
+            Source::Mix(parts) => parts.iter().map(Self::process).max().unwrap_or(Process::Poisson),
         }
     }
 

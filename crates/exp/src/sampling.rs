@@ -1,0 +1,160 @@
+//! What is looked at at intervals: links, queues, drops, tenants and the transport's counters.
+
+use rampmeter_core::{Bytes, Header, Hop, Span, Time};
+use rampmeter_metrics::series::{
+    CounterSample, DropSample, LinkSample, QueueDistribution, TenantSample, TierSample,
+};
+use rampmeter_sim::fabric::{DropReason, Fabric};
+
+use crate::window::Knot;
+
+/// The samples of a run.
+#[derive(Debug)]
+pub(crate) struct Samples {
+    pub(crate) queues: QueueDistribution,
+    pub(crate) tiers: Vec<TierSample>,
+    pub(crate) links: Vec<LinkSample>,
+    pub(crate) drops: Vec<DropSample>,
+    pub(crate) tenants: Vec<TenantSample>,
+    pub(crate) transport: Vec<CounterSample>,
+    /// What had been carried at each sample.
+    pub(crate) knots: Vec<Knot>,
+    /// Whether each link is recorded.
+    by_link: bool,
+    last: Time,
+    sent_by_tier: Vec<u64>,
+    sent_by_port: Vec<u64>,
+}
+
+impl Samples {
+    pub(crate) fn new(by_link: bool) -> Self {
+        Self {
+            queues: QueueDistribution::new(),
+            tiers: Vec::new(),
+            links: Vec::new(),
+            drops: Vec::new(),
+            tenants: Vec::new(),
+            transport: Vec::new(),
+            knots: Vec::new(),
+            by_link,
+            last: Time::ZERO,
+            sent_by_tier: Vec::new(),
+            sent_by_port: Vec::new(),
+        }
+    }
+
+    /// Takes a sample; `delivered` has the message bytes that have arrived so far, by tenant.
+    pub(crate) fn take<H: Header, P: Hop<H>>(
+        &mut self,
+        now: Time,
+        fabric: &mut Fabric<H, P>,
+        delivered: &[u64],
+    ) {
+        if delivered.len() > 1 {
+            let sample = |(&delivered_bytes, tenant)| TenantSample {
+                time_ps: now.as_ps(),
+                tenant,
+                delivered_bytes,
+            };
+            self.tenants.extend(delivered.iter().zip(0..).map(sample));
+        }
+        let interval = now - self.last;
+        self.last = now;
+        if self.by_link {
+            self.take_links(now, interval, fabric);
+        }
+        self.take_drops(now, fabric);
+        self.take_tiers(now, interval, fabric);
+        let (fresh, tiers) = (delivered.iter().sum(), self.sent_by_tier.clone());
+        self.knots.push(Knot { at: now, fresh, tiers });
+    }
+
+    fn take_tiers<H: Header, P: Hop<H>>(
+        &mut self,
+        now: Time,
+        interval: Span,
+        fabric: &Fabric<H, P>,
+    ) {
+        let names = fabric.tier_names();
+        let mut carried = vec![(0u64, 0u128); names.len()];
+        for (tier, rate, bytes) in fabric.sent() {
+            let sum = &mut carried[usize::from(tier)];
+            sum.0 += bytes;
+            sum.1 += u128::from(rate.bytes_floor(interval).get());
+        }
+        self.sent_by_tier.resize(names.len(), 0);
+        let mut queued = vec![(0u64, 0u32, 0u32); names.len()];
+        for (tier, bytes) in fabric.queues() {
+            let sum = &mut queued[usize::from(tier)];
+            *sum = (sum.0 + u64::from(bytes), sum.1.max(bytes), sum.2 + 1);
+            self.queues.record(names[usize::from(tier)], Bytes::new(bytes.into()), 1);
+        }
+        for (i, tier) in names.into_iter().enumerate() {
+            let (total, longest, ports) = queued[i];
+            let bytes = carried[i].0 - std::mem::replace(&mut self.sent_by_tier[i], carried[i].0);
+            self.tiers.push(TierSample {
+                time_ps: now.as_ps(),
+                tier: tier.to_owned().into(),
+                utilisation: bytes as f64 / carried[i].1.max(1) as f64,
+                queue_mean_bytes: total as f64 / f64::from(ports.max(1)),
+                queue_max_bytes: longest.into(),
+            });
+        }
+    }
+
+    fn take_links<H: Header, P: Hop<H>>(
+        &mut self,
+        now: Time,
+        interval: Span,
+        fabric: &Fabric<H, P>,
+    ) {
+        let before = std::mem::take(&mut self.sent_by_port);
+        for (number, port) in fabric.port_samples().enumerate() {
+            let sent_bytes = port.sent - before.get(number).copied().unwrap_or(0);
+            self.sent_by_port.push(port.sent);
+            let id = fabric.port(number as u32);
+            self.links.push(LinkSample {
+                time_ps: now.as_ps(),
+                link: id.link,
+                from: id.from.to_string().into(),
+                to: id.to.to_string().into(),
+                tier: id.tier.to_owned().into(),
+                sent_bytes,
+                utilisation: sent_bytes as f64
+                    / port.rate.bytes_floor(interval).get().max(1) as f64,
+                queue_bytes: port.queued.into(),
+            });
+        }
+    }
+
+    /// Takes the drops since the last sample.
+    pub(crate) fn take_drops<H: Header, P: Hop<H>>(
+        &mut self,
+        now: Time,
+        fabric: &mut Fabric<H, P>,
+    ) {
+        for (number, reason, count) in fabric.take_drops() {
+            let id = fabric.port(number);
+            self.drops.push(DropSample {
+                time_ps: now.as_ps(),
+                link: id.link,
+                from: id.from.to_string().into(),
+                to: id.to.to_string().into(),
+                tier: id.tier.to_owned().into(),
+                reason: DropReason::NAMES[reason].into(),
+                packets: count.packets,
+                data_packets: count.data_packets,
+                bytes: count.bytes,
+            });
+        }
+    }
+
+    pub(crate) fn take_counters(&mut self, now: Time, counters: &[(&'static str, u64)]) {
+        let sample = |&(name, value): &(&'static str, u64)| CounterSample {
+            time_ps: now.as_ps(),
+            counter: name.into(),
+            value,
+        };
+        self.transport.extend(counters.iter().map(sample));
+    }
+}

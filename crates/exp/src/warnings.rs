@@ -1,0 +1,96 @@
+//! What a reader of a run's numbers should know before believing them.
+
+use std::collections::BTreeMap;
+
+use rampmeter_metrics::confidence::{BATCHES, HalfWidths};
+use rampmeter_workload::Process;
+
+use crate::record::Kept;
+use crate::summary::{Choice, FlowCounts, Slowdown};
+use crate::window::WarmUpReport;
+
+/// A mean that is known less well than this is warned of.
+const WIDE: f64 = 0.1;
+/// A steady run has delivered more than this share of what it was offered.
+const SHARE_MIN: f64 = 0.9;
+const POISSON: Process = Process::Poisson;
+/// Means of neighbouring batches that are more alike than this make an interval too narrow: two
+/// standard errors of the correlation of independent ones.
+fn correlation_max() -> f64 {
+    2.0 / (BATCHES as f64).sqrt()
+}
+
+/// What warnings are made of.
+pub(crate) struct Facts<'a> {
+    pub(crate) flows: &'a FlowCounts,
+    pub(crate) warmup: &'a WarmUpReport,
+    pub(crate) slowdown: &'a BTreeMap<&'static str, Slowdown>,
+    /// All flows that were delivered, in the order of arrival.
+    pub(crate) all: &'a [Kept],
+    pub(crate) choice: Choice,
+    pub(crate) process: Process,
+    pub(crate) delivered_share: Option<f64>,
+}
+
+/// The warnings of a run, each a sentence.
+pub(crate) fn of(facts: &Facts<'_>) -> Vec<String> {
+    let Facts { flows, warmup, process, .. } = *facts;
+    let mut warnings = Vec::new();
+    let FlowCounts { submitted, delivered, failed, rejected, unfinished, .. } = *flows;
+    if delivered < submitted {
+        warnings.push(format!(
+            "{} of {submitted} flows were not delivered ({failed} failed, {rejected} rejected, \
+             {unfinished} unfinished); slowdown is that of the others",
+            submitted - delivered
+        ));
+    }
+    if !warmup.is_found {
+        warnings.push(format!(
+            "the run is too short for its warm-up: MSER-5 would leave out more than half of the \
+             {submitted} flows; simulate more flows"
+        ));
+    }
+    if process == Process::Bursts {
+        return warnings;
+    }
+    if let Some(share) = facts.delivered_share.filter(|&s| s < SHARE_MIN && process == POISSON) {
+        warnings.push(format!(
+            "when arrivals stopped, {:.0} % of the packets offered had been delivered: the run is \
+             short beside its longest flows, or the load is more than the network carries; \
+             simulate more flows",
+            100.0 * share
+        ));
+    }
+    warnings.extend(of_interval(facts));
+    warnings
+}
+
+/// Warnings of the interval of the mean slowdown.
+fn of_interval(facts: &Facts<'_>) -> Vec<String> {
+    let Some(overall) = facts.slowdown["delivered"].overall else { return vec![] };
+    let mut warnings = Vec::new();
+    let Some(half) = overall.mean_ci else {
+        warnings.push(format!(
+            "too few flows for a confidence interval: {} are counted, {} are needed",
+            overall.count,
+            BATCHES * 5
+        ));
+        return warnings;
+    };
+    if half > WIDE * overall.mean {
+        warnings.push(format!(
+            "the mean slowdown is known to {:.0} % only; simulate more flows, or more seeds",
+            100.0 * half / overall.mean
+        ));
+    }
+    let counted = facts.all.iter().filter(|k| facts.choice.counts(k, 0) && k.ideal[0] > 0);
+    let series: Vec<f64> = counted.map(|k| k.fct[0] as f64 / k.ideal[0] as f64).collect();
+    if HalfWidths::of(&series).correlation.is_some_and(|c| c > correlation_max()) {
+        warnings.push(
+            "neighbouring batches of flows are alike, so the intervals are too narrow; simulate \
+             more flows, or more seeds"
+                .to_owned(),
+        );
+    }
+    warnings
+}

@@ -1,0 +1,251 @@
+//! How long a run warms up, and how far its numbers may be off.
+//!
+//! The completion times of one run are not independent: a flow that meets a queue is followed by
+//! others that meet it. So intervals come from batches (Law, *Simulation Modeling and Analysis*,
+//! §9.5.3): the flows, in the order in which they arrived, are cut into [`BATCHES`] runs of equal
+//! length, whose statistics are nearly independent if they are long.
+
+use serde::{Deserialize, Serialize};
+
+use crate::stats::t_95;
+
+/// Batches of an interval.
+pub const BATCHES: usize = 20;
+/// Least values a batch.
+const BATCH_MIN: usize = 5;
+/// Values that a batch must have beyond its quantile.
+const BEYOND_MIN: usize = 5;
+/// Values that MSER-5 averages.
+const MSER_BATCH: usize = 5;
+
+/// Where the warm-up of a series ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WarmUp {
+    /// How many first values belong to it.
+    pub values: usize,
+    /// Whether the series is long enough to tell: otherwise the rule wants more than its first
+    /// half, which are then left out.
+    pub is_found: bool,
+}
+
+/// The warm-up of a series by MSER-5 (White, Cobb and Spratt, *A comparison of five steady-state
+/// truncation heuristics for simulation*, WSC 2000).
+///
+/// The series is averaged in batches of five. The rule cuts where the standard error of the mean
+/// of what is left is least, and not in the second half of the series (Hoad, Robinson and Davies,
+/// *Automating warm-up length estimation*, WSC 2008). Values after the last whole batch are not
+/// looked at.
+pub fn mser5(values: &[f64]) -> WarmUp {
+    let means: Vec<f64> = values
+        .chunks_exact(MSER_BATCH)
+        .map(|batch| batch.iter().sum::<f64>() / MSER_BATCH as f64)
+        .collect();
+    // From the last batch to the first: how many, their mean, and their squared deviations
+    // (Welford's recurrence).
+    let (mut n, mut mean, mut squares) = (0.0, 0.0, 0.0);
+    let mut best = (f64::INFINITY, 0);
+    for (first, value) in means.iter().enumerate().rev() {
+        n += 1.0;
+        let delta = value - mean;
+        mean += delta / n;
+        squares += delta * (value - mean);
+        let error = squares / (n * n);
+        // The last few batches are often alike by chance.
+        if n >= BATCH_MIN as f64 && error <= best.0 {
+            best = (error, first);
+        }
+    }
+    let half = means.len() / 2;
+    let is_found = best.1 <= half && best.0.is_finite();
+    WarmUp { values: best.1.min(half) * MSER_BATCH, is_found }
+}
+
+/// Half the widths of the 95 % confidence intervals of the statistics of a series; `None` where it
+/// is too short for one.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct HalfWidths {
+    /// Of the mean.
+    pub mean: Option<f64>,
+    /// Of the median, the 99th and the 99.9th percentile.
+    pub quantiles: [Option<f64>; 3],
+    /// Correlation of the means of neighbouring batches. Far above zero, batches are too short and
+    /// intervals too narrow.
+    pub correlation: Option<f64>,
+}
+
+/// The quantiles that have intervals, as fractions.
+pub(crate) const QUANTILES: [(usize, usize); 3] = [(1, 2), (99, 100), (999, 1000)];
+
+impl HalfWidths {
+    /// By batches of `values`, which are in the order of arrival.
+    pub fn of(values: &[f64]) -> Self {
+        if values.len() < BATCHES * BATCH_MIN {
+            return Self::default();
+        }
+        let bounds = |i: usize| values.len() * i / BATCHES;
+        let batches: Vec<&[f64]> =
+            (0..BATCHES).map(|i| &values[bounds(i)..bounds(i + 1)]).collect();
+        let means: Vec<f64> =
+            batches.iter().map(|b| b.iter().sum::<f64>() / b.len() as f64).collect();
+        let shortest = values.len() / BATCHES;
+        let quantiles = QUANTILES.map(|(p, q)| {
+            let beyond = shortest * (q - p) / q;
+            (beyond >= BEYOND_MIN).then(|| {
+                let mut sorted = Vec::with_capacity(shortest + 1);
+                let quantile = |batch: &&[f64]| {
+                    sorted.clear();
+                    sorted.extend_from_slice(batch);
+                    let rank = (sorted.len() * p).div_ceil(q).max(1) - 1;
+                    *sorted.select_nth_unstable_by(rank, f64::total_cmp).1
+                };
+                half_width(&batches.iter().map(quantile).collect::<Vec<_>>())
+            })
+        });
+        let quantiles = quantiles.map(Option::flatten);
+        Self { mean: half_width(&means), quantiles, correlation: Some(correlation(&means)) }
+    }
+}
+
+/// Half the width of the 95 % interval of the mean of independent `values`.
+fn half_width(values: &[f64]) -> Option<f64> {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    Some(t_95(n - 1.0)? * (squares / (n - 1.0)).sqrt() / n.sqrt())
+}
+
+/// The correlation of neighbours; zero where all values are equal.
+fn correlation(values: &[f64]) -> f64 {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let products: f64 = values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
+    if squares > 0.0 { products / squares } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rampmeter_core::{Purpose, Rng};
+
+    /// Waiting times of successive customers of M/D/1 that starts with a backlog, with service 1,
+    /// by Lindley's recurrence.
+    fn md1(load: f64, backlog: f64, customers: usize, seed: u64) -> Vec<f64> {
+        let mut rng = Rng::new(seed, 0, Purpose::Test);
+        let mut wait = backlog;
+        let next = |_| {
+            let this = wait;
+            wait = f64::max(0.0, wait + 1.0 - rng.exponential() / load);
+            this
+        };
+        (0..customers).map(next).collect()
+    }
+
+    /// Mean waiting time by Pollaczek and Khinchine.
+    fn pollaczek(load: f64) -> f64 {
+        load / (2.0 * (1.0 - load))
+    }
+
+    #[test]
+    fn ninety_five_of_a_hundred_intervals_hold_the_mean_of_md1() {
+        let (load, warm) = (0.7, 1000);
+        let holds = |seed: &u64| {
+            let waits = md1(load, 0.0, 41_000, *seed);
+            let waits = &waits[warm..];
+            let mean = waits.iter().sum::<f64>() / waits.len() as f64;
+            (mean - pollaczek(load)).abs() <= HalfWidths::of(waits).mean.unwrap()
+        };
+        let share = (0..200).filter(holds).count() as f64 / 200.0;
+        assert!((0.90..=0.99).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn ninety_five_of_a_hundred_intervals_hold_the_quantile() {
+        // Of independent exponentials, whose 99th percentile is ln 100.
+        let holds = |seed: &u64| {
+            let mut rng = Rng::new(*seed, 0, Purpose::Test);
+            let values: Vec<f64> = (0..20_000).map(|_| rng.exponential()).collect();
+            let mut sorted = values.clone();
+            sorted.sort_unstable_by(f64::total_cmp);
+            let p99 = sorted[19_799];
+            (p99 - 100f64.ln()).abs() <= HalfWidths::of(&values).quantiles[1].unwrap()
+        };
+        let share = (0..200).filter(holds).count() as f64 / 200.0;
+        assert!((0.90..=0.99).contains(&share), "{share}");
+    }
+
+    /// Over 100 runs of M/D/1 that starts with a backlog: the mean waiting time of all customers,
+    /// that of those after the warm-up, and the median warm-up.
+    fn md1_warm_up(load: f64, backlog: f64, customers: usize) -> (f64, f64, usize) {
+        let runs = 100;
+        let (mut all, mut rest, mut cuts) = (0.0, 0.0, Vec::new());
+        for seed in 0..runs {
+            let waits = md1(load, backlog, customers, seed);
+            let cut = mser5(&waits).values;
+            let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+            all += mean(&waits) / runs as f64;
+            rest += mean(&waits[cut..]) / runs as f64;
+            cuts.push(cut);
+        }
+        cuts.sort_unstable();
+        (all, rest, cuts[runs as usize / 2])
+    }
+
+    #[test]
+    fn the_warm_up_of_md1_ends_when_its_backlog_has_drained() {
+        // The server works off a backlog of 100 services at 1 - load a service: the wait of the
+        // n-th customer falls by 1 / load - 1 a customer, to zero after 400.
+        let (load, backlog) = (0.8, 100.0);
+        let drained = backlog / (1.0 / load - 1.0);
+        let (all, rest, cut) = md1_warm_up(load, backlog, 4_000);
+        let theory = pollaczek(load);
+        assert!((0.9..1.5).contains(&(cut as f64 / drained)), "{cut} of {drained}");
+        assert!(all > 3.0 * theory && (rest - theory).abs() < 0.1 * theory, "{all}, {rest}");
+    }
+
+    #[test]
+    fn where_there_is_little_to_cut_the_mean_stays() {
+        // Empty at first, the bias is smaller than the noise. The rule then likes to cut just
+        // after a long queue, which costs a few per cent.
+        let (all, rest, cut) = md1_warm_up(0.8, 0.0, 4_000);
+        let theory = pollaczek(0.8);
+        assert!((all - theory).abs() < 0.05 * theory, "{all}");
+        assert!((rest - theory).abs() < 0.1 * theory && cut < 400, "{rest}, {cut}");
+    }
+
+    #[test]
+    fn a_ramp_is_cut_where_it_ends_and_a_series_that_only_climbs_is_too_short() {
+        // A deterministic wobble keeps the error above zero.
+        let wobble = |i: usize| if i.is_multiple_of(2) { 0.1 } else { -0.1 };
+        let level = |i: usize| (i.min(100) as f64 / 10.0) + wobble(i / 5);
+        let series: Vec<f64> = (0..1000).map(level).collect();
+        let WarmUp { values, is_found } = mser5(&series);
+        assert!(is_found && (90..=110).contains(&values), "{values}");
+        let climbing: Vec<f64> = (0..1000).map(|i| (i as f64).exp2().min(1e300)).collect();
+        assert!(!mser5(&climbing).is_found);
+        assert_eq!(mser5(&[]), WarmUp { values: 0, is_found: false });
+    }
+
+    proptest! {
+        #[test]
+        fn the_cut_has_the_least_standard_error(
+            values in prop::collection::vec(0.0..10.0f64, 50..400)
+        ) {
+            let WarmUp { values: cut, is_found } = mser5(&values);
+            let means: Vec<f64> =
+                values.chunks_exact(5).map(|b| b.iter().sum::<f64>() / 5.0).collect();
+            let error = |first: usize| {
+                let rest = &means[first..];
+                let n = rest.len() as f64;
+                let mean = rest.iter().sum::<f64>() / n;
+                rest.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n * n)
+            };
+            let least = (0..=means.len() - 5).map(error).fold(f64::INFINITY, f64::min);
+            if is_found {
+                prop_assert!((error(cut / 5) - least).abs() <= 1e-9 * (1.0 + least));
+            } else {
+                prop_assert_eq!(cut / 5, means.len() / 2);
+            }
+        }
+    }
+}
