@@ -61,6 +61,8 @@ class LeafSpine(Topology):
     racks: int = 9
     hosts_per_rack: int = 16
     spines: int = 4
+    rails: int | None = None
+    """Leaf switches of a rack, to each of which every host of it has a link."""
     core_gbps: float | None = None
 
 
@@ -219,6 +221,7 @@ class RunOptions(Part):
     capture: str | None = None
     capture_hosts: Sequence[int] | None = None
     capture_packets: int | None = None
+    links: bool | None = None
 
 
 def leaf_spine(
@@ -226,14 +229,19 @@ def leaf_spine(
     hosts_per_rack: int = 16,
     spines: int = 4,
     *,
+    rails: int | None = None,
     access_gbps: float | None = None,
     core_gbps: float | None = None,
 ) -> LeafSpine:
-    """A leaf-spine topology; without arguments the 144 hosts of dcPIM's evaluation."""
+    """A leaf-spine topology; without arguments the 144 hosts of dcPIM's evaluation.
+
+    With `rails`, a rack has so many leaf switches, and its hosts a link to each of them.
+    """
     return LeafSpine(
         racks=racks,
         hosts_per_rack=hosts_per_rack,
         spines=spines,
+        rails=rails,
         access_gbps=access_gbps,
         core_gbps=core_gbps,
     )

@@ -3,21 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
-use rampmeter_core::{FabricFacts, Span, Time};
+use rampmeter_core::{FabricFacts, Span};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::transport::{Derived, Network, Place, Site};
-use rampmeter_sim::{
-    ClockSpec, FaultSpec, LinkFault, Outage, Shape, SimSpec, Target, Topology, TopologySpec,
-};
+use rampmeter_sim::{ClockSpec, Shape, SimSpec, Topology, TopologySpec};
 use rampmeter_workload::{ValidWorkload, WorkloadContext};
 
 use crate::capture::CaptureConfig;
 use crate::context::Context;
 use crate::cut::Cut;
 use crate::fabric::{check_buffer, resolve};
-use crate::plan::{
-    ClocksSpec, DeadlinesSpec, FaultsSpec, OutageSpec, Plan, PlanError, RunSpec, locate,
-};
+use crate::faults::faults;
+use crate::plan::{ClocksSpec, DeadlinesSpec, Plan, PlanError, RunSpec, locate};
 use crate::transport::{TransportSpec, ValidTransport};
 
 /// A plan that has been checked.
@@ -149,10 +146,10 @@ fn transport(
     facts: &FabricFacts,
     topology: &Topology,
 ) -> Result<ValidTransport, BadKey> {
-    let Shape { switches, ratio, ports, has_slower } = topology.shape();
+    let Shape { switches, ratio, ports, has_slower, rails } = topology.shape();
     let (slowest, fastest) = topology.rates();
     let paths = topology.regular_paths();
-    let network = Network { switches, ratio, ports, has_slower, slowest, fastest, paths };
+    let network = Network { switches, ratio, ports, has_slower, rails, slowest, fastest, paths };
     spec.configure(&Site { facts: *facts, place: Place::Network(network), lower: None })
 }
 
@@ -213,57 +210,4 @@ fn clocks(
         return Err(cx.bad("clocks.offset-us", message));
     }
     Ok(ClockSpec { offset_max, drift_ppm_max })
-}
-
-fn faults(
-    spec: &FaultsSpec,
-    topology: &Topology,
-    cx: &Context<'_>,
-) -> Result<FaultSpec, PlanError> {
-    let outage = |(i, outage): (usize, &OutageSpec)| {
-        let key = |name: &str| format!("faults.outages[{i}].{name}");
-        let number = |name: &str, n: u32, count: u32| {
-            if n < count {
-                return Ok(n);
-            }
-            Err(cx.bad(&key(name), format!("expected a number below {count}, got {n}")))
-        };
-        let target = match (outage.link, outage.switch, outage.arbiter) {
-            (Some(link), None, None) => {
-                Target::Link(number("link", link, topology.links().len() as u32)?)
-            }
-            (None, Some(switch), None) => {
-                Target::Switch(number("switch", switch, topology.n_switches())?)
-            }
-            (None, None, Some(arbiter)) => {
-                Target::Arbiter(number("arbiter", arbiter, topology.n_arbiters())?)
-            }
-            (link, switch, arbiter) => {
-                let message = format!(
-                    "expected one of link, switch and arbiter, got {link:?}, {switch:?} and {arbiter:?}"
-                );
-                return Err(cx.bad(&key("link"), message));
-            }
-        };
-        let from = Time::ZERO + cx.micros(&key("from-us"), outage.from_us, 0.0)?;
-        let until = match outage.until_us {
-            None => Time::NEVER,
-            Some(us) => {
-                let least = (outage.from_us + 1e-6).min(1e12);
-                Time::ZERO + cx.micros(&key("until-us"), us, least)?
-            }
-        };
-        Ok(Outage { target, from, until })
-    };
-    Ok(FaultSpec {
-        every_link: LinkFault {
-            loss: cx.range("faults.loss", spec.loss, 0.0, 1.0)?,
-            duplicate: cx.range("faults.duplicate", spec.duplicate, 0.0, 1.0)?,
-            reorder: cx.range("faults.reorder", spec.reorder, 0.0, 1.0)?,
-            delay_max: cx.micros("faults.delay-us", spec.delay_us, 0.0)?,
-        },
-        links: Vec::new(),
-        outages: spec.outages.iter().enumerate().map(outage).collect::<Result<_, _>>()?,
-        rerouting: cx.micros("faults.rerouting-us", spec.rerouting_us, 0.0)?,
-    })
 }

@@ -2,16 +2,17 @@
 
 use std::collections::HashMap;
 
-use rampmeter_core::{Bytes, FabricFacts, MsgId, NodeId, Rate, Span, Time};
+use rampmeter_core::{Bytes, FabricFacts, MsgId, Span, Time};
 use rampmeter_metrics::ideal::LastPacket;
 use rampmeter_proto::ideal::{IdealScheduler, Job};
-use rampmeter_sim::{Arrival, Counters, FlowRecord, Paths, Probe};
+use rampmeter_sim::{Arrival, Counters, FlowRecord, Probe};
 
 use crate::cut::Cut;
+use crate::ideals::Ideals;
 use crate::pace::Pace;
 use crate::progress::Progress;
 use crate::ran::{Ran, RunStatus};
-use crate::record::{Ideals, Recorder};
+use crate::record::Recorder;
 use crate::simulate::Task;
 
 /// Events between two looks at the clock.
@@ -25,7 +26,6 @@ struct Run<'a> {
     /// What is known of each flow that is not complete.
     open: HashMap<u32, Open>,
     ideals: Ideals,
-    paths: Paths,
     counters: Counters,
 }
 
@@ -43,7 +43,6 @@ pub(crate) fn simulate_ideal(task: Task<'_>) -> Ran {
         scheduler: IdealScheduler::new(facts.n_hosts),
         open: HashMap::new(),
         ideals: Ideals::new(sim, cut),
-        paths: Paths::new(sim.topology.clone()),
         counters: Counters::default(),
     };
     let mut pace = Pace::new();
@@ -98,22 +97,20 @@ pub(crate) fn simulate_ideal(task: Task<'_>) -> Ran {
 }
 
 impl Run<'_> {
-    /// The slower of the two access links of a pair.
-    fn access(&self, src: NodeId, dst: NodeId) -> Rate {
-        let path = self.paths.of(src.get(), dst.get()).unwrap_or_default();
-        let ends = path.first().into_iter().chain(path.last());
-        ends.map(|hop| hop.rate).min().unwrap_or(self.facts.access_rate)
-    }
-
     /// How long a message keeps its access links busy.
     fn service(&self, arrival: &Arrival) -> Span {
         let cut = self.cut;
-        let rate = self.access(arrival.src, arrival.dst);
-        let packets = arrival.size.packets_ceil(cut.payload);
+        let (lanes, rate) = self.ideals.access(arrival.src, arrival.dst);
+        // Each of several links carries its share.
+        let size = match lanes {
+            1 => arrival.size,
+            _ => self.ideals.share(arrival.size, lanes),
+        };
+        let packets = size.packets_ceil(cut.payload);
         let before = Bytes::new((packets - 1) * cut.payload.get());
         let last = match cut.last {
             LastPacket::Padded => cut.payload,
-            LastPacket::OwnSize => arrival.size - before,
+            LastPacket::OwnSize => size - before,
         };
         rate.tx_time(cut.payload + cut.header) * (packets - 1) + rate.tx_time(last + cut.header)
     }

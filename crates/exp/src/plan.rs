@@ -193,6 +193,8 @@ pub struct FaultsSpec {
     pub reorder: f64,
     /// Longest time that packets and twins are held back.
     pub delay_us: f64,
+    /// Links that lose, double and delay packets otherwise than every link does.
+    pub links: Vec<LinkFaultSpec>,
     /// Failures and repairs.
     pub outages: Vec<OutageSpec>,
     /// How long a link must have been down, or up again, until switches route by it.
@@ -206,18 +208,60 @@ impl Default for FaultsSpec {
             duplicate: 0.0,
             reorder: 0.0,
             delay_us: 0.0,
+            links: Vec::new(),
             outages: Vec::new(),
             rerouting_us: 1_000.0,
         }
     }
 }
 
+/// A link in a plan: its ends, such as `h0-s3`, or its place in the topology.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(untagged)]
+pub enum LinkName {
+    /// Its place.
+    Number(u32),
+    /// Its ends.
+    Ends(String),
+}
+
+impl std::fmt::Display for LinkName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Ends(ends) => f.write_str(ends),
+        }
+    }
+}
+
+/// What one link does to packets, in both directions, instead of what every link does.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct LinkFaultSpec {
+    /// The link.
+    pub link: LinkName,
+    /// Probability that it loses a packet.
+    #[serde(default)]
+    pub loss: f64,
+    /// Probability that it delivers a packet twice.
+    #[serde(default)]
+    pub duplicate: f64,
+    /// Probability that it holds a packet back.
+    #[serde(default)]
+    pub reorder: f64,
+    /// Longest time that packets and twins are held back.
+    #[serde(default)]
+    pub delay_us: f64,
+}
+
 /// One failure.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct OutageSpec {
-    /// The link that fails, by its place in the topology.
-    pub link: Option<u32>,
+    /// The link that fails: its ends, such as `h0-s3`, or its place in the topology.
+    pub link: Option<LinkName>,
+    /// The host that fails, by number: all its links fail, and it remembers everything.
+    pub host: Option<u32>,
     /// The switch that fails, by number.
     pub switch: Option<u32>,
     /// The arbiter that crashes, by number: its link fails, and it comes back knowing nothing.

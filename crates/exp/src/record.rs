@@ -1,53 +1,13 @@
 //! Observing a run: flows to a table and to compact samples, queues and links by tier, latencies.
 
-use rampmeter_core::collections::IdMap;
-use rampmeter_core::{Bytes, Header, Hop, NodeId, Span, Time};
-use rampmeter_metrics::ideal::{Forwarding, Framing, PathHop};
+use rampmeter_core::{Header, Hop, Span, Time};
 use rampmeter_metrics::row::{FlowRow, Status};
-use rampmeter_metrics::{FlowWriter, Ideal, IdealModel, LatencyHistogram, TableError};
+use rampmeter_metrics::{FlowWriter, LatencyHistogram, TableError};
 use rampmeter_sim::fabric::Fabric;
-use rampmeter_sim::{FlowRecord, Paths, Probe, SimSpec, Switching};
+use rampmeter_sim::{FlowRecord, Probe};
 
-use crate::cut::Cut;
+use crate::ideals::Ideals;
 use crate::sampling::Samples;
-
-/// The ideals of every pair of hosts. Paths depend on racks only, so they are found once a pair of
-/// racks.
-#[derive(Debug)]
-pub(crate) struct Ideals {
-    paths: Paths,
-    model: IdealModel,
-    by_racks: IdMap<(u32, u32), Vec<PathHop>>,
-}
-
-impl Ideals {
-    /// The ideals of flows in the network of `sim`, cut into packets as `cut` says.
-    pub(crate) fn new(sim: &SimSpec, cut: Cut) -> Self {
-        let forwarding = match sim.fabric.switching {
-            Switching::StoreAndForward => Forwarding::StoreAndForward,
-            Switching::CutThrough { header } => Forwarding::CutThrough { header },
-            Switching::Shaped { .. } => Forwarding::CutThrough { header: Bytes::ZERO },
-        };
-        let Cut { payload, header: ack, last } = cut;
-        let framing = Framing { payload, wire: payload + ack, last, ack };
-        let paths = Paths::new(sim.topology.clone());
-        Self { paths, model: IdealModel { forwarding, framing }, by_racks: IdMap::default() }
-    }
-
-    /// The three ideals of a flow: delivered, acked, figure.
-    pub(crate) fn of(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> [Span; 3] {
-        let paths = &self.paths;
-        let rack = |host: NodeId| paths.topology().rack(host.get());
-        let path = self.by_racks.entry((rack(src), rack(dst))).or_insert_with(|| {
-            let path = paths.of(src.get(), dst.get()).unwrap_or_default();
-            path.into_iter().map(|hop| PathHop { rate: hop.rate, delay: hop.delay }).collect()
-        });
-        if path.is_empty() {
-            return [Span::ZERO; 3];
-        }
-        [Ideal::Delivered, Ideal::Acked, Ideal::Figure].map(|i| self.model.fct(i, size, path))
-    }
-}
 
 /// What the statistics need of a flow that finished.
 #[derive(Clone, Copy, Debug)]

@@ -47,6 +47,7 @@ fn runs(c: &mut Criterion) {
     let mut group = c.benchmark_group("imc10-load-0.6");
     group.sample_size(10);
     let leaf_spine = TopologySpec::LeafSpine {
+        rails: 1,
         racks: 9,
         hosts_per_rack: 16,
         spines: 4,

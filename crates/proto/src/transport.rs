@@ -86,6 +86,8 @@ pub struct Network {
     pub ports: u32,
     /// Whether there are links slower than the slowest of hosts.
     pub has_slower: bool,
+    /// The most links of any host.
+    pub rails: u32,
     /// The slowest link.
     pub slowest: Rate,
     /// The fastest link.

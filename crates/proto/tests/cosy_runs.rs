@@ -14,7 +14,7 @@ use rampmeter_testkit::{
 };
 
 fn on(config: CosyConfig, topology: &Topology) -> Cosy {
-    let Shape { switches, ratio, ports, has_slower } = topology.shape();
+    let Shape { switches, ratio, ports, has_slower, .. } = topology.shape();
     let facts = topology.facts(config.payload + config.header, config.header);
     config.on(&facts, PathFacts { switches, ratio, ports, has_slower }).unwrap()
 }

@@ -9,6 +9,7 @@ use rampmeter_testkit::*;
 #[test]
 fn a_lone_packet_takes_its_ideal_time_after_its_rts() {
     let topology = TopologySpec::LeafSpine {
+        rails: 1,
         racks: 9,
         hosts_per_rack: 16,
         spines: 4,

@@ -64,6 +64,7 @@ fn forward(c: &mut Criterion) {
     let mut group = c.benchmark_group("forward");
     group.sample_size(10);
     let leaf_spine = TopologySpec::LeafSpine {
+        rails: 1,
         racks: 9,
         hosts_per_rack: 16,
         spines: 4,

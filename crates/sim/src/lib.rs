@@ -21,5 +21,6 @@ pub use ledger::Counters;
 pub use probe::{Direction, FlowRecord, NoProbe, Passing, Probe};
 pub use run::{Arrival, Sim, SimSpec, Status};
 pub use topo::{
-    ArbiterLink, LinkSpec, Node, Paths, RegularPaths, Shape, Topology, TopologyError, TopologySpec,
+    ArbiterLink, LinkSpec, Node, PathHop, Paths, RegularPaths, Shape, Topology, TopologyError,
+    TopologySpec,
 };

@@ -101,6 +101,8 @@ pub struct Sim<F: Family, A, P> {
     /// Interfaces below this ask for packets, the others queue: all where the fabric says so, and
     /// those of arbiters if any has several links.
     n_pulling: u32,
+    /// Whether hosts that pull have several links.
+    has_rails: bool,
     arrivals: A,
     next: Option<Arrival>,
     ledger: Ledger,
@@ -142,10 +144,12 @@ where
             Station { endpoint, timer_at: Time::NEVER, clock }
         };
         let stations = (0..n_stations).map(station).collect();
+        let has_rails = n_pulling > 0 && spec.topology.rails().iter().any(|&rails| rails > 1);
         let mut sim = Self {
             now: Time::ZERO,
             wheel: Wheel::new(width),
             n_pulling,
+            has_rails,
             stations,
             fabric: Fabric::new(spec.topology, spec.fabric, spec.faults, spec.seed, |switch| {
                 F::hop(&config, switch)
@@ -213,9 +217,12 @@ where
                     self.deliver(station, handle);
                 }
             }
-            WAKE if number < self.n_pulling => {
+            WAKE if number < self.n_pulling && !self.is_by_rails(number) => {
                 self.fabric.ports[number as usize].woken = false;
                 self.pull(number);
+            }
+            WAKE if self.has_rails && self.fabric.owner(number) < self.n_pulling => {
+                self.wake_rail(number);
             }
             WAKE => {
                 let Self { fabric, wheel, probe, ledger, now, .. } = self;
@@ -342,7 +349,9 @@ where
         if station >= self.n_pulling {
             return self.hand_over(station);
         }
-        if self.fabric.uplink_idle(station, self.now) {
+        if self.is_by_rails(station) {
+            self.pull_by_rails(station);
+        } else if self.fabric.uplink_idle(station, self.now) {
             self.pull(station);
         } else {
             if self.stations[station as usize].endpoint.wants_transmit() {
@@ -369,6 +378,44 @@ where
                     self.fabric.wake_uplink(station, self.now, &mut self.wheel);
                 }
             }
+        }
+        self.set_timer(station);
+    }
+
+    /// Whether a host has several links.
+    #[inline]
+    fn is_by_rails(&self, station: u32) -> bool {
+        self.has_rails && self.fabric.has_several(station)
+    }
+
+    /// A link of a host with several has fallen idle.
+    fn wake_rail(&mut self, port: u32) {
+        let station = self.fabric.owner(port);
+        let Self { fabric, wheel, probe, ledger, now, .. } = self;
+        let leaves = leaving(probe, ledger, *now, station);
+        fabric.wake(port, *now, wheel, leaves);
+        self.pull_by_rails(station);
+    }
+
+    /// Asks a host with several links for packets as long as one of them is idle. A packet takes an
+    /// idle one of the links that are nearest to its destination, and waits if none of these is
+    /// idle.
+    fn pull_by_rails(&mut self, station: u32) {
+        while self.stations[station as usize].endpoint.wants_transmit()
+            && self.fabric.has_idle_uplink(station, self.now)
+        {
+            let state = &mut self.stations[station as usize];
+            let local = state.clock.local(self.now);
+            let Some(packet) = state.endpoint.poll_transmit(local) else { break };
+            if self.paranoid {
+                check_codec(&packet);
+            }
+            self.ledger.on_sent(packet.payload);
+            let leaves = leaving(&mut self.probe, &self.ledger, self.now, station);
+            self.fabric.inject_by_rails(station, packet, self.now, &mut self.wheel, leaves);
+        }
+        if self.stations[station as usize].endpoint.wants_transmit() {
+            self.fabric.wake_uplinks(station, self.now, &mut self.wheel);
         }
         self.set_timer(station);
     }

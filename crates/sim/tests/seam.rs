@@ -397,6 +397,7 @@ mod arbiters {
     /// Three racks of two hosts; the first arbiter is at every rack, the second at a spine.
     fn spec() -> SimSpec {
         let topology = TopologySpec::LeafSpine {
+            rails: 1,
             racks: 3,
             hosts_per_rack: 2,
             spines: 2,

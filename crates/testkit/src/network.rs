@@ -27,6 +27,7 @@ pub fn leaf_spine_of(
     spines: u64,
 ) -> TopologySpec {
     TopologySpec::LeafSpine {
+        rails: 1,
         racks,
         hosts_per_rack,
         spines,
@@ -73,11 +74,12 @@ impl<T: Transport> Place<T> {
         let framing = T::framing(keys);
         let facts = topology.facts(framing.payload + framing.header, framing.header);
         let needs = T::needs(keys, &facts);
-        let Shape { switches, ratio, ports, has_slower } = topology.shape();
+        let Shape { switches, ratio, ports, has_slower, rails } = topology.shape();
         let topology = topology.with_arbiters(&needs.arbiters);
         let (slowest, fastest) = topology.rates();
         let paths = topology.regular_paths();
-        let network = Network { switches, ratio, ports, has_slower, slowest, fastest, paths };
+        let network =
+            Network { switches, ratio, ports, has_slower, rails, slowest, fastest, paths };
         let site = Site { facts, place: transport::Place::Network(network), lower: None };
         let config = T::configure(keys.clone(), &site).expect("presets fit the networks of tests");
         let clocks_within = needs.clocks_within;

@@ -124,6 +124,7 @@ pub fn configured<T: Transport>(keys: &T::Keys) -> (Arc<T::Config>, u32) {
         ratio: 1,
         ports: N_HOSTS,
         has_slower: false,
+        rails: 1,
         slowest: RATE,
         fastest: RATE,
         paths: None,

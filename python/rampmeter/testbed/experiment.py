@@ -162,6 +162,9 @@ def _bed(plan: Plan) -> Bed:
     if topology["kind"] != "leaf-spine":
         kind = topology["kind"]
         raise PlanError(f"{plan.origin}: topology.kind: expected leaf-spine, got {kind}")
+    if topology["rails"] != 1:
+        rails = topology["rails"]
+        raise PlanError(f"{plan.origin}: topology.rails: expected 1 between hosts, got {rails}")
     transport = {key: value for key, value in checked["transport"].items() if value is not None}
     name = str(transport["name"])
     if schema.about(name)["wire"] is None:

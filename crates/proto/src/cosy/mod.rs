@@ -88,6 +88,10 @@ impl Transport for CosyFamily {
     fn configure(keys: CosyConfig, site: &Site) -> Result<Cosy, BadKey> {
         let keys = CosyConfig { best_effort: site.lower, ..keys };
         match site.place {
+            Place::Network(Network { rails: 2.., .. }) => {
+                let expected = "one for networks of hosts with several links";
+                Err(BadKey::new("name", expected, Self::NAME))
+            }
             Place::Network(Network { switches, ratio, ports, has_slower, .. }) => {
                 keys.on(&site.facts, PathFacts { switches, ratio, ports, has_slower })
             }

@@ -23,6 +23,8 @@ pub struct LinkFault {
 pub enum Target {
     /// A link, by its place in [`Topology::links`].
     Link(u32),
+    /// A host, by number: all its links fail. It remembers everything.
+    Host(u32),
     /// A switch, by number: all its links fail, and when it comes back its program has forgotten
     /// everything.
     Switch(u32),
@@ -225,6 +227,7 @@ impl Faults {
 fn links_of(target: Target, topology: &Topology) -> Vec<u32> {
     match target {
         Target::Link(link) => vec![link],
+        Target::Host(host) => topology.links_of(Node::Host(host)),
         Target::Arbiter(arbiter) => topology.links_of(Node::Arbiter(arbiter)),
         Target::Switch(switch) => topology.links_of(Node::Switch(switch)),
     }

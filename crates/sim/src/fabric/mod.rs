@@ -69,6 +69,8 @@ pub struct Fabric<H, P> {
     digits: Vec<PathDigit>,
     /// The next path number of each host's interface.
     next_path: Vec<u16>,
+    /// The most links of any host.
+    rails: u16,
     spray: Vec<Rng>,
     faults: Faults,
     pub(crate) stats: FabricStats,
@@ -113,6 +115,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         for (port, faulty) in ports.iter_mut().zip(faults.faulty_ports(&routes)) {
             port.faulty = faulty;
         }
+        let rails = topology.rails().into_iter().max().unwrap_or(1) as u16;
         let by_ingress = P::INGRESS || config.by_ingress;
         let asked = P::ACTIVE || by_ingress;
         let opposite = if asked { routes.opposites(&topology) } else { Vec::new() };
@@ -137,6 +140,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             routes,
             digits,
             next_path,
+            rails,
             faults,
         };
         let hops = (0..n_switches).map(|switch| hop(fabric.switch_facts(switch, seed)));

@@ -1,12 +1,12 @@
 //! Shortest-path routing with all equal-cost next hops.
 //!
-//! Ports are numbered over the whole fabric: port h is host h's uplink, or its first if an arbiter
-//! has several; then come arbiters' further uplinks, the ports of switch 0 in the order of its
-//! links, of switch 1, and so on. Hosts hang at one switch each, so a table by (switch, rack of the
-//! destination) is enough: 160 KB for 1024 hosts instead of 1.3 MB. An arbiter with several links
-//! is a rack of its own, which several switches belong to.
+//! Ports are numbered over the whole fabric: port h is the uplink of host h, or its first; then come
+//! further uplinks of hosts and arbiters, the ports of switch 0 in the order of its links, of
+//! switch 1, and so on. Hosts of a rack hang at the same switches, so a table by (switch, rack of
+//! the destination) is enough: 160 KB for 1024 hosts instead of 1.3 MB. Hosts and arbiters with
+//! several links make racks that several switches belong to.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::topo::{Node, Topology};
 
@@ -18,10 +18,11 @@ pub struct Routes {
     n_hosts: u32,
     /// How many hosts and arbiters there are.
     n_stations: u32,
-    /// The arbiters of the uplinks that follow those.
+    /// The hosts and arbiters of the uplinks that follow those.
     further: Vec<u32>,
-    /// By which port each arbiter with several sends to each rack: (arbiter, ports by rack).
-    uplinks: Vec<(u32, Vec<Option<u32>>)>,
+    /// By which of its ports each end with several may send to each rack: (end, ports by rack),
+    /// ends ascending.
+    uplinks: Vec<(u32, Vec<Vec<u32>>)>,
     /// Of each host, its rack's column in the table and its place in the rack.
     hosts: Vec<(u32, u32)>,
     /// How many columns there are.
@@ -79,7 +80,8 @@ impl Routes {
     fn fill(&mut self, wiring: &Wiring, racks: &[Rack], up: &dyn Fn(u32) -> bool) {
         let n = wiring.of_switch.len();
         self.table = vec![Entry::default(); n * self.racks];
-        self.uplinks = wiring.several().map(|end| (end, vec![None; self.racks])).collect();
+        let none = vec![Vec::new(); self.racks];
+        self.uplinks = wiring.several().map(|end| (end, none.clone())).collect();
         for (rack, of) in racks.iter().enumerate() {
             let distance = distances(&wiring.of_switch, &of.switches, up);
             for (end, ports) in &mut self.uplinks {
@@ -124,10 +126,36 @@ impl Routes {
     /// switch is nearest, of equals the first; `None` if there is no way.
     #[inline]
     pub(crate) fn interface(&self, end: u32, dst: u32) -> Option<u32> {
-        match self.uplinks.iter().find(|(of, _)| *of == end) {
+        match self.interfaces(end, dst) {
             None => Some(end),
-            Some((_, ports)) => ports[self.hosts[dst as usize].0 as usize],
+            Some(ports) => ports.first().copied(),
         }
+    }
+
+    /// The ports by which a host or arbiter with several links may send to `dst`: those whose
+    /// switches are nearest. `None` if it has one link.
+    #[inline]
+    pub(crate) fn interfaces(&self, end: u32, dst: u32) -> Option<&[u32]> {
+        if self.uplinks.is_empty() {
+            return None;
+        }
+        let at = self.uplinks.binary_search_by_key(&end, |(of, _)| *of).ok()?;
+        Some(&self.uplinks[at].1[self.hosts[dst as usize].0 as usize])
+    }
+
+    /// All ports of a host or arbiter.
+    pub(crate) fn uplinks_of(&self, end: u32) -> impl Iterator<Item = u32> + use<> {
+        // The further uplinks are in the order of their ends.
+        let first = self.further.partition_point(|&of| of < end);
+        let count = self.further[first..].iter().take_while(|&&of| of == end).count();
+        let start = self.n_stations + first as u32;
+        std::iter::once(end).chain(start..start + count as u32)
+    }
+
+    /// Whether a host or arbiter has several links.
+    #[inline]
+    pub(crate) fn has_several(&self, end: u32) -> bool {
+        !self.uplinks.is_empty() && self.uplinks.binary_search_by_key(&end, |(of, _)| *of).is_ok()
     }
 
     /// How many ports there are.
@@ -188,7 +216,7 @@ impl Routes {
     /// The first port from `at` towards `dst`.
     pub fn first_port(&self, at: Node, dst: u32) -> Option<u32> {
         match at {
-            Node::Host(h) => Some(h),
+            Node::Host(h) => self.interface(h, dst),
             Node::Arbiter(a) => self.interface(self.n_hosts + a, dst),
             Node::Switch(s) => self.next(s, dst).first().copied(),
         }
@@ -206,7 +234,7 @@ struct Wiring {
     down: Vec<Vec<u32>>,
 }
 
-/// Ends that the same switches lead to: a rack's hosts at one, an arbiter at several.
+/// Ends that the same switches lead to.
 struct Rack {
     members: Vec<u32>,
     switches: Vec<u32>,
@@ -249,12 +277,13 @@ impl Wiring {
         Self { ends, further, of_switch, first, down }
     }
 
-    /// Arbiters with several links.
+    /// Hosts and arbiters with several links.
     fn several(&self) -> impl Iterator<Item = u32> {
         (0..).zip(&self.down).filter(|(_, ports)| ports.len() > 1).map(|(end, _)| end)
     }
 
-    /// Racks of hosts in the order of their switches, then arbiters with several links.
+    /// Racks of ends with one link in the order of their switches, then those of ends with several
+    /// in the order of the first of them.
     fn racks(&self, topology: &Topology, up: &dyn Fn(u32) -> bool) -> Vec<Rack> {
         let is_single = |end: u32| self.down[end as usize].len() == 1;
         let homes = || (0u32..).zip(&topology.tors).filter(|(end, _)| is_single(*end));
@@ -269,29 +298,38 @@ impl Wiring {
             rack.members.push(end);
             rack.down[0].push(self.down[end as usize][0]);
         }
+        let mut known: BTreeMap<Vec<u32>, usize> = BTreeMap::new();
         for end in self.several() {
             let ports = self.down[end as usize].iter().copied();
             let ports: Vec<u32> = ports.filter(|&p| up(self.ends[p as usize].0)).collect();
             let switch = |port: &u32| self.first.partition_point(|first| first <= port) as u32 - 1;
-            racks.push(Rack {
-                members: vec![end],
-                switches: ports.iter().map(switch).collect(),
-                down: ports.into_iter().map(|port| vec![port]).collect(),
+            let switches: Vec<u32> = ports.iter().map(switch).collect();
+            let at = *known.entry(switches.clone()).or_insert_with(|| {
+                let down = vec![Vec::new(); switches.len()];
+                racks.push(Rack { members: Vec::new(), switches, down });
+                racks.len() - 1
             });
+            racks[at].members.push(end);
+            racks[at].down.iter_mut().zip(ports).for_each(|(down, port)| down.push(port));
         }
         racks
     }
 
-    /// The uplink of an arbiter whose switch is nearest by these distances, of equals the first.
-    fn nearest(&self, end: u32, distance: &[u32], up: &dyn Fn(u32) -> bool) -> Option<u32> {
+    /// The uplinks of an end whose switches are nearest by these distances, in their order.
+    fn nearest(&self, end: u32, distance: &[u32], up: &dyn Fn(u32) -> bool) -> Vec<u32> {
         let n_stations = self.down.len() as u32;
-        let further = (n_stations..).zip(&self.further).filter(|(_, of)| **of == end);
-        let ports = std::iter::once(end).chain(further.map(|(port, _)| port));
-        let far = |port: &u32| match self.ends[*port as usize] {
+        let first = self.further.partition_point(|&of| of < end);
+        let further = (n_stations..).zip(&self.further).skip(first);
+        let own = further.take_while(|(_, of)| **of == end).map(|(port, _)| port);
+        let far = |port: u32| match self.ends[port as usize] {
             (link, Node::Switch(switch)) if up(link) => distance[switch as usize],
             _ => u32::MAX,
         };
-        ports.min_by_key(far).filter(|port| far(port) < u32::MAX)
+        let ports: Vec<(u32, u32)> =
+            std::iter::once(end).chain(own).map(|port| (far(port), port)).collect();
+        let least = ports.iter().map(|(far, _)| *far).min().unwrap_or(u32::MAX);
+        let nearest = ports.into_iter().filter(|(far, _)| *far == least && least < u32::MAX);
+        nearest.map(|(_, port)| port).collect()
     }
 }
 

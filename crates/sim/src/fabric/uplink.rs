@@ -32,6 +32,58 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
     }
 
+    /// Whether `host` has several links.
+    #[inline]
+    pub(crate) fn has_several(&self, host: u32) -> bool {
+        self.routes.has_several(host)
+    }
+
+    /// Whether any of `host`'s uplinks can take a packet at `now`.
+    pub(crate) fn has_idle_uplink(&self, host: u32, now: Time) -> bool {
+        self.routes.uplinks_of(host).any(|port| self.uplink_idle(port, now))
+    }
+
+    /// Asks for a wake-up of each of `host`'s interfaces when its link falls idle.
+    pub(crate) fn wake_uplinks(&mut self, host: u32, now: Time, wheel: &mut Wheel) {
+        for port in self.routes.uplinks_of(host) {
+            if self.ports[port as usize].busy_until > now {
+                self.wake_uplink(port, now, wheel);
+            }
+        }
+    }
+
+    /// Puts a packet of a host with several links on an idle one of those that are nearest to its
+    /// destination, by turns; it waits at one of these if none is idle. `leaves` is called with it
+    /// when it starts.
+    pub(crate) fn inject_by_rails(
+        &mut self,
+        host: u32,
+        packet: Packet<H>,
+        now: Time,
+        wheel: &mut Wheel,
+        leaves: impl FnOnce(&Packet<H>),
+    ) {
+        let ports = self.routes.interfaces(host, packet.dst.get()).unwrap_or_default();
+        let turn = usize::from(self.next_path[host as usize]);
+        let by_turns = || (0..ports.len()).map(|i| ports[(turn + i) % ports.len()]);
+        let idle = by_turns().find(|&port| self.uplink_idle(port, now));
+        let shortest = by_turns().min_by_key(|&port| self.ports[port as usize].queued);
+        match (idle, shortest) {
+            (Some(port), _) => self.inject((host, port), packet, now, wheel, leaves),
+            (None, Some(port)) => {
+                let handle = self.pool.insert(packet, now);
+                self.stats.injected += 1;
+                let interfaces = self.ports[port as usize].switch;
+                self.enqueue(interfaces, port, handle, now, wheel);
+            }
+            (None, None) => {
+                let handle = self.pool.insert(packet, now);
+                self.stats.injected += 1;
+                self.discard(host, handle, DropReason::NoRoute);
+            }
+        }
+    }
+
     /// Puts a packet of `host` on its idle uplink `port`; `leaves` is called with it.
     #[inline(always)]
     pub(crate) fn inject(
@@ -58,7 +110,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let next = &mut self.next_path[host as usize];
         let path = *next;
         *next = path.wrapping_add(1);
-        path
+        // Successive packets take another link each, and those of one link another path.
+        if self.rails == 1 { path } else { path / self.rails }
     }
 
     /// Queues a packet of `host` at its interface, or puts it on the link if that is idle; then

@@ -29,13 +29,27 @@ pub enum TopologyError {
         /// What came.
         got: String,
     },
-    /// A host without exactly one link.
-    #[error("expected host h{host} to have one link, to a switch, got {links} links")]
-    HostLinks {
+    /// A host without a link.
+    #[error("expected host h{host} to have a link to a switch, got none")]
+    NoLink {
         /// The host.
         host: u32,
-        /// How many it has.
-        links: usize,
+    },
+    /// A host with a link to another host.
+    #[error("expected links of host h{host} to lead to switches, got one to h{other}")]
+    HostToHost {
+        /// The host.
+        host: u32,
+        /// The other host.
+        other: u32,
+    },
+    /// A host with two links to one switch.
+    #[error("expected host h{host} to have one link to each of its switches, got two to s{switch}")]
+    TwoLinks {
+        /// The host.
+        host: u32,
+        /// The switch.
+        switch: u32,
     },
     /// Two hosts cannot reach one another.
     #[error("expected a path between all hosts, got none between h0 and h{0}")]
@@ -97,13 +111,13 @@ impl Topology {
             }
         }
         let mut tors = Vec::with_capacity(n_hosts as usize);
-        for (host, ends) in host_links.iter().enumerate() {
-            match ends[..] {
-                [Node::Switch(s)] => tors.push(s),
-                _ => return Err(TopologyError::HostLinks { host: host as u32, links: ends.len() }),
-            }
+        let mut joined = Vec::with_capacity(n_hosts as usize);
+        for (host, ends) in (0..).zip(&host_links) {
+            let own = switches_of(host, ends)?;
+            tors.push(own[0]);
+            joined.extend(own);
         }
-        let levels = levels(n_switches, &tors, &links);
+        let levels = levels(n_switches, &joined, &links);
         let (host_latency, switch_latency) = (wires.host_latency, wires.switch_latency);
         let (n_stations, n_arbiters) = (n_hosts, 0);
         let topology =
@@ -119,22 +133,27 @@ impl Topology {
         }
     }
 
-    /// `racks` leaf switches with `hosts_per_rack` hosts each, and `spines` spine switches, each
-    /// joined to every leaf.
+    /// `racks` racks of `hosts_per_rack` hosts and `rails` leaf switches, to each of which every
+    /// host of the rack has a link, and `spines` spine switches, each joined to every leaf.
     pub(super) fn leaf_spine(
-        racks: u32,
+        (racks, rails): (u32, u32),
         hosts_per_rack: u32,
         spines: u32,
         wires: &Wires,
     ) -> Result<Self, TopologyError> {
-        let n_hosts = racks * hosts_per_rack;
-        let mut links = attach(n_hosts, hosts_per_rack, wires);
-        for rack in 0..racks {
-            for spine in 0..spines {
-                links.push(trunk(rack, racks + spine, wires));
+        let (n_hosts, leaves) = (racks * hosts_per_rack, racks * rails);
+        let mut links = Vec::new();
+        for host in 0..n_hosts {
+            for rail in 0..rails {
+                links.push(access(host, host / hosts_per_rack * rails + rail, wires));
             }
         }
-        Self::check(n_hosts, racks + spines, links, wires)
+        for leaf in 0..leaves {
+            for spine in 0..spines {
+                links.push(trunk(leaf, leaves + spine, wires));
+            }
+        }
+        Self::check(n_hosts, leaves + spines, links, wires)
     }
 
     /// A three-tier fat-tree of `k`-port switches: k pods of k/2 edge and k/2 aggregation switches,
@@ -175,13 +194,29 @@ impl Topology {
 }
 
 fn attach(n_hosts: u32, hosts_per_switch: u32, wires: &Wires) -> Vec<Link> {
-    let link = |host| Link {
-        a: Node::Host(host),
-        b: Node::Switch(host / hosts_per_switch),
-        rate: wires.access,
-        propagation: wires.propagation,
-    };
-    (0..n_hosts).map(link).collect()
+    (0..n_hosts).map(|host| access(host, host / hosts_per_switch, wires)).collect()
+}
+
+fn access(host: u32, switch: u32, wires: &Wires) -> Link {
+    let (a, b) = (Node::Host(host), Node::Switch(switch));
+    Link { a, b, rate: wires.access, propagation: wires.propagation }
+}
+
+/// The switches of a host whose links lead to `ends`, in the order of its links.
+fn switches_of(host: u32, ends: &[Node]) -> Result<Vec<u32>, TopologyError> {
+    let mut own = Vec::with_capacity(ends.len());
+    for &end in ends {
+        match end {
+            Node::Switch(switch) if own.contains(&switch) => {
+                return Err(TopologyError::TwoLinks { host, switch });
+            }
+            Node::Switch(switch) => own.push(switch),
+            Node::Host(other) | Node::Arbiter(other) => {
+                return Err(TopologyError::HostToHost { host, other });
+            }
+        }
+    }
+    if own.is_empty() { Err(TopologyError::NoLink { host }) } else { Ok(own) }
 }
 
 fn trunk(below: u32, above: u32, wires: &Wires) -> Link {

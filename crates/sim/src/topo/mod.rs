@@ -1,8 +1,8 @@
 //! Topologies: which nodes there are and which links join them.
 //!
-//! A topology is checked once when it is built. Hosts are numbered from zero, each with one link
-//! to one switch; switches are numbered from zero too, with a level: 1 for those with hosts, then
-//! one more per tier.
+//! A topology is checked once when it is built. Hosts are numbered from zero, each with a link to
+//! one switch or to several; switches are numbered from zero too, with a level: 1 for those with
+//! hosts, then one more per tier.
 
 mod build;
 mod regular;
@@ -90,6 +90,8 @@ pub struct Shape {
     pub ports: u32,
     /// Whether there are links slower than the slowest of hosts.
     pub has_slower: bool,
+    /// The most links of any host.
+    pub rails: u32,
 }
 
 /// A link that joins an arbiter to the network.
@@ -171,10 +173,59 @@ impl Topology {
         (0..self.n_arbiters).any(|arbiter| self.links_of(Node::Arbiter(arbiter)).len() > 1)
     }
 
+    /// How many links each host has.
+    pub fn rails(&self) -> Vec<u32> {
+        let mut rails = vec![0; self.n_hosts() as usize];
+        for (host, _) in self.access() {
+            rails[host as usize] += 1;
+        }
+        rails
+    }
+
+    /// The hosts' links: host and link.
+    pub fn access(&self) -> impl Iterator<Item = (u32, Link)> {
+        self.links.iter().filter_map(|&link| match (link.a, link.b) {
+            (Node::Host(host), _) | (_, Node::Host(host)) => Some((host, link)),
+            _ => None,
+        })
+    }
+
     /// The links of a node, by place among [`Topology::links`].
     pub(crate) fn links_of(&self, node: Node) -> Vec<u32> {
         let links = self.links.iter().zip(0..);
         links.filter(|(l, _)| l.a == node || l.b == node).map(|(_, number)| number).collect()
+    }
+
+    /// The link of this name: its place among [`Topology::links`], or its two ends, such as `h0-s3`
+    /// or `s3-h0`; of several between the same ends `s0-s4#1` is the second.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub fn link_named(&self, name: &str) -> Result<u32, String> {
+        let count = self.links.len();
+        if let Ok(number) = name.parse::<u32>() {
+            let known = (number as usize) < count;
+            return if known { Ok(number) } else { Err(format!("a number below {count}")) };
+        }
+        let expected = || "the ends of a link, such as \"h0-s0\", or its number".to_owned();
+        let (ends, which) = name.split_once('#').unwrap_or((name, "0"));
+        let which: usize = which.parse().map_err(|_| expected())?;
+        let (a, b) = ends.split_once('-').ok_or_else(expected)?;
+        let joins = |link: &Link| {
+            let (x, y) = (link.a.to_string(), link.b.to_string());
+            (x == a && y == b) || (x == b && y == a)
+        };
+        let links = self.links.iter().zip(0..);
+        let mut between = links.filter(|(link, _)| joins(link)).map(|(_, number)| number);
+        between
+            .nth(which)
+            .ok_or_else(|| format!("the ends of a link of the topology ({})", self.sample()))
+    }
+
+    /// Some names of links, for messages.
+    fn sample(&self) -> String {
+        let names = (0..self.links.len().min(3) as u32).map(|l| self.name(Target::Link(l)));
+        names.chain([String::from("...")]).collect::<Vec<_>>().join(", ")
     }
 
     /// The name of what fails: `h0`, `s3`, `a1`, or a link by its ends, such as `h0-s3`.
@@ -184,6 +235,7 @@ impl Topology {
                 let Link { a, b, .. } = self.links[link as usize];
                 format!("{a}-{b}")
             }
+            Target::Host(host) => Node::Host(host).to_string(),
             Target::Switch(switch) => Node::Switch(switch).to_string(),
             Target::Arbiter(arbiter) => Node::Arbiter(arbiter).to_string(),
         }
@@ -218,11 +270,15 @@ impl Topology {
         let longest = self.longest_path(data);
         let one_way = |bytes| latency(&longest, bytes);
         let n_hosts = self.n_hosts();
-        let is_host = |n: Node| matches!(n, Node::Host(_));
-        let access = self.links.iter().filter(|l| is_host(l.a) || is_host(l.b));
+        // A host sends by all its links at once.
+        let mut rates = vec![0; n_hosts as usize];
+        for (host, link) in self.access() {
+            rates[host as usize] += link.rate.as_bps();
+        }
+        let slowest = rates.into_iter().min().and_then(Rate::from_bps);
         FabricFacts {
             n_hosts,
-            access_rate: access.map(|l| l.rate).min().expect("a topology has hosts"),
+            access_rate: slowest.expect("a topology has hosts, and they have links"),
             data_rtt: one_way(data) * 2,
             control_rtt: one_way(control) * 2,
         }
@@ -231,7 +287,7 @@ impl Topology {
     /// What bounds on queueing depend on.
     pub fn shape(&self) -> Shape {
         let switches = self.rack_paths(Bytes::new(1)).iter().map(|path| path.len() - 1).max();
-        let slowest = self.facts(Bytes::new(1), Bytes::new(1)).access_rate.as_bps();
+        let slowest = self.access().map(|(_, link)| link.rate.as_bps()).min().unwrap_or(1);
         let fastest = self.links.iter().map(|l| l.rate.as_bps()).max();
         let ports = |switch| {
             let touches = |l: &&Link| [l.a, l.b].contains(&Node::Switch(switch));
@@ -242,6 +298,7 @@ impl Topology {
             ratio: fastest.map_or(1, |rate| u32::try_from(rate / slowest).unwrap_or(u32::MAX)),
             ports: (0..self.n_switches()).map(ports).max().unwrap_or(0),
             has_slower: self.links.iter().any(|link| link.rate.as_bps() < slowest),
+            rails: self.rails().into_iter().max().unwrap_or(1),
         }
     }
 
@@ -260,12 +317,8 @@ impl Topology {
     /// packet of `bytes` takes longer between other hosts.
     fn rack_paths(&self, bytes: Bytes) -> Vec<Vec<PathHop>> {
         let mut uplinks = vec![Span::ZERO; self.n_hosts() as usize];
-        for link in &self.links {
-            for end in [link.a, link.b] {
-                if let Node::Host(host) = end {
-                    uplinks[host as usize] = link.propagation + link.rate.tx_time(bytes);
-                }
-            }
+        for (host, link) in self.access() {
+            uplinks[host as usize] = link.propagation + link.rate.tx_time(bytes);
         }
         let mut racks: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for host in 0..self.n_hosts() {

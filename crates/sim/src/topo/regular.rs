@@ -8,6 +8,9 @@ impl Topology {
     /// The ways between racks, if they are regular: a packet whose sender has chosen path number p
     /// takes the same switches above from any rack.
     pub fn regular_paths(&self) -> Option<RegularPaths> {
+        if self.rails().iter().any(|&rails| rails > 1) {
+            return None;
+        }
         let mut above: Vec<Vec<u32>> = vec![Vec::new(); self.levels.len()];
         for link in &self.links {
             let (Node::Switch(a), Node::Switch(b)) = (link.a, link.b) else { continue };
@@ -74,7 +77,7 @@ mod tests {
 
     #[test]
     fn leaf_spines_and_fat_trees_are_regular_and_dumbbells_are_not() {
-        let paths = Topology::leaf_spine(3, 2, 5, &WIRES).unwrap().regular_paths().unwrap();
+        let paths = Topology::leaf_spine((3, 1), 2, 5, &WIRES).unwrap().regular_paths().unwrap();
         assert_eq!((paths.tor_up, paths.agg_up), (5, 1));
         assert_eq!((paths.rack_of, paths.pod_of), (vec![0, 0, 1, 1, 2, 2], vec![0, 0, 0]));
         let paths = Topology::fat_tree(4, &WIRES).unwrap().regular_paths().unwrap();

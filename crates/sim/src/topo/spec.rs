@@ -21,6 +21,9 @@ pub enum TopologySpec {
         hosts_per_rack: u64,
         /// Spine switches, 1 or more.
         spines: u64,
+        /// Leaf switches of a rack, to each of which every host of it has a link.
+        #[serde(default = "one")]
+        rails: u64,
         /// Rate of host links.
         #[serde(default = "access")]
         access_gbps: f64,
@@ -135,6 +138,10 @@ pub struct LinkSpec {
     pub propagation_ns: f64,
 }
 
+fn one() -> u64 {
+    1
+}
+
 fn access() -> f64 {
     100.0
 }
@@ -155,16 +162,22 @@ impl TopologySpec {
     /// Checks the numbers and builds the topology.
     ///
     /// # Errors
-    /// A count, rate or delay out of range; a graph that is not connected; a host without exactly
-    /// one link; [`TopologySpec::File`], which the caller must read first.
+    /// A count, rate or delay out of range; a graph that is not connected; a host without a link,
+    /// or with one that does not lead to a switch of its own; [`TopologySpec::File`], which the caller must read first.
     pub fn build(&self) -> Result<Topology, TopologyError> {
         match *self {
-            Self::LeafSpine { racks, hosts_per_rack, spines, core_gbps, .. } => {
+            Self::LeafSpine { racks, hosts_per_rack, spines, rails, core_gbps, .. } => {
                 let racks = check_count("racks", racks, 1, "1 to 65536")?;
                 let per_rack = check_count("hosts-per-rack", hosts_per_rack, 1, "1 to 65536")?;
                 let spines = check_count("spines", spines, 1, "1 to 65536")?;
                 let hosts = u64::from(racks) * u64::from(per_rack);
                 check_count("racks x hosts-per-rack", hosts, 2, "2 to 65536")?;
+                if !(1..=64).contains(&rails) {
+                    let (what, expected) = ("rails", "1 to 64");
+                    return Err(TopologyError::Count { what, expected, got: rails });
+                }
+                check_count("racks x rails", u64::from(racks) * rails, 1, "1 to 65536")?;
+                let racks = (racks, rails as u32);
                 Topology::leaf_spine(racks, per_rack, spines, &self.wires(core_gbps)?)
             }
             Self::FatTree { k, core_gbps, .. } => {

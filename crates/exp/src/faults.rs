@@ -1,0 +1,104 @@
+//! The `faults` table: what links do to packets, and what fails.
+
+use rampmeter_core::Time;
+use rampmeter_sim::{FaultSpec, LinkFault, Outage, Target, Topology};
+
+use crate::context::Context;
+use crate::plan::{FaultsSpec, LinkFaultSpec, LinkName, OutageSpec, PlanError};
+
+/// Checks the table against the topology.
+pub(crate) fn faults(
+    spec: &FaultsSpec,
+    topology: &Topology,
+    cx: &Context<'_>,
+) -> Result<FaultSpec, PlanError> {
+    let check = Check { topology, cx };
+    let every = LinkFaultSpec {
+        link: LinkName::Number(0),
+        loss: spec.loss,
+        duplicate: spec.duplicate,
+        reorder: spec.reorder,
+        delay_us: spec.delay_us,
+    };
+    let mut links = Vec::new();
+    for (i, fault) in spec.links.iter().enumerate() {
+        let path = format!("faults.links[{i}]");
+        links.push((check.link(&format!("{path}.link"), &fault.link)?, check.fault(&path, fault)?));
+    }
+    let outages = spec.outages.iter().enumerate().map(|(i, outage)| check.outage(i, outage));
+    Ok(FaultSpec {
+        every_link: check.fault("faults", &every)?,
+        links,
+        outages: outages.collect::<Result<_, _>>()?,
+        rerouting: cx.micros("faults.rerouting-us", spec.rerouting_us, 0.0)?,
+    })
+}
+
+/// What the table is checked against.
+struct Check<'a, 'b> {
+    topology: &'a Topology,
+    cx: &'a Context<'b>,
+}
+
+impl Check<'_, '_> {
+    fn fault(&self, path: &str, spec: &LinkFaultSpec) -> Result<LinkFault, PlanError> {
+        let share = |name: &str, value| self.cx.range(&format!("{path}.{name}"), value, 0.0, 1.0);
+        Ok(LinkFault {
+            loss: share("loss", spec.loss)?,
+            duplicate: share("duplicate", spec.duplicate)?,
+            reorder: share("reorder", spec.reorder)?,
+            delay_max: self.cx.micros(&format!("{path}.delay-us"), spec.delay_us, 0.0)?,
+        })
+    }
+
+    fn link(&self, key: &str, name: &LinkName) -> Result<u32, PlanError> {
+        let found = self.topology.link_named(&name.to_string());
+        found.map_err(|expected| self.cx.bad(key, format!("expected {expected}, got {name}")))
+    }
+
+    fn outage(&self, i: usize, spec: &OutageSpec) -> Result<Outage, PlanError> {
+        let key = |name: &str| format!("faults.outages[{i}].{name}");
+        let number = |name: &str, n: u32, count: u32| {
+            if n < count {
+                return Ok(n);
+            }
+            let of = format!("expected a number below {count}, got {n}");
+            Err(self.cx.bad(&key(name), of))
+        };
+        let topology = self.topology;
+        let target = match (&spec.link, spec.host, spec.switch, spec.arbiter) {
+            (Some(link), None, None, None) => Target::Link(self.link(&key("link"), link)?),
+            (None, Some(host), None, None) => {
+                Target::Host(number("host", host, topology.n_hosts())?)
+            }
+            (None, None, Some(switch), None) => {
+                Target::Switch(number("switch", switch, topology.n_switches())?)
+            }
+            (None, None, None, Some(arbiter)) => {
+                Target::Arbiter(number("arbiter", arbiter, topology.n_arbiters())?)
+            }
+            _ => {
+                let keys = [
+                    ("link", spec.link.is_some()),
+                    ("host", spec.host.is_some()),
+                    ("switch", spec.switch.is_some()),
+                    ("arbiter", spec.arbiter.is_some()),
+                ];
+                let given: Vec<&str> =
+                    keys.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| *name).collect();
+                let got = if given.is_empty() { "none".to_owned() } else { given.join(" and ") };
+                let message = format!("expected one of link, host, switch and arbiter, got {got}");
+                return Err(self.cx.bad(&format!("faults.outages[{i}]"), message));
+            }
+        };
+        let from = Time::ZERO + self.cx.micros(&key("from-us"), spec.from_us, 0.0)?;
+        let until = match spec.until_us {
+            None => Time::NEVER,
+            Some(us) => {
+                let least = (spec.from_us + 1e-6).min(1e12);
+                Time::ZERO + self.cx.micros(&key("until-us"), us, least)?
+            }
+        };
+        Ok(Outage { target, from, until })
+    }
+}

@@ -1,0 +1,93 @@
+//! Hosts with several links: all are used, none is needed, and no packet takes one that is down.
+
+use rampmeter_sim::{LinkSpec, Node, Target, Topology, TopologySpec};
+use rampmeter_testkit::leaf_spine;
+
+/// Two racks of three hosts and `rails` leaf switches, two spines.
+fn by_rails(rails: u64) -> Topology {
+    let TopologySpec::LeafSpine {
+        racks,
+        hosts_per_rack,
+        spines,
+        access_gbps,
+        core_gbps,
+        propagation_ns,
+        switch_ns,
+        host_ns,
+        ..
+    } = leaf_spine(2, 3, 2)
+    else {
+        unreachable!("a leaf-spine")
+    };
+    let spec = TopologySpec::LeafSpine {
+        racks,
+        hosts_per_rack,
+        spines,
+        rails,
+        access_gbps,
+        core_gbps,
+        propagation_ns,
+        switch_ns,
+        host_ns,
+    };
+    spec.build().unwrap()
+}
+
+#[test]
+fn a_rack_has_a_leaf_switch_a_rail_and_hosts_a_link_to_each() {
+    let topology = by_rails(3);
+    assert_eq!((topology.n_switches(), topology.rails()), (2 * 3 + 2, vec![3; 6]));
+    let of_h4: Vec<Node> = topology.access().filter(|(h, _)| *h == 4).map(|(_, l)| l.b).collect();
+    assert_eq!(of_h4, [3, 4, 5].map(Node::Switch));
+}
+
+#[test]
+fn a_host_is_as_fast_as_its_links_together() {
+    let rate = |rails| {
+        let (data, control) = (rampmeter_core::Bytes::new(1500), rampmeter_core::Bytes::new(40));
+        by_rails(rails).facts(data, control).access_rate.as_bps()
+    };
+    assert_eq!(rate(3), 3 * rate(1));
+}
+
+#[test]
+fn links_are_named_by_their_ends() {
+    let topology = by_rails(2);
+    for (number, link) in (0..).zip(topology.links()) {
+        for name in [format!("{}-{}", link.a, link.b), format!("{}-{}", link.b, link.a)] {
+            assert_eq!(topology.link_named(&name), Ok(number), "{name}");
+        }
+        assert_eq!(topology.link_named(&number.to_string()), Ok(number));
+        assert_eq!(topology.name(Target::Link(number)), format!("{}-{}", link.a, link.b));
+    }
+    let error = topology.link_named("h0-s5").unwrap_err();
+    assert_eq!(error, "the ends of a link of the topology (h0-s0, h0-s1, h1-s0, ...)");
+    assert!(topology.link_named("h0").is_err() && topology.link_named("999").is_err());
+}
+
+#[test]
+fn links_that_make_no_sense_are_errors() {
+    let links = |ends: &[[&str; 2]]| {
+        let link = |ends: &[&str; 2]| LinkSpec {
+            between: ends.map(str::to_owned),
+            gbps: 100.0,
+            propagation_ns: 200.0,
+        };
+        let links = ends.iter().map(link).collect();
+        let spec =
+            TopologySpec::Links { hosts: 2, switches: 2, links, switch_ns: 0.0, host_ns: 0.0 };
+        spec.build().map(|_| ()).map_err(|e| e.to_string())
+    };
+    assert_eq!(links(&[["h0", "s0"], ["h0", "s1"], ["h1", "s1"], ["s0", "s1"]]), Ok(()));
+    let wrong = [
+        (vec![["h0", "s0"], ["s0", "s1"]], "expected host h1 to have a link to a switch, got none"),
+        (vec![["h0", "h1"]], "expected links of host h0 to lead to switches, got one to h1"),
+        (
+            vec![["h0", "s0"], ["h0", "s0"], ["h1", "s1"]],
+            "expected host h0 to have one link to each of its switches, got two to s0",
+        ),
+    ];
+    for (ends, message) in wrong {
+        assert_eq!(links(&ends), Err(message.to_owned()));
+    }
+}

@@ -1,0 +1,134 @@
+"""Hosts with several links, failures of links and hosts, and links that lose packets."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import rampmeter as rm
+from rampmeter.plan import Plan
+
+LONE = 'pattern = "incast"\nfan = 1\nflow-bytes = 10000000\nhub = 0'
+SPREAD = 'pattern = "all-to-all"\nsizes = "imc10"\nload = 0.6\nflows = 1500'
+SEVERAL = ("dcpim", "phost", "pfabric", "fastpass")
+
+
+def plan(tmp_path: Path, transport: str, workload: str, rails: int = 2, rest: str = "") -> Plan:
+    file = tmp_path / "plan.toml"
+    file.write_text(f"""
+[topology]
+kind = "leaf-spine"
+racks = 2
+hosts-per-rack = 3
+spines = 2
+rails = {rails}
+
+[transport]
+name = "{transport}"
+
+[workload]
+{workload}
+
+[run]
+links = true
+
+{rest}
+""")
+    return Plan.load(file)
+
+
+def run(plan: Plan, tmp_path: Path) -> rm.Run:
+    return rm.run(plan, out=tmp_path / "r", quiet=True)
+
+
+def slowdown(done: rm.Run) -> Any:
+    flows = done.flows.to_pandas()
+    return flows["fct_ps"] / flows["ideal_ps"]
+
+
+@pytest.mark.parametrize("transport", ["ideal", *SEVERAL])
+class TestRails:
+    def test_a_lone_flow_takes_all_links_and_no_less_than_the_ideal(
+        self, tmp_path: Path, transport: str
+    ) -> None:
+        done = run(plan(tmp_path, transport, LONE), tmp_path)
+        assert 1.0 <= slowdown(done).max() < 1.15
+        # 10 MB in packets of 1500 B over two links of 100 Gbit/s.
+        assert 410e6 < done.flows["ideal_ps"][0].as_py() < 420e6
+
+    def test_no_flow_beats_the_ideal_and_links_are_used_alike(
+        self, tmp_path: Path, transport: str
+    ) -> None:
+        done = run(plan(tmp_path, transport, SPREAD), tmp_path)
+        assert done.status == "finished"
+        assert slowdown(done).min() >= 1.0
+        if transport == "ideal":
+            return
+        links = pq.read_table(done.path / "links.parquet").to_pandas()
+        host = links[links["tier"] == "host-up"].groupby(["from", "to"])["sent_bytes"].sum()
+        for own in (host[f"h{h}"] for h in range(6)):
+            assert own.max() < 1.02 * own.min()
+
+
+class TestFaults:
+    @pytest.mark.parametrize("transport", SEVERAL)
+    def test_the_other_link_serves_while_one_is_down(self, tmp_path: Path, transport: str) -> None:
+        outage = '[faults]\nrerouting-us = 0\noutages = [{ link = "h0-s0", from-us = 0 }]'
+        workload = LONE.replace("hub = 0", "hub = 0\nstart-us = 5")
+        done = run(plan(tmp_path, transport, workload, rest=outage), tmp_path)
+        assert done.status == "finished"
+        assert 1.9 < slowdown(done).max() < 2.6
+        links = pq.read_table(done.path / "links.parquet").to_pandas()
+        down = links[(links["from"] == "h0") & (links["to"] == "s0")]
+        assert down["sent_bytes"].sum() == 0
+
+    def test_a_single_link_loses_packets(self, tmp_path: Path) -> None:
+        faults = '[faults]\nlinks = [{ link = "h1-s0", loss = 0.01 }]'
+        done = run(plan(tmp_path, "dcpim", SPREAD, rest=faults), tmp_path)
+        drops = pq.read_table(done.path / "drops.parquet").to_pandas()
+        assert {frozenset(ends) for ends in zip(drops["from"], drops["to"], strict=True)} == {
+            frozenset({"h1", "s0"})
+        }
+        assert set(drops["reason"]) == {"loss"}
+        links = pq.read_table(done.path / "links.parquet").to_pandas()
+        sent = links[((links["from"] == "h1") & (links["to"] == "s0"))]["sent_bytes"].sum()
+        lost = drops[drops["from"] == "h1"]["bytes"].sum()
+        assert 0.003 < lost / sent < 0.03
+
+    def test_a_host_comes_back_and_its_flows_end(self, tmp_path: Path) -> None:
+        outage = (
+            "[faults]\nrerouting-us = 10\noutages = [{ host = 0, from-us = 50, until-us = 400 }]"
+        )
+        done = run(plan(tmp_path, "dcpim", LONE, rails=1, rest=outage), tmp_path)
+        assert done.status == "finished"
+        flow = done.flows.to_pylist()[0]
+        assert flow["fct_ps"] > 350_000_000 + 800_000_000
+        rows = pq.read_table(done.path / "outages.parquet").to_pylist()
+        assert [(row["what"], row["state"]) for row in rows] == [("h0", "down"), ("h0", "up")]
+
+    @pytest.mark.parametrize(
+        ("faults", "message"),
+        [
+            ('outages = [{ link = "h0-s9", from-us = 0 }]', "ends of a link of the topology"),
+            ("outages = [{ host = 6, from-us = 0 }]", "expected a number below 6, got 6"),
+            (
+                "outages = [{ from-us = 0 }]",
+                "expected one of link, host, switch and arbiter, got none",
+            ),
+            (
+                "outages = [{ host = 1, switch = 1, from-us = 0 }]",
+                "expected one of link, host, switch and arbiter, got host and switch",
+            ),
+            ('links = [{ link = "h0-s0", loss = 2.0 }]', "faults.links"),
+        ],
+    )
+    def test_faults_of_what_is_not_there_are_errors(
+        self, tmp_path: Path, faults: str, message: str
+    ) -> None:
+        with pytest.raises(rm.PlanError, match=message):
+            plan(tmp_path, "dcpim", LONE, rest=f"[faults]\n{faults}").check()
+
+    def test_cosy_wants_hosts_with_one_link(self, tmp_path: Path) -> None:
+        with pytest.raises(rm.PlanError, match="hosts with several links"):
+            plan(tmp_path, "cosy", LONE).check()
