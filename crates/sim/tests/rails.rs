@@ -1,34 +1,19 @@
 //! Hosts with several links: all are used, none is needed, and no packet takes one that is down.
 
 use rampmeter_sim::{LinkSpec, Node, Target, Topology, TopologySpec};
-use rampmeter_testkit::leaf_spine;
 
 /// Two racks of three hosts and `rails` leaf switches, two spines.
 fn by_rails(rails: u64) -> Topology {
-    let TopologySpec::LeafSpine {
-        racks,
-        hosts_per_rack,
-        spines,
-        access_gbps,
-        core_gbps,
-        propagation_ns,
-        switch_ns,
-        host_ns,
-        ..
-    } = leaf_spine(2, 3, 2)
-    else {
-        unreachable!("a leaf-spine")
-    };
     let spec = TopologySpec::LeafSpine {
-        racks,
-        hosts_per_rack,
-        spines,
+        racks: 2,
+        hosts_per_rack: 3,
+        spines: 2,
         rails,
-        access_gbps,
-        core_gbps,
-        propagation_ns,
-        switch_ns,
-        host_ns,
+        access_gbps: 100.0,
+        core_gbps: 400.0,
+        propagation_ns: 200.0,
+        switch_ns: 450.0,
+        host_ns: 450.0,
     };
     spec.build().unwrap()
 }
