@@ -1,0 +1,27 @@
+"""The commands, a module each; `common` has what they share."""
+
+from typing import Final
+
+import click
+
+from rampmeter.commands.bench import bench
+from rampmeter.commands.check import check, transports
+from rampmeter.commands.compare import compare
+from rampmeter.commands.convert import convert
+from rampmeter.commands.papers import papers
+from rampmeter.commands.plot import plot
+from rampmeter.commands.run import run
+from rampmeter.commands.testbed import testbed
+
+COMMANDS: Final[tuple[click.Command, ...]] = (
+    run,
+    compare,
+    papers,
+    testbed,
+    bench,
+    plot,
+    convert,
+    transports,
+    check,
+)
+"""All of them."""

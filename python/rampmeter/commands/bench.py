@@ -1,0 +1,47 @@
+"""`rampmeter bench`."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from rampmeter.commands.common import FILE, overrides_of, set_option, show
+from rampmeter.plan import Plan
+
+
+@click.command()
+@click.argument("plan", type=FILE, required=False)
+@set_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def bench(plan: Path | None, settings: Sequence[str], *, as_json: bool) -> None:
+    """Measure the speed of one core on whole runs, or that of hosts.
+
+    Without a plan: dcPIM on IMC10 at load 0.6, on 144 and on 1024 hosts. With the word hosts:
+    packets and round trips through the datapaths beside bare loops, processor time per packet
+    beside TCP and QUIC, and the arbiter's decisions; this builds them first, in a checkout of the
+    project, and the first parts need root.
+
+    \b
+    Example: a plan of one's own, in JSON; hosts
+      rampmeter bench plan.toml --set workload.flows=100000 --json
+      rampmeter bench hosts
+    """
+    from rampmeter import benchmark
+
+    if plan == Path("hosts") and not plan.is_file():
+        benchmark.measure_hosts()
+        return
+
+    overrides = overrides_of(settings, None)
+    if plan is not None:
+        plans = {plan.stem: Plan.load(plan).with_(*overrides)}
+    else:
+        plans = {name: one.with_(*overrides) for name, one in benchmark.PLANS.items()}
+    reports = benchmark.measure(plans)
+    if as_json:
+        click.echo(json.dumps(reports, indent=2))
+        return
+    from rampmeter.tables import speed
+
+    show(speed(reports))

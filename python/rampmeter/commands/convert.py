@@ -1,0 +1,30 @@
+"""`rampmeter convert`."""
+
+from pathlib import Path
+
+import click
+
+from rampmeter import _core
+from rampmeter.commands.common import FILE
+
+
+@click.command()
+@click.argument("source", type=FILE)
+@click.argument("target", type=FILE)
+@click.option(
+    "--format",
+    "format_",
+    required=True,
+    metavar="FORMAT",
+    help="What the source is: yaps, dcpim, htsim, hpcc, csv or parquet.",
+)
+@click.option("--sort", is_flag=True, help="Sort flows that are not in order of arrival.")
+def convert(source: Path, target: Path, format_: str, *, sort: bool) -> None:
+    """Turn a trace of another tool into a .csv, .csv.gz or .parquet file.
+
+    \b
+    Example: the flows of an htsim connection matrix
+      rampmeter convert flows.cm flows.parquet --format htsim
+    """
+    n_flows = _core.convert(str(source), format_, str(target), sort)
+    click.echo(f"{target}: {n_flows} flows")

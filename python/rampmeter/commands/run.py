@@ -1,0 +1,51 @@
+"""`rampmeter run`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from rampmeter.commands.common import (
+    FILE,
+    FOLDER,
+    folder_name,
+    leave,
+    overrides_of,
+    quiet_option,
+    run_jobs,
+    seed_option,
+    set_option,
+    show,
+)
+from rampmeter.plan import Plan
+from rampmeter.runner import Job
+
+
+@click.command()
+@click.argument("plan", type=FILE)
+@set_option
+@seed_option
+@click.option("--out", type=FOLDER, help="Folder of the results; results/<plan> by default.")
+@quiet_option
+def run(
+    plan: Path, settings: Sequence[str], seed: int | None, out: Path | None, *, quiet: bool
+) -> None:
+    """Run a plan; show slowdown by size, utilisation and drops.
+
+    Ctrl-C ends the run and keeps what is done. A run whose results are there is not repeated.
+
+    \b
+    Example: at another load, to a folder of its own
+      rampmeter run plan.toml --set workload.load=0.8 --seed 2 --out results/load-0.8
+    """
+    from rampmeter.tables import run_tables
+
+    overrides = overrides_of(settings, seed)
+    complete = Plan.load(plan).with_(*overrides)
+    folder = out or Path("results") / folder_name(plan, overrides)
+    batch = run_jobs([Job(plan.stem, complete, folder)], quiet=quiet)
+    outcome = batch.outcomes[0]
+    if outcome.run is not None:
+        show(*run_tables(outcome.run))
+        click.echo(f"\nresults: {folder}")
+    leave(batch)

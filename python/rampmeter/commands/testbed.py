@@ -1,0 +1,75 @@
+"""`rampmeter testbed`."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from rampmeter.commands.common import (
+    FILE,
+    FOLDER,
+    folder_name,
+    overrides_of,
+    quiet_option,
+    seed_option,
+    set_option,
+    show,
+)
+from rampmeter.plan import Plan
+
+
+@click.command()
+@click.argument("plan", type=FILE)
+@click.option(
+    "--arms",
+    default="rampd,sim",
+    show_default=True,
+    metavar="ARM,...",
+    help="What to run it on: rampd (hosts, the plan's transport), tcp (hosts, the kernel's TCP), "
+    "sim (the simulator, with the delays measured before).",
+)
+@set_option
+@seed_option
+@click.option("--out", type=FOLDER, help="Folder of the results; results/<plan>-testbed.")
+@quiet_option
+def testbed(
+    plan: Path,
+    arms: str,
+    settings: Sequence[str],
+    seed: int | None,
+    out: Path | None,
+    *,
+    quiet: bool,
+) -> None:
+    """Run a plan between real hosts: network namespaces of this machine.
+
+    The plan's leaf-spine is built of namespaces with shaped links of eight priorities, its flows
+    are sent at their times, and the results are those of a simulation: the same tables, plots and
+    commands. Needs iproute2, and root or user namespaces. Whatever happens, it is taken down.
+
+    \b
+    Example: dcPIM against TCP, and what the simulator says
+      rampmeter testbed plan.toml --arms rampd,tcp,sim
+    """
+    from rampmeter import plots
+    from rampmeter.progress import counting
+    from rampmeter.results import slowdown_groups
+    from rampmeter.tables import compared_slowdown, overview
+    from rampmeter.testbed import enter_user_namespace
+    from rampmeter.testbed.experiment import run_arms
+
+    overrides = overrides_of(settings, seed)
+    complete = Plan.load(plan).with_(*overrides)
+    complete.check()
+    enter_user_namespace(sys.orig_argv)
+    folder = out or Path("results") / f"{folder_name(plan, overrides)}-testbed"
+    with counting(Console(stderr=True), is_quiet=quiet) as progress:
+        runs = dict(run_arms(complete, folder, arms.split(","), progress))
+    summaries = {arm: run.summary for arm, run in runs.items()}
+    show(overview(summaries), compared_slowdown(summaries))
+    series = [plots.SizeSeries.of(arm, slowdown_groups(of)) for arm, of in summaries.items()]
+    image = folder / "slowdown_by_size.png"
+    plots.slowdown_by_size(series).savefig(image)
+    click.echo(f"\nresults: {folder}\nplot: {image}")
