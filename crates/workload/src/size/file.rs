@@ -1,7 +1,7 @@
 //! Files of a user's own distribution.
 //!
-//! One point per line: a size, white space, and the cumulative probability as a fraction or, if
-//! the last one is 100, in percent. Files in the format of ns-2 and YAPS, which have a column that
+//! One point per line: a size, white space or a comma, and the cumulative probability as a fraction
+//! or, if the last one is 100, in percent. Files in the format of ns-2 and YAPS, which have a column that
 //! nothing reads between the two, are accepted. Empty lines and lines that start with `#` are
 //! skipped.
 
@@ -48,7 +48,8 @@ fn parse_line(place: &str, line: &str) -> Result<(f64, f64), SizeError> {
         expected,
         got: format!("\"{got}\""),
     };
-    let fields: Vec<&str> = line.split_whitespace().collect();
+    let fields = line.split(|c: char| c.is_whitespace() || c == ',');
+    let fields: Vec<&str> = fields.filter(|field| !field.is_empty()).collect();
     let (at, cdf) = match fields[..] {
         [at, cdf] | [at, _, cdf] => (at, cdf),
         _ => return Err(wrong("a size and a cumulative probability", line)),
@@ -68,11 +69,12 @@ mod tests {
     }
 
     #[test]
-    fn fractions_percent_and_three_columns_read_alike() {
+    fn fractions_percent_three_columns_and_commas_read_alike() {
         let read = |text| parse("f", text, Shape::Linear, Bytes::new(1)).unwrap();
         let plain = read("# sizes\n1000 0.25\n\n3000 1\n");
         assert_eq!(plain, read("1000 25\n3000 100\n"));
         assert_eq!(plain, read("1000 1 .25\n3000 1 1.0"));
+        assert_eq!(plain, read("1000,0.25\n3000, 1\n"));
         assert_eq!(plain.mean_bytes(), 0.25 * 1000.0 + 0.75 * 2000.0);
     }
 

@@ -10,7 +10,7 @@ use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
 use super::decimal::{ARRIVAL_UNITS, parse_ps};
-use super::{RawRow, ReferenceRow, TraceError};
+use super::{ARRIVAL_EXPECTED, RawRow, ReferenceRow, TIME_EXPECTED, TraceError};
 use crate::flow::Flow;
 
 /// Writes `flows` with a header; compressed if the name of `file` ends in `.gz`.
@@ -96,7 +96,7 @@ impl Columns {
         let arrival = ARRIVAL_UNITS
             .iter()
             .find_map(|&(name, unit)| position(name).map(|at| (at, unit)))
-            .ok_or_else(|| missing("arrival_ps (or arrival_ns, arrival_us, arrival_s)"))?;
+            .ok_or_else(|| missing(ARRIVAL_EXPECTED))?;
         Ok(Self {
             arrival,
             src: need("src")?,
@@ -143,8 +143,8 @@ fn parse_record(
         Some((at, _)) => number(field, at).map(Some),
     };
     let (at, unit_ps) = columns.arrival;
-    let arrival_ps = parse_ps(get(at), unit_ps)
-        .ok_or_else(|| wrong("arrival", "a time from 0 to 2^63 ps", get(at)))?;
+    let arrival_ps =
+        parse_ps(get(at), unit_ps).ok_or_else(|| wrong("arrival", TIME_EXPECTED, get(at)))?;
     Ok(RawRow {
         place,
         arrival_ps,

@@ -38,7 +38,8 @@ fn digit_of(byte: u8) -> Option<u64> {
     byte.is_ascii_digit().then(|| u64::from(byte - b'0'))
 }
 
-const PS_MAX: u64 = 1 << 63;
+/// The latest time of a trace.
+pub(super) const PS_MAX: u64 = 1 << 63;
 
 /// The units of the arrival column, by its name.
 pub(super) const ARRIVAL_UNITS: [(&str, u64); 4] = [

@@ -7,6 +7,7 @@
 
 mod csv;
 mod decimal;
+mod number;
 mod parquet;
 #[cfg(test)]
 mod tests;
@@ -173,8 +174,17 @@ pub fn read_reference(
         Format::Htsim => (import::htsim::parse(&name, &text(file, &name)?)?, Order::Sort),
         Format::Hpcc => (import::hpcc::parse(&name, &text(file, &name)?)?, check.order),
     };
+    if rows.is_empty() {
+        let reason = "expected at least one flow, got none".to_owned();
+        return Err(TraceError::Format { file: name, reason });
+    }
     checked(&name, rows, Check { order, ..check })
 }
+
+/// What stands for the column of arrivals, in errors.
+const ARRIVAL_EXPECTED: &str = "arrival_ps (or arrival_ns, arrival_us, arrival_s)";
+/// What an arrival may be, in errors.
+const TIME_EXPECTED: &str = "a time from 0 to 2^63 ps";
 
 fn text(file: &Path, name: &str) -> Result<String, TraceError> {
     fs::read_to_string(file).map_err(|source| TraceError::Io { file: name.to_owned(), source })

@@ -4,8 +4,6 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray as _;
-use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, RecordBatch, UInt32Array, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
@@ -13,7 +11,9 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
-use super::{RawRow, TraceError};
+use super::decimal::ARRIVAL_UNITS;
+use super::number::{Column, Number, numbers};
+use super::{ARRIVAL_EXPECTED, RawRow, TIME_EXPECTED, TraceError};
 use crate::flow::Flow;
 
 /// Writes `flows` as a table with the columns `arrival_ps`, `src`, `dst` and `size_bytes`.
@@ -74,33 +74,27 @@ pub(super) fn read(file: &Path, name: &str) -> Result<Vec<RawRow>, TraceError> {
 
 fn read_batch(name: &str, batch: &RecordBatch, rows: &mut Vec<RawRow>) -> Result<(), TraceError> {
     let table = Table { name, batch, first: rows.len() as u64 + 1 };
-    let (arrival, unit_ps) = [("arrival_ps", 1), ("arrival_ns", 1000)]
+    let (arrival, unit_ps) = ARRIVAL_UNITS
         .into_iter()
         .find(|&(column, _)| batch.column_by_name(column).is_some())
-        .unwrap_or(("arrival_ps", 1));
+        .ok_or_else(|| table.missing(ARRIVAL_EXPECTED))?;
     let arrivals = table.required(arrival)?;
     let (src, dst) = (table.required("src")?, table.required("dst")?);
     let size = table.required("size_bytes")?;
     let (fct, ideal) = (table.optional("fct_ps")?, table.optional("ideal_ps")?);
     for row in 0..batch.num_rows() {
         let place = table.first + row as u64;
-        let arrival_ps = table.value("arrival", &arrivals, row)?;
-        let Some(arrival_ps) = arrival_ps.checked_mul(unit_ps) else {
-            return Err(table.wrong(
-                "arrival",
-                row,
-                "a time below 2^64 ps",
-                arrival_ps.to_string(),
-            ));
-        };
+        let arrival_ps = arrivals[row].and_then(|number| number.ps(unit_ps));
+        let arrival_ps =
+            arrival_ps.ok_or_else(|| table.wrong("arrival", row, TIME_EXPECTED, &arrivals))?;
         rows.push(RawRow {
             place,
             arrival_ps,
             src: table.value("src", &src, row)?,
             dst: table.value("dst", &dst, row)?,
             size_bytes: table.value("size_bytes", &size, row)?,
-            fct_ps: fct.as_ref().and_then(|column| column[row]).and_then(|n| n.try_into().ok()),
-            ideal_ps: ideal.as_ref().and_then(|column| column[row]).and_then(|n| n.try_into().ok()),
+            fct_ps: table.maybe("fct_ps", fct.as_ref(), row)?,
+            ideal_ps: table.maybe("ideal_ps", ideal.as_ref(), row)?,
         });
     }
     Ok(())
@@ -113,55 +107,60 @@ struct Table<'a> {
     first: u64,
 }
 
-type Column = Vec<Option<i128>>;
-
 impl Table<'_> {
     fn required(&self, column: &'static str) -> Result<Column, TraceError> {
-        let schema = self.batch.schema();
-        let names = || schema.fields().iter().map(|field| field.name().as_str());
-        self.optional(column)?.ok_or_else(|| TraceError::Column {
-            file: self.name.to_owned(),
-            expected: column.to_owned(),
-            got: names().collect::<Vec<_>>().join(","),
-        })
+        self.optional(column)?.ok_or_else(|| self.missing(column))
     }
 
     fn optional(&self, column: &str) -> Result<Option<Column>, TraceError> {
         let Some(array) = self.batch.column_by_name(column) else { return Ok(None) };
-        let values = match array.data_type() {
-            DataType::UInt64 => widen(array.as_primitive::<UInt64Type>().iter()),
-            DataType::Int64 => widen(array.as_primitive::<Int64Type>().iter()),
-            DataType::UInt32 => widen(array.as_primitive::<UInt32Type>().iter()),
-            DataType::Int32 => widen(array.as_primitive::<Int32Type>().iter()),
-            other => {
-                return Err(TraceError::Format {
-                    file: self.name.to_owned(),
-                    reason: format!(
-                        "column {column}: expected integers of 32 or 64 bits, got {other}"
-                    ),
-                });
-            }
-        };
-        Ok(Some(values))
-    }
-
-    fn value(&self, field: &'static str, column: &Column, row: usize) -> Result<u64, TraceError> {
-        match column[row] {
-            None => Err(self.wrong(field, row, "a whole number", "null".to_owned())),
-            Some(n) => {
-                n.try_into().map_err(|_| self.wrong(field, row, "a whole number", n.to_string()))
+        match numbers(array) {
+            Some(column) => Ok(Some(column)),
+            None => {
+                let reason =
+                    format!("column {column}: expected numbers, got {}", array.data_type());
+                Err(TraceError::Format { file: self.name.to_owned(), reason })
             }
         }
     }
 
-    fn wrong(&self, field: &'static str, row: usize, expected: &str, got: String) -> TraceError {
+    fn value(&self, field: &'static str, column: &Column, row: usize) -> Result<u64, TraceError> {
+        let whole = column[row].and_then(Number::whole);
+        whole.ok_or_else(|| self.wrong(field, row, "a whole number", column))
+    }
+
+    /// The value of a column that need not be there, nor have a value in every row.
+    fn maybe(
+        &self,
+        field: &'static str,
+        column: Option<&Column>,
+        row: usize,
+    ) -> Result<Option<u64>, TraceError> {
+        let column = column.filter(|column| column[row].is_some());
+        column.map(|column| self.value(field, column, row)).transpose()
+    }
+
+    fn missing(&self, column: &str) -> TraceError {
+        let schema = self.batch.schema();
+        let names = schema.fields().iter().map(|field| field.name().as_str());
+        TraceError::Column {
+            file: self.name.to_owned(),
+            expected: column.to_owned(),
+            got: names.collect::<Vec<_>>().join(","),
+        }
+    }
+
+    fn wrong(
+        &self,
+        field: &'static str,
+        row: usize,
+        expected: &str,
+        column: &Column,
+    ) -> TraceError {
+        let got = column[row].map_or_else(|| "null".to_owned(), |number| number.to_string());
         let (file, place) = (self.name.to_owned(), self.first + row as u64);
         TraceError::Field { file, place, field, expected: expected.to_owned(), got }
     }
-}
-
-fn widen<T: Into<i128>>(values: impl Iterator<Item = Option<T>>) -> Column {
-    values.map(|value| value.map(Into::into)).collect()
 }
 
 fn broken(name: &str, error: impl std::fmt::Display) -> TraceError {
