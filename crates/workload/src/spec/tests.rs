@@ -234,3 +234,16 @@ fn wrong_files_are_named_relative_to_the_plan() {
     let error = plan("pattern = 'all-to-all'\nsizes = { cdf = 'none' }\nload = 0.1\nflows = 1");
     assert!(error.unwrap_err().contains("tests/data/none: cannot read the distribution: "));
 }
+
+#[test]
+fn columns_of_traces_that_are_not_used_are_named() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let file = dir.path().join("t.csv");
+    std::fs::write(&file, "arrival_ns,src,dst,size_bytes,colour\n1,0,1,9,red\n").unwrap();
+    let trace = format!("pattern = 'trace'\nfile = '{}'", file.display());
+    let expected = [format!("{}: columns are not used: colour", file.display())];
+    assert_eq!(plan(&trace).unwrap().warnings(), expected);
+    let mix = format!("pattern = 'mix'\n[[parts]]\n{trace}\n[[parts]]\n{}", PLANS[0].0);
+    assert_eq!(plan(&mix).unwrap().warnings(), expected);
+    assert!(plan(PLANS[0].0).unwrap().warnings().is_empty());
+}

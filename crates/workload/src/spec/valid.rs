@@ -24,6 +24,7 @@ pub struct ValidWorkload {
     limit: Limit,
     /// The distribution behind random sizes, for bins by its quantiles.
     sizes: Option<Arc<SizeDist>>,
+    warnings: Vec<String>,
 }
 
 /// What the arrivals of a workload are. A mixture is the last of what its parts are.
@@ -122,6 +123,11 @@ impl ValidWorkload {
         }
     }
 
+    /// What is likely to be a mistake, a sentence each.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
     /// The distribution of random sizes; `None` for patterns with sizes of their own.
     pub fn sizes(&self) -> Option<&SizeDist> {
         self.sizes.as_deref()
@@ -132,9 +138,16 @@ pub(super) fn validate(
     spec: WorkloadSpec,
     context: &WorkloadContext,
 ) -> Result<ValidWorkload, WorkloadError> {
-    let mut streams = 0;
-    Checker { context, path: String::new(), bound: Limit::default(), streams: &mut streams }
-        .workload(spec)
+    let (mut streams, mut warnings) = (0, Vec::new());
+    let mut checker = Checker {
+        context,
+        path: String::new(),
+        bound: Limit::default(),
+        streams: &mut streams,
+        warnings: &mut warnings,
+    };
+    let workload = checker.workload(spec)?;
+    Ok(ValidWorkload { warnings, ..workload })
 }
 
 /// Checks one workload; those in a mix have their own path and share the stream numbers.
@@ -144,6 +157,7 @@ struct Checker<'a> {
     /// The limit of the mix that the workload is in, which ends endless parts too.
     bound: Limit,
     streams: &'a mut u64,
+    warnings: &'a mut Vec<String>,
 }
 
 impl Checker<'_> {
@@ -180,7 +194,7 @@ impl Checker<'_> {
                 "neither",
             );
         }
-        Ok(ValidWorkload { source, limit, sizes })
+        Ok(ValidWorkload { source, limit, sizes, warnings: Vec::new() })
     }
 
     fn poisson(
@@ -345,6 +359,11 @@ impl Checker<'_> {
         };
         let order = if spec.sort { Order::Sort } else { Order::Require };
         let flows = trace::read(&file, format, Check { n_hosts: self.n(), order })?;
+        let ignored = trace::ignored_columns(&file, format)?;
+        if !ignored.is_empty() {
+            let file = file.display();
+            self.warnings.push(format!("{file}: columns are not used: {}", ignored.join(", ")));
+        }
         Ok(Source::Trace(flows.into()))
     }
 
@@ -356,8 +375,13 @@ impl Checker<'_> {
         for (idx, part) in spec.parts.into_iter().enumerate() {
             let path = format!("{}parts[{idx}].", self.path);
             let bound = if limit == Limit::default() { self.bound } else { limit };
-            let mut checker =
-                Checker { context: self.context, path, bound, streams: &mut *self.streams };
+            let mut checker = Checker {
+                context: self.context,
+                path,
+                bound,
+                streams: &mut *self.streams,
+                warnings: &mut *self.warnings,
+            };
             parts.push(checker.workload(part)?);
         }
         Ok(Source::Mix(parts))

@@ -67,11 +67,24 @@ fn is_gz(file: &Path) -> bool {
 }
 
 pub(super) fn read(file: &Path, name: &str) -> Result<Vec<RawRow>, TraceError> {
+    parse(name, open(file, name)?)
+}
+
+/// The names of the columns.
+pub(super) fn columns(file: &Path, name: &str) -> Result<Vec<String>, TraceError> {
+    let mut reader = ReaderBuilder::new().flexible(true).from_reader(open(file, name)?);
+    let header = reader.headers().map_err(|error| broken(name, &error))?;
+    Ok(header.iter().map(|column| column.trim().to_owned()).collect())
+}
+
+fn open(file: &Path, name: &str) -> Result<Box<dyn Read>, TraceError> {
     let io = |source| TraceError::Io { file: name.to_owned(), source };
     let input = BufReader::new(File::open(file).map_err(io)?);
-    let input: Box<dyn Read> =
-        if is_gz(file) { Box::new(MultiGzDecoder::new(input)) } else { Box::new(input) };
-    parse(name, input)
+    Ok(if is_gz(file) { Box::new(MultiGzDecoder::new(input)) } else { Box::new(input) })
+}
+
+fn broken(name: &str, error: &csv::Error) -> TraceError {
+    TraceError::Format { file: name.to_owned(), reason: error.to_string() }
 }
 
 /// Where the columns are.
@@ -110,8 +123,7 @@ impl Columns {
 
 fn parse(file: &str, input: impl Read) -> Result<Vec<RawRow>, TraceError> {
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(input);
-    let format =
-        |error: csv::Error| TraceError::Format { file: file.to_owned(), reason: error.to_string() };
+    let format = |error: csv::Error| broken(file, &error);
     let columns = Columns::find(file, reader.headers().map_err(format)?)?;
     let mut rows = Vec::new();
     let mut record = StringRecord::new();

@@ -186,6 +186,28 @@ const ARRIVAL_EXPECTED: &str = "arrival_ps (or arrival_ns, arrival_us, arrival_s
 /// What an arrival may be, in errors.
 const TIME_EXPECTED: &str = "a time from 0 to 2^63 ps";
 
+/// The columns of `file` that a workload does not use, in their order. Formats without names of
+/// columns have none.
+///
+/// # Errors
+/// A file that cannot be read or is not of its format.
+pub fn ignored_columns(file: &Path, format: Format) -> Result<Vec<String>, TraceError> {
+    let name = file.display().to_string();
+    let mut columns = match format {
+        Format::Csv => csv::columns(file, &name)?,
+        Format::Parquet => parquet::columns(file, &name)?,
+        Format::Yaps | Format::Htsim | Format::Hpcc => Vec::new(),
+    };
+    let arrival = decimal::ARRIVAL_UNITS.iter().find(|(unit, _)| columns.iter().any(|c| c == unit));
+    columns.retain(|column| {
+        !COLUMNS.contains(&column.as_str()) && arrival.is_none_or(|(used, _)| column != used)
+    });
+    Ok(columns)
+}
+
+/// The columns of workloads beside that of arrivals.
+const COLUMNS: [&str; 3] = ["src", "dst", "size_bytes"];
+
 fn text(file: &Path, name: &str) -> Result<String, TraceError> {
     fs::read_to_string(file).map_err(|source| TraceError::Io { file: name.to_owned(), source })
 }

@@ -59,17 +59,25 @@ pub fn write_parquet(file: &Path, flows: impl IntoIterator<Item = Flow>) -> Resu
 }
 
 pub(super) fn read(file: &Path, name: &str) -> Result<Vec<RawRow>, TraceError> {
-    let input =
-        File::open(file).map_err(|source| TraceError::Io { file: name.to_owned(), source })?;
-    let builder =
-        ParquetRecordBatchReaderBuilder::try_new(input).map_err(|error| broken(name, error))?;
-    let reader = builder.build().map_err(|error| broken(name, error))?;
+    let reader = open(file, name)?.build().map_err(|error| broken(name, error))?;
     let mut rows = Vec::new();
     for batch in reader {
         let batch = batch.map_err(|error| broken(name, error))?;
         read_batch(name, &batch, &mut rows)?;
     }
     Ok(rows)
+}
+
+/// The names of the columns.
+pub(super) fn columns(file: &Path, name: &str) -> Result<Vec<String>, TraceError> {
+    let builder = open(file, name)?;
+    Ok(builder.schema().fields().iter().map(|field| field.name().clone()).collect())
+}
+
+fn open(file: &Path, name: &str) -> Result<ParquetRecordBatchReaderBuilder<File>, TraceError> {
+    let input =
+        File::open(file).map_err(|source| TraceError::Io { file: name.to_owned(), source })?;
+    ParquetRecordBatchReaderBuilder::try_new(input).map_err(|error| broken(name, error))
 }
 
 fn read_batch(name: &str, batch: &RecordBatch, rows: &mut Vec<RawRow>) -> Result<(), TraceError> {

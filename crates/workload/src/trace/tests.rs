@@ -8,8 +8,8 @@ use rampmeter_core::{Bytes, NodeId, Span, Time};
 use tempfile::TempDir;
 
 use super::{
-    Check, Format, Order, ReferenceRow, read, read_reference, write_csv, write_parquet,
-    write_reference_csv,
+    Check, Format, Order, ReferenceRow, ignored_columns, read, read_reference, write_csv,
+    write_parquet, write_reference_csv,
 };
 use crate::flow::Flow;
 
@@ -82,6 +82,18 @@ proptest! {
             let _ = read(&file, format, check(50, Order::Sort));
         }
     }
+}
+
+#[test]
+fn columns_that_workloads_do_not_use_are_known() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("t.csv");
+    fs::write(&file, "arrival_ns,note,dst,src,size_bytes,arrival_us,fct_ps\n").unwrap();
+    assert_eq!(ignored_columns(&file, Format::Csv).unwrap(), ["note", "arrival_us", "fct_ps"]);
+    let file = dir.path().join("t.parquet");
+    write_parquet(&file, [flow((1, 0, 1, 9))]).unwrap();
+    assert!(ignored_columns(&file, Format::Parquet).unwrap().is_empty());
+    assert!(ignored_columns(&fixture("incast.cm"), Format::Htsim).unwrap().is_empty());
 }
 
 mod csv {
