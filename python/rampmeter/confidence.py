@@ -1,0 +1,119 @@
+"""Confidence intervals over independent replications, such as the runs of several seeds.
+
+The values of one quantity, one from each run, are independent and alike in distribution, so
+Student's t gives the interval of their mean. It holds for any quantity: where the values are the
+99th percentiles of runs, it is the interval of a run's expected 99th percentile.
+
+With `--precision` seeds are added until the interval is small (`next_count`). Stopping at the first
+interval that happens to be small makes such intervals a little optimistic, so that several seeds
+come first (`SEEDS_FIRST`) and their number grows by what the spread says is needed.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from rampmeter.text import NONE, number
+
+LEVEL: Final = 0.95
+"""The share of intervals that hold the true mean."""
+SEEDS_FIRST: Final = 5
+"""Seeds of each point before an interval decides whether there are enough."""
+SEEDS_MAX: Final = 30
+"""Seeds of each point at most, unless another limit is given."""
+GROWTH_MAX: Final = 2
+"""At most how many times as many seeds a further round of runs makes of those there are."""
+
+
+class Interval(NamedTuple):
+    """A mean with its confidence interval.
+
+    >>> print(Interval(1.2341, 0.0123, 5), Interval(1.5, None, 1))
+    1.234 ± 0.012 1.500
+    """
+
+    mean: float
+    """The mean of the values; NaN of none."""
+    half_width: float | None
+    """Half the width of the interval of the mean; `None` of fewer than two values."""
+    n: int
+    """Values that are numbers."""
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, places: int = 3) -> str:
+        """The mean and its half width, or a dash where there is no mean."""
+        if self.half_width is None or math.isnan(self.mean):
+            return number(self.mean, places) if self.n else NONE
+        return f"{number(self.mean, places)} ± {number(self.half_width, places)}"
+
+    @property
+    def relative(self) -> float | None:
+        """The half width over the size of the mean; `None` where there is no interval."""
+        if self.half_width is None:
+            return None
+        if self.half_width == 0.0:
+            return 0.0
+        return self.half_width / abs(self.mean) if self.mean else math.inf
+
+    def is_within(self, precision: float) -> bool:
+        """Whether the half width is at most `precision` times the mean."""
+        relative = self.relative
+        return relative is not None and relative <= precision
+
+
+def interval(values: Iterable[float | None], level: float = LEVEL) -> Interval:
+    """The mean of independent values and half the width of its interval, by Student's t.
+
+    `None` and NaN are left out and do not count. Raises `ValueError` for a level that is not
+    between 0 and 1.
+
+    >>> interval([1.0, 2.0, 3.0])
+    Interval(mean=2.0, half_width=2.484..., n=3)
+    """
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level: expected between 0 and 1, got {level}")
+    numbers = [float(v) for v in values if v is not None and not math.isnan(v)]
+    n = len(numbers)
+    if n == 0:
+        return Interval(math.nan, None, 0)
+    if not all(map(math.isfinite, numbers)):
+        return Interval(math.inf, None, n)
+    # Sums that do not depend on the order of values.
+    mean = math.fsum(numbers) / n
+    if n == 1:
+        return Interval(mean, None, 1)
+    variance = math.fsum((value - mean) ** 2 for value in numbers) / (n - 1)
+    return Interval(mean, _student(n - 1, level) * math.sqrt(variance / n), n)
+
+
+def next_count(
+    points: Sequence[Interval], precision: float, *, limit: int = SEEDS_MAX
+) -> int | None:
+    """How many values there should be, where some quantity's interval is too wide.
+
+    `None` if all are within `precision`, or there are `limit` values already. The spread says how
+    many are needed; a round at most doubles their number.
+
+    >>> next_count([Interval(1.0, 0.01, 5)], 0.02), next_count([Interval(1.0, 0.5, 5)], 0.02)
+    (None, 10)
+    """
+    wide = [point for point in points if not point.is_within(precision)]
+    if not wide:
+        return None
+    have = max(point.n for point in wide)
+    relatives = [point.relative for point in wide]
+    needed = [
+        math.inf if relative is None else point.n * (relative / precision) ** 2
+        for point, relative in zip(wide, relatives, strict=True)
+    ]
+    wanted = max(have + 1, min(max(needed), have * GROWTH_MAX, limit))
+    return math.ceil(wanted) if have < limit else None
+
+
+def _student(freedom: int, level: float) -> float:
+    """The two-sided quantile of Student's t."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.5 + level / 2.0))
