@@ -122,6 +122,9 @@ def write_results(
     rows = rows or [(0, 1460, 5.0, 5), (10, 1460, 5.0, 5)]
     arrival, size, took, ideal = (list(column) for column in zip(*rows, strict=True))
     columns = {
+        "flow": pa.array(range(len(rows)), pa.uint64()),
+        "src": pa.array([0] * len(rows), pa.uint32()),
+        "dst": pa.array([1] * len(rows), pa.uint32()),
         "arrival_ps": pa.array(arrival, pa.uint64()),
         "size_bytes": pa.array(size, pa.uint64()),
         "fct_ps": pa.array(took, pa.uint64()),
@@ -132,9 +135,10 @@ def write_results(
     }
     pq.write_table(pa.table(columns), out / FLOWS)
     delivered = int(np.count_nonzero([t is not None for t in took]))
+    lost = len(rows) - delivered
     summary = {
         "status": status,
-        "flows": {"submitted": len(rows), "delivered": delivered, "failed": 0},
+        "flows": {"submitted": len(rows), "delivered": delivered, "failed": lost},
         "delivered_share": utilisation,
         "utilisation": utilisation,
         "nfct": 1.0,

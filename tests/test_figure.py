@@ -214,7 +214,7 @@ class TestReport:
             )
             for job in jobs
         ]
-        batch = Batch(tuple(outcomes), False, 1.0)
+        batch = Batch(tuple(outcomes), None, 1.0)
         return papers.make_report(FIGURE, Mode(), seeds, batch, tmp_path)
 
     def test_fewer_seeds_than_three_are_pointed_out(self, tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ core.load()
 from rampmeter import transports
 from rampmeter._core import VERSION as __version__
 from rampmeter._core import PlanError, ResultError, convert, distribution_mean, distributions
-from rampmeter.api import run
+from rampmeter.api import compare, run
+from rampmeter.comparison import Comparison, Overlay
 from rampmeter.plan import Plan
 from rampmeter.results import Run
 from rampmeter.spec import (
@@ -50,6 +51,7 @@ from rampmeter.transports import *  # noqa: F403 (their list is `transports.__al
 
 __all__ = [
     "AllToAll",
+    "Comparison",
     "Deadlines",
     "Dumbbell",
     "Fabric",
@@ -57,6 +59,7 @@ __all__ = [
     "Incast",
     "LeafSpine",
     "Measure",
+    "Overlay",
     "Permutation",
     "Plan",
     "PlanError",
@@ -69,6 +72,7 @@ __all__ = [
     "Transport",
     "__version__",
     "all_to_all",
+    "compare",
     "convert",
     "data_mining",
     "distribution_mean",

@@ -1,7 +1,10 @@
 """Running plans from Python."""
 
 import shutil
+import signal
 import weakref
+from collections.abc import Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from tempfile import mkdtemp
@@ -9,10 +12,15 @@ from typing import Any
 
 from rich.console import Console
 
+from rampmeter import naming
+from rampmeter._core import ResultError
+from rampmeter.comparison import Comparison, Failures
+from rampmeter.contest import Contest
+from rampmeter.naming import TransportChoice
 from rampmeter.plan import Plan
 from rampmeter.progress import watching
 from rampmeter.results import Run
-from rampmeter.runner import Job, run_all
+from rampmeter.runner import Batch, Job, run_all
 from rampmeter.spec import Part
 from rampmeter.toml import Table
 
@@ -25,6 +33,7 @@ def run(
     workload: Part | Table | None = None,
     seed: int | None = None,
     out: str | PathLike[str] | None = None,
+    force: bool = False,
     quiet: bool = False,
     **tables: Part | Table | None,
 ) -> Run:
@@ -32,8 +41,9 @@ def run(
 
     The plan is one from a file, or made of its parts, or a file's with parts replaced; `tables`
     are further ones (`fabric`, `measure`, `clocks`, `faults`). Without `out` the results live in
-    a temporary folder as long as the returned object. Ctrl-C ends the run, keeps what is done in
-    `out`, and raises `KeyboardInterrupt`.
+    a temporary folder as long as the returned object. Results of the same plan in `out` are not
+    made again; those of another one are an error, unless `force` replaces them. Ctrl-C ends the
+    run, keeps what is done in `out`, and raises `KeyboardInterrupt`; SIGTERM raises `SystemExit`.
 
         >>> import rampmeter as rm
         >>> r = rm.run(topology=rm.leaf_spine(), transport=rm.DcPim(r=4, k=4),
@@ -45,13 +55,54 @@ def run(
     done = Run(folder)
     if out is None:
         weakref.finalize(done, shutil.rmtree, folder, ignore_errors=True)
-    jobs = [Job("run", complete, folder)]
-    with watching(Console(stderr=True), jobs, is_quiet=quiet) as watcher:
-        batch = run_all(jobs, watcher)
-    batch.raise_failures()
-    if batch.is_interrupted:
-        raise KeyboardInterrupt
+    _raise(_run_jobs([Job("run", complete, folder, force)], quiet=quiet))
     return done
+
+
+def compare(
+    plan: Plan | str | PathLike[str],
+    transports: str | Sequence[TransportChoice],
+    *,
+    out: str | PathLike[str],
+    seeds: int | None = None,
+    precision: float | None = None,
+    failures: Failures = "excluded",
+    force: bool = False,
+    quiet: bool = False,
+) -> Comparison:
+    """Run a plan through several transports, as `rampmeter compare` does.
+
+    `transports` is a list such as `"dcpim,phost:reference,pfabric:window=60"`. With `seeds` every
+    number has an interval; with `precision` seeds are added until the interval of each mean
+    slowdown is within that share of it. Flows that some transport did not deliver are `excluded`
+    from the statistics of all, or `infinite`ly slow there. Errors are those of `run`.
+
+        >>> c = rm.compare("plan.toml", "dcpim,phost", out="results/c", seeds=5)  # doctest: +SKIP
+        >>> c.plot.slowdown_by_size()  # doctest: +SKIP
+    """
+    base = plan if isinstance(plan, Plan) else Plan.load(plan)
+    choices = naming.transports(transports) if isinstance(transports, str) else transports
+    contest = Contest(base, choices, Path(out), seeds, precision, failures, force)
+    comparison, batch = contest.run(partial(_run_jobs, quiet=quiet))
+    _raise(batch)
+    if comparison is None:
+        raise ResultError(f"{out}: expected complete runs of a transport, got none")
+    comparison.save(out)
+    return comparison
+
+
+def _run_jobs(jobs: list[Job], *, quiet: bool) -> Batch:
+    with watching(Console(stderr=True), jobs, is_quiet=quiet) as watcher:
+        return run_all(jobs, watcher)
+
+
+def _raise(batch: Batch) -> None:
+    """Raise the first error, or what the signal that ended the runs stands for."""
+    batch.raise_failures()
+    if batch.stopped_by == signal.SIGINT:
+        raise KeyboardInterrupt
+    if batch.stopped_by is not None:
+        raise SystemExit(128 + batch.stopped_by)
 
 
 def _plan(plan: Plan | str | PathLike[str] | None, seed: int | None, parts: dict[str, Any]) -> Plan:

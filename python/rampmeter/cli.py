@@ -1,16 +1,17 @@
 """The command `rampmeter`."""
 
 import os
+import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from rampmeter import _core, core
 from rampmeter._core import PlanError, ResultError
 from rampmeter.commands import COMMANDS
-from rampmeter.commands.common import FILE, INTERRUPTED, Failure
+from rampmeter.commands.common import FILE, Failure, Stopped
 from rampmeter.testbed.command import TestbedError
 
 
@@ -24,8 +25,14 @@ class Commands(click.Group):
         except (PlanError, ResultError, TestbedError, OSError) as error:
             raise Failure(_message(error)) from None
         except KeyboardInterrupt:
-            click.echo("rampmeter: interrupted", err=True)
-            ctx.exit(INTERRUPTED)
+            _stop(ctx, Stopped(signal.SIGINT))
+        except Stopped as stopped:
+            _stop(ctx, stopped)
+
+
+def _stop(ctx: click.Context, stopped: Stopped) -> NoReturn:
+    click.echo(f"rampmeter: {stopped.word}", err=True)
+    ctx.exit(stopped.exit_code)
 
 
 def _message(error: Exception) -> str:

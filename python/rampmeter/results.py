@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -13,6 +13,7 @@ from rampmeter._core import ResultError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 FLOWS = "flows.parquet"
@@ -78,13 +79,23 @@ class Run:
 
     @property
     def status(self) -> str:
-        """`finished`, `censored` (the time to drain was too short) or `interrupted`."""
+        """`finished`, `incomplete`, `censored` or `interrupted`.
+
+        Every flow of a finished run was delivered. Some of an incomplete one failed or were
+        rejected, some of a censored one were not settled when its time to drain was over.
+        """
         return str(self.summary["status"])
 
     @property
     def is_complete(self) -> bool:
         """Whether the run came to the end of its plan."""
         return self.status in COMPLETE
+
+    @property
+    def is_all_delivered(self) -> bool:
+        """Whether the run came to the end of its plan and every flow was delivered."""
+        flows = self.summary["flows"]
+        return self.is_complete and flows["delivered"] == flows["submitted"]
 
     @property
     def name(self) -> str:
@@ -109,38 +120,43 @@ class Run:
 
 
 class Plots:
-    """The plots of one run; each is a matplotlib figure (`figure.savefig("a.png")`)."""
+    """The plots of one run; each is a matplotlib figure (`figure.savefig("a.png")`).
+
+    With `ax` a plot is drawn into those axes, and the figure is theirs.
+    """
 
     def __init__(self, run: Run) -> None:
         self._run = run
 
-    def slowdown_by_size(self, ideal: str = "delivered", bins: str = "bdp") -> "Figure":
+    def slowdown_by_size(
+        self, ideal: str = "delivered", bins: str = "bdp", *, ax: "Axes | None" = None
+    ) -> "Figure":
         """Mean and 99th percentile of slowdown by flow size."""
         from rampmeter import plots
 
         groups = slowdown_groups(self._run.summary, ideal, bins)
-        return plots.slowdown_by_size([plots.SizeSeries.of("measured", groups)])
+        return plots.slowdown_by_size([plots.SizeSeries.of("measured", groups)], ax=ax)
 
-    def fct_cdf(self) -> "Figure":
+    def fct_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
         """The distribution of flow completion times, beside that of an idle network."""
         from rampmeter import plots
 
         flows = self._run.flows
-        return plots.fct_cdf(flows["fct_ps"].to_numpy(), flows["ideal_ps"].to_numpy())
+        return plots.fct_cdf(flows["fct_ps"].to_numpy(), flows["ideal_ps"].to_numpy(), ax=ax)
 
-    def utilisation(self) -> "Figure":
+    def utilisation(self, *, ax: "Axes | None" = None) -> "Figure":
         """Utilisation of the links of each tier over time."""
         from rampmeter import plots
 
-        return plots.utilisation(tiers(self._run.series, "time_ps", "utilisation"))
+        return plots.utilisation(tiers(self._run.series, "time_ps", "utilisation"), ax=ax)
 
-    def queue_cdf(self) -> "Figure":
+    def queue_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
         """The distribution of queue lengths by tier."""
         from rampmeter import plots
 
-        return plots.queue_cdf(tiers(self._run.queues, "queue_bytes", "samples"))
+        return plots.queue_cdf(tiers(self._run.queues, "queue_bytes", "samples"), ax=ax)
 
-    def tenants(self) -> "Figure":
+    def tenants(self, *, ax: "Axes | None" = None) -> "Figure":
         """Each tenant's share of what was delivered over time, until arrivals stopped."""
         import numpy as np
 
@@ -157,7 +173,7 @@ class Plots:
         shares = each / np.maximum(each.sum(axis=1, keepdims=True), 1.0)
         names = [f"tenant {idx}" for idx in range(n_tenants)]
         by_name = {name: shares[:, idx] for idx, name in enumerate(names)}
-        return plots.tenant_shares(times[times <= until], by_name)
+        return plots.tenant_shares(times[times <= until], by_name, ax=ax)
 
 
 @dataclass(frozen=True)
@@ -172,6 +188,9 @@ class Group:
     p99: float
     p999: float
     max: float
+    half_widths: Mapping[str, float] = field(default_factory=dict)
+    """Half the widths of 95 % confidence intervals by batch means, by the names of statistics;
+    only of runs that are long enough."""
 
     @classmethod
     def of(
@@ -179,10 +198,12 @@ class Group:
     ) -> "Group":
         """A group from a summary's statistics, which are null for no flows."""
         names = ("mean", "p50", "p99", "p999", "max")
-        if statistics is None:
-            return cls(label, upper_bytes, 0, *(math.nan for _ in names))
-        values = (float(statistics[name]) for name in names)
-        return cls(label, upper_bytes, int(statistics["count"]), *values)
+        found = statistics or dict.fromkeys(names, math.nan)
+        mean, p50, p99, p999, top = (float(found[name]) for name in names)
+        known = {name: found.get(f"{name}_ci") for name in names}
+        half_widths = {name: float(value) for name, value in known.items() if value is not None}
+        n = int(found.get("count", 0))
+        return cls(label, upper_bytes, n, mean, p50, p99, p999, top, half_widths)
 
 
 def overall_slowdown(summary: Mapping[str, Any], ideal: str = "delivered") -> Group:

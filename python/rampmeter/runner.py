@@ -1,4 +1,5 @@
-"""Runs many plans at once, one a core; stops them all on Ctrl-C and keeps what is finished.
+"""Runs many plans at once, one a core; stops them all on Ctrl-C and SIGTERM and keeps what is
+finished.
 
 The simulator releases the interpreter lock, so threads are enough. A result folder that holds the
 same plan, the same input files and the same simulator is not run again.
@@ -10,7 +11,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,6 +44,8 @@ class Job:
     name: str
     plan: Plan
     out: Path
+    force: bool = False
+    """Whether results of another plan in the folder are replaced."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,14 @@ class Batch:
     """What became of all jobs, in their order."""
 
     outcomes: tuple[Outcome, ...]
-    is_interrupted: bool
+    stopped_by: signal.Signals | None
+    """The signal that ended it before all was done: SIGINT, SIGTERM, or none."""
     wall_seconds: float
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether a signal ended it before all was done."""
+        return self.stopped_by is not None
 
     def runs(self) -> dict[str, Run]:
         """The complete results by the names of their jobs."""
@@ -115,53 +124,75 @@ def run_all(
 ) -> Batch:
     """Run jobs in their order, some at a time.
 
-    Every plan is checked before the first one runs; raises `PlanError` then. On Ctrl-C the runs
-    end at once and `Batch.is_interrupted` is set; a second Ctrl-C raises `KeyboardInterrupt`.
+    Every plan is checked before the first one runs; raises `PlanError` then, and `ResultError`
+    where a folder has the results of another plan and the job may not replace them. On Ctrl-C and
+    SIGTERM the runs end at once and `Batch.stopped_by` is set; a second Ctrl-C raises
+    `KeyboardInterrupt`, a second SIGTERM `SystemExit`.
     """
     start = time.monotonic()
     for job in jobs:
-        job.plan.check()
-    stop = threading.Event()
+        complete = job.plan.check()
+        if not job.force:
+            keep_others(job.out, job.plan, complete)
+    stop = Stop()
     worker = _Worker(watcher or Silent(), stop)
     n_workers = max(1, min(n_threads or n_cores(), len(jobs)))
-    with _stopping_on_interrupt(stop), ThreadPoolExecutor(n_workers) as pool:
+    with _stopping_on_signals(stop), ThreadPoolExecutor(n_workers) as pool:
         futures = [pool.submit(worker.run, job) for job in jobs]
         # Again and again with a time limit, since a signal that comes to another thread does not
         # end a wait of this one.
         while wait(futures, timeout=POLL_SECONDS).not_done:
             pass
     outcomes = tuple(future.result() for future in futures)
-    return Batch(outcomes, stop.is_set(), time.monotonic() - start)
+    return Batch(outcomes, stop.by, time.monotonic() - start)
+
+
+class Stop:
+    """Whether runs are to end, and because of which signal."""
+
+    def __init__(self) -> None:
+        self.by: signal.Signals | None = None
+
+    def is_set(self) -> bool:
+        """Whether a signal has come."""
+        return self.by is not None
 
 
 @contextmanager
-def _stopping_on_interrupt(stop: threading.Event) -> Iterator[None]:
-    """Let the first Ctrl-C set `stop`, and only the second one raise `KeyboardInterrupt`.
+def _stopping_on_signals(stop: Stop) -> Iterator[None]:
+    """Let the first Ctrl-C or SIGTERM only note that it came, and the second one raise.
 
     An exception could come anywhere, such as between the start of a thread and the note that it
     must be waited for. Signals go to the main thread alone, so elsewhere nothing is done; where
-    they are ignored they stay so.
+    they are ignored they stay so, and where a program has its own handler of SIGTERM, that one.
     """
-    previous = signal.getsignal(signal.SIGINT)
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or previous is None or previous is signal.SIG_IGN:
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def on_interrupt(_signal: int, _frame: FrameType | None) -> None:
+    def on_signal(number: int, _frame: FrameType | None) -> None:
         if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
+            raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+        stop.by = signal.Signals(number)
 
-    signal.signal(signal.SIGINT, on_interrupt)
+    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    ours = [
+        number
+        for number, handler in previous.items()
+        if handler not in (None, signal.SIG_IGN)
+        and (number == signal.SIGINT or handler is signal.SIG_DFL)
+    ]
+    for number in ours:
+        signal.signal(number, on_signal)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, previous)
+        for number in ours:
+            signal.signal(number, previous[number])
 
 
 class _Worker:
-    def __init__(self, watcher: Watcher, stop: threading.Event) -> None:
+    def __init__(self, watcher: Watcher, stop: Stop) -> None:
         self._watcher = watcher
         self._stop = stop
 
@@ -234,6 +265,66 @@ def is_current(out: Path, identity: dict[str, Any]) -> bool:
         and manifest.get("status") in results.COMPLETE
         and all((out / name).is_file() for name in (results.SUMMARY, results.FLOWS))
     )
+
+
+def keep_others(out: Path, plan: Plan, complete: Mapping[str, Any]) -> None:
+    """Raise `ResultError` if a folder has the results of another plan than this one.
+
+    `complete` is the plan with all defaults. Another build of the simulator does not make another
+    plan, nor do keys that one of two builds did not have.
+    """
+    difference = _difference_from(out, plan, complete)
+    if difference is not None:
+        raise ResultError(
+            f"{out}: expected no results, or those of this plan, got another plan's "
+            f"({difference}); --out names another folder, --force replaces them"
+        )
+
+
+def _difference_from(out: Path, plan: Plan, complete: Mapping[str, Any]) -> str | None:
+    """The first difference of the plan whose results a folder has; none where there are none."""
+    identity = _read_known(out / IDENTITY)
+    manifest = _read_known(out / results.MANIFEST)
+    before = Plan(identity["plan"]).table() if "plan" in identity else None
+    if before != plan.table():
+        known = manifest.get("plan")
+        if known is not None:
+            found = first_difference(known, complete)
+        else:
+            found = None if before is None else first_difference(before, plan.table())
+        if found is not None:
+            return found
+    digests = plan.input_digests()
+    for name, digest in identity.get("inputs", {}).items():
+        if digests.get(name, digest) != digest:
+            return f"{name} has changed"
+    return None
+
+
+def _read_known(file: Path) -> dict[str, Any]:
+    return results.read_json(file) if file.is_file() else {}
+
+
+def first_difference(before: Any, now: Any, path: str = "") -> str | None:
+    """Where two plans differ first, of the keys that both have.
+
+    >>> first_difference({"seed": 1, "workload": {"load": 0.5}}, {"workload": {"load": 0.8}})
+    'workload.load: 0.5 there, 0.8 here'
+    """
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        # What the table is about comes first.
+        keys = [*(key for key in TAGS if key in before), *before]
+        pairs = [(f"{path}.{key}".lstrip("."), before[key], now[key]) for key in keys if key in now]
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        pairs = [(f"{path}[{i}]", old, now[i]) for i, old in enumerate(before)]
+    else:
+        return None if before == now else f"{path}: {before} there, {now} here"
+    differences = (first_difference(old, new, inner) for inner, old, new in pairs)
+    return next((found for found in differences if found is not None), None)
+
+
+TAGS = ("name", "kind", "pattern")
+"""Keys that say what the others of their table are about."""
 
 
 @cache

@@ -1,116 +1,231 @@
 """Results as tables on a terminal."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final
 
 from rich import box
 from rich.table import Table
 
+from rampmeter.comparison import Comparison, Slowdowns
+from rampmeter.confidence import Interval
 from rampmeter.results import Group, Run, overall_slowdown, slowdown_groups
+from rampmeter.sheet import PLUS_MINUS, Sheet
 from rampmeter.text import NONE, byte_size, count, mega, number
 
-Cell: TypeAlias = Callable[[Mapping[str, Any]], str]
-"""One cell of a row, from what the column is about."""
+QUEUES_NOTE: Final = (
+    "The longest queues are exact. Queues in queues.parquet and series.parquet are sampled "
+    "(run.sample-us), so their maxima are lower."
+)
+INTERVAL_NOTE: Final = "± is half a 95 % confidence interval, by batch means."
 
 
-def run_tables(run: Run) -> Iterator[Table]:
-    """What one run gave: overview, slowdown by size, and hops by tier."""
-    yield overview({run.name: run.summary})
+def run_sheets(run: Run) -> Iterator[Sheet]:
+    """What one run gave: overview, slowdown by size, and ports by tier."""
+    yield overview(run)
     yield slowdown_by_size(run.summary)
     yield tiers(run.summary)
 
 
-def overview(summaries: Mapping[str, Mapping[str, Any]]) -> Table:
-    """Quantities of whole runs, a column for each."""
-    table = new_table("Overview", "", *summaries)
-    rows: dict[str, Cell] = {
-        "status": lambda s: str(s["status"]),
-        "flows submitted": lambda s: count(s["flows"]["submitted"]),
-        "flows delivered": lambda s: count(s["flows"]["delivered"]),
-        "flows failed": lambda s: count(s["flows"]["failed"]),
-        "flows rejected": lambda s: count(s["flows"].get("rejected", 0)),
-        "utilisation": lambda s: number(s["utilisation"], 4),
-        "goodput, Gbit/s": lambda s: number(s["goodput_gbps"], 1),
-        "normalised FCT": lambda s: number(s["nfct"]),
-        "mean slowdown": lambda s: number(overall_slowdown(s).mean),
-        "p99 slowdown": lambda s: number(overall_slowdown(s).p99),
-    }
-    if not any(summary["flows"].get("rejected") for summary in summaries.values()):
-        # Only transports that promise a bound reject.
-        del rows["flows rejected"]
-    for name, cell in rows.items():
-        table.add_row(name, *(cell(summary) for summary in summaries.values()))
-    return table
+def overview(run: Run) -> Sheet:
+    """Quantities of a whole run, a row for each."""
+    summary = run.summary
+    flows = summary["flows"]
+    everything = overall_slowdown(summary)
+    rows = [
+        ("status", str(summary["status"])),
+        ("flows submitted", count(flows["submitted"])),
+        ("flows delivered", count(flows["delivered"])),
+        ("flows failed", count(flows["failed"])),
+        ("flows rejected", count(flows.get("rejected", 0))),
+        ("flows unfinished", count(flows.get("unfinished", 0))),
+        *_measured(summary),
+        ("utilisation of the hosts' links", number(summary["utilisation"], 4)),
+        ("goodput, Gbit/s", number(summary["goodput_gbps"], 1)),
+        ("delivered share at last arrival", number(_share(summary), 4)),
+        ("mean FCT over mean ideal", number(summary["nfct"])),
+        ("mean slowdown", _with_interval(everything, "mean")),
+        ("p99 slowdown", _with_interval(everything, "p99")),
+    ]
+    return Sheet("Overview", ("", run.name), rows)
 
 
-def fabrics(resolved: Mapping[str, Mapping[str, Any]]) -> Iterator[Table]:
+def _measured(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What the statistics are over: the window and the warm-up."""
+    if "window" in summary:
+        window = summary["window"]
+        text = NONE
+        if window is not None:
+            start, end = (window[key] / 1e6 for key in ("from_ps", "to_ps"))
+            text = f"{start:.1f} to {end:.1f}"
+        yield "measured window, µs", text
+    if "warmup" in summary:
+        warmup = summary["warmup"]
+        left_out = int(warmup["flows"])
+        yield "flows left out as warm-up", f"{count(left_out)} ({warmup['rule']})"
+
+
+def _share(summary: Mapping[str, Any]) -> float | None:
+    share: float | None = summary.get("delivered_share")
+    return share
+
+
+def slowdown_by_size(summary: Mapping[str, Any], ideal: str = "delivered") -> Sheet:
+    """Slowdown in multiples of one BDP."""
+    groups = [*slowdown_groups(summary, ideal), overall_slowdown(summary, ideal)]
+    names = ("mean", "p50", "p99", "p999", "max")
+    rows = [
+        (_size(group), count(group.count), *(_with_interval(group, name) for name in names))
+        for group in groups
+    ]
+    headings = ("", "flows", "mean", "p50", "p99", "p99.9", "max")
+    has_intervals = any(group.half_widths for group in groups)
+    return Sheet(
+        "Slowdown by flow size",
+        headings,
+        rows,
+        notes=(INTERVAL_NOTE,) if has_intervals else (),
+        sections=frozenset([len(rows) - 2]),
+    )
+
+
+def comparison_sheets(comparison: Comparison) -> Iterator[Sheet]:
+    """Transports beside each other, a row for each."""
+    labels = comparison.labels
+    flows = {label: comparison.flows(label) for label in labels}
+    yield Sheet(
+        "Flows",
+        ("", "status", "submitted", "delivered", "failed", "rejected", "unfinished"),
+        [
+            (label, _status(comparison.runs[label]), *map(count, flows[label].values()))
+            for label in labels
+        ],
+    )
+
+    def quantity(label: str, name: str, places: int) -> str:
+        return comparison.quantity(label, name).text(places)
+
+    yield Sheet(
+        "Network",
+        (
+            "",
+            "utilisation\nof hosts'\nlinks",
+            "goodput,\nGbit/s",
+            "delivered\nshare at last\narrival",
+            "mean FCT\nover mean\nideal",
+            "packets\ndropped",
+        ),
+        [
+            (
+                label,
+                quantity(label, "utilisation", 4),
+                quantity(label, "goodput_gbps", 1),
+                quantity(label, "delivered_share", 4),
+                comparison.nfct(label).text(),
+                count(sum(map(_drops, comparison.runs[label]))),
+            )
+            for label in labels
+        ],
+    )
+    yield Sheet(
+        "Slowdown",
+        ("", "mean", "p50", "p99", "p99.9", "max"),
+        [(label, *_values(comparison.slowdowns(label)[-1])) for label in labels],
+        notes=tuple(comparison.notes()),
+    )
+    yield _by_size(comparison, "Mean slowdown by flow size", lambda group: group.mean)
+    yield _by_size(comparison, "p99 slowdown by flow size", lambda group: group.p99)
+
+
+def _by_size(comparison: Comparison, title: str, value: Callable[[Slowdowns], Interval]) -> Sheet:
+    """One statistic of each transport, a column for each size."""
+    groups = {label: comparison.slowdowns(label) for label in comparison.labels}
+    first = next(iter(groups.values()))
+    headings = [_size(group).replace(" (to ", "\nto\n").rstrip(")") for group in first]
+    rows = [("flows", *(count(group.count) for group in first))]
+    if len({tuple(group.count for group in of) for of in groups.values()}) > 1:
+        rows = []
+    n_above = len(rows)
+    rows += [(label, *(value(group).text() for group in of)) for label, of in groups.items()]
+    return Sheet(title, ("", *headings), rows, sections=frozenset(range(n_above)))
+
+
+def _values(group: Slowdowns) -> Iterator[str]:
+    return (value.text() for value in (group.mean, group.p50, group.p99, group.p999, group.max))
+
+
+def _status(runs: Sequence[Run]) -> str:
+    """How runs ended: one word where all ended alike."""
+    counts = Counter(run.status for run in runs)
+    if len(counts) == 1:
+        return next(iter(counts))
+    return ",\n".join(f"{n} {status}" for status, n in sorted(counts.items()))
+
+
+def _drops(run: Run) -> int:
+    return sum(sum(tier["drops"].values()) for tier in run.summary["tiers"])
+
+
+def fabrics(resolved: Mapping[str, Mapping[str, Any]]) -> Iterator[Sheet]:
     """The settings in which the fabrics of runs differ, a run a line; nothing if in none."""
     keys = list(dict.fromkeys(key for fabric in resolved.values() for key in fabric))
     differing = [key for key in keys if len({str(f.get(key)) for f in resolved.values()}) > 1]
     if not differing:
         return
-    table = new_table("Fabric", "", *differing)
+    rows = []
     for name, fabric in resolved.items():
         values = (fabric.get(key) for key in differing)
-        table.add_row(name, *(NONE if value is None else str(value) for value in values))
-    yield table
+        rows.append((name, *(NONE if value is None else str(value) for value in values)))
+    yield Sheet("Fabric", ("", *differing), rows)
 
 
-def slowdown_by_size(summary: Mapping[str, Any], ideal: str = "delivered") -> Table:
-    """Slowdown in multiples of one BDP."""
-    table = new_table("Slowdown by flow size", "", "flows", "mean", "p50", "p99", "p99.9", "max")
-    for group in slowdown_groups(summary, ideal):
-        table.add_row(_size(group), *_statistics(group))
-    table.add_section()
-    table.add_row("all", *_statistics(overall_slowdown(summary, ideal)))
-    return table
-
-
-def compared_slowdown(
-    summaries: Mapping[str, Mapping[str, Any]], ideal: str = "delivered"
-) -> Table:
-    """Mean and 99th percentile of slowdown by size, side by side."""
-    table = new_table("Slowdown by flow size: mean / p99", "", "flows", *summaries)
-    columns = [slowdown_groups(summary, ideal) for summary in summaries.values()]
-    for groups in zip(*columns, strict=True):
-        table.add_row(_size(groups[0]), count(groups[0].count), *map(_pair, groups))
-    table.add_section()
-    overall = [overall_slowdown(summary, ideal) for summary in summaries.values()]
-    table.add_row("all", count(overall[0].count), *map(_pair, overall))
-    return table
-
-
-def tiers(summary: Mapping[str, Any]) -> Table:
+def tiers(summary: Mapping[str, Any]) -> Sheet:
     """Traffic, queues and drops of the ports of each tier."""
-    table = new_table("Ports by tier", "", "ports", "sent", "longest queue", "drops")
+    rows = []
     for tier in summary["tiers"]:
         drops = {reason: n for reason, n in tier["drops"].items() if n}
-        table.add_row(
-            str(tier["name"]),
-            count(tier["ports"]),
-            byte_size(tier["bytes"]),
-            byte_size(tier["queue_max_bytes"]),
-            ", ".join(f"{count(n)} {reason}" for reason, n in drops.items()) or "0",
+        rows.append(
+            (
+                str(tier["name"]),
+                count(tier["ports"]),
+                byte_size(tier["bytes"]),
+                number(tier.get("utilisation"), 4),
+                byte_size(tier["queue_max_bytes"]),
+                ", ".join(f"{count(n)} {reason}" for reason, n in drops.items()) or "0",
+            )
         )
-    return table
+    headings = ("", "ports", "sent", "utilisation", "longest queue", "drops")
+    return Sheet("Ports by tier", headings, rows, notes=(QUEUES_NOTE,))
 
 
-def speed(reports: Mapping[str, Mapping[str, Any]]) -> Table:
-    """Speeds of benchmark runs, a column for each."""
-    table = new_table("Speed of one core", "", *reports)
-    rows: dict[str, Cell] = {
-        "packet-hops per CPU second": lambda r: mega(r["hops_per_cpu_second"]),
-        "events per CPU second": lambda r: mega(r["events_per_cpu_second"]),
-        "data packets per CPU second": lambda r: mega(r["packets_per_cpu_second"]),
-        "packet-hops": lambda r: count(r["hops"]),
-        "events": lambda r: count(r["events"]),
-        "data packets": lambda r: count(r["fresh_packets"]),
-        "CPU seconds": lambda r: number(r["cpu_seconds"], 2),
-        "peak memory": lambda r: byte_size(r["peak_rss_bytes"]),
-    }
-    for name, cell in rows.items():
-        table.add_row(name, *(cell(report) for report in reports.values()))
-    return table
+def speed(reports: Mapping[str, Mapping[str, Any]]) -> Sheet:
+    """Speeds of benchmark runs, a row for each."""
+    rows = [
+        (
+            name,
+            mega(report["hops_per_cpu_second"]),
+            mega(report["events_per_cpu_second"]),
+            mega(report["packets_per_cpu_second"]),
+            mega(report["hops"]),
+            mega(report["events"]),
+            mega(report["fresh_packets"]),
+            number(report["cpu_seconds"], 2),
+            byte_size(report["peak_rss_bytes"]),
+        )
+        for name, report in reports.items()
+    ]
+    headings = (
+        "",
+        "packet-hops\nper CPU s",
+        "events\nper CPU s",
+        "packets\nper CPU s",
+        "packet-\nhops",
+        "events",
+        "packets",
+        "CPU s",
+        "peak\nmemory",
+    )
+    return Sheet("Speed of one core", headings, rows)
 
 
 def new_table(title: str, *headings: str) -> Table:
@@ -129,16 +244,14 @@ def new_table(title: str, *headings: str) -> Table:
     return table
 
 
-def _size(group: Group) -> str:
+def _size(group: Group | Slowdowns) -> str:
     if group.upper_bytes is None:
         return group.label
     return f"{group.label} (to {byte_size(group.upper_bytes)})"
 
 
-def _statistics(group: Group) -> Sequence[str]:
-    values = (group.mean, group.p50, group.p99, group.p999, group.max)
-    return [count(group.count), *map(number, values)]
-
-
-def _pair(group: Group) -> str:
-    return f"{number(group.mean)} / {number(group.p99)}" if group.count else NONE
+def _with_interval(group: Group, name: str) -> str:
+    """A statistic with its interval, where it has one."""
+    half_width = group.half_widths.get(name)
+    text = number(getattr(group, name))
+    return text if half_width is None else f"{text}{PLUS_MINUS}{number(half_width)}"

@@ -1,7 +1,8 @@
 """What commands share: options, overrides, running jobs, showing tables, exit codes."""
 
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,18 @@ from rampmeter.runner import Batch, Job, run_all
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from rampmeter.sheet import Sheet
+
 BAD_INPUT = 2
-INTERRUPTED = 130
+NOT_ALL_DELIVERED = 3
+SIGNALLED = 128
+"""Added to the number of the signal that stopped a command."""
 LOG_WIDTH = 110
-"""Columns of tables that do not go to a terminal."""
+"""Columns of reports of figures that do not go to a terminal."""
+EXIT_CODES = """\b
+    Exit code: 0 if every flow was delivered, 3 if a run came to its end but
+    flows failed, were rejected or were unfinished, 2 for bad input, 130 or 143
+    if stopped by Ctrl-C or SIGTERM, which keep what is done."""
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -33,6 +42,18 @@ quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
 jobs_option = click.option(
     "--jobs", type=click.IntRange(min=1), help="Runs at a time; as many as cores by default."
 )
+force_option = click.option(
+    "--force", is_flag=True, help="Replace results of another plan in the folder."
+)
+
+
+class Stopped(Exception):
+    """A signal stopped the command, which has kept what was done."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.exit_code = SIGNALLED + number
+        self.word = "interrupted" if number == signal.SIGINT else "terminated"
 
 
 class Failure(click.ClickException):
@@ -66,18 +87,33 @@ def run_jobs(todo: list[Job], *, quiet: bool, jobs: int | None = None) -> Batch:
         return run_all(todo, watcher, n_threads=jobs)
 
 
-def leave(batch: Batch) -> None:
-    """Exit as the batch ended."""
+def leave(batch: Batch, *, needs_all: bool = False) -> None:
+    """Exit as the batch ended: an error, an interrupt, or flows that were not delivered.
+
+    Only where the command `needs_all` flows do those that were not delivered count.
+    """
     batch.raise_failures()
-    if batch.is_interrupted:
-        raise KeyboardInterrupt
+    if batch.stopped_by is not None:
+        raise Stopped(batch.stopped_by)
+    if needs_all and not all(run.is_all_delivered for run in batch.runs().values()):
+        raise SystemExit(NOT_ALL_DELIVERED)
 
 
-def show(*tables: "Table") -> None:
-    """Print tables on standard output."""
+def show(*tables: "Sheet | Table") -> None:
+    """Print tables on standard output; sheets fit the terminal, or 80 columns without one."""
+    from rampmeter.sheet import Sheet
+
     console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=LOG_WIDTH)
+    wide = console if console.is_terminal else Console(highlight=False, width=LOG_WIDTH)
     for table in tables:
-        console.print()
-        console.print(table)
+        if isinstance(table, Sheet):
+            table.print(console)
+        else:
+            wide.print()
+            wide.print(table)
+
+
+def warn(sentences: Iterable[str]) -> None:
+    """Print warnings below the tables, one a line."""
+    for idx, sentence in enumerate(sentences):
+        click.echo(f"{'' if idx else chr(10)}warning: {sentence}")

@@ -1,15 +1,18 @@
 """`rampmeter compare`."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
 
 from rampmeter import naming
 from rampmeter.commands.common import (
+    EXIT_CODES,
     FILE,
     FOLDER,
     folder_name,
+    force_option,
     jobs_option,
     leave,
     overrides_of,
@@ -18,12 +21,13 @@ from rampmeter.commands.common import (
     seed_option,
     set_option,
     show,
+    warn,
 )
+from rampmeter.comparison import FAILURES, Comparison, Failures
 from rampmeter.plan import Plan
-from rampmeter.runner import Job
 
 
-@click.command()
+@click.command(epilog=EXIT_CODES)
 @click.argument("plan", type=FILE)
 @click.option(
     "--transports",
@@ -31,52 +35,76 @@ from rampmeter.runner import Job
     metavar="NAME[:PRESET][:KEY=VALUE],...",
     help="The transports, with presets or keys of their own; `all` for every one.",
 )
+@click.option(
+    "--failures",
+    type=click.Choice(FAILURES),
+    default="excluded",
+    show_default=True,
+    help="Flows that some transport did not deliver: left out of the statistics of all, or "
+    "infinitely slow there.",
+)
 @set_option
 @seed_option
+@click.option(
+    "--seeds", type=click.IntRange(1, 1000), help="Seeds of each transport, with intervals."
+)
+@click.option(
+    "--precision",
+    type=click.FloatRange(0, 1, min_open=True),
+    help="Add seeds until each mean slowdown's 95 % interval is within this share of it.",
+)
 @click.option("--out", type=FOLDER, help="Folder of the results; results/<plan>-compare.")
+@force_option
 @jobs_option
 @quiet_option
 def compare(
     plan: Path,
     transports: str,
+    failures: Failures,
     settings: Sequence[str],
     seed: int | None,
+    seeds: int | None,
+    precision: float | None,
     out: Path | None,
     jobs: int | None,
     *,
+    force: bool,
     quiet: bool,
 ) -> None:
     """Run the same flows through several transports; table and plot.
 
     What the plan's fabric table leaves out is as each transport needs it; a table says where
-    fabrics differ.
+    fabrics differ. Slowdown is over the flows that every transport delivered, unless --failures
+    says otherwise.
 
     \b
-    Example: the two presets of dcPIM; a transport with keys of its own
+    Example: the two presets of dcPIM; a transport with keys of its own; ten seeds
       rampmeter compare plan.toml --transports dcpim:paper,dcpim:reference
       rampmeter compare plan.toml --transports dcpim,pfabric:window=60,window-max=75
+      rampmeter compare plan.toml --transports dcpim,phost --seeds 10
     """
-    from rampmeter import plots
-    from rampmeter.results import slowdown_groups
-    from rampmeter.tables import compared_slowdown, fabrics, overview
+    from rampmeter.contest import Contest
 
     overrides = overrides_of(settings, seed)
     base = Plan.load(plan).with_(*overrides)
     folder = out or Path("results") / f"{folder_name(plan, overrides)}-compare"
-    todo = [
-        Job(one.label, one.of(base), folder / one.folder) for one in naming.transports(transports)
-    ]
-    batch = run_jobs(todo, quiet=quiet, jobs=jobs)
-    runs = batch.runs()
-    summaries = {name: done.summary for name, done in runs.items()}
-    if summaries:
-        resolved = {name: done.manifest["plan"]["fabric"] for name, done in runs.items()}
-        show(*fabrics(resolved), overview(summaries), compared_slowdown(summaries))
-        series = [
-            plots.SizeSeries.of(name, slowdown_groups(summary))
-            for name, summary in summaries.items()
-        ]
-        image = folder / "slowdown_by_size.png"
-        plots.slowdown_by_size(series).savefig(image)
-        click.echo(f"\nresults: {folder}\nplot: {image}")
-    leave(batch)
+    choices = naming.transports(transports)
+    contest = Contest(base, choices, folder, seeds, precision, failures, force)
+    comparison, batch = contest.run(partial(run_jobs, quiet=quiet, jobs=jobs))
+    if comparison is not None:
+        show_comparison(comparison, folder)
+        warn([*comparison.warnings(), *contest.warnings(comparison)])
+    leave(batch, needs_all=True)
+
+
+def show_comparison(comparison: Comparison, folder: Path) -> None:
+    """Print the tables of a comparison; keep it and its plot in a folder."""
+    from rampmeter.tables import comparison_sheets, fabrics
+
+    plans = {label: runs[0].manifest["plan"] for label, runs in comparison.runs.items()}
+    resolved = {label: plan["fabric"] for label, plan in plans.items()}
+    show(*fabrics(resolved), *comparison_sheets(comparison))
+    comparison.save(folder)
+    image = folder / "slowdown_by_size.png"
+    comparison.plot.slowdown_by_size().savefig(image)
+    click.echo(f"\nresults: {folder}\nplot: {image}")

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 import click
 
 from rampmeter._core import PlanError
-from rampmeter.commands.common import FOLDER, jobs_option, leave, quiet_option, run_jobs, show
+from rampmeter.commands.common import (
+    FOLDER,
+    force_option,
+    jobs_option,
+    leave,
+    quiet_option,
+    run_jobs,
+    show,
+)
 from rampmeter.runner import Batch
 
 if TYPE_CHECKING:
@@ -25,6 +33,7 @@ if TYPE_CHECKING:
     help="Seeds of each run; 3 by default, 1 of reduced figures.",
 )
 @click.option("--out", type=FOLDER, help="Folder of the results; results/papers/... by default.")
+@force_option
 @jobs_option
 @quiet_option
 def papers(
@@ -37,6 +46,7 @@ def papers(
     *,
     quick: bool,
     full: bool,
+    force: bool,
     quiet: bool,
 ) -> None:
     """Make a figure of a paper and say what matches the published values.
@@ -60,7 +70,7 @@ def papers(
     folder = out or Path("results/papers") / paper / f"fig{figure}" / mode.label
     n_seeds = seeds or (1 if mode.is_reduced else figures.SEEDS_WANTED)
     numbers = range(1, n_seeds + 1)
-    todo = figures.jobs_of(one, mode, numbers, folder)
+    todo = figures.jobs_of(one, mode, numbers, folder, force=force)
     if not quiet:
         packets = figures.data_packets(one, mode) * n_seeds / 1e6
         click.echo(f"{len(todo)} runs, about {packets:.0f} M data packets", err=True)

@@ -1,25 +1,69 @@
 """`rampmeter plot`."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from rampmeter.commands.common import FOLDER
 from rampmeter.results import Run
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = ("png", "pdf", "svg")
+
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=FOLDER)
-@click.option("--out", type=FOLDER, help="Folder of the images; DIR by default.")
-def plot(folder: Path, out: Path | None) -> None:
-    """Plot the results of a run: slowdown, completion times, utilisation, queues, tenants.
+@click.argument("folders", metavar="DIR...", type=FOLDER, nargs=-1, required=True)
+@click.option(
+    "--out", type=FOLDER, help="Folder of the images; DIR by default, or . of several runs."
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    default="png",
+    show_default=True,
+    help="Of the images.",
+)
+def plot(folders: Sequence[Path], out: Path | None, format_: str) -> None:
+    """Plot results: slowdown, completion times, and of one run utilisation, queues, tenants.
+
+    DIR is the folder of a run or of a comparison. Several runs are drawn over each other.
 
     \b
-    Example:
+    Example: a run, a comparison, two runs over each other
       rampmeter plot results/plan --out images
+      rampmeter plot results/plan-compare --format pdf
+      rampmeter plot results/plan-load=0.3 results/plan-load=0.8 --out images
     """
-    done = Run(folder)
-    figures = {
+    figures = _figures(folders)
+    target = out or (folders[0] if len(folders) == 1 else Path())
+    drawn = {name: draw() for name, draw in figures.items()}
+    target.mkdir(parents=True, exist_ok=True)
+    for name, figure in drawn.items():
+        image = target / f"{name}.{format_}"
+        figure.savefig(image)
+        click.echo(str(image))
+
+
+def _figures(folders: Sequence[Path]) -> dict[str, Callable[[], "Figure"]]:
+    """What can be drawn, by name."""
+    from rampmeter.comparison import COMPARISON, Comparison, Overlay
+
+    if len(folders) > 1:
+        names = [folder.name for folder in folders]
+        if len(set(names)) < len(names):
+            names = [str(folder) for folder in folders]
+        overlay = Overlay(dict(zip(names, map(Run, folders), strict=True)))
+        return {"slowdown_by_size": overlay.slowdown_by_size, "fct_cdf": overlay.fct_cdf}
+    if (folders[0] / COMPARISON).is_file():
+        compared = Comparison.load(folders[0]).plot
+        return {"slowdown_by_size": compared.slowdown_by_size, "fct_cdf": compared.fct_cdf}
+    done = Run(folders[0])
+    figures: dict[str, Callable[[], Figure]] = {
         "slowdown_by_size": done.plot.slowdown_by_size,
         "fct_cdf": done.plot.fct_cdf,
         "utilisation": done.plot.utilisation,
@@ -27,10 +71,4 @@ def plot(folder: Path, out: Path | None) -> None:
     }
     if done.tenants is not None:
         figures["tenants"] = done.plot.tenants
-    target = out or folder
-    drawn = {name: draw() for name, draw in figures.items()}
-    target.mkdir(parents=True, exist_ok=True)
-    for name, figure in drawn.items():
-        image = target / f"{name}.png"
-        figure.savefig(image)
-        click.echo(str(image))
+    return figures

@@ -6,9 +6,11 @@ from pathlib import Path
 import click
 
 from rampmeter.commands.common import (
+    EXIT_CODES,
     FILE,
     FOLDER,
     folder_name,
+    force_option,
     leave,
     overrides_of,
     quiet_option,
@@ -16,36 +18,47 @@ from rampmeter.commands.common import (
     seed_option,
     set_option,
     show,
+    warn,
 )
 from rampmeter.plan import Plan
 from rampmeter.runner import Job
 
 
-@click.command()
+@click.command(epilog=EXIT_CODES)
 @click.argument("plan", type=FILE)
 @set_option
 @seed_option
 @click.option("--out", type=FOLDER, help="Folder of the results; results/<plan> by default.")
+@force_option
 @quiet_option
 def run(
-    plan: Path, settings: Sequence[str], seed: int | None, out: Path | None, *, quiet: bool
+    plan: Path,
+    settings: Sequence[str],
+    seed: int | None,
+    out: Path | None,
+    *,
+    force: bool,
+    quiet: bool,
 ) -> None:
     """Run a plan; show slowdown by size, utilisation and drops.
 
-    Ctrl-C ends the run and keeps what is done. A run whose results are there is not repeated.
+    Ctrl-C ends the run and keeps what is done. A run whose results are there is not repeated, and
+    results of another plan are not replaced. The plan may be the manifest.json of a result, which
+    is then run again.
 
     \b
     Example: at another load, to a folder of its own
       rampmeter run plan.toml --set workload.load=0.8 --seed 2 --out results/load-0.8
     """
-    from rampmeter.tables import run_tables
+    from rampmeter.tables import run_sheets
 
     overrides = overrides_of(settings, seed)
     complete = Plan.load(plan).with_(*overrides)
     folder = out or Path("results") / folder_name(plan, overrides)
-    batch = run_jobs([Job(plan.stem, complete, folder)], quiet=quiet)
+    batch = run_jobs([Job(plan.stem, complete, folder, force)], quiet=quiet)
     outcome = batch.outcomes[0]
     if outcome.run is not None:
-        show(*run_tables(outcome.run))
+        show(*run_sheets(outcome.run))
         click.echo(f"\nresults: {folder}")
-    leave(batch)
+        warn(outcome.run.summary.get("warnings", []))
+    leave(batch, needs_all=True)

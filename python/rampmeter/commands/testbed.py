@@ -15,8 +15,9 @@ from rampmeter.commands.common import (
     quiet_option,
     seed_option,
     set_option,
-    show,
+    warn,
 )
+from rampmeter.commands.compare import show_comparison
 from rampmeter.plan import Plan
 
 
@@ -53,10 +54,8 @@ def testbed(
     Example: dcPIM against TCP, and what the simulator says
       rampmeter testbed plan.toml --arms rampd,tcp,sim
     """
-    from rampmeter import plots
+    from rampmeter.comparison import Comparison
     from rampmeter.progress import counting
-    from rampmeter.results import slowdown_groups
-    from rampmeter.tables import compared_slowdown, overview
     from rampmeter.testbed import enter_user_namespace
     from rampmeter.testbed.experiment import run_arms
 
@@ -67,9 +66,6 @@ def testbed(
     folder = out or Path("results") / f"{folder_name(plan, overrides)}-testbed"
     with counting(Console(stderr=True), is_quiet=quiet) as progress:
         runs = dict(run_arms(complete, folder, arms.split(","), progress))
-    summaries = {arm: run.summary for arm, run in runs.items()}
-    show(overview(summaries), compared_slowdown(summaries))
-    series = [plots.SizeSeries.of(arm, slowdown_groups(of)) for arm, of in summaries.items()]
-    image = folder / "slowdown_by_size.png"
-    plots.slowdown_by_size(series).savefig(image)
-    click.echo(f"\nresults: {folder}\nplot: {image}")
+    comparison = Comparison(runs)
+    show_comparison(comparison, folder)
+    warn(comparison.warnings())

@@ -158,7 +158,7 @@ def _by_size(figure: Figure, panel: SubFigure, rows: Sequence[Row]) -> list[plot
                 what = one.name.removeprefix(MEASURED).removeprefix(", ")
                 name = ", ".join(filter(None, [workload(figure, run), what]))
             sized.append(
-                plots.SizeSeries(name, one.means, one.p99s, one.is_published, panel.labels)
+                plots.SizeSeries(name, one.means, one.p99s, one.is_published, labels=panel.labels)
             )
     return sized
 

@@ -59,8 +59,13 @@ class Report:
         return f"{n} {'seed' if n == 1 else 'seeds'} of {SEEDS_WANTED}"
 
 
-def jobs_of(figure: Figure, mode: Mode, seeds: Sequence[int], out: Path) -> list[Job]:
-    """The simulations of a figure, the longest first so that all cores end together."""
+def jobs_of(
+    figure: Figure, mode: Mode, seeds: Sequence[int], out: Path, *, force: bool = False
+) -> list[Job]:
+    """The simulations of a figure, the longest first so that all cores end together.
+
+    With `force` they replace results of other plans.
+    """
     asked = [(run, run.flows_in(mode, figure.published_flows)) for run in figure.runs]
     sized = [(run, flows) for run, flows in asked if flows is not None]
     sized.sort(key=lambda pair: -_cost(figure, *pair))
@@ -69,6 +74,7 @@ def jobs_of(figure: Figure, mode: Mode, seeds: Sequence[int], out: Path) -> list
             job_name(run.id, seed),
             figure.plan_of(run, flows, seed),
             out / "runs" / run.id / f"seed-{seed}",
+            force,
         )
         for run, flows in sized
         for seed in seeds

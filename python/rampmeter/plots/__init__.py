@@ -9,7 +9,7 @@ from rampmeter.plots.application import (
     probes,
 )
 from rampmeter.plots.bound import Spread, Tradeoff, spread, sustainable_share, tradeoff
-from rampmeter.plots.distribution import fct_cdf, queue_cdf
+from rampmeter.plots.distribution import fct_cdf, fct_cdfs, queue_cdf
 from rampmeter.plots.load import Line, Point, by_load
 from rampmeter.plots.pareto import Curve, pareto
 from rampmeter.plots.size import BarSeries, SizeSeries, bars, slowdown_by_size
@@ -30,6 +30,7 @@ __all__ = [
     "crashes",
     "curves",
     "fct_cdf",
+    "fct_cdfs",
     "operating_points",
     "pareto",
     "probes",

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -20,32 +21,61 @@ POINTS_MAX = 2000
 """Points of a drawn curve; more cannot be seen and make files large."""
 
 
-def fct_cdf(fct_ps: NDArray[np.generic], ideal_ps: NDArray[np.generic]) -> Figure:
+def fct_cdf(
+    fct_ps: NDArray[np.generic], ideal_ps: NDArray[np.generic], *, ax: Axes | None = None
+) -> Figure:
     """Completion times of finished flows beside those they would have had alone."""
     fct = fct_ps.astype(np.float64)
     finished = np.isfinite(fct)
     with house():
-        figure, axes = new_figure()
+        figure, axes = new_figure(ax=ax)
         axes.plot(*_cdf(fct[finished] / 1e6), color=PALETTE[0], label="measured")
         ideal = ideal_ps.astype(np.float64)[finished] / 1e6
         axes.plot(*_cdf(ideal), color=PUBLISHED, linestyle="--", label="idle network")
-        axes.set_xscale("log")
-        plain_log_ticks(axes, "x")
-        axes.set_ylim(0, 1.01)
-        axes.set_xlabel("Flow completion time (µs)")
-        axes.set_ylabel("Fraction of flows")
+        _label_times(axes)
         finish(figure, axes)
     return figure
 
 
-def queue_cdf(tiers: Mapping[str, tuple[NDArray[np.generic], NDArray[np.generic]]]) -> Figure:
+def fct_cdfs(fct_ps: Mapping[str, NDArray[np.float64]], *, ax: Axes | None = None) -> Figure:
+    """Completion times of several runs. Flows that were not delivered are infinitely slow: their
+    curve ends below 1.
+    """
+    with house():
+        figure, axes = new_figure(ax=ax)
+        for idx, (name, fct) in enumerate(fct_ps.items()):
+            times, fractions = _cdf(fct / 1e6)
+            delivered = np.isfinite(times)
+            axes.plot(
+                times[delivered],
+                fractions[delivered],
+                color=PALETTE[idx % len(PALETTE)],
+                linestyle=LINES[idx // len(PALETTE) % len(LINES)],
+                label=name,
+            )
+        _label_times(axes)
+        finish(figure, axes)
+    return figure
+
+
+def _label_times(axes: Axes) -> None:
+    axes.set_xscale("log")
+    plain_log_ticks(axes, "x")
+    axes.set_ylim(0, 1.01)
+    axes.set_xlabel("Flow completion time (µs)")
+    axes.set_ylabel("Fraction of flows")
+
+
+def queue_cdf(
+    tiers: Mapping[str, tuple[NDArray[np.generic], NDArray[np.generic]]], *, ax: Axes | None = None
+) -> Figure:
     """Queue lengths by tier, from pairs of upper edges in bytes and samples up to them.
 
     The fraction is of those samples that exceed each length, on a logarithmic axis: queues are
     empty most of the time, and the tail is what matters.
     """
     with house():
-        figure, axes = new_figure()
+        figure, axes = new_figure(ax=ax)
         for idx, (tier, (edges, samples)) in enumerate(tiers.items()):
             order = np.argsort(edges.astype(np.float64))
             counts = samples.astype(np.float64)[order]

@@ -1,13 +1,16 @@
 """Slowdown by flow size and by workload: bars of means with the 99th percentile above."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from rampmeter.comparison import Slowdowns
 from rampmeter.plots.style import (
     HATCHES,
+    INTERVAL,
     PALETTE,
     PUBLISHED,
     finish,
@@ -33,6 +36,10 @@ class BarSeries:
     means: Sequence[float | None]
     p99s: Sequence[float | None]
     is_published: bool = False
+    mean_errors: Sequence[float | None] = ()
+    """Half the widths of the means' confidence intervals, where there are any."""
+    p99_errors: Sequence[float | None] = ()
+    """The same of the 99th percentiles."""
 
 
 @dataclass(frozen=True)
@@ -48,19 +55,45 @@ class SizeSeries(BarSeries):
             name,
             [group.mean if group.count else None for group in groups],
             [group.p99 if group.count else None for group in groups],
+            mean_errors=[group.half_widths.get("mean") for group in groups],
+            p99_errors=[group.half_widths.get("p99") for group in groups],
+            labels=[group.label for group in groups],
+        )
+
+    @classmethod
+    def of_slowdowns(cls, name: str, groups: Sequence[Slowdowns]) -> "SizeSeries":
+        """The series of a comparison; groups without flows, and infinite values, are left out."""
+
+        def shown(value: float) -> float | None:
+            return value if math.isfinite(value) else None
+
+        return cls(
+            name,
+            [shown(group.mean.mean) for group in groups],
+            [shown(group.p99.mean) for group in groups],
+            mean_errors=[group.mean.half_width for group in groups],
+            p99_errors=[group.p99.half_width for group in groups],
             labels=[group.label for group in groups],
         )
 
 
 def slowdown_by_size(
-    series: Sequence[SizeSeries], *, title: str = "", x_label: str = "Flow size"
+    series: Sequence[SizeSeries],
+    *,
+    title: str = "",
+    x_label: str = "Flow size",
+    ax: Axes | None = None,
 ) -> Figure:
-    """Mean slowdown by flow size with whiskers up to the 99th percentile."""
+    """Mean slowdown by flow size with whiskers up to the 99th percentile.
+
+    Means and percentiles have error bars where their intervals are known. `ax` is drawn into,
+    instead of a new figure.
+    """
     if not series:
         raise ValueError("expected at least one series, got none")
     labels = series[0].labels
     width = max(4.6, 0.28 * len(labels) * len(series) + 1.6)
-    return bars(labels, series, title=title, x_label=x_label, width=width)
+    return bars(labels, series, title=title, x_label=x_label, width=width, ax=ax)
 
 
 def bars(
@@ -71,10 +104,11 @@ def bars(
     x_label: str = "",
     y_label: str = "Slowdown (bar: mean, whisker: p99)",
     width: float = 4.6,
+    ax: Axes | None = None,
 ) -> Figure:
     """Groups of bars: means, with whiskers up to the 99th percentile where it is known."""
     with house():
-        figure, axes = new_figure(width)
+        figure, axes = new_figure(width, ax=ax)
         colours = iter(PALETTE)
         for idx, one in enumerate(series):
             colour = PUBLISHED if one.is_published else next(colours)
@@ -119,6 +153,27 @@ def _draw(axes: Axes, series: BarSeries, colour: str, place: tuple[int, int]) ->
         axes.vlines(at, bottoms, tops, color="#222222", linewidth=0.8)
         axes.plot(
             at, tops, linestyle="none", marker="_", markersize=min(5, step * 18), color="#222222"
+        )
+    for values, errors in ((series.means, series.mean_errors), (series.p99s, series.p99_errors)):
+        _draw_errors(axes, dict(zip(shown, centres, strict=True)), values, errors)
+
+
+def _draw_errors(
+    axes: Axes,
+    centres: Mapping[int, float],
+    values: Sequence[float | None],
+    errors: Sequence[float | None],
+) -> None:
+    """Confidence intervals: bars wider than the whiskers, so that both can be told apart."""
+    known = [
+        (centres[i], value, error)
+        for i, (value, error) in enumerate(zip(values, errors, strict=False))
+        if i in centres and value is not None and error is not None
+    ]
+    if known:
+        at, middles, half = zip(*known, strict=True)
+        axes.errorbar(
+            at, middles, yerr=half, fmt="none", ecolor=INTERVAL, elinewidth=2.2, alpha=0.75
         )
 
 

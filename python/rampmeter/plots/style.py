@@ -20,6 +20,10 @@ HATCHES: Final = ("", "////", "....", "xxxx")
 PUBLISHED: Final = "#4D4D4D"
 """The colour of published values, which no measured series has."""
 
+INTERVAL: Final = "#777777"
+"""The colour of confidence intervals."""
+OWN: Final = "rampmeter"
+"""The label of figures that this package made."""
 DPI: Final = 200
 TITLE_SIZE: Final = 9.5
 RC: Final[dict[Any, Any]] = {
@@ -48,9 +52,17 @@ def house() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float = 4.6, height: float = 3.1) -> tuple[Figure, Axes]:
-    """A figure of one pair of axes, in inches, that no window and no global state knows."""
-    figure = Figure(figsize=(width, height), layout="constrained", dpi=DPI)
+def new_figure(
+    width: float = 4.6, height: float = 3.1, ax: Axes | None = None
+) -> tuple[Figure, Axes]:
+    """A figure of one pair of axes, in inches, that no window and no global state knows.
+
+    With `ax` it is that one's figure, which keeps its size and its look.
+    """
+    if ax is not None:
+        # That of a part of a figure is the whole.
+        return ax.figure.figure, ax
+    figure = Figure(layout="constrained", dpi=DPI, label=OWN, figsize=(width, height))
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     # Ticks are made when the figure is drawn, when the look is no longer in force.
@@ -60,8 +72,17 @@ def new_figure(width: float = 4.6, height: float = 3.1) -> tuple[Figure, Axes]:
 
 
 def finish(figure: Figure, axes: Axes, title: str = "", columns: int = 4) -> None:
-    """A title, and a legend above the axes where it covers no data."""
+    """A title, and a legend above the axes where it covers no data.
+
+    In a figure of somebody else's both belong to the axes.
+    """
     handles, labels = axes.get_legend_handles_labels()
+    if figure.get_label() != OWN:
+        if title:
+            axes.set_title(title)
+        if handles:
+            axes.legend(handles, labels)
+        return
     if not handles:
         figure.suptitle(title, x=0.01, ha="left", fontsize=TITLE_SIZE)
         return

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -12,25 +13,32 @@ INTERVALS_MAX = 400
 """Intervals drawn; more are averaged, since single ones are mostly noise."""
 
 
-def utilisation(tiers: Mapping[str, tuple[NDArray[np.generic], NDArray[np.generic]]]) -> Figure:
+def utilisation(
+    tiers: Mapping[str, tuple[NDArray[np.generic], NDArray[np.generic]]], *, ax: Axes | None = None
+) -> Figure:
     """Utilisation of the links of each tier, from pairs of times in ps and fractions."""
-    return _fractions(tiers, "Utilisation of links")
+    return _fractions(tiers, "Utilisation of links", ax)
 
 
 def tenant_shares(
-    time_ps: NDArray[np.generic], shares: Mapping[str, NDArray[np.generic]]
+    time_ps: NDArray[np.generic],
+    shares: Mapping[str, NDArray[np.generic]],
+    *,
+    ax: Axes | None = None,
 ) -> Figure:
     """How a network's throughput is divided over time: each tenant's share in each interval."""
     lines = {tenant: (time_ps, share) for tenant, share in shares.items()}
-    return _fractions(lines, "Share of the bytes delivered")
+    return _fractions(lines, "Share of the bytes delivered", ax)
 
 
 def _fractions(
-    lines: Mapping[str, tuple[NDArray[np.generic], NDArray[np.generic]]], label: str
+    lines: Mapping[str, tuple[NDArray[np.generic], NDArray[np.generic]]],
+    label: str,
+    ax: Axes | None,
 ) -> Figure:
     """Fractions over time, from pairs of times in ps and values."""
     with house():
-        figure, axes = new_figure(5.2)
+        figure, axes = new_figure(5.2, ax=ax)
         for idx, (name, (time_ps, fraction)) in enumerate(lines.items()):
             times, values = thin(time_ps.astype(np.float64) / 1e9, fraction.astype(np.float64))
             axes.plot(

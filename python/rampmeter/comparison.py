@@ -1,0 +1,298 @@
+"""Transports beside each other, by the same flows.
+
+A transport that gives flows up, or rejects them, does not have to deliver what is hardest. So
+statistics are over the flows that every transport delivered, or over all flows, where those that
+were not delivered count as infinitely slow.
+"""
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from rampmeter.confidence import Interval, interval
+from rampmeter.results import Group, Run, read_json, slowdown_groups
+from rampmeter.text import count
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from rampmeter.same_flows import Floats, SameFlows
+
+Failures: TypeAlias = Literal["excluded", "infinite"]
+"""Flows that some transport did not deliver: left out everywhere, or infinitely slow there."""
+COMPARISON = "comparison.json"
+"""Which runs in a folder are compared, by label."""
+FAILURES: tuple[Failures, ...] = get_args(Failures)
+
+STATISTICS = ("mean", "p50", "p99", "p999", "max")
+
+
+@dataclass(frozen=True)
+class Slowdowns:
+    """The slowdown of some flows under one transport: all, or those of one size bin.
+
+    With several seeds each value is the mean over them, with its 95 % confidence interval. With
+    one, it is the interval by batch means where the run's summary has one.
+    """
+
+    label: str
+    upper_bytes: int | None
+    count: int
+    """Flows, of all seeds together."""
+    mean: Interval
+    p50: Interval
+    p99: Interval
+    p999: Interval
+    max: Interval
+
+
+class Comparison:
+    """Runs of the same flows through several transports, each with one run a seed.
+
+    >>> Comparison({"dcpim": run, "phost": other}).slowdowns("dcpim")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self, runs: Mapping[str, Run | Sequence[Run]], *, failures: Failures = "excluded"
+    ) -> None:
+        """Compare runs by label. The seeds of all labels must be the same, in the same order.
+
+        Raises `ValueError` where there is nothing to compare, and `ResultError` where runs are not
+        of the same flows.
+        """
+        if failures not in FAILURES:
+            raise ValueError(f"failures: expected one of {', '.join(FAILURES)}, got {failures}")
+        self.failures: Failures = failures
+        self.runs: dict[str, list[Run]] = {
+            label: [one] if isinstance(one, Run) else list(one) for label, one in runs.items()
+        }
+        numbers = {len(of) for of in self.runs.values()}
+        if len(numbers) != 1 or 0 in numbers:
+            raise ValueError("runs: expected as many runs of each label, and at least one")
+
+    @classmethod
+    def load(cls, folder: str | PathLike[str]) -> "Comparison":
+        """Read what `save` has written, and `rampmeter compare`; raises `ResultError`."""
+        path = Path(folder)
+        about = read_json(path / COMPARISON)
+        runs = {
+            str(label): [Run(path / name) for name in names]
+            for label, names in about["transports"].items()
+        }
+        return cls(runs, failures=about["failures"])
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Note in a folder which runs in it are compared, and how."""
+        path = Path(folder).resolve()
+        names = {
+            label: [Path(os.path.relpath(run.path.resolve(), path)).as_posix() for run in runs]
+            for label, runs in self.runs.items()
+        }
+        text = json.dumps({"failures": self.failures, "transports": names}, indent=2)
+        (path / COMPARISON).write_text(text + "\n", encoding="utf-8")
+
+    @property
+    def labels(self) -> list[str]:
+        """What the transports are called."""
+        return list(self.runs)
+
+    @property
+    def n_seeds(self) -> int:
+        """Runs of each transport."""
+        return len(next(iter(self.runs.values())))
+
+    def slowdowns(self, label: str) -> list[Slowdowns]:
+        """Slowdown by size in multiples of one BDP, all sizes last.
+
+        The bins are those of the first transport.
+        """
+        return self._slowdowns[label]
+
+    def quantity(self, label: str, name: str) -> Interval:
+        """A number of the summaries, such as `utilisation`, over the seeds."""
+        return interval(run.summary.get(name) for run in self.runs[label])
+
+    def nfct(self, label: str) -> Interval:
+        """Mean completion time over mean ideal, of the flows that count."""
+        return interval(flows.nfct(label) for flows in self._seeds)
+
+    def flows(self, label: str) -> dict[str, int]:
+        """Flows by how they ended: `submitted`, `delivered`, `failed`, `rejected`, `unfinished`."""
+        names = ("submitted", "delivered", "failed", "rejected", "unfinished")
+        counts = [run.summary["flows"] for run in self.runs[label]]
+        return {name: sum(int(one.get(name, 0)) for one in counts) for name in names}
+
+    def notes(self) -> list[str]:
+        """Which flows the statistics are over, and how sure they are: sentences."""
+        n_counted = sum(int(flows.counted.sum()) for flows in self._seeds)
+        total = sum(flows.counted.size for flows in self._seeds)
+        first = sum(flows.first for flows in self._seeds)
+        warm = f" {count(first)} flows of the warm-up are left out." if first else ""
+        if self.failures == "infinite":
+            which = f"Slowdown is over {count(n_counted)} flows; those that a transport did not "
+            which += "deliver count as infinitely slow there."
+        else:
+            which = f"Slowdown is over the {count(n_counted)} flows of {count(total)} that every "
+            which += "transport delivered."
+        sure = ""
+        if self.n_seeds > 1:
+            sure = f" ± is half a 95 % confidence interval over {self.n_seeds} seeds."
+        elif any(group.mean.half_width for label in self.labels for group in self.slowdowns(label)):
+            sure = " ± is half a 95 % confidence interval by batch means."
+        return [which + warm + sure]
+
+    def warnings(self) -> list[str]:
+        """What should keep one from trusting the numbers: sentences."""
+        sentences = []
+        for label in self.labels:
+            flows = self.flows(label)
+            if flows["delivered"] < flows["submitted"]:
+                lost = ", ".join(
+                    f"{count(flows[name])} {name}"
+                    for name in ("failed", "rejected", "unfinished")
+                    if flows[name]
+                )
+                delivered, submitted = count(flows["delivered"]), count(flows["submitted"])
+                sentences.append(f"{label} delivered {delivered} of {submitted} flows ({lost}).")
+        for label, runs in self.runs.items():
+            told = dict.fromkeys(line for run in runs for line in run.summary.get("warnings", []))
+            sentences += [f"{label}: {line}" for line in told]
+        return sentences
+
+    def table(self) -> "pa.Table":
+        """A row for each transport and size bin, as an Arrow table.
+
+        `mean`, `p50`, `p99`, `p999`, `max` are slowdowns, and `mean_ci` and so on half the widths
+        of their intervals, null where there is none.
+        """
+        import pyarrow as pa
+
+        rows = []
+        for label in self.labels:
+            for group in self.slowdowns(label):
+                row: dict[str, Any] = {
+                    "transport": label,
+                    "size": group.label,
+                    "upper_bytes": group.upper_bytes,
+                    "flows": group.count,
+                }
+                for name in STATISTICS:
+                    value: Interval = getattr(group, name)
+                    row[name] = None if math.isnan(value.mean) else value.mean
+                    row[f"{name}_ci"] = value.half_width
+                rows.append(row)
+        kinds: dict[str, pa.DataType] = {"transport": pa.string(), "size": pa.string()}
+        kinds |= {"upper_bytes": pa.uint64(), "flows": pa.uint64()}
+        kinds |= {name + end: pa.float64() for name in STATISTICS for end in ("", "_ci")}
+        return pa.Table.from_pylist(rows, schema=pa.schema(kinds))
+
+    @property
+    def plot(self) -> "ComparisonPlots":
+        """Plots with a curve or bars for each transport."""
+        return ComparisonPlots(self)
+
+    @cached_property
+    def _seeds(self) -> list["SameFlows"]:
+        from rampmeter.same_flows import SameFlows
+
+        by_seed = zip(*self.runs.values(), strict=True)
+        return [SameFlows(dict(zip(self.runs, of, strict=True)), self.failures) for of in by_seed]
+
+    @cached_property
+    def _slowdowns(self) -> dict[str, list[Slowdowns]]:
+        found = {}
+        for label in self.labels:
+            seeds = [flows.groups(label) for flows in self._seeds]
+            found[label] = [_over_seeds(groups) for groups in zip(*seeds, strict=True)]
+        return found
+
+
+class ComparisonPlots:
+    """The plots of a comparison; each is a matplotlib figure, or drawn into `ax`."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        self._of = comparison
+
+    def __repr__(self) -> str:
+        return f"<plots of {', '.join(self._of.labels)}: slowdown_by_size, fct_cdf>"
+
+    def slowdown_by_size(self, *, ax: "Axes | None" = None) -> "Figure":
+        """Mean and 99th percentile of slowdown by flow size, bars of each transport."""
+        from rampmeter import plots
+
+        series = [
+            plots.SizeSeries.of_slowdowns(label, self._of.slowdowns(label)[:-1])
+            for label in self._of.labels
+        ]
+        return plots.slowdown_by_size(series, ax=ax)
+
+    def fct_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
+        """The distributions of completion times of the flows that count, of all seeds."""
+        from rampmeter import plots
+
+        curves = {label: self._of_all(label) for label in self._of.labels}
+        return plots.fct_cdfs(curves, ax=ax)
+
+    def _of_all(self, label: str) -> "Floats":
+        import numpy as np
+
+        return np.concatenate([flows.fct(label) for flows in self._of._seeds])
+
+
+class Overlay:
+    """Plots of several runs, each by its own flows: runs of one plan or of different ones.
+
+    >>> Overlay({"load .3": run, "load .8": other}).fct_cdf()  # doctest: +SKIP
+    """
+
+    def __init__(self, runs: Mapping[str, Run]) -> None:
+        if not runs:
+            raise ValueError("runs: expected at least one, got none")
+        self._runs = dict(runs)
+
+    def __repr__(self) -> str:
+        return f"<plots of {', '.join(self._runs)}: slowdown_by_size, fct_cdf>"
+
+    def slowdown_by_size(self, *, ax: "Axes | None" = None) -> "Figure":
+        """Mean and 99th percentile of slowdown by flow size, bars of each run."""
+        from rampmeter import plots
+
+        series = [
+            plots.SizeSeries.of(name, slowdown_groups(run.summary))
+            for name, run in self._runs.items()
+        ]
+        return plots.slowdown_by_size(series, ax=ax)
+
+    def fct_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
+        """The distributions of completion times; flows that were not delivered never end."""
+        import numpy as np
+
+        from rampmeter import plots
+
+        curves = {}
+        for name, run in self._runs.items():
+            fct = run.columns("fct_ps")["fct_ps"].to_numpy().astype(np.float64)
+            curves[name] = np.where(np.isnan(fct), math.inf, fct)
+        return plots.fct_cdfs(curves, ax=ax)
+
+
+def _over_seeds(groups: Sequence[Group]) -> Slowdowns:
+    first = groups[0]
+    values = [_interval(groups, name) for name in STATISTICS]
+    return Slowdowns(first.label, first.upper_bytes, sum(g.count for g in groups), *values)
+
+
+def _interval(groups: Sequence[Group], name: str) -> Interval:
+    if len(groups) > 1:
+        return interval(getattr(group, name) for group in groups)
+    value = getattr(groups[0], name)
+    half_width = groups[0].half_widths.get(name)
+    return Interval(value, half_width, 0 if math.isnan(value) else 1)

@@ -1,0 +1,106 @@
+"""Tables of text that fit a terminal: what is too wide goes below, and nothing is cut off."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+
+PLUS_MINUS = " ± "
+"""What stands between a value and half the width of its interval."""
+LABEL_WIDTH = 16
+"""Columns that a row's name may take before it goes on in another line."""
+
+UNLIMITED = 10_000
+"""Columns of a console on which nothing is too wide."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table whose first column names the rows and whose others are numbers."""
+
+    title: str
+    headings: tuple[str, ...]
+    """The columns' names; the first one's is that of the row names, and may be empty."""
+    rows: Sequence[tuple[str, ...]]
+    """A cell for each heading."""
+    notes: tuple[str, ...] = ()
+    """Sentences below the table."""
+    sections: frozenset[int] = frozenset()
+    """Rows that are followed by a line."""
+
+    def tables(self, console: Console) -> Iterator[Table]:
+        """The sheet as tables that fit the console.
+
+        Intervals go to a line of their own where that is needed, then the columns to tables below
+        each other, each with the row names.
+        """
+        if self._fits(console):
+            yield self._table()
+            return
+        narrow = replace(self, rows=[tuple(map(_folded, row)) for row in self.rows])
+        start = 1
+        while start < len(self.headings):
+            end = len(self.headings)
+            while end > start + 1 and not narrow._part(start, end)._fits(console):
+                end -= 1
+            yield narrow._part(start, end)._table()
+            start = end
+
+    def print(self, console: Console) -> None:
+        """Print the tables, and the notes below them."""
+        for table in self.tables(console):
+            console.print()
+            console.print(table)
+        for note in self.notes:
+            console.print(note, markup=False, highlight=False)
+
+    def _part(self, start: int, end: int) -> "Sheet":
+        def part(cells: tuple[str, ...]) -> tuple[str, ...]:
+            return (cells[0], *cells[start:end])
+
+        title = self.title if start == 1 else f"{self.title}, continued"
+        return replace(
+            self, title=title, headings=part(self.headings), rows=[part(r) for r in self.rows]
+        )
+
+    def _fits(self, console: Console) -> bool:
+        unlimited = console.options.update(width=UNLIMITED)
+        return Measurement.get(console, unlimited, self._table()).maximum <= console.width
+
+    def _table(self) -> Table:
+        table = Table(
+            title=self.title,
+            title_justify="left",
+            title_style="bold",
+            header_style="bold",
+            box=box.SIMPLE_HEAD,
+            padding=(0, 1, 0, 0),
+            pad_edge=False,
+        )
+        for idx, heading in enumerate(self.headings):
+            table.add_column(heading, justify="right" if idx else "left", no_wrap=True)
+        for idx, (name, *cells) in enumerate(self.rows):
+            table.add_row("\n".join(_lines(name)), *cells, end_section=idx in self.sections)
+        return table
+
+
+def _folded(cell: str) -> str:
+    return cell.replace(PLUS_MINUS, "\n" + PLUS_MINUS.lstrip())
+
+
+def _lines(name: str) -> Iterator[str]:
+    """A row's name in lines, broken after commas and colons where it can be."""
+    line = ""
+    for part in re.split(r"(?<=[,:])", name):
+        if line and len(line) + len(part) > LABEL_WIDTH:
+            yield line
+            line = ""
+        line += part
+        while len(line) > LABEL_WIDTH:
+            yield line[:LABEL_WIDTH]
+            line = line[LABEL_WIDTH:]
+    yield line
