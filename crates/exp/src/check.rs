@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
-use rampmeter_core::{FabricFacts, Span};
+use rampmeter_core::{Bytes, FabricFacts, Span};
 use rampmeter_proto::keys::BadKey;
-use rampmeter_proto::transport::{Derived, Network, Place, Site};
+use rampmeter_proto::transport::{Derived, Network, Place, Quantity, Site};
 use rampmeter_sim::{ClockSpec, Shape, SimSpec, Topology, TopologySpec};
 use rampmeter_workload::{ValidWorkload, WorkloadContext};
 
 use crate::capture::CaptureConfig;
 use crate::context::Context;
 use crate::cut::Cut;
-use crate::fabric::{check_buffer, resolve};
+use crate::fabric::{check_buffer, port_memory, resolve};
 use crate::faults::faults;
+use crate::overload;
 use crate::plan::{ClocksSpec, DeadlinesSpec, Plan, PlanError, RunSpec, locate};
 use crate::transport::{TransportSpec, ValidTransport};
 
@@ -28,6 +29,7 @@ pub struct ValidPlan {
     pub(crate) cut: Cut,
     pub(crate) deadlines: Option<DeadlinesSpec>,
     pub(crate) capture: Option<CaptureConfig>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Plan {
@@ -83,7 +85,19 @@ impl Plan {
             cx.range("deadlines.mean-us", spec.mean_us, 1e-3, 1e12)?;
             cx.range("deadlines.at-least-ideals", spec.at_least_ideals, 0.0, 1e6)?;
         }
-        Ok(ValidPlan { plan: self, sim, facts, transport, workload, cut, deadlines, capture })
+        let mut warnings = workload.warnings().to_vec();
+        warnings.extend(overload::warning(&sim.topology, facts.access_rate, &self.workload));
+        Ok(ValidPlan {
+            warnings,
+            plan: self,
+            sim,
+            facts,
+            transport,
+            workload,
+            cut,
+            deadlines,
+            capture,
+        })
     }
 }
 
@@ -98,14 +112,26 @@ impl ValidPlan {
         &self.facts
     }
 
+    /// What is likely to be a mistake, a sentence each.
+    pub fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+
     /// What follows from plan and network, under names that end in their units.
     pub fn derived(&self) -> BTreeMap<String, f64> {
         let FabricFacts { n_hosts, access_rate, data_rtt, control_rtt } = self.facts;
+        let packet = self.cut.payload + self.cut.header;
+        let bytes = |name, bytes: Bytes| Derived { name, quantity: Quantity::Bytes(bytes.get()) };
         let common = [
             Derived::count("hosts", n_hosts.into()),
             Derived::count("access-rate-bps", access_rate.as_bps()),
             Derived::time("data-rtt", data_rtt),
             Derived::time("control-rtt", control_rtt),
+            bytes("bdp", access_rate.bytes_floor(data_rtt)),
+            Derived::packets("bdp", self.facts.bdp_packets(packet)),
+            bytes("packet", packet),
+            Derived::time("packet", access_rate.tx_time(packet)),
+            bytes("port-buffer", port_memory(&self.sim.fabric.buffer)),
             Derived::count("arbiters", self.transport.needs.arbiters.len() as u64),
             Derived::count("priorities", self.transport.needs.priorities.into()),
         ];

@@ -77,14 +77,11 @@ pub(crate) fn check_buffer(
     least: Bytes,
     cx: &Context<'_>,
 ) -> Result<(), PlanError> {
-    let (key, got, port) = match *buffer {
-        Buffer::PerPort(own) => ("fabric.buffer-bytes", own, own),
-        Buffer::Shared { per_switch, alpha } => {
-            let port = per_switch.get() as f64 * alpha / (1.0 + alpha);
-            ("fabric.shared-buffer-bytes", per_switch, Bytes::new(port as u64))
-        }
+    let (key, got) = match *buffer {
+        Buffer::PerPort(own) => ("fabric.buffer-bytes", own),
+        Buffer::Shared { per_switch, .. } => ("fabric.shared-buffer-bytes", per_switch),
     };
-    if port >= least {
+    if port_memory(buffer) >= least {
         return Ok(());
     }
     let message = format!(
@@ -93,6 +90,16 @@ pub(crate) fn check_buffer(
         got.get()
     );
     Err(cx.bad(key, message))
+}
+
+/// What a port may hold at most: of a shared memory, what it may when no other port holds anything.
+pub(crate) fn port_memory(buffer: &Buffer) -> Bytes {
+    match *buffer {
+        Buffer::PerPort(own) => own,
+        Buffer::Shared { per_switch, alpha } => {
+            Bytes::new((per_switch.get() as f64 * alpha / (1.0 + alpha)) as u64)
+        }
+    }
 }
 
 /// What the plan says, else what the transport needs, else the default.

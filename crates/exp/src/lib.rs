@@ -6,6 +6,7 @@
 
 mod bench;
 mod capture;
+mod caught;
 mod check;
 mod context;
 mod convert;
@@ -16,6 +17,7 @@ mod faults;
 mod ideal;
 mod ideals;
 mod manifest;
+mod overload;
 mod pace;
 mod plan;
 mod progress;
@@ -34,6 +36,7 @@ mod window;
 
 pub use bench::{BenchReport, bench};
 pub use capture::every_packet;
+pub use caught::{Broken, caught};
 pub use check::ValidPlan;
 pub use convert::{ConvertError, convert};
 pub use error::RunError;

@@ -164,7 +164,7 @@ fn outages(plan: &ValidPlan) -> Vec<OutageRow> {
 }
 
 /// What the summary says of the run as a whole.
-fn outcome<'a>(plan: &ValidPlan, ran: &'a Ran) -> Outcome<'a> {
+fn outcome<'a>(plan: &'a ValidPlan, ran: &'a Ran) -> Outcome<'a> {
     let bdp_packets = plan.facts.bdp_packets(plan.cut.payload + plan.cut.header);
     Outcome {
         status: ran.status,
@@ -175,6 +175,7 @@ fn outcome<'a>(plan: &ValidPlan, ran: &'a Ran) -> Outcome<'a> {
         transport: ran.transport.iter().copied().collect(),
         offered_packets: ran.offered_packets,
         bdp_bytes: u64::from(bdp_packets) * plan.cut.payload.get(),
+        warnings: &plan.warnings,
         process: plan.workload.process(),
     }
 }

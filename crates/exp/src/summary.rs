@@ -154,6 +154,8 @@ pub(crate) struct Outcome<'a> {
     pub(crate) offered_packets: u64,
     /// Payload bytes of one BDP.
     pub(crate) bdp_bytes: u64,
+    /// What the check of the plan has warned of.
+    pub(crate) warnings: &'a [String],
     /// What arrivals are.
     pub(crate) process: Process,
 }
@@ -215,7 +217,8 @@ impl Summary {
             ("data", recorder.data_latency.summary()),
             ("control", recorder.control_latency.summary()),
         ];
-        let warnings = warnings::of(&warnings::Facts {
+        let mut warnings = outcome.warnings.to_vec();
+        warnings.extend(warnings::of(&warnings::Facts {
             flows: &flows,
             warmup: &warmup,
             slowdown: &slowdown,
@@ -223,7 +226,7 @@ impl Summary {
             choice,
             process: outcome.process,
             delivered_share,
-        });
+        }));
         Self {
             status,
             flows,

@@ -7,20 +7,29 @@
 mod analysis;
 mod port;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use pyo3::create_exception;
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 pub use rampmeter_exp::Registry;
-use rampmeter_exp::{Observer, Plan, Progress, RunError, ValidPlan};
+use rampmeter_exp::{Broken, Observer, Plan, Progress, RunError, ValidPlan, caught};
+use rampmeter_metrics::Order;
 use rampmeter_workload::size;
 
 create_exception!(rampmeter._core, PlanError, PyValueError, "A plan or trace that cannot be used.");
 create_exception!(rampmeter._core, ResultError, PyOSError, "Results that cannot be written.");
+
+create_exception!(
+    rampmeter._core,
+    InternalError,
+    PyException,
+    "An invariant of the simulator does not hold: a mistake in it, not in a plan."
+);
 
 /// Where texts that Python passes come from, in errors.
 const ORIGIN: &str = "plan";
@@ -64,8 +73,21 @@ fn plan_error(error: impl ToString) -> PyErr {
 }
 
 fn valid(plan: &str, base: &str) -> PyResult<ValidPlan> {
-    let plan = Plan::from_toml(plan, ORIGIN, registry()).map_err(plan_error)?;
-    plan.check(ORIGIN, Path::new(base)).map_err(plan_error)
+    let checked = caught(|| {
+        let plan = Plan::from_toml(plan, ORIGIN, registry())?;
+        plan.check(ORIGIN, Path::new(base))
+    });
+    let checked = checked.map_err(|broken| {
+        InternalError::new_err(format!("internal error: {broken}; please report the plan"))
+    })?;
+    checked.map_err(plan_error)
+}
+
+fn internal_error(broken: &Broken, plan: &ValidPlan) -> PyErr {
+    let seed = plan.plan().seed;
+    InternalError::new_err(format!(
+        "internal error, with seed {seed}: {broken}; please report the plan"
+    ))
 }
 
 fn run_error(error: &RunError) -> PyErr {
@@ -84,7 +106,8 @@ fn run(
 ) -> PyResult<String> {
     let plan = valid(plan, base)?;
     let mut observer = PyObserver { callback: progress, error: None };
-    let summary = py.detach(|| rampmeter_exp::run(&plan, &out, &mut observer));
+    let summary = py.detach(|| caught(|| rampmeter_exp::run(&plan, &out, &mut observer)));
+    let summary = summary.map_err(|broken| internal_error(&broken, &plan))?;
     if let Some(error) = observer.error {
         return Err(error);
     }
@@ -103,7 +126,8 @@ fn check(plan: &str, base: &str) -> PyResult<String> {
 #[pyo3(name = "bench")]
 fn speed(py: Python<'_>, plan: &str, base: &str) -> PyResult<String> {
     let plan = valid(plan, base)?;
-    let report = py.detach(|| rampmeter_exp::bench(&plan));
+    let report = py.detach(|| caught(|| rampmeter_exp::bench(&plan)));
+    let report = report.map_err(|broken| internal_error(&broken, &plan))?;
     serde_json::to_string(&report).map_err(plan_error)
 }
 
@@ -167,6 +191,45 @@ fn derived(plan: &str, base: &str) -> PyResult<String> {
     serde_json::to_string(&valid(plan, base)?.derived()).map_err(plan_error)
 }
 
+/// What is likely to be a mistake in a plan, a sentence each.
+#[pyfunction]
+fn warnings(plan: &str, base: &str) -> PyResult<Vec<String>> {
+    Ok(valid(plan, base)?.warnings())
+}
+
+/// The statistics of values, as in summaries, as JSON. `values` are 64-bit floating-point numbers,
+/// as the machine has them, which may be infinite. In the order of arrival of one steady process
+/// they have confidence intervals.
+#[pyfunction]
+#[pyo3(signature = (values, in_order=false))]
+fn statistics(values: &[u8], in_order: bool) -> PyResult<Option<BTreeMap<&'static str, f64>>> {
+    let (chunks, rest) = values.as_chunks::<8>();
+    if !rest.is_empty() {
+        let got = values.len();
+        return Err(PyValueError::new_err(format!("values: expected 8 bytes each, got {got}")));
+    }
+    let mut values: Vec<f64> = chunks.iter().map(|bytes| f64::from_ne_bytes(*bytes)).collect();
+    let order = if in_order { Order::Arrival } else { Order::Any };
+    Ok(order.stats(&mut values).map(|stats| {
+        let known = [
+            ("count", Some(stats.count as f64)),
+            ("mean", Some(stats.mean)),
+            ("p50", Some(stats.p50)),
+            ("p99", Some(stats.p99)),
+            ("p999", Some(stats.p999)),
+            ("max", Some(stats.max)),
+            ("mean_ci", stats.mean_ci),
+            ("p50_ci", stats.p50_ci),
+            ("p99_ci", stats.p99_ci),
+            ("p999_ci", stats.p999_ci),
+        ];
+        // Infinite values have no intervals.
+        let is_told = |name: &str, value: f64| !name.ends_with("_ci") || value.is_finite();
+        let known = known.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        known.filter(|&(name, value)| is_told(name, value)).collect()
+    }))
+}
+
 /// The names of the published size distributions.
 #[pyfunction]
 fn distributions() -> Vec<&'static str> {
@@ -198,6 +261,7 @@ pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()
     let py = module.py();
     module.add("PlanError", py.get_type::<PlanError>())?;
     module.add("ResultError", py.get_type::<ResultError>())?;
+    module.add("InternalError", py.get_type::<InternalError>())?;
     module.add("AttachError", py.get_type::<port::AttachError>())?;
     module.add("FullError", py.get_type::<port::FullError>())?;
     module.add("NodeGoneError", py.get_type::<port::NodeGoneError>())?;
@@ -222,6 +286,8 @@ pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()
     module.add_function(wrap_pyfunction!(every_packet, module)?)?;
     module.add_function(wrap_pyfunction!(transports, module)?)?;
     module.add_function(wrap_pyfunction!(derived, module)?)?;
+    module.add_function(wrap_pyfunction!(warnings, module)?)?;
+    module.add_function(wrap_pyfunction!(statistics, module)?)?;
     module.add_function(wrap_pyfunction!(distributions, module)?)?;
     module.add_function(wrap_pyfunction!(distribution_mean, module)?)?;
     Ok(())

@@ -21,6 +21,6 @@ pub use ledger::Counters;
 pub use probe::{Direction, FlowRecord, NoProbe, Passing, Probe};
 pub use run::{Arrival, Sim, SimSpec, Status};
 pub use topo::{
-    ArbiterLink, LinkSpec, Node, PathHop, Paths, RegularPaths, Shape, Topology, TopologyError,
-    TopologySpec,
+    ArbiterLink, HostCut, LinkSpec, Node, PathHop, Paths, RegularPaths, Shape, Topology,
+    TopologyError, TopologySpec,
 };

@@ -115,9 +115,11 @@ impl Transport for CosyFamily {
         let bound = |bytes| config.bound(Bytes::new(bytes));
         vec![
             Derived::time("frame", config.frame),
+            Derived::count("slots-of-a-message", config.share.into()),
             Derived::time("hold", config.hold),
             Derived::time("queueing", config.queueing),
             Derived::time("slack", config.slack),
+            Derived::time("pause", config.pause),
             Derived::time("bound-of-1-kb", bound(1_000)),
             Derived::time("bound-of-128-kb", bound(128_000)),
         ]

@@ -276,7 +276,17 @@ impl DcpimConfig {
             Phases::Paper => 2 * u32::from(self.rounds) + 1,
             Phases::Overlapped => 2 * u32::from(self.rounds),
         };
-        let channel_time = (stage * u64::from(stages)) / u64::from(self.channels);
+        let phase = stage * u64::from(stages);
+        if phase < mtu_time {
+            let expected = format!(
+                "so much that a phase, {stages} stages of beta half round trips, holds a full packet \
+                 of {} us",
+                mtu_time.as_us_f64()
+            );
+            let got = format!("a phase of {} us", phase.as_us_f64());
+            return Err(BadKey::new("beta", expected, got));
+        }
+        let channel_time = phase / u64::from(self.channels);
         let grace_packets = u64::from(self.grace_packets) * u64::from(self.channels);
         let grace = facts.control_rtt / 2 + mtu_time * grace_packets;
         let silence = mtu_time * u64::from(bdp);

@@ -91,10 +91,13 @@ impl Transport for DcpimFamily {
         vec![
             Derived::packets("bdp", config.bdp),
             Derived::time("matching-stage", config.stage),
+            Derived::count("stages", config.stages.into()),
             Derived::time("phase", config.phase()),
             Derived::packets("short-flow", config.short_max),
             Derived::packets("channel", config.channel_packets),
             Derived::time("grace", config.grace),
+            Derived::time("silence", config.silence),
+            Derived::time("window-timeout", config.window_timeout),
             Derived::time("retry", config.retry),
             Derived::time("keepalive", config.keepalive),
             Derived::time("forget", config.forget),

@@ -134,6 +134,7 @@ impl Transport for FastpassFamily {
     fn describe(config: &Fastpass) -> Vec<Derived> {
         vec![
             Derived::time("slot", config.slot),
+            Derived::time("compute", config.compute),
             Derived::count("planned-ahead-slots", config.ahead),
             Derived::time("epoch", config.epoch),
             Derived::time("timeout", config.rto),

@@ -19,6 +19,16 @@ pub enum TopologyError {
         /// The value.
         got: u64,
     },
+    /// A rate or a delay is out of range.
+    #[error("{what} must be {expected}, got {got}")]
+    Number {
+        /// Which number.
+        what: &'static str,
+        /// Its allowed values.
+        expected: &'static str,
+        /// The value as it was written.
+        got: String,
+    },
     /// A link's end is not a node.
     #[error("link {link}: expected {expected}, got \"{got}\"")]
     BadEnd {

@@ -5,10 +5,12 @@
 //! hosts, then one more per tier.
 
 mod build;
+mod cut;
 mod regular;
 mod spec;
 
 pub use build::TopologyError;
+pub use cut::HostCut;
 pub use regular::RegularPaths;
 pub use spec::{LinkSpec, TopologySpec};
 

@@ -260,10 +260,10 @@ impl LinkSpec {
 fn rate(what: &'static str, gbps: f64) -> Result<Rate, TopologyError> {
     let bps = (gbps * 1e9).round();
     let valid = (1e3..=1e14).contains(&bps);
-    valid.then(|| Rate::from_bps(bps as u64)).flatten().ok_or(TopologyError::Count {
+    valid.then(|| Rate::from_bps(bps as u64)).flatten().ok_or_else(|| TopologyError::Number {
         what,
         expected: "a rate from 0.000001 to 100000 Gbit/s",
-        got: gbps.max(0.0) as u64,
+        got: gbps.to_string(),
     })
 }
 
@@ -271,7 +271,7 @@ fn rate(what: &'static str, gbps: f64) -> Result<Rate, TopologyError> {
 fn delay(what: &'static str, ns: f64) -> Result<Span, TopologyError> {
     if !(0.0..=1e9).contains(&ns) {
         let expected = "a delay from 0 to 1000000000 ns";
-        return Err(TopologyError::Count { what, expected, got: ns.max(0.0) as u64 });
+        return Err(TopologyError::Number { what, expected, got: ns.to_string() });
     }
     Ok(Span::from_ps((ns * 1e3).round() as u64))
 }

@@ -1,0 +1,101 @@
+//! Loads that the links cannot carry, seen before anything runs.
+
+use rampmeter_core::Rate;
+use rampmeter_sim::{HostCut, Topology};
+use rampmeter_workload::WorkloadSpec;
+
+/// A sentence if the traffic between all pairs of hosts is more than the links between some of
+/// them carry. The bound is exact for uniform traffic: no transport can go beyond it.
+pub(crate) fn warning(
+    topology: &Topology,
+    access: Rate,
+    workload: &WorkloadSpec,
+) -> Option<String> {
+    let load = uniform_load(workload);
+    let n_hosts = topology.n_hosts();
+    let cuts = topology.host_cuts();
+    let (most, cut) = cuts
+        .into_iter()
+        .map(|cut| (load_max(cut, n_hosts, access), cut))
+        .min_by(|(a, _), (b, _)| a.total_cmp(b))
+        .filter(|(most, _)| *most < load)?;
+    let HostCut { hosts, bps } = cut;
+    let offered = load * access.as_bps() as f64 * crossing(cut, n_hosts) * 1e-9;
+    Some(format!(
+        "the load of {load} is more than {most:.3}, the most that the core carries: {hosts} hosts \
+         offer {offered:.0} Gbit/s to the others, and {} Gbit/s lead there",
+        bps as f64 * 1e-9
+    ))
+}
+
+/// The load at which the links out of a group of hosts are full.
+fn load_max(cut: HostCut, n_hosts: u32, access: Rate) -> f64 {
+    cut.bps as f64 / (access.as_bps() as f64 * crossing(cut, n_hosts))
+}
+
+/// How many hosts' traffic leaves a group: each sends to all others alike.
+fn crossing(cut: HostCut, n_hosts: u32) -> f64 {
+    let (inside, all) = (f64::from(cut.hosts), f64::from(n_hosts));
+    inside * (all - inside) / (all - 1.0)
+}
+
+/// The load, of the hosts' links, of traffic that goes between all pairs alike.
+fn uniform_load(workload: &WorkloadSpec) -> f64 {
+    match workload {
+        WorkloadSpec::AllToAll(spec) => spec.load,
+        WorkloadSpec::IncastOverlay(spec) => spec.load + spec.incast_load,
+        WorkloadSpec::Mix(spec) => spec.parts.iter().map(uniform_load).sum(),
+        _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::{Plan, Registry};
+
+    fn warnings(topology: &str, load: f64) -> Vec<String> {
+        let text = format!(
+            "transport = {{ name = 'ideal' }}\ntopology = {{ {topology} }}\n\
+             [workload]\npattern = 'all-to-all'\nsizes = 'imc10'\nload = {load}\nflows = 10"
+        );
+        let plan = Plan::from_toml(&text, "plan", &Registry::builtin()).unwrap();
+        plan.check("plan", Path::new(".")).unwrap().warnings()
+    }
+
+    #[test]
+    fn loads_beyond_the_core_are_told_with_the_bound() {
+        // 16 hosts of 144 offer 8 x 100 Gbit/s, of which 128 in 143 leave the rack.
+        let half = "kind = 'leaf-spine', racks = 9, hosts-per-rack = 16, spines = 2";
+        assert!(warnings(half, 0.55).is_empty());
+        assert_eq!(
+            warnings(half, 0.8),
+            ["the load of 0.8 is more than 0.559, the most that the core carries: 16 hosts offer \
+              1146 Gbit/s to the others, and 800 Gbit/s lead there"]
+        );
+    }
+
+    #[test]
+    fn networks_that_carry_everything_are_not_warned_of() {
+        for topology in [
+            "kind = 'leaf-spine', racks = 9, hosts-per-rack = 16, spines = 4",
+            "kind = 'fat-tree', k = 4",
+            "kind = 'star', hosts = 8",
+        ] {
+            assert!(warnings(topology, 1.0).is_empty(), "{topology}");
+        }
+    }
+
+    #[test]
+    fn pods_and_dumbbells_have_bounds_too() {
+        let [pods] = &warnings("kind = 'fat-tree', k = 4, core-gbps = 40", 0.6)[..] else {
+            panic!("one warning")
+        };
+        assert!(pods.contains("more than 0.429"), "{pods}");
+        let [middle] = &warnings("kind = 'dumbbell', hosts-per-side = 4", 0.6)[..] else {
+            panic!("one warning")
+        };
+        assert!(middle.contains("more than 0.438"), "{middle}");
+    }
+}
