@@ -91,6 +91,52 @@ class TestRun:
         assert "status" in result.stdout
         assert result.stderr.endswith("rampmeter: interrupted\n")
 
+    def test_results_of_another_plan_are_not_replaced(self, plan_file: Path) -> None:
+        ok("run", plan_file, "--out", "here", "--quiet")
+        before = Path("here/summary.json").read_bytes()
+        line = error_line("run", plan_file, "--out", "here", "--seed", 2, "--quiet")
+        assert line.startswith("rampmeter: here: expected no results, or those of this plan")
+        assert "(seed: 1 there, 2 here)" in line
+        assert Path("here/summary.json").read_bytes() == before
+        ok("run", plan_file, "--out", "here", "--seed", 2, "--quiet", "--force")
+        assert rm.Run("here").manifest["seed"] == 2
+
+    def test_a_manifest_is_run_again(self, plan_file: Path) -> None:
+        ok("run", plan_file, "--out", "here", "--quiet")
+        ok("run", "here/manifest.json", "--out", "again", "--quiet")
+        for name in ("flows.parquet", "summary.json"):
+            assert Path("here", name).read_bytes() == Path("again", name).read_bytes()
+        ok("run", "here/manifest.json", "--seed", 2, "--quiet")
+        assert rm.Run("results/here-seed=2").manifest["seed"] == 2
+
+
+class TestExitCodes:
+    @pytest.mark.parametrize("command", ["run", "compare"])
+    def test_three_means_that_not_all_was_delivered(self, plan_file: Path, command: str) -> None:
+        options = ["--transports", "dcpim"] if command == "compare" else []
+        result = call(command, plan_file, *options, "--set", "faults.loss=1", "--quiet")
+        assert result.exit_code == 3, result.output
+        assert "warning: " in result.stdout
+        assert "delivered" in result.stdout.partition("warning: ")[2]
+        again = call(command, plan_file, *options, "--set", "faults.loss=1", "--quiet")
+        assert again.exit_code == 3
+
+    def test_help_names_them(self) -> None:
+        for command in ("run", "compare"):
+            text = ok(command, "--help").stdout
+            assert "Exit code: 0 if every flow was delivered, 3 if" in text
+
+    def test_a_mistake_in_the_simulator_is_a_line(
+        self, plan_file: Path, fake_core: FakeCore
+    ) -> None:
+        def fail(_: Callable[["Progress"], bool]) -> str:
+            raise rm.InternalError("internal error, with seed 1: an invariant is broken")
+
+        fake_core.script = fail
+        result = call("run", plan_file, "--quiet")
+        assert result.exit_code == 70
+        assert result.stderr == ("rampmeter: internal error, with seed 1: an invariant is broken\n")
+
 
 class TestErrors:
     @pytest.mark.parametrize(
@@ -151,8 +197,57 @@ class TestCompare:
             by_flow = [run.flows.sort_by("flow")[column].to_pylist() for run in (paper, reference)]
             assert by_flow[0] == by_flow[1]
         assert paper.manifest["plan"]["transport"]["preset"] == "paper"
-        assert "dcpim:reference" in result.stdout
+        assert "reference" in result.stdout
         assert Path("here/slowdown_by_size.png").is_file()
+
+    NAMES = "dcpim,phost,pfabric:window=60,window-max=75,pfabric,fastpass,cosy,ideal"
+
+    def test_tables_of_many_transports_fit_80_columns(self, plan_file: Path) -> None:
+        text = call("compare", plan_file, "--transports", self.NAMES, "--quiet").stdout
+        tables = text.partition("results:")[0]
+        assert "…" not in tables
+        assert all(len(line) <= 80 for line in tables.splitlines())
+        assert "window-max=75" in tables
+
+    def test_keys_of_one_transport_are_its_own(self, plan_file: Path) -> None:
+        names = "dcpim:beta=1.5,pfabric:window=60"
+        call("compare", plan_file, "--transports", names, "--out", "here", "--quiet")
+        plans = [
+            rm.Run(f"here/{name}").manifest["plan"]["transport"]
+            for name in ("dcpim-beta=1.5", "pfabric-window=60")
+        ]
+        assert (plans[0]["beta"], plans[1]["window"]) == (1.5, 60)
+
+    def test_failures_may_be_infinite_and_the_table_says_so(self, plan_file: Path) -> None:
+        loss = ("--set", "faults.loss=0.4", "--set", "transport.attempts-max=1", "--quiet")
+        names = ("--transports", "dcpim:attempts-max=1,ideal")
+        result = call("compare", plan_file, *names, *loss)
+        assert "that every transport delivered." in " ".join(result.stdout.split())
+        assert " inf" not in result.stdout
+        assert "warning: dcpim:attempts-max=1 delivered" in result.stdout
+        infinite = call("compare", plan_file, *names, *loss, "--failures", "infinite")
+        assert "count as" in infinite.stdout
+        assert " inf" in infinite.stdout
+        assert result.exit_code == infinite.exit_code == 3
+
+    def test_seeds_give_intervals(self, plan_file: Path) -> None:
+        names = ("--transports", "dcpim,ideal", "--out", "here")
+        result = ok("compare", plan_file, *names, "--seeds", 3, "--quiet")
+        assert "over 3 seeds" in result.stdout
+        assert "± " in result.stdout
+        seeds = [rm.Run(f"here/dcpim/seed-{seed}").manifest["seed"] for seed in (1, 2, 3)]
+        assert seeds == [1, 2, 3]
+
+    def test_seeds_are_added_until_the_precision_is_reached(self, plan_file: Path) -> None:
+        options = ("--transports", "dcpim", "--precision", 0.05, "--quiet", "--out", "here")
+        flows = ("--set", "workload.flows=60", "--set", "measure.warmup-flows=0")
+        result = ok("compare", plan_file, *options, *flows)
+        n_seeds = len(list(Path("here/dcpim").iterdir()))
+        assert 5 < n_seeds <= 30
+        comparison = rm.Comparison.load("here")
+        mean = comparison.slowdowns("dcpim")[-1].mean
+        assert mean.n == n_seeds
+        assert mean.is_within(0.05) or "wider than 0.05" in result.stdout
 
     @pytest.mark.parametrize("names", ["", "dcpim,", "dcpim,dcpim"])
     def test_names_must_differ(self, plan_file: Path, names: str) -> None:
@@ -236,6 +331,34 @@ class TestOtherCommands:
         assert result.stdout.split() == [f"images/{name}.png" for name in names]
         assert all(Path("images", f"{name}.png").is_file() for name in names)
 
+    def test_check_tells_what_follows_and_what_is_likely_wrong(self, plan_file: Path) -> None:
+        text = ok("check", plan_file).stdout
+        for line in ("# bdp-bytes = ", "# port-buffer-bytes = 500000", "# transport.phase-us = "):
+            assert line in text
+        assert "warning" not in text
+        Path("t.csv").write_text("arrival_us,src,dst,size_bytes,colour\n0,0,1,9,red\n")
+        workload = f'workload={{ pattern = "trace", file = "{Path.cwd()}/t.csv" }}'
+        text = ok("check", plan_file, "--set", workload).stdout
+        assert text.startswith("# warning: ")
+        assert "columns are not used: colour" in text.splitlines()[0]
+        result = ok("run", plan_file, "--set", workload, "--quiet")
+        assert "columns are not used: colour" in result.stdout.partition("warning: ")[2]
+
+    def test_a_load_beyond_the_core_is_told(self, plan_file: Path) -> None:
+        topology = 'topology={ kind = "dumbbell", hosts-per-side = 4 }'
+        result = call("run", plan_file, "--set", topology, "--quiet")
+        assert "the most that the core carries" in result.stdout
+        assert "more than 0.438" in result.stdout
+
+    def test_plots_of_comparisons_and_of_several_runs(self, plan_file: Path) -> None:
+        ok("compare", plan_file, "--transports", "dcpim,ideal", "--out", "c", "--quiet")
+        names = ["slowdown_by_size", "fct_cdf"]
+        for arguments in (["c"], ["c/dcpim", "c/ideal"]):
+            result = ok("plot", *arguments, "--out", "images", "--format", "svg")
+            assert result.stdout.split() == [f"images/{name}.svg" for name in names]
+            texts = [Path("images", f"{name}.svg").read_text() for name in names]
+            assert all(text.startswith("<?xml") for text in texts)
+
     def test_convert_makes_a_trace_that_a_plan_can_use(self, plan_file: Path) -> None:
         Path("a.csv").write_text("arrival_us,src,dst,size_bytes\n2,0,1,100\n1,1,2,200\n")
         line = error_line("convert", "a.csv", "b.parquet", "--format", "csv")
@@ -258,7 +381,13 @@ class TestOtherCommands:
             plan.check()
 
 
-def test_ctrl_c_ends_a_real_run_and_keeps_what_is_done(plan_file: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "code", "word"),
+    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")],
+)
+def test_signals_end_a_real_run_and_keep_what_is_done(
+    plan_file: Path, number: signal.Signals, code: int, word: str
+) -> None:
     command = [sys.executable, "-m", "rampmeter.cli", "run", str(plan_file)]
     options = ["--set", "workload.flows=100000000", "--out", "here", "--quiet"]
     process = subprocess.Popen(
@@ -268,9 +397,9 @@ def test_ctrl_c_ends_a_real_run_and_keeps_what_is_done(plan_file: Path) -> None:
     while not Path("here").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(1.0)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     output, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (130, "rampmeter: interrupted\n"), output
+    assert (process.returncode, errors) == (code, f"rampmeter: {word}\n"), output
     run = rm.Run("here")
     assert run.status == "interrupted"
     assert 0 < run.summary["flows"]["delivered"] < 100_000_000

@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
 import rampmeter as rm
@@ -177,4 +178,4 @@ class TestPlots:
         self, two: dict[str, rm.Run]
     ) -> None:
         lines = Overlay(two).fct_cdf().axes[0].lines
-        assert [max(line.get_ydata()) for line in lines] == [1.0, 0.75]
+        assert [np.asarray(line.get_ydata()).max() for line in lines] == [1.0, 0.75]

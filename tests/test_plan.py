@@ -1,12 +1,16 @@
 """Plans: parts, overrides, files and errors."""
 
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import rampmeter as rm
+from rampmeter import schema
 from rampmeter.plan import parse_override, parse_value
-from rampmeter.toml import TomlValue
+from rampmeter.toml import TomlValue, dumps
 
 from .conftest import SMALL
 
@@ -107,6 +111,109 @@ class TestOverrides:
     def test_what_is_not_key_and_value_is_refused(self, text: str) -> None:
         with pytest.raises(rm.PlanError, match="expected key=value"):
             parse_override(text)
+
+
+class TestArguments:
+    """Errors of plans that no file has speak of what was called."""
+
+    @pytest.mark.parametrize(
+        ("parts", "message"),
+        [
+            ({"topology": rm.star("8")}, 'topology.hosts: invalid type: string "8"'),  # type: ignore[arg-type]
+            ({"transport": rm.DcPim(beta=-1.5)}, "transport.beta: expected a number from 0.1"),
+            (
+                {"transport": rm.DcPim(short_flow_packets=-1)},
+                "transport.short_flow_packets: expected 0 to",
+            ),
+            ({"workload": rm.imc10(-0.5, 10)}, "workload: load: expected a load above 0"),
+            ({"workload": {"pattern": "ring"}}, "workload.pattern: unknown variant `ring`"),
+            ({"run": {"drain-us": -1}}, "run.drain_us: expected a number"),
+        ],
+    )
+    def test_the_argument_is_named(self, parts: dict[str, Any], message: str) -> None:
+        good = {"topology": rm.star(4), "transport": rm.DcPim(), "workload": rm.imc10(0.5, 10)}
+        with pytest.raises(rm.PlanError) as error:
+            rm.run(**{**good, **parts}, quiet=True)
+        assert str(error.value).startswith(message)
+        assert "line" not in str(error.value)
+
+    def test_tables_that_there_are_not_are_refused(self) -> None:
+        with pytest.raises(TypeError, match="got measur"):
+            rm.run(topology=rm.star(4), measur={"warmup-flows": 2})
+
+    @pytest.mark.parametrize("value", [object(), b"bytes", {1, 2}])
+    def test_values_of_other_types_are_refused_by_field(self, value: Any) -> None:
+        with pytest.raises(TypeError, match=r"^Star\(hosts=...\): expected a number"):
+            rm.Plan.of(topology=rm.star(value))
+
+    def test_what_is_no_part_is_refused_by_its_type(self) -> None:
+        with pytest.raises(TypeError, match=r"workload: expected a part .* numpy.ndarray"):
+            rm.Plan.of(workload=np.zeros(1000))  # type: ignore[arg-type]
+
+    OTHER_NUMBERS: tuple[Any, ...] = (
+        np.int64(8),
+        np.float32(1.3),
+        np.uint32(3),
+        np.int16(0),
+        Decimal("20.5"),
+    )
+
+    def test_numbers_of_numpy_and_paths_are_taken(self, tmp_path: Path) -> None:
+        trace = tmp_path / "t.csv"
+        trace.write_text("arrival_us,src,dst,size_bytes\n0,0,1,100\n")
+        hosts, beta, seed, warmup, drain = self.OTHER_NUMBERS
+        plan = rm.Plan.of(
+            topology=rm.star(hosts),
+            transport=rm.DcPim(beta=beta),
+            workload=rm.Trace(file=trace),
+            seed=seed,
+        ).with_(("measure.warmup-flows", warmup), ("run.drain-us", drain))
+        complete = plan.check()
+        assert (complete["seed"], complete["topology"]["hosts"]) == (3, 8)
+        assert complete["transport"]["beta"] == 1.3
+        assert complete["run"]["drain-us"] == 20.5
+        assert plan.input_digests().keys() == {str(trace)}
+
+
+class TestManifests:
+    """A result's plan can be run again from its manifest."""
+
+    def trace(self, folder: Path) -> Path:
+        (folder / "t.csv").write_text("arrival_us,src,dst,size_bytes\n0,0,1,100\n3,1,2,5000\n")
+        plan = {**rm.Plan(SMALL).table(), "workload": {"pattern": "trace", "file": "t.csv"}}
+        file = folder / "plan.toml"
+        file.write_text(dumps(plan))
+        return file
+
+    @pytest.mark.parametrize("transport", [about["name"] for about in schema.transports()])
+    def test_a_run_again_gives_the_same_bytes(self, tmp_path: Path, transport: str) -> None:
+        first, second = tmp_path / "first", tmp_path / "second"
+        plan = rm.Plan.load(self.trace(tmp_path)).with_(("transport.name", transport))
+        rm.run(plan, out=first, quiet=True)
+        again = rm.Plan.load(first / "manifest.json")
+        assert again.check() == plan.check()
+        rm.run(again, out=second, quiet=True)
+        for name in ("flows.parquet", "series.parquet", "queues.parquet", "summary.json"):
+            assert (first / name).read_bytes() == (second / name).read_bytes(), name
+
+    def test_it_may_have_moved_with_its_inputs(self, tmp_path: Path) -> None:
+        (tmp_path / "old").mkdir()
+        rm.run(self.trace(tmp_path / "old"), out=tmp_path / "old/out", quiet=True)
+        (tmp_path / "old").rename(tmp_path / "new")
+        assert rm.Plan.load(tmp_path / "new/out/manifest.json").check()["workload"]
+
+    def test_inputs_must_be_what_they_were(self, tmp_path: Path) -> None:
+        rm.run(self.trace(tmp_path), out=tmp_path / "out", quiet=True)
+        (tmp_path / "t.csv").write_text("arrival_us,src,dst,size_bytes\n0,0,1,200\n")
+        with pytest.raises(rm.PlanError, match=r"t\.csv as the run has read it; it has changed"):
+            rm.Plan.load(tmp_path / "out/manifest.json")
+        (tmp_path / "t.csv").unlink()
+        with pytest.raises(rm.PlanError, match=r"t\.csv, which the run has read; it is not there"):
+            rm.Plan.load(tmp_path / "out/manifest.json")
+
+    def test_other_json_is_refused(self, small_run: rm.Run) -> None:
+        with pytest.raises(rm.PlanError, match=r"summary\.json: expected a manifest\.json"):
+            rm.Plan.load(small_run.path / "summary.json")
 
 
 class TestErrors:

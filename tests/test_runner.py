@@ -1,8 +1,10 @@
 """Runs in parallel: what is kept, what is run again, what an interrupt leaves."""
 
+import json
 import signal
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,9 +44,43 @@ class TestResuming:
         fake_core.script = lambda _: "finished"
         assert states(jobs(tmp_path)) == ["ran"]
 
-    def test_another_plan_is_run(self, fake_core: FakeCore, tmp_path: Path) -> None:
+    def test_another_plan_is_refused_unless_it_is_forced(
+        self, fake_core: FakeCore, tmp_path: Path
+    ) -> None:
         states(jobs(tmp_path))
-        assert states(jobs(tmp_path, plan=rm.Plan(SMALL).with_(("seed", 2)))) == ["ran"]
+        [other] = jobs(tmp_path, plan=rm.Plan(SMALL).with_(("workload.load", 0.8)))
+        with pytest.raises(rm.ResultError, match=r"/0: .*workload\.load: 0\.5 there, 0\.8 here"):
+            run_all([other])
+        assert len(fake_core.plans) == 1
+        assert states([replace(other, force=True)]) == ["ran"]
+
+    def test_the_same_plan_in_other_words_is_not_another(
+        self, fake_core: FakeCore, tmp_path: Path
+    ) -> None:
+        states(jobs(tmp_path))
+        assert states(jobs(tmp_path, plan=rm.Plan(f"# again\n{SMALL}"))) == ["ran"]
+
+    def test_what_is_left_of_an_interrupted_run_is_kept_from_another_plan(
+        self, tmp_path: Path
+    ) -> None:
+        """By the manifest, which every run has; defaults and their values are the same plan."""
+        rm.run(rm.Plan(SMALL), out=tmp_path / "0", quiet=True)
+        (tmp_path / "0/identity.json").unlink()
+        default = rm.Plan(SMALL).with_(("run.drain-us", 1_000_000))
+        assert states(jobs(tmp_path, plan=default)) == ["ran"]
+        (tmp_path / "0/identity.json").unlink()
+        with pytest.raises(rm.ResultError, match=r"transport\.name: dcpim there, phost here"):
+            states(jobs(tmp_path, plan=rm.Plan(SMALL).with_(("transport", {"name": "phost"}))))
+
+    def test_keys_that_another_build_did_not_have_make_no_other_plan(self, tmp_path: Path) -> None:
+        rm.run(rm.Plan(SMALL), out=tmp_path / "0", quiet=True)
+        (tmp_path / "0/identity.json").unlink()
+        file = tmp_path / "0/manifest.json"
+        manifest = json.loads(file.read_text())
+        del manifest["plan"]["run"]["sample-us"]
+        manifest["plan"]["transport"]["older"] = 1
+        file.write_text(json.dumps(manifest))
+        assert states(jobs(tmp_path)) == ["ran"]
 
     @pytest.mark.parametrize("name", ["VERSION", "COMMIT"])
     def test_another_simulator_runs_again(
@@ -54,7 +90,9 @@ class TestResuming:
         monkeypatch.setattr(_core, name, "other")
         assert states(jobs(tmp_path)) == ["ran"]
 
-    def test_another_input_file_is_run(self, fake_core: FakeCore, tmp_path: Path) -> None:
+    def test_another_input_file_makes_another_plan(
+        self, fake_core: FakeCore, tmp_path: Path
+    ) -> None:
         trace = tmp_path / "trace.csv"
         header = "arrival_ps,src,dst,size_bytes\n"
         trace.write_text(header + "0,0,1,100\n")
@@ -63,7 +101,9 @@ class TestResuming:
         )
         assert states(jobs(tmp_path, plan=plan)) == ["ran"]
         trace.write_text(header + "0,0,1,200\n")
-        assert states(jobs(tmp_path, plan=plan)) == ["ran"]
+        with pytest.raises(rm.ResultError, match=r"trace\.csv has changed"):
+            run_all(jobs(tmp_path, plan=plan))
+        assert states([replace(job, force=True) for job in jobs(tmp_path, plan=plan)]) == ["ran"]
 
     @pytest.mark.parametrize("name", ["summary.json", "flows.parquet", "manifest.json"])
     def test_a_result_that_lacks_a_file_is_run_again(
@@ -77,7 +117,8 @@ class TestResuming:
         self, fake_core: FakeCore, tmp_path: Path
     ) -> None:
         states(jobs(tmp_path))
-        changed = jobs(tmp_path, plan=rm.Plan(SMALL).with_(("seed", 2)))
+        plan = rm.Plan(SMALL).with_(("seed", 2))
+        changed = [replace(job, force=True) for job in jobs(tmp_path, plan=plan)]
 
         def die(_: Callable[["Progress"], bool]) -> str:
             raise rm.ResultError("no space left")
@@ -104,6 +145,22 @@ class TestFailures:
         assert [outcome.state for outcome in batch.outcomes] == ["failed", "ran"]
         assert list(batch.runs()) == ["job 1"]
         with pytest.raises(OSError, match="Not a directory"):
+            batch.raise_failures()
+
+    def test_a_mistake_in_the_simulator_is_an_error_of_one_run(
+        self, fake_core: FakeCore, tmp_path: Path
+    ) -> None:
+        def break_once(_: Callable[["Progress"], bool]) -> str:
+            if len(fake_core.plans) == 1:
+                (tmp_path / "0" / "flows.parquet.partial").write_text("half")
+                raise rm.InternalError("internal error, with seed 1")
+            return "finished"
+
+        fake_core.script = break_once
+        batch = run_all(jobs(tmp_path, 2), n_threads=1)
+        assert [outcome.state for outcome in batch.outcomes] == ["failed", "ran"]
+        assert list((tmp_path / "0").iterdir()) == []
+        with pytest.raises(Exception, match="with seed 1"):
             batch.raise_failures()
 
 
@@ -136,11 +193,12 @@ class TestParallel:
 
 
 class TestInterrupts:
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_running_jobs_stop_and_waiting_ones_do_not_start(
-        self, fake_core: FakeCore, tmp_path: Path
+        self, fake_core: FakeCore, tmp_path: Path, number: signal.Signals
     ) -> None:
         def until_told(on_progress: Callable[["Progress"], bool]) -> str:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
             while on_progress(progress()):
                 pass
             return "interrupted"
@@ -148,6 +206,8 @@ class TestInterrupts:
         fake_core.script = until_told
         batch = run_all(jobs(tmp_path, 3), n_threads=1)
         assert batch.is_interrupted
+        assert batch.stopped_by == number
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
         assert [outcome.state for outcome in batch.outcomes] == ["interrupted"] * 3
         assert len(fake_core.plans) == 1
         # What the first one had done is kept; the others have nothing.

@@ -1,8 +1,12 @@
 """Everything that is written must be read back as it was."""
 
 import tomllib
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,6 +35,32 @@ def test_plain_values_come_before_sections() -> None:
     assert text == 'seed = 1\n\n[topology]\nkind = "star"\nlinks = [{ gbps = 1.0 }]\n'
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (np.float64(0.3), "0.3"),
+        (np.float32(0.3), "0.3"),
+        (np.float16(0.5), "0.5"),
+        (np.int64(8), "8"),
+        (np.uint8(8), "8"),
+        (np.bool_(True), "true"),
+        (np.array([1, 2]), "[1, 2]"),
+        (np.linspace(0.0, 1.0, 3), "[0.0, 0.5, 1.0]"),
+        (np.str_("imc10"), '"imc10"'),
+        (Decimal("0.3"), "0.3"),
+        (Decimal("8"), "8"),
+        (Decimal("8.0"), "8.0"),
+        (Fraction(1, 4), "0.25"),
+        (Path("a/b.csv"), '"a/b.csv"'),
+        (range(3), "[0, 1, 2]"),
+    ],
+    ids=repr,
+)
+def test_other_numbers_and_paths_are_taken(value: object, text: str) -> None:
+    assert literal(value) == text
+    assert dumps({"key": value}) == f"key = {text}\n"
+
+
 def test_values_that_toml_lacks_are_refused() -> None:
     with pytest.raises(TypeError, match="expected a value that TOML has, got None"):
-        literal(None)  # type: ignore[arg-type]
+        literal(None)

@@ -18,7 +18,14 @@ core.load()
 # ruff: noqa: E402 (nothing may import the core before it is loaded)
 from rampmeter import transports
 from rampmeter._core import VERSION as __version__
-from rampmeter._core import PlanError, ResultError, convert, distribution_mean, distributions
+from rampmeter._core import (
+    InternalError,
+    PlanError,
+    ResultError,
+    convert,
+    distribution_mean,
+    distributions,
+)
 from rampmeter.api import compare, run
 from rampmeter.comparison import Comparison, Overlay
 from rampmeter.plan import Plan
@@ -57,6 +64,7 @@ __all__ = [
     "Fabric",
     "FatTree",
     "Incast",
+    "InternalError",
     "LeafSpine",
     "Measure",
     "Overlay",

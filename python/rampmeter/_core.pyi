@@ -11,6 +11,7 @@ __all__ = [
     "AttachError",
     "Finished",
     "FullError",
+    "InternalError",
     "Message",
     "NodeGoneError",
     "PlanError",
@@ -30,9 +31,11 @@ __all__ = [
     "every_packet",
     "host_packet",
     "run",
+    "statistics",
     "testbed_collect",
     "testbed_prepare",
     "transports",
+    "warnings",
 ]
 
 VERSION: Final[str]
@@ -47,6 +50,9 @@ class PlanError(ValueError):
 
 class ResultError(OSError):
     """Results that cannot be written."""
+
+class InternalError(Exception):
+    """An invariant of the simulator does not hold: where, with which seed. No mistake of a plan."""
 
 class AttachError(OSError):
     """There is no node at a socket, or it refuses: the text says why."""
@@ -193,6 +199,15 @@ def transports() -> str:
 
 def derived(plan: str, base: str) -> str:
     """Give what follows from a plan and its network as JSON: names end in their units."""
+
+def warnings(plan: str, base: str) -> list[str]:
+    """Give what is likely to be a mistake in a plan, a sentence each."""
+
+def statistics(values: bytes, in_order: bool = False) -> dict[str, float] | None:
+    """Give the statistics of doubles in native order, as summaries have them; `None` of none.
+
+    In the order of arrival of one steady process they have intervals, `mean_ci` and so on.
+    """
 
 def distributions() -> list[str]:
     """The names of the published size distributions."""

@@ -21,8 +21,23 @@ from rampmeter.plan import Plan
 from rampmeter.progress import watching
 from rampmeter.results import Run
 from rampmeter.runner import Batch, Job, run_all
-from rampmeter.spec import Part
+from rampmeter.spec import Part, table_of
 from rampmeter.toml import Table
+
+TABLES = frozenset(
+    {
+        "topology",
+        "fabric",
+        "transport",
+        "workload",
+        "run",
+        "measure",
+        "clocks",
+        "faults",
+        "deadlines",
+    }
+)
+"""The tables of a plan."""
 
 
 def run(
@@ -40,10 +55,11 @@ def run(
     """Run one simulation and give its results.
 
     The plan is one from a file, or made of its parts, or a file's with parts replaced; `tables`
-    are further ones (`fabric`, `measure`, `clocks`, `faults`). Without `out` the results live in
-    a temporary folder as long as the returned object. Results of the same plan in `out` are not
-    made again; those of another one are an error, unless `force` replaces them. Ctrl-C ends the
-    run, keeps what is done in `out`, and raises `KeyboardInterrupt`; SIGTERM raises `SystemExit`.
+    are further ones (`fabric`, `run`, `measure`, `clocks`, `faults`, `deadlines`). Without `out`
+    the results live in a temporary folder as long as the returned object. Results of the same plan
+    in `out` are not made again; those of another one are an error, unless `force` replaces them.
+    Ctrl-C ends the run, keeps what is done in `out`, and raises `KeyboardInterrupt`; SIGTERM
+    raises `SystemExit`.
 
         >>> import rampmeter as rm
         >>> r = rm.run(topology=rm.leaf_spine(), transport=rm.DcPim(r=4, k=4),
@@ -106,14 +122,13 @@ def _raise(batch: Batch) -> None:
 
 
 def _plan(plan: Plan | str | PathLike[str] | None, seed: int | None, parts: dict[str, Any]) -> Plan:
+    if unknown := set(parts) - TABLES:
+        expected = ", ".join(sorted(TABLES))
+        raise TypeError(f"run() expected some of {expected}, got {', '.join(sorted(unknown))}")
     if plan is None:
         return Plan.of(seed=1 if seed is None else seed, **parts)
     base = plan if isinstance(plan, Plan) else Plan.load(plan)
-    overrides = [
-        (name, part.table() if isinstance(part, Part) else part)
-        for name, part in parts.items()
-        if part is not None
-    ]
+    overrides = [(name, table_of(name, part)) for name, part in parts.items() if part is not None]
     if seed is not None:
         overrides.append(("seed", seed))
     return base.with_(*overrides)

@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 import click
 
 from rampmeter import _core, core
-from rampmeter._core import PlanError, ResultError
+from rampmeter._core import InternalError, PlanError, ResultError
 from rampmeter.commands import COMMANDS
-from rampmeter.commands.common import FILE, Failure, Stopped
+from rampmeter.commands.common import FILE, Broken, Failure, Stopped
 from rampmeter.testbed.command import TestbedError
 
 
@@ -24,6 +24,8 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except (PlanError, ResultError, TestbedError, OSError) as error:
             raise Failure(_message(error)) from None
+        except InternalError as error:
+            raise Broken(str(error)) from None
         except KeyboardInterrupt:
             _stop(ctx, Stopped(signal.SIGINT))
         except Stopped as stopped:

@@ -11,12 +11,16 @@ from typing import Any, TypeAlias
 
 from rampmeter import _core
 from rampmeter._core import PlanError
-from rampmeter.spec import Part
+from rampmeter.arguments import in_arguments
+from rampmeter.manifest import is_manifest, plan_of
+from rampmeter.spec import Part, table_of
 from rampmeter.toml import Table, TomlValue, dumps
 
 Override: TypeAlias = tuple[str, TomlValue]
 """A key's path and its new value, such as `("workload.load", 0.7)`."""
 
+ARGUMENTS = "arguments"
+"""The origin of plans that were made of a call's arguments, not of a file."""
 CORE_ORIGIN = "plan: "
 """What the simulator calls the text it is given, at the start of its messages."""
 
@@ -34,11 +38,14 @@ class Plan:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Plan":
-        """Read a plan from a file.
+        """Read a plan from a file: TOML, or the `manifest.json` of a result, whose plan it is.
 
         Raises `PlanError` when it cannot be read or is not TOML.
         """
         file = Path(path)
+        if is_manifest(file):
+            text, base = plan_of(file)
+            return cls(text, base, str(file))
         try:
             text = file.read_text(encoding="utf-8")
         except OSError as error:
@@ -57,8 +64,8 @@ class Plan:
         table: dict[str, TomlValue] = {"seed": seed}
         for name, part in parts.items():
             if part is not None:
-                table[name] = part.table() if isinstance(part, Part) else part
-        return cls(dumps(table), Path(base))
+                table[name] = table_of(name, part)
+        return cls(dumps(table), Path(base), ARGUMENTS)
 
     def table(self) -> dict[str, Any]:
         """The plan as a nested table."""
@@ -94,6 +101,15 @@ class Plan:
         """The whole plan with every default; raises `PlanError` when it cannot run."""
         return self._asked(_core.check)
 
+    def warnings(self) -> list[str]:
+        """What is likely to be a mistake, a sentence each: columns of traces that nothing uses, a
+        load that the core cannot carry.
+        """
+        try:
+            return _core.warnings(self.text, str(self.base))
+        except PlanError as error:
+            raise self.named(error) from None
+
     def derived(self) -> dict[str, float]:
         """What follows from plan and network; names end in their units."""
         return self._asked(_core.derived)
@@ -108,9 +124,12 @@ class Plan:
     def named(self, error: PlanError) -> PlanError:
         """The simulator's error with the name of this plan."""
         message = str(error)
-        if message.startswith(CORE_ORIGIN):
-            message = f"{self.origin}: {message.removeprefix(CORE_ORIGIN)}"
-        return PlanError(message)
+        if not message.startswith(CORE_ORIGIN):
+            return PlanError(message)
+        message = message.removeprefix(CORE_ORIGIN)
+        if self.origin == ARGUMENTS:
+            return PlanError(in_arguments(message, self.text))
+        return PlanError(f"{self.origin}: {message}")
 
     def input_digests(self) -> dict[str, str]:
         """The files that the plan reads, each with the SHA-256 of what it holds."""

@@ -21,15 +21,13 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from rampmeter import _core, results
-from rampmeter._core import PlanError, ResultError
+from rampmeter._core import InternalError, PlanError, ResultError
+from rampmeter.manifest import BASE, IDENTITY
 from rampmeter.plan import Plan
 from rampmeter.results import Run
 
 if TYPE_CHECKING:
     from rampmeter._core import Progress
-
-IDENTITY = "identity.json"
-"""What a result folder's run is known by: plan, input files, simulator."""
 
 POLL_SECONDS = 0.2
 """How often the waiting thread looks for an interrupt."""
@@ -202,7 +200,9 @@ class _Worker:
         self._watcher.on_start(job)
         try:
             outcome = self._outcome(job)
-        except (PlanError, ResultError, OSError) as error:
+        except (PlanError, OSError, InternalError) as error:
+            for partial in job.out.glob("*.partial"):
+                partial.unlink()
             outcome = Outcome(job, "failed", error=error)
         self._watcher.on_end(outcome)
         return outcome
@@ -213,8 +213,9 @@ class _Worker:
             return Outcome(job, "kept", Run(job.out))
         self._clear(job.out)
         summary = _simulate(job, self._on_progress(job))
+        known = {**identity, BASE: os.path.relpath(job.plan.base, job.out)}
+        (job.out / IDENTITY).write_text(json.dumps(known, indent=2) + "\n", "utf-8")
         if summary["status"] in results.COMPLETE:
-            (job.out / IDENTITY).write_text(json.dumps(identity, indent=2) + "\n", "utf-8")
             return Outcome(job, "ran", Run(job.out))
         return Outcome(job, "interrupted", Run(job.out))
 
@@ -257,6 +258,7 @@ def is_current(out: Path, identity: dict[str, Any]) -> bool:
     """Whether a folder holds the complete results of a run with this identity."""
     try:
         known = results.read_json(out / IDENTITY)
+        known.pop(BASE, None)
         manifest = results.read_json(out / results.MANIFEST)
     except ResultError:
         return False
@@ -290,6 +292,8 @@ def _difference_from(out: Path, plan: Plan, complete: Mapping[str, Any]) -> str 
         known = manifest.get("plan")
         if known is not None:
             found = first_difference(known, complete)
+            # What the plan says itself comes before what follows from it.
+            found = found and (first_difference(known, plan.table()) or found)
         else:
             found = None if before is None else first_difference(before, plan.table())
         if found is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from rampmeter import _core
 from rampmeter._core import ResultError
 from rampmeter.results import Group, Run, overall_slowdown, slowdown_groups
 
@@ -70,11 +71,13 @@ class SameFlows:
         slowdown = np.divide(fct, ideal, out=np.full(fct.shape, math.nan), where=ideal > 0)
         uppers = [group.upper_bytes for group in bins if group.upper_bytes is not None]
         place = np.searchsorted(np.array(uppers, np.int64), sizes)
+        # Where the simulator gives intervals, flows are of one steady process.
+        steady = bool(everything.half_widths)
         each = [
-            _group(slowdown[place == idx], one.label, one.upper_bytes)
+            _group(slowdown[place == idx], one.label, one.upper_bytes, is_steady=steady)
             for idx, one in enumerate(bins)
         ]
-        return [*each, _group(slowdown, everything.label, None)]
+        return [*each, _group(slowdown, everything.label, None, is_steady=steady)]
 
     def _are_those_of(self, summary: Mapping[str, Any], bins: Sequence[Group]) -> bool:
         """Whether a summary's statistics are over the same flows and bins as these are."""
@@ -123,17 +126,7 @@ def _mark(run: Run, arrival: Floats) -> float:
     return math.inf if number is None or number > arrival.size else float(arrival[number - 1])
 
 
-def _group(slowdown: Floats, label: str, upper_bytes: int | None) -> Group:
-    """Statistics of slowdowns; quantiles are by nearest rank, as in the simulator."""
-    values = np.sort(slowdown[~np.isnan(slowdown)])
-    if values.size == 0:
-        return Group.of(None, label, upper_bytes)
-
-    def quantile(per_mille: int) -> float:
-        rank = -(-values.size * per_mille // 1000)
-        return float(values[max(rank, 1) - 1])
-
-    # The exact sum, as the order of flows must not matter.
-    mean = math.fsum(values.tolist()) / values.size
-    p50, p99, p999 = map(quantile, (500, 990, 999))
-    return Group(label, upper_bytes, values.size, mean, p50, p99, p999, float(values[-1]))
+def _group(slowdown: Floats, label: str, upper_bytes: int | None, *, is_steady: bool) -> Group:
+    """Statistics of slowdowns as the simulator has them; intervals of a steady process."""
+    values = slowdown[~np.isnan(slowdown)]
+    return Group.of(_core.statistics(values.tobytes(), is_steady), label, upper_bytes)

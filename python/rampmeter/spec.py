@@ -7,11 +7,12 @@ which says where, what was expected and what came.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from os import PathLike
 from typing import ClassVar, TypeAlias
 
-from rampmeter.toml import Table, TomlValue
+from rampmeter.toml import Table, TomlValue, plain
 
-Sizes: TypeAlias = str | Mapping[str, int | str]
+Sizes: TypeAlias = str | Mapping[str, int | str | PathLike[str]]
 """A distribution's name, or `{"fixed": 71_540}`, or `{"cdf": "sizes.txt", "unit": "packets"}`."""
 
 
@@ -27,20 +28,38 @@ class Part:
         for field in fields(self):
             value = getattr(self, field.name)
             if value is not None:
-                table[field.name.replace("_", "-")] = _plain(value)
+                argument = f"{type(self).__name__}({field.name}=...)"
+                table[field.name.replace("_", "-")] = _plain(value, argument)
         return table
 
 
-def _plain(value: object) -> TomlValue:
+def table_of(name: str, part: object) -> Table:
+    """A table of a plan from a part or a mapping; raises `TypeError` for anything else."""
+    if isinstance(part, Part):
+        return part.table()
+    if isinstance(part, Mapping):
+        return {str(key): _plain(value, f"{name}: {key}") for key, value in part.items()}
+    raise TypeError(f"{name}: expected a part of a plan or a mapping, got {_kind(part)}")
+
+
+def _plain(value: object, argument: str) -> TomlValue:
+    """A value as plans have it; errors call it `argument`."""
     if isinstance(value, Part):
         return value.table()
-    if isinstance(value, bool | int | float | str):
-        return value
     if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, Sequence):
-        return [_plain(item) for item in value]
-    raise TypeError(f"expected a value that a plan can hold, got {value!r}")
+        return {str(k): _plain(v, argument) for k, v in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [_plain(item, argument) for item in value]
+    try:
+        return plain(value)
+    except TypeError:
+        expected = "expected a number, a text, or a list or mapping of such"
+        raise TypeError(f"{argument}: {expected}, got {_kind(value)}") from None
+
+
+def _kind(value: object) -> str:
+    """What an error says of a value: its type, since a table would fill the screen."""
+    return f"a value of type {type(value).__module__}.{type(value).__qualname__}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +116,7 @@ class TopologyFile(Part):
     """A topology from a file of nodes and links."""
 
     TAG = ("kind", "file")
-    file: str
+    file: str | PathLike[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,7 +215,7 @@ class Trace(Part):
     """Flows from a file: CSV or Parquet, with arrival, source, destination and size."""
 
     TAG = ("pattern", "trace")
-    file: str
+    file: str | PathLike[str]
     format: str | None = None
     sort: bool | None = None
     flows: int | None = None

@@ -1,8 +1,11 @@
 """Writes TOML; the standard library only reads it."""
 
+import numbers
 import re
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from decimal import Decimal
+from os import PathLike, fspath
+from typing import Any, TypeAlias
 
 TomlValue: TypeAlias = "bool | int | float | str | Sequence[TomlValue] | Mapping[str, TomlValue]"
 Table: TypeAlias = Mapping[str, TomlValue]
@@ -19,13 +22,56 @@ _ESCAPES = {
 }
 
 
-def dumps(table: Table) -> str:
+def dumps(table: Mapping[str, Any]) -> str:
     """The table as TOML text: its plain values first, then a section for each table in it."""
     return "\n".join(_sections(table, ())).strip("\n") + "\n"
 
 
-def literal(value: TomlValue) -> str:
-    """One value as TOML, on one line."""
+def plain(value: object) -> TomlValue:
+    """A value of TOML that stands for this one.
+
+    Scalars and arrays of numpy, `Decimal`, other numbers, and paths are taken; single-precision
+    numbers as they are printed. Raises `TypeError` for anything else.
+
+    >>> from pathlib import Path
+    >>> plain(Decimal("0.3")), plain(Decimal(8)), plain(Path("a/b.csv"))
+    (0.3, 8, 'a/b.csv')
+    """
+    match value:
+        case bool() | str():
+            return value
+        case int():
+            return int(value)
+        # Numpy's double is one of Python's, and its repr is not TOML.
+        case float():
+            return float(value)
+        case Decimal():
+            is_whole = value.is_finite() and value.as_tuple().exponent == 0
+            return int(value) if is_whole else float(value)
+        case PathLike():
+            return str(fspath(value))
+        case Mapping() | list() | tuple() | range():
+            return value
+    if hasattr(value, "dtype") and hasattr(value, "tolist"):
+        return _of_numpy(value)
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
+    raise TypeError(f"expected a value that TOML has, got {value!r}")
+
+
+def _of_numpy(value: Any) -> TomlValue:
+    if getattr(value, "ndim", 0):
+        return [plain(item) for item in value]
+    found = value.tolist()
+    is_single = isinstance(found, float) and value.dtype.itemsize < 8
+    return plain(float(str(value)) if is_single else found)
+
+
+def literal(value: object) -> str:
+    """One value as TOML, on one line; see `plain` for what is taken."""
+    value = plain(value)
     match value:
         case bool():
             return "true" if value else "false"
@@ -38,12 +84,12 @@ def literal(value: TomlValue) -> str:
         case Mapping():
             inner = ", ".join(f"{_key(k)} = {literal(v)}" for k, v in value.items())
             return f"{{ {inner} }}" if inner else "{}"
-        case Sequence():
+        case list() | tuple() | range():
             return f"[{', '.join(literal(item) for item in value)}]"
     raise TypeError(f"expected a value that TOML has, got {value!r}")
 
 
-def _sections(table: Table, path: tuple[str, ...]) -> list[str]:
+def _sections(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
     plain = {key: value for key, value in table.items() if not isinstance(value, Mapping)}
     tables = {key: value for key, value in table.items() if isinstance(value, Mapping)}
     lines: list[str] = []

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
 from rampmeter import schema
 from rampmeter.commands.common import FILE, overrides_of, set_option
+from rampmeter.manifest import without_nulls
 from rampmeter.plan import Plan
 from rampmeter.toml import dumps
 
@@ -16,14 +16,23 @@ from rampmeter.toml import dumps
 @click.argument("plan", type=FILE)
 @set_option
 def check(plan: Path, settings: Sequence[str]) -> None:
-    """Check a plan; print all of it, with its defaults.
+    """Check a plan; print all of it, with its defaults and what follows from it.
+
+    What is printed is a plan. Warnings, and what follows from plan and network (round trips,
+    bandwidth-delay product, buffers, windows, timeouts), are comments in it.
 
     \b
     Example:
       rampmeter check plan.toml --set workload.load=0.9
+      rampmeter check results/plan/manifest.json
     """
-    complete = Plan.load(plan).with_(*overrides_of(settings, None)).check()
-    click.echo(dumps(_without_nulls(complete)), nl=False)
+    whole = Plan.load(plan).with_(*overrides_of(settings, None))
+    complete = whole.check()
+    click.echo("".join(f"# warning: {line}\n" for line in whole.warnings()), nl=False)
+    click.echo(dumps(without_nulls(complete)), nl=False)
+    click.echo("\n# What follows from the plan and its network:")
+    for name, value in whole.derived().items():
+        click.echo(f"# {name} = {int(value) if value.is_integer() else value}")
 
 
 @click.command()
@@ -38,11 +47,3 @@ def transports() -> None:
     for about in schema.transports():
         presets = ", ".join(preset for preset, _ in about["presets"])
         click.echo(f"{about['name']} ({presets})\n    {about['summary']}")
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
-    if isinstance(value, list):
-        return [_without_nulls(inner) for inner in value if inner is not None]
-    return value

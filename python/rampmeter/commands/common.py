@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
+from rampmeter.manifest import is_manifest
 from rampmeter.plan import Override, parse_override
 from rampmeter.progress import watching
 from rampmeter.runner import Batch, Job, run_all
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 BAD_INPUT = 2
 NOT_ALL_DELIVERED = 3
+INTERNAL = 70
+"""As `EX_SOFTWARE` of sysexits.h."""
 SIGNALLED = 128
 """Added to the number of the signal that stopped a command."""
 LOG_WIDTH = 110
@@ -66,6 +69,12 @@ class Failure(click.ClickException):
         click.echo(f"rampmeter: {' '.join(self.message.split())}", file=file or sys.stderr)
 
 
+class Broken(Failure):
+    """A mistake in the simulator: one line on standard error, exit code 70."""
+
+    exit_code = INTERNAL
+
+
 def overrides_of(settings: Sequence[str], seed: int | None) -> list[Override]:
     """What `--set` and `--seed` change."""
     overrides = [parse_override(text) for text in settings]
@@ -74,10 +83,15 @@ def overrides_of(settings: Sequence[str], seed: int | None) -> list[Override]:
     return overrides
 
 
+def name_of(plan: Path) -> str:
+    """What a plan is called: its file, or the folder of the result whose manifest it is."""
+    return plan.resolve().parent.name if is_manifest(plan) else plan.stem
+
+
 def folder_name(plan: Path, overrides: Sequence[Override]) -> str:
     """The plan's name and what was changed, as a folder's name."""
     changes = [f"{key.rpartition('.')[2]}={value}" for key, value in overrides]
-    name = "-".join([plan.stem, *changes])
+    name = "-".join([name_of(plan), *changes])
     return "".join(c if c.isalnum() or c in "-_=." else "_" for c in name)[:120]
 
 

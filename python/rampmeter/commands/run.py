@@ -12,6 +12,7 @@ from rampmeter.commands.common import (
     folder_name,
     force_option,
     leave,
+    name_of,
     overrides_of,
     quiet_option,
     run_jobs,
@@ -55,7 +56,7 @@ def run(
     overrides = overrides_of(settings, seed)
     complete = Plan.load(plan).with_(*overrides)
     folder = out or Path("results") / folder_name(plan, overrides)
-    batch = run_jobs([Job(plan.stem, complete, folder, force)], quiet=quiet)
+    batch = run_jobs([Job(name_of(plan), complete, folder, force)], quiet=quiet)
     outcome = batch.outcomes[0]
     if outcome.run is not None:
         show(*run_sheets(outcome.run))

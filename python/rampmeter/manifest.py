@@ -1,0 +1,58 @@
+"""The plan of a result, from its manifest, so that it can be run again."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rampmeter._core import PlanError, ResultError
+from rampmeter.results import MANIFEST, read_json
+from rampmeter.toml import dumps
+
+IDENTITY = "identity.json"
+"""What a result folder's run is known by: plan, input files, simulator."""
+BASE = "base"
+"""In that file, what relative file names in the plan are relative to, seen from the folder."""
+
+
+def is_manifest(file: Path) -> bool:
+    """Whether a file's name is that of manifests, or of other JSON."""
+    return file.suffix == ".json"
+
+
+def plan_of(file: Path) -> tuple[str, Path]:
+    """The plan in a manifest as TOML, and what file names in it are relative to.
+
+    Raises `PlanError` if the file is no manifest, or if files that the run has read have changed.
+    """
+    try:
+        manifest = read_json(file)
+        known = file.with_name(IDENTITY)
+        identity = read_json(known) if known.is_file() else {}
+    except ResultError as error:
+        raise PlanError(str(error)) from None
+    plan = manifest.get("plan")
+    if not isinstance(plan, dict):
+        raise PlanError(f"{file}: expected a {MANIFEST} with a plan, got JSON without one")
+    base = file.parent / identity.get(BASE, "")
+    for name, digest in identity.get("inputs", {}).items():
+        check_input(file, base / name, digest)
+    return dumps(without_nulls(plan)), base
+
+
+def check_input(manifest: Path, file: Path, digest: str) -> None:
+    """Raise `PlanError` unless a file is what the run has read."""
+    if not file.is_file():
+        raise PlanError(f"{manifest}: expected {file}, which the run has read; it is not there")
+    with file.open("rb") as stream:
+        if hashlib.file_digest(stream, "sha256").hexdigest() != digest:
+            raise PlanError(f"{manifest}: expected {file} as the run has read it; it has changed")
+
+
+def without_nulls(value: Any) -> Any:
+    """The value without keys and items that are null, which TOML does not have."""
+    if isinstance(value, Mapping):
+        return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [without_nulls(inner) for inner in value if inner is not None]
+    return value
