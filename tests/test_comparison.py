@@ -63,6 +63,20 @@ class TestFailures:
         assert Comparison(two).warnings() == ["some delivered 3 of 4 flows (1 failed)."]
         assert Comparison({"all": two["all"]}).warnings() == []
 
+    def test_warnings_of_seeds_that_differ_in_numbers_only_are_told_once(
+        self, tmp_path: Path
+    ) -> None:
+        runs = []
+        for seed in range(3):
+            run = results(tmp_path, str(seed), 1.0, 2.0, 3.0, 4.0)
+            own = ["2 of 4 flows were not delivered (2 failed)"]
+            own += [f"the mean is known to {10 + seed} % only"] if seed else []
+            run.summary["warnings"] = own
+            runs.append(run)
+        assert Comparison({"a": runs}).warnings() == [
+            "a: the mean is known to 11 % only (so or similar with 2 of 3 seeds)"
+        ]
+
     def test_every_count_is_in_the_table(self, two: dict[str, rm.Run]) -> None:
         [flows] = [s for s in comparison_sheets(Comparison(two)) if s.title == "Flows"]
         assert flows.headings[2:] == ("submitted", "delivered", "failed", "rejected", "unfinished")

@@ -17,7 +17,7 @@ from rampmeter._core import ResultError
 from rampmeter.comparison import Comparison, Failures
 from rampmeter.contest import Contest
 from rampmeter.naming import TransportChoice
-from rampmeter.plan import Plan
+from rampmeter.plan import Override, Plan
 from rampmeter.progress import watching
 from rampmeter.results import Run
 from rampmeter.runner import Batch, Job, run_all
@@ -128,7 +128,9 @@ def _plan(plan: Plan | str | PathLike[str] | None, seed: int | None, parts: dict
     if plan is None:
         return Plan.of(seed=1 if seed is None else seed, **parts)
     base = plan if isinstance(plan, Plan) else Plan.load(plan)
-    overrides = [(name, table_of(name, part)) for name, part in parts.items() if part is not None]
+    overrides: list[Override] = [
+        (name, table_of(name, part)) for name, part in parts.items() if part is not None
+    ]
     if seed is not None:
         overrides.append(("seed", seed))
     return base.with_(*overrides)

@@ -8,7 +8,8 @@ were not delivered count as infinitely slow.
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
     from rampmeter.same_flows import Floats, SameFlows
 
+NOT_DELIVERED = "flows were not delivered ("
+"""Part of a run's warning that a comparison has in its own words."""
 Failures: TypeAlias = Literal["excluded", "infinite"]
 """Flows that some transport did not deliver: left out everywhere, or infinitely slow there."""
 COMPARISON = "comparison.json"
@@ -163,8 +166,7 @@ class Comparison:
                 delivered, submitted = count(flows["delivered"]), count(flows["submitted"])
                 sentences.append(f"{label} delivered {delivered} of {submitted} flows ({lost}).")
         for label, runs in self.runs.items():
-            told = dict.fromkeys(line for run in runs for line in run.summary.get("warnings", []))
-            sentences += [f"{label}: {line}" for line in told]
+            sentences += [f"{label}: {line}" for line in _told(runs)]
         return sentences
 
     def table(self) -> "pa.Table":
@@ -282,6 +284,18 @@ class Overlay:
             fct = run.columns("fct_ps")["fct_ps"].to_numpy().astype(np.float64)
             curves[name] = np.where(np.isnan(fct), math.inf, fct)
         return plots.fct_cdfs(curves, ax=ax)
+
+
+def _told(runs: Sequence[Run]) -> Iterator[str]:
+    """The warnings of runs that differ in their seeds; those that differ in numbers only, once."""
+    alike: dict[str, list[str]] = {}
+    for run in runs:
+        for line in run.summary.get("warnings", []):
+            if NOT_DELIVERED not in line:
+                alike.setdefault(re.sub(r"[\d.]+", "", line), []).append(line)
+    for lines in alike.values():
+        seeds = f" (so or similar with {len(lines)} of {len(runs)} seeds)"
+        yield lines[0] + (seeds if len(runs) > 1 else "")
 
 
 def _over_seeds(groups: Sequence[Group]) -> Slowdowns:

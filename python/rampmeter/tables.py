@@ -184,6 +184,7 @@ def tiers(summary: Mapping[str, Any]) -> Sheet:
     rows = []
     for tier in summary["tiers"]:
         drops = {reason: n for reason, n in tier["drops"].items() if n}
+        place = tier.get("queue_max_at")
         rows.append(
             (
                 str(tier["name"]),
@@ -191,10 +192,11 @@ def tiers(summary: Mapping[str, Any]) -> Sheet:
                 byte_size(tier["bytes"]),
                 number(tier.get("utilisation"), 4),
                 byte_size(tier["queue_max_bytes"]),
+                NONE if place is None else f"{place['from']}-{place['to']}",
                 ", ".join(f"{count(n)} {reason}" for reason, n in drops.items()) or "0",
             )
         )
-    headings = ("", "ports", "sent", "utilisation", "longest queue", "drops")
+    headings = ("", "ports", "sent", "utilisation", "longest queue", "at", "drops")
     return Sheet("Ports by tier", headings, rows, notes=(QUEUES_NOTE,))
 
 
