@@ -119,6 +119,17 @@ pub enum Receipt {
     Duplicate,
 }
 
+/// Where an endpoint is in its protocol's schedule, as timelines show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Phase {
+    /// What it is a phase of, as in "matching": phases of one track follow one another.
+    pub track: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// Its number in the schedule, or its round.
+    pub number: u64,
+}
+
 /// The transport of one host.
 pub trait Endpoint: Sized {
     /// Its packets' header.
@@ -165,6 +176,11 @@ pub trait Endpoint: Sized {
     /// Tells `each` what the endpoint has counted, by name: a fixed list in a fixed order. Names
     /// are lowercase words joined by underscores; values only grow.
     fn counters(&self, _each: &mut dyn FnMut(&'static str, u64)) {}
+
+    /// Tells `each` in which phases the endpoint is, at most one a track, always in the same order.
+    /// Nothing by default: only protocols with a schedule have phases. Asked after inputs, and only
+    /// in runs with a timeline.
+    fn phases(&self, _each: &mut dyn FnMut(Phase)) {}
 
     /// Messages that the endpoint keeps something of, sent and arriving; `None` if it does not
     /// count them. Tests use it to prove that nothing is left behind.

@@ -93,6 +93,10 @@ pub trait Hop<H> {
     /// thresholds need.
     const INGRESS: bool = false;
 
+    /// Whether the simulator's fabric notes what ports do. Programs leave this alone: the simulator
+    /// sets it by a program around theirs, for runs with a timeline.
+    const WATCHED: bool = false;
+
     /// How its ports queue.
     const QUEUEING: Queueing = Queueing::Classes;
 

@@ -16,7 +16,7 @@ pub mod rng;
 pub mod units;
 pub mod wire;
 
-pub use endpoint::{Endpoint, Event, Message, Promise, Receipt};
+pub use endpoint::{Endpoint, Event, Message, Phase, Promise, Receipt};
 pub use family::{
     Crossing, Departure, FabricFacts, Family, Hop, NoArbiter, Passive, Queueing, Ranked,
     SwitchFacts, Verdict,

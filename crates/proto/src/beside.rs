@@ -12,7 +12,7 @@ use rampmeter_core::envelope::TransportId;
 use rampmeter_core::wire::{Reader, Writer};
 use rampmeter_core::{
     Crossing, Departure, Endpoint, Event, FabricFacts, Family, Header, Hop, Message, MsgId, NodeId,
-    Packet, Priority, Promise, Queueing, Receipt, Rng, SwitchFacts, TenantId, Time, Verdict,
+    Packet, Phase, Priority, Promise, Queueing, Receipt, Rng, SwitchFacts, TenantId, Time, Verdict,
     WireError,
 };
 
@@ -157,6 +157,20 @@ impl<A: Header, B: Header> Header for Either<A, B> {
         }
     }
 
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Upper(header) => header.kind(),
+            Self::Lower(header) => header.kind(),
+        }
+    }
+
+    fn fields(&self, tell: &mut dyn FnMut(&'static str, &'static str, u64)) {
+        match self {
+            Self::Upper(header) => header.fields(tell),
+            Self::Lower(header) => header.fields(tell),
+        }
+    }
+
     fn encode(&self, out: &mut [u8]) -> Result<usize, WireError> {
         let got = out.len();
         let mut w = Writer::new(out);
@@ -259,6 +273,11 @@ impl<A: Endpoint, B: Endpoint> Endpoint for BesideHost<A, B> {
         self.lower.counters(each);
     }
 
+    fn phases(&self, each: &mut dyn FnMut(Phase)) {
+        self.upper.phases(each);
+        self.lower.phases(each);
+    }
+
     fn messages(&self) -> Option<(usize, usize)> {
         let ((sent, arriving), lower) = (self.upper.messages()?, self.lower.messages()?);
         Some((sent + lower.0, arriving + lower.1))
@@ -348,6 +367,13 @@ impl<A: Family, B: Family> Endpoint for BesideArbiter<A, B> {
         match self {
             Self::Upper(arbiter) => arbiter.counters(each),
             Self::Lower(arbiter) => arbiter.counters(each),
+        }
+    }
+
+    fn phases(&self, each: &mut dyn FnMut(Phase)) {
+        match self {
+            Self::Upper(arbiter) => arbiter.phases(each),
+            Self::Lower(arbiter) => arbiter.phases(each),
         }
     }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use rampmeter_core::{
     Crossing, Departure, Endpoint, Event, Family, Header, Hop, Message, MsgId, NodeId, Packet,
-    Promise, Queueing, Receipt, Rng, SwitchFacts, Time, Verdict,
+    Phase, Promise, Queueing, Receipt, Rng, SwitchFacts, Time, Verdict,
 };
 
 use crate::beside::{Both, Either, LOWER, UPPER, with};
@@ -181,6 +181,10 @@ impl<L: Layer<F>, F: Family> Endpoint for WrapHost<LayerOf<L, F>, F::Host> {
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.inner.counters(each);
+    }
+
+    fn phases(&self, each: &mut dyn FnMut(Phase)) {
+        self.inner.phases(each);
     }
 
     fn messages(&self) -> Option<(usize, usize)> {

@@ -13,6 +13,7 @@ mod ledger;
 mod probe;
 mod role;
 mod run;
+mod watched;
 
 pub use clock::ClockSpec;
 pub use fabric::{Buffer, FabricConfig, FaultSpec, Interface, LinkFault, Outage, Overflow, Spray};
@@ -24,3 +25,4 @@ pub use topo::{
     ArbiterLink, HostCut, LinkSpec, Node, PathHop, Paths, RegularPaths, Shape, Topology,
     TopologyError, TopologySpec,
 };
+pub use watched::{Watched, WatchedHop};

@@ -1,8 +1,8 @@
 //! Observation of a run, at no cost where nothing is observed.
 
-use rampmeter_core::{Bytes, Header, Hop, MsgId, NodeId, Packet, Span, TenantId, Time};
+use rampmeter_core::{Bytes, Header, Hop, MsgId, NodeId, Packet, Phase, Span, TenantId, Time};
 
-use crate::fabric::Fabric;
+use crate::fabric::{Fabric, PortEvent};
 use crate::run::Arrival;
 
 /// What became of one message.
@@ -95,6 +95,8 @@ pub trait Probe {
     const PACKETS: bool = false;
     /// Whether [`Probe::on_counters`] is wanted.
     const COUNTERS: bool = false;
+    /// Whether [`Probe::on_phases`] is wanted.
+    const PHASES: bool = false;
 
     /// A message is over: delivered and confirmed, failed, or cut off by the end of the run.
     fn on_flow(&mut self, _record: &FlowRecord) {}
@@ -112,6 +114,12 @@ pub trait Probe {
         P: Hop<H>,
     {
     }
+
+    /// Something happened at a port. Only of families that are [`Watched`](crate::Watched).
+    fn on_port<H: Header>(&mut self, _event: &PortEvent<H>) {}
+
+    /// A host or an arbiter has had an input, and tells its phases if it is asked to.
+    fn on_phases(&mut self, _now: Time, _end: NodeId, _tell: impl FnOnce(&mut dyn FnMut(Phase))) {}
 
     /// The sampling interval has passed, and endpoints have counted this much by name, all hosts
     /// and arbiters together.
@@ -137,6 +145,7 @@ impl<P: Probe> Probe for &mut P {
     const LATENCY: bool = P::LATENCY;
     const PACKETS: bool = P::PACKETS;
     const COUNTERS: bool = P::COUNTERS;
+    const PHASES: bool = P::PHASES;
 
     fn on_flow(&mut self, record: &FlowRecord) {
         (**self).on_flow(record);
@@ -148,6 +157,14 @@ impl<P: Probe> Probe for &mut P {
 
     fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
         (**self).on_packet(passing);
+    }
+
+    fn on_port<H: Header>(&mut self, event: &PortEvent<H>) {
+        (**self).on_port(event);
+    }
+
+    fn on_phases(&mut self, now: Time, end: NodeId, tell: impl FnOnce(&mut dyn FnMut(Phase))) {
+        (**self).on_phases(now, end, tell);
     }
 
     fn on_counters(&mut self, now: Time, counters: &[(&'static str, u64)]) {

@@ -1,6 +1,6 @@
 //! What sits at the end of a link: a host or an arbiter.
 
-use rampmeter_core::{Endpoint, Event, Message, Packet, Promise, Receipt, Time};
+use rampmeter_core::{Endpoint, Event, Message, Packet, Phase, Promise, Receipt, Time};
 
 /// A host's endpoint or an arbiter's. For families without arbiter the second is a type without
 /// values, and the distinction costs nothing.
@@ -73,6 +73,13 @@ where
         match self {
             Self::Host(e) => e.counters(each),
             Self::Arbiter(e) => e.counters(each),
+        }
+    }
+
+    pub(crate) fn phases(&self, each: &mut dyn FnMut(Phase)) {
+        match self {
+            Self::Host(e) => e.phases(each),
+            Self::Arbiter(e) => e.phases(each),
         }
     }
 

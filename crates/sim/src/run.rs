@@ -196,7 +196,11 @@ where
                 self.fabric.touch(via, handle);
             }
             self.ledger.counters.events += 1;
-            self.dispatch(key);
+            if <F::Hop as Hop<F::Header>>::WATCHED {
+                self.dispatch_watched(key);
+            } else {
+                self.dispatch(key);
+            }
         }
         Status::Running
     }
@@ -205,6 +209,15 @@ where
     pub fn into_probe(mut self) -> P {
         self.finish(Status::Censored);
         self.probe
+    }
+
+    /// Dispatches an event and shows the probe what it did to ports.
+    fn dispatch_watched(&mut self, key: Key) {
+        self.fabric.watch.now = self.now;
+        self.dispatch(key);
+        for event in self.fabric.watch.events.drain(..) {
+            self.probe.on_port(&event);
+        }
     }
 
     #[inline]
@@ -345,6 +358,11 @@ where
             if let Some(record) = self.ledger.on_event(self.now, event) {
                 self.probe.on_flow(&record);
             }
+        }
+        if P::PHASES {
+            let endpoint = &self.stations[station as usize].endpoint;
+            let end = NodeId::new(station);
+            self.probe.on_phases(self.now, end, |each| endpoint.phases(each));
         }
         if station >= self.n_pulling {
             return self.hand_over(station);

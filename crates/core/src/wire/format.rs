@@ -133,6 +133,13 @@ pub trait Formats: Header + 'static {
     fn values(&self, tell: &mut dyn FnMut(&'static str, &'static str, u64));
 }
 
+/// The name of a header's packet, by its type byte.
+pub fn name_of<H: Formats>(header: &H) -> &'static str {
+    let code = header.code();
+    let format = H::FORMATS.iter().find(|format| format.code == code);
+    format.map_or("packet", |format| format.name)
+}
+
 /// A part of headers that packets of several types share; [`layout!`](crate::layout) makes it. The
 /// methods are those of [`Header`] and [`Formats`], without the type byte.
 pub trait Layout: Copy {

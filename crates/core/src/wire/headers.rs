@@ -134,6 +134,14 @@ macro_rules! headers {
                 ::core::result::Result::Ok((header, r.consumed()))
             }
 
+            fn kind(&self) -> &'static str {
+                $crate::wire::name_of(self)
+            }
+
+            fn fields(&self, tell: &mut dyn FnMut(&'static str, &'static str, u64)) {
+                $crate::wire::Formats::values(self, tell);
+            }
+
             $( $($method)* )?
         }
 

@@ -23,7 +23,9 @@ use thiserror::Error;
 
 pub use bytes::{Reader, Writer};
 pub use field::{Field, number};
-pub use format::{Base, Bound, FieldInfo, Form, Format, Formats, Layout, Limit, PacketKind, Rule};
+pub use format::{
+    Base, Bound, FieldInfo, Form, Format, Formats, Layout, Limit, PacketKind, Rule, name_of,
+};
 pub use join::{count, join};
 pub use list::{Item, List};
 pub use transport::{Sample, Value, Wire};
@@ -78,4 +80,14 @@ pub trait Header: Copy + PartialEq + std::fmt::Debug {
     fn rank(&self) -> u32 {
         0
     }
+
+    /// What packets of this type are called, as in "token".
+    /// [`headers!`](crate::headers) takes it from the table.
+    fn kind(&self) -> &'static str {
+        "packet"
+    }
+
+    /// Tells the fields by name, and of lists their parts, as
+    /// [`Formats::values`] does. [`headers!`](crate::headers) takes it from the table.
+    fn fields(&self, _tell: &mut dyn FnMut(&'static str, &'static str, u64)) {}
 }

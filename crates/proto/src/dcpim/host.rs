@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{
+    Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Time,
+};
 
 use super::DcpimStats;
 use super::config::Dcpim;
@@ -155,6 +157,10 @@ impl Endpoint for DcpimHost {
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.stats().tell(each);
+    }
+
+    fn phases(&self, each: &mut dyn FnMut(Phase)) {
+        self.schedule.running(&self.dcpim, each);
     }
 
     fn messages(&self) -> Option<(usize, usize)> {

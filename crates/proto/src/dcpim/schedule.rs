@@ -5,7 +5,7 @@
 //! paper's schedule a phase has 2r + 1 stages; in the overlapped one it has 2r and the last accepts
 //! coincide with the start of the next phase.
 
-use rampmeter_core::Time;
+use rampmeter_core::{Phase, Time};
 
 use super::config::Dcpim;
 
@@ -51,6 +51,27 @@ impl Schedule {
     /// The phase of the next stage, and when it ends.
     pub fn phase(&self, dcpim: &Dcpim) -> (u32, Time) {
         (self.phase, self.at + dcpim.stage * u64::from(dcpim.stages - self.stage))
+    }
+
+    /// Tells `each` the stage that has begun and the data phase beside it; nothing before the first
+    /// stage. The matches of a data phase are those made in the phase of the same number (§3.3).
+    pub fn running(&self, dcpim: &Dcpim, each: &mut dyn FnMut(Phase)) {
+        let (phase, stage) = match (self.phase, self.stage) {
+            (0, 0) => return,
+            (phase, 0) => (phase - 1, dcpim.stages - 1),
+            (phase, stage) => (phase, stage - 1),
+        };
+        let rounds = u32::from(dcpim.config.rounds);
+        let (name, round) = match stage {
+            s if s % 2 == 1 => ("grant", s.div_ceil(2)),
+            s if s == 2 * rounds => ("accept", rounds),
+            0 => ("request", 1),
+            s => ("accept, request", s / 2 + 1),
+        };
+        each(Phase { track: "matching", name, number: round.into() });
+        if let Some(number) = phase.checked_sub(1) {
+            each(Phase { track: "data phase", name: "data phase", number: number.into() });
+        }
     }
 
     /// The duties of the stage that starts now; moves on to the one after.

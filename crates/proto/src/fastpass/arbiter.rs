@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{
-    Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Span, Time,
+    Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Span, Time,
 };
 
 use super::allocate::{Allocation, Allocator};
@@ -275,6 +275,16 @@ impl Endpoint for FastpassArbiter {
             Role::Epochs(arbiter) => arbiter.handle_packet(now, src, &packet.header, fastpass, out),
         }
         Receipt::Control
+    }
+
+    /// An arbiter of slots is at work on a batch, named by its first slot.
+    fn phases(&self, each: &mut dyn FnMut(Phase)) {
+        if let Role::Slots(arbiter) = &self.role
+            && arbiter.is_awake
+        {
+            let name = if arbiter.is_computing() { "computing" } else { "batch" };
+            each(Phase { track: "batches", name, number: arbiter.next_batch });
+        }
     }
 
     fn has_delivered(&mut self, _now: Time, _packet: &Packet<FastpassHeader>) -> bool {

@@ -18,11 +18,13 @@ mod routing;
 mod stats;
 mod uplink;
 mod waiting;
+mod watch;
 
 pub use config::{Buffer, FabricConfig, Interface, Overflow, Spray, Switching};
 pub use fault::{FaultSpec, LinkFault, Outage, Target};
 pub use routing::Routes;
 pub use stats::{DropCount, DropReason, FabricStats, PortId, PortSample, TierStats};
+pub use watch::{PortChange, PortEvent};
 
 use crate::engine::event::{ARRIVE, PORTS_END, READY, packet_event};
 use crate::engine::{Handle, PacketPool, Wheel};
@@ -37,6 +39,7 @@ use rampmeter_core::{
     Verdict,
 };
 use stats::PathDigit;
+use watch::Watch;
 
 /// All nodes and links, and the packets in them.
 #[derive(Debug)]
@@ -74,6 +77,8 @@ pub struct Fabric<H, P> {
     spray: Vec<Rng>,
     faults: Faults,
     pub(crate) stats: FabricStats,
+    /// Used where ports are watched.
+    pub(crate) watch: Watch<H>,
 }
 
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
@@ -142,6 +147,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             next_path,
             rails,
             faults,
+            watch: Watch::new(),
         };
         let hops = (0..n_switches).map(|switch| hop(fabric.switch_facts(switch, seed)));
         fabric.hops = hops.collect();
@@ -180,6 +186,10 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
         let to = self.ports[via as usize].to;
         if to < self.n_stations {
+            self.note(via, |fabric| PortChange::Arrives {
+                handle,
+                packet: *fabric.pool.get(handle),
+            });
             return Some(to);
         }
         if P::INGRESS || self.ingress.is_on {
@@ -340,7 +350,12 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
         port.tx_bytes += u64::from(bytes);
         self.stats.hops += 1;
-        if port.faulty {
+        let (until, is_faulty) = (port.busy_until, port.faulty);
+        self.note(number, |fabric| {
+            let (packet, from) = (*fabric.pool.get(handle), until.as_ps() - tx.as_ps());
+            PortChange::Sends { handle, packet, from: Time::from_ps(from), until }
+        });
+        if is_faulty {
             match self.apply_faults(number, handle, at, wheel) {
                 Some(later) => at = later,
                 None => return,
@@ -351,6 +366,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 
     fn discard(&mut self, number: u32, handle: Handle, reason: DropReason) {
         let packet = self.pool.remove(handle);
+        self.note(number, |_| PortChange::Drops { handle, packet, reason });
         let tier = self.ports[number as usize].tier;
         self.stats.count_drop((number, tier), reason, packet.wire_bytes, packet.payload.len > 0);
     }

@@ -5,6 +5,7 @@ use rampmeter_core::{Header, Hop, Queueing, Time};
 use super::Fabric;
 use super::routing::Routes;
 use super::stats::DropReason;
+use super::watch::PortChange;
 use crate::engine::event::{ARRIVE, packet_event};
 use crate::engine::{Handle, Wheel};
 
@@ -33,6 +34,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             let twin = self.pool.insert(copy, stamps.sent);
             *self.pool.stamps(twin) = stamps;
             self.stats.duplicated += 1;
+            self.note(number, |_| PortChange::Doubles { handle, twin });
             wheel.push(packet_event(at + fate.twin_delay, ARRIVE, number, twin));
         }
         Some(at + fate.delay)
@@ -59,7 +61,13 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 if self.routes.end(number).0 != link {
                     continue;
                 }
-                self.ports[number as usize].up = up;
+                let was_up = std::mem::replace(&mut self.ports[number as usize].up, up);
+                if was_up != up {
+                    self.note(number, |_| match up {
+                        true => PortChange::Recovers,
+                        false => PortChange::Fails,
+                    });
+                }
                 if !up {
                     self.faults.mark_failed(number, now);
                     self.flush(number);
@@ -93,6 +101,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             };
             let switch = port.switch;
             self.end_wait(switch, handle);
+            self.note_queue(number);
             self.discard(number, handle, DropReason::LinkDown);
         }
     }

@@ -37,6 +37,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         };
         let (switch, more) = (port.switch, port.waiting != 0);
         self.end_wait(switch, handle);
+        self.note_queue(number);
         if number < self.n_interfaces && !self.pool.get(handle).marks.contains(Marks::ROUTED) {
             self.pool.get_mut(handle).path = self.take_path(self.routes.owner(number));
         }
@@ -67,6 +68,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             self.discard(egress, handle, DropReason::Buffer);
             return;
         }
+        if P::WATCHED {
+            self.note_mark(egress, handle);
+        }
         let port = &mut self.ports[egress as usize];
         if port.queued > self.mark_above && egress >= self.n_interfaces {
             let marks = &mut self.pool.get_mut(handle).marks;
@@ -86,6 +90,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             wheel.push(event(port.busy_until.max(now), WAKE, egress));
         }
         self.begin_wait(switch, handle);
+        self.note_queue(egress);
     }
 
     /// Whether the packet may queue, after pushing out lower ones where the fabric does that.
@@ -113,6 +118,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             };
             let Some(out) = out else { return false };
             self.end_wait(switch, out);
+            self.note_queue(egress);
             self.discard(egress, out, DropReason::PushedOut);
         }
     }

@@ -1,0 +1,117 @@
+//! What the ports of a fabric do, one by one, for runs that are watched.
+//!
+//! The fabric knows no probe. Where [`Hop::WATCHED`] is set it notes what happens, with the time
+//! that the simulation has told it, and the simulation shows the notes to its probe after each
+//! event. Where it is not set, all of this compiles to nothing.
+
+use rampmeter_core::{Header, Hop, Packet, Time};
+
+use super::{DropReason, Fabric};
+use crate::engine::Handle;
+
+/// Something that happened at a port.
+#[derive(Clone, Copy, Debug)]
+pub struct PortEvent<H> {
+    /// When the simulation came to it.
+    pub at: Time,
+    /// The port, numbered as in [`Routes::end`](super::Routes::end).
+    pub port: u32,
+    /// What.
+    pub what: PortChange<H>,
+}
+
+/// What happened at a port. A handle stands for one packet until that has arrived or was dropped.
+#[derive(Clone, Copy, Debug)]
+pub enum PortChange<H> {
+    /// Its link is taken by a packet. Express packets are told ahead of time; where links are
+    /// shaped, what idle time is made up for counts as time at which the packet was sent.
+    Sends {
+        /// Which packet.
+        handle: Handle,
+        /// The packet.
+        packet: Packet<H>,
+        /// When transmission begins.
+        from: Time,
+        /// When the link is free again.
+        until: Time,
+    },
+    /// Its link has brought a packet to a host or an arbiter.
+    Arrives {
+        /// Which packet.
+        handle: Handle,
+        /// The packet.
+        packet: Packet<H>,
+    },
+    /// So much waits now.
+    Queue {
+        /// Bytes, without the packet on the link.
+        bytes: u32,
+    },
+    /// A packet is dropped.
+    Drops {
+        /// Which packet.
+        handle: Handle,
+        /// The packet.
+        packet: Packet<H>,
+        /// Why.
+        reason: DropReason,
+    },
+    /// A packet that is about to queue is marked: it has experienced congestion.
+    Marks {
+        /// Which packet.
+        handle: Handle,
+        /// The packet, marked.
+        packet: Packet<H>,
+    },
+    /// The link doubles a packet.
+    Doubles {
+        /// The packet.
+        handle: Handle,
+        /// Its twin.
+        twin: Handle,
+    },
+    /// Its link has failed.
+    Fails,
+    /// Its link works again.
+    Recovers,
+}
+
+/// What has been noted and not yet shown.
+#[derive(Debug)]
+pub(crate) struct Watch<H> {
+    pub(crate) now: Time,
+    pub(crate) events: Vec<PortEvent<H>>,
+}
+
+impl<H> Watch<H> {
+    pub(super) const fn new() -> Self {
+        Self { now: Time::ZERO, events: Vec::new() }
+    }
+}
+
+impl<H: Header, P: Hop<H>> Fabric<H, P> {
+    /// Notes what happened at a port.
+    #[inline(always)]
+    pub(super) fn note(&mut self, port: u32, what: impl FnOnce(&Self) -> PortChange<H>) {
+        if P::WATCHED {
+            let event = PortEvent { at: self.watch.now, port, what: what(self) };
+            self.watch.events.push(event);
+        }
+    }
+
+    /// Notes that a packet will be marked where it queues, if it will.
+    pub(super) fn note_mark(&mut self, port: u32, handle: Handle) {
+        let mut packet = *self.pool.get(handle);
+        packet.marks = packet.marks.experiencing_congestion();
+        let is_over = self.ports[port as usize].queued > self.mark_above;
+        if is_over && port >= self.n_interfaces && packet.marks != self.pool.get(handle).marks {
+            self.note(port, |_| PortChange::Marks { handle, packet });
+        }
+    }
+
+    /// Notes how much waits at a port.
+    #[inline(always)]
+    pub(super) fn note_queue(&mut self, port: u32) {
+        self.note(port, |fabric| PortChange::Queue { bytes: fabric.ports[port as usize].queued });
+    }
+}
