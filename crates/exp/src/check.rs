@@ -1,7 +1,7 @@
 //! From a plan to one that can be run: files read, numbers checked, pieces built.
 
 use std::collections::BTreeMap;
-use std::path::{Component, Path};
+use std::path::Path;
 
 use rampmeter_core::{Bytes, FabricFacts, Span};
 use rampmeter_proto::keys::BadKey;
@@ -16,6 +16,7 @@ use crate::fabric::{check_buffer, port_memory, resolve};
 use crate::faults::faults;
 use crate::overload;
 use crate::plan::{ClocksSpec, DeadlinesSpec, Plan, PlanError, RunSpec, locate};
+use crate::trace::{self, TraceConfig};
 use crate::transport::{TransportSpec, ValidTransport};
 
 /// A plan that has been checked.
@@ -30,6 +31,7 @@ pub struct ValidPlan {
     pub(crate) deadlines: Option<DeadlinesSpec>,
     pub(crate) capture: Option<CaptureConfig>,
     pub(crate) warnings: Vec<String>,
+    pub(crate) trace: Option<TraceConfig>,
 }
 
 impl Plan {
@@ -63,6 +65,11 @@ impl Plan {
         let workload = self.workload.clone().validate(&context);
         let workload = workload.map_err(|e| cx.bad("workload", e))?;
         let capture = capture(&self.run, &transport, &topology, &cx)?;
+        let has_packets = transport.ready.has_packets();
+        let trace = trace::check(&self.run, has_packets, &topology, &cx)?;
+        if self.run.paths && !has_packets {
+            return Err(cx.bad("run.paths", "expected a transport with packets"));
+        }
         let sim = SimSpec {
             fabric,
             faults: faults(&self.faults, &topology, &cx)?,
@@ -97,6 +104,7 @@ impl Plan {
             cut,
             deadlines,
             capture,
+            trace,
         })
     }
 }
@@ -192,12 +200,7 @@ fn capture(
         }
         return Ok(None);
     };
-    let is_name = Path::new(file).components().all(|c| matches!(c, Component::Normal(_)));
-    let stem = file.strip_suffix(".pcapng");
-    if !is_name || file.contains('/') || stem.is_none_or(str::is_empty) {
-        let message = format!("expected a file name that ends in .pcapng, got {file:?}");
-        return Err(cx.bad("run.capture", message));
-    }
+    cx.file_name("run.capture", file, &[".pcapng"])?;
     if transport.wire().is_none() {
         let message = "expected a transport whose packets have a format of their own";
         return Err(cx.bad("run.capture", message));

@@ -1,6 +1,6 @@
 //! What checks of a plan share: where the plan came from, and errors that say so.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rampmeter_core::Span;
 
@@ -29,6 +29,22 @@ impl<'a> Context<'a> {
             key: key.to_owned(),
             message: message.to_string(),
         }
+    }
+
+    /// Checks that a plan's `file` is a name without a folder that ends in one of `suffixes`.
+    pub(crate) fn file_name(
+        &self,
+        key: &str,
+        file: &str,
+        suffixes: &[&str],
+    ) -> Result<(), PlanError> {
+        let is_name = Path::new(file).components().all(|c| matches!(c, Component::Normal(_)));
+        let stem = suffixes.iter().find_map(|suffix| file.strip_suffix(suffix));
+        if is_name && !file.contains('/') && stem.is_some_and(|stem| !stem.is_empty()) {
+            return Ok(());
+        }
+        let suffixes = suffixes.join(" or ");
+        Err(self.bad(key, format!("expected a file name that ends in {suffixes}, got {file:?}")))
     }
 
     pub(crate) fn range(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::capture::CaptureReport;
+use crate::observe::ObservedReport;
 use crate::plan::Plan;
 use crate::ran::RunStatus;
 
@@ -27,7 +27,7 @@ pub(crate) struct Manifest<'a> {
     pub(crate) queueing: &'static str,
     /// What follows from plan and network: round trips, windows, timeouts. Names end in their units.
     pub(crate) derived: BTreeMap<String, f64>,
-    /// Only of runs with a capture.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) capture: Option<CaptureReport>,
+    /// What was written of single packets.
+    #[serde(flatten)]
+    pub(crate) observed: ObservedReport,
 }

@@ -129,6 +129,20 @@ pub struct RunSpec {
     pub capture_packets: u64,
     /// Record each link at every sample, not only tiers.
     pub links: bool,
+    /// The file, in the folder of results, that a timeline is written to.
+    pub trace: Option<String>,
+    /// When the timeline begins.
+    pub trace_from_us: f64,
+    /// When it ends; with the run if left out.
+    pub trace_until_us: Option<f64>,
+    /// After how many events it ends in any case.
+    pub trace_events: u64,
+    /// The hosts that it shows; arbiters are numbered after hosts. All if left out.
+    pub trace_hosts: Option<Vec<u32>>,
+    /// The switches whose ports it shows. All if left out.
+    pub trace_switches: Option<Vec<u32>>,
+    /// Write the table of the paths that the packets of flows took.
+    pub paths: bool,
 }
 
 impl Default for RunSpec {
@@ -141,6 +155,13 @@ impl Default for RunSpec {
             capture_hosts: None,
             capture_packets: 1_000_000,
             links: false,
+            trace: None,
+            trace_from_us: 0.0,
+            trace_until_us: None,
+            trace_events: 5_000_000,
+            trace_hosts: None,
+            trace_switches: None,
+            paths: false,
         }
     }
 }

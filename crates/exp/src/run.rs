@@ -12,11 +12,11 @@ use rampmeter_metrics::series::OutageRow;
 use rampmeter_sim::Arrival;
 use rampmeter_workload::Flow;
 
-use crate::capture::Capture;
 use crate::check::ValidPlan;
 use crate::error::{RunError, io};
 use crate::ideals::Ideals;
 use crate::manifest::Manifest;
+use crate::observe::Observed;
 use crate::pace::wall_clock;
 use crate::plan::DeadlinesSpec;
 use crate::progress::Observer;
@@ -29,7 +29,8 @@ use crate::version::{COMMIT, PROFILE, VERSION};
 
 /// Runs `plan` and writes to the folder `out`: `flows.parquet`, `series.parquet` and
 /// `queues.parquet`; `tenants.parquet`, `transport.parquet`, `links.parquet`, `drops.parquet` and
-/// `outages.parquet` where there is anything to tell; the capture where the plan asks for one;
+/// `outages.parquet` where there is anything to tell; capture, timeline and `paths.parquet` where the
+/// plan asks for them;
 /// `summary.json`, and last `manifest.json`. A run that is stopped keeps what it has.
 ///
 /// # Errors
@@ -38,25 +39,21 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
     clear(out)?;
     let writer = FlowWriter::create(&out.join("flows.parquet"))?;
     let mut recorder = recorder(plan, Some(writer));
-    let mut capture = match (&plan.capture, plan.transport.wire()) {
-        (Some(config), Some(transport)) => {
-            Some(Capture::create(config, transport, plan.sim.topology.n_hosts(), out)?)
-        }
-        _ => None,
-    };
+    let mut observed = Observed::start(plan, out)?;
     let started = wall_clock();
-    let ran = simulate(plan, &mut recorder, capture.as_mut(), observer);
-    publish(plan, recorder, capture, &ran, started.elapsed(), out)
+    let ran = simulate(plan, &mut recorder, observed.as_mut(), observer);
+    publish(plan, recorder, observed, &ran, started.elapsed(), out)
 }
 
 /// What not every run writes, and the manifest.
-const OPTIONAL: [&str; 6] = [
+const OPTIONAL: [&str; 7] = [
     "manifest.json",
     "tenants.parquet",
     "transport.parquet",
     "links.parquet",
     "drops.parquet",
     "outages.parquet",
+    "paths.parquet",
 ];
 
 /// Makes the folder, and removes from it what would speak for results that are still to come.
@@ -77,7 +74,7 @@ pub(crate) fn clear(out: &Path) -> Result<(), RunError> {
 pub(crate) fn publish(
     plan: &ValidPlan,
     mut recorder: Recorder,
-    capture: Option<Capture>,
+    observed: Option<Observed>,
     ran: &Ran,
     wall: Duration,
     out: &Path,
@@ -85,7 +82,8 @@ pub(crate) fn publish(
     let metadata = metadata(plan);
     recorder.finish(&metadata)?;
     write_samples(plan, &recorder.samples, out, &metadata)?;
-    let capture = capture.map(Capture::finish).transpose()?;
+    let observed = observed.map(|o| o.finish(ran.end, out, &metadata)).transpose()?;
+    let observed = observed.unwrap_or_default();
     let manifest_text = |summary: &Summary| {
         serde_json::to_string_pretty(&Manifest {
             plan: plan.plan(),
@@ -104,7 +102,7 @@ pub(crate) fn publish(
                 Queueing::Ranks => "ranks",
             },
             derived: plan.derived(),
-            capture: capture.clone(),
+            observed: observed.clone(),
         })
         .unwrap_or_default()
     };
@@ -188,7 +186,7 @@ pub(crate) fn recorder(plan: &ValidPlan, writer: Option<FlowWriter>) -> Recorder
 pub(crate) fn simulate(
     plan: &ValidPlan,
     recorder: &mut Recorder,
-    capture: Option<&mut Capture>,
+    observed: Option<&mut Observed>,
     observer: &mut dyn Observer,
 ) -> Ran {
     let offered_packets = Cell::new(0);
@@ -207,7 +205,7 @@ pub(crate) fn simulate(
         total_flows: plan.workload.total_flows(),
         arrivals: &mut arrivals,
         recorder,
-        capture,
+        observed,
         observer,
     });
     Ran { offered_packets: offered_packets.get(), ..ran }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use rampmeter_core::{FabricFacts, Family};
-use rampmeter_sim::{Arrival, Probe, Sim, SimSpec, Status};
+use rampmeter_sim::{Arrival, Probe, Sim, SimSpec, Status, Watched};
 
-use crate::capture::{Capture, Capturing};
 use crate::cut::Cut;
+use crate::observe::{Observed, Observing};
 use crate::pace::Pace;
 use crate::progress::{Observer, Progress};
 use crate::ran::{Ran, RunStatus};
@@ -22,8 +22,8 @@ pub(crate) struct Task<'a> {
     pub(crate) total_flows: Option<u64>,
     pub(crate) arrivals: &'a mut dyn Iterator<Item = Arrival>,
     pub(crate) recorder: &'a mut Recorder,
-    /// Only of runs whose packets are captured.
-    pub(crate) capture: Option<&'a mut Capture>,
+    /// Only of runs whose packets are captured, or shown in a timeline, or counted by path.
+    pub(crate) observed: Option<&'a mut Observed>,
     pub(crate) observer: &'a mut dyn Observer,
 }
 
@@ -32,13 +32,13 @@ const BATCH: u64 = 1 << 18;
 
 /// Runs the task's flows through family `F`.
 pub(crate) fn simulate_family<F: Family>(task: Task<'_>, config: Arc<F::Config>) -> Ran {
-    let Task { sim, total_flows: total, arrivals, recorder, capture, observer, .. } = task;
+    let Task { sim, total_flows: total, arrivals, recorder, observed, observer, .. } = task;
     let spec = sim.clone();
-    // Where nothing is captured, nothing may be spent on it: two simulators are compiled.
-    match capture {
-        Some(capture) => {
-            let probe = Capturing { recorder, capture };
-            drive(total, Sim::<F, _, _>::new(spec, config, arrivals, probe), observer)
+    // Where no packets are looked at, nothing may be spent on it: two simulators are compiled.
+    match observed {
+        Some(observed) => {
+            let probe = Observing { recorder, observed };
+            drive(total, Sim::<Watched<F>, _, _>::new(spec, config, arrivals, probe), observer)
         }
         None => drive(total, Sim::<F, _, _>::new(spec, config, arrivals, recorder), observer),
     }

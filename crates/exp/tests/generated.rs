@@ -9,6 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use rampmeter_exp::Summary;
+use rampmeter_metrics::paths::PathRow;
 use rampmeter_metrics::series::{
     CounterSample, DropSample, LinkSample, OutageRow, QueueRow, TenantSample, TierSample,
 };
@@ -31,6 +32,7 @@ fn the_page_of_results_has_every_column_and_key() {
         ("outages", OutageRow::ABOUT),
         ("tenants", TenantSample::ABOUT),
         ("transport", CounterSample::ABOUT),
+        ("paths", PathRow::ABOUT),
     ];
     let tables: String = tables.map(|(name, about)| table(name, about)).concat();
     let schema = SchemaGenerator::default().into_root_schema_for::<Summary>().to_value();

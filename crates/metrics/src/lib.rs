@@ -10,6 +10,7 @@ pub mod compare;
 pub mod confidence;
 pub mod histogram;
 pub mod ideal;
+pub mod paths;
 pub mod row;
 pub mod selection;
 pub mod series;

@@ -14,13 +14,11 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use rampmeter_core::envelope::{Envelope, Fragment, Incarnation, Kind, TransportId};
-use rampmeter_core::{Header, Hop, PayloadRef, Span, Time};
-use rampmeter_sim::fabric::Fabric;
-use rampmeter_sim::{FlowRecord, Passing, Probe};
+use rampmeter_core::{Header, PayloadRef};
+use rampmeter_sim::Passing;
 use serde::Serialize;
 
 use crate::error::{RunError, io as io_error};
-use crate::record::Recorder;
 use crate::version::{COMMIT, VERSION};
 use frame::{FRAME_MAX, Frame};
 use pcapng::{Captured, InterfaceId, PcapngWriter};
@@ -105,7 +103,8 @@ impl Capture {
         Ok(CaptureReport { file: self.config.file, packets, limit_reached })
     }
 
-    fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
+    /// A packet passes the interface of a host or an arbiter.
+    pub(crate) fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
         let end = passing.end.get() as usize;
         let Some(interface) = self.interfaces.get(end).copied().flatten() else { return };
         if self.limit_reached {
@@ -189,45 +188,4 @@ fn start(file: &Path, config: &CaptureConfig, n_hosts: u32) -> io::Result<Starte
         interfaces.push(Some(writer.interface(&name, FRAME_MAX as u32)?));
     }
     Ok((writer, interfaces))
-}
-
-/// A probe around a recorder that captures packets too.
-pub(crate) struct Capturing<'a> {
-    pub(crate) recorder: &'a mut Recorder,
-    pub(crate) capture: &'a mut Capture,
-}
-
-impl Probe for Capturing<'_> {
-    const LATENCY: bool = Recorder::LATENCY;
-    const PACKETS: bool = true;
-    const COUNTERS: bool = Recorder::COUNTERS;
-
-    fn on_flow(&mut self, record: &FlowRecord) {
-        self.recorder.on_flow(record);
-    }
-
-    fn on_deliver(&mut self, latency: Span, is_data: bool) {
-        self.recorder.on_deliver(latency, is_data);
-    }
-
-    fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
-        self.capture.on_packet(passing);
-    }
-
-    fn on_counters(&mut self, now: Time, counters: &[(&'static str, u64)]) {
-        self.recorder.on_counters(now, counters);
-    }
-
-    fn on_sample<H: Header, P: Hop<H>>(
-        &mut self,
-        now: Time,
-        fabric: &mut Fabric<H, P>,
-        delivered: &[u64],
-    ) {
-        self.recorder.on_sample(now, fabric, delivered);
-    }
-
-    fn on_end<H: Header, P: Hop<H>>(&mut self, now: Time, fabric: &mut Fabric<H, P>) {
-        self.recorder.on_end(now, fabric);
-    }
 }

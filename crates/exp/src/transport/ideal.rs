@@ -78,6 +78,10 @@ impl Ready for Scheduler {
         None
     }
 
+    fn has_packets(&self) -> bool {
+        false
+    }
+
     fn buffer_min(&self) -> Bytes {
         Bytes::ZERO
     }

@@ -79,6 +79,10 @@ pub(crate) trait AnyKeys: Send + Sync {
 pub(crate) trait Ready: Send + Sync {
     /// Its number in front of packets; `None` where packets have no format of their own.
     fn wire(&self) -> Option<TransportId>;
+    /// Whether it sends packets at all.
+    fn has_packets(&self) -> bool {
+        true
+    }
     /// The least packet memory of a port.
     fn buffer_min(&self) -> Bytes;
     /// What follows from its parameters.

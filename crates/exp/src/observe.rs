@@ -1,0 +1,139 @@
+//! Observing single packets, for runs that ask for it: captures, timelines, paths.
+
+use std::path::Path;
+
+use rampmeter_core::{Header, Hop, NodeId, Phase, Span, Time};
+use rampmeter_metrics::TableError;
+use rampmeter_sim::fabric::{Fabric, PortEvent};
+use rampmeter_sim::{FlowRecord, Passing, Probe};
+use serde::Serialize;
+
+use crate::capture::{Capture, CaptureReport};
+use crate::check::ValidPlan;
+use crate::error::RunError;
+use crate::ideals::Ideals;
+use crate::paths::PathTable;
+use crate::record::Recorder;
+use crate::trace::{Timeline, TraceReport};
+
+/// What a run asks for.
+pub(crate) struct Observed {
+    capture: Option<Capture>,
+    timeline: Option<Timeline>,
+    paths: Option<PathTable>,
+}
+
+/// What was written.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct ObservedReport {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capture: Option<CaptureReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<TraceReport>,
+}
+
+impl Observed {
+    /// Starts what `plan` asks for, in the folder `out`; `None` if it asks for nothing.
+    ///
+    /// # Errors
+    /// If a file cannot be made.
+    pub(crate) fn start(plan: &ValidPlan, out: &Path) -> Result<Option<Self>, RunError> {
+        let topology = &plan.sim.topology;
+        let capture = match (&plan.capture, plan.transport.wire()) {
+            (Some(config), Some(transport)) => {
+                Some(Capture::create(config, transport, topology.n_hosts(), out)?)
+            }
+            _ => None,
+        };
+        let timeline = |config| {
+            let ideals = Ideals::new(&plan.sim, plan.cut);
+            Timeline::create(config, topology, ideals, out)
+        };
+        let timeline = plan.trace.as_ref().map(timeline).transpose()?;
+        let paths = plan.plan.run.paths.then(|| PathTable::new(topology));
+        let asks = capture.is_some() || timeline.is_some() || paths.is_some();
+        Ok(asks.then_some(Self { capture, timeline, paths }))
+    }
+
+    /// Completes everything at the `end` of the run.
+    ///
+    /// # Errors
+    /// If a file could not be written, now or earlier.
+    pub(crate) fn finish(
+        self,
+        end: Time,
+        out: &Path,
+        metadata: &[(String, String)],
+    ) -> Result<ObservedReport, RunError> {
+        let write = |paths: PathTable| -> Result<(), TableError> {
+            paths.write(&out.join("paths.parquet"), metadata)
+        };
+        self.paths.map(write).transpose()?;
+        Ok(ObservedReport {
+            capture: self.capture.map(Capture::finish).transpose()?,
+            trace: self.timeline.map(|timeline| timeline.finish(end)).transpose()?,
+        })
+    }
+}
+
+/// A probe around a recorder that observes packets too.
+pub(crate) struct Observing<'a> {
+    pub(crate) recorder: &'a mut Recorder,
+    pub(crate) observed: &'a mut Observed,
+}
+
+impl Probe for Observing<'_> {
+    const LATENCY: bool = Recorder::LATENCY;
+    const PACKETS: bool = true;
+    const COUNTERS: bool = Recorder::COUNTERS;
+    const PHASES: bool = true;
+
+    fn on_flow(&mut self, record: &FlowRecord) {
+        self.recorder.on_flow(record);
+        if let Some(timeline) = &mut self.observed.timeline {
+            timeline.on_flow(record);
+        }
+    }
+
+    fn on_deliver(&mut self, latency: Span, is_data: bool) {
+        self.recorder.on_deliver(latency, is_data);
+    }
+
+    fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
+        if let Some(capture) = &mut self.observed.capture {
+            capture.on_packet(passing);
+        }
+    }
+
+    fn on_port<H: Header>(&mut self, event: &PortEvent<H>) {
+        if let Some(timeline) = &mut self.observed.timeline {
+            timeline.on_port(event);
+        }
+        if let Some(paths) = &mut self.observed.paths {
+            paths.on_port(event);
+        }
+    }
+
+    fn on_phases(&mut self, now: Time, end: NodeId, tell: impl FnOnce(&mut dyn FnMut(Phase))) {
+        if let Some(timeline) = &mut self.observed.timeline {
+            timeline.on_phases(now, end, tell);
+        }
+    }
+
+    fn on_counters(&mut self, now: Time, counters: &[(&'static str, u64)]) {
+        self.recorder.on_counters(now, counters);
+    }
+
+    fn on_sample<H: Header, P: Hop<H>>(
+        &mut self,
+        now: Time,
+        fabric: &mut Fabric<H, P>,
+        delivered: &[u64],
+    ) {
+        self.recorder.on_sample(now, fabric, delivered);
+    }
+
+    fn on_end<H: Header, P: Hop<H>>(&mut self, now: Time, fabric: &mut Fabric<H, P>) {
+        self.recorder.on_end(now, fabric);
+    }
+}

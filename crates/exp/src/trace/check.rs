@@ -1,0 +1,70 @@
+//! The keys of timelines: `run.trace` and those that begin with it.
+
+use rampmeter_core::Time;
+use rampmeter_sim::Topology;
+
+use super::TraceConfig;
+use crate::context::Context;
+use crate::plan::{PlanError, RunSpec};
+
+/// What the plan's timeline shows; `None` where it asks for none.
+///
+/// # Errors
+/// A file name without one of Perfetto's suffixes, a window that ends before it begins, a node that
+/// does not exist, or any of that without `run.trace`.
+pub(crate) fn check(
+    spec: &RunSpec,
+    has_packets: bool,
+    topology: &Topology,
+    cx: &Context<'_>,
+) -> Result<Option<TraceConfig>, PlanError> {
+    let Some(file) = &spec.trace else {
+        let alone = [
+            ("run.trace-until-us", spec.trace_until_us.is_some()),
+            ("run.trace-hosts", spec.trace_hosts.is_some()),
+            ("run.trace-switches", spec.trace_switches.is_some()),
+        ];
+        return match alone.into_iter().find(|(_, is_set)| *is_set) {
+            Some((key, _)) => Err(cx.bad(key, "expected run.trace with it, got it alone")),
+            None => Ok(None),
+        };
+    };
+    cx.file_name("run.trace", file, &[".perfetto-trace", ".pftrace"])?;
+    if !has_packets {
+        return Err(cx.bad("run.trace", "expected a transport with packets"));
+    }
+    let from = Time::ZERO + cx.micros("run.trace-from-us", spec.trace_from_us, 0.0)?;
+    let until = match spec.trace_until_us {
+        None => Time::NEVER,
+        Some(us) => {
+            let least = (spec.trace_from_us + 1e-6).min(1e12);
+            Time::ZERO + cx.micros("run.trace-until-us", us, least)?
+        }
+    };
+    cx.range("run.trace-events", spec.trace_events as f64, 1.0, 1e12)?;
+    let n_stations = topology.n_hosts() + topology.n_arbiters();
+    let mut shown = chosen("run.trace-hosts", spec.trace_hosts.as_deref(), n_stations, cx)?;
+    let n_switches = topology.n_switches();
+    shown.extend(chosen("run.trace-switches", spec.trace_switches.as_deref(), n_switches, cx)?);
+    let (file, events_max) = (file.clone(), spec.trace_events);
+    Ok(Some(TraceConfig { file, from, until, events_max, shown }))
+}
+
+/// Whether each of `count` nodes is chosen: all are where the plan leaves the key out.
+fn chosen(
+    key: &str,
+    numbers: Option<&[u32]>,
+    count: u32,
+    cx: &Context<'_>,
+) -> Result<Vec<bool>, PlanError> {
+    let Some(numbers) = numbers else { return Ok(vec![true; count as usize]) };
+    let mut chosen = vec![false; count as usize];
+    for &number in numbers {
+        if number >= count {
+            let message = format!("expected numbers below {count}, got {number}");
+            return Err(cx.bad(key, message));
+        }
+        chosen[number as usize] = true;
+    }
+    Ok(chosen)
+}

@@ -1,0 +1,97 @@
+//! Flows, from submission to their end, at their sender and at their receiver. A flow is written
+//! when it is over, also after the window.
+
+use std::io::{self, Write};
+
+use rampmeter_core::Time;
+use rampmeter_metrics::row::Status;
+use rampmeter_sim::FlowRecord;
+
+use super::Window;
+use super::tracks::{Tracks, Way};
+use super::writer::{Arrow, Label, Said, Value};
+use crate::ideals::Ideals;
+
+/// What is known of flows.
+#[derive(Debug)]
+pub(super) struct Flows {
+    ideals: Ideals,
+    /// Those that the end of the run cut off.
+    unfinished: Vec<FlowRecord>,
+}
+
+impl Flows {
+    pub(super) fn new(ideals: Ideals) -> Self {
+        Self { ideals, unfinished: Vec::new() }
+    }
+
+    /// A flow is over.
+    pub(super) fn on_flow<W: Write>(
+        &mut self,
+        record: &FlowRecord,
+        window: &mut Window,
+        tracks: &mut Tracks<W>,
+    ) -> io::Result<()> {
+        let (end, status) = match (record.delivered, record.failed, record.rejected) {
+            (Some(at), _, _) => (at, Status::Finished),
+            (None, Some(at), _) => (at, Status::Failed),
+            (None, None, Some(at)) => (at, Status::Rejected),
+            (None, None, None) => {
+                self.unfinished.push(*record);
+                return Ok(());
+            }
+        };
+        self.write(record, end, status, window, tracks)
+    }
+
+    /// The run ends.
+    pub(super) fn finish<W: Write>(
+        &mut self,
+        end: Time,
+        window: &mut Window,
+        tracks: &mut Tracks<W>,
+    ) -> io::Result<()> {
+        for record in std::mem::take(&mut self.unfinished) {
+            self.write(&record, end, Status::Unfinished, window, tracks)?;
+        }
+        Ok(())
+    }
+
+    fn write<W: Write>(
+        &mut self,
+        record: &FlowRecord,
+        end: Time,
+        status: Status,
+        window: &mut Window,
+        tracks: &mut Tracks<W>,
+    ) -> io::Result<()> {
+        let &FlowRecord { id, arrival, src, dst, size, tenant, .. } = record;
+        if !window.overlaps(arrival, end) {
+            return Ok(());
+        }
+        let mut args = vec![
+            ("flow", Value::Count(id.get().into())),
+            ("src", Value::Count(src.get().into())),
+            ("dst", Value::Count(dst.get().into())),
+            ("size", Value::Count(size.get())),
+            ("tenant", Value::Count(tenant.get().into())),
+            ("status", Value::Word(status.name())),
+        ];
+        if status == Status::Finished {
+            let [ideal, ..] = self.ideals.of(src, dst, size);
+            let slowdown = (end - arrival).as_ps() as f64 / ideal.as_ps() as f64;
+            args.push(("slowdown", Value::Ratio(slowdown)));
+        }
+        for (node, way, peer, to) in
+            [(src.get(), Way::Out, dst.get(), "to"), (dst.get(), Way::In, src.get(), "from")]
+        {
+            if tracks.is_shown(node) {
+                window.events += 1;
+                let name = format!("flow {} {to} {}", id.get(), tracks.name(peer));
+                let said = Said { label: Label::Text(&name), args: &args, arrow: Arrow::None };
+                tracks.on_flow(node, way, arrival, end, &said)?;
+            }
+        }
+        Ok(())
+    }
+}

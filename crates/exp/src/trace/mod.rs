@@ -1,0 +1,206 @@
+//! Timelines: a window of a run as a file that ui.perfetto.dev shows.
+//!
+//! A node of the network is a group of tracks: its flows, the phases of its protocol, the control
+//! packets that it sends and what arrives, and of each port the packets on the link, the queue,
+//! and drops and marks. Arrows follow a packet from link to link. What the file holds of a track
+//! is in order of time; the docs are in docs/howto/timeline.md.
+
+mod check;
+mod flows;
+mod phases;
+mod ports;
+mod schema;
+mod tracks;
+mod writer;
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+
+use rampmeter_core::{Header, NodeId, Phase, Time};
+use rampmeter_sim::fabric::PortEvent;
+use rampmeter_sim::{FlowRecord, Topology};
+use serde::Serialize;
+
+use crate::error::{RunError, io as io_error};
+use crate::ideals::Ideals;
+use flows::Flows;
+use phases::Phases;
+use ports::Arrows;
+use tracks::Tracks;
+
+pub(crate) use check::check;
+
+/// What a timeline shows.
+#[derive(Clone, Debug)]
+pub(crate) struct TraceConfig {
+    /// The file's name in the folder of results.
+    pub(crate) file: String,
+    /// From when to when; [`Time::NEVER`] for the end of the run.
+    pub(crate) from: Time,
+    pub(crate) until: Time,
+    /// After how many events it ends.
+    pub(crate) events_max: u64,
+    /// Whether each node is shown: hosts, arbiters, switches.
+    pub(crate) shown: Vec<bool>,
+}
+
+/// What a timeline holds.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct TraceReport {
+    file: String,
+    events: u64,
+    from_ps: u64,
+    /// Up to when the file is complete: the end of the window or of the run, or when the limit was
+    /// reached.
+    until_ps: u64,
+    limit_reached: bool,
+}
+
+/// The part of the run that is shown, and how much room is left for it.
+#[derive(Clone, Debug)]
+struct Window {
+    from: Time,
+    until: Time,
+    events: u64,
+    events_max: u64,
+    limit_reached: bool,
+}
+
+impl Window {
+    /// Whether any of the time from one instant to another is in it.
+    fn overlaps(&self, from: Time, until: Time) -> bool {
+        from < self.until && until >= self.from
+    }
+
+    /// Whether an instant is in it.
+    fn holds(&self, at: Time) -> bool {
+        self.from <= at && at < self.until
+    }
+
+    /// Takes room for an event of the simulation at `at`. Where there is none left, the window ends
+    /// there.
+    fn take(&mut self, at: Time) -> bool {
+        if self.events >= self.events_max {
+            self.limit_reached = true;
+            self.until = self.until.min(at);
+            return false;
+        }
+        self.events += 1;
+        true
+    }
+}
+
+/// A timeline being written.
+pub(crate) struct Timeline {
+    config: TraceConfig,
+    file: PathBuf,
+    window: Window,
+    tracks: Tracks<BufWriter<File>>,
+    arrows: Arrows,
+    phases: Phases,
+    flows: Flows,
+    error: Option<io::Error>,
+}
+
+impl Timeline {
+    /// Starts a timeline in the folder `out`, of a run over `topology`.
+    pub(crate) fn create(
+        config: &TraceConfig,
+        topology: &Topology,
+        ideals: Ideals,
+        out: &Path,
+    ) -> Result<Self, RunError> {
+        let file = out.join(&config.file);
+        let partial = partial(&file);
+        let started = File::create(&partial)
+            .and_then(|file| Tracks::start(BufWriter::new(file), topology, config.shown.clone()));
+        let tracks = started.map_err(|source| io_error(&partial, source))?;
+        let &TraceConfig { from, until, events_max, .. } = config;
+        Ok(Self {
+            window: Window { from, until, events: 0, events_max, limit_reached: false },
+            config: config.clone(),
+            file,
+            tracks,
+            arrows: Arrows::default(),
+            phases: Phases::new(topology.n_hosts() + topology.n_arbiters()),
+            flows: Flows::new(ideals),
+            error: None,
+        })
+    }
+
+    /// Something happened at a port.
+    pub(crate) fn on_port<H: Header>(&mut self, event: &PortEvent<H>) {
+        if self.error.is_some() || event.at >= self.window.until {
+            return;
+        }
+        let Self { window, tracks, arrows, .. } = self;
+        if let Err(error) = arrows.on_port(event, window, tracks) {
+            self.error = Some(error);
+        }
+    }
+
+    /// A host or an arbiter tells its phases.
+    pub(crate) fn on_phases(
+        &mut self,
+        now: Time,
+        end: NodeId,
+        tell: impl FnOnce(&mut dyn FnMut(Phase)),
+    ) {
+        let Self { window, tracks, phases, .. } = self;
+        if self.error.is_some() || !tracks.is_shown(end.get()) {
+            return;
+        }
+        if let Err(error) = phases.on_phases(now, end.get(), tell, window, tracks) {
+            self.error = Some(error);
+        }
+    }
+
+    /// A message is over.
+    pub(crate) fn on_flow(&mut self, record: &FlowRecord) {
+        let Self { window, tracks, flows, .. } = self;
+        if self.error.is_some() {
+            return;
+        }
+        if let Err(error) = flows.on_flow(record, window, tracks) {
+            self.error = Some(error);
+        }
+    }
+
+    /// Ends the timeline with the run, at `end`, and gives the file its name.
+    pub(crate) fn finish(mut self, end: Time) -> Result<TraceReport, RunError> {
+        let partial = partial(&self.file);
+        let error = match self.error.take() {
+            None => self.complete(end).err(),
+            error => error,
+        };
+        let flushed = self.tracks.finish();
+        if let Some(error) = error.or(flushed.err()) {
+            return Err(io_error(&partial, error));
+        }
+        fs::rename(&partial, &self.file).map_err(|source| io_error(&self.file, source))?;
+        let Window { from, until, events, limit_reached, .. } = self.window;
+        Ok(TraceReport {
+            file: self.config.file,
+            events,
+            from_ps: from.as_ps(),
+            until_ps: until.min(end).as_ps(),
+            limit_reached,
+        })
+    }
+
+    /// Writes what is still going on at `end`.
+    fn complete(&mut self, end: Time) -> io::Result<()> {
+        let Self { window, tracks, phases, flows, .. } = self;
+        phases.finish(end, window, tracks)?;
+        flows.finish(end, window, tracks)?;
+        tracks.write_quiet_queues(window)
+    }
+}
+
+/// The name of a file that is being written.
+fn partial(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".partial");
+    PathBuf::from(name)
+}

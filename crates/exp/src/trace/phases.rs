@@ -1,0 +1,100 @@
+//! The phases of protocols with a schedule: each is written when the next one begins.
+
+use std::io::{self, Write};
+
+use rampmeter_core::{Phase, Time};
+
+use super::Window;
+use super::tracks::Tracks;
+use super::writer::{Arrow, Label, Said, Track, Value};
+
+/// The phase that a node is in, of one kind.
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    kind: &'static str,
+    phase: Option<Phase>,
+    since: Time,
+    track: Option<Track>,
+}
+
+/// The phases of all hosts and arbiters.
+#[derive(Debug)]
+pub(super) struct Phases {
+    nodes: Vec<Vec<Running>>,
+    /// What a node has just told.
+    told: Vec<Phase>,
+}
+
+impl Phases {
+    pub(super) fn new(n_stations: u32) -> Self {
+        Self { nodes: vec![Vec::new(); n_stations as usize], told: Vec::new() }
+    }
+
+    /// A node tells its phases. Those before the window are followed too: one may reach into it.
+    pub(super) fn on_phases<W: Write>(
+        &mut self,
+        now: Time,
+        node: u32,
+        tell: impl FnOnce(&mut dyn FnMut(Phase)),
+        window: &mut Window,
+        tracks: &mut Tracks<W>,
+    ) -> io::Result<()> {
+        let all = &mut self.nodes[node as usize];
+        if now >= window.until && all.iter().all(|running| running.since >= window.until) {
+            return Ok(());
+        }
+        self.told.clear();
+        tell(&mut |phase| self.told.push(phase));
+        for phase in &self.told {
+            if all.iter().all(|running| running.kind != phase.track) {
+                all.push(Running { kind: phase.track, phase: None, since: now, track: None });
+            }
+        }
+        for (number, running) in all.iter_mut().enumerate() {
+            let phase = self.told.iter().find(|phase| phase.track == running.kind).copied();
+            if phase != running.phase {
+                end((node, number), running, now, window, tracks)?;
+                (running.phase, running.since) = (phase, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// The run ends.
+    pub(super) fn finish<W: Write>(
+        &mut self,
+        now: Time,
+        window: &mut Window,
+        tracks: &mut Tracks<W>,
+    ) -> io::Result<()> {
+        for (all, node) in self.nodes.iter_mut().zip(0..) {
+            for (number, running) in all.iter_mut().enumerate() {
+                end((node, number), running, now, window, tracks)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes a phase that ends now.
+fn end<W: Write>(
+    (node, number): (u32, usize),
+    running: &mut Running,
+    now: Time,
+    window: &mut Window,
+    tracks: &mut Tracks<W>,
+) -> io::Result<()> {
+    let Some(phase) = running.phase else { return Ok(()) };
+    if now == running.since || !window.overlaps(running.since, now) {
+        return Ok(());
+    }
+    window.events += 1;
+    let track = match running.track {
+        Some(track) => track,
+        None => *running.track.insert(tracks.phases(node, running.kind, number)?),
+    };
+    let name = format!("{} {}", phase.name, phase.number);
+    let args = [("number", Value::Count(phase.number))];
+    let said = Said { label: Label::Text(&name), args: &args, arrow: Arrow::None };
+    tracks.on_phase(track, running.since, now, &said)
+}

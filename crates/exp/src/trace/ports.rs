@@ -1,0 +1,162 @@
+//! What happens at ports, and arrows along the way of each packet.
+
+use std::io::{self, Write};
+
+use rampmeter_core::{Header, Packet, Time};
+use rampmeter_sim::fabric::{DropReason, PortChange, PortEvent};
+
+use super::Window;
+use super::tracks::{Row, Tracks};
+use super::writer::{Arrow, Label, Said, Value};
+
+type Args = Vec<(&'static str, Value)>;
+
+/// The number of each packet's arrow.
+#[derive(Debug, Default)]
+pub(super) struct Arrows {
+    /// By handle; zero for packets that have none yet.
+    of: Vec<u64>,
+    last: u64,
+    args: Args,
+}
+
+impl Arrows {
+    /// The number of a packet's arrow, which starts if there is none.
+    fn of(&mut self, handle: u32) -> u64 {
+        let idx = handle as usize;
+        if self.of.len() <= idx {
+            self.of.resize(idx + 1, 0);
+        }
+        if self.of[idx] == 0 {
+            self.last += 1;
+            self.of[idx] = self.last;
+        }
+        self.of[idx]
+    }
+
+    /// A packet is no more. Its arrow ends, if it has one.
+    fn end(&mut self, handle: u32) -> Arrow {
+        match self.of.get_mut(handle as usize).map(std::mem::take) {
+            None | Some(0) => Arrow::None,
+            Some(number) => Arrow::Last(number),
+        }
+    }
+
+    pub(super) fn on_port<H: Header, W: Write>(
+        &mut self,
+        event: &PortEvent<H>,
+        window: &mut Window,
+        tracks: &mut Tracks<W>,
+    ) -> io::Result<()> {
+        let &PortEvent { at, port, ref what } = event;
+        match what {
+            PortChange::Sends { handle, packet, from, until } => {
+                if !window.overlaps(*from, *until) {
+                    return Ok(());
+                }
+                let arrow = Arrow::Through(self.of(*handle));
+                self.on_sends(event, packet, (*from, *until), arrow, window, tracks)
+            }
+            PortChange::Queue { bytes } => tracks.on_queue(port, at, *bytes, window),
+            PortChange::Arrives { handle, packet } => {
+                let (arrow, node) = (self.end(*handle), packet.dst.get());
+                if !window.holds(at) || !tracks.is_shown(node) || !window.take(at) {
+                    return Ok(());
+                }
+                let is_data = packet.payload.len > 0;
+                let row = if is_data { Row::DataReceived } else { Row::ControlReceived };
+                let said = self.said(packet, arrow, !is_data);
+                tracks.in_row(node, row, at, &said)
+            }
+            PortChange::Drops { handle, packet, reason } => {
+                let arrow = self.end(*handle);
+                if !window.holds(at) || !tracks.is_port_shown(port) || !window.take(at) {
+                    return Ok(());
+                }
+                let reason = Value::Word(DropReason::NAMES[*reason as usize]);
+                let kind = Value::Word(packet.header.kind());
+                let said = self.said(packet, arrow, false);
+                let args = [&[("reason", reason), ("kind", kind)], said.args].concat();
+                let said = Said { label: Label::Word("drop"), args: &args, ..said };
+                tracks.at_port(port, at, &said)
+            }
+            PortChange::Marks { packet, .. } => {
+                if !window.holds(at) || !tracks.is_port_shown(port) || !window.take(at) {
+                    return Ok(());
+                }
+                let said = self.said(packet, Arrow::None, false);
+                tracks.at_port(port, at, &Said { label: Label::Word("mark"), ..said })
+            }
+            PortChange::Doubles { .. } => Ok(()),
+            PortChange::Fails => on_outage(event, "down", window, tracks),
+            PortChange::Recovers => on_outage(event, "up", window, tracks),
+        }
+    }
+
+    fn on_sends<H: Header, W: Write>(
+        &mut self,
+        event: &PortEvent<H>,
+        packet: &Packet<H>,
+        (from, until): (Time, Time),
+        arrow: Arrow,
+        window: &mut Window,
+        tracks: &mut Tracks<W>,
+    ) -> io::Result<()> {
+        if !tracks.is_port_shown(event.port) || !window.take(event.at) {
+            return Ok(());
+        }
+        let said = self.said(packet, arrow, false);
+        tracks.on_link(event.port, from, until, &said)?;
+        let Some(node) = tracks.station(event.port) else { return Ok(()) };
+        if packet.payload.len > 0 || !window.holds(from) || !window.take(event.at) {
+            return Ok(());
+        }
+        let said = self.said(packet, Arrow::None, true);
+        tracks.in_row(node, Row::ControlSent, from, &said)
+    }
+
+    /// What is said of a packet, with the fields of its header where those are wanted.
+    fn said<H: Header>(&mut self, packet: &Packet<H>, arrow: Arrow, with_fields: bool) -> Said<'_> {
+        let args = &mut self.args;
+        args.clear();
+        let payload = packet.payload;
+        if payload.len > 0 || payload.msg.get() > 0 {
+            args.push(("flow", Value::Count(payload.msg.get().into())));
+        }
+        if payload.len > 0 {
+            args.push(("offset", Value::Count(payload.offset)));
+            args.push(("payload", Value::Count(payload.len.into())));
+        }
+        args.push(("bytes", Value::Count(packet.wire_bytes.into())));
+        args.push(("priority", Value::Count(packet.priority.get().into())));
+        args.push(("src", Value::Count(packet.src.get().into())));
+        args.push(("dst", Value::Count(packet.dst.get().into())));
+        if with_fields {
+            packet.header.fields(&mut |name, part, value| {
+                if part.is_empty() {
+                    args.push((name, Value::Count(value)));
+                }
+            });
+        }
+        Said { label: Label::Word(packet.header.kind()), args, arrow }
+    }
+}
+
+/// A link has failed or works again.
+fn on_outage<H, W: Write>(
+    event: &PortEvent<H>,
+    what: &'static str,
+    window: &mut Window,
+    tracks: &mut Tracks<W>,
+) -> io::Result<()> {
+    let &PortEvent { at, port, .. } = event;
+    if !window.holds(at) {
+        return Ok(());
+    }
+    tracks.on_outage(port, at, what)?;
+    if !tracks.is_port_shown(port) || !window.take(at) {
+        return Ok(());
+    }
+    let said = Said { label: Label::Word(what), args: &[], arrow: Arrow::None };
+    tracks.at_port(port, at, &said)
+}

@@ -1,0 +1,284 @@
+//! The tracks of each node and port. One that stays empty is never made.
+
+use std::io::{self, Write};
+
+use rampmeter_core::Time;
+use rampmeter_sim::Topology;
+
+use super::Window;
+use super::writer::{Arrow, Label, Said, TraceWriter, Track};
+use crate::names::Names;
+
+/// The tracks of a node that are not a port's, by place. Phases stand between.
+const FLOWS_OUT: i32 = 0;
+const FLOWS_IN: i32 = 1;
+const PHASES: i32 = 2;
+const CONTROL_SENT: i32 = 20;
+const CONTROL_RECEIVED: i32 = 21;
+const DATA_RECEIVED: i32 = 22;
+/// Each port has three places from here on.
+const PORTS: i32 = 30;
+
+/// A row of instants of a host or an arbiter.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Row {
+    ControlSent,
+    ControlReceived,
+    DataReceived,
+}
+
+/// Which way flows go that a host has a part in.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Way {
+    Out,
+    In,
+}
+
+#[derive(Default)]
+struct NodeTracks {
+    group: Option<Track>,
+    rows: [Option<Track>; 3],
+    /// Tracks of flows, by way, each with the end of its last one: flows on one do not overlap.
+    lanes: [Vec<(Time, Track)>; 2],
+}
+
+#[derive(Default)]
+struct PortTracks {
+    link: Option<Track>,
+    queue: Option<Track>,
+    happenings: Option<Track>,
+    /// Bytes that wait, as last told.
+    queued: u32,
+    /// Its place among the ports of its node.
+    place: i32,
+}
+
+/// The tracks of a network, and the writer that they are written by.
+pub(super) struct Tracks<W> {
+    writer: TraceWriter<W>,
+    names: Names,
+    shown: Vec<bool>,
+    nodes: Vec<NodeTracks>,
+    ports: Vec<PortTracks>,
+    network: Track,
+    outages: Option<Track>,
+}
+
+impl<W: Write> Tracks<W> {
+    /// Starts the file of a run over `topology`, of which it shows some nodes.
+    pub(super) fn start(out: W, topology: &Topology, shown: Vec<bool>) -> io::Result<Self> {
+        let names = Names::of(topology);
+        let mut count = vec![0; names.nodes.len()];
+        let ports = names.ports.iter().map(|port| {
+            let place = &mut count[port.node as usize];
+            *place += 1;
+            PortTracks { place: *place - 1, ..PortTracks::default() }
+        });
+        let ports = ports.collect();
+        let nodes = names.nodes.iter().map(|_| NodeTracks::default()).collect();
+        let mut writer = TraceWriter::new(out);
+        let about = "A nanosecond shown is a picosecond of the run.";
+        let network = writer.node(1, "network (1 ns shown is 1 ps)", about)?;
+        Ok(Self { writer, names, shown, nodes, ports, network, outages: None })
+    }
+
+    /// Whether a node is shown.
+    pub(super) fn is_shown(&self, node: u32) -> bool {
+        self.shown[node as usize]
+    }
+
+    /// Whether the node is shown that a port belongs to.
+    pub(super) fn is_port_shown(&self, port: u32) -> bool {
+        self.is_shown(self.names.ports[port as usize].node)
+    }
+
+    /// The host or arbiter whose interface a port is.
+    pub(super) fn station(&self, port: u32) -> Option<u32> {
+        self.names.is_interface(port).then(|| self.names.ports[port as usize].node)
+    }
+
+    /// The name of a node.
+    pub(super) fn name(&self, node: u32) -> &str {
+        &self.names.nodes[node as usize]
+    }
+
+    /// A packet is on a port's link.
+    pub(super) fn on_link(
+        &mut self,
+        port: u32,
+        from: Time,
+        until: Time,
+        said: &Said<'_>,
+    ) -> io::Result<()> {
+        let track = match self.ports[port as usize].link {
+            Some(track) => track,
+            None => {
+                let track = self.port_track(port, "", 0)?;
+                *self.ports[port as usize].link.insert(track)
+            }
+        };
+        self.writer.slice(track, from, until, said)
+    }
+
+    /// Something happens to a packet at a port, or to its link.
+    pub(super) fn at_port(&mut self, port: u32, at: Time, said: &Said<'_>) -> io::Result<()> {
+        let track = match self.ports[port as usize].happenings {
+            Some(track) => track,
+            None => {
+                let track = self.port_track(port, " drops, marks, outages", 2)?;
+                *self.ports[port as usize].happenings.insert(track)
+            }
+        };
+        self.writer.instant(track, at, said)
+    }
+
+    /// A port's queue has another length. Outside of the window that is only remembered.
+    pub(super) fn on_queue(
+        &mut self,
+        port: u32,
+        at: Time,
+        bytes: u32,
+        window: &mut Window,
+    ) -> io::Result<()> {
+        let before = std::mem::replace(&mut self.ports[port as usize].queued, bytes);
+        if !window.holds(at) || !self.is_port_shown(port) || !window.take(at) {
+            return Ok(());
+        }
+        let track = match self.ports[port as usize].queue {
+            Some(track) => track,
+            None => self.start_queue(port, before, window)?,
+        };
+        self.writer.value(track, at, bytes)
+    }
+
+    /// Makes the track of a port's queue, which is `bytes` long as the window opens.
+    fn start_queue(&mut self, port: u32, bytes: u32, window: &Window) -> io::Result<Track> {
+        let name = format!("{} queue", self.names.port(port));
+        let group = self.group(self.names.ports[port as usize].node)?;
+        let place = PORTS + 3 * self.ports[port as usize].place + 1;
+        let track = self.writer.counter(group, &name, place)?;
+        self.writer.value(track, window.from, bytes)?;
+        Ok(*self.ports[port as usize].queue.insert(track))
+    }
+
+    /// Writes the queues that were not empty and did not change in the window.
+    pub(super) fn write_quiet_queues(&mut self, window: &Window) -> io::Result<()> {
+        for port in 0..self.ports.len() as u32 {
+            let PortTracks { queue, queued, .. } = self.ports[port as usize];
+            if queue.is_none() && queued > 0 && self.is_port_shown(port) {
+                self.start_queue(port, queued, window)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An instant in a row of a host or an arbiter.
+    pub(super) fn in_row(
+        &mut self,
+        node: u32,
+        row: Row,
+        at: Time,
+        said: &Said<'_>,
+    ) -> io::Result<()> {
+        let track = match self.nodes[node as usize].rows[row as usize] {
+            Some(track) => track,
+            None => {
+                let (name, place) = match row {
+                    Row::ControlSent => ("control sent", CONTROL_SENT),
+                    Row::ControlReceived => ("control received", CONTROL_RECEIVED),
+                    Row::DataReceived => ("data received", DATA_RECEIVED),
+                };
+                let group = self.group(node)?;
+                let track = self.writer.track(group, name, place)?;
+                *self.nodes[node as usize].rows[row as usize].insert(track)
+            }
+        };
+        self.writer.instant(track, at, said)
+    }
+
+    /// A flow that a host sends or receives. Those at the same time are on tracks of one name.
+    pub(super) fn on_flow(
+        &mut self,
+        node: u32,
+        way: Way,
+        from: Time,
+        until: Time,
+        said: &Said<'_>,
+    ) -> io::Result<()> {
+        let lanes = &mut self.nodes[node as usize].lanes[way as usize];
+        let free = lanes.iter_mut().filter(|(end, _)| *end <= from).max_by_key(|(end, _)| *end);
+        let track = match free {
+            Some((end, track)) => {
+                *end = until;
+                *track
+            }
+            None => {
+                let (name, place) = match way {
+                    Way::Out => ("flows out", FLOWS_OUT),
+                    Way::In => ("flows in", FLOWS_IN),
+                };
+                let group = self.group(node)?;
+                let track = self.writer.track(group, name, place)?;
+                self.nodes[node as usize].lanes[way as usize].push((until, track));
+                track
+            }
+        };
+        self.writer.slice(track, from, until, said)
+    }
+
+    /// Makes the track of a node's phases of one kind, the `number`th of its kinds.
+    pub(super) fn phases(&mut self, node: u32, name: &str, number: usize) -> io::Result<Track> {
+        let group = self.group(node)?;
+        self.writer.track(group, name, PHASES + (number as i32).min(CONTROL_SENT - PHASES - 1))
+    }
+
+    /// A phase on such a track.
+    pub(super) fn on_phase(
+        &mut self,
+        track: Track,
+        from: Time,
+        until: Time,
+        said: &Said<'_>,
+    ) -> io::Result<()> {
+        self.writer.slice(track, from, until, said)
+    }
+
+    /// The link of a port has failed or works again. Each link is told once, by its first port.
+    pub(super) fn on_outage(&mut self, port: u32, at: Time, what: &str) -> io::Result<()> {
+        let link = self.names.ports[port as usize].link;
+        if self.names.ports[..port as usize].iter().any(|earlier| earlier.link == link) {
+            return Ok(());
+        }
+        let track = match self.outages {
+            Some(track) => track,
+            None => {
+                let track = self.writer.track(self.network, "outages", 0)?;
+                *self.outages.insert(track)
+            }
+        };
+        let name = format!("{} {what}", self.names.port(port).replace('>', "-"));
+        let said = Said { label: Label::Text(&name), args: &[], arrow: Arrow::None };
+        self.writer.instant(track, at, &said)
+    }
+
+    /// Hands over everything that is buffered.
+    pub(super) fn finish(self) -> io::Result<()> {
+        self.writer.finish()
+    }
+
+    fn port_track(&mut self, port: u32, suffix: &str, part: i32) -> io::Result<Track> {
+        let name = format!("{}{suffix}", self.names.port(port));
+        let group = self.group(self.names.ports[port as usize].node)?;
+        let place = PORTS + 3 * self.ports[port as usize].place + part;
+        self.writer.track(group, &name, place)
+    }
+
+    /// The group of a node's tracks. The network's has the number 1.
+    fn group(&mut self, node: u32) -> io::Result<Track> {
+        if let Some(track) = self.nodes[node as usize].group {
+            return Ok(track);
+        }
+        let track = self.writer.node(2 + node as i32, &self.names.nodes[node as usize], "")?;
+        Ok(*self.nodes[node as usize].group.insert(track))
+    }
+}

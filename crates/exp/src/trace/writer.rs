@@ -1,0 +1,317 @@
+//! Writes a trace: tracks, and slices, instants and values on them, straight to where it goes.
+//!
+//! A picosecond of the run is a nanosecond of the trace, Perfetto's unit: nothing is rounded, and
+//! viewers show times a thousand times as long. Names of events and arguments are interned.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use prost::Message;
+use prost::encoding::{WireType, encode_key, encode_varint};
+use rampmeter_core::Time;
+
+use super::schema::{
+    COUNTER, CounterDescriptor, DebugAnnotation, INCREMENTAL_STATE_CLEARED, INSTANT, Interned,
+    InternedData, NEEDS_INCREMENTAL_STATE, ORDER_EXPLICIT, ProcessDescriptor, SLICE_BEGIN,
+    SLICE_END, TRACE_PACKET, TracePacket, TrackDescriptor, TrackEvent, UNIT_BYTES,
+};
+
+/// The only sequence of packets in the file; numbers are above zero.
+const SEQUENCE: u32 = 1;
+
+/// A track of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Track(u64);
+
+/// What an event is called.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Label<'a> {
+    /// One of few words, which are interned.
+    Word(&'static str),
+    /// Any text.
+    Text(&'a str),
+}
+
+/// An argument of an event.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Value {
+    Count(u64),
+    Ratio(f64),
+    Word(&'static str),
+}
+
+/// How an event's packet is joined to that of others by arrows: all events with one number are, in
+/// order of time, up to the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrow {
+    None,
+    Through(u64),
+    Last(u64),
+}
+
+/// What an event says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Said<'a> {
+    pub(super) label: Label<'a>,
+    pub(super) args: &'a [(&'static str, Value)],
+    pub(super) arrow: Arrow,
+}
+
+/// Writes a trace.
+#[derive(Debug)]
+pub(super) struct TraceWriter<W> {
+    out: W,
+    tracks: u64,
+    is_first: bool,
+    names: BTreeMap<&'static str, u64>,
+    args: BTreeMap<&'static str, u64>,
+    /// What the next packet interns.
+    interned: InternedData,
+    packet: Vec<u8>,
+}
+
+impl<W: Write> TraceWriter<W> {
+    /// Starts a trace.
+    pub(super) fn new(out: W) -> Self {
+        Self {
+            out,
+            tracks: 0,
+            is_first: true,
+            names: BTreeMap::new(),
+            args: BTreeMap::new(),
+            interned: InternedData::default(),
+            packet: Vec::new(),
+        }
+    }
+
+    /// Adds a node of the network, which viewers show as a group of tracks. Its number is at least
+    /// one.
+    pub(super) fn node(&mut self, number: i32, name: &str, about: &str) -> io::Result<Track> {
+        let process = ProcessDescriptor { pid: Some(number), process_name: Some(name.to_owned()) };
+        self.describe(TrackDescriptor {
+            process: Some(process),
+            child_ordering: Some(ORDER_EXPLICIT),
+            description: (!about.is_empty()).then(|| about.to_owned()),
+            ..TrackDescriptor::default()
+        })
+    }
+
+    /// Adds a track of a node, at its place among the node's others.
+    pub(super) fn track(&mut self, node: Track, name: &str, place: i32) -> io::Result<Track> {
+        self.describe(TrackDescriptor {
+            name: Some(name.to_owned()),
+            parent_uuid: Some(node.0),
+            sibling_order_rank: Some(place),
+            ..TrackDescriptor::default()
+        })
+    }
+
+    /// Adds a track of bytes.
+    pub(super) fn counter(&mut self, node: Track, name: &str, place: i32) -> io::Result<Track> {
+        self.describe(TrackDescriptor {
+            name: Some(name.to_owned()),
+            parent_uuid: Some(node.0),
+            counter: Some(CounterDescriptor { unit: Some(UNIT_BYTES) }),
+            sibling_order_rank: Some(place),
+            ..TrackDescriptor::default()
+        })
+    }
+
+    fn describe(&mut self, descriptor: TrackDescriptor) -> io::Result<Track> {
+        self.tracks += 1;
+        let descriptor = TrackDescriptor { uuid: Some(self.tracks), ..descriptor };
+        self.write(TracePacket { track_descriptor: Some(descriptor), ..TracePacket::default() })?;
+        Ok(Track(self.tracks))
+    }
+
+    /// Writes a slice. Slices of one track are told in order of time and do not overlap.
+    pub(super) fn slice(
+        &mut self,
+        track: Track,
+        from: Time,
+        until: Time,
+        said: &Said<'_>,
+    ) -> io::Result<()> {
+        let event = self.event(track, SLICE_BEGIN, said);
+        self.write_event(from, event)?;
+        let end = TrackEvent {
+            r#type: Some(SLICE_END),
+            track_uuid: Some(track.0),
+            ..TrackEvent::default()
+        };
+        self.write_event(until, end)
+    }
+
+    /// Writes an instant.
+    pub(super) fn instant(&mut self, track: Track, at: Time, said: &Said<'_>) -> io::Result<()> {
+        let event = self.event(track, INSTANT, said);
+        self.write_event(at, event)
+    }
+
+    /// Writes what a counter is from `at` on.
+    pub(super) fn value(&mut self, track: Track, at: Time, value: u32) -> io::Result<()> {
+        let event = TrackEvent {
+            r#type: Some(COUNTER),
+            track_uuid: Some(track.0),
+            counter_value: Some(value.into()),
+            ..TrackEvent::default()
+        };
+        self.write_event(at, event)
+    }
+
+    /// Hands over everything that is buffered.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    fn event(&mut self, track: Track, kind: i32, said: &Said<'_>) -> TrackEvent {
+        let (name_iid, name) = match said.label {
+            Label::Word(word) => {
+                let new = &mut self.interned.event_names;
+                (Some(intern(&mut self.names, new, word)), None)
+            }
+            Label::Text(text) => (None, Some(text.to_owned())),
+        };
+        let annotation = |&(name, value): &(&'static str, Value)| {
+            let new = &mut self.interned.debug_annotation_names;
+            let name_iid = Some(intern(&mut self.args, new, name));
+            let mut annotation = DebugAnnotation { name_iid, ..DebugAnnotation::default() };
+            match value {
+                Value::Count(count) => annotation.uint_value = Some(count),
+                Value::Ratio(ratio) => annotation.double_value = Some(ratio),
+                Value::Word(word) => annotation.string_value = Some(word.to_owned()),
+            }
+            annotation
+        };
+        let debug_annotations = said.args.iter().map(annotation).collect();
+        let (flow_ids, terminating_flow_ids) = match said.arrow {
+            Arrow::None => (Vec::new(), Vec::new()),
+            Arrow::Through(id) => (vec![id], Vec::new()),
+            Arrow::Last(id) => (Vec::new(), vec![id]),
+        };
+        TrackEvent {
+            r#type: Some(kind),
+            track_uuid: Some(track.0),
+            name_iid,
+            name,
+            debug_annotations,
+            flow_ids,
+            terminating_flow_ids,
+            ..TrackEvent::default()
+        }
+    }
+
+    fn write_event(&mut self, at: Time, event: TrackEvent) -> io::Result<()> {
+        let new = std::mem::take(&mut self.interned);
+        self.write(TracePacket {
+            timestamp: Some(at.as_ps()),
+            interned_data: (new != InternedData::default()).then_some(new),
+            track_event: Some(event),
+            ..TracePacket::default()
+        })
+    }
+
+    fn write(&mut self, packet: TracePacket) -> io::Result<()> {
+        let cleared = if self.is_first { INCREMENTAL_STATE_CLEARED } else { 0 };
+        self.is_first = false;
+        let packet = TracePacket {
+            trusted_packet_sequence_id: Some(SEQUENCE),
+            sequence_flags: Some(NEEDS_INCREMENTAL_STATE | cleared),
+            ..packet
+        };
+        self.packet.clear();
+        encode_key(TRACE_PACKET, WireType::LengthDelimited, &mut self.packet);
+        encode_varint(packet.encoded_len() as u64, &mut self.packet);
+        packet.encode_raw(&mut self.packet);
+        self.out.write_all(&self.packet)
+    }
+}
+
+/// The number of a word, which is new if it has none yet.
+fn intern(
+    known: &mut BTreeMap<&'static str, u64>,
+    new: &mut Vec<Interned>,
+    word: &'static str,
+) -> u64 {
+    let next = known.len() as u64 + 1;
+    *known.entry(word).or_insert_with(|| {
+        new.push(Interned { iid: Some(next), name: Some(word.to_owned()) });
+        next
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Perfetto's `Trace`.
+    #[derive(Clone, PartialEq, Message)]
+    struct Trace {
+        #[prost(message, repeated, tag = "1")]
+        packet: Vec<TracePacket>,
+    }
+
+    const fn at(ps: u64) -> Time {
+        Time::from_ps(ps)
+    }
+
+    fn written(write: impl FnOnce(&mut TraceWriter<&mut Vec<u8>>) -> io::Result<()>) -> Trace {
+        let mut bytes = Vec::new();
+        let mut writer = TraceWriter::new(&mut bytes);
+        write(&mut writer).unwrap();
+        writer.finish().unwrap();
+        Trace::decode(&*bytes).unwrap()
+    }
+
+    #[test]
+    fn a_slice_is_two_events_at_exact_picoseconds_with_arguments_and_an_arrow() {
+        let trace = written(|writer| {
+            let node = writer.node(1, "h0", "")?;
+            let track = writer.track(node, "h0>s0", 7)?;
+            let said = Said {
+                label: Label::Word("data"),
+                args: &[("flow", Value::Count(17)), ("slowdown", Value::Ratio(1.5))],
+                arrow: Arrow::Through(5),
+            };
+            writer.slice(track, at(1_000_000_000_001), at(1_000_000_000_002), &said)
+        });
+        let [node, track, begin, end] = &trace.packet[..] else { panic!("{trace:?}") };
+        let node = node.track_descriptor.as_ref().unwrap();
+        let process = node.process.as_ref().unwrap();
+        assert_eq!((process.pid, process.process_name()), (Some(1), "h0"));
+        let track = track.track_descriptor.as_ref().unwrap();
+        assert_eq!((track.parent_uuid, track.name()), (node.uuid, "h0>s0"));
+        assert_eq!(begin.timestamp, Some(1_000_000_000_001));
+        assert_eq!(end.timestamp, Some(1_000_000_000_002));
+        let interned = begin.interned_data.as_ref().unwrap();
+        let event = begin.track_event.as_ref().unwrap();
+        assert_eq!(interned.event_names[0].iid, event.name_iid);
+        assert_eq!(interned.event_names[0].name(), "data");
+        assert_eq!(event.debug_annotations[0].uint_value, Some(17));
+        assert_eq!(event.debug_annotations[1].double_value, Some(1.5));
+        assert_eq!((event.r#type(), &event.flow_ids[..]), (SLICE_BEGIN, &[5][..]));
+        let event = end.track_event.as_ref().unwrap();
+        assert_eq!((event.r#type(), event.track_uuid), (SLICE_END, track.uuid));
+    }
+
+    #[test]
+    fn a_word_is_spelled_once_and_only_the_first_packet_clears_what_was_interned() {
+        let trace = written(|writer| {
+            let node = writer.node(1, "h0", "")?;
+            let track = writer.track(node, "sent", 0)?;
+            for n in 0..3 {
+                let args = [("flow", Value::Count(n))];
+                let said = Said { label: Label::Word("token"), args: &args, arrow: Arrow::None };
+                writer.instant(track, at(n), &said)?;
+            }
+            Ok(())
+        });
+        let spelled = trace.packet.iter().filter(|p| p.interned_data.is_some()).count();
+        assert_eq!(spelled, 1);
+        let flags: Vec<u32> = trace.packet.iter().map(|p| p.sequence_flags()).collect();
+        assert_eq!(flags, [3, 2, 2, 2, 2]);
+        let names: Vec<u64> =
+            trace.packet.iter().filter_map(|p| p.track_event.as_ref()?.name_iid).collect();
+        assert_eq!(names, [1, 1, 1]);
+    }
+}
