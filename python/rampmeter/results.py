@@ -20,6 +20,7 @@ FLOWS = "flows.parquet"
 SERIES = "series.parquet"
 QUEUES = "queues.parquet"
 TENANTS = "tenants.parquet"
+PATHS = "paths.parquet"
 SUMMARY = "summary.json"
 MANIFEST = "manifest.json"
 
@@ -72,6 +73,17 @@ class Run:
     def tenants(self) -> "pa.Table | None":
         """What each tenant's messages had delivered over time; `None` with a single tenant."""
         return self._table(TENANTS) if (self.path / TENANTS).is_file() else None
+
+    @cached_property
+    def paths(self) -> "pa.Table | None":
+        """Which ways the data packets of each flow took; `None` unless `run.paths` was set."""
+        return self._table(PATHS) if (self.path / PATHS).is_file() else None
+
+    @property
+    def trace_file(self) -> Path | None:
+        """The timeline, for ui.perfetto.dev; `None` unless `run.trace` was set."""
+        trace = self.manifest.get("trace")
+        return self.path / trace["file"] if trace else None
 
     def columns(self, *names: str) -> "pa.Table":
         """Some columns of the table of flows, read anew: tables of large runs are large."""

@@ -241,6 +241,13 @@ class RunOptions(Part):
     capture_hosts: Sequence[int] | None = None
     capture_packets: int | None = None
     links: bool | None = None
+    trace: str | None = None
+    trace_from_us: float | None = None
+    trace_until_us: float | None = None
+    trace_events: int | None = None
+    trace_hosts: Sequence[int] | None = None
+    trace_switches: Sequence[int] | None = None
+    paths: bool | None = None
 
 
 def leaf_spine(

@@ -158,7 +158,7 @@ impl Default for RunSpec {
             trace: None,
             trace_from_us: 0.0,
             trace_until_us: None,
-            trace_events: 5_000_000,
+            trace_events: 2_000_000,
             trace_hosts: None,
             trace_switches: None,
             paths: false,

@@ -132,11 +132,15 @@ impl Arrows {
         args.push(("src", Value::Count(packet.src.get().into())));
         args.push(("dst", Value::Count(packet.dst.get().into())));
         if with_fields {
+            let mut fields = Vec::new();
             packet.header.fields(&mut |name, part, value| {
                 if part.is_empty() {
-                    args.push((name, Value::Count(value)));
+                    fields.push((name, value));
                 }
             });
+            if !fields.is_empty() {
+                args.push(("header", Value::Group(fields)));
+            }
         }
         Said { label: Label::Word(packet.header.kind()), args, arrow }
     }

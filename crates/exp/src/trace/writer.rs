@@ -33,11 +33,13 @@ pub(super) enum Label<'a> {
 }
 
 /// An argument of an event.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Value {
     Count(u64),
     Ratio(f64),
     Word(&'static str),
+    /// Several under one name.
+    Group(Vec<(&'static str, u64)>),
 }
 
 /// How an event's packet is joined to that of others by arrows: all events with one number are, in
@@ -172,18 +174,8 @@ impl<W: Write> TraceWriter<W> {
             }
             Label::Text(text) => (None, Some(text.to_owned())),
         };
-        let annotation = |&(name, value): &(&'static str, Value)| {
-            let new = &mut self.interned.debug_annotation_names;
-            let name_iid = Some(intern(&mut self.args, new, name));
-            let mut annotation = DebugAnnotation { name_iid, ..DebugAnnotation::default() };
-            match value {
-                Value::Count(count) => annotation.uint_value = Some(count),
-                Value::Ratio(ratio) => annotation.double_value = Some(ratio),
-                Value::Word(word) => annotation.string_value = Some(word.to_owned()),
-            }
-            annotation
-        };
-        let debug_annotations = said.args.iter().map(annotation).collect();
+        let args = said.args.iter();
+        let debug_annotations = args.map(|(name, value)| self.annotation(name, value)).collect();
         let (flow_ids, terminating_flow_ids) = match said.arrow {
             Arrow::None => (Vec::new(), Vec::new()),
             Arrow::Through(id) => (vec![id], Vec::new()),
@@ -201,10 +193,28 @@ impl<W: Write> TraceWriter<W> {
         }
     }
 
+    fn annotation(&mut self, name: &'static str, value: &Value) -> DebugAnnotation {
+        let new = &mut self.interned.debug_annotation_names;
+        let name_iid = Some(intern(&mut self.args, new, name));
+        let mut annotation = DebugAnnotation { name_iid, ..DebugAnnotation::default() };
+        match value {
+            Value::Count(count) => annotation.uint_value = Some(*count),
+            Value::Ratio(ratio) => annotation.double_value = Some(*ratio),
+            Value::Word(word) => annotation.string_value = Some((*word).to_owned()),
+            Value::Group(values) => {
+                let entry = |&(name, count)| self.annotation(name, &Value::Count(count));
+                annotation.dict_entries = values.iter().map(entry).collect();
+            }
+        }
+        annotation
+    }
+
     fn write_event(&mut self, at: Time, event: TrackEvent) -> io::Result<()> {
         let new = std::mem::take(&mut self.interned);
+        let is_named = event.name_iid.is_some() || !event.debug_annotations.is_empty();
         self.write(TracePacket {
             timestamp: Some(at.as_ps()),
+            sequence_flags: is_named.then_some(NEEDS_INCREMENTAL_STATE),
             interned_data: (new != InternedData::default()).then_some(new),
             track_event: Some(event),
             ..TracePacket::default()
@@ -212,13 +222,10 @@ impl<W: Write> TraceWriter<W> {
     }
 
     fn write(&mut self, packet: TracePacket) -> io::Result<()> {
-        let cleared = if self.is_first { INCREMENTAL_STATE_CLEARED } else { 0 };
-        self.is_first = false;
-        let packet = TracePacket {
-            trusted_packet_sequence_id: Some(SEQUENCE),
-            sequence_flags: Some(NEEDS_INCREMENTAL_STATE | cleared),
-            ..packet
-        };
+        let mut packet = TracePacket { trusted_packet_sequence_id: Some(SEQUENCE), ..packet };
+        if std::mem::take(&mut self.is_first) {
+            packet.sequence_flags = Some(INCREMENTAL_STATE_CLEARED);
+        }
         self.packet.clear();
         encode_key(TRACE_PACKET, WireType::LengthDelimited, &mut self.packet);
         encode_varint(packet.encoded_len() as u64, &mut self.packet);
@@ -309,7 +316,7 @@ mod tests {
         let spelled = trace.packet.iter().filter(|p| p.interned_data.is_some()).count();
         assert_eq!(spelled, 1);
         let flags: Vec<u32> = trace.packet.iter().map(|p| p.sequence_flags()).collect();
-        assert_eq!(flags, [3, 2, 2, 2, 2]);
+        assert_eq!(flags, [1, 0, 2, 2, 2]);
         let names: Vec<u64> =
             trace.packet.iter().filter_map(|p| p.track_event.as_ref()?.name_iid).collect();
         assert_eq!(names, [1, 1, 1]);
