@@ -31,6 +31,9 @@ use tracks::Tracks;
 
 pub(crate) use check::check;
 
+/// Bytes that are written together.
+const BUFFER: usize = 1 << 20;
+
 /// What a timeline shows.
 #[derive(Clone, Debug)]
 pub(crate) struct TraceConfig {
@@ -113,8 +116,9 @@ impl Timeline {
     ) -> Result<Self, RunError> {
         let file = out.join(&config.file);
         let partial = partial(&file);
-        let started = File::create(&partial)
-            .and_then(|file| Tracks::start(BufWriter::new(file), topology, config.shown.clone()));
+        let started = File::create(&partial).and_then(|file| {
+            Tracks::start(BufWriter::with_capacity(BUFFER, file), topology, config.shown.clone())
+        });
         let tracks = started.map_err(|source| io_error(&partial, source))?;
         let &TraceConfig { from, until, events_max, .. } = config;
         Ok(Self {

@@ -9,6 +9,17 @@ use super::Window;
 use super::tracks::{Row, Tracks};
 use super::writer::{Arrow, Label, Said, Value};
 
+/// How much is said of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Says {
+    /// Its place in its flow, and its ends where it has no flow: most events say this.
+    Place,
+    /// Its ends too.
+    Ends,
+    /// The fields of its header too.
+    All,
+}
+
 type Args = Vec<(&'static str, Value)>;
 
 /// The number of each packet's arrow.
@@ -65,7 +76,7 @@ impl Arrows {
                 }
                 let is_data = packet.payload.len > 0;
                 let row = if is_data { Row::DataReceived } else { Row::ControlReceived };
-                let said = self.said(packet, arrow, !is_data);
+                let said = self.said(packet, arrow, if is_data { Says::Ends } else { Says::All });
                 tracks.in_row(node, row, at, &said)
             }
             PortChange::Drops { handle, packet, reason } => {
@@ -75,7 +86,7 @@ impl Arrows {
                 }
                 let reason = Value::Word(DropReason::NAMES[*reason as usize]);
                 let kind = Value::Word(packet.header.kind());
-                let said = self.said(packet, arrow, false);
+                let said = self.said(packet, arrow, Says::Ends);
                 let args = [&[("reason", reason), ("kind", kind)], said.args].concat();
                 let said = Said { label: Label::Word("drop"), args: &args, ..said };
                 tracks.at_port(port, at, &said)
@@ -84,7 +95,7 @@ impl Arrows {
                 if !window.holds(at) || !tracks.is_port_shown(port) || !window.take(at) {
                     return Ok(());
                 }
-                let said = self.said(packet, Arrow::None, false);
+                let said = self.said(packet, Arrow::None, Says::Ends);
                 tracks.at_port(port, at, &Said { label: Label::Word("mark"), ..said })
             }
             PortChange::Doubles { .. } => Ok(()),
@@ -105,18 +116,18 @@ impl Arrows {
         if !tracks.is_port_shown(event.port) || !window.take(event.at) {
             return Ok(());
         }
-        let said = self.said(packet, arrow, false);
+        let said = self.said(packet, arrow, Says::Place);
         tracks.on_link(event.port, from, until, &said)?;
         let Some(node) = tracks.station(event.port) else { return Ok(()) };
         if packet.payload.len > 0 || !window.holds(from) || !window.take(event.at) {
             return Ok(());
         }
-        let said = self.said(packet, Arrow::None, true);
+        let said = self.said(packet, Arrow::None, Says::All);
         tracks.in_row(node, Row::ControlSent, from, &said)
     }
 
-    /// What is said of a packet, with the fields of its header where those are wanted.
-    fn said<H: Header>(&mut self, packet: &Packet<H>, arrow: Arrow, with_fields: bool) -> Said<'_> {
+    /// What is said of a packet.
+    fn said<H: Header>(&mut self, packet: &Packet<H>, arrow: Arrow, says: Says) -> Said<'_> {
         let args = &mut self.args;
         args.clear();
         let payload = packet.payload;
@@ -125,13 +136,17 @@ impl Arrows {
         }
         if payload.len > 0 {
             args.push(("offset", Value::Count(payload.offset)));
-            args.push(("payload", Value::Count(payload.len.into())));
         }
         args.push(("bytes", Value::Count(packet.wire_bytes.into())));
         args.push(("priority", Value::Count(packet.priority.get().into())));
-        args.push(("src", Value::Count(packet.src.get().into())));
-        args.push(("dst", Value::Count(packet.dst.get().into())));
-        if with_fields {
+        if payload.len > 0 && says == Says::Ends {
+            args.push(("payload", Value::Count(payload.len.into())));
+        }
+        if payload.len == 0 || says == Says::Ends {
+            args.push(("src", Value::Count(packet.src.get().into())));
+            args.push(("dst", Value::Count(packet.dst.get().into())));
+        }
+        if says == Says::All {
             let mut fields = Vec::new();
             packet.header.fields(&mut |name, part, value| {
                 if part.is_empty() {

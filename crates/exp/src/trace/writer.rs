@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint};
 use rampmeter_core::Time;
+use rampmeter_core::collections::IdMap;
 
 use super::schema::{
     COUNTER, CounterDescriptor, DebugAnnotation, INCREMENTAL_STATE_CLEARED, INSTANT, Interned,
@@ -65,8 +66,8 @@ pub(super) struct TraceWriter<W> {
     out: W,
     tracks: u64,
     is_first: bool,
-    names: BTreeMap<&'static str, u64>,
-    args: BTreeMap<&'static str, u64>,
+    names: Words,
+    args: Words,
     /// What the next packet interns.
     interned: InternedData,
     packet: Vec<u8>,
@@ -79,8 +80,8 @@ impl<W: Write> TraceWriter<W> {
             out,
             tracks: 0,
             is_first: true,
-            names: BTreeMap::new(),
-            args: BTreeMap::new(),
+            names: Words::default(),
+            args: Words::default(),
             interned: InternedData::default(),
             packet: Vec::new(),
         }
@@ -170,7 +171,7 @@ impl<W: Write> TraceWriter<W> {
         let (name_iid, name) = match said.label {
             Label::Word(word) => {
                 let new = &mut self.interned.event_names;
-                (Some(intern(&mut self.names, new, word)), None)
+                (Some(self.names.number(word, new)), None)
             }
             Label::Text(text) => (None, Some(text.to_owned())),
         };
@@ -195,7 +196,7 @@ impl<W: Write> TraceWriter<W> {
 
     fn annotation(&mut self, name: &'static str, value: &Value) -> DebugAnnotation {
         let new = &mut self.interned.debug_annotation_names;
-        let name_iid = Some(intern(&mut self.args, new, name));
+        let name_iid = Some(self.args.number(name, new));
         let mut annotation = DebugAnnotation { name_iid, ..DebugAnnotation::default() };
         match value {
             Value::Count(count) => annotation.uint_value = Some(*count),
@@ -234,17 +235,29 @@ impl<W: Write> TraceWriter<W> {
     }
 }
 
-/// The number of a word, which is new if it has none yet.
-fn intern(
-    known: &mut BTreeMap<&'static str, u64>,
-    new: &mut Vec<Interned>,
-    word: &'static str,
-) -> u64 {
-    let next = known.len() as u64 + 1;
-    *known.entry(word).or_insert_with(|| {
-        new.push(Interned { iid: Some(next), name: Some(word.to_owned()) });
-        next
-    })
+/// Words that have been interned.
+#[derive(Debug, Default)]
+struct Words {
+    numbers: BTreeMap<&'static str, u64>,
+    /// The same by where a word is in memory, which is found sooner.
+    by_place: IdMap<(usize, usize), u64>,
+}
+
+impl Words {
+    /// The number of a word, which is new if it has none yet.
+    fn number(&mut self, word: &'static str, new: &mut Vec<Interned>) -> u64 {
+        let place = (word.as_ptr().addr(), word.len());
+        if let Some(number) = self.by_place.get(&place) {
+            return *number;
+        }
+        let next = self.numbers.len() as u64 + 1;
+        let number = *self.numbers.entry(word).or_insert(next);
+        if number == next {
+            new.push(Interned { iid: Some(next), name: Some(word.to_owned()) });
+        }
+        self.by_place.insert(place, number);
+        number
+    }
 }
 
 #[cfg(test)]
