@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_sim::Topology;
 use rampmeter_sim::fabric::Routes;
 use rampmeter_sim::topo::Node;
+use rampmeter_sim::{Target, Topology};
 
 /// A port of the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(crate) struct Names {
     pub(crate) nodes: Vec<String>,
     /// By port, numbered as in the fabric.
     pub(crate) ports: Vec<PortName>,
+    /// By link, by its place in the topology: its ends, as in `h0-s0`.
+    pub(crate) links: Vec<String>,
     /// How many nodes are no switches.
     pub(crate) n_stations: u32,
 }
@@ -44,7 +46,9 @@ impl Names {
             Node::Arbiter(arbiter) => n_hosts + arbiter,
             Node::Switch(switch) => n_stations + switch,
         };
-        let mut names = Self { nodes, ports: Vec::new(), n_stations };
+        let n_links = topology.links().len() as u32;
+        let links = (0..n_links).map(|link| topology.name(Target::Link(link))).collect();
+        let mut names = Self { nodes, links, ports: Vec::new(), n_stations };
         let routes = Routes::new(topology, &|_| true);
         let mut seen: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         for port in 0..routes.n_ports() as u32 {

@@ -256,7 +256,7 @@ impl<W: Write> Tracks<W> {
                 *self.outages.insert(track)
             }
         };
-        let name = format!("{} {what}", self.names.port(port).replace('>', "-"));
+        let name = format!("{} {what}", self.names.links[link as usize]);
         let said = Said { label: Label::Text(&name), args: &[], arrow: Arrow::None };
         self.writer.instant(track, at, &said)
     }
