@@ -17,9 +17,9 @@ from rampmeter.papers.expected import CellId
 from rampmeter.papers.pareto import LeastBound, Sustained, least_bounds
 from rampmeter.papers.reproduce import Panel, Report
 from rampmeter.papers.runs import matching, runs_of_grid
-from rampmeter.papers.section import Section
 from rampmeter.papers.table import panel_table
 from rampmeter.papers.verdict import Row
+from rampmeter.section import Section
 
 from .conftest import ROOT
 from .test_plots import lines as lines_of

@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeAlias, cast
 from rampmeter._core import PlanError
 from rampmeter.papers.metric import METRICS, Metric
 from rampmeter.papers.runs import matching
-from rampmeter.papers.section import Section
+from rampmeter.section import Section
 
 EXPECTED = "expected.toml"
 

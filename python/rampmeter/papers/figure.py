@@ -11,9 +11,9 @@ from rampmeter._core import PlanError
 from rampmeter.papers.expected import EXPECTED, CellId, Expected, load_expected
 from rampmeter.papers.metric import METRICS, Metric
 from rampmeter.papers.runs import matching, runs_of_grid
-from rampmeter.papers.section import Section
 from rampmeter.plan import Override, Plan
 from rampmeter.results import IDEALS
+from rampmeter.section import Section
 from rampmeter.toml import TomlValue
 
 FIGURE = "figure.toml"

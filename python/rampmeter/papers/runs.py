@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from rampmeter._core import PlanError
-from rampmeter.papers.section import Section
+from rampmeter.section import Section
 
 
 def runs_of_grid(grid: Section) -> list[Section]:
