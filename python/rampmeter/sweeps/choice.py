@@ -1,0 +1,156 @@
+"""Transports with their presets and keys, as `--transports` and `transports = [...]` name them.
+
+    transports = transport { "," transport }
+    transport  = name [ ":" first ] { "," key "=" value }
+    first      = preset | key "=" value
+
+After a comma `key=value` belongs to the transport before it, and everything else begins the next
+one: names and presets have no equals sign, and a transport's first setting follows a colon.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rampmeter import schema
+from rampmeter._core import PlanError
+from rampmeter.plan import Override, Plan, parse_value
+from rampmeter.spec import Transport
+from rampmeter.sweeps.grammar import KEY, spelled, split
+from rampmeter.toml import Table, TomlValue
+
+ALL: Final = "all"
+LABEL: Final = "label"
+"""The key that gives a transport its name in tables."""
+FABRIC: Final = "fabric."
+"""Keys with this beginning are the fabric's, all others the transport's."""
+
+
+@dataclass(frozen=True)
+class TransportChoice:
+    """A transport that runs of a plan are made with."""
+
+    name: str
+    preset: str | None = None
+    settings: tuple[Override, ...] = ()
+    """Further keys of the transport, or of the fabric (`fabric.buffer-bytes`)."""
+    title: str | None = None
+    """What tables call it; as the command line spells it if `None`."""
+
+    @property
+    def label(self) -> str:
+        """What tables, plots and the column `transport` call it."""
+        return self.title or self.text
+
+    @property
+    def text(self) -> str:
+        """The choice as the command line spells it.
+
+        >>> TransportChoice("pfabric", settings=(("window", 60), ("window-max", 60))).text
+        'pfabric:window=60,window-max=60'
+        """
+        parts = [self.preset] if self.preset else []
+        parts += [f"{key}={spelled(value)}" for key, value in self.settings]
+        return ":".join([self.name, ",".join(parts)]) if parts else self.name
+
+    def of(self, plan: Plan) -> Plan:
+        """The plan with this transport; its own transport's keys stay where that is the same."""
+        table: dict[str, TomlValue] = dict(plan.get("transport", {}))
+        if table.get("name") != self.name:
+            table = {"name": self.name}
+        if self.preset:
+            table["preset"] = self.preset
+        overrides = [
+            (key if key.startswith(FABRIC) else f"transport.{key}", value)
+            for key, value in self.settings
+        ]
+        return plan.with_(("transport", table), *overrides)
+
+
+def parse_transports(text: str, where: str = "--transports") -> list[TransportChoice]:
+    """The transports of a list; `all` are those that the core knows.
+
+    >>> [choice.label for choice in parse_transports("dcpim:paper,beta=1.5,phost")]
+    ['dcpim:paper,beta=1.5', 'phost']
+    """
+    if text.strip() == ALL:
+        return [TransportChoice(name) for name in schema.names()]
+    groups: list[list[str]] = []
+    for item in split(text, where):
+        if _is_setting(item) and groups:
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+    return distinct([_parsed(group, where) for group in groups], where)
+
+
+def transports_of(
+    values: str | Sequence[str | Table | Transport], where: str = "transports"
+) -> list[TransportChoice]:
+    """The transports of a list whose items are texts, tables, or classes of `rm.transports`."""
+    if isinstance(values, str):
+        return parse_transports(values, where)
+    choices: list[TransportChoice] = []
+    for value in values:
+        if isinstance(value, Transport):
+            choices.append(_of_table(value.table(), where))
+        elif isinstance(value, Mapping):
+            choices.append(_of_table(value, where))
+        elif isinstance(value, str):
+            choices += parse_transports(value, where)
+        else:
+            raise PlanError(f"{where}: expected texts or tables, got {value!r}")
+    return distinct(choices, where)
+
+
+def distinct(choices: list[TransportChoice], where: str) -> list[TransportChoice]:
+    """The choices, which must have different labels."""
+    labels = [choice.label for choice in choices]
+    if not choices or len(set(labels)) < len(labels):
+        raise PlanError(f"{where}: expected names that differ, got {', '.join(labels) or 'none'}")
+    return choices
+
+
+def _is_setting(item: str) -> bool:
+    return "=" in item and ":" not in item.partition("=")[0]
+
+
+def _parsed(group: Sequence[str], where: str) -> TransportChoice:
+    head, *rest = group
+    name, colon, first = (part.strip() for part in head.partition(":"))
+    if not KEY.fullmatch(name) or (colon and not first):
+        raise PlanError(
+            f"{where}: expected names that differ, as NAME, NAME:PRESET or NAME:KEY=VALUE,..., "
+            f"got {', '.join(group)!r}"
+        )
+    preset = first if first and not _is_setting(first) else None
+    settings: dict[str, TomlValue] = {}
+    for item in ([first] if first and preset is None else []) + rest:
+        key, _, value = (part.strip() for part in item.partition("="))
+        if not KEY.fullmatch(key) or not value or key in settings:
+            raise PlanError(
+                f"{where}: {name}: expected key=value with keys that differ, got {item}"
+            )
+        settings[key] = parse_value(value)
+    return _choice(name, preset, settings, where)
+
+
+def _of_table(table: Table, where: str) -> TransportChoice:
+    settings = dict(table)
+    name, preset = settings.pop("name", None), settings.pop("preset", None)
+    fabric = settings.pop("fabric", {})
+    if not isinstance(name, str) or not isinstance(preset, str | None):
+        raise PlanError(f"{where}: expected the key name, and texts, got {dict(table)!r}")
+    if not isinstance(fabric, Mapping):
+        raise PlanError(f"{where}: {name}: fabric: expected a table, got {fabric!r}")
+    settings |= {f"{FABRIC}{key}": value for key, value in fabric.items()}
+    return _choice(name, preset, settings, where)
+
+
+def _choice(
+    name: str, preset: str | None, settings: dict[str, TomlValue], where: str
+) -> TransportChoice:
+    title = settings.pop(LABEL, None)
+    if title is not None and not isinstance(title, str):
+        raise PlanError(f"{where}: {name}: {LABEL}: expected a text, got {title!r}")
+    return TransportChoice(name, preset, tuple(settings.items()), title)
