@@ -250,3 +250,50 @@ def test_input_files_are_known_by_what_they_hold(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("b")
     assert list(before) == ["t.csv"]
     assert plan.input_digests() != before
+
+
+class TestSweepTable:
+    TABLES = """\
+[sweep]
+seeds = 3
+[sweep.grid]
+"workload.load" = [
+    0.3,
+    0.5,
+]
+[[sweep.points]]
+"workload.flows" = 10
+"""
+
+    def test_it_is_no_part_of_a_run(self) -> None:
+        for text in (SMALL + self.TABLES, self.TABLES + SMALL.partition("\n")[2]):
+            plan = rm.Plan(text)
+            assert plan.sweep is not None
+            assert plan.sweep["grid"] == {"workload.load": [0.3, 0.5]}
+            assert "sweep" not in plan.table()
+            assert plan.check()["workload"]["load"] == 0.5
+
+    def test_errors_still_name_the_right_line(self) -> None:
+        text = self.TABLES + "[topology]\nkind = 3\n"
+        with pytest.raises(rm.PlanError, match=r"line 11, column 8"):
+            rm.Plan(text).check()
+
+    @pytest.mark.parametrize("line", ["sweep = { seeds = 3 }\n", "sweep.seeds = 3\n"])
+    def test_it_may_be_on_one_line(self, line: str) -> None:
+        plan = rm.Plan(line + SMALL)
+        assert plan.sweep == {"seeds": 3}
+        assert plan.table() == rm.Plan(SMALL).table()
+
+    def test_a_text_that_looks_like_it_is_left_alone(self) -> None:
+        text = 'name = """\n[sweep]\n"""\n' + SMALL
+        assert rm.Plan(text).text == text
+
+    def test_it_can_be_changed_like_other_tables(self) -> None:
+        plan = rm.Plan(SMALL + self.TABLES).with_(("sweep.seeds", 5), ("workload.load", 0.7))
+        assert plan.sweep is not None
+        assert (plan.sweep["seeds"], plan.get("workload.load")) == (5, 0.7)
+        assert rm.Plan(SMALL).with_(("sweep.seeds", 5)).sweep == {"seeds": 5}
+
+    def test_it_is_a_table(self) -> None:
+        with pytest.raises(rm.PlanError, match="sweep: expected a table, got 3"):
+            rm.Plan("sweep = 3\n" + SMALL)

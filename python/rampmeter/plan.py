@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -24,17 +26,39 @@ ARGUMENTS = "arguments"
 CORE_ORIGIN = "plan: "
 """What the simulator calls the text it is given, at the start of its messages."""
 
+SWEEP = "sweep"
+"""The table of a plan that says at which points it is run. It is no part of a run."""
+
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan as TOML text. Its values are checked when it runs, or by `check`."""
+    """A plan as TOML text. Its values are checked when it runs, or by `check`.
+
+    A table `[sweep]` is taken out of the text, which the simulator reads: a run of such a plan is
+    the one that its other tables describe.
+    """
 
     text: str
-    """The plan."""
+    """The plan of one run."""
     base: Path = Path()
     """What relative file names in it are relative to."""
     origin: str = "plan"
     """What errors call it."""
+    sweep: Mapping[str, Any] | None = field(default=None, kw_only=True, hash=False)
+    """The table `[sweep]`, if there is one; see `rampmeter.sweeps`."""
+
+    def __post_init__(self) -> None:
+        try:
+            table = tomllib.loads(self.text) if SWEEP in self.text else {}
+        except tomllib.TOMLDecodeError:
+            # Whoever reads the text says what is wrong with it.
+            return
+        if SWEEP in table:
+            sweep = table.pop(SWEEP)
+            if not isinstance(sweep, dict):
+                raise PlanError(f"{self.origin}: {SWEEP}: expected a table, got {sweep!r}")
+            object.__setattr__(self, "sweep", sweep)
+            object.__setattr__(self, "text", _without_sweep(self.text, table))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Plan":
@@ -93,9 +117,12 @@ class Plan:
         if not overrides:
             return self
         table = self.table()
+        if self.sweep is not None:
+            table[SWEEP] = deepcopy(self.sweep)
         for key, value in overrides:
             _assign(table, key, value)
-        return Plan(dumps(table), self.base, self.origin)
+        sweep = table.pop(SWEEP, None)
+        return Plan(dumps(table), self.base, self.origin, sweep=sweep)
 
     def check(self) -> dict[str, Any]:
         """The whole plan with every default; raises `PlanError` when it cannot run."""
@@ -162,6 +189,24 @@ def parse_value(text: str) -> TomlValue:
     except tomllib.TOMLDecodeError:
         return text
     return table["value"] if len(table) == 1 else text
+
+
+def _without_sweep(text: str, rest: dict[str, Any]) -> str:
+    """The text with empty lines for `[sweep]`, so that errors still name the right lines."""
+    kept, is_sweep = [], False
+    for line in text.splitlines():
+        header = re.match(r"\s*\[\[?\s*([A-Za-z0-9_-]+)", line)
+        if header is not None:
+            is_sweep = header[1] == SWEEP
+        kept.append("" if is_sweep else line)
+    blanked = "\n".join(kept) + "\n"
+    try:
+        if tomllib.loads(blanked) == rest:
+            return blanked
+    except tomllib.TOMLDecodeError:
+        pass
+    # The table is written in another way, such as on one line.
+    return dumps(rest)
 
 
 def _assign(table: dict[str, Any], key: str, value: TomlValue) -> None:
