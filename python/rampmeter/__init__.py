@@ -54,6 +54,10 @@ from rampmeter.spec import (
     star,
     web_search,
 )
+from rampmeter.sweeps.api import sweep
+from rampmeter.sweeps.axes import Uniform
+from rampmeter.sweeps.engines import EngineError
+from rampmeter.sweeps.results import SweepResults
 from rampmeter.transports import *  # noqa: F403 (their list is `transports.__all__`)
 
 __all__ = [
@@ -61,6 +65,7 @@ __all__ = [
     "Comparison",
     "Deadlines",
     "Dumbbell",
+    "EngineError",
     "Fabric",
     "FatTree",
     "Incast",
@@ -75,9 +80,11 @@ __all__ = [
     "Run",
     "RunOptions",
     "Star",
+    "SweepResults",
     "TopologyFile",
     "Trace",
     "Transport",
+    "Uniform",
     "__version__",
     "all_to_all",
     "compare",
@@ -91,6 +98,7 @@ __all__ = [
     "leaf_spine",
     "run",
     "star",
+    "sweep",
     "web_search",
 ]
 __all__ += transports.__all__

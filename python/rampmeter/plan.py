@@ -161,7 +161,7 @@ class Plan:
     def input_digests(self) -> dict[str, str]:
         """The files that the plan reads, each with the SHA-256 of what it holds."""
         digests = {}
-        for name in sorted(set(_file_names(self.table()))):
+        for name in sorted({table[key] for table, key in file_keys(self.table())}):
             file = self.base / name
             if file.is_file():
                 with file.open("rb") as stream:
@@ -220,14 +220,14 @@ def _assign(table: dict[str, Any], key: str, value: TomlValue) -> None:
     table[last] = value
 
 
-def _file_names(value: object) -> Iterator[str]:
-    """The values of the keys that name files, at any depth."""
-    if isinstance(value, Mapping):
+def file_keys(value: object) -> Iterator[tuple[dict[str, Any], str]]:
+    """The keys that name files, at any depth, each with the table that it is in."""
+    if isinstance(value, dict):
         for key, inner in value.items():
             if key in ("file", "cdf") and isinstance(inner, str):
-                yield inner
+                yield value, key
             else:
-                yield from _file_names(inner)
+                yield from file_keys(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from _file_names(inner)
+            yield from file_keys(inner)

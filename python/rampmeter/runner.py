@@ -248,10 +248,13 @@ def identity_of(plan: Plan) -> dict[str, Any]:
     return {
         "plan": plan.text,
         "inputs": plan.input_digests(),
-        "version": _core.VERSION,
-        "commit": _core.COMMIT,
-        "binary": _binary_digest(),
+        **simulator(),
     }
+
+
+def simulator() -> dict[str, str]:
+    """Which simulator runs here: version, commit, and the digest of the binary."""
+    return {"version": _core.VERSION, "commit": _core.COMMIT, "binary": _binary_digest()}
 
 
 def is_current(out: Path, identity: dict[str, Any]) -> bool:

@@ -12,10 +12,12 @@ from rampmeter.commands.papers import papers
 from rampmeter.commands.plot import plot
 from rampmeter.commands.run import run
 from rampmeter.commands.testbed import testbed
+from rampmeter.sweeps.command import sweep
 
 COMMANDS: Final[tuple[click.Command, ...]] = (
     run,
     compare,
+    sweep,
     papers,
     testbed,
     bench,

@@ -12,6 +12,7 @@ from rampmeter.plots.bound import Spread, Tradeoff, spread, sustainable_share, t
 from rampmeter.plots.distribution import fct_cdf, fct_cdfs, queue_cdf
 from rampmeter.plots.load import Line, Point, by_load
 from rampmeter.plots.pareto import Curve, pareto
+from rampmeter.plots.replicated import Series, replicated
 from rampmeter.plots.size import BarSeries, SizeSeries, bars, slowdown_by_size
 from rampmeter.plots.time import tenant_shares, utilisation
 
@@ -21,6 +22,7 @@ __all__ = [
     "Line",
     "OperatingPoint",
     "Point",
+    "Series",
     "SizeSeries",
     "Spread",
     "Sweep",
@@ -35,6 +37,7 @@ __all__ = [
     "pareto",
     "probes",
     "queue_cdf",
+    "replicated",
     "slowdown_by_size",
     "spread",
     "sustainable_share",

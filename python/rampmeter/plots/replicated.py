@@ -1,0 +1,43 @@
+"""A quantity by a key of the plan, with the intervals that several seeds give it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure
+
+from rampmeter.confidence import Interval
+from rampmeter.plots.style import LINES, MARKERS, PALETTE, finish, house, new_figure
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line: its values by the key, in their order."""
+
+    name: str
+    values: Sequence[tuple[float, Interval]]
+
+
+def replicated(series: Sequence[Series], *, x_label: str, y_label: str, title: str = "") -> Figure:
+    """Means with their intervals as error bars; a mean of a single run has none."""
+    with house():
+        figure, axes = new_figure(5.4, 3.3)
+        for idx, line in enumerate(series):
+            shown = [(x, at) for x, at in line.values if math.isfinite(at.mean)]
+            axes.errorbar(
+                [x for x, _ in shown],
+                [at.mean for _, at in shown],
+                yerr=[at.half_width or 0.0 for _, at in shown],
+                color=PALETTE[idx % len(PALETTE)],
+                marker=MARKERS[idx % len(MARKERS)],
+                linestyle=LINES[idx % len(LINES)],
+                markersize=4,
+                capsize=2.5,
+                elinewidth=0.9,
+                label=line.name,
+            )
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
+        axes.margins(x=0.04, y=0.08)
+        finish(figure, axes, title, columns=3)
+    return figure

@@ -1,0 +1,266 @@
+"""Sweeps from Python, and what the command does too: folder, engine, runs, means."""
+
+import datetime
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike, fspath
+from typing import Any, Final, Literal, TypeAlias
+
+from rich.console import Console
+
+from rampmeter import api
+from rampmeter._core import PlanError, ResultError
+from rampmeter.plan import Plan
+from rampmeter.runner import simulator
+from rampmeter.spec import Part, Transport
+from rampmeter.sweeps.axes import Axis, Uniform, listed, zipped
+from rampmeter.sweeps.dataset import Dataset
+from rampmeter.sweeps.drive import Driver, Outcome, Watcher, check_metric, stopping_on_signals
+from rampmeter.sweeps.engines import Engine, open_engine
+from rampmeter.sweeps.estimate import estimate
+from rampmeter.sweeps.grammar import parse_values
+from rampmeter.sweeps.progress import failure, watching
+from rampmeter.sweeps.results import SweepResults
+from rampmeter.sweeps.spec import Sweep
+from rampmeter.sweeps.table import Wishes, sample_axis, sweep_of, values_of
+from rampmeter.toml import Table, TomlValue
+
+FORMAT: Final = 1
+"""The form of the folder; a folder of another form is refused."""
+
+Combine: TypeAlias = Literal["grid", "zip", "random"]
+Values: TypeAlias = "str | Uniform | Sequence[TomlValue]"
+"""A list or an array, a text such as `"0.3..0.8:0.1"`, or what random numbers are drawn from."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of the points, for one of several drivers that fill the same folder."""
+
+    index: int
+    """From 1 on."""
+    count: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Shard":
+        """A shard from `i/n`.
+
+        >>> Shard.parse("3/16")
+        Shard(index=3, count=16)
+        """
+        index, slash, count = text.partition("/")
+        if not (slash and index.isdecimal() and count.isdecimal()):
+            raise PlanError(f"shard: expected i/n such as 3/16, got {text}")
+        shard = cls(int(index), int(count))
+        if not 1 <= shard.index <= shard.count:
+            raise PlanError(f"shard: expected 1/{shard.count} to {shard.count}/{shard.count}")
+        return shard
+
+    def points(self, sweep: Sweep) -> range:
+        """The numbers of its points: every n-th, so that all parts have large and small ones."""
+        return range(self.index - 1, len(sweep.points), self.count)
+
+
+def sweep(
+    plan: Plan | str | PathLike[str] | None = None,
+    *,
+    vary: Mapping[str, Values] | None = None,
+    combine: Combine = "grid",
+    points: Sequence[Mapping[str, TomlValue]] = (),
+    samples: int | None = None,
+    sample_seed: int = 1,
+    transports: str | Sequence[str | Table | Transport] | None = None,
+    seeds: int | Sequence[int] | None = None,
+    precision: float | None = None,
+    metric: str | None = None,
+    seeds_max: int | None = None,
+    on: str = "local",
+    jobs: int | None = None,
+    out: str | PathLike[str],
+    flows: bool = False,
+    force: bool = False,
+    quiet: bool = False,
+    **parts: Part | Table | None,
+) -> SweepResults:
+    """Run a plan at many points with several seeds, here or on a cluster; give the results.
+
+    `vary` has the values of keys of the plan. They are combined as a `grid`, one by one (`zip`), or
+    by drawing `samples` points (`random`); `points` are listed ones, and each of them is combined
+    with all of `vary`. What is left out is as in the plan's `[sweep]`. With `precision` seeds are
+    added to a point until half the interval of its mean `metric` is at most that share of the mean.
+    `on` is `local`, `ray`, `ray://HOST:PORT`, `dask` or `dask://HOST:PORT`; `out` is a folder or an
+    fsspec URL. What `out` has already is not run again. `parts` are tables of the plan, as for
+    `run`.
+
+    Raises `PlanError` where the plan of a point is bad, `ResultError` where `out` holds another
+    sweep, `EngineError` where the cluster cannot be used, `RuntimeError` where runs failed, and
+    `KeyboardInterrupt` after Ctrl-C; what is finished is kept.
+
+        >>> import rampmeter as rm
+        >>> r = rm.sweep("plan.toml", vary={"workload.load": "0.3..0.8:0.1"},
+        ...              transports="dcpim,phost", seeds=5, out="loads")  # doctest: +SKIP
+        >>> r.plot.metric("slowdown_mean").savefig("loads.png")  # doctest: +SKIP
+    """
+    base = api._plan(plan, None, parts)
+    axes = axes_of(vary or {}, combine, points, samples, sample_seed)
+    wishes = Wishes(axes, transports, seeds, precision, metric, seeds_max)
+    complete = sweep_of(base, wishes)
+    console = Console(stderr=True)
+    outcome = run_sweep(
+        complete,
+        fspath(out),
+        lambda: open_engine(on, jobs),
+        lambda text: None if quiet else console.print(text, markup=False, highlight=False),
+        lambda: watching(console, is_quiet=quiet),
+        wants_flows=flows,
+        force=force,
+        wants_estimate=not quiet,
+    )
+    if outcome.stop.signal == signal.SIGTERM:
+        raise SystemExit(128 + signal.SIGTERM)
+    if outcome.stop.event.is_set():
+        raise KeyboardInterrupt
+    if outcome.failures:
+        raise RuntimeError("; ".join(failure(*one) for one in outcome.failures[:3]))
+    return SweepResults(out)
+
+
+def axes_of(
+    vary: Mapping[str, Values],
+    combine: str,
+    points: Sequence[Mapping[str, TomlValue]] = (),
+    samples: int | None = None,
+    sample_seed: int = 1,
+) -> tuple[Axis, ...]:
+    """The axes of values that are combined in one way, and of listed points."""
+    if (samples is not None) != (combine == "random"):
+        raise PlanError(
+            "samples: expected a number of points where they are random, and only there"
+        )
+    columns = {key: _values(values, f"vary: {key}") for key, values in vary.items()}
+    axes: list[Axis] = []
+    if combine == "random" and samples is not None:
+        axes.append(sample_axis(columns, samples, sample_seed, "vary"))
+    else:
+        lists = {key: values_of(values, f"vary: {key}") for key, values in columns.items()}
+        if combine == "grid":
+            axes += [Axis.of_values(key, values, "vary") for key, values in lists.items()]
+        elif combine != "zip":
+            raise PlanError(f"combine: expected grid, zip or random, got {combine}")
+        elif lists:
+            axes.append(zipped(lists, "vary"))
+    if points:
+        axes.append(listed(points, "points"))
+    return tuple(axes)
+
+
+def run_sweep(
+    sweep: Sweep,
+    url: str,
+    engine_of: Callable[[], Engine],
+    say: Callable[[str], None],
+    watch: Callable[[], Any],
+    *,
+    wants_flows: bool = False,
+    force: bool = False,
+    shard: Shard | None = None,
+    wants_estimate: bool = True,
+    is_dry: bool = False,
+) -> Outcome:
+    """Make the runs that the folder lacks. `say` is told what people should know."""
+    check_metric(sweep.replication)
+    sweep.check()
+    dataset = Dataset(url)
+    _claim(dataset, sweep, force=force, is_dry=is_dry)
+    points = None if shard is None else shard.points(sweep)
+    driver = Driver(sweep, dataset, wants_flows=wants_flows, points=points)
+    n_kept = driver.outcome.n_kept
+    if n_kept:
+        say(f"{n_kept} runs are there already, {driver.n_todo} are to be made")
+    if is_dry or driver.n_todo:
+        with stopping_on_signals() as stop:
+            _run(
+                driver, engine_of(), say, watch, stop, wants_estimate=wants_estimate, is_dry=is_dry
+            )
+    if not is_dry:
+        _finish(dataset, driver.outcome)
+    return driver.outcome
+
+
+def _run(
+    driver: Driver,
+    engine: Engine,
+    say: Callable[[str], None],
+    watch: Callable[[], Any],
+    stop: Any,
+    *,
+    wants_estimate: bool,
+    is_dry: bool,
+) -> None:
+    try:
+        if wants_estimate and not stop.event.is_set():
+            say(f"on {engine.describe()}")
+            say(estimate(driver.todo()).text(engine.slots()))
+        if not is_dry:
+            watcher: Watcher
+            with watch() as watcher:
+                driver.run(engine, watcher, stop)
+    finally:
+        engine.close()
+
+
+def _claim(dataset: Dataset, sweep: Sweep, *, force: bool, is_dry: bool) -> None:
+    """Make the folder this sweep's, or raise `ResultError` where it is another's."""
+    identity = {"format": FORMAT, **simulator(), **sweep.describe()}
+    found = dataset.identity()
+    if found == identity:
+        return
+    if found is not None and not force:
+        differing = [key for key in identity if found.get(key) != identity[key]]
+        raise ResultError(
+            f"{dataset.url}: expected the results of this sweep, got those of another "
+            f"({', '.join(differing)} differ): give another folder, or --force to replace them"
+        )
+    if found is None and dataset.is_foreign() and not force:
+        raise ResultError(
+            f"{dataset.url}: expected an empty folder or the results of this sweep, got other "
+            "files: give another folder, or --force to write beside them"
+        )
+    if is_dry:
+        return
+    if found is not None:
+        dataset.clear()
+    dataset.put_identity(identity)
+
+
+def _finish(dataset: Dataset, outcome: Outcome) -> None:
+    """Write means and intervals, and what this driver did."""
+    results = SweepResults(dataset.url)
+    if outcome.n_kept or outcome.n_ran:
+        dataset.put_intervals(results.summary())
+    if not outcome.wall_seconds:
+        return
+    now = datetime.datetime.now(datetime.UTC)
+    log = {
+        "ended": now.isoformat(timespec="seconds"),
+        "wall_seconds": round(outcome.wall_seconds, 3),
+        "ran": outcome.n_ran,
+        "kept": outcome.n_kept,
+        "open": outcome.n_open,
+        "worker_seconds": {host: round(s, 3) for host, s in outcome.seconds_by_host.items()},
+        "failures": [failure(*one) for one in outcome.failures],
+        "signal": outcome.stop.signal,
+    }
+    dataset.put_log(f"{now:%Y%m%dT%H%M%S%f}-{os.getpid()}", log)
+
+
+def _values(values: Any, where: str) -> Any:
+    """Values as lists of plain numbers and texts; arrays of NumPy become lists."""
+    if isinstance(values, str):
+        return parse_values(values, where)
+    if isinstance(values, Uniform):
+        return values
+    plain = values.tolist() if hasattr(values, "tolist") else list(values)
+    return [value.item() if hasattr(value, "item") else value for value in plain]

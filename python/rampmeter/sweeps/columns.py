@@ -1,0 +1,229 @@
+"""The columns of a sweep's dataset: what a row has of its run's summary."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from rampmeter.sweeps.spec import Point, Sweep, columns_of
+from rampmeter.sweeps.task import Result
+from rampmeter.toml import TomlValue, literal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MEANING: Final = b"meaning"
+UNIT: Final = b"unit"
+"""Keys of the metadata of columns."""
+
+INT, FLOAT, TEXT, BOOL, TEXTS = "int64", "double", "string", "bool", "texts"
+"""Names of Arrow's types, so that the package is imported without Arrow."""
+
+STATISTICS: Final = {
+    "mean": "mean",
+    "p50": "median",
+    "p99": "99th percentile",
+    "p999": "99.9th percentile",
+    "max": "largest value",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that each run has."""
+
+    name: str
+    type: str
+    """The name of its Arrow type."""
+    of: Callable[[Mapping[str, Any]], Any]
+    """Its value, from a summary; `None` where the summary has none."""
+    meaning: str
+    unit: str = ""
+    is_measure: bool = False
+    """Whether runs are summarised by its mean and interval."""
+
+    @property
+    def field(self) -> "pa.Field[Any]":
+        """The column's name, type, meaning and unit."""
+        return field(self.name, self.type, self.meaning, self.unit)
+
+
+def _at(*path: str) -> Callable[[Mapping[str, Any]], Any]:
+    """The value at a path of a summary, `None` where there is no such path."""
+
+    def of(summary: Mapping[str, Any]) -> Any:
+        value: Any = summary
+        for key in path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        return value
+
+    return of
+
+
+def _drops(summary: Mapping[str, Any]) -> int:
+    return sum(sum(tier.get("drops", {}).values()) for tier in summary.get("tiers", []))
+
+
+def _flows(of: str, meaning: str) -> Column:
+    return Column(f"flows_{of}", INT, _at("flows", of), meaning)
+
+
+def _slowdown(of: str, meaning: str, *, is_measure: bool = True) -> Column:
+    path = ("slowdown", "delivered", "overall", of)
+    meaning = f"{meaning} of slowdown, over the flows that are counted"
+    return Column(f"slowdown_{of}", FLOAT, _at(*path), meaning, "1", is_measure)
+
+
+COLUMNS: Final = (
+    Column("status", TEXT, _at("status"), "how the run ended"),
+    _flows("submitted", "flows that arrived"),
+    _flows("delivered", "flows of which every byte was delivered"),
+    _flows("failed", "flows that their transport gave up"),
+    _flows("rejected", "flows that their transport refused"),
+    _flows("unfinished", "flows under way when the run ended"),
+    _flows("counted", "flows that the statistics of slowdown are over"),
+    Column(
+        "utilisation",
+        FLOAT,
+        _at("utilisation"),
+        "mean utilisation of the hosts' links in the measured window, with headers",
+        "1",
+        is_measure=True,
+    ),
+    Column(
+        "goodput_gbps",
+        FLOAT,
+        _at("goodput_gbps"),
+        "message bytes delivered in the measured window over its length, all hosts together",
+        "Gbit/s",
+        is_measure=True,
+    ),
+    Column(
+        "delivered_share",
+        FLOAT,
+        _at("delivered_share"),
+        "data packets delivered when arrivals stopped, over those offered until then",
+        "1",
+        is_measure=True,
+    ),
+    Column("nfct", FLOAT, _at("nfct"), "mean completion time over mean ideal", "1", True),
+    Column("deadlines_met", FLOAT, _at("deadlines_met"), "share of deadlines met", "1", True),
+    *(_slowdown(name, meaning) for name, meaning in STATISTICS.items()),
+    *(
+        _slowdown(
+            f"{name}_ci",
+            f"half width of the 95 % interval, by batch means, of the {meaning}",
+            is_measure=False,
+        )
+        for name, meaning in STATISTICS.items()
+        if name != "max"
+    ),
+    Column("drops", INT, _drops, "packets dropped in switches and interfaces"),
+    Column("warmup_rule", TEXT, _at("warmup", "rule"), "rule of the warm-up"),
+    Column("warmup_flows", INT, _at("warmup", "flows"), "first flows that are left out"),
+    Column("window_from_ps", INT, _at("window", "from_ps"), "measured from", "ps"),
+    Column("window_to_ps", INT, _at("window", "to_ps"), "measured until", "ps"),
+    Column(
+        "warnings",
+        TEXTS,
+        lambda summary: list(summary.get("warnings") or []),
+        "what the run says against its own numbers",
+    ),
+)
+"""What each run has, in the order of the columns."""
+
+MEASURES: Final = tuple(column.name for column in COLUMNS if column.is_measure)
+"""The columns that are summarised by mean and interval."""
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a sweep: those of its points, then those of each run."""
+
+    point: "pa.Schema"
+    """Point, transport, seed and the varied keys."""
+
+    @classmethod
+    def of(cls, sweep: Sweep) -> "Schema":
+        """The columns of a sweep. A varied key has the type that all its values have."""
+        import pyarrow as pa
+
+        columns = columns_of(sweep.points, sweep.keys)
+        fields = [
+            field("point", INT, "number of the point, from 0"),
+            *(_key_field(key, columns[key]) for key in sweep.keys),
+            field("transport", TEXT, "label of the transport"),
+            field("seed", INT, "seed of the run"),
+        ]
+        return cls(pa.schema(fields))
+
+    @property
+    def runs(self) -> "pa.Schema":
+        """The columns of the dataset of runs."""
+        import pyarrow as pa
+
+        summary = field("summary", TEXT, "summary.json of the run")
+        return pa.schema([*self.point, *(column.field for column in COLUMNS), summary])
+
+    def row(self, point: Point, result: Result) -> "pa.Table":
+        """The row of a run."""
+        import pyarrow as pa
+
+        summary = json.loads(result.summary)
+        values = [*self._values(point, result.seed)]
+        values += [column.of(summary) for column in COLUMNS]
+        values.append(result.summary)
+        arrays = [
+            pa.array([value], field.type) for value, field in zip(values, self.runs, strict=True)
+        ]
+        return pa.Table.from_arrays(arrays, schema=self.runs)
+
+    def flows(self, point: Point, seed: int, flows: "pa.Table") -> "pa.Table":
+        """The flows of a run, with the columns of its point before theirs."""
+        import pyarrow as pa
+
+        values = self._values(point, seed)
+        arrays: list[Any] = [
+            pa.repeat(pa.scalar(value, field.type), flows.num_rows)
+            for value, field in zip(values, self.point, strict=True)
+        ]
+        fields = [*self.point, *flows.schema]
+        return pa.Table.from_arrays([*arrays, *flows.columns], schema=pa.schema(fields))
+
+    def _values(self, point: Point, seed: int) -> Sequence[Any]:
+        own = dict(point.values)
+        keys = self.point.names[1:-2]
+        cells = [_cell(own[key], self.point.field(key).type) for key in keys]
+        return [point.number, *cells, point.transport.label, seed]
+
+
+def field(name: str, of: str, meaning: str, unit: str = "") -> "pa.Field[Any]":
+    """A field of Arrow with the meaning and the unit of its values."""
+    import pyarrow as pa
+
+    kinds: dict[str, pa.DataType] = {
+        INT: pa.int64(),
+        FLOAT: pa.float64(),
+        TEXT: pa.string(),
+        BOOL: pa.bool_(),
+        TEXTS: pa.list_(pa.string()),
+    }
+    return pa.field(name, kinds[of], metadata={MEANING: meaning, UNIT: unit})
+
+
+def _key_field(key: str, values: Iterable[TomlValue]) -> "pa.Field[Any]":
+    kinds = {type(value) for value in values}
+    of_kinds: tuple[tuple[set[type], str], ...] = (
+        ({bool}, BOOL),
+        ({int}, INT),
+        ({int, float}, FLOAT),
+    )
+    found = (of for allowed, of in of_kinds if kinds <= allowed)
+    # Texts as they are; tables, lists and mixtures as TOML.
+    return field(key, next(found, TEXT), "varied key of the plan")
+
+
+def _cell(value: TomlValue, of: "pa.DataType") -> Any:
+    if str(of) == TEXT:
+        return value if isinstance(value, str) else literal(value)
+    return value

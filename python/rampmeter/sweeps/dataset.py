@@ -1,0 +1,183 @@
+"""The folder of a sweep's results: a dataset of Parquet files, here or at an fsspec URL.
+
+    sweep.json                        what the sweep is; a folder of another sweep is refused
+    runs/point-00000/seed-1.parquet   a row a run, all files of one schema
+    flows/point-00000/seed-1.parquet  a row a flow, where they are kept
+    summary.parquet                   a row a point: means and intervals over its seeds
+    log/*.json                        when, where and for how long it was run
+
+A file appears as a whole or not at all, and only the driver writes. The bytes of all but `log`
+follow from the sweep alone.
+"""
+
+import io
+import json
+import posixpath
+import re
+import uuid
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from rampmeter._core import ResultError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+IDENTITY: Final = "sweep.json"
+RUNS: Final = "runs"
+FLOWS: Final = "flows"
+INTERVALS: Final = "summary.parquet"
+LOG: Final = "log"
+OURS: Final = (IDENTITY, RUNS, FLOWS, INTERVALS, LOG)
+"""All that a sweep puts into its folder, but for plots."""
+
+_NAME = re.compile(r"point-(\d+)/seed-(\d+)\.parquet")
+_WHOLE_PUTS: Final = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "memory"})
+"""Protocols whose objects appear as a whole when they have been written."""
+
+
+class Dataset:
+    """A folder of results. Raises `ResultError` where it cannot be read or written."""
+
+    def __init__(self, url: str) -> None:
+        import fsspec
+
+        self.url = url
+        try:
+            self._files, self._root = fsspec.core.url_to_fs(url)
+        except (ImportError, ValueError, OSError) as error:
+            raise ResultError(f"{url}: expected a folder or an fsspec URL, {error}") from None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a folder of this machine."""
+        from fsspec.implementations.local import LocalFileSystem
+
+        return isinstance(self._files, LocalFileSystem)
+
+    def identity(self) -> dict[str, Any] | None:
+        """What the sweep in the folder is; `None` of an empty folder."""
+        data = self._read(IDENTITY)
+        if data is None:
+            return None
+        try:
+            identity: dict[str, Any] = json.loads(data)
+        except ValueError as error:
+            raise ResultError(f"{self.path(IDENTITY)}: expected JSON, got {error}") from None
+        return identity
+
+    def put_identity(self, identity: dict[str, Any]) -> None:
+        """Say what the sweep in the folder is."""
+        self._write(IDENTITY, (json.dumps(identity, indent=1) + "\n").encode())
+
+    def put_log(self, name: str, log: dict[str, Any]) -> None:
+        """Keep when and where the sweep was run."""
+        self._write(f"{LOG}/{name}.json", (json.dumps(log, indent=1) + "\n").encode())
+
+    def put(self, kind: str, point: int, seed: int, table: "pa.Table") -> None:
+        """Keep the rows of a run, in `runs` or `flows`."""
+        self._write(f"{kind}/{_file(point, seed)}", encoded(table))
+
+    def put_intervals(self, table: "pa.Table") -> None:
+        """Keep means and intervals."""
+        self._write(INTERVALS, encoded(table))
+
+    def done(self, kind: str = RUNS) -> set[tuple[int, int]]:
+        """The points and seeds of which there are results."""
+        return set(self._found(kind))
+
+    def table(self, kind: str = RUNS, keys: Iterable[tuple[int, int]] | None = None) -> "pa.Table":
+        """The rows of all runs as one table, by point and seed; only those of `keys` if given.
+
+        Raises `ResultError` where there are none.
+        """
+        import pyarrow as pa
+
+        wanted = sorted(self.done(kind) if keys is None else keys)
+        tables = []
+        for point, seed in wanted:
+            data = self._read(f"{kind}/{_file(point, seed)}")
+            if data is not None:
+                tables.append(decoded(data))
+        if not tables:
+            raise ResultError(f"{self.url}: expected results of a sweep, there are none")
+        return pa.concat_tables(tables)
+
+    def is_foreign(self) -> bool:
+        """Whether there is something in the folder, but no sweep."""
+        return self.identity() is None and bool(self._names(""))
+
+    def clear(self) -> None:
+        """Remove what a sweep has put here, its identity first; plots stay."""
+        for name in OURS:
+            path = self.path(name)
+            if self._files.exists(path):
+                self._files.rm(path, recursive=True)
+
+    def _found(self, kind: str) -> Iterator[tuple[int, int]]:
+        prefix = self.path(kind)
+        try:
+            paths = self._files.find(prefix)
+        except FileNotFoundError:
+            return
+        for path in paths:
+            match = _NAME.fullmatch(posixpath.relpath(str(path), prefix))
+            if match is not None:
+                yield int(match[1]), int(match[2])
+
+    def _names(self, name: str) -> list[str]:
+        try:
+            return [str(path) for path in self._files.ls(self.path(name), detail=False)]
+        except FileNotFoundError:
+            return []
+
+    def _read(self, name: str) -> bytes | None:
+        try:
+            data: bytes = self._files.cat_file(self.path(name))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise ResultError(f"{self.path(name)}: {error.strerror or error}") from None
+        return data
+
+    def _write(self, name: str, data: bytes) -> None:
+        """Write a file so that it appears as a whole."""
+        path = self.path(name)
+        protocols = self._files.protocol
+        names = {protocols} if isinstance(protocols, str) else set(protocols)
+        try:
+            self._files.makedirs(posixpath.dirname(path), exist_ok=True)
+            if names & _WHOLE_PUTS:
+                self._files.pipe_file(path, data)
+                return
+            # Readers of folders pass over names that begin with a dot.
+            folder, file = posixpath.split(path)
+            part = f"{folder}/.{file}.{uuid.uuid4().hex}"
+            self._files.pipe_file(part, data)
+            self._files.mv(part, path)
+        except OSError as error:
+            raise ResultError(f"{path}: {error.strerror or error}") from None
+
+    def path(self, name: str) -> str:
+        """The path of a file in the folder."""
+        return f"{self._root}/{name}" if name else str(self._root)
+
+
+def encoded(table: "pa.Table") -> bytes:
+    """A table as a Parquet file. Equal tables are equal bytes."""
+    import pyarrow.parquet as pq
+
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression="zstd", store_schema=True)
+    return sink.getvalue()
+
+
+def decoded(data: bytes) -> "pa.Table":
+    """The table of a Parquet file."""
+    import pyarrow.parquet as pq
+
+    return pq.read_table(io.BytesIO(data))
+
+
+def _file(point: int, seed: int) -> str:
+    return f"point-{point:05}/seed-{seed}.parquet"

@@ -1,0 +1,54 @@
+"""Runs on the cores of this machine: threads, since the simulator releases the interpreter lock."""
+
+import queue
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from rampmeter.runner import n_cores
+from rampmeter.sweeps.task import Result, Task, execute
+
+
+class LocalEngine:
+    """A thread for each core."""
+
+    def __init__(self, jobs: int | None = None) -> None:
+        self._jobs = jobs or n_cores()
+        self._pool = ThreadPoolExecutor(self._jobs, thread_name_prefix="sweep")
+        self._results: queue.SimpleQueue[Result] = queue.SimpleQueue()
+        self._stop = threading.Event()
+
+    def slots(self) -> int:
+        """One for each thread."""
+        return self._jobs
+
+    def describe(self) -> str:
+        """Where tasks run, for people."""
+        return f"this machine, {self._jobs} at a time"
+
+    def submit(self, task: Task, blobs: Mapping[str, bytes]) -> None:
+        """Begin a task when a thread is free."""
+        self._pool.submit(self._run, task, [blobs[digest] for digest in task.digests])
+
+    def collect(self, timeout: float) -> list[Result]:
+        """The results that have come, after at most `timeout` seconds."""
+        results = []
+        try:
+            results.append(self._results.get(timeout=timeout))
+            while True:
+                results.append(self._results.get_nowait())
+        except queue.Empty:
+            return results
+
+    def cancel(self) -> None:
+        """End the runs; those that have not begun do not begin."""
+        self._stop.set()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def close(self) -> None:
+        """Wait for the threads."""
+        self._stop.set()
+        self._pool.shutdown(cancel_futures=True)
+
+    def _run(self, task: Task, blobs: list[bytes]) -> None:
+        self._results.put(execute(task, blobs, self._stop.is_set))

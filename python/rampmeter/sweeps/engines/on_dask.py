@@ -1,0 +1,135 @@
+"""Runs on a Dask cluster that exists.
+
+`dask://HOST:PORT` and `dask://FILE.json` name its scheduler, by address and by the file that it
+writes; `dask` alone is the scheduler of Dask's configuration (`DASK_SCHEDULER_ADDRESS`). A worker
+runs a task a thread. The scheduler begins a task again whose worker is lost.
+"""
+
+import queue
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import dask
+from distributed import Client, Future, KilledWorker, get_worker
+
+from rampmeter.sweeps.engines import EngineError
+from rampmeter.sweeps.task import Result, Task, execute, lost
+
+CONNECT_SECONDS: Final = 20
+"""How long the scheduler is waited for."""
+CONFIGURED: Final = "scheduler-address"
+
+
+def _execute(task: Task, key: str, *blobs: bytes) -> Result:
+    """What a worker runs. The package is looked up there by name."""
+    return execute(task, blobs, _is_forgotten(key))
+
+
+def _is_forgotten(key: str) -> Callable[[], bool]:
+    """Whether nobody waits for a task any more: its driver has stopped, or is gone."""
+    tasks = get_worker().state.tasks
+
+    def is_forgotten() -> bool:
+        state = tasks.get(key)
+        return state is None or state.state == "cancelled"
+
+    return is_forgotten
+
+
+class DaskEngine:
+    """A connection to a cluster."""
+
+    def __init__(self, address: str) -> None:
+        where = address or dask.config.get(CONFIGURED, None)
+        if where is None:
+            raise EngineError(
+                "dask: expected dask://HOST:PORT, or DASK_SCHEDULER_ADDRESS in the environment"
+            )
+        try:
+            self._client = Client(
+                **_scheduler(where), timeout=CONNECT_SECONDS, set_as_default=False
+            )
+        except (OSError, TimeoutError, ValueError) as error:
+            raise EngineError(f"dask: no scheduler at {where}: {_line(error)}") from None
+        self._where = self._client.scheduler.address
+        self._blobs: dict[str, Future] = {}
+        self._tasks: dict[Future, Task] = {}
+        self._done: queue.SimpleQueue[Future] = queue.SimpleQueue()
+
+    def slots(self) -> int:
+        """One for each thread of the workers."""
+        return sum(self._client.nthreads().values())
+
+    def describe(self) -> str:
+        """Where tasks run, for people."""
+        return f"Dask at {self._where}, {self.slots()} threads of workers"
+
+    def submit(self, task: Task, blobs: Mapping[str, bytes]) -> None:
+        """Begin a task when there is room. Input files go to the cluster once."""
+        for digest in task.digests:
+            if digest not in self._blobs:
+                self._blobs[digest] = self._send(blobs[digest])
+        handles = [self._blobs[digest] for digest in task.digests]
+        key = f"rampmeter-{self._client.id}-{task.point}-{task.seed}"
+        future = self._client.submit(_execute, task, key, *handles, key=key, pure=False)
+        self._tasks[future] = task
+        future.add_done_callback(self._done.put)
+
+    def collect(self, timeout: float) -> list[Result]:
+        """The results that have come, after at most `timeout` seconds."""
+        results = []
+        try:
+            future = self._done.get(timeout=timeout)
+            while True:
+                task = self._tasks.pop(future, None)
+                if task is not None:
+                    results.append(self._result(future, task))
+                future = self._done.get_nowait()
+        except queue.Empty:
+            if self._client.status not in ("running", "connecting"):
+                raise EngineError(f"dask: the scheduler at {self._where} is gone") from None
+            return results
+
+    def cancel(self) -> None:
+        """Forget the tasks; their runs notice it and end."""
+        self._client.cancel(list(self._tasks), force=True)
+        self._tasks.clear()
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        self._tasks.clear()
+        self._blobs.clear()
+        self._client.close()
+
+    def _send(self, blob: bytes) -> Future:
+        # A call, unlike data that is scattered, is made again where its worker is lost.
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
+            return self._client.submit(bytes, blob, pure=False)
+
+    def _result(self, future: Future, task: Task) -> Result:
+        try:
+            result: Result = future.result()
+        except KilledWorker as error:
+            return lost(task, f"its worker was lost again and again: {_line(error)}")
+        except Exception as error:
+            return Result(task.point, task.seed, "failed", error=_line(error))
+        finally:
+            future.release()
+        return result
+
+
+def _scheduler(where: str) -> dict[str, Any]:
+    """How the client is to find the scheduler."""
+    if where.endswith(".json"):
+        if not Path(where).is_file():
+            raise EngineError(f"dask: {where}: no such file of a scheduler")
+        return {"scheduler_file": where}
+    return {"address": where if "://" in where else f"tcp://{where}"}
+
+
+def _line(error: BaseException) -> str:
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0]

@@ -1,0 +1,102 @@
+"""Runs on a Ray cluster that exists.
+
+`ray://HOST:PORT` goes through the cluster's client server; `ray` alone joins the cluster of this
+machine, or that of `RAY_ADDRESS`. A task needs one processor of the cluster. Ray begins a task
+again whose worker is lost.
+"""
+
+import importlib.util
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+import ray
+from ray.exceptions import RayError, RayTaskError
+
+from rampmeter.sweeps.engines import ATTEMPTS, EngineError
+from rampmeter.sweeps.task import Result, Task, execute, lost
+
+AUTO: Final = ("", "auto")
+POLL_MAX: Final = 1000
+"""Results that are fetched at once at most."""
+
+
+def _execute(task: Task, *blobs: bytes) -> Result:
+    """What a worker runs. The package is looked up there by name."""
+    return execute(task, blobs)
+
+
+class RayEngine:
+    """A connection to a cluster."""
+
+    def __init__(self, address: str) -> None:
+        if ray.is_initialized():
+            raise EngineError("ray: expected no connection of this process, there is one")
+        if address not in AUTO and importlib.util.find_spec("grpc") is None:
+            raise EngineError("ray: not installed (grpc); pip install 'rampmeter[ray]'")
+        self._address = "auto" if address in AUTO else f"ray://{address}"
+        try:
+            ray.init(self._address, logging_level=logging.ERROR, log_to_driver=False)
+        except (ConnectionError, RayError, RuntimeError, ValueError) as error:
+            raise EngineError(f"ray: no cluster at {self._address}: {_line(error)}") from None
+        self._execute = ray.remote(num_cpus=1, max_retries=ATTEMPTS - 1)(_execute)
+        self._blobs: dict[str, Any] = {}
+        self._tasks: dict[Any, Task] = {}
+
+    def slots(self) -> int:
+        """One for each processor of the cluster."""
+        return int(ray.cluster_resources().get("CPU", 0))
+
+    def describe(self) -> str:
+        """Where tasks run, for people."""
+        return f"Ray at {self._address}, {self.slots()} processors"
+
+    def submit(self, task: Task, blobs: Mapping[str, bytes]) -> None:
+        """Begin a task when there is room. Input files go to the cluster once."""
+        for digest in task.digests:
+            if digest not in self._blobs:
+                self._blobs[digest] = ray.put(blobs[digest])
+        handles = [self._blobs[digest] for digest in task.digests]
+        self._tasks[self._execute.remote(task, *handles)] = task
+
+    def collect(self, timeout: float) -> list[Result]:
+        """The results that have come, after at most `timeout` seconds."""
+        if not self._tasks:
+            return []
+        try:
+            done, _ = ray.wait(list(self._tasks), num_returns=1, timeout=timeout, fetch_local=False)
+            if done:
+                # All that have come by now, not only the first.
+                n_wanted = min(len(self._tasks), POLL_MAX)
+                done, _ = ray.wait(list(self._tasks), num_returns=n_wanted, timeout=0)
+        except ConnectionError as error:
+            raise EngineError(f"ray: the cluster at {self._address} is gone: {error}") from None
+        return [self._result(ref, self._tasks.pop(ref)) for ref in done]
+
+    def cancel(self) -> None:
+        """End the runs, with their workers."""
+        for ref in self._tasks:
+            ray.cancel(ref, force=True)
+        self._tasks.clear()
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        self._blobs.clear()
+        self._tasks.clear()
+        ray.shutdown()
+
+    @staticmethod
+    def _result(ref: Any, task: Task) -> Result:
+        try:
+            result: Result = ray.get(ref)
+        except RayTaskError as error:
+            # The task itself does not raise: the worker lacks the package, or has another one.
+            return Result(task.point, task.seed, "failed", error=_line(error.cause or error))
+        except RayError as error:
+            return lost(task, f"its worker was lost {ATTEMPTS} times: {_line(error)}")
+        return result
+
+
+def _line(error: BaseException) -> str:
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0]

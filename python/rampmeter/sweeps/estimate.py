@@ -1,0 +1,179 @@
+"""What a sweep will take: measured on short pieces of some of its runs, scaled to all of them.
+
+A probe makes a run of the sweep, in a process of its own, until it ends or its time is over. The
+share of the flows that were delivered by then says how long the whole run takes; the process's
+largest memory, plus what each further flow needs, says how much memory.
+"""
+
+import json
+import math
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from rampmeter import _core
+from rampmeter.plan import Plan
+from rampmeter.sweeps.spec import Point
+from rampmeter.text import byte_size
+
+if TYPE_CHECKING:
+    from rampmeter._core import Progress
+
+PROBES_MAX: Final = 8
+PROBE_SECONDS: Final = 0.6
+"""How long a probe runs at most."""
+WAIT_SECONDS: Final = 60
+"""How long the process of the probes is waited for; large fabrics take long to build."""
+FLOW_BYTES: Final = 100
+"""Memory of a flow that is over (ARCHITECTURE.md: 1 000 000 flows peak at 135 MB)."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a probe found."""
+
+    seconds: float
+    """How long the whole run takes, by the share of it that was made; NaN if that is unknown."""
+    memory_bytes: float
+    """What the whole run needs."""
+    is_whole: bool
+    """Whether it was the whole run."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the runs that are still to be made take."""
+
+    n_runs: int
+    n_probes: int
+    seconds: float
+    """Of one processor; NaN if no probe got far enough."""
+    memory_bytes: float
+    """Of the largest run that was probed."""
+
+    def text(self, slots: int) -> str:
+        """The estimate and what it rests on, for people."""
+        if not self.n_probes or math.isnan(self.seconds):
+            return f"{self.n_runs} runs; no estimate: the probes did not get far enough"
+        wall = self.seconds / max(1, min(slots, self.n_runs))
+        memory = self.memory_bytes * max(1, min(slots, self.n_runs))
+        return (
+            f"{self.n_runs} runs, about {duration(wall)} and {byte_size(memory)} with {slots} at "
+            f"a time ({duration(self.seconds)} of a processor, up to "
+            f"{byte_size(self.memory_bytes)} a run; by {self.n_probes} probes on this machine)"
+        )
+
+
+def estimate(todo: Sequence[tuple[Point, int]]) -> Estimate:
+    """What these runs take, by probes of some of them."""
+    points = list({point.number: point for point, _ in todo}.values())
+    probed = chosen(points)
+    found = dict(zip((point.number for point in probed), _probe_all(probed), strict=False))
+    by_transport: dict[str, list[float]] = {}
+    for point in probed:
+        if point.number in found and not math.isnan(found[point.number].seconds):
+            rate = found[point.number].seconds / _flows(point.plan)
+            by_transport.setdefault(point.transport.label, []).append(rate)
+    known = [rate for rates in by_transport.values() for rate in rates]
+    mean = sum(known) / len(known) if known else math.nan
+    total = 0.0
+    for point, _ in todo:
+        own = found.get(point.number)
+        if own is not None and not math.isnan(own.seconds):
+            total += own.seconds
+            continue
+        rates = by_transport.get(point.transport.label)
+        total += _flows(point.plan) * (sum(rates) / len(rates) if rates else mean)
+    memory = max((probe.memory_bytes for probe in found.values()), default=0.0)
+    return Estimate(len(todo), len(found), total, memory)
+
+
+def chosen(points: Sequence[Point]) -> list[Point]:
+    """The points that are probed: the last and the first of each transport, up to a number.
+
+    The last ones come first, since values mostly ascend and large runs decide.
+    """
+    by_transport: dict[str, list[Point]] = {}
+    for point in points:
+        by_transport.setdefault(point.transport.label, []).append(point)
+    last = [some[-1] for some in by_transport.values()]
+    first = [some[0] for some in by_transport.values() if len(some) > 1]
+    return (last + first)[:PROBES_MAX]
+
+
+def duration(seconds: float) -> str:
+    """A time for people.
+
+    >>> duration(0.4), duration(75), duration(7300)
+    ('1 s', '75 s', '2.0 h')
+    """
+    if seconds < 100:
+        return f"{max(1.0, seconds):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _flows(plan: Plan) -> float:
+    flows = plan.get("workload.flows")
+    return float(flows) if isinstance(flows, int) and flows > 0 else 1.0
+
+
+def _probe_all(points: Sequence[Point]) -> list[Probe]:
+    """Probes in one process; those that it did not come to are missing."""
+    plans = [{"text": point.plan.text, "base": str(point.plan.base)} for point in points]
+    command = [sys.executable, "-m", "rampmeter.sweeps.estimate"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        try:
+            output, _ = process.communicate(json.dumps(plans), timeout=WAIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            output, _ = process.communicate()
+        except BaseException:
+            process.kill()
+            raise
+    probes = []
+    for line in output.splitlines():
+        probes.append(Probe(**json.loads(line)))
+    return probes
+
+
+def _probe(plan: Mapping[str, str]) -> Probe:
+    """Make a run for a while, in this process."""
+    start = time.monotonic()
+    seen: Progress | None = None
+
+    def on_progress(progress: "Progress") -> bool:
+        nonlocal seen
+        seen = progress
+        return time.monotonic() - start < PROBE_SECONDS
+
+    with tempfile.TemporaryDirectory(prefix="rampmeter-") as scratch:
+        text = _core.run(plan["text"], plan["base"], scratch, on_progress)
+    seconds = time.monotonic() - start
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+    summary: dict[str, Any] = json.loads(text)
+    if summary["status"] != "interrupted":
+        return Probe(seconds, memory, is_whole=True)
+    delivered, total = (seen["delivered"], seen["total"]) if seen is not None else (0, None)
+    if not delivered or not total:
+        return Probe(math.nan, memory, is_whole=False)
+    further = FLOW_BYTES * max(0, total - delivered)
+    return Probe(seconds * max(1.0, total / delivered), memory + further, is_whole=False)
+
+
+def main() -> None:
+    """Probe the plans on standard input; a line of JSON for each."""
+    for plan in json.load(sys.stdin):
+        probe = _probe(plan)
+        sys.stdout.write(json.dumps(vars(probe)) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""Shows how a sweep gets on: a bar on a terminal, a line now and then elsewhere."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from rampmeter.sweeps.drive import Watcher
+from rampmeter.sweeps.estimate import duration
+from rampmeter.sweeps.spec import Point
+from rampmeter.sweeps.task import Result
+
+LINE_SECONDS: Final = 10.0
+"""How often a line is written where there is no terminal."""
+
+
+@contextmanager
+def watching(console: Console, *, is_quiet: bool) -> Iterator[Watcher]:
+    """A watcher that fits the console."""
+    if is_quiet:
+        yield Silent()
+    elif not console.is_terminal:
+        yield Lines(console)
+    else:
+        columns = (TextColumn("runs"), BarColumn(bar_width=30), MofNCompleteColumn())
+        times = (TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+        with Progress(*columns, *times, console=console, transient=True) as progress:
+            yield Bar(progress)
+
+
+class Silent:
+    """A watcher that shows nothing."""
+
+    def on_total(self, total: int) -> None:
+        """Nothing."""
+
+    def on_result(self, point: Point, result: Result) -> None:
+        """Nothing."""
+
+
+class Bar:
+    """A bar with the time that is left, by the runs that are over."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task = progress.add_task("", total=None)
+
+    def on_total(self, total: int) -> None:
+        """Show how many runs there are."""
+        self._progress.update(self._task, total=total)
+
+    def on_result(self, point: Point, result: Result) -> None:
+        """Move the bar, and say what failed."""
+        self._progress.update(self._task, advance=1, description=f"{point.name} {result.seed}")
+        if result.state != "ran":
+            self._progress.console.print(failure(point, result), markup=False, highlight=False)
+
+
+class Lines:
+    """A line now and then, and one for each failure."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._start = self._last = time.monotonic()
+        self._n_done = self._total = 0
+
+    def on_total(self, total: int) -> None:
+        """Take note."""
+        self._total = total
+
+    def on_result(self, point: Point, result: Result) -> None:
+        """Print a line, if it is time for one."""
+        self._n_done += 1
+        if result.state != "ran":
+            self._print(failure(point, result))
+        now = time.monotonic()
+        if now - self._last < LINE_SECONDS:
+            return
+        self._last = now
+        left = (now - self._start) / self._n_done * max(0, self._total - self._n_done)
+        self._print(f"[{self._n_done}/{self._total}] about {duration(left)} left")
+
+    def _print(self, line: str) -> None:
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def failure(point: Point, result: Result) -> str:
+    """A failed run, for people."""
+    return f"{point.name} seed {result.seed}: {result.state}: {result.error}"

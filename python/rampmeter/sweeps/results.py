@@ -1,0 +1,196 @@
+"""The results of a sweep: rows of runs, means with intervals, and plots of them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, Final
+
+from rampmeter._core import ResultError
+from rampmeter.confidence import LEVEL, Interval, interval
+from rampmeter.sweeps.columns import COLUMNS, FLOAT, INT, MEASURES, field
+from rampmeter.sweeps.dataset import FLOWS, RUNS, Dataset
+from rampmeter.toml import literal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from matplotlib.figure import Figure
+
+    from rampmeter.plots.replicated import Series
+
+HALF: Final = "_half"
+"""What follows a column's name where it is half the width of its interval."""
+COUNTS: Final = ("flows_submitted", "flows_delivered", "drops")
+"""Columns that are added up over the seeds of a point."""
+
+
+class SweepResults:
+    """The folder of a sweep, read when it is asked for; also of one that is not complete.
+
+    >>> import rampmeter as rm
+    >>> r = rm.SweepResults("results/plan-sweep")  # doctest: +SKIP
+    >>> r.table.to_pandas()  # doctest: +SKIP
+    """
+
+    def __init__(self, url: str | PathLike[str]) -> None:
+        self.url = fspath(url)
+        """The folder, or the fsspec URL."""
+        self.dataset = Dataset(self.url)
+
+    def __repr__(self) -> str:
+        return f"SweepResults({self.url!r})"
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The varied keys of the plan. Raises `ResultError` where there is no sweep."""
+        identity = self.dataset.identity()
+        if identity is None:
+            raise ResultError(f"{self.url}: expected the results of a sweep, there are none")
+        return tuple(identity["keys"])
+
+    @cached_property
+    def table(self) -> "pa.Table":
+        """A row a run, by point and seed. Raises `ResultError` where there is none yet."""
+        return self.dataset.table(RUNS)
+
+    @cached_property
+    def flows(self) -> "pa.Table":
+        """A row a flow of every run. Raises `ResultError` where flows were not kept."""
+        return self.dataset.table(FLOWS)
+
+    @cached_property
+    def points(self) -> tuple["PointRows", ...]:
+        """The runs of each point that has some, by its number."""
+        rows = self.table.to_pylist()
+        numbers = dict.fromkeys(row["point"] for row in rows)
+        by_number: dict[int, list[Mapping[str, Any]]] = {number: [] for number in numbers}
+        for row in rows:
+            by_number[row["point"]].append(row)
+        return tuple(
+            PointRows(number, {key: some[0][key] for key in self.keys}, some)
+            for number, some in by_number.items()
+        )
+
+    def summary(self, level: float = LEVEL) -> "pa.Table":
+        """A row a point: mean and half the interval (`_half`) of each measure over its seeds."""
+        import pyarrow as pa
+
+        fields = [self.table.schema.field(name) for name in ("point", *self.keys, "transport")]
+        fields += [
+            field("seeds", INT, "runs of the point"),
+            field("not_finished", INT, "runs in which not every flow was delivered"),
+            field("warnings", INT, "runs that warn of their own numbers"),
+            *(field(name, INT, f"{name} of all seeds") for name in COUNTS),
+        ]
+        known = {column.name: column for column in COLUMNS}
+        for name in MEASURES:
+            column = known[name]
+            fields.append(field(name, FLOAT, f"mean of {column.meaning}", column.unit))
+            half = f"half the {level:.0%} interval of the mean of {name}"
+            fields.append(field(f"{name}{HALF}", FLOAT, half, column.unit))
+        rows = [point.summary(level) for point in self.points]
+        return pa.Table.from_pylist(rows, schema=pa.schema(fields))
+
+    @property
+    def plot(self) -> "SweepPlots":
+        """Plots of the sweep."""
+        return SweepPlots(self)
+
+
+@dataclass(frozen=True)
+class PointRows:
+    """The runs of one point."""
+
+    number: int
+    values: Mapping[str, Any]
+    """The varied keys."""
+    rows: Sequence[Mapping[str, Any]]
+
+    @property
+    def transport(self) -> str:
+        """The label of its transport."""
+        return str(self.rows[0]["transport"])
+
+    @property
+    def n_not_finished(self) -> int:
+        """Runs in which not every flow was delivered."""
+        return sum(
+            row["status"] != "finished" or row["flows_delivered"] != row["flows_submitted"]
+            for row in self.rows
+        )
+
+    def interval(self, name: str, level: float = LEVEL) -> Interval:
+        """The mean of a column over the seeds, with its interval."""
+        return interval((row[name] for row in self.rows), level)
+
+    def summary(self, level: float) -> dict[str, Any]:
+        """The row of the table of means."""
+        row: dict[str, Any] = {"point": self.number, **self.values, "transport": self.transport}
+        row["seeds"] = len(self.rows)
+        row["not_finished"] = self.n_not_finished
+        row["warnings"] = sum(bool(one["warnings"]) for one in self.rows)
+        row |= {name: sum(one[name] or 0 for one in self.rows) for name in COUNTS}
+        for name in MEASURES:
+            found = self.interval(name, level)
+            row[name] = found.mean if found.n else None
+            row[f"{name}{HALF}"] = found.half_width
+        return row
+
+
+class SweepPlots:
+    """The plots of a sweep; each is a matplotlib figure (`figure.savefig("a.png")`)."""
+
+    def __init__(self, results: SweepResults) -> None:
+        self._results = results
+
+    def metric(self, name: str = "slowdown_mean", against: str | None = None) -> "Figure":
+        """A measure against a varied key, a line a transport, with intervals over seeds.
+
+        `against` is the first key that has several numbers if it is not given. Raises `ValueError`
+        for a measure or key that is none.
+        """
+        from rampmeter import plots
+
+        if name not in MEASURES:
+            raise ValueError(f"name: expected one of {', '.join(MEASURES)}, got {name}")
+        key = self._axis(against)
+        column = next(column for column in COLUMNS if column.name == name)
+        unit = f" ({column.unit})" if column.unit not in ("", "1") else ""
+        series = list(self._series(name, key))
+        label = name.replace("_", " ")
+        return plots.replicated(series, x_label=key, y_label=f"{label}{unit}")
+
+    def _axis(self, against: str | None) -> str:
+        numbers = [
+            key
+            for key in self._results.keys
+            if all(_is_number(point.values[key]) for point in self._results.points)
+        ]
+        several = [key for key in numbers if len({p.values[key] for p in self._results.points}) > 1]
+        if against is None and (several or numbers):
+            return (several or numbers)[0]
+        if against not in numbers:
+            known = ", ".join(numbers) or "none: no varied key has numbers alone"
+            raise ValueError(f"against: expected one of {known}, got {against}")
+        return against
+
+    def _series(self, name: str, key: str) -> Iterator["Series"]:
+        from rampmeter.plots.replicated import Series
+
+        points = self._results.points
+        others = [
+            other
+            for other in self._results.keys
+            if other != key and len({literal(point.values[other]) for point in points}) > 1
+        ]
+        lines: dict[str, list[tuple[float, Interval]]] = {}
+        for point in points:
+            words = [f"{o.rpartition('.')[2]} = {point.values[o]}" for o in others]
+            label = ", ".join([point.transport, *words])
+            lines.setdefault(label, []).append((point.values[key], point.interval(name)))
+        for label, values in lines.items():
+            yield Series(label, sorted(values, key=lambda value: value[0]))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

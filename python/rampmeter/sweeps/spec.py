@@ -1,0 +1,180 @@
+"""A sweep: the points of a plan, the transports, and how often each is run."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+from rampmeter._core import PlanError
+from rampmeter.confidence import SEEDS_FIRST, SEEDS_MAX
+from rampmeter.plan import SWEEP, Override, Plan
+from rampmeter.sweeps.axes import Axis, product, settings_of
+from rampmeter.sweeps.choice import TransportChoice
+from rampmeter.sweeps.grammar import spelled
+from rampmeter.toml import TomlValue
+
+METRIC: Final = "slowdown_mean"
+"""The column whose interval `precision` is about."""
+UNKEPT: Final = ("run.capture",)
+"""Keys that make files a sweep does not keep."""
+
+
+@dataclass(frozen=True)
+class Replication:
+    """How many seeds each point has."""
+
+    seeds: tuple[int, ...]
+    """Those that every point has."""
+    precision: float | None = None
+    """Seeds are added until half the interval is at most this share of the mean."""
+    metric: str = METRIC
+    """The column whose interval it is."""
+    seeds_max: int = SEEDS_MAX
+    """Seeds of a point at most."""
+
+    def __post_init__(self) -> None:
+        if not self.seeds or len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
+            raise PlanError(f"seeds: expected seeds that differ, got {list(self.seeds)}")
+        if self.precision is not None and not 0.0 < self.precision < 1.0:
+            raise PlanError(f"precision: expected between 0 and 1, got {self.precision}")
+        if self.precision is not None and self.seeds_max < 2:
+            raise PlanError(f"seeds-max: expected at least 2, got {self.seeds_max}")
+
+    @classmethod
+    def of(
+        cls,
+        seeds: int | Sequence[int] | None,
+        first: int,
+        *,
+        precision: float | None = None,
+        metric: str = METRIC,
+        seeds_max: int | None = None,
+    ) -> "Replication":
+        """So many seeds from `first` on, or these ones; by default one, or five with a precision.
+
+        `seeds_max` is 30 by default, and no less than there are seeds.
+        """
+        if seeds is None:
+            seeds = SEEDS_FIRST if precision is not None else 1
+        if isinstance(seeds, int):
+            if seeds < 1:
+                raise PlanError(f"seeds: expected at least 1, got {seeds}")
+            seeds = range(first, first + seeds)
+        limit = max(SEEDS_MAX, len(seeds)) if seeds_max is None else seeds_max
+        return cls(tuple(seeds), precision, metric, limit)
+
+    def first(self, count: int) -> tuple[int, ...]:
+        """The first seeds of a point; beyond those that every point has they are numbered on."""
+        more = max(0, count - len(self.seeds))
+        return (*self.seeds, *range(max(self.seeds) + 1, max(self.seeds) + 1 + more))[:count]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One place of a sweep, which is run with several seeds."""
+
+    number: int
+    values: tuple[Override, ...]
+    """The varied keys with their values."""
+    transport: TransportChoice
+    plan: Plan
+    """The plan, but for the seed."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        words = [f"{key}={spelled(value)}" for key, value in self.values]
+        return " ".join([self.transport.label, *words])
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A plan, the points at which it is run, and its seeds."""
+
+    plan: Plan
+    axes: tuple[Axis, ...]
+    transports: tuple[TransportChoice, ...]
+    replication: Replication
+
+    def __post_init__(self) -> None:
+        for key in self.keys:
+            if key in ("seed", SWEEP) or key.startswith(f"{SWEEP}."):
+                raise PlanError(f"{key}: expected another key to vary; seeds are given by `seeds`")
+        for key in UNKEPT:
+            if self.plan.get(key) is not None or key in self.keys:
+                raise PlanError(f"{key}: expected none in a sweep, which does not keep its file")
+
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        axes: Iterable[Axis],
+        transports: Sequence[TransportChoice],
+        replication: Replication,
+    ) -> "Sweep":
+        """A sweep; without transports that of the plan."""
+        base = replace(plan, sweep=None)
+        return cls(base, tuple(axes), tuple(transports) or (_own_transport(plan),), replication)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The varied keys."""
+        return tuple(key for axis in self.axes for key in axis.keys)
+
+    @cached_property
+    def points(self) -> tuple[Point, ...]:
+        """Every combination of the axes with every transport, which varies fastest."""
+        points: list[Point] = []
+        for choices in product(self.axes, "sweep"):
+            values = settings_of(choices)
+            for transport in self.transports:
+                plan = transport.of(self.plan).with_(*values)
+                points.append(Point(len(points), values, transport, plan))
+        return tuple(points)
+
+    def check(self) -> None:
+        """Raise `PlanError` for the first point that cannot run."""
+        for point in self.points:
+            try:
+                point.plan.check()
+            except PlanError as error:
+                raise PlanError(f"{point.name}: {error}") from None
+
+    def describe(self) -> dict[str, Any]:
+        """What decides the points, as JSON has it: the identity of a folder of results."""
+        return {
+            "plan": self.plan.text,
+            "inputs": self._input_digests(),
+            "keys": list(self.keys),
+            "transports": [choice.label for choice in self.transports],
+            "points": [
+                {"transport": point.transport.text, "values": _jsonable(point.values)}
+                for point in self.points
+            ],
+        }
+
+    def _input_digests(self) -> dict[str, str]:
+        digests: dict[str, str] = {}
+        for point in self.points:
+            digests |= point.plan.input_digests()
+        return dict(sorted(digests.items()))
+
+
+def _jsonable(values: Sequence[Override]) -> dict[str, TomlValue]:
+    return dict(values)
+
+
+def _own_transport(plan: Plan) -> TransportChoice:
+    name, preset = plan.get("transport.name"), plan.get("transport.preset")
+    if not isinstance(name, str) or not isinstance(preset, str | None):
+        raise PlanError(f"{plan.origin}: expected transport.name, or transports of the sweep")
+    return TransportChoice(name, preset)
+
+
+def columns_of(points: Iterable[Point], keys: Sequence[str]) -> Mapping[str, list[TomlValue]]:
+    """The values of each varied key, one of each point."""
+    columns: dict[str, list[TomlValue]] = {key: [] for key in keys}
+    for point in points:
+        for key, value in point.values:
+            columns[key].append(value)
+    return columns

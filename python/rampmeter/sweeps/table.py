@@ -1,0 +1,161 @@
+"""The table `[sweep]` of a plan, and what command lines and Python say instead of it.
+
+    [sweep]
+    transports = ["dcpim", { name = "pfabric", window = 60 }]
+    seeds = 5
+    grid = { "workload.load" = "0.3..0.8:0.1", "topology.spines" = [2, 4] }
+
+`grid`, `zip`, `points` and `sample` are combined with each other.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rampmeter._core import PlanError
+from rampmeter.plan import SWEEP, Plan
+from rampmeter.section import Section
+from rampmeter.spec import Transport
+from rampmeter.sweeps.axes import Axis, Uniform, listed, sampled, zipped
+from rampmeter.sweeps.choice import transports_of
+from rampmeter.sweeps.grammar import KEY, flat, parse_values, uniform
+from rampmeter.sweeps.spec import METRIC, Replication, Sweep
+from rampmeter.toml import Table, TomlValue
+
+SAMPLES_MAX: Final = 100_000
+"""Random points at most."""
+UNIFORM, LOG_UNIFORM = "uniform", "log-uniform"
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a caller says of a sweep; what is `None` is as in the plan's table."""
+
+    axes: tuple[Axis, ...] = ()
+    """Instead of all axes of the table."""
+    transports: str | Sequence[str | Table | Transport] | None = None
+    seeds: int | Sequence[int] | None = None
+    precision: float | None = None
+    metric: str | None = None
+    seeds_max: int | None = None
+
+
+def sweep_of(plan: Plan, wishes: Wishes | None = None) -> Sweep:
+    """The sweep of a plan's table, with what the caller wishes instead.
+
+    Raises `PlanError` where there is nothing to vary: neither a key nor transports nor seeds.
+    """
+    wishes = wishes or Wishes()
+    where = f"{plan.origin}: {SWEEP}"
+    section = Section(plan.sweep or {}, where)
+    axes = axes_of(section)
+    transports = section.take("transports", object, None)
+    seeds = section.take("seeds", object, None)
+    precision = section.take("precision", float, None)
+    metric = section.take("metric", str, METRIC)
+    seeds_max = section.take("seeds-max", int, None)
+    section.end()
+    seeds = _seeds(seeds, where) if wishes.seeds is None else wishes.seeds
+    replication = Replication.of(
+        seeds,
+        int(plan.get("seed", 1)),
+        precision=precision if wishes.precision is None else wishes.precision,
+        metric=wishes.metric or metric,
+        seeds_max=seeds_max if wishes.seeds_max is None else wishes.seeds_max,
+    )
+    axes = wishes.axes or axes
+    named = transports if wishes.transports is None else wishes.transports
+    choices = [] if named is None else transports_of(named, f"{where}: transports")
+    if not axes and not choices and len(replication.seeds) == 1 and precision is None:
+        raise PlanError(f"{where}: expected keys to vary, transports or seeds, there are none")
+    return Sweep.of(plan, axes, choices, replication)
+
+
+def axes_of(section: Section) -> tuple[Axis, ...]:
+    """The axes of `grid`, `zip`, `points` and `sample`, in this order."""
+    where = section.where
+    grid = flat(section.take("grid", dict, {}))
+    axes = [
+        Axis.of_values(_key(key, where), values_of(values, f"{where}: grid: {key}"), where)
+        for key, values in grid.items()
+    ]
+    columns = {
+        _key(key, where): values_of(values, f"{where}: zip: {key}")
+        for key, values in flat(section.take("zip", dict, {})).items()
+    }
+    if columns:
+        axes.append(zipped(columns, f"{where}: zip"))
+    points = section.take("points", list, [])
+    for point in points:
+        if not isinstance(point, Mapping):
+            raise PlanError(f"{where}: points: expected tables, got {point!r}")
+    if points:
+        flattened = [
+            {_key(key, where): value for key, value in flat(point).items()} for point in points
+        ]
+        axes.append(listed(flattened, f"{where}: points"))
+    sample = section.take("sample", dict, None)
+    if sample is not None:
+        axes.append(_sample(Section(sample, f"{where}: sample")))
+    return tuple(axes)
+
+
+def values_of(values: Any, where: str) -> list[TomlValue]:
+    """The values of an axis: a list, or a text with ranges."""
+    if isinstance(values, str):
+        values = parse_values(values, where)
+    if isinstance(values, Uniform):
+        raise PlanError(f"{where}: expected values; numbers are drawn in `sample` alone")
+    if not isinstance(values, list) or not values:
+        raise PlanError(f"{where}: expected a list or a text such as '0.3..0.8:0.1', got {values}")
+    return values
+
+
+def sample_axis(
+    columns: Mapping[str, Uniform | Sequence[TomlValue]], number: int, seed: int, where: str
+) -> Axis:
+    """An axis of random points, their number checked."""
+    if not columns:
+        raise PlanError(f"{where}: expected keys to draw, there are none")
+    if not 1 <= number <= SAMPLES_MAX:
+        raise PlanError(f"{where}: number: expected 1 to {SAMPLES_MAX}, got {number}")
+    return sampled(columns, number, seed, where)
+
+
+def _sample(section: Section) -> Axis:
+    where = section.where
+    number, seed = section.take("number", int), section.take("seed", int, 1)
+    axes: dict[str, Any] = {}
+    for key, values in flat(section.take("axes", dict)).items():
+        axes[_key(key, where)] = _drawn(values, f"{where}: {key}")
+    section.end()
+    return sample_axis(axes, number, seed, where)
+
+
+def _drawn(values: Any, where: str) -> Uniform | list[TomlValue]:
+    """What a sample draws from: two ends, or the values of a list."""
+    if isinstance(values, str):
+        parsed = parse_values(values, where)
+        return parsed if isinstance(parsed, Uniform) else values_of(parsed, where)
+    if not isinstance(values, Mapping):
+        return values_of(values, where)
+    if len(values) != 1 or not set(values) <= {UNIFORM, LOG_UNIFORM}:
+        raise PlanError(f"{where}: expected {UNIFORM} or {LOG_UNIFORM} = [low, high], got {values}")
+    ((kind, ends),) = values.items()
+    if not isinstance(ends, list) or len(ends) != 2:
+        raise PlanError(f"{where}: {kind}: expected [low, high], got {ends}")
+    return uniform(ends[0], ends[1], where, is_log=kind == LOG_UNIFORM)
+
+
+def _seeds(value: Any, where: str) -> int | list[int] | None:
+    items = value if isinstance(value, list) else [] if value is None else [value]
+    if not all(isinstance(item, int) and not isinstance(item, bool) for item in items):
+        raise PlanError(f"{where}: seeds: expected a number or a list of seeds, got {value!r}")
+    seeds: int | list[int] | None = value
+    return seeds
+
+
+def _key(key: str, where: str) -> str:
+    if not KEY.fullmatch(key):
+        raise PlanError(f"{where}: expected a key such as workload.load, got {key!r}")
+    return key

@@ -1,0 +1,157 @@
+"""One run of a sweep, as it goes to a worker and comes back.
+
+A worker has the package and nothing else: no file of the driver's, no shared folder. So a task has
+the plan's text and the names of its input files, whose bytes come beside it, and the result has the
+bytes of what the run wrote. Both are plain data that any engine can move.
+"""
+
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from rampmeter import _core, results
+from rampmeter._core import PlanError
+from rampmeter.plan import Plan, file_keys
+from rampmeter.runner import simulator
+from rampmeter.sweeps.spec import Point
+
+State: TypeAlias = Literal["ran", "stopped", "failed", "lost", "other-simulator"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A run."""
+
+    point: int
+    seed: int
+    plan: str
+    """The plan, with the names that its input files have at the worker."""
+    inputs: tuple[tuple[str, str], ...]
+    """The name of each input file, and the SHA-256 of its bytes."""
+    wants_flows: bool
+    """Whether the table of flows is to come back."""
+    simulator: tuple[tuple[str, str], ...]
+    """What the worker's simulator must be: version, commit, digest of the binary."""
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """The digests of the input files, in the order in which a worker is given their bytes."""
+        return tuple(dict.fromkeys(digest for _, digest in self.inputs))
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a task."""
+
+    point: int
+    seed: int
+    state: State
+    """`ran`; `stopped` before its end; `failed`, as it would again; `lost` with its worker, again
+    and again; or not begun by an `other-simulator`."""
+    summary: str = ""
+    """`summary.json` of a run that came to its end."""
+    flows: bytes = b""
+    """`flows.parquet`, where it was wanted."""
+    error: str = ""
+    """Why there is no result."""
+    host: str = ""
+    """The worker's."""
+    seconds: float = 0.0
+    """How long the worker took."""
+
+
+class Packer:
+    """Makes tasks, and keeps the bytes of their input files once each."""
+
+    def __init__(self, *, wants_flows: bool) -> None:
+        self.blobs: dict[str, bytes] = {}
+        """The bytes of input files by their SHA-256."""
+        self._wants_flows = wants_flows
+        self._digests: dict[Path, str] = {}
+        self._simulator = tuple(simulator().items())
+
+    def pack(self, point: Point, seed: int) -> Task:
+        """The task of a point and a seed; raises `PlanError` where a file cannot be read."""
+        table = point.plan.table()
+        table["seed"] = seed
+        inputs: dict[str, str] = {}
+        for holder, key in file_keys(table):
+            file = point.plan.base / holder[key]
+            if file.is_file():
+                digest = self._digest_of(file)
+                # The suffix says what a trace is, and errors name the file.
+                holder[key] = name = f"{digest[:12]}/{file.name}"
+                inputs[name] = digest
+        text = Plan("").with_(*table.items()).text
+        found = tuple(inputs.items())
+        return Task(point.number, seed, text, found, self._wants_flows, self._simulator)
+
+    def _digest_of(self, file: Path) -> str:
+        if file not in self._digests:
+            try:
+                data = file.read_bytes()
+            except OSError as error:
+                raise PlanError(f"{file}: {error.strerror or error}") from None
+            self._digests[file] = digest = sha256(data).hexdigest()
+            self.blobs[digest] = data
+        return self._digests[file]
+
+
+def execute(
+    task: Task, blobs: Sequence[bytes], is_stopped: Callable[[], bool] | None = None
+) -> Result:
+    """Run a task where the caller is; `blobs` are its input files, as `Task.digests` has them.
+
+    Never raises but for `KeyboardInterrupt` and its like: an error is the result.
+    """
+    start, host = time.monotonic(), socket.gethostname()
+    ours = simulator()
+    if dict(task.simulator) != ours:
+        error = f"{host}: {_difference(dict(task.simulator), ours)}"
+        return Result(task.point, task.seed, "other-simulator", error=error, host=host)
+    with tempfile.TemporaryDirectory(prefix="rampmeter-") as scratch:
+        state, summary, flows, error = _run(task, blobs, Path(scratch), is_stopped)
+        error = error.replace(f"{scratch}/", "")
+    seconds = time.monotonic() - start
+    return Result(task.point, task.seed, state, summary, flows, error, host, seconds)
+
+
+def _run(
+    task: Task, blobs: Sequence[bytes], scratch: Path, is_stopped: Callable[[], bool] | None
+) -> tuple[State, str, bytes, str]:
+    by_digest = dict(zip(task.digests, blobs, strict=True))
+    out = scratch / "results"
+    try:
+        for name, digest in task.inputs:
+            (scratch / name).parent.mkdir(exist_ok=True)
+            (scratch / name).write_bytes(by_digest[digest])
+        out.mkdir()
+        _core.run(task.plan, str(scratch), out, lambda _: is_stopped is None or not is_stopped())
+        summary = (out / results.SUMMARY).read_text(encoding="utf-8")
+        if results.read_json(out / results.SUMMARY)["status"] == "interrupted":
+            return "stopped", "", b"", "interrupted"
+        flows = (out / results.FLOWS).read_bytes() if task.wants_flows else b""
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # A panic of the simulator is no `Exception`.
+        return "failed", "", b"", str(error) or type(error).__name__
+    return "ran", summary, flows, ""
+
+
+def _difference(wanted: Mapping[str, str], found: Mapping[str, str]) -> str:
+    parts = [
+        f"{name} {wanted[name][:12]}, got {found.get(name, 'none')[:12]}"
+        for name in wanted
+        if wanted[name] != found.get(name)
+    ]
+    return f"expected the driver's simulator, {'; '.join(parts)}"
+
+
+def lost(task: Task, error: Any) -> Result:
+    """The result of a task whose workers have died."""
+    return Result(task.point, task.seed, "lost", error=" ".join(str(error).split()))
