@@ -1,0 +1,238 @@
+"""Sweeps on real clusters on this machine: the same bytes as here, whatever dies on the way.
+
+6 loads, 5 transports and 5 seeds are 150 runs. While a cluster makes them, one of its workers and
+then the driver are killed; a second driver goes on.
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from rampmeter.sweeps.dataset import Dataset
+
+from .conftest import ROOT
+
+PLAN = """\
+seed = 1
+[topology]
+kind = "star"
+hosts = 5
+[transport]
+name = "dcpim"
+[workload]
+pattern = "all-to-all"
+sizes = { cdf = "sizes.txt" }
+load = 0.5
+flows = 150
+[run]
+sample-us = 0
+[sweep]
+seeds = 5
+transports = ["dcpim", "phost", "pfabric:window=60,window-max=60", "fastpass", "ideal"]
+grid = { "workload.load" = "0.3..0.8:0.1" }
+"""
+SIZES = "1460 0.0\n14600 0.6\n146000 0.9\n1460000 1.0\n"
+N_RUNS = 6 * 5 * 5
+COMMAND = [sys.executable, "-m", "rampmeter.cli", "sweep"]
+DEADLINE = 60.0
+
+
+def environment(**further: str) -> dict[str, str]:
+    """The environment of clusters and drivers, with the package under test."""
+    paths = [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "RAY_USAGE_STATS_ENABLED": "0",
+        # Without clusters of several machines Ray stays on the loopback address.
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        **further,
+    }
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster, and how to find its workers."""
+
+    on: str
+    workers: Callable[[], list[psutil.Process]]
+
+
+def until(what: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + DEADLINE
+    while not what():
+        assert time.monotonic() < deadline, "it takes too long"
+        time.sleep(0.05)
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+@contextmanager
+def stopping(*processes: "subprocess.Popen[str]") -> Iterator[None]:
+    """End processes, and whatever they started, at the end."""
+    try:
+        yield
+    finally:
+        started = [
+            one for process in processes for one in psutil.Process(process.pid).children(True)
+        ]
+        for process in processes:
+            if process.stdin is not None:
+                process.stdin.close()
+            else:
+                process.terminate()
+        for process in processes:
+            process.wait(30)
+        gone, alive = psutil.wait_procs(started, 20)
+        for one in alive:
+            one.kill()
+        assert not alive, f"left behind: {alive}, gone: {len(gone)}"
+
+
+@pytest.fixture(scope="module")
+def ray_cluster() -> Iterator[Cluster]:
+    """Two nodes of a processor each, and the client's server."""
+    # Ray's sockets have names of at most 107 characters.
+    folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))
+    port = free_port()
+    command = [sys.executable, str(ROOT / "tests/ray_cluster.py"), str(port)]
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env=environment(RAY_TMPDIR=str(folder)),
+        )
+        with stopping(process):
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line, (folder / "log").read_text()
+            head = psutil.Process(process.pid)
+            yield Cluster(
+                f"ray://{line.split()[1]}",
+                lambda: [p for p in head.children(True) if "_execute" in " ".join(cmdline(p))],
+            )
+            process.stdout.close()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def dask_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A scheduler and three workers of a thread each, as processes of their own."""
+    folder = tmp_path_factory.mktemp("dask")
+    file = folder / "scheduler.json"
+    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1"]
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--host", "127.0.0.1"]
+    with (folder / "log").open("w") as log:
+        settings = {"stdout": log, "stderr": log, "text": True, "cwd": folder, "env": environment()}
+        words = ["--port", "0", "--no-dashboard", "--scheduler-file", str(file)]
+        scheduler = subprocess.Popen([*dask, *words], **settings)  # type: ignore[call-overload]
+        until(file.is_file)
+        words = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--scheduler-file", str(file)]
+        workers = [
+            subprocess.Popen([*worker, *words], **settings)  # type: ignore[call-overload]
+            for _ in range(3)
+        ]
+        with stopping(*workers, scheduler):
+            yield Cluster(
+                f"dask://{file}",
+                lambda: [psutil.Process(one.pid) for one in workers if one.poll() is None],
+            )
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("plan")
+    (folder / "sizes.txt").write_text(SIZES)
+    (folder / "plan.toml").write_text(PLAN)
+    return folder / "plan.toml"
+
+
+@pytest.fixture(scope="module")
+def local(plan: Path) -> Path:
+    """The sweep, made on this machine without anything that happens to it."""
+    out = plan.parent / "local"
+    done = subprocess.run(
+        [*COMMAND, plan, "--out", out, "--flows", "--quiet"], env=environment(), check=False
+    )
+    assert done.returncode == 0
+    assert len(Dataset(str(out)).done()) == N_RUNS
+    return out
+
+
+def cmdline(process: psutil.Process) -> list[str]:
+    try:
+        words: list[str] = process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
+    return words
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files whose bytes follow from the sweep."""
+    files = (file for file in folder.rglob("*") if file.is_file())
+    names = {str(file.relative_to(folder)): file for file in files}
+    return {
+        name: file.read_bytes()
+        for name, file in names.items()
+        if not name.startswith("log/") and not name.endswith(".png")
+    }
+
+
+def logs(folder: Path) -> list[dict[str, int]]:
+    return [json.loads(file.read_text()) for file in sorted((folder / "log").glob("*.json"))]
+
+
+@pytest.mark.parametrize("kind", ["ray", "dask"])
+def test_workers_and_drivers_may_die_and_the_bytes_are_those_of_a_local_sweep(
+    kind: str, plan: Path, local: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    cluster: Cluster = request.getfixturevalue(f"{kind}_cluster")
+    out = tmp_path / "out"
+    command = [*COMMAND, str(plan), "--out", str(out), "--flows", "--no-estimate"]
+    command += ["--on", cluster.on]
+    dataset = Dataset(str(out))
+
+    with subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True) as driver:
+        until(lambda: len(dataset.done()) >= 15 or driver.poll() is not None)
+        killed = cluster.workers()[0]
+        killed.kill()
+        n_then = len(dataset.done())
+        until(lambda: len(dataset.done()) >= n_then + 20 or driver.poll() is not None)
+        driver.kill()
+    n_kept = len(dataset.done())
+    assert driver.returncode == -signal.SIGKILL
+    assert 35 <= n_kept < N_RUNS
+    assert not psutil.pid_exists(killed.pid) or killed.status() == psutil.STATUS_ZOMBIE
+
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"{n_kept} runs are there already, {N_RUNS - n_kept} are to be made" in done.stderr
+    (log,) = logs(out)
+    assert (log["kept"], log["ran"], log["open"]) == (n_kept, N_RUNS - n_kept, 0)
+    assert log["failures"] == []
+    expected = contents(local)
+    found = contents(out)
+    assert found.keys() == expected.keys()
+    assert [name for name in expected if found[name] != expected[name]] == []
