@@ -252,6 +252,12 @@ def test_input_files_are_known_by_what_they_hold(tmp_path: Path) -> None:
     assert plan.input_digests() != before
 
 
+def test_overrides_do_not_change_each_other_s_values() -> None:
+    workload: dict[str, TomlValue] = {"pattern": "incast", "fan": 1}
+    plan = rm.Plan("seed = 1").with_(("workload", workload), ("workload.fan", 5))
+    assert (plan.get("workload.fan"), workload["fan"]) == (5, 1)
+
+
 class TestSweepTable:
     TABLES = """\
 [sweep]

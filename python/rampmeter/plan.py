@@ -120,7 +120,8 @@ class Plan:
         if self.sweep is not None:
             table[SWEEP] = deepcopy(self.sweep)
         for key, value in overrides:
-            _assign(table, key, value)
+            # A copy, since later overrides may change what is inside.
+            _assign(table, key, deepcopy(value))
         sweep = table.pop(SWEEP, None)
         return Plan(dumps(table), self.base, self.origin, sweep=sweep)
 
