@@ -145,6 +145,75 @@ class TestGrid:
             runs_of_grid(grid(**keys))
 
 
+SCHEMES: dict[str, tuple[str, dict[str, Any]]] = {
+    "phost": ("pHost", {"transport.name": "phost"}),
+    "pfabric": ("pFabric", {"transport.name": "pfabric", "fabric.interface": "queue"}),
+    "fastpass": ("Fastpass", {"transport.name": "fastpass"}),
+    "ideal": ("Ideal", {"transport.name": "ideal"}),
+}
+
+
+class TestChoices:
+    """Axes whose choices set several keys."""
+
+    def test_the_40_runs_of_phost_s_figure_6_are_those_that_were_listed(self) -> None:
+        # Each was a table of its own: id, label, what it sets, flows, and flows when reduced.
+        wanted: list[tuple[str, str, dict[str, Any], int, int | None]] = []
+        for sizes, flows, quick in [
+            (None, 100_000, 10_000),
+            ("web-search", 4_000, 1_000),
+            ("data-mining", 2_000, None),
+        ]:
+            for scheme, (label, settings) in SCHEMES.items():
+                for load in (0.5, 0.6, 0.7, 0.8):
+                    if sizes is not None and scheme == "ideal":
+                        continue
+                    id_ = "-".join(filter(None, [sizes, scheme, f"{load:.2f}"]))
+                    own = {"workload.sizes": sizes} if sizes else {}
+                    wanted.append((id_, label, {**own, **settings, LOAD: load}, flows, quick))
+        figure = papers.load_figure(ROOT / "papers/phost/fig6")
+        found = [
+            (run.id, run.label, dict(run.overrides), run.flows, run.quick_flows)
+            for run in figure.runs
+        ]
+        assert found == wanted
+
+    def test_runs_of_a_figure_may_be_choices_with_variants_and_applications(self) -> None:
+        runs = {run.id: run for run in papers.load_figure(ROOT / "papers/cosy/fig6").runs}
+        quiet = runs["quiet-16"]
+        assert quiet.app == {"policy": "interrupts", "threshold-us": 16.0}
+        assert quiet.label == "interrupts, 16 µs"
+        assert len(dict(quiet.overrides)["workload.parts"]) == 16  # type: ignore[arg-type]
+        paper = papers.load_figure(ROOT / "papers/phost/fig3").run("web-search-phost-paper")
+        assert (paper.variant_of, paper.label) == ("web-search-phost", None)
+
+    @pytest.mark.parametrize(
+        ("keys", "message"),
+        [
+            ({"axes": {"scheme": ["phost"]}}, "axes: scheme: expected tables with id and set"),
+            ({"axes": {"scheme": [{"set": {}}]}}, "axes: scheme: expected the key id"),
+            ({"axes": {"scheme": [{"id": "a", "sett": {}}]}}, "unknown key sett"),
+            (
+                {"axes": {"a": [{"id": "a", "set": {LOAD: 1}}], LOAD: [1]}},
+                r"expected workload\.load on one axis, got two",
+            ),
+            (
+                {"axes": {"a": [{"id": "a", "flows": 1}], "b": [{"id": "b", "flows": 1}]}},
+                "expected flows of one choice, got it of two",
+            ),
+            (
+                {"axes": {"a": [{"id": "a", "label": "A"}], "b": [{"id": "b", "label": "B"}]}},
+                "expected label, since several choices have one",
+            ),
+            ({"flows": None, "axes": {"a": [{"id": "a"}]}}, "expected the key flows"),
+        ],
+    )
+    def test_errors_say_where_and_what(self, keys: dict[str, Any], message: str) -> None:
+        first = next(iter(keys["axes"]))
+        with pytest.raises(rm.PlanError, match=message):
+            runs_of_grid(grid(id=f"{{{first}}}", **keys))
+
+
 class TestPatterns:
     IDS = ("b-1", "a-1", "a-2")
 
@@ -176,7 +245,7 @@ class TestPatterns:
             (FIGURE, '["k*"]', '["q*"]', r"figure\.toml: sub-figure\[0\]: runs: no run matches q"),
             (FIGURE, '["k*"]', "[3]", "runs: expected a run's name or a pattern, got 3"),
             (FIGURE, "{load:.2f}", "{load:.0f}", r"expected run ids to differ, got 2 k1-h500-0"),
-            (FIGURE, "\nflows = 100\n[grid", "\nflow = 100\n[grid", "expected the key flows"),
+            (FIGURE, "\nflows = 100\n[grid", "\nflow = 100\n[grid", "unknown key flow"),
             (FIGURE, '"bound-us"]', "]", "metrics: expected bound-us for pareto"),
             (FIGURE, "spines = 2", "spine = 2", r"theorems: expected the key spines"),
             (FIGURE, "spines = 2", "spines = 2, x = 1", r"theorems: unknown key x"),

@@ -1,40 +1,53 @@
 """Many runs at once: grids that stand for runs, and patterns that name them."""
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
 from rampmeter._core import PlanError
 from rampmeter.section import Section
+from rampmeter.sweeps.axes import Axis, Choice, product, settings_of
+from rampmeter.sweeps.grammar import parse_values
+
+ABOUT = {"label": str, "flows": int, "quick-flows": int, "variant-of": str, "app": dict}
+"""What a choice may say of its runs, besides the keys that it sets."""
 
 
 def runs_of_grid(grid: Section) -> list[Section]:
     """The `[[run]]` tables that a `[[grid]]` stands for, one for each point of its axes.
 
-    The last axis varies fastest. In `id` and `label`, `{load:.2f}` stands for the point's value
-    on the axis whose key ends in `load`. With `quick-axes`, only points with these values are in
-    the reduced figure.
+    The last axis varies fastest. An axis is a key of the plan with its values, or a name without a
+    dot with a list of choices: tables of `id`, `set`, and what else their runs have. In texts
+    `{load:.2f}` stands for the point's value on the axis whose key ends in `load`, `{scheme}` and
+    `{scheme.label}` for the id and the label of its choice on the axis `scheme`. A grid without
+    `label` has the label of the choice that has one. With `quick-axes`, only points with these
+    values are in the reduced figure.
     """
     id_ = grid.take("id", str)
     label = grid.take("label", str, None)
     fixed = grid.take("set", dict, {})
-    axes = grid.take("axes", dict)
-    flows = grid.take("flows", int)
+    axes = _axes(grid, grid.take("axes", dict), fixed)
+    flows = grid.take("flows", int, None)
     quick_flows = grid.take("quick-flows", int, None)
     quick_axes = grid.take("quick-axes", dict, {})
     grid.end()
-    _check_axes(grid, axes, fixed)
-    _check_quick_axes(grid, quick_axes, axes, quick_flows)
+    _check_quick_axes(grid, quick_axes, axes)
     runs = []
-    for values in itertools.product(*axes.values()):
-        point = dict(zip(axes, values, strict=True))
-        run: dict[str, Any] = {"id": _filled(grid, "id", id_, point)}
-        if label is not None:
-            run["label"] = _filled(grid, "label", label, point)
-        run |= {"set": fixed | point, "flows": flows}
-        if quick_flows is not None and all(point[key] in quick_axes[key] for key in quick_axes):
-            run["quick-flows"] = quick_flows
+    for point in product(axes, grid.where):
+        ids = {axis.name: choice.id for axis, choice in zip(axes, point, strict=True)}
+        fields = {_field(axis.name): _shown(at) for axis, at in zip(axes, point, strict=True)}
+        run: dict[str, Any] = {"id": _filled(grid, "id", id_, fields)}
+        run["label"] = _label(grid, label, point, fields)
+        run["set"] = fixed | dict(settings_of(point))
+        run |= _about(grid, point, fields)
+        run.setdefault("flows", flows)
+        run.setdefault("quick-flows", quick_flows)
+        if run["flows"] is None:
+            raise PlanError(f"{grid.where}: expected the key flows, it is missing")
+        if quick_axes and run["quick-flows"] is None:
+            raise PlanError(f"{grid.where}: expected quick-flows with quick-axes, it is missing")
+        if any(ids[key] not in quick_axes[key] for key in quick_axes):
+            run["quick-flows"] = None
         runs.append(Section(run, f"{grid.where}: {run['id']}"))
     return runs
 
@@ -54,43 +67,103 @@ def matching(section: Section, name: Any, ids: Sequence[str]) -> list[str]:
     return found
 
 
-def _check_axes(grid: Section, axes: Mapping[str, Any], fixed: Mapping[str, Any]) -> None:
+class _Named(str):
+    """A choice in a template: its id, and its label."""
+
+    label: str = ""
+
+
+def _axes(grid: Section, axes: Mapping[str, Any], fixed: Mapping[str, Any]) -> list[Axis]:
     if not axes:
         raise PlanError(f"{grid.where}: axes: expected at least one axis, got none")
+    where = f"{grid.where}: axes"
+    made = []
     for key, values in axes.items():
+        if isinstance(values, str):
+            values = parse_values(values, f"{where}: {key}")
         if not isinstance(values, list) or not values:
-            raise PlanError(f"{grid.where}: axes: {key}: expected a list of values, got {values!r}")
-        if key in fixed:
-            raise PlanError(f"{grid.where}: expected {key} in set or in axes, got both")
-    fields = [_field(key) for key in axes]
+            raise PlanError(f"{where}: {key}: expected a list of values, got {values!r}")
+        if "." in key:
+            made.append(Axis.of_values(key, values, where))
+        else:
+            choices = [_choice(value, f"{where}: {key}") for value in values]
+            made.append(Axis(key, tuple(choices)))
+        for name in made[-1].keys:
+            if name in fixed:
+                raise PlanError(f"{grid.where}: expected {name} in set or in axes, got both")
+    fields = [_field(axis.name) for axis in made]
     if len(set(fields)) != len(fields):
         names = ", ".join(fields)
-        raise PlanError(f"{grid.where}: axes: expected the ends of keys to differ, got {names}")
+        raise PlanError(f"{where}: expected the ends of keys to differ, got {names}")
+    return made
 
 
-def _check_quick_axes(
-    grid: Section,
-    quick_axes: Mapping[str, Any],
-    axes: Mapping[str, Sequence[Any]],
-    quick_flows: int | None,
-) -> None:
-    if quick_axes and quick_flows is None:
-        raise PlanError(f"{grid.where}: expected quick-flows with quick-axes, it is missing")
+def _choice(table: Any, where: str) -> Choice:
+    if not isinstance(table, dict):
+        raise PlanError(f"{where}: expected tables with id and set, got {table!r}")
+    section = Section(table, where)
+    id_ = section.take("id", str)
+    settings = section.take("set", dict, {})
+    about: dict[str, Any] = {}
+    for key, kind in ABOUT.items():
+        value = section.take(key, kind, None)
+        if value is not None:
+            about[key] = value
+    section.end()
+    return Choice(id_, tuple(settings.items()), about)
+
+
+def _shown(choice: Choice) -> Any:
+    """What templates see of a choice."""
+    if not isinstance(choice.id, str):
+        return choice.id
+    named = _Named(choice.id)
+    named.label = choice.about.get("label", choice.id)
+    return named
+
+
+def _label(
+    grid: Section, template: str | None, point: Iterable[Choice], fields: Mapping[str, Any]
+) -> str | None:
+    """The label of a run: by the grid's template, or that of the only choice that has one."""
+    if template is not None:
+        return _filled(grid, "label", template, fields)
+    labels = [choice.about["label"] for choice in point if "label" in choice.about]
+    if len(labels) > 1:
+        raise PlanError(f"{grid.where}: expected label, since several choices have one: {labels}")
+    return labels[0] if labels else None
+
+
+def _about(grid: Section, point: Iterable[Choice], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What the choices of a point say of its run, besides their labels."""
+    about: dict[str, Any] = {}
+    for choice in point:
+        for key, value in choice.about.items():
+            if key == "label":
+                continue
+            if key in about:
+                raise PlanError(f"{grid.where}: expected {key} of one choice, got it of two")
+            is_template = key == "variant-of"
+            about[key] = _filled(grid, key, value, fields) if is_template else value
+    return about
+
+
+def _check_quick_axes(grid: Section, quick_axes: Mapping[str, Any], axes: Sequence[Axis]) -> None:
+    ids = {axis.name: [choice.id for choice in axis.choices] for axis in axes}
     for key, values in quick_axes.items():
-        if key not in axes:
+        if key not in ids:
             raise PlanError(
-                f"{grid.where}: quick-axes: expected one of {', '.join(axes)}, got {key}"
+                f"{grid.where}: quick-axes: expected one of {', '.join(ids)}, got {key}"
             )
-        if not isinstance(values, list) or not all(value in axes[key] for value in values):
-            known = ", ".join(map(str, axes[key]))
+        if not isinstance(values, list) or not all(value in ids[key] for value in values):
+            known = ", ".join(map(str, ids[key]))
             raise PlanError(
                 f"{grid.where}: quick-axes: {key}: expected some of {known}, got {values!r}"
             )
 
 
-def _filled(grid: Section, key: str, template: str, point: Mapping[str, Any]) -> str:
+def _filled(grid: Section, key: str, template: str, fields: Mapping[str, Any]) -> str:
     """A template with the values of a point."""
-    fields = {_field(axis): value for axis, value in point.items()}
     try:
         return template.format_map(fields)
     except (LookupError, ValueError, TypeError, AttributeError) as error:
