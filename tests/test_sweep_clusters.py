@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -200,7 +201,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def logs(folder: Path) -> list[dict[str, int]]:
+def logs(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(file.read_text()) for file in sorted((folder / "log").glob("*.json"))]
 
 

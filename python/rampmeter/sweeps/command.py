@@ -27,7 +27,6 @@ SIGNALLED: Final = 128
 """What is added to the number of the signal that ended a sweep."""
 LOG_WIDTH: Final = 200
 PLOTS: Final = ("slowdown_mean", "slowdown_p99")
-FAILURES_SHOWN: Final = 5
 SHOWN: Final = {
     "slowdown_mean": ("mean slowdown", 3),
     "slowdown_p99": ("p99 slowdown", 3),
@@ -211,11 +210,9 @@ def _not_delivered(point: PointRows) -> str:
 
 def _leave(context: click.Context, sweep: Sweep, outcome: Outcome) -> None:
     """Exit as the sweep ended."""
-    for one in outcome.failures[:FAILURES_SHOWN]:
-        click.echo(f"rampmeter: {failure(*one)}", err=True)
-    n_more = len(outcome.failures) - FAILURES_SHOWN
-    if n_more > 0:
-        click.echo(f"rampmeter: {n_more} further runs failed", err=True)
+    if outcome.failures:
+        first = failure(*outcome.failures[0])
+        click.echo(f"rampmeter: {len(outcome.failures)} runs failed: {first}", err=True)
     if outcome.stop.signal is not None:
         n_done = outcome.n_ran + outcome.n_kept
         click.echo(

@@ -120,6 +120,7 @@ class Driver:
         self._values = self._kept()
         self._queue: deque[tuple[int, int]] = deque()
         self._waiting: Counter[int] = Counter()
+        self._failed: set[int] = set()
         self.outcome = Outcome(n_kept=sum(map(len, self._values.values())))
         self._fill()
 
@@ -149,8 +150,8 @@ class Driver:
                     n_running += 1
                 for result in engine.collect(POLL_SECONDS):
                     n_running -= 1
-                    watcher.on_result(self._sweep.points[result.point], result)
                     total += self._take(result)
+                    watcher.on_result(self._sweep.points[result.point], result)
                     watcher.on_total(total)
         finally:
             if n_running:
@@ -180,11 +181,15 @@ class Driver:
         seconds[result.host] = seconds.get(result.host, 0.0) + result.seconds
         self._values[point.number][result.seed] = self._measure(row)
         self._waiting[point.number] -= 1
-        return self._fill_point(point.number) if self._waiting[point.number] == 0 else 0
+        if self._waiting[point.number] or point.number in self._failed:
+            # Further seeds follow from all values; what has failed is not tried again.
+            return 0
+        return self._fill_point(point.number)
 
     def _fail(self, point: Point, result: Result) -> None:
         """Note a failure; raise `EngineError` where no run succeeds and all say the same."""
         self._waiting[point.number] -= 1
+        self._failed.add(point.number)
         failures = self.outcome.failures
         failures.append((point, result))
         errors = {failed.error for _, failed in failures}

@@ -89,9 +89,13 @@ def split(text: str, where: str, separator: str = ",") -> list[str]:
     >>> split("a, [1, 2], '3,4'", "")
     ['a', '[1, 2]', "'3,4'"]
     """
-    parts, depth, quote = [""], 0, ""
+    parts, depth, quote, is_escaped = [""], 0, "", False
     for character in text:
-        if quote:
+        if is_escaped:
+            is_escaped = False
+        elif quote:
+            # Texts in double quotes have escapes.
+            is_escaped = character == "\\" and quote == '"'
             quote = "" if character == quote else quote
         elif character in _QUOTES:
             quote = character

@@ -20,6 +20,8 @@ from rampmeter.sweeps.estimate import duration
 from rampmeter.sweeps.spec import Point
 from rampmeter.sweeps.task import Result
 
+FAILURES_SHOWN: Final = 5
+"""Failed runs that are shown as they come."""
 LINE_SECONDS: Final = 10.0
 """How often a line is written where there is no terminal."""
 
@@ -54,6 +56,7 @@ class Bar:
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._task = progress.add_task("", total=None)
+        self._n_failed = 0
 
     def on_total(self, total: int) -> None:
         """Show how many runs there are."""
@@ -62,7 +65,8 @@ class Bar:
     def on_result(self, point: Point, result: Result) -> None:
         """Move the bar, and say what failed."""
         self._progress.update(self._task, advance=1, description=f"{point.name} {result.seed}")
-        if result.state != "ran":
+        self._n_failed += result.state != "ran"
+        if result.state != "ran" and self._n_failed <= FAILURES_SHOWN:
             self._progress.console.print(failure(point, result), markup=False, highlight=False)
 
 
@@ -72,7 +76,7 @@ class Lines:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._start = self._last = time.monotonic()
-        self._n_done = self._total = 0
+        self._n_done = self._n_failed = self._total = 0
 
     def on_total(self, total: int) -> None:
         """Take note."""
@@ -81,7 +85,8 @@ class Lines:
     def on_result(self, point: Point, result: Result) -> None:
         """Print a line, if it is time for one."""
         self._n_done += 1
-        if result.state != "ran":
+        self._n_failed += result.state != "ran"
+        if result.state != "ran" and self._n_failed <= FAILURES_SHOWN:
             self._print(failure(point, result))
         now = time.monotonic()
         if now - self._last < LINE_SECONDS:

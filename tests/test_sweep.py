@@ -1,0 +1,447 @@
+"""Sweeps on this machine: what is run and kept, the dataset, means with intervals, the command."""
+
+import json
+import math
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import fsspec
+import pandas as pd
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+import rampmeter as rm
+from rampmeter import _core
+from rampmeter.cli import main
+from rampmeter.confidence import interval
+from rampmeter.sweeps import estimate as estimates
+from rampmeter.sweeps.dataset import Dataset
+from rampmeter.sweeps.drive import seeds_of
+from rampmeter.sweeps.engines import open_engine
+from rampmeter.sweeps.spec import Replication
+from rampmeter.sweeps.table import sweep_of
+from rampmeter.sweeps.task import Packer, Task, execute
+from rampmeter.sweeps.task import Result as Finished
+
+from .conftest import SMALL
+
+LOAD = "workload.load"
+TABLE = """\
+[sweep]
+seeds = 2
+transports = ["dcpim", "pfabric:window=60"]
+[sweep.grid]
+workload.load = [0.3, 0.6]
+workload.sizes = ["imc10", { fixed = 1460 }]
+"""
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("plan.toml").write_text(SMALL.replace("flows = 200", "flows = 120") + TABLE)
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["sweep", *map(str, arguments)])
+
+
+def ok(*arguments: object) -> Result:
+    result = call(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def error_line(*arguments: object) -> str:
+    result = call(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stderr.count("\n") == 1
+    return result.stderr.strip()
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> rm.SweepResults:
+    """The sweep of the table, with flows."""
+    plan = rm.Plan(SMALL.replace("flows = 200", "flows = 120") + TABLE)
+    out = tmp_path_factory.mktemp("sweep") / "out"
+    return rm.sweep(plan, out=out, flows=True, quiet=True)
+
+
+class TestDataset:
+    def test_a_run_is_a_row_of_what_its_summary_says(self, done: rm.SweepResults) -> None:
+        assert done.table.num_rows == 2 * 2 * 2 * 2
+        for row in done.table.to_pylist():
+            summary = json.loads(row["summary"])
+            assert row["flows_submitted"] == summary["flows"]["submitted"] == 120
+            overall = summary["slowdown"]["delivered"]["overall"]
+            assert row["slowdown_mean"] == overall["mean"]
+            assert row["slowdown_p99"] == overall["p99"]
+            assert row["status"] == summary["status"]
+            assert row["utilisation"] == summary["utilisation"]
+        assert {row["workload.sizes"] for row in done.table.to_pylist()} == {
+            "imc10",
+            "{ fixed = 1460 }",
+        }
+
+    def test_a_row_is_the_run_of_its_plan(self, done: rm.SweepResults, tmp_path: Path) -> None:
+        row = done.table.to_pylist()[-1]
+        assert (row["transport"], row["seed"], row[LOAD]) == ("pfabric:window=60", 2, 0.6)
+        plan = rm.Plan.load("plan.toml").with_(
+            ("transport", {"name": "pfabric", "window": 60}),
+            (LOAD, row[LOAD]),
+            ("workload.sizes", {"fixed": 1460}),
+        )
+        run = rm.run(plan, seed=2, out=tmp_path / "run", quiet=True)
+        assert json.loads(row["summary"]) == run.summary
+        flows = done.flows.filter(done.flows["point"].to_numpy() == row["point"])
+        flows = flows.filter(flows["seed"].to_numpy() == 2)
+        assert flows.select(run.flows.column_names).to_pylist() == run.flows.to_pylist()
+
+    def test_three_readers_see_one_table(self, done: rm.SweepResults) -> None:
+        wanted = done.table.sort_by([("point", "ascending"), ("seed", "ascending")])
+        files = f"{done.url}/runs/**/*.parquet"
+        query = f"SELECT * FROM '{files}' ORDER BY point, seed"
+        assert duckdb.sql(query).to_arrow_table().to_pylist() == wanted.to_pylist()
+        by_polars = pl.scan_parquet(files).sort("point", "seed").collect()
+        assert by_polars.to_dicts() == wanted.to_pylist()
+        by_pandas = pd.read_parquet(f"{done.url}/runs").sort_values(["point", "seed"])
+        assert by_pandas[LOAD].tolist() == wanted[LOAD].to_pylist()
+        assert by_pandas["slowdown_mean"].tolist() == wanted["slowdown_mean"].to_pylist()
+        mean = duckdb.sql(
+            f"SELECT \"{LOAD}\", avg(slowdown_mean) FROM '{files}' GROUP BY ALL ORDER BY 1"
+        ).fetchall()
+        assert [load for load, _ in mean] == [0.3, 0.6]
+        n_flows = pl.scan_parquet(f"{done.url}/flows/**/*.parquet").select(pl.len()).collect()
+        assert n_flows.item() == 16 * 120
+
+    def test_all_files_have_one_schema_with_meanings(self, done: rm.SweepResults) -> None:
+        files = sorted(Path(done.url, "runs").rglob("*.parquet"))
+        schemas = [pq.read_schema(file) for file in files]
+        assert all(schema.equals(schemas[0], check_metadata=True) for schema in schemas)
+        for field in schemas[0]:
+            assert field.metadata is not None
+            assert field.metadata[b"meaning"], field.name
+        assert (schemas[0].field("goodput_gbps").metadata or {})[b"unit"] == b"Gbit/s"
+
+    def test_no_file_but_the_log_tells_when_or_where(self, done: rm.SweepResults) -> None:
+        again = Path(done.url).parent / "again"
+        rm.sweep(rm.Plan.load("plan.toml"), out=again, flows=True, quiet=True, jobs=1)
+        for file in (f for f in again.rglob("*") if f.is_file()):
+            name = file.relative_to(again)
+            if name.parts[0] != "log":
+                assert file.read_bytes() == (Path(done.url) / name).read_bytes(), name
+        assert len(list(again.glob("log/*.json"))) == 1
+
+    def test_a_url_is_as_good_as_a_folder(self, done: rm.SweepResults) -> None:
+        url = "memory://bucket/sweep"
+        results = rm.sweep(rm.Plan.load("plan.toml"), out=url, flows=True, quiet=True)
+        assert results.table.equals(done.table)
+        assert results.flows.equals(done.flows)
+        files = fsspec.filesystem("memory").find("/bucket/sweep/runs")
+        assert len(files) == 16
+        assert "16 runs are there already, 0 are to be made" in ok("plan.toml", "--out", url).stderr
+
+    def test_files_that_are_not_of_a_sweep_are_left_alone(self) -> None:
+        Path("here").mkdir()
+        Path("here/notes.txt").write_text("mine")
+        line = error_line("plan.toml", "--out", "here")
+        assert "here: expected an empty folder or the results of this sweep, got other" in line
+        ok("plan.toml", "--out", "here", "--force", "--quiet")
+        assert Path("here/notes.txt").read_text() == "mine"
+
+
+class TestGoingOn:
+    def test_only_what_is_missing_is_run(self) -> None:
+        ok("plan.toml", "--out", "here", "--quiet")
+        before = {f: f.read_bytes() for f in Path("here/runs").rglob("*.parquet")}
+        assert len(before) == 16
+        gone = sorted(before)[3]
+        gone.unlink()
+        result = ok("plan.toml", "--out", "here", "--no-estimate")
+        assert "15 runs are there already, 1 are to be made" in result.stderr
+        assert {f: f.read_bytes() for f in Path("here/runs").rglob("*.parquet")} == before
+
+    def test_more_seeds_are_added_to_those_that_are_there(self) -> None:
+        ok("plan.toml", "--out", "here", "--quiet")
+        result = ok("plan.toml", "--out", "here", "--seeds", 3, "--no-estimate")
+        assert "16 runs are there already, 8 are to be made" in result.stderr
+        assert set(rm.SweepResults("here").table["seed"].to_pylist()) == {1, 2, 3}
+
+    def test_flows_that_are_asked_for_later_are_made(self) -> None:
+        ok("plan.toml", "--out", "here", "--quiet")
+        ok("plan.toml", "--out", "here", "--quiet", "--flows")
+        assert rm.SweepResults("here").flows.num_rows == 16 * 120
+
+    @pytest.mark.parametrize(
+        ("options", "differing"),
+        [
+            (["--set", "workload.flows=100"], "plan, points|plan"),
+            (["--vary", "workload.load=0.4"], "keys, points"),
+            (["--transports", "phost"], "transports, points"),
+        ],
+    )
+    def test_another_sweep_in_the_folder_is_an_error(
+        self, options: list[str], differing: str
+    ) -> None:
+        ok("plan.toml", "--out", "here", "--quiet")
+        line = error_line("plan.toml", "--out", "here", *options)
+        assert "here: expected the results of this sweep, got those of another" in line
+        assert any(f"({some} differ)" in line for some in differing.split("|"))
+        ok("plan.toml", "--out", "here", "--force", "--quiet", *options)
+        error_line("plan.toml", "--out", "here")
+
+    def test_another_simulator_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        ok("plan.toml", "--out", "here", "--quiet")
+        monkeypatch.setattr(_core, "COMMIT", "other")
+        assert "(commit differ)" in error_line("plan.toml", "--out", "here")
+
+    def test_shards_make_together_what_one_driver_makes(self, done: rm.SweepResults) -> None:
+        for i in (1, 2, 3):
+            ok("plan.toml", "--out", "here", "--quiet", "--shard", f"{i}/3")
+        assert rm.SweepResults("here").table.equals(done.table)
+        name = "summary.parquet"
+        assert Path("here", name).read_bytes() == Path(done.url, name).read_bytes()
+
+    @pytest.mark.parametrize(
+        ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"]
+    )
+    def test_signals_keep_what_is_finished(self, number: signal.Signals, code: int) -> None:
+        command = [sys.executable, "-m", "rampmeter.cli", "sweep", "plan.toml", "--out", "here"]
+        command += ["--no-estimate", "--set", "workload.flows=3000", "--seeds", "30"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            deadline = time.monotonic() + 60
+            while len(Dataset("here").done()) < 3 and time.monotonic() < deadline:
+                time.sleep(0.05)
+            process.send_signal(number)
+            _, errors = process.communicate(timeout=60)
+        assert process.returncode == code
+        n_done = len(Dataset("here").done())
+        assert 3 <= n_done < 240
+        assert f"interrupted: {n_done} runs are kept, {240 - n_done} are open; the same" in errors
+        assert rm.SweepResults("here").table.num_rows == n_done
+
+
+class TestTasks:
+    def task(self, plan: rm.Plan) -> tuple[Task, list[bytes]]:
+        sweep = sweep_of(plan.with_(("sweep.seeds", 2)))
+        packer = Packer(wants_flows=True)
+        task = packer.pack(sweep.points[0], 1)
+        return task, [packer.blobs[digest] for digest in task.digests]
+
+    def test_input_files_go_with_the_task(self, tmp_path: Path) -> None:
+        folder = tmp_path / "inputs"
+        folder.mkdir()
+        (folder / "net.toml").write_text('kind = "star"\nhosts = 4\n')
+        (folder / "sizes.txt").write_text("100 0.5\n1460 1.0\n")
+        (folder / "flows.csv").write_text("arrival_us,src,dst,size_bytes\n0,0,1,100\n1,1,2,200\n")
+        text = """
+            topology = { kind = "file", file = "net.toml" }
+            transport = { name = "dcpim" }
+            [workload]
+            pattern = "mix"
+            parts = [
+                { pattern = "trace", file = "flows.csv" },
+                { pattern = "all-to-all", sizes = { cdf = "sizes.txt" }, load = 0.1, flows = 5 },
+            ]
+        """
+        task, blobs = self.task(rm.Plan(text, folder))
+        assert len(blobs) == 3
+        assert str(folder) not in task.plan
+        for file in folder.iterdir():
+            file.unlink()
+        result = execute(task, blobs)
+        assert (result.state, result.error) == ("ran", "")
+        assert json.loads(result.summary)["flows"]["submitted"] == 7
+
+    def test_a_worker_with_another_simulator_refuses(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        task, blobs = self.task(rm.Plan(SMALL))
+        monkeypatch.setattr(_core, "COMMIT", "0123456789abcdef")
+        result = execute(task, blobs)
+        assert result.state == "other-simulator"
+        assert "expected the driver's simulator, commit " in result.error
+        assert "got 0123456789ab" in result.error
+
+    def test_a_worker_with_another_simulator_ends_the_sweep(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(task: Task, *_: object) -> Finished:
+            return Finished(task.point, task.seed, "other-simulator", error="host: got 0.1.0")
+
+        monkeypatch.setattr("rampmeter.sweeps.engines.local.execute", refuse)
+        assert "host: got 0.1.0" in error_line("plan.toml", "--out", "here", "--no-estimate")
+
+    def test_errors_of_a_run_are_results(self) -> None:
+        task, blobs = self.task(rm.Plan(SMALL).with_(("workload.load", -1)))
+        result = execute(task, blobs)
+        assert result.state == "failed"
+        assert "load" in result.error
+
+    def test_a_run_that_is_stopped_is_no_result(self) -> None:
+        task, blobs = self.task(rm.Plan(SMALL).with_(("workload.flows", 10_000_000)))
+        assert execute(task, blobs, lambda: True).state == "stopped"
+
+
+class TestFailures:
+    def fail(self, monkeypatch: pytest.MonkeyPatch, *, seeds: tuple[int, ...]) -> None:
+        def maybe(task: Task, blobs: Any, is_stopped: Any) -> Finished:
+            if task.seed in seeds:
+                return Finished(task.point, task.seed, "failed", error="no space left")
+            return execute(task, blobs, is_stopped)
+
+        monkeypatch.setattr("rampmeter.sweeps.engines.local.execute", maybe)
+
+    def test_some_are_named_and_the_others_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.fail(monkeypatch, seeds=(2,))
+        result = call("plan.toml", "--out", "here", "--no-estimate")
+        assert result.exit_code == 1
+        line = "pfabric:window=60 workload.load=0.3 workload.sizes=imc10 seed 2: failed: no space"
+        assert line in result.stderr
+        assert result.stderr.count("no space left") == 5 + 1
+        assert "rampmeter: 8 runs failed: dcpim" in result.stderr
+        assert len(Dataset("here").done()) == 8
+        monkeypatch.setattr("rampmeter.sweeps.engines.local.execute", execute)
+        assert "8 are to be made" in ok("plan.toml", "--out", "here").stderr
+        assert len(Dataset("here").done()) == 16
+
+    def test_a_sweep_whose_first_runs_all_fail_alike_is_given_up(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.fail(monkeypatch, seeds=(1, 2))
+        line = error_line("plan.toml", "--out", "here", "--quiet")
+        assert "the first 10 runs failed alike: no space left" in line
+
+    @pytest.mark.parametrize(
+        ("on", "message"),
+        [
+            ("slurm", "on: expected one of local, ray, .*, got slurm"),
+            ("dask://127.0.0.1:9", "dask: no scheduler at 127.0.0.1:9"),
+            ("dask://none.json", "dask: none.json: no such file"),
+            ("dask", "expected dask://HOST:PORT, or DASK_SCHEDULER_ADDRESS"),
+        ],
+    )
+    def test_clusters_that_are_not_there_are_named(
+        self, on: str, message: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("rampmeter.sweeps.engines.on_dask.CONNECT_SECONDS", 1)
+        with pytest.raises((rm.PlanError, rm.EngineError), match=message):
+            open_engine(on)
+
+    def test_an_extra_that_is_missing_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "ray", None)
+        monkeypatch.delitem(sys.modules, "rampmeter.sweeps.engines.on_ray", raising=False)
+        with pytest.raises(rm.EngineError, match=r"pip install 'rampmeter\[ray\]'"):
+            open_engine("ray")
+
+
+class TestPrecision:
+    def test_the_seeds_of_a_point_follow_from_its_values_alone(self) -> None:
+        replication = Replication((1, 2, 3, 4, 5), precision=0.02, seeds_max=40)
+        values: Mapping[int, float] = {seed: 1 + 0.1 * math.sin(seed) for seed in range(1, 60)}
+        known: dict[int, float | None] = {}
+        rounds = []
+        while missing := [s for s in seeds_of(replication, known) if s not in known]:
+            rounds.append(len(missing))
+            known |= {seed: values[seed] for seed in missing}
+        assert interval(known.values()).is_within(0.02) or len(known) == 40
+        assert rounds[0] == 5
+        # Interrupted at any place, it goes on to the same seeds.
+        for n in range(1, len(known)):
+            some: dict[int, float | None] = {seed: values[seed] for seed in range(1, n + 1)}
+            while missing := [s for s in seeds_of(replication, some) if s not in some]:
+                some |= {seed: values[seed] for seed in missing}
+            assert some == known
+
+    def test_seeds_are_added_until_intervals_are_small_or_the_limit_is_reached(self) -> None:
+        options = ["--precision", 0.1, "--seeds-max", 9, "--transports", "dcpim", "--quiet"]
+        result = ok("plan.toml", "--out", "here", *options, "--seeds", 3)
+        results = rm.SweepResults("here")
+        for point in results.points:
+            found = point.interval("slowdown_mean")
+            name = f"dcpim {LOAD}={point.values[LOAD]}"
+            is_named = any(line.startswith(name) for line in result.stdout.splitlines())
+            assert found.is_within(0.1) or (found.n == 9 and is_named)
+        counts = {len(point.rows) for point in results.points}
+        # Messages of one size differ hardly between seeds, those of IMC10 do.
+        assert min(counts) == 3 < max(counts)
+        assert (
+            "0 are to be made"
+            in ok("plan.toml", "--out", "here", *options[:-1], "--seeds", 3).stderr
+        )
+
+    def test_a_metric_that_is_none_is_refused(self) -> None:
+        line = error_line("plan.toml", "--precision", 0.1, "--metric", "status")
+        assert "metric: expected one of utilisation" in line
+
+
+class TestReport:
+    def test_means_have_intervals_in_table_and_summary(self, done: rm.SweepResults) -> None:
+        result = ok("plan.toml", "--out", done.url)
+        assert Path(done.url, "slowdown_mean.png").is_file()
+        means = done.summary().to_pylist()
+        assert len(means) == 8
+        for row in means:
+            rows = [r for r in done.table.to_pylist() if r["point"] == row["point"]]
+            found = interval(r["slowdown_mean"] for r in rows)
+            assert (row["slowdown_mean"], row["slowdown_mean_half"]) == found[:2]
+            assert row["seeds"] == 2
+            assert str(found) in result.stdout
+        assert "Means over 2 seeds, with 95 % intervals" in result.stdout
+        narrower = done.summary(level=0.5).to_pylist()[0]["slowdown_mean_half"]
+        assert narrower < means[0]["slowdown_mean_half"]
+
+    def test_plots_have_a_line_a_transport_with_error_bars(self, done: rm.SweepResults) -> None:
+        figure = done.plot.metric("slowdown_p99")
+        (axes,) = figure.axes
+        labels = [container.get_label() for container in axes.containers]
+        assert labels == [
+            f"{transport}, sizes = {sizes}"
+            for sizes in ("imc10", "{ fixed = 1460 }")
+            for transport in ("dcpim", "pfabric:window=60")
+        ]
+        assert axes.get_xlabel() == LOAD
+        with pytest.raises(ValueError, match=r"against: expected one of workload\.load, got seed"):
+            done.plot.metric(against="seed")
+        with pytest.raises(ValueError, match="name: expected one of"):
+            done.plot.metric("status")
+
+    def test_flows_that_were_not_delivered_are_told(self) -> None:
+        result = ok("plan.toml", "--out", "here", "--quiet", "--transports", "cosy")
+        assert "not delivered" in result.stdout
+        assert "Slowdowns are of the flows that were delivered" in result.stdout
+
+
+class TestEstimate:
+    def test_it_says_what_it_rests_on(self) -> None:
+        result = ok("plan.toml", "--out", "here", "--dry-run")
+        assert "16 runs, about" in result.stderr
+        assert "by 4 probes on this machine" in result.stderr
+        assert not Path("here").exists()
+
+    def test_a_large_run_is_scaled_up_from_a_piece(self) -> None:
+        plan = rm.Plan(SMALL).with_(("workload.flows", 200_000), ("sweep.seeds", 2))
+        sweep = sweep_of(plan)
+        (probe,) = estimates._probe_all(sweep.points)
+        assert not probe.is_whole
+        assert probe.seconds > estimates.PROBE_SECONDS
+        assert 20e6 < probe.memory_bytes < 2e9
+        total = estimates.estimate([(sweep.points[0], 1), (sweep.points[0], 2)])
+        assert (total.n_runs, total.n_probes) == (2, 1)
+
+    def test_every_transport_has_a_probe(self) -> None:
+        sweep = sweep_of(rm.Plan.load("plan.toml"))
+        labels = [point.transport.label for point in estimates.chosen(sweep.points)]
+        assert labels == ["dcpim", "pfabric:window=60"] * 2
+
+
+def test_a_plan_with_a_sweep_runs_by_itself_as_its_other_tables_say() -> None:
+    result = CliRunner().invoke(main, ["run", "plan.toml", "--out", "run", "--quiet"])
+    assert result.exit_code == 0, result.output
+    assert rm.Run("run").manifest["plan"]["workload"]["load"] == 0.5
