@@ -11,11 +11,9 @@ from .conftest import SMALL
 
 def test_names_presets_and_keys() -> None:
     assert transports("dcpim, phost:reference,pfabric:window=60, window-max=75") == [
-        TransportChoice("dcpim", "dcpim"),
-        TransportChoice("phost:reference", "phost", "reference"),
-        TransportChoice(
-            "pfabric:window=60,window-max=75", "pfabric", None, {"window": 60, "window-max": 75}
-        ),
+        TransportChoice("dcpim"),
+        TransportChoice("phost", "reference"),
+        TransportChoice("pfabric", None, {"window": 60, "window-max": 75}),
     ]
 
 

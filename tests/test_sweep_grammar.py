@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rampmeter as rm
+from rampmeter.naming import TransportChoice, transports, transports_of
 from rampmeter.sweeps.api import Shard, axes_of
 from rampmeter.sweeps.axes import Uniform, listed, product, sampled, settings_of, zipped
-from rampmeter.sweeps.choice import TransportChoice, parse_transports, transports_of
 from rampmeter.sweeps.grammar import flat, parse_axis, parse_point, parse_values, spelled, split
 from rampmeter.sweeps.spec import Sweep
 from rampmeter.sweeps.table import Wishes, sweep_of
@@ -111,7 +111,7 @@ class TestValues:
 
     @given(texts)
     def test_any_text_is_read_or_refused(self, text: str) -> None:
-        for read in (parse_values, parse_point, parse_transports, split):
+        for read in (parse_values, parse_point, transports, split):
             assert refusal(read, text).startswith("here")
 
     def test_points_are_settings(self) -> None:
@@ -206,7 +206,7 @@ class TestAxes:
 class TestTransports:
     def test_settings_after_a_comma_are_those_of_the_transport_before(self) -> None:
         text = "dcpim,phost:reference,pfabric:window=60,window-max=60,dcpim:paper,beta=1.5,ideal"
-        choices = parse_transports(text)
+        choices = transports(text)
         assert [(c.name, c.preset, dict(c.settings)) for c in choices] == [
             ("dcpim", None, {}),
             ("phost", "reference", {}),
@@ -224,9 +224,7 @@ class TestTransports:
                 TransportChoice,
                 names,
                 st.none() | names,
-                st.dictionaries(names.filter(lambda key: key != "label"), scalars, max_size=3).map(
-                    lambda table: tuple(table.items())
-                ),
+                st.dictionaries(names.filter(lambda key: key != "label"), scalars, max_size=3),
             ),
             min_size=1,
             max_size=4,
@@ -237,7 +235,7 @@ class TestTransports:
         text = ",".join(choice.text for choice in choices)
         if text.strip() == "all":
             return
-        assert parse_transports(text) == choices
+        assert transports(text) == choices
 
     def test_tables_and_classes_say_the_same(self) -> None:
         table: dict[str, TomlValue] = {
@@ -252,7 +250,7 @@ class TestTransports:
         plan = one.of(rm.Plan(SMALL))
         assert plan.get("transport") == {"name": "pfabric", "window": 60}
         assert plan.get("fabric.buffer-bytes") == 9000
-        assert len(parse_transports("all")) >= 6
+        assert len(transports("all")) >= 6
 
     def test_keys_of_the_plan_s_transport_stay_where_it_is_the_same(self) -> None:
         plan = rm.Plan(SMALL).with_(("transport.rounds", 2))
@@ -264,7 +262,7 @@ class TestTransports:
     )
     def test_bad_lists_are_refused(self, text: str) -> None:
         with pytest.raises(rm.PlanError, match="expected"):
-            parse_transports(text)
+            transports(text)
 
 
 class TestTable:

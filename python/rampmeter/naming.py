@@ -1,27 +1,57 @@
-"""Lists of transports as commands take them: `dcpim,phost:reference,pfabric:window=60`."""
+"""Lists of transports with presets and keys: `dcpim,phost:reference,pfabric:window=60`.
 
-from collections.abc import Iterator, Mapping
+    transports = transport { "," transport }
+    transport  = name [ ":" first ] { "," key "=" value }
+    first      = preset | key "=" value
+
+After a comma `key=value` belongs to the transport before it, and everything else begins the next
+one: names and presets have no equals sign, and a transport's first setting follows a colon.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from rampmeter import schema
 from rampmeter._core import PlanError
 from rampmeter.plan import Plan, parse_value
-from rampmeter.toml import TomlValue
+from rampmeter.spec import Transport
+from rampmeter.sweeps.grammar import KEY, spelled, split
+from rampmeter.toml import Table, TomlValue
 
-ALL = "all"
-"""What stands for every transport that plans may name."""
+ALL: Final = "all"
+LABEL: Final = "label"
+"""The key that gives a transport its name in tables."""
+FABRIC: Final = "fabric."
+"""Keys with this beginning are the fabric's, all others the transport's."""
 
 
 @dataclass(frozen=True)
 class TransportChoice:
-    """One transport of a list."""
+    """A transport that runs of a plan are made with."""
 
-    label: str
-    """What tables and plots call it: its part of the list. No two of a list have the same."""
     name: str
     preset: str | None = None
     settings: Mapping[str, TomlValue] = field(default_factory=dict)
-    """Keys of the transport table and their values."""
+    """Further keys of the transport, or of the fabric (`fabric.buffer-bytes`)."""
+    title: str | None = None
+    """What tables call it; as the command line spells it if `None`."""
+
+    @property
+    def label(self) -> str:
+        """What tables, plots and the column `transport` call it."""
+        return self.title or self.text
+
+    @property
+    def text(self) -> str:
+        """The choice as the command line spells it.
+
+        >>> TransportChoice("pfabric", settings={"window": 60, "window-max": 60}).text
+        'pfabric:window=60,window-max=60'
+        """
+        parts = [self.preset] if self.preset else []
+        parts += [f"{key}={spelled(value)}" for key, value in self.settings.items()]
+        return ":".join([self.name, ",".join(parts)]) if parts else self.name
 
     @property
     def folder(self) -> str:
@@ -29,80 +59,104 @@ class TransportChoice:
         return "".join(c if c.isalnum() or c in "-_=." else "-" for c in self.label)
 
     def of(self, plan: Plan) -> Plan:
-        """The plan with this transport; keys of its own transport stay where that is the same."""
-        table = dict(plan.get("transport", {}))
+        """The plan with this transport; its own transport's keys stay where that is the same."""
+        table: dict[str, TomlValue] = dict(plan.get("transport", {}))
         if table.get("name") != self.name:
             table = {"name": self.name}
-        if self.preset is not None:
+        if self.preset:
             table["preset"] = self.preset
-        table.update(self.settings)
-        return plan.with_(("transport", table))
+        overrides = [
+            (key if key.startswith(FABRIC) else f"transport.{key}", value)
+            for key, value in self.settings.items()
+        ]
+        return plan.with_(("transport", table), *overrides)
 
 
-def transports(text: str) -> list[TransportChoice]:
-    """The transports of a list.
+def transports(text: str, where: str = "transports") -> list[TransportChoice]:
+    """The transports of a list; `all` are those that the core knows.
 
-    Items are separated by commas. An item is `name`, `name:preset` or `name:key=value`; items that
-    are only `key=value` belong to the transport before them. `all` is every transport there is.
-    Raises `PlanError` for anything else, and for two items that are the same.
-
-    >>> [(one.label, one.settings) for one in transports("dcpim,pfabric:window=60,window-max=75")]
-    [('dcpim', {}), ('pfabric:window=60,window-max=75', {'window': 60, 'window-max': 75})]
+    >>> [choice.label for choice in transports("dcpim:paper,beta=1.5,phost")]
+    ['dcpim:paper,beta=1.5', 'phost']
     """
     if text.strip() == ALL:
-        return [TransportChoice(name, name) for name in schema.names()]
+        return [TransportChoice(name) for name in schema.names()]
     groups: list[list[str]] = []
-    for item in _items(text):
-        if ":" not in item.partition("=")[0] and "=" in item:
+    for item in split(text, where):
+        if _is_setting(item):
             if not groups:
-                raise PlanError(f"transports: expected a name before {item}, got {text}")
+                raise PlanError(f"{where}: expected a name before {item}, got {text}")
             groups[-1].append(item)
         else:
             groups.append([item])
-    choices = [_choice(group) for group in groups]
+    return distinct([_parsed(group, where) for group in groups], where)
+
+
+def transports_of(
+    values: str | Sequence[str | Table | Transport], where: str = "transports"
+) -> list[TransportChoice]:
+    """The transports of a list whose items are texts, tables, or classes of `rm.transports`."""
+    if isinstance(values, str):
+        return transports(values, where)
+    choices: list[TransportChoice] = []
+    for value in values:
+        if isinstance(value, Transport):
+            choices.append(_of_table(value.table(), where))
+        elif isinstance(value, Mapping):
+            choices.append(_of_table(value, where))
+        elif isinstance(value, str):
+            choices += transports(value, where)
+        else:
+            raise PlanError(f"{where}: expected texts or tables, got {value!r}")
+    return distinct(choices, where)
+
+
+def distinct(choices: list[TransportChoice], where: str) -> list[TransportChoice]:
+    """The choices, which must have different labels."""
     labels = [choice.label for choice in choices]
-    for label in labels:
-        if not label or labels.count(label) > 1:
-            raise PlanError(f"transports: expected names that differ, got {text}")
+    if not choices or len(set(labels)) < len(labels):
+        raise PlanError(f"{where}: expected names that differ, got {', '.join(labels) or 'none'}")
     return choices
 
 
-def _choice(items: list[str]) -> TransportChoice:
-    name, colon, first = (part.strip() for part in items[0].partition(":"))
-    preset = None
-    settings = items[1:]
-    if "=" in first:
-        settings = [first, *settings]
-    elif first:
-        preset = first
-    if (colon and not first) or (not name and (colon or settings)):
-        raise PlanError(f"transports: expected name, name:preset or name:key=value, got {items[0]}")
-    values = dict(_setting(setting) for setting in settings)
-    if len(values) < len(settings):
-        raise PlanError(f"transports: expected keys that differ, got {', '.join(settings)}")
-    return TransportChoice(",".join(items), name, preset, values)
+def _is_setting(item: str) -> bool:
+    return "=" in item and ":" not in item.partition("=")[0]
 
 
-def _setting(text: str) -> tuple[str, TomlValue]:
-    key, _, value = (part.strip() for part in text.partition("="))
-    if not key or not value:
-        raise PlanError(f"transports: expected key=value, got {text}")
-    return key, parse_value(value)
+def _parsed(group: Sequence[str], where: str) -> TransportChoice:
+    head, *rest = group
+    name, colon, first = (part.strip() for part in head.partition(":"))
+    if not head and not rest:
+        raise PlanError(f"{where}: expected names that differ, got an empty one")
+    if not KEY.fullmatch(name) or (colon and not first):
+        raise PlanError(f"{where}: expected name, name:preset or name:key=value, got {head}")
+    preset = first if first and not _is_setting(first) else None
+    settings: dict[str, TomlValue] = {}
+    for item in ([first] if first and preset is None else []) + rest:
+        key, _, value = (part.strip() for part in item.partition("="))
+        if not KEY.fullmatch(key) or not value:
+            raise PlanError(f"{where}: expected key=value, got {item}")
+        if key in settings:
+            raise PlanError(f"{where}: expected keys that differ, got {', '.join(group)}")
+        settings[key] = parse_value(value)
+    return _choice(name, preset, settings, where)
 
 
-def _items(text: str) -> Iterator[str]:
-    """What stands between commas, except those in brackets, braces and quotes."""
-    depth, quote, start = 0, "", 0
-    for idx, c in enumerate(text):
-        if quote:
-            quote = "" if c == quote else quote
-        elif c in "\"'":
-            quote = c
-        elif c in "[{":
-            depth += 1
-        elif c in "]}":
-            depth -= 1
-        elif c == "," and depth == 0:
-            yield text[start:idx].strip()
-            start = idx + 1
-    yield text[start:].strip()
+def _of_table(table: Table, where: str) -> TransportChoice:
+    settings = dict(table)
+    name, preset = settings.pop("name", None), settings.pop("preset", None)
+    fabric = settings.pop("fabric", {})
+    if not isinstance(name, str) or not isinstance(preset, str | None):
+        raise PlanError(f"{where}: expected the key name, and texts, got {dict(table)!r}")
+    if not isinstance(fabric, Mapping):
+        raise PlanError(f"{where}: {name}: fabric: expected a table, got {fabric!r}")
+    settings |= {f"{FABRIC}{key}": value for key, value in fabric.items()}
+    return _choice(name, preset, settings, where)
+
+
+def _choice(
+    name: str, preset: str | None, settings: dict[str, TomlValue], where: str
+) -> TransportChoice:
+    title = settings.pop(LABEL, None)
+    if title is not None and not isinstance(title, str):
+        raise PlanError(f"{where}: {name}: {LABEL}: expected a text, got {title!r}")
+    return TransportChoice(name, preset, settings, title)

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from rampmeter._core import PlanError
 from rampmeter.confidence import SEEDS_FIRST, SEEDS_MAX
+from rampmeter.naming import TransportChoice
 from rampmeter.plan import SWEEP, Override, Plan
 from rampmeter.sweeps.axes import Axis, product, settings_of
-from rampmeter.sweeps.choice import TransportChoice
 from rampmeter.sweeps.grammar import spelled
 from rampmeter.toml import TomlValue
 

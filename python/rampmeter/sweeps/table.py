@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rampmeter._core import PlanError
+from rampmeter.naming import transports_of
 from rampmeter.plan import SWEEP, Plan
 from rampmeter.section import Section
 from rampmeter.spec import Transport
 from rampmeter.sweeps.axes import Axis, Uniform, listed, sampled, zipped
-from rampmeter.sweeps.choice import transports_of
 from rampmeter.sweeps.grammar import KEY, flat, parse_values, uniform
 from rampmeter.sweeps.spec import METRIC, Replication, Sweep
 from rampmeter.toml import Table, TomlValue
