@@ -89,7 +89,7 @@ def test_the_command_compares_hosts_with_the_simulator(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("topology", {"kind": "star", "hosts": 4, "access-gbps": 0.05}), "expected leaf-spine"),
+        (("topology", {"kind": "star", "hosts": 4, "access-gbps": 0.5}), "expected leaf-spine"),
         (("transport", {"name": "ideal"}), "the ideal has no packets"),
     ],
 )

@@ -1,5 +1,6 @@
 """Results as the simulator writes them."""
 
+import pickle
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -7,6 +8,21 @@ import pytest
 
 import rampmeter as rm
 from rampmeter.results import overall_slowdown, slowdown_groups
+
+from .conftest import SMALL
+
+
+def test_results_go_to_other_processes_where_their_folder_stays(
+    small_run: rm.Run,
+) -> None:
+    assert pickle.loads(pickle.dumps(small_run)).flows.equals(small_run.flows)
+    temporary = rm.run(rm.Plan(SMALL), quiet=True)
+    with pytest.raises(TypeError, match="expected results in a folder that stays"):
+        pickle.dumps(temporary)
+    folder = temporary.path
+    assert folder.is_dir()
+    del temporary
+    assert not folder.exists()
 
 
 def test_the_tables_have_the_documented_columns(small_run: rm.Run) -> None:

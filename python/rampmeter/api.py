@@ -1,8 +1,6 @@
 """Running plans from Python."""
 
-import shutil
 import signal
-import weakref
 from collections.abc import Sequence
 from functools import partial
 from os import PathLike
@@ -59,7 +57,8 @@ def run(
     the results live in a temporary folder as long as the returned object. Results of the same plan
     in `out` are not made again; those of another one are an error, unless `force` replaces them.
     Ctrl-C ends the run, keeps what is done in `out`, and raises `KeyboardInterrupt`; SIGTERM
-    raises `SystemExit`.
+    raises `SystemExit`. The simulator releases the interpreter lock, so that runs may go on beside
+    each other in threads. A run without `out` cannot be sent to another process.
 
         >>> import rampmeter as rm
         >>> r = rm.run(topology=rm.leaf_spine(), transport=rm.DcPim(r=4, k=4),
@@ -68,9 +67,7 @@ def run(
     parts = {"topology": topology, "transport": transport, "workload": workload, **tables}
     complete = _plan(plan, seed, parts)
     folder = Path(mkdtemp(prefix="rampmeter-") if out is None else out)
-    done = Run(folder)
-    if out is None:
-        weakref.finalize(done, shutil.rmtree, folder, ignore_errors=True)
+    done = Run(folder, is_temporary=out is None)
     _raise(_run_jobs([Job("run", complete, folder, force)], quiet=quiet))
     return done
 

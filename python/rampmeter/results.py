@@ -2,6 +2,8 @@
 
 import json
 import math
+import shutil
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -38,8 +40,21 @@ IDEALS = {
 class Run:
     """The results of one run, read from its folder when they are asked for."""
 
-    def __init__(self, path: str | PathLike[str]) -> None:
+    def __init__(self, path: str | PathLike[str], *, is_temporary: bool = False) -> None:
+        """The results in a folder; a temporary one is removed with this object."""
         self.path = Path(path)
+        if is_temporary:
+            weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        self._is_temporary = is_temporary
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to another process: the folder, not what has been read from it."""
+        if self._is_temporary:
+            raise TypeError(
+                f"{self!r}: expected results in a folder that stays, got a temporary one, which is "
+                "removed with this object; `run(..., out=...)` names one"
+            )
+        return {"path": self.path, "_is_temporary": False}
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
@@ -139,6 +154,10 @@ class Plots:
 
     def __init__(self, run: Run) -> None:
         self._run = run
+
+    def __repr__(self) -> str:
+        names = "slowdown_by_size, fct_cdf, utilisation, queue_cdf, tenants"
+        return f"<plots of {self._run.name}: {names}>"
 
     def slowdown_by_size(
         self, ideal: str = "delivered", bins: str = "bdp", *, ax: "Axes | None" = None

@@ -72,7 +72,6 @@ impl Topology {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::TopologySpec;
 
     fn cuts(text: &str) -> Vec<(u32, u64)> {
