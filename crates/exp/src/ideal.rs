@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rampmeter_core::{Bytes, FabricFacts, MsgId, Span, Time};
 use rampmeter_metrics::ideal::LastPacket;
 use rampmeter_proto::ideal::{IdealScheduler, Job};
-use rampmeter_sim::{Arrival, Counters, FlowRecord, Probe};
+use rampmeter_sim::{Arrival, Counters, FlowRecord, Probe, Source};
 
 use crate::cut::Cut;
 use crate::ideals::Ideals;
@@ -36,7 +36,7 @@ struct Open {
 
 /// Runs the task's flows through the ideal scheduler.
 pub(crate) fn simulate_ideal(task: Task<'_>) -> Ran {
-    let Task { sim, facts, cut, total_flows: total, arrivals, recorder, observer, .. } = task;
+    let Task { sim, facts, cut, total_flows: total, mut source, recorder, observer, .. } = task;
     let mut run = Run {
         facts,
         cut,
@@ -46,13 +46,21 @@ pub(crate) fn simulate_ideal(task: Task<'_>) -> Ran {
         counters: Counters::default(),
     };
     let mut pace = Pace::new();
-    let mut arrivals = arrivals.peekable();
+    let mut next = source.poll_arrival();
     let mut done = Vec::new();
     let (mut now, mut status) = (Time::ZERO, RunStatus::Finished);
     let mut deadline = Time::NEVER;
     loop {
         let completion = run.scheduler.next_completion();
-        let arrival = arrivals.next_if(|a| a.at < completion);
+        let release = source.next_release();
+        let arrives = next.map_or(Time::NEVER, |arrival| arrival.at).min(release);
+        let arrival = match next {
+            _ if arrives >= completion => None,
+            Some(arrival) if arrival.at <= release => {
+                std::mem::replace(&mut next, source.poll_arrival())
+            }
+            _ => source.release(),
+        };
         if arrival.is_none() && completion == Time::NEVER {
             break;
         }
@@ -64,16 +72,18 @@ pub(crate) fn simulate_ideal(task: Task<'_>) -> Ran {
         if let Some(arrival) = arrival {
             now = arrival.at;
             run.submit(&arrival);
-            if arrivals.peek().is_none() {
-                run.on_last_arrival(now);
-                deadline = now.saturating_add(sim.drain);
-            }
         } else {
             now = completion;
             run.scheduler.complete(now, &mut done);
             for id in done.drain(..) {
-                run.complete(id, now, recorder);
+                run.complete(id, now, recorder, &mut source);
             }
+        }
+        if next.is_some() || source.next_release() < Time::NEVER {
+            deadline = Time::NEVER;
+        } else if arrival.is_some() {
+            run.on_last_arrival(now);
+            deadline = now.saturating_add(sim.drain);
         }
         let Counters { submitted, delivered, events, .. } = run.counters;
         let progress = Progress { submitted, delivered, total, now, hops: 0, events };
@@ -85,6 +95,9 @@ pub(crate) fn simulate_ideal(task: Task<'_>) -> Ran {
     let mut left: Vec<Open> = run.open.into_values().collect();
     left.sort_unstable_by_key(|open| open.record.id);
     left.iter().for_each(|open| recorder.on_flow(&open.record));
+    while let Some(arrival) = source.withheld() {
+        recorder.on_withheld(now, &arrival);
+    }
     Ran {
         status,
         counters: run.counters,
@@ -92,6 +105,7 @@ pub(crate) fn simulate_ideal(task: Task<'_>) -> Ran {
         end: now,
         tiers: vec![],
         transport: vec![],
+        collectives: vec![],
         offered_packets: 0,
     }
 }
@@ -126,13 +140,24 @@ impl Run<'_> {
         self.counters.offered_bytes += arrival.size.get();
     }
 
-    fn complete(&mut self, id: u32, served: Time, recorder: &mut Recorder) {
+    /// Flow `id` has been served. Others may wait for it: its delivery is `source` told at once, with
+    /// the time at which it will be.
+    fn complete(
+        &mut self,
+        id: u32,
+        served: Time,
+        recorder: &mut Recorder,
+        source: &mut impl Source,
+    ) {
         let Some(Open { mut record, service }) = self.open.remove(&id) else { return };
         let [delivered, acked, _] = self.ideals.of(record.src, record.dst, record.size);
-        record.delivered = Some(served + delivered.saturating_sub(service));
-        record.completed = Some(served + acked.saturating_sub(service));
+        let (delivered, completed) =
+            (served + delivered.saturating_sub(service), served + acked.saturating_sub(service));
+        (record.delivered, record.completed) = (Some(delivered), Some(completed));
         record.sent = record.size;
         recorder.on_flow(&record);
+        source.on_delivered(record.number, delivered);
+        source.on_completed(record.number, completed);
         self.counters.delivered += 1;
         self.counters.fresh_bytes += record.size.get();
         self.counters.fresh_packets += record.size.packets_ceil(self.cut.payload);

@@ -67,6 +67,17 @@ impl Ideals {
         [Ideal::Delivered, Ideal::Acked, Ideal::Figure].map(|i| self.model.fct(i, size, path))
     }
 
+    /// How messages become packets.
+    pub(crate) fn framing(&self) -> Framing {
+        self.model.framing
+    }
+
+    /// How many links a host has, and the rate of its fastest.
+    pub(crate) fn links(&self, host: NodeId) -> (u64, Rate) {
+        let Host { links, fastest, .. } = self.hosts[host.idx()];
+        (links.into(), fastest)
+    }
+
     /// What the busiest of `lanes` links carries of a message.
     pub(crate) fn share(&self, size: Bytes, lanes: u64) -> Bytes {
         self.model.framing.share(size, lanes)

@@ -6,6 +6,8 @@ use rampmeter_sim::fabric::TierStats;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::collective::CollectiveRound;
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -29,6 +31,7 @@ pub(crate) struct Ran {
     pub(crate) tiers: Vec<TierStats>,
     /// What endpoints have counted, all together.
     pub(crate) transport: Vec<(&'static str, u64)>,
+    pub(crate) collectives: Vec<CollectiveRound>,
     /// Packets of all flows submitted.
     pub(crate) offered_packets: u64,
 }

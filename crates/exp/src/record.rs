@@ -4,7 +4,7 @@ use rampmeter_core::{Header, Hop, Span, Time};
 use rampmeter_metrics::row::{FlowRow, Status};
 use rampmeter_metrics::{FlowWriter, LatencyHistogram, TableError};
 use rampmeter_sim::fabric::Fabric;
-use rampmeter_sim::{FlowRecord, Probe};
+use rampmeter_sim::{Arrival, FlowRecord, Probe};
 
 use crate::ideals::Ideals;
 use crate::sampling::Samples;
@@ -30,6 +30,8 @@ pub(crate) struct Recorder {
     pub(crate) failed: u64,
     pub(crate) rejected: u64,
     pub(crate) unfinished: u64,
+    /// Flows that waited for others until the end.
+    pub(crate) not_started: u64,
     pub(crate) duplicate_bytes: u64,
     /// Flows that had a deadline, and those of them that met it.
     pub(crate) with_deadline: u64,
@@ -50,6 +52,7 @@ impl Recorder {
             failed: 0,
             rejected: 0,
             unfinished: 0,
+            not_started: 0,
             duplicate_bytes: 0,
             with_deadline: 0,
             in_time: 0,
@@ -71,6 +74,19 @@ impl Recorder {
     }
 }
 
+impl Recorder {
+    /// Adds a row to the table of flows.
+    fn push(&mut self, row: &FlowRow) {
+        if let Some(writer) = &mut self.writer
+            && let Err(error) = writer.push(row)
+        {
+            // The run goes on to a clean end; the error is reported there.
+            self.writer = None;
+            self.error = Some(error);
+        }
+    }
+}
+
 impl Probe for Recorder {
     const LATENCY: bool = true;
     const COUNTERS: bool = true;
@@ -88,7 +104,7 @@ impl Probe for Recorder {
         };
         match status {
             Status::Finished => self.kept.push(Kept {
-                number: record.id.get(),
+                number: record.number,
                 arrival: record.arrival,
                 size: record.size.get(),
                 tenant: record.tenant.get(),
@@ -98,6 +114,8 @@ impl Probe for Recorder {
             Status::Failed => self.failed += 1,
             Status::Rejected => self.rejected += 1,
             Status::Unfinished => self.unfinished += 1,
+            // It has no record; see `on_withheld`.
+            Status::NotStarted => {}
         }
         self.duplicate_bytes += record.duplicate.get();
         let deadline_ps = match record.deadline {
@@ -109,7 +127,7 @@ impl Probe for Recorder {
             self.in_time += u64::from(fct_ps.is_some_and(|fct| fct <= deadline));
         }
         let row = FlowRow {
-            flow: record.id.get().into(),
+            flow: record.number.into(),
             arrival_ps: record.arrival.as_ps(),
             src: record.src.get(),
             dst: record.dst.get(),
@@ -129,13 +147,34 @@ impl Probe for Recorder {
             sent_bytes: record.sent.get(),
             retransmitted_bytes: record.sent.get().saturating_sub(record.size.get()),
         };
-        if let Some(writer) = &mut self.writer
-            && let Err(error) = writer.push(&row)
-        {
-            // The run goes on to a clean end; the error is reported there.
-            self.writer = None;
-            self.error = Some(error);
-        }
+        self.push(&row);
+    }
+
+    fn on_withheld(&mut self, now: Time, arrival: &Arrival) {
+        self.not_started += 1;
+        let [ideal, acked_ideal, figure_ideal] =
+            self.ideals.of(arrival.src, arrival.dst, arrival.size);
+        self.push(&FlowRow {
+            flow: arrival.number.unwrap_or_default().into(),
+            arrival_ps: now.as_ps(),
+            src: arrival.src.get(),
+            dst: arrival.dst.get(),
+            size_bytes: arrival.size.get(),
+            fct_ps: None,
+            acked_ps: None,
+            ideal_ps: ideal.as_ps(),
+            acked_ideal_ps: acked_ideal.as_ps(),
+            figure_ideal_ps: figure_ideal.as_ps(),
+            duplicate_bytes: 0,
+            deadline_ps: None,
+            fate_ps: None,
+            bound_ps: None,
+            tenant: arrival.tenant.get(),
+            status: Status::NotStarted,
+            first_byte_ps: None,
+            sent_bytes: 0,
+            retransmitted_bytes: 0,
+        });
     }
 
     fn on_deliver(&mut self, latency: Span, is_data: bool) {

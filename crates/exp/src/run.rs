@@ -1,16 +1,13 @@
 //! Running a checked plan.
 
-use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use rampmeter_core::{Purpose, Queueing, Rng, Span, Time};
+use rampmeter_core::{Queueing, Time};
 use rampmeter_metrics::FlowWriter;
 use rampmeter_metrics::columns::{Row, write_rows};
 use rampmeter_metrics::series::OutageRow;
-use rampmeter_sim::Arrival;
-use rampmeter_workload::Flow;
 
 use crate::check::ValidPlan;
 use crate::error::{RunError, io};
@@ -18,12 +15,12 @@ use crate::ideals::Ideals;
 use crate::manifest::Manifest;
 use crate::observe::Observed;
 use crate::pace::wall_clock;
-use crate::plan::DeadlinesSpec;
 use crate::progress::Observer;
 use crate::ran::Ran;
 use crate::record::Recorder;
 use crate::sampling::Samples;
 use crate::simulate::Task;
+use crate::source::PlanSource;
 use crate::summary::{Outcome, Summary};
 use crate::version::{COMMIT, PROFILE, VERSION};
 
@@ -171,6 +168,7 @@ fn outcome<'a>(plan: &'a ValidPlan, ran: &'a Ran) -> Outcome<'a> {
         end_ps: ran.end.as_ps(),
         tiers: ran.tiers.clone(),
         transport: ran.transport.iter().copied().collect(),
+        collectives: ran.collectives.clone(),
         offered_packets: ran.offered_packets,
         bdp_bytes: u64::from(bdp_packets) * plan.cut.payload.get(),
         warnings: &plan.warnings,
@@ -189,48 +187,19 @@ pub(crate) fn simulate(
     observed: Option<&mut Observed>,
     observer: &mut dyn Observer,
 ) -> Ran {
-    let offered_packets = Cell::new(0);
-    let mut deadlines = Deadlines::new(plan);
-    let arrivals = plan.workload.flows(plan.plan().seed).map(|flow| {
-        offered_packets.set(offered_packets.get() + flow.size.packets_ceil(plan.cut.payload));
-        let deadline = deadlines.draw(&flow);
-        let Flow { arrival: at, src, dst, size, tenant } = flow;
-        Arrival { at, src, dst, size, deadline, tenant }
-    });
-    let mut arrivals = arrivals;
+    let mut source = PlanSource::new(plan);
     let ran = plan.transport.ready.simulate(Task {
         sim: &plan.sim,
         facts: &plan.facts,
         cut: plan.cut,
         total_flows: plan.workload.total_flows(),
-        arrivals: &mut arrivals,
+        source: &mut source,
         recorder,
         observed,
         observer,
     });
-    Ran { offered_packets: offered_packets.get(), ..ran }
-}
-
-/// Draws the deadlines of flows (pHost §4.1).
-struct Deadlines {
-    law: Option<(DeadlinesSpec, Rng, Ideals)>,
-}
-
-impl Deadlines {
-    fn new(plan: &ValidPlan) -> Self {
-        let rng = || Rng::new(plan.plan().seed, 0, Purpose::Deadline);
-        let ideals = || Ideals::new(&plan.sim, plan.cut);
-        Self { law: plan.deadlines.clone().map(|spec| (spec, rng(), ideals())) }
-    }
-
-    /// When the application needs `flow`.
-    fn draw(&mut self, flow: &Flow) -> Time {
-        let Some((spec, rng, ideals)) = &mut self.law else { return Time::NEVER };
-        let [ideal, ..] = ideals.of(flow.src, flow.dst, flow.size);
-        let drawn = spec.mean_us * 1e6 * rng.exponential();
-        let least = spec.at_least_ideals * ideal.as_ps() as f64;
-        flow.arrival.saturating_add(Span::from_ps(drawn.max(least).round() as u64))
-    }
+    let collectives = source.collectives(&mut Ideals::new(&plan.sim, plan.cut));
+    Ran { offered_packets: source.offered_packets, collectives, ..ran }
 }
 
 fn metadata(plan: &ValidPlan) -> Vec<(String, String)> {

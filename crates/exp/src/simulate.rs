@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_core::{FabricFacts, Family};
-use rampmeter_sim::{Arrival, Probe, Sim, SimSpec, Status, Watched};
+use rampmeter_sim::{Probe, Sim, SimSpec, Source, Status, Watched};
 
 use crate::cut::Cut;
 use crate::observe::{Observed, Observing};
@@ -11,6 +11,7 @@ use crate::pace::Pace;
 use crate::progress::{Observer, Progress};
 use crate::ran::{Ran, RunStatus};
 use crate::record::Recorder;
+use crate::source::PlanSource;
 
 /// What a transport is given to simulate, and who observes it.
 pub(crate) struct Task<'a> {
@@ -20,7 +21,7 @@ pub(crate) struct Task<'a> {
     pub(crate) cut: Cut,
     /// Flows that there will be, where that is known.
     pub(crate) total_flows: Option<u64>,
-    pub(crate) arrivals: &'a mut dyn Iterator<Item = Arrival>,
+    pub(crate) source: &'a mut PlanSource,
     pub(crate) recorder: &'a mut Recorder,
     /// Only of runs whose packets are captured, or shown in a timeline, or counted by path.
     pub(crate) observed: Option<&'a mut Observed>,
@@ -32,19 +33,19 @@ const BATCH: u64 = 1 << 18;
 
 /// Runs the task's flows through family `F`.
 pub(crate) fn simulate_family<F: Family>(task: Task<'_>, config: Arc<F::Config>) -> Ran {
-    let Task { sim, total_flows: total, arrivals, recorder, observed, observer, .. } = task;
+    let Task { sim, total_flows: total, source, recorder, observed, observer, .. } = task;
     let spec = sim.clone();
     // Where no packets are looked at, nothing may be spent on it: two simulators are compiled.
     match observed {
         Some(observed) => {
             let probe = Observing { recorder, observed };
-            drive(total, Sim::<Watched<F>, _, _>::new(spec, config, arrivals, probe), observer)
+            drive(total, Sim::<Watched<F>, _, _>::new(spec, config, source, probe), observer)
         }
-        None => drive(total, Sim::<F, _, _>::new(spec, config, arrivals, recorder), observer),
+        None => drive(total, Sim::<F, _, _>::new(spec, config, source, recorder), observer),
     }
 }
 
-fn drive<F: Family, A: Iterator<Item = Arrival>, P: Probe>(
+fn drive<F: Family, A: Source, P: Probe>(
     total: Option<u64>,
     mut sim: Sim<F, A, P>,
     observer: &mut dyn Observer,
@@ -79,6 +80,7 @@ fn drive<F: Family, A: Iterator<Item = Arrival>, P: Probe>(
         end: sim.now(),
         tiers: sim.fabric().tier_stats(),
         transport: sim.transport_counters(),
+        collectives: vec![],
         offered_packets: 0,
     };
     sim.into_probe();

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+use crate::collective::CollectiveRound;
 use crate::plan::MeasureSpec;
 use crate::ran::RunStatus;
 use crate::record::{Kept, Recorder};
@@ -57,6 +58,8 @@ pub struct Summary {
     /// What the transport's endpoints have counted, all hosts and arbiters together. Empty for
     /// transports that count nothing.
     pub transport: BTreeMap<&'static str, u64>,
+    /// Rounds of collective operations.
+    pub collectives: Vec<CollectiveRound>,
 }
 
 /// Flows by how they ended.
@@ -72,6 +75,8 @@ pub struct FlowCounts {
     pub rejected: u64,
     /// Cut off by the end of the run.
     pub unfinished: u64,
+    /// Never submitted: they waited for others to the end. They are not among those submitted.
+    pub not_started: u64,
     /// Counted in the statistics.
     pub counted: u64,
 }
@@ -150,6 +155,7 @@ pub(crate) struct Outcome<'a> {
     pub(crate) end_ps: u64,
     pub(crate) tiers: Vec<TierStats>,
     pub(crate) transport: BTreeMap<&'static str, u64>,
+    pub(crate) collectives: Vec<CollectiveRound>,
     /// Packets of all flows submitted.
     pub(crate) offered_packets: u64,
     /// Payload bytes of one BDP.
@@ -172,7 +178,7 @@ impl Summary {
         let mut all = recorder.kept;
         all.sort_unstable_by_key(|k| k.number);
         let mark = measure.finished_before_arrival.and_then(|n| {
-            // Flows are numbered in the order of arrival, from zero.
+            // Flows are numbered from zero; in the order of arrival, unless they wait for others.
             all.iter().find(|k| u64::from(k.number) + 1 == n).map(|k| k.arrival.as_ps())
         });
         let warmup = WarmUpReport::of(measure, outcome.process, &all);
@@ -199,10 +205,13 @@ impl Summary {
             failed: recorder.failed,
             rejected: recorder.rejected,
             unfinished: recorder.unfinished,
+            not_started: recorder.not_started,
             counted: counted.len() as u64,
         };
         let status = match outcome.status {
-            RunStatus::Finished if flows.delivered < flows.submitted => RunStatus::Incomplete,
+            RunStatus::Finished if flows.delivered < flows.submitted + flows.not_started => {
+                RunStatus::Incomplete
+            }
             status => status,
         };
         let has_deadlines = recorder.with_deadline > 0;
@@ -244,6 +253,7 @@ impl Summary {
             queues: recorder.samples.queues.summaries(),
             latency: latency.into_iter().collect(),
             transport: outcome.transport,
+            collectives: outcome.collectives,
             counters: Totals {
                 packet_hops: outcome.packet_hops,
                 events: counters.events,

@@ -12,15 +12,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rampmeter_core::envelope::{HostPacket, IPV4_UDP};
-use rampmeter_core::{Bytes, MsgId, Time};
+use rampmeter_core::{Bytes, MsgId, Span, Time};
 use rampmeter_metrics::FlowWriter;
-use rampmeter_sim::{Counters, FlowRecord, Probe};
+use rampmeter_sim::{Arrival, Counters, FlowRecord, Probe};
 use rampmeter_workload::Flow;
 use serde::Serialize;
 use thiserror::Error;
 
 use crate::check::ValidPlan;
+use crate::collective::{Rounds, latest_start};
 use crate::error::{RunError, io};
+use crate::ideals::Ideals;
 use crate::ran::{Ran, RunStatus};
 use crate::run::{clear, publish, recorder};
 use crate::summary::Summary;
@@ -30,7 +32,7 @@ use crate::summary::Summary;
 pub struct HostRun {
     /// Flows in the table.
     pub flows: u64,
-    /// When the last of them arrives.
+    /// When the last of them arrives, or may start at the earliest if it waits for others.
     pub last_arrival_ps: u64,
     /// Unloaded round trip of a control packet.
     pub control_rtt_ps: u64,
@@ -76,25 +78,37 @@ pub fn host_packet(mtu: usize) -> (usize, usize) {
     (payload, header)
 }
 
-/// Writes the plan's flows to `table` as CSV: flow, arrival_ps, src, dst, size_bytes.
+/// Writes the plan's flows to `table`, a trace in CSV: flow, arrival_ps, src, dst, size_bytes, tenant,
+/// after, compute_ps.
 ///
 /// # Errors
 /// If the file cannot be written.
 pub fn prepare(plan: &ValidPlan, table: &Path) -> Result<HostRun, RunError> {
-    let mut text = b"flow,arrival_ps,src,dst,size_bytes\n".to_vec();
-    let (mut flows, mut last_arrival_ps) = (0, 0);
-    for (number, flow) in plan.workload.flows(plan.plan().seed).enumerate() {
-        let Flow { arrival, src, dst, size, .. } = flow;
+    let seed = plan.plan().seed;
+    let graph = plan.workload.graph(seed).unwrap_or_default();
+    let dependencies = graph.dependencies();
+    let waiting = (0..graph.len()).map(|number| {
+        let after: Vec<String> = dependencies[number as usize].iter().map(u32::to_string).collect();
+        (number, *graph.node(number), after.join(" "), graph.delay(number))
+    });
+    let others = (graph.len()..).zip(plan.workload.flows(seed));
+    let others = others.map(|(number, flow)| (number, flow, String::new(), Span::ZERO));
+    let mut text = b"flow,arrival_ps,src,dst,size_bytes,tenant,after,compute_ps\n".to_vec();
+    let mut flows = graph.n_flows();
+    let mut last_arrival = latest_start(&graph, &mut Ideals::new(&plan.sim, plan.cut));
+    for (number, flow, after, delay) in waiting.chain(others) {
+        let Flow { arrival, src, dst, size, tenant, .. } = flow;
         let (at, src, dst, size) = (arrival.as_ps(), src.get(), dst.get(), size.get());
+        let (tenant, delay) = (tenant.get(), delay.as_ps());
         // Writing to memory does not fail.
-        let _ = writeln!(text, "{number},{at},{src},{dst},{size}");
-        flows += 1;
-        last_arrival_ps = at;
+        let _ = writeln!(text, "{number},{at},{src},{dst},{size},{tenant},{after},{delay}");
+        flows += u64::from(number >= graph.len());
+        last_arrival = last_arrival.max(arrival);
     }
     fs::write(table, text).map_err(|source| io(table, source))?;
     Ok(HostRun {
         flows,
-        last_arrival_ps,
+        last_arrival_ps: last_arrival.as_ps(),
         control_rtt_ps: plan.facts.control_rtt.as_ps(),
         data_rtt_ps: plan.facts.data_rtt.as_ps(),
         arbiters: plan.transport.needs.arbiters.len() as u32,
@@ -104,6 +118,7 @@ pub fn prepare(plan: &ValidPlan, table: &Path) -> Result<HostRun, RunError> {
 /// What logs say of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
+    submitted: Option<u64>,
     delivered: Option<u64>,
     completed: Option<u64>,
     failed: Option<u64>,
@@ -129,15 +144,31 @@ pub fn collect(
     let mut counters = Counters::default();
     let (mut offered_packets, mut end) = (0, Time::ZERO);
     let mut arrived = Vec::new();
-    for (number, flow) in plan.workload.flows(plan.plan().seed).enumerate() {
-        let seen = seen.get(&(number as u64)).copied().unwrap_or_default();
-        let record = record(plan, number as u32, &flow, seen);
+    let graph = plan.workload.graph(plan.plan().seed).unwrap_or_default();
+    let mut rounds = Rounds::new(&graph);
+    let mut withheld = Vec::new();
+    for (number, mut flow) in plan.workload.numbered(plan.plan().seed) {
+        let seen = seen.get(&u64::from(number)).copied().unwrap_or_default();
+        if number < graph.len() {
+            let Some(start) = seen.submitted else {
+                let Flow { arrival: at, src, dst, size, tenant, .. } = flow;
+                let number = Some(number);
+                withheld.push(Arrival { number, tenant, ..Arrival::new(at, src, dst, size) });
+                continue;
+            };
+            flow.arrival = Time::from_ps(start);
+        }
+        let record = record(plan, number, &flow, seen);
+        rounds.on_start(number, flow.arrival);
+        if let Some(at) = record.delivered {
+            rounds.on_delivered(number, at);
+        }
         recorder.on_flow(&record);
         let packets = flow.size.packets_ceil(plan.cut.payload);
         offered_packets += packets;
         counters.submitted += 1;
         counters.offered_bytes += flow.size.get();
-        counters.last_arrival = flow.arrival;
+        counters.last_arrival = counters.last_arrival.max(flow.arrival);
         // A message whose confirmation was lost may have arrived and failed.
         counters.failed += u64::from(record.failed.is_some() && record.delivered.is_none());
         if let Some(at) = record.delivered {
@@ -153,10 +184,13 @@ pub fn collect(
         counters.fresh_bytes_at_last_arrival += bytes;
         counters.fresh_packets_at_last_arrival += packets;
     }
+    withheld.iter().for_each(|arrival| recorder.on_withheld(end, arrival));
     let is_finished = counters.delivered + counters.failed == counters.submitted;
     let status = if is_finished { RunStatus::Finished } else { RunStatus::Censored };
     let (tiers, transport) = (Vec::new(), Vec::new());
-    let ran = Ran { status, counters, hops: 0, end, tiers, transport, offered_packets };
+    let collectives = rounds.results(&graph, &mut Ideals::new(&plan.sim, plan.cut));
+    let ran =
+        Ran { status, counters, hops: 0, end, tiers, transport, collectives, offered_packets };
     Ok(publish(plan, recorder, None, &ran, wall, out)?)
 }
 
@@ -166,9 +200,10 @@ fn record(plan: &ValidPlan, number: u32, flow: &Flow, seen: Seen) -> FlowRecord 
     let link = plan.facts.access_rate.tx_time(Bytes::new(last));
     // Loads note times after the start of the table; a clock may be a tick behind an arrival.
     let time = |ps: Option<u64>| ps.map(|ps| (Time::from_ps(ps) + link).max(flow.arrival));
-    let Flow { arrival, src, dst, size, tenant } = *flow;
+    let Flow { arrival, src, dst, size, tenant, .. } = *flow;
     FlowRecord {
         id: MsgId::new(number),
+        number,
         src,
         dst,
         size,
@@ -210,7 +245,8 @@ fn read_log(log: &Path, seen: &mut BTreeMap<u64, Seen>) -> Result<(), CollectErr
             "completed" => of.completed = Some(at),
             "failed" => of.failed = Some(at),
             "altered" => return Err(broken("altered")),
-            "delivered" | "submitted" | "done" => {}
+            "submitted" => of.submitted = Some(at),
+            "delivered" | "done" => {}
             _ => return Err(bad()),
         }
     }

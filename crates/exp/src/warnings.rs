@@ -44,6 +44,12 @@ pub(crate) fn of(facts: &Facts<'_>) -> Vec<String> {
             submitted - delivered
         ));
     }
+    if flows.not_started > 0 {
+        warnings.push(format!(
+            "{} flows never started: those that they wait for were not delivered",
+            flows.not_started
+        ));
+    }
     if !warmup.is_found {
         warnings.push(format!(
             "the run is too short for its warm-up: MSER-5 would leave out more than half of the \

@@ -216,7 +216,7 @@ impl Draw {
             "outcast",
             "shuffle",
             "dense",
-            "all-reduce",
+            "collective",
             "skewed-all-to-all",
             "mix",
         ]);
@@ -261,11 +261,10 @@ impl Draw {
             "dense" => {
                 table.insert("flow-bytes".into(), self.int(1, 50_000).into());
             }
-            "all-reduce" => {
-                let algorithm = self.pick(&["ring", "tree", "butterfly"]);
-                table.insert("algorithm".into(), algorithm.into());
-                table.insert("vector-bytes".into(), self.int(1, 1_000_000).into());
-                table.insert("step-us".into(), self.num(0.0, 1_000.0).into());
+            "collective" => {
+                table.extend(self.collective());
+                self.maybe(&mut table, "hosts", range);
+                return table;
             }
             "skewed-all-to-all" => {
                 table.insert("host-bytes".into(), self.int(1, 1_000_000).into());
@@ -279,6 +278,37 @@ impl Draw {
         if depth == 0 && pattern != "mix" || depth > 0 {
             table.insert("flows".into(), self.int(1, 60).into());
         }
+        table
+    }
+
+    fn collective(&mut self) -> Table {
+        let mut table = Table::new();
+        let operations = [
+            ("all-reduce", "tree"),
+            ("all-reduce", "halving-doubling"),
+            ("all-gather", "ring"),
+            ("reduce-scatter", "halving-doubling"),
+            ("broadcast", "chain"),
+            ("all-to-all", "direct"),
+            ("all-to-all-v", "direct"),
+            ("pipeline", "chain"),
+        ];
+        let (operation, algorithm) = self.pick(&operations);
+        table.insert("operation".into(), operation.into());
+        self.maybe(&mut table, "algorithm", |_| algorithm.into());
+        table.insert("vector-bytes".into(), self.int(1, 1_000_000).into());
+        if operation == "all-to-all-v" {
+            table.insert("skew".into(), self.num(0.0, 2.0).into());
+        }
+        if self.chance(0.3) {
+            table.insert("chunks".into(), self.int(1, 4).into());
+        }
+        if self.chance(0.3) {
+            table.insert("rounds".into(), self.int(1, 3).into());
+        }
+        self.maybe(&mut table, "start-us", |d| d.num(0.0, 100.0).into());
+        self.maybe(&mut table, "compute-us", |d| d.num(0.0, 100.0).into());
+        self.maybe(&mut table, "pause-us", |d| d.num(0.0, 1_000.0).into());
         table
     }
 
@@ -377,6 +407,15 @@ fn random_plans_are_refused_or_run_to_an_end() {
         assert!(flows.failed == 0 || has_faults, "flows fail: {flows:?}\n{text}");
         if matches!(summary.status, RunStatus::Finished | RunStatus::Incomplete) {
             assert_eq!(flows.unfinished, 0, "{text}");
+            let lost = flows.failed + flows.rejected;
+            assert!(flows.not_started == 0 || lost > 0, "{flows:?}\n{text}");
+        }
+        let of_collectives: u64 = summary.collectives.iter().map(|round| round.flows).sum();
+        assert!(flows.submitted + flows.not_started >= of_collectives, "{flows:?}\n{text}");
+        for round in &summary.collectives {
+            // No transport is faster than light; reordering links do not slow packets down.
+            let over = round.over_bound.unwrap_or(1.0);
+            assert!(over >= 1.0, "{round:?}\n{text}");
         }
         let name = plan.plan().transport.name().to_owned();
         *ran.borrow_mut().entry(name).or_default() += 1;

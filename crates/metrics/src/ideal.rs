@@ -94,7 +94,7 @@ impl Framing {
     }
 
     /// The last packet of a message of `size` on the wire.
-    fn last_wire(&self, size: Bytes) -> Bytes {
+    pub fn last_wire(&self, size: Bytes) -> Bytes {
         match self.last {
             LastPacket::Padded => self.wire,
             LastPacket::OwnSize => {

@@ -21,6 +21,8 @@ pub enum Status {
     Rejected,
     /// The run ended first.
     Unfinished,
+    /// It waited for others to the end of the run, which stands for its arrival.
+    NotStarted,
 }
 
 impl Status {
@@ -31,12 +33,14 @@ impl Status {
             Self::Failed => "failed",
             Self::Rejected => "rejected",
             Self::Unfinished => "unfinished",
+            Self::NotStarted => "not-started",
         }
     }
 
     /// The status with this name.
     pub fn from_name(name: &str) -> Option<Self> {
-        let all = [Self::Finished, Self::Failed, Self::Rejected, Self::Unfinished];
+        let all =
+            [Self::Finished, Self::Failed, Self::Rejected, Self::Unfinished, Self::NotStarted];
         all.into_iter().find(|status| status.name() == name)
     }
 }
@@ -55,7 +59,7 @@ impl Cell for Status {
     ) -> Result<(), TableError> {
         for (idx, name) in source.strings(column)?.iter().enumerate() {
             let status = name.and_then(Self::from_name).ok_or_else(|| {
-                let expected = "finished, failed, rejected or unfinished";
+                let expected = "finished, failed, rejected, unfinished or not-started";
                 source.impossible(idx, column, expected, name.unwrap_or("null"))
             })?;
             into.push(status);
@@ -68,7 +72,8 @@ rows! {
     /// The record of one flow.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct FlowRow, FlowColumns {
-        /// Its number in the order of submission, from 0.
+        /// Its number in the workload, from 0: in the order of submission, but flows that may wait
+        /// for others come first, in the order of the workload.
         [""] flow: u64,
         /// When it was submitted, since the start of the run.
         ["ps"] arrival_ps: u64,
@@ -99,7 +104,8 @@ rows! {
         ["ps"] bound_ps: Option<u64>,
         /// Whom it belonged to.
         [""] tenant: u32,
-        /// How it ended: finished, failed, rejected or unfinished.
+        /// How it ended: finished, failed, rejected or unfinished; or not-started, if it waited for
+        /// others to the end of the run, which then stands for its arrival.
         [""] status: Status,
         /// From submission until the first of its bytes was at the receiver; null if none was.
         ["ps"] first_byte_ps: Option<u64>,

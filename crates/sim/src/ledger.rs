@@ -106,6 +106,12 @@ impl Ledger {
         self.flows.get_mut(idx as usize)
     }
 
+    /// Number in the workload of a message that is not over.
+    pub(crate) fn number(&self, msg: MsgId) -> Option<u32> {
+        let idx = msg.get().checked_sub(self.first)?;
+        self.flows.get(idx as usize).map(|entry| entry.record.number)
+    }
+
     /// Bytes of a message that is not over.
     #[inline]
     pub(crate) fn size(&self, msg: MsgId) -> Option<Bytes> {

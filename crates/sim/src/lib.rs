@@ -13,6 +13,7 @@ mod ledger;
 mod probe;
 mod role;
 mod run;
+mod source;
 mod watched;
 
 pub use clock::ClockSpec;
@@ -21,6 +22,7 @@ pub use fabric::{Switching, Target};
 pub use ledger::Counters;
 pub use probe::{Direction, FlowRecord, NoProbe, Passing, Probe};
 pub use run::{Arrival, Sim, SimSpec, Status};
+pub use source::Source;
 pub use topo::{
     ArbiterLink, HostCut, LinkSpec, Node, PathHop, Paths, RegularPaths, Shape, Topology,
     TopologyError, TopologySpec,

@@ -8,8 +8,10 @@ use crate::run::Arrival;
 /// What became of one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowRecord {
-    /// Its place in the workload, from zero.
+    /// Its place in the order of submission, from zero.
     pub id: MsgId,
+    /// Its number in the workload.
+    pub number: u32,
     /// When the application submitted it.
     pub arrival: Time,
     /// The sender.
@@ -45,6 +47,7 @@ impl FlowRecord {
     pub fn new(id: MsgId, now: Time, arrival: &Arrival) -> Self {
         Self {
             id,
+            number: arrival.number.unwrap_or(id.get()),
             arrival: now,
             src: arrival.src,
             dst: arrival.dst,
@@ -101,6 +104,9 @@ pub trait Probe {
     /// A message is over: delivered and confirmed, failed, or cut off by the end of the run.
     fn on_flow(&mut self, _record: &FlowRecord) {}
 
+    /// The run is over at `now`, and a message that waited for others was never submitted.
+    fn on_withheld(&mut self, _now: Time, _arrival: &Arrival) {}
+
     /// A packet reached its host after `latency` in the fabric.
     fn on_deliver(&mut self, _latency: Span, _is_data: bool) {}
 
@@ -149,6 +155,10 @@ impl<P: Probe> Probe for &mut P {
 
     fn on_flow(&mut self, record: &FlowRecord) {
         (**self).on_flow(record);
+    }
+
+    fn on_withheld(&mut self, now: Time, arrival: &Arrival) {
+        (**self).on_withheld(now, arrival);
     }
 
     fn on_deliver(&mut self, latency: Span, is_data: bool) {

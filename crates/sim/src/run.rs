@@ -14,14 +14,17 @@ use crate::fabric::{Fabric, FabricConfig, FaultSpec, Interface};
 use crate::ledger::Ledger;
 use crate::probe::{Direction, Passing, Probe};
 use crate::role::Role;
+use crate::source::Source;
 use crate::topo::Topology;
 
+mod release;
 mod view;
 
 /// Events without a port.
 const SUBMIT: u32 = 0;
 const SAMPLE: u32 = 1;
 const OUTAGE: u32 = 2;
+const RELEASE: u32 = 3;
 
 /// How many events ahead the memory of an arrival is loaded.
 const AHEAD: usize = 3;
@@ -29,6 +32,9 @@ const AHEAD: usize = 3;
 /// A message that an application submits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
+    /// Its number in the workload; `None` for its place in the order of submission, from zero. A run
+    /// has numbers for all of its messages or for none.
+    pub number: Option<u32>,
     /// When.
     pub at: Time,
     /// Where.
@@ -46,7 +52,8 @@ pub struct Arrival {
 impl Arrival {
     /// A message without a deadline, of no particular tenant.
     pub fn new(at: Time, src: NodeId, dst: NodeId, size: Bytes) -> Self {
-        Self { at, src, dst, size, deadline: Time::NEVER, tenant: TenantId::default() }
+        let (deadline, tenant) = (Time::NEVER, TenantId::default());
+        Self { number: None, at, src, dst, size, deadline, tenant }
     }
 }
 
@@ -76,7 +83,8 @@ pub struct SimSpec {
 pub enum Status {
     /// There is more to do.
     Running,
-    /// Every message has been delivered and confirmed, or has failed.
+    /// Every message has been delivered and confirmed, or has failed. Messages that wait for one
+    /// that failed were never submitted.
     Finished,
     /// The drain time is over; messages that were still under way have been recorded so.
     Censored,
@@ -90,7 +98,7 @@ struct Station<F: Family> {
     clock: HostClock,
 }
 
-/// A simulation of family `F` under arrivals `A`, observed by `P`.
+/// A simulation of family `F` under messages of the source `A`, observed by `P`.
 pub struct Sim<F: Family, A, P> {
     now: Time,
     wheel: Wheel,
@@ -105,6 +113,8 @@ pub struct Sim<F: Family, A, P> {
     has_rails: bool,
     arrivals: A,
     next: Option<Arrival>,
+    /// When the earliest event for messages that no longer wait is due.
+    release_at: Time,
     ledger: Ledger,
     seed: u64,
     deadline: Time,
@@ -117,10 +127,10 @@ pub struct Sim<F: Family, A, P> {
 impl<F, A, P> Sim<F, A, P>
 where
     F: Family,
-    A: Iterator<Item = Arrival>,
+    A: Source,
     P: Probe,
 {
-    /// A simulation at time zero. Arrivals must come in order of time.
+    /// A simulation at time zero.
     pub fn new(spec: SimSpec, config: Arc<F::Config>, arrivals: A, probe: P) -> Self {
         let n_hosts = spec.topology.n_hosts();
         let n_stations = n_hosts + spec.topology.n_arbiters();
@@ -156,6 +166,7 @@ where
             }),
             arrivals,
             next: None,
+            release_at: Time::NEVER,
             config,
             ledger: Ledger::new(spec.seed),
             seed: spec.seed,
@@ -167,6 +178,7 @@ where
         };
         sim.fabric.start_programs(&mut sim.wheel);
         sim.fetch_arrival();
+        sim.schedule_release();
         sim.schedule_outage();
         if let Some(interval) = sim.sample {
             sim.push_other(Time::ZERO + interval, SAMPLE);
@@ -181,7 +193,7 @@ where
     pub fn run(&mut self, budget: u64) -> Status {
         let stop = self.ledger.counters.events.saturating_add(budget);
         while self.ledger.counters.events < stop {
-            if self.ledger.is_settled() && self.next.is_none() {
+            if self.ledger.is_settled() && !self.expects_arrivals() {
                 return self.finish(Status::Finished);
             }
             let Some(key) = self.wheel.pop() else { return self.finish(Status::Censored) };
@@ -253,7 +265,13 @@ where
 
     fn dispatch_other(&mut self, what: u32) {
         match what {
-            SUBMIT => self.submit(),
+            SUBMIT => {
+                let Some(arrival) = self.next.take() else { return };
+                let host = self.submit(&arrival);
+                self.fetch_arrival();
+                self.after_submission(host);
+            }
+            RELEASE => self.submit_released(),
             SAMPLE => {
                 self.probe.on_sample(self.now, &mut self.fabric, self.ledger.delivered());
                 if P::COUNTERS {
@@ -312,12 +330,12 @@ where
         self.after_input(station);
     }
 
-    fn submit(&mut self) {
-        let Some(arrival) = self.next.take() else { return };
-        let id = self.ledger.submit(self.now, &arrival);
+    /// Hands a message to its host, whose number is returned.
+    fn submit(&mut self, arrival: &Arrival) -> u32 {
+        let id = self.ledger.submit(self.now, arrival);
         let host = arrival.src.get();
         let state = &mut self.stations[host as usize];
-        let Arrival { dst, size, deadline, tenant, .. } = arrival;
+        let Arrival { dst, size, deadline, tenant, .. } = *arrival;
         let deadline = match deadline {
             Time::NEVER => Time::NEVER,
             at => state.clock.local(at),
@@ -325,8 +343,12 @@ where
         let message = Message { id, dst, size, deadline, tenant };
         self.ledger.promise(id, state.endpoint.promise().and_then(|p| p.bound(size, tenant)));
         state.endpoint.submit(state.clock.local(self.now), message);
-        self.fetch_arrival();
-        if self.next.is_none() {
+        host
+    }
+
+    /// After a message has been submitted at `host`, and the next arrival is known.
+    fn after_submission(&mut self, host: u32) {
+        if !self.expects_arrivals() {
             self.ledger.on_last_arrival(self.now);
             self.deadline = self.now.saturating_add(self.grace);
         }
@@ -334,7 +356,7 @@ where
     }
 
     fn fetch_arrival(&mut self) {
-        self.next = self.arrivals.next();
+        self.next = self.arrivals.poll_arrival();
         if let Some(arrival) = self.next {
             assert!(arrival.at >= self.now, "arrivals must be in order of time: {arrival:?}");
             self.push_other(arrival.at, SUBMIT);
@@ -355,6 +377,9 @@ where
     #[inline]
     fn after_input(&mut self, station: u32) {
         while let Some(event) = self.stations[station as usize].endpoint.poll_event() {
+            if A::FEEDBACK {
+                self.tell_source(event);
+            }
             if let Some(record) = self.ledger.on_event(self.now, event) {
                 self.probe.on_flow(&record);
             }
@@ -484,6 +509,11 @@ where
         self.probe.on_end(self.now, &mut self.fabric);
         for record in self.ledger.close_all() {
             self.probe.on_flow(&record);
+        }
+        if A::FEEDBACK {
+            while let Some(arrival) = self.arrivals.withheld() {
+                self.probe.on_withheld(self.now, &arrival);
+            }
         }
         status
     }

@@ -2,7 +2,7 @@
 
 use std::iter::Peekable;
 
-use rampmeter_core::{Bytes, NodeId, TenantId, Time};
+use rampmeter_core::{Bytes, NodeId, Span, TenantId, Time};
 
 /// One message: when it is handed to the transport, from whom to whom, and how long it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,14 +15,17 @@ pub struct Flow {
     pub dst: NodeId,
     /// Its length, at least one byte.
     pub size: Bytes,
-    /// Whom it belongs to: the part of a mix that it came from, zero outside of mixes.
+    /// Whom it belongs to: the part of a mix that it came from; outside of mixes what a trace says,
+    /// or zero.
     pub tenant: TenantId,
+    /// How long after its arrival the application needs it; [`Span::MAX`] if it does not say.
+    pub deadline: Span,
 }
 
 impl Flow {
     /// A flow of no particular tenant.
     pub fn new(arrival: Time, src: NodeId, dst: NodeId, size: Bytes) -> Self {
-        Self { arrival, src, dst, size, tenant: TenantId::default() }
+        Self { arrival, src, dst, size, tenant: TenantId::default(), deadline: Span::MAX }
     }
 }
 

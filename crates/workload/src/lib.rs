@@ -2,7 +2,7 @@
 //!
 //! A workload is described by a [`WorkloadSpec`] (the `[workload]` table of a plan), checked
 //! against the network it runs on by [`WorkloadSpec::validate`], and read as an iterator of
-//! [`Flow`]s in arrival order. Generated workloads are lazy and the same for the same seed;
+//! [`Flow`]s in arrival order; flows that wait for others are a [`Graph`] beside it. Generated workloads are lazy and the same for the same seed;
 //! traces and imported files are read whole and checked first.
 //!
 //! *Load counts headers*: at load 1 the wire bytes of full packets fill every access link, so the
@@ -10,6 +10,7 @@
 //! default, 1500 wire bytes for 1460 bytes of payload.
 
 pub mod flow;
+pub mod graph;
 pub mod import;
 pub mod pattern;
 pub mod size;
@@ -17,6 +18,8 @@ pub mod spec;
 pub mod trace;
 
 pub use flow::{Flow, FlowSource, Limit, merge};
+pub use graph::{Graph, GraphBuilder, GraphError, Releases};
+pub use pattern::collective::Round;
 pub use size::{Shape, SizeDist, SizeError};
 pub use spec::{Process, ValidWorkload, WorkloadContext, WorkloadError, WorkloadSpec};
 pub use trace::{ReferenceRow, TraceError};

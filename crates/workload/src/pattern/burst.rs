@@ -8,8 +8,8 @@ use std::sync::Arc;
 use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
 
 use super::HostRange;
-use super::collective::{AllReduce, Skewed};
 use super::poisson::{PoissonClock, skip};
+use super::skewed::Skewed;
 use crate::flow::Flow;
 
 /// When a pattern happens.
@@ -138,8 +138,6 @@ pub enum Law {
     Fan(Fan),
     /// Shuffle and dense: a batch is one sender's flows in a round.
     Grid(Grid),
-    /// A collective: a batch is one step.
-    AllReduce(AllReduce),
     /// Skewed all-to-all: a batch is one sender's flows in a round.
     Skewed(Skewed),
 }
@@ -168,7 +166,6 @@ impl Bursts {
         let per_round = match &*self.law {
             Law::Fan(fan) => u64::from(fan.n),
             Law::Grid(grid) => grid.flows_per_round(),
-            Law::AllReduce(collective) => collective.flows_per_round(),
             Law::Skewed(skewed) => skewed.flows_per_round(),
         };
         per_round.saturating_mul(self.rounds.n)
@@ -179,7 +176,6 @@ impl Bursts {
         let (total, n) = match &*self.law {
             Law::Fan(fan) => (fan.volume.total(fan.n), u64::from(fan.n)),
             Law::Grid(grid) => return grid.size.get() as f64,
-            Law::AllReduce(collective) => (collective.total(), collective.flows_per_round()),
             Law::Skewed(skewed) => (skewed.total(), skewed.flows_per_round()),
         };
         total as f64 / n as f64
@@ -189,7 +185,6 @@ impl Bursts {
         match &*self.law {
             Law::Fan(_) => 1,
             Law::Grid(grid) => u64::from(grid.senders.count),
-            Law::AllReduce(collective) => u64::from(collective.n_steps()),
             Law::Skewed(skewed) => u64::from(skewed.hosts.count),
         }
     }
@@ -207,7 +202,6 @@ impl Bursts {
             match &*this.law {
                 Law::Fan(fan) => fan.fill(at, &mut draw, &mut out),
                 Law::Grid(grid) => grid.fill(at, part, &mut out),
-                Law::AllReduce(collective) => collective.fill(at, part, &mut out),
                 Law::Skewed(skewed) => skewed.fill(at, part, &mut draw, &mut out),
             }
             out

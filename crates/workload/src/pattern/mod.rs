@@ -1,12 +1,13 @@
 //! Traffic patterns: who sends to whom, and when.
 //!
 //! [`poisson`] has the open-loop patterns, whose flows arrive at random at a given load;
-//! [`burst`] those that release flows together, once or with a period; [`collective`] the phases
-//! of collective operations.
+//! [`burst`] and [`skewed`] those that release flows together, once or with a period;
+//! [`collective`] collective operations, whose flows wait for each other.
 
 pub mod burst;
 pub mod collective;
 pub mod poisson;
+pub mod skewed;
 #[cfg(test)]
 mod tests;
 

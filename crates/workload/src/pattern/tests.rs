@@ -7,8 +7,8 @@ use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
 
 use super::HostRange;
 use super::burst::{Bursts, Direction, Fan, Grid, Law, PoissonIncast, Rounds, Volume};
-use super::collective::{Algorithm, AllReduce, Skewed};
 use super::poisson::{Load, Pairs, Poisson};
+use super::skewed::Skewed;
 use crate::flow::Flow;
 use crate::size::{SizeDist, named};
 
@@ -235,68 +235,8 @@ mod burst {
     }
 }
 
-mod collective {
+mod skewed {
     use super::*;
-
-    fn all_reduce(algorithm: Algorithm, count: u32, size: u64) -> Bursts {
-        let hosts = HostRange { first: 3, count };
-        let step = Span::from_us(2);
-        let law = AllReduce { algorithm, hosts, size: Bytes::new(size), step };
-        bursts(Law::AllReduce(law), 1)
-    }
-
-    /// Whether every host's contribution reaches every host if each step waits for the one before.
-    fn reaches_all(flows: &[Flow], count: u32) -> bool {
-        let mut heard: Vec<u128> = (0..count).map(|host| 1 << host).collect();
-        for step in flows.chunk_by(|a, b| a.arrival == b.arrival) {
-            let before = heard.clone();
-            for flow in step {
-                heard[flow.dst.idx() - 3] |= before[flow.src.idx() - 3];
-            }
-        }
-        heard.iter().all(|&set| set == (1u128 << count) - 1)
-    }
-
-    #[test]
-    fn every_contribution_reaches_every_host() {
-        for count in 2..=17u32 {
-            for algorithm in [Algorithm::Ring, Algorithm::Tree, Algorithm::Butterfly] {
-                if algorithm == Algorithm::Butterfly && !count.is_power_of_two() {
-                    continue;
-                }
-                let bursts = all_reduce(algorithm, count, 1 << 20);
-                let flows: Vec<Flow> = bursts.flows(1).collect();
-                assert_eq!(flows.len() as u64, bursts.n_flows(), "{algorithm:?} {count}");
-                assert!(reaches_all(&flows, count), "{algorithm:?} {count}");
-            }
-        }
-    }
-
-    #[test]
-    fn ring_and_butterfly_move_the_least_and_a_tree_whole_vectors() {
-        let total = |algorithm| -> u64 {
-            all_reduce(algorithm, 8, 1 << 20).flows(1).map(|flow| flow.size.get()).sum()
-        };
-        // 2 (n - 1) / n of the vector a host is the lower bound of an all-reduce.
-        assert_eq!(total(Algorithm::Ring), 14 << 20);
-        assert_eq!(total(Algorithm::Butterfly), 14 << 20);
-        assert_eq!(total(Algorithm::Tree), 14 << 20);
-        let sizes: Vec<u64> = all_reduce(Algorithm::Butterfly, 4, 1000)
-            .flows(1)
-            .step_by(4)
-            .map(|flow| flow.size.get())
-            .collect();
-        assert_eq!(sizes, [500, 250, 250, 500]);
-        assert_eq!(all_reduce(Algorithm::Butterfly, 4, 1000).mean_bytes(), 375.0);
-    }
-
-    #[test]
-    fn steps_start_at_fixed_instants() {
-        let mut times: Vec<u64> =
-            all_reduce(Algorithm::Ring, 3, 300).flows(1).map(|flow| flow.arrival.as_ps()).collect();
-        times.dedup();
-        assert_eq!(times, [1000, 2_001_000, 4_001_000, 6_001_000]);
-    }
 
     #[test]
     fn skew_zero_is_even_and_skew_makes_hot_receivers() {

@@ -7,9 +7,11 @@
 //! flows = 1000000
 //! ```
 //!
-//! Sizes are in bytes, times in microseconds. Every pattern takes `flows` and `until-us`, and
-//! stops at whichever comes first; patterns that would go on for ever need one of them.
+//! Sizes are in bytes, times in microseconds. Every pattern but `collective` takes `flows` and
+//! `until-us`, and stops at whichever comes first; patterns that would go on for ever need one of
+//! them.
 
+mod collective;
 mod sizes;
 #[cfg(test)]
 mod tests;
@@ -25,7 +27,7 @@ pub use sizes::{Interpolation, SizeSpec, Unit};
 pub use valid::{Process, ValidWorkload};
 
 use crate::pattern::HostRange;
-use crate::pattern::collective::Algorithm;
+use crate::pattern::collective::{Algorithm, Operation};
 use crate::size::SizeError;
 use crate::trace::{Format, TraceError};
 
@@ -94,8 +96,8 @@ pub enum WorkloadSpec {
     Shuffle(ShuffleSpec),
     /// Every ordered pair of hosts, all at once.
     Dense(DenseSpec),
-    /// An all-reduce, as phases at fixed instants.
-    AllReduce(AllReduceSpec),
+    /// A collective operation, whose flows wait for each other.
+    Collective(CollectiveSpec),
     /// An all-to-all whose receivers differ in popularity, as phases at fixed instants.
     SkewedAllToAll(SkewedSpec),
     /// Flows from a file.
@@ -250,52 +252,43 @@ pub struct DenseSpec {
     pub until_us: Option<f64>,
 }
 
-/// The algorithms of `all-reduce`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AlgorithmSpec {
-    /// See [`Algorithm::Ring`].
-    Ring,
-    /// See [`Algorithm::Tree`].
-    Tree,
-    /// See [`Algorithm::Butterfly`].
-    Butterfly,
-}
-
-impl From<AlgorithmSpec> for Algorithm {
-    fn from(spec: AlgorithmSpec) -> Self {
-        match spec {
-            AlgorithmSpec::Ring => Self::Ring,
-            AlgorithmSpec::Tree => Self::Tree,
-            AlgorithmSpec::Butterfly => Self::Butterfly,
-        }
-    }
-}
-
-/// Keys of `all-reduce`. Steps do not wait for each other; see [`crate::pattern::collective`].
+/// Keys of `collective`; see [`crate::pattern::collective`].
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct AllReduceSpec {
-    /// How the data move.
-    pub algorithm: AlgorithmSpec,
-    /// The vector that every host has.
-    pub vector_bytes: u64,
-    /// From the start of a step to that of the next.
-    pub step_us: f64,
+pub struct CollectiveSpec {
+    /// What it brings about.
+    pub operation: Operation,
+    /// How the data move; the first of [`Operation::algorithms`] if left out.
+    pub algorithm: Option<Algorithm>,
+    /// The whole vector: what every host has at the start (all-reduce, reduce-scatter, all-to-all)
+    /// or at the end (all-reduce, all-gather, broadcast, pipeline). Of an all-to-all it includes
+    /// the host's part for itself, of an all-to-all-v with a skew it is what every host sends.
+    pub vector_bytes: Option<u64>,
+    /// Of an all-to-all-v, instead of `vector-bytes`: bytes by sender and receiver, row by row.
+    pub matrix: Option<Vec<Vec<u64>>>,
+    /// Of an all-to-all-v with `vector-bytes`: Zipf exponent of the receivers' popularity, 0 to 10.
+    pub skew: Option<f64>,
     /// Those that take part; all if left out.
     pub hosts: Option<RangeSpec>,
+    /// Into how many chunks a ring, a tree or a chain cuts what a host sends.
+    #[serde(default = "one_chunk")]
+    pub chunks: u32,
     /// When the first round starts.
     #[serde(default)]
     pub start_us: f64,
-    /// From one round to the next; needed for more than one, at least the steps of a round.
-    pub period_us: Option<f64>,
-    /// How many rounds.
-    #[serde(default = "one")]
-    pub rounds: u64,
-    /// Stop after this many flows.
-    pub flows: Option<u64>,
-    /// Stop before this instant.
-    pub until_us: Option<f64>,
+    /// How long a host computes between what a flow waits for and the flow.
+    #[serde(default)]
+    pub compute_us: f64,
+    /// How many rounds, each after the one before.
+    #[serde(default = "one_chunk")]
+    pub rounds: u32,
+    /// How long a host pauses between rounds.
+    #[serde(default)]
+    pub pause_us: f64,
+}
+
+fn one_chunk() -> u32 {
+    1
 }
 
 /// Keys of `skewed-all-to-all`. Rounds do not wait for each other.
@@ -360,7 +353,7 @@ impl WorkloadSpec {
             Self::Incast(spec) | Self::Outcast(spec) => (spec.flows, spec.until_us),
             Self::Shuffle(spec) => (spec.flows, spec.until_us),
             Self::Dense(spec) => (spec.flows, spec.until_us),
-            Self::AllReduce(spec) => (spec.flows, spec.until_us),
+            Self::Collective(_) => (None, None),
             Self::SkewedAllToAll(spec) => (spec.flows, spec.until_us),
             Self::Trace(spec) => (spec.flows, spec.until_us),
             Self::Mix(spec) => (spec.flows, spec.until_us),

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use rampmeter_core::{Bytes, NodeId, Span, TenantId, Time};
 
 use super::{
-    AllReduceSpec, DenseSpec, FanSpec, MixSpec, OverlaySpec, PoissonSpec, RackSpec, RangeSpec,
-    ShuffleSpec, SizeSpec, SkewedSpec, Stop, TraceSpec, WorkloadContext, WorkloadError,
-    WorkloadSpec,
+    DenseSpec, FanSpec, MixSpec, OverlaySpec, PoissonSpec, RackSpec, RangeSpec, ShuffleSpec,
+    SizeSpec, SkewedSpec, Stop, TraceSpec, WorkloadContext, WorkloadError, WorkloadSpec,
 };
 use crate::flow::{Flow, FlowSource, Limit, merge};
+use crate::graph::{Graph, GraphBuilder};
 use crate::pattern::HostRange;
 use crate::pattern::burst::{Bursts, Direction, Fan, Grid, Law, PoissonIncast, Rounds, Volume};
-use crate::pattern::collective::{Algorithm, AllReduce, Skewed};
+use crate::pattern::collective::Collective;
 use crate::pattern::poisson::{Load, Pairs, Poisson};
+use crate::pattern::skewed::Skewed;
 use crate::size::SizeDist;
 use crate::trace::{self, Check, Format, Order};
 
@@ -34,7 +35,7 @@ pub enum Process {
     Poisson,
     /// Those of a file: it may be steady.
     Trace,
-    /// Bursts and collectives: no instant is like another.
+    /// Bursts, collectives, and all else whose flows wait for others: no instant is like another.
     Bursts,
 }
 
@@ -44,11 +45,15 @@ enum Source {
     Overlay(Poisson, PoissonIncast),
     Bursts(Bursts),
     Trace(Arc<[Flow]>),
+    /// Flows that wait for each other, from a trace.
+    Graph(Arc<Graph>),
+    Collective(Collective),
     Mix(Vec<ValidWorkload>),
 }
 
 impl ValidWorkload {
-    /// The flows under `seed`, in arrival order. The same seed gives the same flows.
+    /// The flows under `seed` outside of [`ValidWorkload::graph`], in arrival order. The same seed
+    /// gives the same flows.
     pub fn flows(&self, seed: u64) -> FlowSource {
         let source: FlowSource = match &self.source {
             Source::Poisson(processes) => {
@@ -63,6 +68,7 @@ impl ValidWorkload {
                 let flows = Arc::clone(flows);
                 Box::new((0..flows.len()).map(move |i| flows[i]))
             }
+            Source::Graph(_) | Source::Collective(_) => Box::new(std::iter::empty()),
             Source::Mix(parts) => {
                 let of_tenant = |(part, tenant): (&Self, u32)| -> FlowSource {
                     let tenant = TenantId::new(tenant);
@@ -74,6 +80,49 @@ impl ValidWorkload {
         self.limit.apply(source)
     }
 
+    /// The flows under `seed` that wait for each other; `None` if there are none. In the whole
+    /// workload they have the first numbers, and the others follow in order of arrival.
+    pub fn graph(&self, seed: u64) -> Option<Arc<Graph>> {
+        match &self.source {
+            Source::Graph(graph) => Some(Arc::clone(graph)),
+            Source::Collective(collective) => Some(Arc::new(collective.graph(seed))),
+            Source::Mix(parts) => {
+                let mut whole = GraphBuilder::default();
+                for (part, tenant) in parts.iter().zip(0..) {
+                    if let Some(graph) = part.graph(seed) {
+                        whole.append(&graph, TenantId::new(tenant));
+                    }
+                }
+                // The parts are graphs, and nothing joins them.
+                let whole =
+                    whole.build().unwrap_or_else(|error| panic!("a mix of graphs: {error}"));
+                (!whole.is_empty()).then(|| Arc::new(whole))
+            }
+            Source::Poisson(_) | Source::Overlay(..) | Source::Bursts(_) | Source::Trace(_) => None,
+        }
+    }
+
+    /// All flows under `seed` with their numbers: those of [`ValidWorkload::graph`], with the earliest
+    /// time of their start, then the others.
+    pub fn numbered(&self, seed: u64) -> impl Iterator<Item = (u32, Flow)> + use<> {
+        let graph = self.graph(seed).unwrap_or_default();
+        let others = (graph.len()..).zip(self.flows(seed));
+        let waiting: Vec<(u32, Flow)> =
+            graph.flows().map(|(number, flow)| (number, *flow)).collect();
+        waiting.into_iter().chain(others)
+    }
+
+    /// Whether there are flows that wait for others.
+    fn has_graph(&self) -> bool {
+        match &self.source {
+            Source::Graph(_) | Source::Collective(_) => true,
+            Source::Mix(parts) => parts.iter().any(Self::has_graph),
+            Source::Poisson(_) | Source::Overlay(..) | Source::Bursts(_) | Source::Trace(_) => {
+                false
+            }
+        }
+    }
+
     /// How many flows there will be, where that does not depend on the seed.
     pub fn total_flows(&self) -> Option<u64> {
         let before = |flows: &[Flow]| {
@@ -82,6 +131,8 @@ impl ValidWorkload {
         };
         let available = match &self.source {
             Source::Trace(flows) => Some(before(flows)),
+            Source::Graph(graph) => Some(graph.n_flows()),
+            Source::Collective(collective) => Some(collective.n_flows()),
             _ if self.limit.until.is_some() => return None,
             Source::Poisson(_) | Source::Overlay(..) => Some(u64::MAX),
             Source::Bursts(bursts) => Some(bursts.n_flows()),
@@ -93,7 +144,8 @@ impl ValidWorkload {
         available.map(|n| n.min(self.limit.flows.unwrap_or(u64::MAX)))
     }
 
-    /// The exact mean message size of the pattern, limits aside; `None` for mixtures.
+    /// The exact mean message size of the pattern, limits aside; `None` for mixtures and flows that
+    /// wait for others.
     pub fn mean_bytes(&self) -> Option<f64> {
         match &self.source {
             Source::Poisson(processes) => processes.first().map(|p| p.sizes.mean_bytes()),
@@ -109,7 +161,7 @@ impl ValidWorkload {
                 let total: u128 = flows.iter().map(|flow| u128::from(flow.size.get())).sum();
                 (!flows.is_empty()).then(|| total as f64 / flows.len() as f64)
             }
-            Source::Mix(_) => None,
+            Source::Graph(_) | Source::Collective(_) | Source::Mix(_) => None,
         }
     }
 
@@ -117,7 +169,7 @@ impl ValidWorkload {
     pub fn process(&self) -> Process {
         match &self.source {
             Source::Poisson(_) | Source::Overlay(..) => Process::Poisson,
-            Source::Bursts(_) => Process::Bursts,
+            Source::Bursts(_) | Source::Graph(_) | Source::Collective(_) => Process::Bursts,
             Source::Trace(_) => Process::Trace,
             Source::Mix(parts) => parts.iter().map(Self::process).max().unwrap_or(Process::Poisson),
         }
@@ -151,7 +203,7 @@ pub(super) fn validate(
 }
 
 /// Checks one workload; those in a mix have their own path and share the stream numbers.
-struct Checker<'a> {
+pub(super) struct Checker<'a> {
     context: &'a WorkloadContext,
     path: String,
     /// The limit of the mix that the workload is in, which ends endless parts too.
@@ -181,7 +233,7 @@ impl Checker<'_> {
             WorkloadSpec::Outcast(spec) => self.fan(&spec, Direction::Out)?,
             WorkloadSpec::Shuffle(spec) => self.shuffle(&spec)?,
             WorkloadSpec::Dense(spec) => self.dense(&spec)?,
-            WorkloadSpec::AllReduce(spec) => self.all_reduce(&spec)?,
+            WorkloadSpec::Collective(spec) => Source::Collective(self.collective(spec)?),
             WorkloadSpec::SkewedAllToAll(spec) => self.skewed(&spec)?,
             WorkloadSpec::Trace(spec) => self.trace(&spec)?,
             WorkloadSpec::Mix(spec) => self.mix(spec, limit)?,
@@ -323,24 +375,6 @@ impl Checker<'_> {
         Ok(self.bursts(Law::Grid(Grid { senders: all, receivers: all, size }), rounds))
     }
 
-    fn all_reduce(&mut self, spec: &AllReduceSpec) -> Result<Source, WorkloadError> {
-        let hosts = self.range("hosts", spec.hosts, 2)?;
-        let algorithm = Algorithm::from(spec.algorithm);
-        if algorithm == Algorithm::Butterfly && !hosts.count.is_power_of_two() {
-            return self.wrong("hosts", "a power of two for a butterfly", hosts.count);
-        }
-        let size = self.bytes("vector-bytes", spec.vector_bytes)?;
-        let step = self.span("step-us", spec.step_us)?;
-        let law = AllReduce { algorithm, hosts, size, step };
-        let rounds = self.rounds(spec.start_us, spec.period_us, spec.rounds)?;
-        let steps = u64::from(law.n_steps()).saturating_mul(step.as_ps());
-        if rounds.n > 1 && rounds.period.as_ps() < steps {
-            let expected = format!("at least the {} us that a round takes", steps as f64 / 1e6);
-            return self.wrong("period-us", &expected, rounds.period.as_us_f64());
-        }
-        Ok(self.bursts(Law::AllReduce(law), rounds))
-    }
-
     fn skewed(&mut self, spec: &SkewedSpec) -> Result<Source, WorkloadError> {
         let hosts = self.range("hosts", spec.hosts, 2)?;
         if !(0.0..=10.0).contains(&spec.skew) {
@@ -384,6 +418,10 @@ impl Checker<'_> {
             };
             parts.push(checker.workload(part)?);
         }
+        if limit != Limit::default() && parts.iter().any(ValidWorkload::has_graph) {
+            let expected = "limits of the parts alone, as flows of a part wait for others";
+            return self.wrong("flows", expected, "flows or until-us of the mix");
+        }
         Ok(Source::Mix(parts))
     }
 
@@ -394,16 +432,21 @@ impl Checker<'_> {
 
 /// The checks of single keys.
 impl Checker<'_> {
-    fn n(&self) -> u32 {
+    pub(super) fn n(&self) -> u32 {
         self.context.n_hosts
     }
 
-    fn stream(&mut self) -> u64 {
+    pub(super) fn stream(&mut self) -> u64 {
         *self.streams += 1;
         *self.streams - 1
     }
 
-    fn wrong<T>(&self, key: &str, expected: &str, got: impl ToString) -> Result<T, WorkloadError> {
+    pub(super) fn wrong<T>(
+        &self,
+        key: &str,
+        expected: &str,
+        got: impl ToString,
+    ) -> Result<T, WorkloadError> {
         let key = format!("{}{key}", self.path);
         Err(WorkloadError::Key { key, expected: expected.to_owned(), got: got.to_string() })
     }
@@ -438,14 +481,14 @@ impl Checker<'_> {
         Ok(Arc::clone(keep.insert(dist)))
     }
 
-    fn span(&self, key: &str, us: f64) -> Result<Span, WorkloadError> {
+    pub(super) fn span(&self, key: &str, us: f64) -> Result<Span, WorkloadError> {
         if !(0.0..=US_MAX).contains(&us) {
             return self.wrong(key, "microseconds from 0 to 10^13", us);
         }
         Ok(Span::from_ps((us * 1e6).round() as u64))
     }
 
-    fn bytes(&self, key: &str, bytes: u64) -> Result<Bytes, WorkloadError> {
+    pub(super) fn bytes(&self, key: &str, bytes: u64) -> Result<Bytes, WorkloadError> {
         if !(1..=1 << 50).contains(&bytes) {
             return self.wrong(key, "bytes from 1 to 2^50", bytes);
         }
@@ -459,7 +502,7 @@ impl Checker<'_> {
         Ok(n)
     }
 
-    fn range(
+    pub(super) fn range(
         &self,
         key: &str,
         spec: Option<RangeSpec>,

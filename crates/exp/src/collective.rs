@@ -1,0 +1,296 @@
+//! Rounds of collective operations: how long they took, and how long at least.
+
+use std::collections::BTreeMap;
+
+use rampmeter_core::{Bytes, NodeId, Span, Time};
+use rampmeter_workload::{Flow, Graph, Round};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::ideals::Ideals;
+
+/// What a round of a collective came to. Bandwidths are in Gbit/s.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CollectiveRound {
+    /// The operation, as in plans.
+    pub operation: &'static str,
+    /// The algorithm, as in plans.
+    pub algorithm: &'static str,
+    /// The first host that takes part.
+    pub first_host: u32,
+    /// How many take part.
+    pub hosts: u32,
+    /// The round, from zero.
+    pub round: u32,
+    /// The bytes that bandwidths are of: the vector; of an all-to-all-v the most that a host sends.
+    pub bytes: u64,
+    /// Its flows.
+    pub flows: u64,
+    /// Those of them that were delivered.
+    pub delivered: u64,
+    /// When its first flow started; null if none did.
+    pub start_ps: Option<u64>,
+    /// From then until the last flow was delivered; null if not all were.
+    pub completion_ps: Option<u64>,
+    /// `bytes` over the completion time.
+    pub algorithm_gbps: Option<f64>,
+    /// That times the operation's bus factor: comparable with the rate of a host's link.
+    pub bus_gbps: Option<f64>,
+    /// The least completion time: each flow takes its ideal, and links carry what they can.
+    pub bound_ps: u64,
+    /// The completion time over it.
+    pub over_bound: Option<f64>,
+}
+
+/// The rounds of a run under way.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rounds(Vec<Progress>);
+
+#[derive(Clone, Debug)]
+struct Progress {
+    round: Round,
+    flows: u64,
+    delivered: u64,
+    start: Time,
+    end: Time,
+}
+
+impl Rounds {
+    /// The rounds of `graph`, of which none has started.
+    pub(crate) fn new(graph: &Graph) -> Self {
+        let of = |round: &Round| {
+            let flows = round.nodes.clone().filter(|&node| !graph.is_computation(node));
+            let (flows, round) = (flows.count() as u64, round.clone());
+            Progress { round, flows, delivered: 0, start: Time::NEVER, end: Time::ZERO }
+        };
+        Self(graph.rounds().iter().map(of).collect())
+    }
+
+    /// The round that node `number` is in. Rounds are in the order of their nodes.
+    fn find(&mut self, number: u32) -> Option<&mut Progress> {
+        let at = self.0.partition_point(|progress| progress.round.nodes.end <= number);
+        self.0.get_mut(at).filter(|progress| progress.round.nodes.contains(&number))
+    }
+
+    pub(crate) fn on_start(&mut self, number: u32, at: Time) {
+        if let Some(progress) = self.find(number) {
+            progress.start = progress.start.min(at);
+        }
+    }
+
+    pub(crate) fn on_delivered(&mut self, number: u32, at: Time) {
+        if let Some(progress) = self.find(number) {
+            progress.delivered += 1;
+            progress.end = progress.end.max(at);
+        }
+    }
+
+    /// What the rounds came to, beside their bounds in a network that is as `network` says.
+    pub(crate) fn results(
+        &self,
+        graph: &Graph,
+        network: &mut impl Network,
+    ) -> Vec<CollectiveRound> {
+        let of = |progress: &Progress| {
+            let Progress { round, flows, delivered, start, end } = progress;
+            let took = (*delivered == *flows).then(|| (*end - *start).as_ps());
+            let gbps = |ps: u64| round.bytes.get() as f64 * 8e3 / ps as f64;
+            let algorithm_gbps = took.filter(|&ps| ps > 0).map(gbps);
+            let bound_ps = bound(graph, round, network).as_ps();
+            CollectiveRound {
+                operation: round.operation.name(),
+                algorithm: round.algorithm.name(),
+                first_host: round.hosts.first,
+                hosts: round.hosts.count,
+                round: round.number,
+                bytes: round.bytes.get(),
+                flows: *flows,
+                delivered: *delivered,
+                start_ps: (*start < Time::NEVER).then(|| start.as_ps()),
+                completion_ps: took,
+                algorithm_gbps,
+                bus_gbps: algorithm_gbps.map(|g| g * round.operation.bus_factor(round.hosts.count)),
+                bound_ps,
+                over_bound: took.filter(|_| bound_ps > 0).map(|ps| ps as f64 / bound_ps as f64),
+            }
+        };
+        self.0.iter().map(of).collect()
+    }
+}
+
+/// What a bound needs of a network.
+pub(crate) trait Network {
+    /// Payload of a full packet.
+    fn payload(&self) -> Bytes;
+
+    /// How long a flow takes when it is alone, until its receiver has it and until its sender knows.
+    fn alone(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> [Span; 2];
+
+    /// How long it keeps its sender's and its receiver's links busy, which share it.
+    fn service(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> [Span; 2];
+
+    /// How long one packet with this payload is on a link of either.
+    fn packet(&mut self, src: NodeId, dst: NodeId, payload: Bytes) -> [Span; 2];
+}
+
+impl Network for Ideals {
+    fn payload(&self) -> Bytes {
+        self.framing().payload
+    }
+
+    fn alone(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> [Span; 2] {
+        let [delivered, acked, _] = self.of(src, dst, size);
+        [delivered, acked]
+    }
+
+    fn service(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> [Span; 2] {
+        let framing = self.framing();
+        let full = framing.wire.get() * (framing.packets(size) - 1);
+        let wire = Bytes::new(full) + framing.last_wire(size);
+        [src, dst].map(|host| {
+            let (links, rate) = self.links(host);
+            rate.tx_time(wire) / links
+        })
+    }
+
+    fn packet(&mut self, src: NodeId, dst: NodeId, payload: Bytes) -> [Span; 2] {
+        let wire = self.framing().last_wire(payload);
+        [src, dst].map(|host| self.links(host).1.tx_time(wire))
+    }
+}
+
+/// The least time that `round` can take, from its first flow's start to its last delivery. It is the
+/// longest of
+///
+/// - its longest chain of flows that wait for each other, each alone in the network, with what hosts
+///   compute between them: of a ring `2 (n - 1)` flows of one part each;
+/// - for each host and direction: the time until the first of its packets can be at its link, the
+///   time in which the link can carry all of them, and the time from there to the end of the round
+///   (the one-machine bound of scheduling).
+pub(crate) fn bound(graph: &Graph, round: &Round, network: &mut impl Network) -> Span {
+    let times = Times::new(graph, round, network);
+    let flows = || round.nodes.clone().filter(|&node| !graph.is_computation(node));
+    let start = flows().map(|node| times.head(node)).min().unwrap_or(Span::ZERO);
+    let chain = flows().map(|node| times.head(node) + times.tail(node)).fold(Span::ZERO, Span::max);
+    let mut links: BTreeMap<(NodeId, usize), Link> = BTreeMap::new();
+    for node in flows() {
+        let flow = graph.node(node);
+        let Flow { src, dst, size, .. } = *flow;
+        let [alone, _] = times.alone[times.at(node)];
+        let rest = times.tail(node).saturating_sub(alone);
+        let busy = network.service(src, dst, size);
+        // The first packet goes ahead of the others, and the last one has its way still before it.
+        let (payload, before) = (network.payload(), size.packets_ceil(network.payload()) - 1);
+        let first = size.min(payload);
+        let last = Bytes::new(size.get() - before * payload.get());
+        let ahead = network.alone(src, dst, first)[0] - network.packet(src, dst, first)[1];
+        let behind = network.alone(src, dst, last)[0] - network.packet(src, dst, last)[0];
+        let out = links.entry((src, 0)).or_default();
+        out.add(times.head(node), busy[0], behind + rest);
+        let into = links.entry((dst, 1)).or_default();
+        into.add(times.head(node) + ahead, busy[1], rest);
+    }
+    let longest = links.values().map(Link::total).fold(chain, Span::max);
+    longest.saturating_sub(start)
+}
+
+/// When the last flow of `graph` can start if all flows are alone in the network.
+pub(crate) fn latest_start(graph: &Graph, network: &mut impl Network) -> Time {
+    let mut starts: Vec<Time> = (0..graph.len()).map(|node| graph.node(node).arrival).collect();
+    let mut latest = Time::ZERO;
+    for node in graph.in_order() {
+        let start = starts[node as usize].saturating_add(graph.delay(node));
+        let Flow { src, dst, size, .. } = *graph.node(node);
+        latest = latest.max(start);
+        let [delivered, completed] = match graph.is_computation(node) {
+            true => [Span::ZERO; 2],
+            false => network.alone(src, dst, size),
+        };
+        for &to in graph.dependents(node) {
+            let took = if graph.node(to).src == dst { delivered } else { completed };
+            starts[to as usize] = starts[to as usize].max(start.saturating_add(took));
+        }
+    }
+    latest
+}
+
+/// One direction of a host's link in a round.
+#[derive(Clone, Copy, Debug, Default)]
+struct Link {
+    /// Before the first flow can be there, and after the last one has gone.
+    least: Option<(Span, Span)>,
+    busy: Span,
+}
+
+impl Link {
+    fn add(&mut self, before: Span, busy: Span, after: Span) {
+        self.busy = self.busy + busy;
+        self.least = Some(match self.least {
+            None => (before, after),
+            Some((least_before, least_after)) => (least_before.min(before), least_after.min(after)),
+        });
+    }
+
+    fn total(&self) -> Span {
+        self.least.map_or(Span::ZERO, |(before, after)| before + self.busy + after)
+    }
+}
+
+/// When nodes of a round can start, and how much follows, if all flows are alone in the network.
+struct Times {
+    base: u32,
+    alone: Vec<[Span; 2]>,
+    heads: Vec<Span>,
+    tails: Vec<Span>,
+}
+
+impl Times {
+    /// Nodes of a round wait for nodes with lower numbers only.
+    fn new(graph: &Graph, round: &Round, network: &mut impl Network) -> Self {
+        let (base, n) = (round.nodes.start, round.nodes.len());
+        let (alone, zero) = (vec![[Span::ZERO; 2]; n], vec![Span::ZERO; n]);
+        let mut times = Self { base, alone, heads: zero.clone(), tails: zero };
+        let inside =
+            |from: u32| graph.dependents(from).iter().filter(|to| round.nodes.contains(to));
+        for node in round.nodes.clone() {
+            let (flow, at) = (graph.node(node), times.at(node));
+            if !graph.is_computation(node) {
+                times.alone[at] = network.alone(flow.src, flow.dst, flow.size);
+            }
+            times.heads[at] = times.heads[at] + graph.delay(node);
+            for &to in inside(node) {
+                assert!(to > node, "node {to} of a round waits for node {node}");
+                let known = times.heads[at] + times.known(graph, node, to);
+                let at = times.at(to);
+                times.heads[at] = times.heads[at].max(known);
+            }
+        }
+        for node in round.nodes.clone().rev() {
+            let at = times.at(node);
+            let after = inside(node)
+                .map(|&to| times.known(graph, node, to) + graph.delay(to) + times.tail(to));
+            times.tails[at] = after.fold(times.alone[at][0], Span::max);
+        }
+        times
+    }
+
+    fn at(&self, node: u32) -> usize {
+        (node - self.base) as usize
+    }
+
+    /// From the start of the round to that of a node, which it computes before.
+    fn head(&self, node: u32) -> Span {
+        self.heads[self.at(node)]
+    }
+
+    /// From the start of a node to the end of the round.
+    fn tail(&self, node: u32) -> Span {
+        self.tails[self.at(node)]
+    }
+
+    /// From the start of `from` until `to`, which waits for it, knows that it is over.
+    fn known(&self, graph: &Graph, from: u32, to: u32) -> Span {
+        let [delivered, completed] = self.alone[self.at(from)];
+        if graph.node(to).src == graph.node(from).dst { delivered } else { completed }
+    }
+}

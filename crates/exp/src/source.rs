@@ -1,0 +1,155 @@
+//! The messages of a plan, for the simulator and the ideal alike.
+
+use rampmeter_core::{Bytes, Purpose, Rng, Span, Time};
+use rampmeter_sim::{Arrival, Source};
+use rampmeter_workload::{Flow, FlowSource, Releases};
+
+use crate::check::ValidPlan;
+use crate::collective::{CollectiveRound, Rounds};
+use crate::ideals::Ideals;
+use crate::plan::DeadlinesSpec;
+
+/// The flows of a plan: first those that wait for nothing, which are drawn as they come, and beside
+/// them those of its graph. Flows of the graph have the first numbers.
+pub(crate) struct PlanSource {
+    flows: FlowSource,
+    next_number: u32,
+    releases: Option<Releases>,
+    rounds: Rounds,
+    deadlines: Deadlines,
+    payload: Bytes,
+    /// Packets of all flows submitted, and of the one that is next.
+    pub(crate) offered_packets: u64,
+}
+
+impl PlanSource {
+    pub(crate) fn new(plan: &ValidPlan) -> Self {
+        let seed = plan.plan().seed;
+        let graph = plan.workload.graph(seed);
+        Self {
+            flows: plan.workload.flows(seed),
+            next_number: graph.as_ref().map_or(0, |graph| graph.len()),
+            rounds: graph.as_deref().map(Rounds::new).unwrap_or_default(),
+            releases: graph.map(Releases::new),
+            deadlines: Deadlines::new(plan),
+            payload: plan.cut.payload,
+            offered_packets: 0,
+        }
+    }
+
+    /// What the rounds of collectives came to, beside their bounds by the ideals of flows.
+    pub(crate) fn collectives(&self, ideals: &mut Ideals) -> Vec<CollectiveRound> {
+        let graph = self.releases.as_ref().map(Releases::graph);
+        graph.map_or_else(Vec::new, |graph| self.rounds.results(graph, ideals))
+    }
+
+    fn arrival(number: u32, flow: &Flow, deadline: Time) -> Arrival {
+        let Flow { arrival: at, src, dst, size, tenant, .. } = *flow;
+        Arrival { number: Some(number), at, src, dst, size, deadline, tenant }
+    }
+
+    /// Number `number` as one of the graph, if it is.
+    fn of_graph(&mut self, number: u32) -> Option<&mut Releases> {
+        self.releases.as_mut().filter(|releases| number < releases.graph().len())
+    }
+}
+
+impl Source for &mut PlanSource {
+    const FEEDBACK: bool = true;
+
+    fn poll_arrival(&mut self) -> Option<Arrival> {
+        let flow = self.flows.next()?;
+        self.offered_packets += flow.size.packets_ceil(self.payload);
+        let deadline = self.deadlines.draw(&flow);
+        let number = self.next_number;
+        self.next_number += 1;
+        Some(PlanSource::arrival(number, &flow, deadline))
+    }
+
+    fn on_delivered(&mut self, number: u32, at: Time) {
+        if let Some(releases) = self.of_graph(number) {
+            releases.on_delivered(number, at);
+            self.rounds.on_delivered(number, at);
+        }
+    }
+
+    fn on_completed(&mut self, number: u32, at: Time) {
+        if let Some(releases) = self.of_graph(number) {
+            releases.on_completed(number, at);
+        }
+    }
+
+    fn next_release(&self) -> Time {
+        self.releases.as_ref().map_or(Time::NEVER, Releases::next_release)
+    }
+
+    fn release(&mut self) -> Option<Arrival> {
+        let (number, flow) = self.releases.as_mut()?.release()?;
+        self.offered_packets += flow.size.packets_ceil(self.payload);
+        self.rounds.on_start(number, flow.arrival);
+        let deadline = self.deadlines.draw_waiting(number, &flow);
+        Some(PlanSource::arrival(number, &flow, deadline))
+    }
+
+    fn withheld(&mut self) -> Option<Arrival> {
+        let (number, flow) = self.releases.as_mut()?.withheld()?;
+        Some(PlanSource::arrival(number, &flow, Time::NEVER))
+    }
+}
+
+/// Draws the deadlines of flows (pHost §4.1), unless the workload says them.
+struct Deadlines {
+    law: Option<Law>,
+}
+
+struct Law {
+    spec: DeadlinesSpec,
+    seed: u64,
+    rng: Rng,
+    ideals: Ideals,
+}
+
+impl Deadlines {
+    fn new(plan: &ValidPlan) -> Self {
+        let seed = plan.plan().seed;
+        let law = |spec| Law {
+            spec,
+            seed,
+            rng: Rng::new(seed, 0, Purpose::Deadline),
+            ideals: Ideals::new(&plan.sim, plan.cut),
+        };
+        Self { law: plan.deadlines.clone().map(law) }
+    }
+
+    /// When the application needs `flow`.
+    fn draw(&mut self, flow: &Flow) -> Time {
+        match &mut self.law {
+            Some(law) => {
+                let exponential = law.rng.exponential();
+                law.after(flow, exponential)
+            }
+            None => flow.arrival.saturating_add(flow.deadline),
+        }
+    }
+
+    /// When the application needs `flow`, number `number` of those that wait for others. The draw is
+    /// the same in whatever order they start.
+    fn draw_waiting(&mut self, number: u32, flow: &Flow) -> Time {
+        match &mut self.law {
+            Some(law) => {
+                let mut rng = Rng::new(law.seed, 1 + u64::from(number), Purpose::Deadline);
+                law.after(flow, rng.exponential())
+            }
+            None => flow.arrival.saturating_add(flow.deadline),
+        }
+    }
+}
+
+impl Law {
+    fn after(&mut self, flow: &Flow, exponential: f64) -> Time {
+        let [ideal, ..] = self.ideals.of(flow.src, flow.dst, flow.size);
+        let drawn = self.spec.mean_us * 1e6 * exponential;
+        let least = self.spec.at_least_ideals * ideal.as_ps() as f64;
+        flow.arrival.saturating_add(Span::from_ps(drawn.max(least).round() as u64))
+    }
+}

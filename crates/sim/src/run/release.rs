@@ -1,0 +1,53 @@
+//! Messages that wait for others: what their source is told, and when they are submitted.
+
+use rampmeter_core::{Event, Family, Time};
+
+use super::{RELEASE, Sim};
+use crate::probe::Probe;
+use crate::source::Source;
+
+impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
+    /// Whether a message is known that is still to be submitted.
+    #[inline]
+    pub(super) fn expects_arrivals(&self) -> bool {
+        self.next.is_some() || A::FEEDBACK && self.arrivals.next_release() < Time::NEVER
+    }
+
+    /// Tells the source what a host has learned of a message.
+    pub(super) fn tell_source(&mut self, event: Event) {
+        let (Event::Delivered { msg, .. } | Event::Completed { msg }) = event else { return };
+        let Some(number) = self.ledger.number(msg) else { return };
+        match event {
+            Event::Delivered { .. } => self.arrivals.on_delivered(number, self.now),
+            _ => self.arrivals.on_completed(number, self.now),
+        }
+        self.schedule_release();
+    }
+
+    /// Submits the messages that are due.
+    pub(super) fn submit_released(&mut self) {
+        self.release_at = Time::NEVER;
+        while self.arrivals.next_release() <= self.now {
+            let Some(arrival) = self.arrivals.release() else { break };
+            let host = self.submit(&arrival);
+            self.after_submission(host);
+        }
+        self.schedule_release();
+    }
+
+    /// Makes sure that there is an event for the first message that no longer waits.
+    pub(super) fn schedule_release(&mut self) {
+        if !A::FEEDBACK {
+            return;
+        }
+        let at = self.arrivals.next_release();
+        if at < Time::NEVER {
+            // The time to drain begins anew with the last message.
+            self.deadline = Time::NEVER;
+        }
+        if at < self.release_at {
+            self.release_at = at;
+            self.push_other(at.max(self.now), RELEASE);
+        }
+    }
+}

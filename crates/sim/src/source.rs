@@ -1,0 +1,65 @@
+//! Where the messages of a run come from.
+//!
+//! An iterator of arrivals is a source whose messages wait for nothing. A source with feedback also
+//! has messages that wait for others: the run tells it when a host knows that a message has
+//! arrived, and asks it which messages that releases.
+
+use rampmeter_core::Time;
+
+use crate::run::Arrival;
+
+/// A source of messages.
+///
+/// A run takes [`Source::poll_arrival`] one message ahead. With [`Source::FEEDBACK`] it calls
+/// [`Source::on_delivered`] and [`Source::on_completed`] as hosts learn of messages, and submits
+/// what [`Source::release`] returns when [`Source::next_release`] has come. When the run is over, it
+/// takes all that was never released from [`Source::withheld`].
+pub trait Source {
+    /// Whether messages may wait for others. If none does, a run never calls any method but
+    /// [`Source::poll_arrival`].
+    const FEEDBACK: bool;
+
+    /// The next message that waits for no other. They come in order of time.
+    fn poll_arrival(&mut self) -> Option<Arrival>;
+
+    /// The receiver of message `number` has every byte at `at`.
+    fn on_delivered(&mut self, number: u32, at: Time);
+
+    /// The sender of message `number` knows at `at` that it has been delivered.
+    fn on_completed(&mut self, number: u32, at: Time);
+
+    /// When the first of the released messages is to be submitted; [`Time::NEVER`] if there is none.
+    fn next_release(&self) -> Time;
+
+    /// Takes that message. Its `at` is [`Source::next_release`].
+    fn release(&mut self) -> Option<Arrival>;
+
+    /// Takes one of the messages that were not submitted, once the run is over. Its `at` means
+    /// nothing.
+    fn withheld(&mut self) -> Option<Arrival>;
+}
+
+impl<I: Iterator<Item = Arrival>> Source for I {
+    const FEEDBACK: bool = false;
+
+    #[inline]
+    fn poll_arrival(&mut self) -> Option<Arrival> {
+        self.next()
+    }
+
+    fn on_delivered(&mut self, _number: u32, _at: Time) {}
+
+    fn on_completed(&mut self, _number: u32, _at: Time) {}
+
+    fn next_release(&self) -> Time {
+        Time::NEVER
+    }
+
+    fn release(&mut self) -> Option<Arrival> {
+        None
+    }
+
+    fn withheld(&mut self) -> Option<Arrival> {
+        None
+    }
+}

@@ -1,0 +1,282 @@
+//! Flows that wait for others.
+//!
+//! A [`Graph`] has flows and computations, numbered from zero. Each waits for any number of others,
+//! then for a time of computing. What a host waits for it must know by itself: a host knows that a
+//! flow has been delivered if it received it, and that one has been completed if it sent it. So a
+//! flow may wait only for flows of its source, to or from, and for computations there. Then real
+//! hosts can do what the simulator does, each with its own part of the graph.
+//!
+//! The edges are two flat arrays (compressed sparse rows). A flow takes 52 bytes and 4 for each
+//! flow that it waits for, and 12 more while a run keeps count in [`Releases`].
+
+mod releases;
+#[cfg(test)]
+mod tests;
+
+use rampmeter_core::{Bytes, NodeId, Span, TenantId, Time};
+use thiserror::Error;
+
+pub use self::releases::Releases;
+use crate::flow::Flow;
+use crate::pattern::collective::Round;
+
+/// Flows and computations that wait for each other. Numbers are those of the builder.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Graph {
+    nodes: Vec<Flow>,
+    delays: Vec<Span>,
+    /// Where the dependents of each node begin; one more entry than there are nodes.
+    first: Vec<u32>,
+    dependents: Vec<u32>,
+    n_flows: u64,
+    rounds: Vec<Round>,
+}
+
+/// Why something is no graph of flows.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GraphError {
+    /// A flow waits for one that its source knows nothing of.
+    #[error(
+        "flow {node} of host {host} waits for flow {dependency}, which host {host} neither \
+             sends nor receives"
+    )]
+    Host {
+        /// The flow.
+        node: u32,
+        /// Its source.
+        host: u32,
+        /// What it waits for.
+        dependency: u32,
+    },
+    /// A flow waits for one that there is not.
+    #[error("flow {node} waits for flow {dependency}, of which there is none")]
+    Unknown {
+        /// The flow.
+        node: u32,
+        /// What it waits for.
+        dependency: u32,
+    },
+    /// A flow waits for itself.
+    #[error("flow {node} waits for flow {dependency}, which waits for flow {node} in turn")]
+    Cycle {
+        /// The flow with the lowest number of a cycle.
+        node: u32,
+        /// What it waits for.
+        dependency: u32,
+    },
+}
+
+impl Graph {
+    /// How many nodes there are, flows and computations.
+    pub fn len(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// How many of them are flows.
+    pub fn n_flows(&self) -> u64 {
+        self.n_flows
+    }
+
+    /// Node `number`, as it was given to the builder. `arrival` is the earliest time of its start.
+    pub fn node(&self, number: u32) -> &Flow {
+        &self.nodes[number as usize]
+    }
+
+    /// How long node `number` computes after what it waits for.
+    pub fn delay(&self, number: u32) -> Span {
+        self.delays[number as usize]
+    }
+
+    /// Whether node `number` is a computation, from a host to itself.
+    pub fn is_computation(&self, number: u32) -> bool {
+        let node = self.node(number);
+        node.src == node.dst
+    }
+
+    /// The flows, with their numbers.
+    pub fn flows(&self) -> impl Iterator<Item = (u32, &Flow)> {
+        (0..).zip(&self.nodes).filter(|(_, node)| node.src != node.dst)
+    }
+
+    /// The nodes that wait for node `number`.
+    pub fn dependents(&self, number: u32) -> &[u32] {
+        let at = number as usize;
+        &self.dependents[self.first[at] as usize..self.first[at + 1] as usize]
+    }
+
+    /// What each node waits for, in the order of their numbers.
+    pub fn dependencies(&self) -> Vec<Vec<u32>> {
+        let mut all = vec![Vec::new(); self.nodes.len()];
+        for from in 0..self.len() {
+            for &to in self.dependents(from) {
+                all[to as usize].push(from);
+            }
+        }
+        all
+    }
+
+    /// For how many nodes each node waits.
+    pub(crate) fn in_degrees(&self) -> Vec<u32> {
+        let mut degrees = vec![0; self.nodes.len()];
+        for &to in &self.dependents {
+            degrees[to as usize] += 1;
+        }
+        degrees
+    }
+
+    /// The rounds of collective operations that the flows belong to.
+    pub fn rounds(&self) -> &[Round] {
+        &self.rounds
+    }
+
+    /// The nodes in an order in which each follows all that it waits for.
+    pub fn in_order(&self) -> Vec<u32> {
+        let mut open = self.in_degrees();
+        let mut order: Vec<u32> = (0..self.len()).filter(|&n| open[n as usize] == 0).collect();
+        let mut next = 0;
+        while let Some(&node) = order.get(next) {
+            next += 1;
+            for &to in self.dependents(node) {
+                open[to as usize] -= 1;
+                if open[to as usize] == 0 {
+                    order.push(to);
+                }
+            }
+        }
+        order
+    }
+
+    /// Checks that every node can start.
+    fn check_cycles(&self) -> Result<(), GraphError> {
+        let order = self.in_order();
+        if order.len() == self.nodes.len() {
+            return Ok(());
+        }
+        let mut is_done = vec![false; self.nodes.len()];
+        order.iter().for_each(|&node| is_done[node as usize] = true);
+        // Each node that is left waits for another one that is left: going back ends in a cycle.
+        let mut waits_for = vec![0; self.nodes.len()];
+        for from in (0..self.len()).rev().filter(|&from| !is_done[from as usize]) {
+            for &to in self.dependents(from) {
+                waits_for[to as usize] = from;
+            }
+        }
+        let mut node = is_done.iter().position(|done| !done).unwrap_or(0) as u32;
+        for _ in 0..self.len() {
+            node = waits_for[node as usize];
+        }
+        let (mut least, last) = (node, node);
+        loop {
+            node = waits_for[node as usize];
+            least = least.min(node);
+            if node == last {
+                break;
+            }
+        }
+        Err(GraphError::Cycle { node: least, dependency: waits_for[least as usize] })
+    }
+}
+
+/// Builds a graph: nodes in the order of their numbers, edges in any order.
+#[derive(Clone, Debug, Default)]
+pub struct GraphBuilder {
+    nodes: Vec<Flow>,
+    delays: Vec<Span>,
+    /// What is waited for, and what waits.
+    edges: Vec<(u32, u32)>,
+    rounds: Vec<Round>,
+}
+
+impl GraphBuilder {
+    /// Adds a flow that starts `delay` after `flow.arrival`, or after the last of the flows that it
+    /// waits for if that is later. Returns its number.
+    pub fn flow(&mut self, flow: Flow, delay: Span) -> u32 {
+        self.nodes.push(flow);
+        self.delays.push(delay);
+        self.nodes.len() as u32 - 1
+    }
+
+    /// Adds a computation of `host` that is done `delay` after `earliest`, or after the last of the
+    /// flows that it waits for if that is later. Returns its number.
+    pub fn computation(&mut self, host: NodeId, earliest: Time, delay: Span) -> u32 {
+        let tenant = TenantId::default();
+        let node = Flow { tenant, ..Flow::new(earliest, host, host, Bytes::ZERO) };
+        self.flow(node, delay)
+    }
+
+    /// Lets `node` wait for `dependency`.
+    pub fn wait(&mut self, node: u32, dependency: u32) {
+        self.edges.push((dependency, node));
+    }
+
+    /// How many nodes there are so far.
+    pub(crate) fn len(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// The source and destination of a node.
+    pub(crate) fn ends(&self, node: u32) -> (NodeId, NodeId) {
+        let flow = &self.nodes[node as usize];
+        (flow.src, flow.dst)
+    }
+
+    pub(crate) fn round(&mut self, round: Round) {
+        self.rounds.push(round);
+    }
+
+    /// Adds all of `graph`, whose nodes are numbered on from those that there are, as a part of
+    /// `tenant`.
+    pub(crate) fn append(&mut self, graph: &Graph, tenant: TenantId) {
+        let offset = self.len();
+        self.nodes.extend(graph.nodes.iter().map(|flow| Flow { tenant, ..*flow }));
+        self.delays.extend(&graph.delays);
+        for from in 0..graph.len() {
+            let edge = |&to| (from + offset, to + offset);
+            self.edges.extend(graph.dependents(from).iter().map(edge));
+        }
+        self.rounds.extend(graph.rounds.iter().map(|round| {
+            let nodes = round.nodes.start + offset..round.nodes.end + offset;
+            Round { nodes, ..round.clone() }
+        }));
+    }
+
+    /// The graph.
+    ///
+    /// # Errors
+    /// An edge to or from a node that there is not, a flow that waits for one that its source knows
+    /// nothing of, and a cycle.
+    pub fn build(self) -> Result<Graph, GraphError> {
+        let Self { nodes, delays, edges, rounds } = self;
+        let mut first = vec![0; nodes.len() + 1];
+        for &(dependency, node) in &edges {
+            let known = |number: u32| nodes.get(number as usize);
+            let (Some(from), Some(to)) = (known(dependency), known(node)) else {
+                return Err(GraphError::Unknown { node, dependency });
+            };
+            if to.src != from.src && to.src != from.dst {
+                return Err(GraphError::Host { node, host: to.src.get(), dependency });
+            }
+            first[dependency as usize + 1] += 1;
+        }
+        for at in 1..first.len() {
+            first[at] += first[at - 1];
+        }
+        let mut next = first.clone();
+        let mut dependents = vec![0; edges.len()];
+        for (dependency, node) in edges {
+            let at = &mut next[dependency as usize];
+            dependents[*at as usize] = node;
+            *at += 1;
+        }
+        let n_flows = nodes.iter().filter(|node| node.src != node.dst).count() as u64;
+        let graph = Graph { nodes, delays, first, dependents, n_flows, rounds };
+        graph.check_cycles()?;
+        Ok(graph)
+    }
+}

@@ -1,0 +1,139 @@
+//! Which flows of a graph may start, as others are delivered.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use rampmeter_core::{NodeId, Time};
+
+use super::Graph;
+use crate::flow::Flow;
+
+/// The flows of a graph under way: hears of what hosts learn, and says what may start when.
+///
+/// Flows that may start at the same time do so in the order of their numbers.
+#[derive(Clone, Debug)]
+pub struct Releases {
+    graph: Arc<Graph>,
+    /// For how many others each node still waits; [`TAKEN`] once it has been released.
+    open: Vec<u32>,
+    /// The latest known time of what each node waits for.
+    at: Vec<Time>,
+    ready: BinaryHeap<Reverse<(Time, u32)>>,
+    /// The only host whose flows are released; all if `None`.
+    host: Option<NodeId>,
+    /// The first node that may be among those withheld.
+    withheld: u32,
+}
+
+/// What a node that has been released waits for.
+const TAKEN: u32 = u32::MAX;
+
+impl Releases {
+    /// All flows of `graph`, of which none has started.
+    pub fn new(graph: Arc<Graph>) -> Self {
+        Self::of(graph, None)
+    }
+
+    /// The flows that `host` sends.
+    pub fn at_host(graph: Arc<Graph>, host: NodeId) -> Self {
+        Self::of(graph, Some(host))
+    }
+
+    fn of(graph: Arc<Graph>, host: Option<NodeId>) -> Self {
+        let open = graph.in_degrees();
+        let at = (0..graph.len()).map(|node| graph.node(node).arrival).collect();
+        let mut this = Self { graph, open, at, ready: BinaryHeap::new(), host, withheld: 0 };
+        let free: Vec<u32> =
+            (0..this.graph.len()).filter(|&node| this.open[node as usize] == 0).collect();
+        let mut done = Vec::new();
+        free.into_iter().for_each(|node| this.start(node, &mut done));
+        this.work_off(done);
+        this
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Arc<Graph> {
+        &self.graph
+    }
+
+    /// The receiver of flow `number` has all of it at `at`.
+    pub fn on_delivered(&mut self, number: u32, at: Time) {
+        self.settle(number, self.graph.node(number).dst, at);
+    }
+
+    /// The sender of flow `number` knows at `at` that it has been delivered.
+    pub fn on_completed(&mut self, number: u32, at: Time) {
+        self.settle(number, self.graph.node(number).src, at);
+    }
+
+    /// When the next flow starts; [`Time::NEVER`] if none does before another is delivered.
+    pub fn next_release(&self) -> Time {
+        self.ready.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)
+    }
+
+    /// Takes that flow, with its number. Its arrival is [`Releases::next_release`].
+    pub fn release(&mut self) -> Option<(u32, Flow)> {
+        let Reverse((arrival, number)) = self.ready.pop()?;
+        self.open[number as usize] = TAKEN;
+        Some((number, Flow { arrival, ..*self.graph.node(number) }))
+    }
+
+    /// Takes one of the flows that have not been released, in the order of their numbers.
+    pub fn withheld(&mut self) -> Option<(u32, Flow)> {
+        self.ready.clear();
+        while self.withheld < self.graph.len() {
+            let number = self.withheld;
+            self.withheld += 1;
+            let node = *self.graph.node(number);
+            let is_mine = self.host.is_none_or(|host| host == node.src);
+            if self.open[number as usize] != TAKEN && node.src != node.dst && is_mine {
+                return Some((number, node));
+            }
+        }
+        None
+    }
+
+    /// `host` learns that node `number` is over. Nodes of other hosts hear nothing of it.
+    fn settle(&mut self, number: u32, host: NodeId, at: Time) {
+        let graph = Arc::clone(&self.graph);
+        let mut done = Vec::new();
+        for &node in graph.dependents(number).iter().filter(|&&node| graph.node(node).src == host) {
+            self.hear(node, at, &mut done);
+        }
+        self.work_off(done);
+    }
+
+    /// Node `number` has one less to wait for.
+    fn hear(&mut self, number: u32, at: Time, done: &mut Vec<(u32, Time)>) {
+        let idx = number as usize;
+        self.at[idx] = self.at[idx].max(at);
+        self.open[idx] -= 1;
+        if self.open[idx] == 0 {
+            self.start(number, done);
+        }
+    }
+
+    /// Node `number` waits for nothing more. Computations are appended to `done`.
+    fn start(&mut self, number: u32, done: &mut Vec<(u32, Time)>) {
+        if self.host.is_some_and(|only| only != self.graph.node(number).src) {
+            return;
+        }
+        let at = self.at[number as usize].saturating_add(self.graph.delay(number));
+        if self.graph.is_computation(number) {
+            done.push((number, at));
+        } else {
+            self.ready.push(Reverse((at, number)));
+        }
+    }
+
+    /// Tells those that wait for computations; a list instead of calls, as chains may be long.
+    fn work_off(&mut self, mut done: Vec<(u32, Time)>) {
+        let graph = Arc::clone(&self.graph);
+        while let Some((computation, at)) = done.pop() {
+            for &node in graph.dependents(computation) {
+                self.hear(node, at, &mut done);
+            }
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! Collective operations, made of flows that wait for each other.
+//!
+//! Each algorithm says which host sends how much to whom, and which of the flows that it has
+//! received a host needs for that. A host takes part in a round once it has had all of the one
+//! before. Nothing but these dependencies orders the flows: hosts get out of step as their
+//! transport makes them.
+//!
+//! | algorithm | sends |
+//! |---|---|
+//! | [`Algorithm::Ring`] | one `n`-th of the vector in each step, to the next host |
+//! | [`Algorithm::Tree`] | the whole vector, along a binomial tree |
+//! | [`Algorithm::HalvingDoubling`] | half of what is left to partners ever nearer, then twice as much to partners ever farther |
+//! | [`Algorithm::Direct`] | to each other host its part, all at once |
+//! | [`Algorithm::Chain`] | the whole vector, chunk by chunk, to the next host; the last one sends nothing |
+
+mod algorithm;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
+use serde::{Deserialize, Serialize};
+
+use super::HostRange;
+use super::skewed::shares;
+use crate::flow::Flow;
+use crate::graph::{Graph, GraphBuilder};
+
+/// What a collective brings about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    /// Every host has a vector, and at the end the sum of all.
+    AllReduce,
+    /// Every host has one `n`-th of a vector, and at the end all of it.
+    AllGather,
+    /// Every host has a vector, and at the end one `n`-th of the sum.
+    ReduceScatter,
+    /// The first host has a vector, and at the end every host has it.
+    Broadcast,
+    /// Every host has one `n`-th of its vector for each host.
+    AllToAll,
+    /// Every host has as much for each other host as a matrix or a skew says.
+    AllToAllV,
+    /// A vector goes in chunks from host to host, each of which computes on every chunk.
+    Pipeline,
+}
+
+impl Operation {
+    /// Its name in plans.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AllReduce => "all-reduce",
+            Self::AllGather => "all-gather",
+            Self::ReduceScatter => "reduce-scatter",
+            Self::Broadcast => "broadcast",
+            Self::AllToAll => "all-to-all",
+            Self::AllToAllV => "all-to-all-v",
+            Self::Pipeline => "pipeline",
+        }
+    }
+
+    /// The algorithms that can do it, the default first.
+    pub const fn algorithms(self) -> &'static [Algorithm] {
+        use Algorithm::{Chain, Direct, HalvingDoubling, Ring, Tree};
+        match self {
+            Self::AllReduce => &[Ring, Tree, HalvingDoubling],
+            Self::AllGather | Self::ReduceScatter => &[Ring, HalvingDoubling],
+            Self::Broadcast => &[Tree, Chain],
+            Self::AllToAll | Self::AllToAllV => &[Direct],
+            Self::Pipeline => &[Chain],
+        }
+    }
+
+    /// Bus bandwidth over algorithm bandwidth among `n` hosts: what a host's link must carry, at
+    /// best, for each byte of the vector (the factors of nccl-tests, doc/PERFORMANCE.md).
+    pub fn bus_factor(self, n: u32) -> f64 {
+        let others = f64::from(n - 1) / f64::from(n);
+        match self {
+            Self::AllReduce => 2.0 * others,
+            Self::AllGather | Self::ReduceScatter | Self::AllToAll => others,
+            Self::Broadcast | Self::AllToAllV | Self::Pipeline => 1.0,
+        }
+    }
+}
+
+/// How a collective moves its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Algorithm {
+    /// Around a ring: `n - 1` steps for a reduce-scatter, as many for an all-gather. In step `s`
+    /// host `i` sends part `i - s` to host `i + 1` as soon as it has it.
+    Ring,
+    /// A binomial tree whose root is the first host, up for a reduction and down for a broadcast.
+    Tree,
+    /// Recursive halving with partners `n / 2`, `n / 4`, ... 1 apart, then recursive doubling the
+    /// other way. Needs a power of two of hosts.
+    HalvingDoubling,
+    /// Every host to every other one at once.
+    Direct,
+    /// From each host to the next one, chunk by chunk.
+    Chain,
+}
+
+impl Algorithm {
+    /// Its name in plans.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ring => "ring",
+            Self::Tree => "tree",
+            Self::HalvingDoubling => "halving-doubling",
+            Self::Direct => "direct",
+            Self::Chain => "chain",
+        }
+    }
+
+    /// Whether it can send a vector in chunks that do not wait for each other.
+    pub const fn has_chunks(self) -> bool {
+        matches!(self, Self::Ring | Self::Tree | Self::Chain)
+    }
+}
+
+/// How much each host has for each other one.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Demand {
+    /// One `n`-th of the vector.
+    Even,
+    /// A share that falls with the rank of the receiver as `1 / rank^skew`; ranks are drawn anew
+    /// in every round.
+    Skew(f64),
+    /// Bytes by sender and receiver, row by row. The diagonal means nothing.
+    Matrix(Vec<Vec<u64>>),
+}
+
+/// A collective operation, some times over.
+#[derive(Clone, Debug)]
+pub struct Collective {
+    /// What it brings about.
+    pub operation: Operation,
+    /// How the data move.
+    pub algorithm: Algorithm,
+    /// Those that take part.
+    pub hosts: HostRange,
+    /// The vector; of an all-to-all what every host has for all hosts, its own part included.
+    pub size: Bytes,
+    /// Into how many chunks a host cuts what it sends.
+    pub chunks: u32,
+    /// How much hosts have for each other.
+    pub demand: Arc<Demand>,
+    /// When the first round starts.
+    pub start: Time,
+    /// From the last flow that a flow waits for to its own start.
+    pub compute: Span,
+    /// How many rounds there are.
+    pub rounds: u32,
+    /// From the end of a round at a host to its part in the next.
+    pub pause: Span,
+    /// Number of the pattern within its workload, which keeps its random streams apart.
+    pub stream: u64,
+}
+
+/// One round of a collective, and its nodes in the graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Round {
+    /// What it brings about.
+    pub operation: Operation,
+    /// How the data move.
+    pub algorithm: Algorithm,
+    /// Those that take part.
+    pub hosts: HostRange,
+    /// Its number, from zero.
+    pub number: u32,
+    /// The bytes that bandwidths are of: the vector, or of an all-to-all-v the most that any host
+    /// sends.
+    pub bytes: Bytes,
+    /// Its flows and computations.
+    pub nodes: Range<u32>,
+}
+
+impl Collective {
+    /// How many flows a round has.
+    pub fn flows_per_round(&self) -> u64 {
+        let (n, chunks) = (u64::from(self.hosts.count), u64::from(self.chunks));
+        let levels = u64::from(self.levels());
+        let halves = if self.operation == Operation::AllReduce { 2 } else { 1 };
+        match self.algorithm {
+            Algorithm::Ring => (halves * n * (n - 1)).saturating_mul(chunks),
+            Algorithm::Tree => halves * (n - 1) * chunks,
+            Algorithm::HalvingDoubling => halves * n * levels,
+            Algorithm::Chain => (n - 1) * chunks,
+            Algorithm::Direct => match &*self.demand {
+                Demand::Even | Demand::Skew(_) => n * (n - 1),
+                Demand::Matrix(rows) => {
+                    let row = |(i, row): (usize, &Vec<u64>)| {
+                        (0..).zip(row).filter(|&(j, &bytes)| i != j && bytes > 0).count() as u64
+                    };
+                    rows.iter().enumerate().map(row).sum()
+                }
+            },
+        }
+    }
+
+    /// How many flows all rounds have.
+    pub fn n_flows(&self) -> u64 {
+        self.flows_per_round().saturating_mul(self.rounds.into())
+    }
+
+    /// How many pieces a vector is cut into.
+    pub fn pieces(&self) -> u64 {
+        let (n, chunks) = (u64::from(self.hosts.count), u64::from(self.chunks));
+        match self.algorithm {
+            Algorithm::Ring => n.saturating_mul(chunks),
+            Algorithm::HalvingDoubling | Algorithm::Direct => n,
+            Algorithm::Tree | Algorithm::Chain => chunks,
+        }
+    }
+
+    /// The flows under `seed`.
+    pub fn graph(&self, seed: u64) -> Graph {
+        let mut builder = GraphBuilder::default();
+        let mut rng = Rng::new(seed, self.stream, Purpose::Pair);
+        let mut gates = None;
+        for number in 0..self.rounds {
+            let first = builder.len();
+            let mut draft = Draft { of: self, builder: &mut builder, gates: gates.as_deref() };
+            let bytes = match (self.algorithm, self.operation) {
+                (Algorithm::Ring, _) => draft.ring(),
+                (Algorithm::Tree, _) => draft.tree(),
+                (Algorithm::HalvingDoubling, _) => draft.halving_doubling(),
+                (Algorithm::Chain, Operation::Pipeline) => draft.pipeline(),
+                (Algorithm::Chain, _) => draft.chain(),
+                (Algorithm::Direct, _) => draft.direct(&mut rng),
+            };
+            let nodes = first..builder.len();
+            if number + 1 < self.rounds {
+                gates = Some(self.gates(&mut builder, nodes.clone(), gates.as_deref()));
+            }
+            let Self { operation, algorithm, hosts, .. } = *self;
+            builder.round(Round { operation, algorithm, hosts, number, bytes, nodes });
+        }
+        // Every algorithm lets hosts wait for what they receive, and for earlier flows only.
+        builder.build().unwrap_or_else(|error| panic!("{self:?}: {error}"))
+    }
+
+    /// Levels of the tree or the halving.
+    fn levels(&self) -> u32 {
+        self.hosts.count.next_power_of_two().trailing_zeros()
+    }
+
+    /// A computation for each host that ends when it may take part in the round after that of
+    /// `nodes`: when it has received all that it receives in this one, or has sent all if it
+    /// receives nothing.
+    fn gates(
+        &self,
+        builder: &mut GraphBuilder,
+        nodes: Range<u32>,
+        before: Option<&[u32]>,
+    ) -> Vec<u32> {
+        let hosts = 0..self.hosts.count;
+        let gates: Vec<u32> = hosts
+            .map(|host| builder.computation(self.hosts.host(host), self.start, self.pause))
+            .collect();
+        let gate = |host: NodeId| (host.get() - self.hosts.first) as usize;
+        let mut receives = vec![false; gates.len()];
+        let flows = |builder: &GraphBuilder| -> Vec<(u32, NodeId, NodeId)> {
+            let ends = |node| (node, builder.ends(node).0, builder.ends(node).1);
+            nodes.clone().map(ends).filter(|(_, src, dst)| src != dst).collect()
+        };
+        let flows = flows(builder);
+        for &(node, _, dst) in &flows {
+            receives[gate(dst)] = true;
+            builder.wait(gates[gate(dst)], node);
+        }
+        for &(node, src, _) in flows.iter().filter(|(_, src, _)| !receives[gate(*src)]) {
+            builder.wait(gates[gate(src)], node);
+        }
+        for (&gate, &earlier) in gates.iter().zip(before.unwrap_or_default()) {
+            builder.wait(gate, earlier);
+        }
+        gates
+    }
+}
+
+/// A round in the making. Hosts are numbered from zero.
+struct Draft<'a> {
+    of: &'a Collective,
+    builder: &'a mut GraphBuilder,
+    /// What each host must have done before it takes part; nothing in the first round.
+    gates: Option<&'a [u32]>,
+}
+
+impl Draft<'_> {
+    /// Lets `src` send `size` bytes to `dst` once it has all of `after`.
+    fn send(&mut self, src: u32, dst: u32, size: u64, after: &[u32]) -> u32 {
+        let delay = if after.is_empty() { Span::ZERO } else { self.of.compute };
+        self.send_after(src, dst, size, after, delay)
+    }
+
+    fn send_after(&mut self, src: u32, dst: u32, size: u64, after: &[u32], delay: Span) -> u32 {
+        let Collective { hosts, start, .. } = *self.of;
+        let flow = Flow::new(start, hosts.host(src), hosts.host(dst), Bytes::new(size));
+        let node = self.builder.flow(flow, delay);
+        self.wait(node, src, after);
+        node
+    }
+
+    fn compute(&mut self, host: u32, after: &[u32]) -> u32 {
+        let Collective { hosts, start, compute, .. } = *self.of;
+        let node = self.builder.computation(hosts.host(host), start, compute);
+        self.wait(node, host, after);
+        node
+    }
+
+    fn wait(&mut self, node: u32, host: u32, after: &[u32]) {
+        after.iter().for_each(|&dependency| self.builder.wait(node, dependency));
+        if let Some(gates) = self.gates {
+            self.builder.wait(node, gates[host as usize]);
+        }
+    }
+
+    /// What each host has for each other one, row by row; nothing for itself.
+    fn demands(&self, rng: &mut Rng) -> Vec<Vec<u64>> {
+        let n = self.of.hosts.count;
+        let size = self.of.size;
+        match &*self.of.demand {
+            Demand::Even => {
+                let row: Vec<u64> = (0..n).map(|dst| part(size.get(), n, dst)).collect();
+                vec![row; n as usize]
+            }
+            Demand::Skew(skew) => {
+                let mut ranks: Vec<u32> = (0..n).collect();
+                rng.shuffle(&mut ranks);
+                let row = |src| {
+                    let mut row = vec![0; n as usize];
+                    for (dst, share) in shares(size, *skew, &ranks, src) {
+                        row[dst as usize] = share.get();
+                    }
+                    row
+                };
+                (0..n).map(row).collect()
+            }
+            Demand::Matrix(rows) => rows.clone(),
+        }
+    }
+}
+
+/// Piece `idx` of `total` bytes cut into `n` pieces that differ by one at most.
+fn part(total: u64, n: u32, idx: u32) -> u64 {
+    let (n, idx) = (u64::from(n), u64::from(idx));
+    total / n + u64::from(idx < total % n)
+}

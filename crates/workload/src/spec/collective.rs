@@ -1,0 +1,127 @@
+//! Checking collective operations.
+
+use std::sync::Arc;
+
+use rampmeter_core::{Bytes, Time};
+
+use super::valid::Checker;
+use super::{CollectiveSpec, WorkloadError};
+use crate::pattern::HostRange;
+use crate::pattern::collective::{Algorithm, Collective, Demand, Operation};
+
+/// The most flows of all rounds together: 60 bytes each are 3 GB.
+const FLOWS_MAX: u64 = 50_000_000;
+
+/// The largest vector, 2^50 bytes.
+const BYTES_MAX: u64 = 1 << 50;
+
+impl Checker<'_> {
+    pub(super) fn collective(&mut self, spec: CollectiveSpec) -> Result<Collective, WorkloadError> {
+        let operation = spec.operation;
+        let hosts = self.range("hosts", spec.hosts, 2)?;
+        let algorithm = self.algorithm(&spec, hosts)?;
+        let (size, demand) = self.demand(&spec, hosts)?;
+        if spec.chunks == 0 || spec.chunks > 1 && !algorithm.has_chunks() {
+            let most = if algorithm.has_chunks() { "at least 1" } else { "1" };
+            let expected = format!("{most} with {}", algorithm.name());
+            return self.wrong("chunks", &expected, spec.chunks);
+        }
+        if spec.rounds == 0 {
+            return self.wrong("rounds", "at least 1", 0);
+        }
+        let collective = Collective {
+            operation,
+            algorithm,
+            hosts,
+            size,
+            chunks: spec.chunks,
+            demand: Arc::new(demand),
+            start: Time::ZERO + self.span("start-us", spec.start_us)?,
+            compute: self.span("compute-us", spec.compute_us)?,
+            rounds: spec.rounds,
+            pause: self.span("pause-us", spec.pause_us)?,
+            stream: self.stream(),
+        };
+        if spec.matrix.is_none() && size.get() < collective.pieces() {
+            let expected = format!("a byte for each of {} pieces", collective.pieces());
+            return self.wrong("vector-bytes", &expected, size.get());
+        }
+        match collective.n_flows() {
+            1..=FLOWS_MAX => Ok(collective),
+            0 => self.wrong("matrix", "bytes from a host to another", "none"),
+            n => self.wrong("rounds", &format!("at most {FLOWS_MAX} flows"), n),
+        }
+    }
+
+    fn algorithm(
+        &self,
+        spec: &CollectiveSpec,
+        hosts: HostRange,
+    ) -> Result<Algorithm, WorkloadError> {
+        let known = spec.operation.algorithms();
+        let algorithm = spec.algorithm.unwrap_or(known[0]);
+        if !known.contains(&algorithm) {
+            let names: Vec<&str> = known.iter().map(|algorithm| algorithm.name()).collect();
+            let expected = format!("{} for {}", names.join(", "), spec.operation.name());
+            return self.wrong("algorithm", &expected, algorithm.name());
+        }
+        if algorithm == Algorithm::HalvingDoubling && !hosts.count.is_power_of_two() {
+            return self.wrong("hosts", "a power of two for halving-doubling", hosts.count);
+        }
+        Ok(algorithm)
+    }
+
+    /// The vector, and how much hosts have for each other.
+    fn demand(
+        &self,
+        spec: &CollectiveSpec,
+        hosts: HostRange,
+    ) -> Result<(Bytes, Demand), WorkloadError> {
+        let is_uneven = spec.operation == Operation::AllToAllV;
+        let only = "left out but for all-to-all-v";
+        match (&spec.matrix, spec.skew, spec.vector_bytes) {
+            (Some(_), ..) if !is_uneven => self.wrong("matrix", only, "a matrix"),
+            (_, Some(skew), _) if !is_uneven => self.wrong("skew", only, skew),
+            (Some(_), Some(skew), _) => self.wrong("skew", "left out beside matrix", skew),
+            (Some(_), _, Some(bytes)) => {
+                self.wrong("vector-bytes", "left out beside matrix", bytes)
+            }
+            (Some(rows), None, None) => {
+                self.matrix(rows, hosts.count)?;
+                Ok((Bytes::ZERO, Demand::Matrix(rows.clone())))
+            }
+            (None, _, None) if is_uneven => {
+                self.wrong("vector-bytes", "vector-bytes and skew, or matrix", "neither")
+            }
+            (None, None, Some(_)) if is_uneven => {
+                self.wrong("skew", "a skew beside vector-bytes", "none")
+            }
+            (None, _, None) => self.wrong("vector-bytes", "bytes from 1 to 2^50", "none"),
+            (None, skew, Some(bytes)) => {
+                let size = self.bytes("vector-bytes", bytes)?;
+                match skew {
+                    None => Ok((size, Demand::Even)),
+                    Some(skew) if (0.0..=10.0).contains(&skew) => Ok((size, Demand::Skew(skew))),
+                    Some(skew) => self.wrong("skew", "a number from 0 to 10", skew),
+                }
+            }
+        }
+    }
+
+    fn matrix(&self, rows: &[Vec<u64>], n: u32) -> Result<(), WorkloadError> {
+        let n = n as usize;
+        if rows.len() != n {
+            return self.wrong("matrix", &format!("a row for each of {n} hosts"), rows.len());
+        }
+        for (src, row) in rows.iter().enumerate() {
+            let key = format!("matrix[{src}]");
+            if row.len() != n {
+                return self.wrong(&key, &format!("bytes for each of {n} hosts"), row.len());
+            }
+            if let Some(bytes) = row.iter().find(|&&bytes| bytes > BYTES_MAX) {
+                return self.wrong(&key, "bytes from 0 to 2^50", bytes);
+            }
+        }
+        Ok(())
+    }
+}
