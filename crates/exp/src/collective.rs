@@ -18,27 +18,29 @@ pub struct CollectiveRound {
     pub algorithm: &'static str,
     /// The first host that takes part.
     pub first_host: u32,
-    /// How many take part.
+    /// How many hosts take part.
     pub hosts: u32,
-    /// The round, from zero.
+    /// The number of the round, from zero.
     pub round: u32,
     /// The bytes that bandwidths are of: the vector; of an all-to-all-v the most that a host sends.
     pub bytes: u64,
-    /// Its flows.
+    /// The flows of the round.
     pub flows: u64,
-    /// Those of them that were delivered.
+    /// Flows of the round that were delivered.
     pub delivered: u64,
-    /// When its first flow started; null if none did.
+    /// When the first flow of the round started; null if none did.
     pub start_ps: Option<u64>,
-    /// From then until the last flow was delivered; null if not all were.
+    /// From `start_ps` until the last flow was delivered; null if not all were.
     pub completion_ps: Option<u64>,
-    /// `bytes` over the completion time.
+    /// Algorithm bandwidth: `bytes` over the completion time, in Gbit/s.
     pub algorithm_gbps: Option<f64>,
-    /// That times the operation's bus factor: comparable with the rate of a host's link.
+    /// Bus bandwidth, comparable with the rate of a host's link: the algorithm bandwidth times the
+    /// factor of nccl-tests, such as 2 (n - 1) / n for an all-reduce.
     pub bus_gbps: Option<f64>,
-    /// The least completion time: each flow takes its ideal, and links carry what they can.
+    /// The least that `completion_ps` could be: each flow takes its ideal, and hosts' links carry
+    /// what is theirs.
     pub bound_ps: u64,
-    /// The completion time over it.
+    /// `completion_ps` over `bound_ps`.
     pub over_bound: Option<f64>,
 }
 

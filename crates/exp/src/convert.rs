@@ -4,7 +4,8 @@ use std::path::Path;
 
 use rampmeter_workload::TraceError;
 use rampmeter_workload::trace::{
-    self, Check, Format, Order, read_reference, write_csv, write_parquet, write_reference_csv,
+    self, Check, Format, Order, Trace, read_trace, write_csv, write_graph_csv, write_graph_parquet,
+    write_parquet, write_reference_csv,
 };
 use thiserror::Error;
 
@@ -44,7 +45,18 @@ pub fn convert(
         other => return Err(ConvertError::Format(other.to_owned())),
     };
     let order = if sort { Order::Sort } else { Order::Require };
-    let rows = read_reference(source, format, Check { n_hosts: u32::MAX, order })?;
+    let unknown = || ConvertError::Target(target.display().to_string());
+    let rows = match read_trace(source, format, Check { n_hosts: u32::MAX, order })? {
+        Trace::Flows(rows) => rows,
+        Trace::Graph(graph) => {
+            match trace::Format::of(target).ok_or_else(unknown)? {
+                Format::Parquet => write_graph_parquet(target, &graph)?,
+                Format::Csv => write_graph_csv(target, &graph)?,
+                _ => return Err(unknown()),
+            }
+            return Ok(graph.n_flows() as usize);
+        }
+    };
     let flows = || rows.iter().map(|row| row.flow);
     match trace::Format::of(target) {
         Some(Format::Parquet) => write_parquet(target, flows())?,
@@ -52,7 +64,7 @@ pub fn convert(
             write_reference_csv(target, &rows)?;
         }
         Some(Format::Csv) => write_csv(target, flows())?,
-        _ => return Err(ConvertError::Target(target.display().to_string())),
+        _ => return Err(unknown()),
     }
     Ok(rows.len())
 }

@@ -13,7 +13,7 @@
 use rampmeter_core::units::PS_PER_SECOND;
 
 use super::Line;
-use crate::trace::{RawRow, TraceError, parse_ps};
+use crate::trace::{Extra, RawRow, TraceError, parse_ps};
 
 pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<RawRow>, TraceError> {
     let mut lines =
@@ -49,5 +49,6 @@ fn parse_flow(line: Line<'_>, text: &str) -> Result<RawRow, TraceError> {
         arrival_ps,
         fct_ps: None,
         ideal_ps: None,
+        extra: Extra::default(),
     })
 }

@@ -13,7 +13,7 @@
 //! not part of a workload and are skipped.
 
 use super::Line;
-use crate::trace::{RawRow, TraceError, parse_ps};
+use crate::trace::{Extra, RawRow, TraceError, parse_ps};
 
 pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<RawRow>, TraceError> {
     let mut rows = Vec::new();
@@ -73,5 +73,6 @@ fn parse_connection(line: Line<'_>, pair: &str, rest: &[&str]) -> Result<RawRow,
         size_bytes: size.ok_or_else(|| line.wrong("size", "a size", "none"))?,
         fct_ps: None,
         ideal_ps: None,
+        extra: Extra::default(),
     })
 }

@@ -13,7 +13,7 @@
 //! line is one whose tenth column has `//` in it; the other lines are skipped.
 
 use super::Line;
-use crate::trace::{RawRow, TraceError, parse_ps};
+use crate::trace::{Extra, RawRow, TraceError, parse_ps};
 
 pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<RawRow>, TraceError> {
     let mut rows = Vec::new();
@@ -29,7 +29,7 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<RawRow>, TraceError> {
             reason: "expected lines of finished flows, got none".to_owned(),
         });
     }
-    rows.sort_by_key(|&(id, row)| (row.arrival_ps, id));
+    rows.sort_by_key(|(id, row)| (row.arrival_ps, *id));
     let start = if rows[0].1.arrival_ps >= CLOCK_START_PS { CLOCK_START_PS } else { 0 };
     let shifted =
         rows.into_iter().map(|(_, row)| RawRow { arrival_ps: row.arrival_ps - start, ..row });
@@ -48,6 +48,7 @@ fn parse_flow(line: Line<'_>, fields: &[&str]) -> Result<(u64, RawRow), TraceErr
         arrival_ps: micros("start", fields[4])?,
         fct_ps: Some(micros("fct", fields[6])?),
         ideal_ps: Some(micros("oracle", fields[7])?),
+        extra: Extra::default(),
     };
     Ok((line.number("id", fields[0])?, row))
 }

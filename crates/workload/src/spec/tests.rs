@@ -263,9 +263,9 @@ fn wrong_files_are_named_relative_to_the_plan() {
 fn columns_of_traces_that_are_not_used_are_named() {
     let dir = tempfile::TempDir::new().unwrap();
     let file = dir.path().join("t.csv");
-    std::fs::write(&file, "arrival_ns,src,dst,size_bytes,colour\n1,0,1,9,red\n").unwrap();
+    std::fs::write(&file, "arrival_ns,src,dst,size_bytes,status\n1,0,1,9,red\n").unwrap();
     let trace = format!("pattern = 'trace'\nfile = '{}'", file.display());
-    let expected = [format!("{}: columns are not used: colour", file.display())];
+    let expected = [format!("{}: columns are not used: status", file.display())];
     assert_eq!(plan(&trace).unwrap().warnings(), expected);
     let mix = format!("pattern = 'mix'\n[[parts]]\n{trace}\n[[parts]]\n{}", PLANS[0].0);
     assert_eq!(plan(&mix).unwrap().warnings(), expected);

@@ -16,7 +16,7 @@ use crate::pattern::collective::Collective;
 use crate::pattern::poisson::{Load, Pairs, Poisson};
 use crate::pattern::skewed::Skewed;
 use crate::size::SizeDist;
-use crate::trace::{self, Check, Format, Order};
+use crate::trace::{self, Check, Format, Order, Trace};
 
 /// A workload that fits its network.
 #[derive(Clone, Debug)]
@@ -392,13 +392,20 @@ impl Checker<'_> {
             return self.wrong("format", expected, "none");
         };
         let order = if spec.sort { Order::Sort } else { Order::Require };
-        let flows = trace::read(&file, format, Check { n_hosts: self.n(), order })?;
+        let trace = trace::read_trace(&file, format, Check { n_hosts: self.n(), order })?;
         let ignored = trace::ignored_columns(&file, format)?;
         if !ignored.is_empty() {
             let file = file.display();
             self.warnings.push(format!("{file}: columns are not used: {}", ignored.join(", ")));
         }
-        Ok(Source::Trace(flows.into()))
+        match trace {
+            Trace::Flows(rows) => Ok(Source::Trace(rows.into_iter().map(|row| row.flow).collect())),
+            Trace::Graph(_) if spec.flows.is_some() || spec.until_us.is_some() => {
+                let expected = "neither flows nor until-us, as flows of the trace wait for others";
+                self.wrong("flows", expected, "one of them")
+            }
+            Trace::Graph(graph) => Ok(Source::Graph(Arc::new(graph))),
+        }
     }
 
     fn mix(&mut self, spec: MixSpec, limit: Limit) -> Result<Source, WorkloadError> {

@@ -9,16 +9,59 @@ use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
-use super::decimal::{ARRIVAL_UNITS, parse_ps};
-use super::{ARRIVAL_EXPECTED, RawRow, ReferenceRow, TIME_EXPECTED, TraceError};
+use super::decimal::parse_ps;
+use super::write::{Row, Sheet};
+use super::{ARRIVAL_EXPECTED, Extra, RawRow, ReferenceRow, TIME_EXPECTED, TraceError, columns};
 use crate::flow::Flow;
+use crate::graph::Graph;
 
-/// Writes `flows` with a header; compressed if the name of `file` ends in `.gz`.
+/// Writes `flows`, which wait for nothing, with a header; compressed if the name of `file` ends in
+/// `.gz`.
 ///
 /// # Errors
 /// [`TraceError::Io`] with the file's name.
 pub fn write_csv(file: &Path, flows: impl IntoIterator<Item = Flow>) -> Result<(), TraceError> {
-    write_lines(file, "arrival_ps,src,dst,size_bytes", flows.into_iter().map(|flow| line(&flow)))
+    write_sheet(file, &Sheet::of_flows(flows))
+}
+
+/// Writes the flows and computations of `graph`, whose numbers are those of the rows; compressed if
+/// the name of `file` ends in `.gz`.
+///
+/// # Errors
+/// [`TraceError::Io`] with the file's name.
+pub fn write_graph_csv(file: &Path, graph: &Graph) -> Result<(), TraceError> {
+    write_sheet(file, &Sheet::of_graph(graph))
+}
+
+fn write_sheet(file: &Path, sheet: &Sheet) -> Result<(), TraceError> {
+    let mut header = "arrival_ps,src,dst,size_bytes".to_owned();
+    for (column, is_there) in [
+        ("tenant", sheet.has_tenants),
+        ("deadline_ps", sheet.has_deadlines),
+        ("after", sheet.waits),
+        ("compute_ps", sheet.waits),
+    ] {
+        if is_there {
+            header = format!("{header},{column}");
+        }
+    }
+    let text = |row: &Row| {
+        let Row { flow, after, compute } = row;
+        let mut text = line(flow);
+        if sheet.has_tenants {
+            text = format!("{text},{}", flow.tenant.get());
+        }
+        if sheet.has_deadlines {
+            let deadline = Some(flow.deadline.as_ps()).filter(|&ps| ps < u64::MAX);
+            text = format!("{text},{}", deadline.map_or(String::new(), |ps| ps.to_string()));
+        }
+        if sheet.waits {
+            let after: Vec<String> = after.iter().map(u32::to_string).collect();
+            text = format!("{text},{},{}", after.join(" "), compute.as_ps());
+        }
+        text
+    };
+    write_lines(file, &header, sheet.rows.iter().map(text))
 }
 
 /// Writes flows with their completion and ideal times, in the format of [`super::read_reference`].
@@ -95,6 +138,11 @@ struct Columns {
     size: usize,
     fct: Option<usize>,
     ideal: Option<usize>,
+    flow: Option<usize>,
+    after: Option<usize>,
+    tenant: Option<usize>,
+    compute: Option<(usize, u64)>,
+    deadline: Option<(usize, u64)>,
 }
 
 impl Columns {
@@ -106,17 +154,25 @@ impl Columns {
             got: header.iter().collect::<Vec<_>>().join(","),
         };
         let need = |name: &str| position(name).ok_or_else(|| missing(name));
-        let arrival = ARRIVAL_UNITS
-            .iter()
-            .find_map(|&(name, unit)| position(name).map(|at| (at, unit)))
-            .ok_or_else(|| missing(ARRIVAL_EXPECTED))?;
+        let time = |of: &str| {
+            let (name, unit) = columns::time(of, |name| position(name).is_some())?;
+            Some((position(name)?, unit))
+        };
+        let arrival = time("arrival").ok_or_else(|| missing(ARRIVAL_EXPECTED))?;
+        let (src, dst, size) = (need("src")?, need("dst")?, need("size_bytes")?);
+        columns::check(file, header.iter().map(str::trim))?;
         Ok(Self {
             arrival,
-            src: need("src")?,
-            dst: need("dst")?,
-            size: need("size_bytes")?,
+            src,
+            dst,
+            size,
             fct: position("fct_ps"),
             ideal: position("ideal_ps"),
+            flow: position("flow"),
+            after: position("after"),
+            tenant: position("tenant"),
+            compute: time("compute"),
+            deadline: time("deadline"),
         })
     }
 }
@@ -154,9 +210,22 @@ fn parse_record(
         None | Some((_, "")) => Ok(None),
         Some((at, _)) => number(field, at).map(Some),
     };
-    let (at, unit_ps) = columns.arrival;
-    let arrival_ps =
-        parse_ps(get(at), unit_ps).ok_or_else(|| wrong("arrival", TIME_EXPECTED, get(at)))?;
+    let time = |field, (at, unit_ps): (usize, u64)| {
+        parse_ps(get(at), unit_ps).ok_or_else(|| wrong(field, TIME_EXPECTED, get(at)))
+    };
+    let optional_time = |field, column: Option<(usize, u64)>| {
+        column.filter(|&(at, _)| !get(at).is_empty()).map(|column| time(field, column)).transpose()
+    };
+    let after = columns.after.map_or("", get);
+    let ids: Result<Vec<u64>, _> =
+        after.split([' ', ';']).filter(|id| !id.is_empty()).map(str::parse).collect();
+    let expected = "whole numbers, separated by spaces or semicolons";
+    let after = ids.map_err(|_| wrong("after", expected, after))?;
+    // Only what waits for nothing must say when it arrives.
+    let arrival_ps = match after.is_empty() {
+        true => time("arrival", columns.arrival)?,
+        false => optional_time("arrival", Some(columns.arrival))?.unwrap_or(0),
+    };
     Ok(RawRow {
         place,
         arrival_ps,
@@ -165,5 +234,12 @@ fn parse_record(
         size_bytes: number("size_bytes", columns.size)?,
         fct_ps: optional("fct_ps", columns.fct)?,
         ideal_ps: optional("ideal_ps", columns.ideal)?,
+        extra: Extra {
+            flow: optional("flow", columns.flow)?,
+            after,
+            compute_ps: optional_time("compute", columns.compute)?.unwrap_or(0),
+            tenant: optional("tenant", columns.tenant)?.unwrap_or(0),
+            deadline_ps: optional_time("deadline", columns.deadline)?,
+        },
     })
 }

@@ -1,28 +1,44 @@
 //! Traces: flows from files, checked before anything runs.
 //!
 //! A trace has the columns `arrival_ps` (or `arrival_ns`, `arrival_us`, `arrival_s`), `src`,
-//! `dst` and `size_bytes`; a header or schema names them, in any order, among any others. Files
-//! may also say how long each flow took and the least it could have taken (`fct_ps`,
-//! `ideal_ps`); see [`read_reference`].
+//! `dst` and `size_bytes`; a header or schema names them, in any order. It may have more:
+//!
+//! | column | |
+//! |---|---|
+//! | `after` | ids of the flows that this one waits for; its arrival, which may then be left out, is the earliest time of its start |
+//! | `compute_ps` (`_ns`, `_us`, `_s`) | how long it starts after that |
+//! | `flow` | its id; without the column the number of the row, from zero |
+//! | `tenant` | whom it belongs to |
+//! | `deadline_ps` (`_ns`, `_us`, `_s`) | how long after its start the application needs it |
+//!
+//! A row with `after` or a time of computing, no bytes, and equal ends is a computation, for which
+//! others may wait. Files may also say how long each flow took and the least it could have taken
+//! (`fct_ps`, `ideal_ps`); see [`read_reference`]. Columns of results are known and not used; any
+//! other column is an error.
 
+mod columns;
 mod csv;
 mod decimal;
 mod number;
 mod parquet;
 #[cfg(test)]
 mod tests;
+mod waiting;
+mod write;
 
 use std::fs;
 use std::path::Path;
 
-use rampmeter_core::{Bytes, NodeId, Span, Time};
+use rampmeter_core::{Bytes, NodeId, Span, TenantId, Time};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-pub use self::csv::{write_csv, write_reference_csv};
+pub use self::columns::ignored_columns;
+pub use self::csv::{write_csv, write_graph_csv, write_reference_csv};
 pub(crate) use self::decimal::parse_ps;
-pub use self::parquet::write_parquet;
+pub use self::parquet::{write_graph_parquet, write_parquet};
 use crate::flow::Flow;
+use crate::graph::Graph;
 use crate::import;
 
 /// Why a file is not a trace for this network.
@@ -54,6 +70,16 @@ pub enum TraceError {
         expected: String,
         /// The columns there are.
         got: String,
+    },
+    /// A column is none of a trace.
+    #[error("{file}: unknown column {column}, expected some of {known}")]
+    Unknown {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// The columns that a trace may have.
+        known: String,
     },
     /// A field is wrong.
     #[error("{file}:{place}: {field}: expected {expected}, got {got}")]
@@ -135,7 +161,7 @@ pub struct ReferenceRow {
 }
 
 /// A row as read, before it is checked, and where it stands.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RawRow {
     pub(crate) place: u64,
     pub(crate) arrival_ps: u64,
@@ -144,9 +170,29 @@ pub(crate) struct RawRow {
     pub(crate) size_bytes: u64,
     pub(crate) fct_ps: Option<u64>,
     pub(crate) ideal_ps: Option<u64>,
+    pub(crate) extra: Extra,
 }
 
-/// Reads the flows of `file`.
+/// What few traces say of a flow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Extra {
+    pub(crate) flow: Option<u64>,
+    pub(crate) after: Vec<u64>,
+    pub(crate) compute_ps: u64,
+    pub(crate) tenant: u64,
+    pub(crate) deadline_ps: Option<u64>,
+}
+
+/// What a file holds.
+#[derive(Clone, Debug)]
+pub enum Trace {
+    /// Flows that wait for nothing, in arrival order.
+    Flows(Vec<ReferenceRow>),
+    /// Flows some of which wait for others; their numbers are those of their rows.
+    Graph(Graph),
+}
+
+/// Reads the flows of `file`, of which none waits for others.
 ///
 /// # Errors
 /// A file that cannot be read, is not of its format or fails a check; the message names file,
@@ -165,6 +211,21 @@ pub fn read_reference(
     format: Format,
     check: Check,
 ) -> Result<Vec<ReferenceRow>, TraceError> {
+    match read_trace(file, format, check)? {
+        Trace::Flows(rows) => Ok(rows),
+        Trace::Graph(_) => Err(TraceError::Format {
+            file: file.display().to_string(),
+            reason: "expected flows that wait for nothing, got some that do".to_owned(),
+        }),
+    }
+}
+
+/// Reads the flows of `file`, whether they wait for others or not.
+///
+/// # Errors
+/// As [`read`]; flows that wait for each other in a cycle, for flows that there are not, or for
+/// flows that their source neither sends nor receives.
+pub fn read_trace(file: &Path, format: Format, check: Check) -> Result<Trace, TraceError> {
     let name = file.display().to_string();
     let (rows, order) = match format {
         Format::Csv => (csv::read(file, &name)?, check.order),
@@ -178,35 +239,17 @@ pub fn read_reference(
         let reason = "expected at least one flow, got none".to_owned();
         return Err(TraceError::Format { file: name, reason });
     }
-    checked(&name, rows, Check { order, ..check })
+    let check = Check { order, ..check };
+    if rows.iter().any(waiting::waits) {
+        return waiting::graph(&name, &rows, check).map(Trace::Graph);
+    }
+    checked(&name, rows, check).map(Trace::Flows)
 }
 
 /// What stands for the column of arrivals, in errors.
 const ARRIVAL_EXPECTED: &str = "arrival_ps (or arrival_ns, arrival_us, arrival_s)";
 /// What an arrival may be, in errors.
 const TIME_EXPECTED: &str = "a time from 0 to 2^63 ps";
-
-/// The columns of `file` that a workload does not use, in their order. Formats without names of
-/// columns have none.
-///
-/// # Errors
-/// A file that cannot be read or is not of its format.
-pub fn ignored_columns(file: &Path, format: Format) -> Result<Vec<String>, TraceError> {
-    let name = file.display().to_string();
-    let mut columns = match format {
-        Format::Csv => csv::columns(file, &name)?,
-        Format::Parquet => parquet::columns(file, &name)?,
-        Format::Yaps | Format::Htsim | Format::Hpcc => Vec::new(),
-    };
-    let arrival = decimal::ARRIVAL_UNITS.iter().find(|(unit, _)| columns.iter().any(|c| c == unit));
-    columns.retain(|column| {
-        !COLUMNS.contains(&column.as_str()) && arrival.is_none_or(|(used, _)| column != used)
-    });
-    Ok(columns)
-}
-
-/// The columns of workloads beside that of arrivals.
-const COLUMNS: [&str; 3] = ["src", "dst", "size_bytes"];
 
 fn text(file: &Path, name: &str) -> Result<String, TraceError> {
     fs::read_to_string(file).map_err(|source| TraceError::Io { file: name.to_owned(), source })
@@ -221,10 +264,8 @@ fn checked(file: &str, rows: Vec<RawRow>, check: Check) -> Result<Vec<ReferenceR
             let (file, place, got) = (file.to_owned(), row.place, got.to_string());
             Err(TraceError::Field { file, place, field, expected, got })
         };
-        let host = |id: u64| u32::try_from(id).ok().filter(|&id| id < check.n_hosts);
-        let hosts = || format!("a host below {}", check.n_hosts);
-        let Some(src) = host(row.src) else { return wrong("src", hosts(), row.src) };
-        let Some(dst) = host(row.dst) else { return wrong("dst", hosts(), row.dst) };
+        let src = host(file, &row, "src", row.src, check)?;
+        let dst = host(file, &row, "dst", row.dst, check)?;
         if src == dst {
             return wrong("dst", "a host other than src".to_owned(), row.dst);
         }
@@ -240,16 +281,49 @@ fn checked(file: &str, rows: Vec<RawRow>, check: Check) -> Result<Vec<ReferenceR
         }
         before = row.arrival_ps;
         flows.push(ReferenceRow {
-            flow: Flow::new(
-                Time::from_ps(row.arrival_ps),
-                NodeId::new(src),
-                NodeId::new(dst),
-                Bytes::new(row.size_bytes),
-            ),
+            flow: Flow {
+                arrival: Time::from_ps(row.arrival_ps),
+                src: NodeId::new(src),
+                dst: NodeId::new(dst),
+                size: Bytes::new(row.size_bytes),
+                tenant: tenant(file, &row)?,
+                deadline: row.extra.deadline_ps.map_or(Span::MAX, Span::from_ps),
+            },
             fct: row.fct_ps.map(Span::from_ps),
             ideal: row.ideal_ps.map(Span::from_ps),
         });
     }
     flows.sort_by_key(|row| row.flow.arrival);
     Ok(flows)
+}
+
+/// The most tenants of a trace; statistics have a column for each.
+const TENANTS_MAX: u32 = 1 << 16;
+
+fn host(
+    file: &str,
+    row: &RawRow,
+    field: &'static str,
+    id: u64,
+    check: Check,
+) -> Result<u32, TraceError> {
+    let known = u32::try_from(id).ok().filter(|&id| id < check.n_hosts);
+    known.ok_or_else(|| TraceError::Field {
+        file: file.to_owned(),
+        place: row.place,
+        field,
+        expected: format!("a host below {}", check.n_hosts),
+        got: id.to_string(),
+    })
+}
+
+fn tenant(file: &str, row: &RawRow) -> Result<TenantId, TraceError> {
+    let known = u32::try_from(row.extra.tenant).ok().filter(|&id| id < TENANTS_MAX);
+    known.map(TenantId::new).ok_or_else(|| TraceError::Field {
+        file: file.to_owned(),
+        place: row.place,
+        field: "tenant",
+        expected: format!("a tenant below {TENANTS_MAX}"),
+        got: row.extra.tenant.to_string(),
+    })
 }

@@ -74,6 +74,39 @@ pub(super) fn numbers(array: &ArrayRef) -> Option<Column> {
     })
 }
 
+/// What a row waits for.
+#[derive(Clone, Debug)]
+pub(super) enum Ids {
+    Numbers(Column),
+    Text(String),
+}
+
+/// What each row waits for.
+pub(super) type After = Vec<Ids>;
+
+/// The ids of `array`: lists of numbers, texts, or single numbers; `None` if it holds anything else.
+pub(super) fn after(array: &ArrayRef) -> Option<After> {
+    let list = |values: Option<ArrayRef>| match values {
+        None => Some(Ids::Numbers(Vec::new())),
+        Some(values) if values.is_empty() => Some(Ids::Numbers(Vec::new())),
+        Some(values) => numbers(&values).map(Ids::Numbers),
+    };
+    let text = |value: Option<&str>| Ids::Text(value.unwrap_or_default().to_owned());
+    match array.data_type() {
+        DataType::List(_) => array.as_list::<i32>().iter().map(list).collect(),
+        DataType::LargeList(_) => array.as_list::<i64>().iter().map(list).collect(),
+        DataType::Utf8 => Some(array.as_string::<i32>().iter().map(text).collect()),
+        DataType::LargeUtf8 => Some(array.as_string::<i64>().iter().map(text).collect()),
+        DataType::Utf8View => Some(array.as_string_view().iter().map(text).collect()),
+        DataType::Null => Some(vec![Ids::Numbers(Vec::new()); array.len()]),
+        _ => {
+            let single =
+                |number: Option<Number>| Ids::Numbers(number.map(Some).into_iter().collect());
+            Some(numbers(array)?.into_iter().map(single).collect())
+        }
+    }
+}
+
 fn whole<T: ArrowPrimitiveType<Native: Into<i128>>>(array: &ArrayRef) -> Column {
     let values = array.as_primitive::<T>().iter();
     values.map(|value| value.map(|n| Number::Whole(n.into()))).collect()

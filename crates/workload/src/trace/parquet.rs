@@ -4,58 +4,90 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{Array, RecordBatch, UInt32Array, UInt64Array};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_array::types::UInt32Type;
+use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, UInt32Array, UInt64Array};
+use arrow_schema::{Field, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
-use super::decimal::ARRIVAL_UNITS;
-use super::number::{Column, Number, numbers};
-use super::{ARRIVAL_EXPECTED, RawRow, TIME_EXPECTED, TraceError};
+use super::number::{After, Column, Ids, Number, after, numbers};
+use super::write::{Row, Sheet};
+use super::{ARRIVAL_EXPECTED, Extra, RawRow, TIME_EXPECTED, TraceError, columns};
 use crate::flow::Flow;
+use crate::graph::Graph;
 
-/// Writes `flows` as a table with the columns `arrival_ps`, `src`, `dst` and `size_bytes`.
+/// Writes `flows`, which wait for nothing, as a table with the columns `arrival_ps`, `src`, `dst` and
+/// `size_bytes`.
 ///
 /// # Errors
 /// [`TraceError::Io`] or [`TraceError::Format`] with the file's name.
 pub fn write_parquet(file: &Path, flows: impl IntoIterator<Item = Flow>) -> Result<(), TraceError> {
+    write_sheet(file, &Sheet::of_flows(flows))
+}
+
+/// Writes the flows and computations of `graph` as a table; their numbers are those of the rows.
+///
+/// # Errors
+/// [`TraceError::Io`] or [`TraceError::Format`] with the file's name.
+pub fn write_graph_parquet(file: &Path, graph: &Graph) -> Result<(), TraceError> {
+    write_sheet(file, &Sheet::of_graph(graph))
+}
+
+fn write_sheet(file: &Path, sheet: &Sheet) -> Result<(), TraceError> {
     let name = file.display().to_string();
     let io = |source| TraceError::Io { file: name.clone(), source };
     let format = |error: parquet::errors::ParquetError| broken(&name, error);
-    let schema = Arc::new(Schema::new(vec![
-        Field::new("arrival_ps", DataType::UInt64, false),
-        Field::new("src", DataType::UInt32, false),
-        Field::new("dst", DataType::UInt32, false),
-        Field::new("size_bytes", DataType::UInt64, false),
-    ]));
     let compression = Compression::ZSTD(ZstdLevel::default());
     let properties = WriterProperties::builder().set_compression(compression).build();
     let out = File::create(file).map_err(io)?;
+    let (fields, _) = table(sheet, &[]);
+    let schema = Arc::new(Schema::new(fields));
     let mut writer =
         ArrowWriter::try_new(out, Arc::clone(&schema), Some(properties)).map_err(format)?;
-    let mut flows = flows.into_iter().peekable();
-    while flows.peek().is_some() {
-        let batch: Vec<Flow> = flows.by_ref().take(BATCH).collect();
-        let column = |of: fn(&Flow) -> u64| -> Arc<dyn Array> {
-            Arc::new(batch.iter().map(of).collect::<UInt64Array>())
-        };
-        let hosts = |of: fn(&Flow) -> u32| -> Arc<dyn Array> {
-            Arc::new(batch.iter().map(of).collect::<UInt32Array>())
-        };
-        let columns = vec![
-            column(|flow| flow.arrival.as_ps()),
-            hosts(|flow| flow.src.get()),
-            hosts(|flow| flow.dst.get()),
-            column(|flow| flow.size.get()),
-        ];
+    for rows in sheet.rows.chunks(BATCH) {
+        let (_, columns) = table(sheet, rows);
         let batch = RecordBatch::try_new(Arc::clone(&schema), columns)
             .map_err(|error| broken(&name, error))?;
         writer.write(&batch).map_err(format)?;
     }
     writer.close().map_err(format)?;
     Ok(())
+}
+
+/// The columns of `rows`, which are some of `sheet`.
+fn table(sheet: &Sheet, rows: &[Row]) -> (Vec<Field>, Vec<ArrayRef>) {
+    let long = |of: fn(&Row) -> u64| -> ArrayRef {
+        Arc::new(rows.iter().map(of).collect::<UInt64Array>())
+    };
+    let short = |of: fn(&Row) -> u32| -> ArrayRef {
+        Arc::new(rows.iter().map(of).collect::<UInt32Array>())
+    };
+    let mut columns = vec![
+        ("arrival_ps", long(|row| row.flow.arrival.as_ps())),
+        ("src", short(|row| row.flow.src.get())),
+        ("dst", short(|row| row.flow.dst.get())),
+        ("size_bytes", long(|row| row.flow.size.get())),
+    ];
+    if sheet.has_tenants {
+        columns.push(("tenant", short(|row| row.flow.tenant.get())));
+    }
+    if sheet.has_deadlines {
+        let deadline = |row: &Row| Some(row.flow.deadline.as_ps()).filter(|&ps| ps < u64::MAX);
+        columns.push(("deadline_ps", Arc::new(rows.iter().map(deadline).collect::<UInt64Array>())));
+    }
+    if sheet.waits {
+        let after = |row: &Row| Some(row.after.iter().map(|&id| Some(id)).collect::<Vec<_>>());
+        let after = ListArray::from_iter_primitive::<UInt32Type, _, _>(rows.iter().map(after));
+        columns.push(("after", Arc::new(after)));
+        columns.push(("compute_ps", long(|row| row.compute.as_ps())));
+    }
+    let field = |(name, array): &(&str, ArrayRef)| {
+        let is_nullable = matches!(*name, "deadline_ps" | "after");
+        Field::new(*name, array.data_type().clone(), is_nullable)
+    };
+    (columns.iter().map(field).collect(), columns.into_iter().map(|(_, array)| array).collect())
 }
 
 pub(super) fn read(file: &Path, name: &str) -> Result<Vec<RawRow>, TraceError> {
@@ -82,27 +114,46 @@ fn open(file: &Path, name: &str) -> Result<ParquetRecordBatchReaderBuilder<File>
 
 fn read_batch(name: &str, batch: &RecordBatch, rows: &mut Vec<RawRow>) -> Result<(), TraceError> {
     let table = Table { name, batch, first: rows.len() as u64 + 1 };
-    let (arrival, unit_ps) = ARRIVAL_UNITS
-        .into_iter()
-        .find(|&(column, _)| batch.column_by_name(column).is_some())
-        .ok_or_else(|| table.missing(ARRIVAL_EXPECTED))?;
+    let schema = batch.schema();
+    let has = |name: &str| batch.column_by_name(name).is_some();
+    let (arrival, unit_ps) =
+        columns::time("arrival", has).ok_or_else(|| table.missing(ARRIVAL_EXPECTED))?;
     let arrivals = table.required(arrival)?;
     let (src, dst) = (table.required("src")?, table.required("dst")?);
     let size = table.required("size_bytes")?;
+    columns::check(name, schema.fields().iter().map(|field| field.name().as_str()))?;
     let (fct, ideal) = (table.optional("fct_ps")?, table.optional("ideal_ps")?);
+    let (flow, tenant) = (table.optional("flow")?, table.optional("tenant")?);
+    let (compute, deadline) = (table.times("compute")?, table.times("deadline")?);
+    let after = table.after()?;
     for row in 0..batch.num_rows() {
-        let place = table.first + row as u64;
+        let after = match &after {
+            Some(after) => table.ids(after, row)?,
+            None => Vec::new(),
+        };
         let arrival_ps = arrivals[row].and_then(|number| number.ps(unit_ps));
+        // Only what waits for nothing must say when it arrives.
+        let arrival_ps = match arrivals[row] {
+            None if !after.is_empty() => Some(0),
+            _ => arrival_ps,
+        };
         let arrival_ps =
             arrival_ps.ok_or_else(|| table.wrong("arrival", row, TIME_EXPECTED, &arrivals))?;
         rows.push(RawRow {
-            place,
+            place: table.first + row as u64,
             arrival_ps,
             src: table.value("src", &src, row)?,
             dst: table.value("dst", &dst, row)?,
             size_bytes: table.value("size_bytes", &size, row)?,
             fct_ps: table.maybe("fct_ps", fct.as_ref(), row)?,
             ideal_ps: table.maybe("ideal_ps", ideal.as_ref(), row)?,
+            extra: Extra {
+                flow: table.maybe("flow", flow.as_ref(), row)?,
+                after,
+                compute_ps: table.maybe_time("compute", compute.as_ref(), row)?.unwrap_or(0),
+                tenant: table.maybe("tenant", tenant.as_ref(), row)?.unwrap_or(0),
+                deadline_ps: table.maybe_time("deadline", deadline.as_ref(), row)?,
+            },
         });
     }
     Ok(())
@@ -146,6 +197,62 @@ impl Table<'_> {
     ) -> Result<Option<u64>, TraceError> {
         let column = column.filter(|column| column[row].is_some());
         column.map(|column| self.value(field, column, row)).transpose()
+    }
+
+    /// A column of times that need not be there, and picoseconds of its unit.
+    fn times(&self, of: &str) -> Result<Option<(Column, u64)>, TraceError> {
+        let found = columns::time(of, |name| self.batch.column_by_name(name).is_some());
+        let Some((name, unit)) = found else { return Ok(None) };
+        Ok(self.optional(name)?.map(|column| (column, unit)))
+    }
+
+    fn maybe_time(
+        &self,
+        field: &'static str,
+        column: Option<&(Column, u64)>,
+        row: usize,
+    ) -> Result<Option<u64>, TraceError> {
+        let Some((column, unit)) = column else { return Ok(None) };
+        let Some(number) = column[row] else { return Ok(None) };
+        let ps = number.ps(*unit);
+        ps.map(Some).ok_or_else(|| self.wrong(field, row, TIME_EXPECTED, column))
+    }
+
+    /// What rows wait for: lists of ids, texts of ids, or single ids.
+    fn after(&self) -> Result<Option<After>, TraceError> {
+        let Some(array) = self.batch.column_by_name("after") else { return Ok(None) };
+        after(array).map(Some).ok_or_else(|| TraceError::Format {
+            file: self.name.to_owned(),
+            reason: format!(
+                "column after: expected lists of numbers or text, got {}",
+                array.data_type()
+            ),
+        })
+    }
+
+    fn ids(&self, after: &After, row: usize) -> Result<Vec<u64>, TraceError> {
+        let wrong = |got: String| TraceError::Field {
+            file: self.name.to_owned(),
+            place: self.first + row as u64,
+            field: "after",
+            expected: "whole numbers".to_owned(),
+            got,
+        };
+        match &after[row] {
+            Ids::Numbers(numbers) => {
+                let whole = |number: &Option<Number>| {
+                    let id = number.and_then(Number::whole);
+                    let got = || number.map_or_else(|| "null".to_owned(), |n| n.to_string());
+                    id.ok_or_else(|| wrong(got()))
+                };
+                numbers.iter().map(whole).collect()
+            }
+            Ids::Text(text) => {
+                let ids = text.split([' ', ';']).filter(|id| !id.is_empty());
+                let ids: Result<_, _> = ids.map(str::parse).collect();
+                ids.map_err(|_| wrong(format!("\"{text}\"")))
+            }
+        }
     }
 
     fn missing(&self, column: &str) -> TraceError {

@@ -1,0 +1,125 @@
+//! Rows that wait for others: from the ids of a file to a graph.
+//!
+//! A row's id is its number in the column `flow`, or else the number of the row, from zero. In the
+//! graph flows have the numbers of their rows. A row without bytes from a host to itself is a
+//! computation.
+
+use std::collections::HashMap;
+
+use rampmeter_core::{Bytes, NodeId, Span, Time};
+
+use super::{Check, Order, RawRow, TraceError, host, tenant};
+use crate::flow::Flow;
+use crate::graph::{Graph, GraphBuilder, GraphError};
+
+/// Whether a row waits for others, or computes.
+pub(super) fn waits(row: &RawRow) -> bool {
+    !row.extra.after.is_empty() || row.extra.compute_ps > 0
+}
+
+/// Makes a graph of rows, after checking them. Only rows that wait for no others must be in order.
+pub(super) fn graph(file: &str, rows: &[RawRow], check: Check) -> Result<Graph, TraceError> {
+    let ids = Ids::new(file, rows)?;
+    let mut builder = GraphBuilder::default();
+    let mut before = 0;
+    for row in rows {
+        let flow = flow(file, row, check)?;
+        if row.extra.after.is_empty() {
+            if check.order == Order::Require && row.arrival_ps < before {
+                let expected = format!("at least {before} ps, the one before");
+                return Err(wrong(file, row, "arrival", &expected, row.arrival_ps));
+            }
+            before = row.arrival_ps;
+        }
+        let node = builder.flow(flow, Span::from_ps(row.extra.compute_ps));
+        for &id in &row.extra.after {
+            let expected = || wrong(file, row, "after", "numbers of flows of this file", id);
+            builder.wait(node, ids.node(id).ok_or_else(expected)?);
+        }
+    }
+    builder.build().map_err(|error| {
+        let (node, dependency) = match error {
+            GraphError::Host { node, dependency, .. }
+            | GraphError::Unknown { node, dependency }
+            | GraphError::Cycle { node, dependency } => (node, dependency),
+        };
+        let row = &rows[node as usize];
+        let expected = match error {
+            GraphError::Cycle { .. } => "flows that do not wait for this one in turn".to_owned(),
+            _ => format!("flows that host {} sends or receives", row.src),
+        };
+        wrong(file, row, "after", &expected, ids.id(rows, dependency))
+    })
+}
+
+/// A row as a flow, or as a computation.
+fn flow(file: &str, row: &RawRow, check: Check) -> Result<Flow, TraceError> {
+    let src = host(file, row, "src", row.src, check)?;
+    let dst = host(file, row, "dst", row.dst, check)?;
+    if src == dst && row.size_bytes > 0 {
+        return Err(wrong(file, row, "dst", "a host other than src", row.dst));
+    }
+    if src != dst && row.size_bytes == 0 {
+        return Err(wrong(file, row, "size_bytes", "at least 1", 0));
+    }
+    Ok(Flow {
+        arrival: Time::from_ps(row.arrival_ps),
+        src: NodeId::new(src),
+        dst: NodeId::new(dst),
+        size: Bytes::new(row.size_bytes),
+        tenant: tenant(file, row)?,
+        deadline: row.extra.deadline_ps.map_or(Span::MAX, Span::from_ps),
+    })
+}
+
+fn wrong(
+    file: &str,
+    row: &RawRow,
+    field: &'static str,
+    expected: &str,
+    got: impl ToString,
+) -> TraceError {
+    let (file, place, got) = (file.to_owned(), row.place, got.to_string());
+    TraceError::Field { file, place, field, expected: expected.to_owned(), got }
+}
+
+/// The rows by what the file calls them.
+enum Ids {
+    /// Their numbers, of which there are so many.
+    Rows(u64),
+    /// What the column `flow` says.
+    Column(HashMap<u64, u32>),
+}
+
+impl Ids {
+    fn new(file: &str, rows: &[RawRow]) -> Result<Self, TraceError> {
+        if rows.iter().all(|row| row.extra.flow.is_none()) {
+            return Ok(Self::Rows(rows.len() as u64));
+        }
+        let mut ids = HashMap::new();
+        for (row, node) in rows.iter().zip(0..) {
+            let Some(id) = row.extra.flow else {
+                return Err(wrong(file, row, "flow", "a whole number", "none"));
+            };
+            if ids.insert(id, node).is_some() {
+                return Err(wrong(file, row, "flow", "a number that no row before has", id));
+            }
+        }
+        Ok(Self::Column(ids))
+    }
+
+    fn node(&self, id: u64) -> Option<u32> {
+        match self {
+            Self::Rows(n) => (id < *n).then_some(id as u32),
+            Self::Column(ids) => ids.get(&id).copied(),
+        }
+    }
+
+    /// What the file calls row `node`.
+    fn id(&self, rows: &[RawRow], node: u32) -> u64 {
+        match self {
+            Self::Rows(_) => node.into(),
+            Self::Column(_) => rows[node as usize].extra.flow.unwrap_or_default(),
+        }
+    }
+}
