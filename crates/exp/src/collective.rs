@@ -226,7 +226,7 @@ struct Link {
 
 impl Link {
     fn add(&mut self, before: Span, busy: Span, after: Span) {
-        self.busy = self.busy + busy;
+        self.busy += busy;
         self.least = Some(match self.least {
             None => (before, after),
             Some((least_before, least_after)) => (least_before.min(before), least_after.min(after)),
@@ -259,7 +259,7 @@ impl Times {
             if !graph.is_computation(node) {
                 times.alone[at] = network.alone(flow.src, flow.dst, flow.size);
             }
-            times.heads[at] = times.heads[at] + graph.delay(node);
+            times.heads[at] += graph.delay(node);
             for &to in inside(node) {
                 assert!(to > node, "node {to} of a round waits for node {node}");
                 let known = times.heads[at] + times.known(graph, node, to);
