@@ -4,7 +4,7 @@ import io
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -51,6 +51,7 @@ def test_long_names_go_on_in_another_line() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 80, 110])
+@settings(deadline=None)
 @given(
     name=st.text("abc:=,", max_size=70),
     n_columns=st.integers(1, 14),
