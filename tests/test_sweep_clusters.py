@@ -48,15 +48,19 @@ grid = { "workload.load" = "0.3..0.8:0.1" }
 SIZES = "1460 0.0\n14600 0.6\n146000 0.9\n1460000 1.0\n"
 N_RUNS = 6 * 5 * 5
 COMMAND = [sys.executable, "-m", "rampmeter.cli", "sweep"]
-DEADLINE = 60.0
+DEADLINE = 100.0
 
 
-def environment(**further: str) -> dict[str, str]:
-    """The environment of clusters and drivers, with the package under test."""
+def environment(scratch: Path, **further: str) -> dict[str, str]:
+    """The environment of clusters and drivers, with the package under test.
+
+    What is killed leaves its temporary folder behind, in `scratch`.
+    """
     paths = [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "TMPDIR": str(scratch),
         "RAY_USAGE_STATS_ENABLED": "0",
         # Without clusters of several machines Ray stays on the loopback address.
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
@@ -100,7 +104,8 @@ def stopping(*processes: "subprocess.Popen[str]") -> Iterator[None]:
             if process.stdin is not None:
                 process.stdin.close()
             else:
-                process.terminate()
+                # A worker whose scheduler ends at the same time waits for it.
+                process.kill()
         for process in processes:
             process.wait(30)
         gone, alive = psutil.wait_procs(started, 20)
@@ -123,7 +128,7 @@ def ray_cluster() -> Iterator[Cluster]:
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
-            env=environment(RAY_TMPDIR=str(folder)),
+            env=environment(folder, RAY_TMPDIR=str(folder)),
         )
         with stopping(process):
             assert process.stdout is not None
@@ -146,7 +151,13 @@ def dask_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1"]
     worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--host", "127.0.0.1"]
     with (folder / "log").open("w") as log:
-        settings = {"stdout": log, "stderr": log, "text": True, "cwd": folder, "env": environment()}
+        settings = {
+            "stdout": log,
+            "stderr": log,
+            "text": True,
+            "cwd": folder,
+            "env": environment(folder),
+        }
         words = ["--port", "0", "--no-dashboard", "--scheduler-file", str(file)]
         scheduler = subprocess.Popen([*dask, *words], **settings)  # type: ignore[call-overload]
         until(file.is_file)
@@ -175,7 +186,9 @@ def local(plan: Path) -> Path:
     """The sweep, made on this machine without anything that happens to it."""
     out = plan.parent / "local"
     done = subprocess.run(
-        [*COMMAND, plan, "--out", out, "--flows", "--quiet"], env=environment(), check=False
+        [*COMMAND, plan, "--out", out, "--flows", "--quiet"],
+        env=environment(plan.parent),
+        check=False,
     )
     assert done.returncode == 0
     assert len(Dataset(str(out)).done()) == N_RUNS
@@ -205,6 +218,8 @@ def logs(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(file.read_text()) for file in sorted((folder / "log").glob("*.json"))]
 
 
+# Ray takes long to start where other tests run beside it.
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", ["ray", "dask"])
 def test_workers_and_drivers_may_die_and_the_bytes_are_those_of_a_local_sweep(
     kind: str, plan: Path, local: Path, tmp_path: Path, request: pytest.FixtureRequest
@@ -215,7 +230,9 @@ def test_workers_and_drivers_may_die_and_the_bytes_are_those_of_a_local_sweep(
     command += ["--on", cluster.on]
     dataset = Dataset(str(out))
 
-    with subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True) as driver:
+    env = environment(tmp_path)
+
+    with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as driver:
         until(lambda: len(dataset.done()) >= 15 or driver.poll() is not None)
         killed = cluster.workers()[0]
         killed.kill()
@@ -227,7 +244,7 @@ def test_workers_and_drivers_may_die_and_the_bytes_are_those_of_a_local_sweep(
     assert 35 <= n_kept < N_RUNS
     assert not psutil.pid_exists(killed.pid) or killed.status() == psutil.STATUS_ZOMBIE
 
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert f"{n_kept} runs are there already, {N_RUNS - n_kept} are to be made" in done.stderr
     (log,) = logs(out)

@@ -15,8 +15,8 @@ from rampmeter.toml import TomlValue
 
 METRIC: Final = "slowdown_mean"
 """The column whose interval `precision` is about."""
-UNKEPT: Final = ("run.capture",)
-"""Keys that make files a sweep does not keep."""
+UNKEPT: Final = ("run.capture", "run.links", "run.paths", "run.trace")
+"""Keys that ask for files which a sweep does not keep."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Sweep:
             if key in ("seed", SWEEP) or key.startswith(f"{SWEEP}."):
                 raise PlanError(f"{key}: expected another key to vary; seeds are given by `seeds`")
         for key in UNKEPT:
-            if self.plan.get(key) is not None or key in self.keys:
+            if self.plan.get(key) or key in self.keys:
                 raise PlanError(f"{key}: expected none in a sweep, which does not keep its file")
 
     @classmethod
@@ -148,7 +148,7 @@ class Sweep:
             "keys": list(self.keys),
             "transports": [choice.label for choice in self.transports],
             "points": [
-                {"transport": point.transport.text, "values": _jsonable(point.values)}
+                {"transport": point.transport.text, "values": dict(point.values)}
                 for point in self.points
             ],
         }
@@ -158,10 +158,6 @@ class Sweep:
         for point in self.points:
             digests |= point.plan.input_digests()
         return dict(sorted(digests.items()))
-
-
-def _jsonable(values: Sequence[Override]) -> dict[str, TomlValue]:
-    return dict(values)
 
 
 def _own_transport(plan: Plan) -> TransportChoice:
