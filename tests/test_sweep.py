@@ -417,6 +417,30 @@ class TestReport:
         assert "not delivered" in result.stdout
         assert "Slowdowns are of the flows that were delivered" in result.stdout
 
+    def test_collectives_have_their_completion_times(self) -> None:
+        Path("ring.toml").write_text("""
+            topology = { kind = "star", hosts = 4 }
+            transport = { name = "dcpim" }
+            [workload]
+            pattern = "collective"
+            operation = "all-reduce"
+            algorithm = "ring"
+            vector-bytes = 100000
+        """)
+        options = [
+            "--vary",
+            "workload.vector-bytes=100000..1000000*10",
+            "--transports",
+            "dcpim,ideal",
+        ]
+        result = ok("ring.toml", "--out", "here", "--no-estimate", *options)
+        assert "completion, us" in result.stdout
+        assert Path("here/completion_us.png").is_file()
+        for row in rm.SweepResults("here").table.to_pylist():
+            (one,) = json.loads(row["summary"])["collectives"]
+            assert row["completion_us"] == one["completion_ps"] / 1e6
+            assert row["bus_gbps"] == one["bus_gbps"]
+
 
 class TestEstimate:
     def test_it_says_what_it_rests_on(self) -> None:

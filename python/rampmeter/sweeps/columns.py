@@ -1,6 +1,7 @@
 """The columns of a sweep's dataset: what a row has of its run's summary."""
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -64,6 +65,18 @@ def _drops(summary: Mapping[str, Any]) -> int:
     return sum(sum(tier.get("drops", {}).values()) for tier in summary.get("tiers", []))
 
 
+def _of_collectives(name: str, per: float) -> Callable[[Mapping[str, Any]], float | None]:
+    """The mean over the rounds of collectives; `None` where there is none, or one has no value."""
+
+    def of(summary: Mapping[str, Any]) -> float | None:
+        values = [one.get(name) for one in summary.get("collectives") or []]
+        if not values or None in values:
+            return None
+        return math.fsum(values) / len(values) / per
+
+    return of
+
+
 def _flows(of: str, meaning: str) -> Column:
     return Column(f"flows_{of}", INT, _at("flows", of), meaning)
 
@@ -81,6 +94,7 @@ COLUMNS: Final = (
     _flows("failed", "flows that their transport gave up"),
     _flows("rejected", "flows that their transport refused"),
     _flows("unfinished", "flows under way when the run ended"),
+    _flows("not_started", "flows that waited for others until the run ended"),
     _flows("counted", "flows that the statistics of slowdown are over"),
     Column(
         "utilisation",
@@ -117,6 +131,22 @@ COLUMNS: Final = (
         )
         for name, meaning in STATISTICS.items()
         if name != "max"
+    ),
+    Column(
+        "completion_us",
+        FLOAT,
+        _of_collectives("completion_ps", 1e6),
+        "completion time of collectives, over their rounds; null if one was not completed",
+        "us",
+        is_measure=True,
+    ),
+    Column(
+        "bus_gbps",
+        FLOAT,
+        _of_collectives("bus_gbps", 1.0),
+        "bus bandwidth of collectives, over their rounds; null if one was not completed",
+        "Gbit/s",
+        is_measure=True,
     ),
     Column("drops", INT, _drops, "packets dropped in switches and interfaces"),
     Column("warmup_rule", TEXT, _at("warmup", "rule"), "rule of the warm-up"),

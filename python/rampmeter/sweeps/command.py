@@ -26,14 +26,16 @@ FAILED: Final = 1
 SIGNALLED: Final = 128
 """What is added to the number of the signal that ended a sweep."""
 LOG_WIDTH: Final = 200
-PLOTS: Final = ("slowdown_mean", "slowdown_p99")
+PLOTS: Final = ("slowdown_mean", "slowdown_p99", "completion_us")
 SHOWN: Final = {
     "slowdown_mean": ("mean slowdown", 3),
     "slowdown_p99": ("p99 slowdown", 3),
     "utilisation": ("utilisation", 4),
     "goodput_gbps": ("goodput, Gbit/s", 1),
+    "completion_us": ("completion, us", 1),
+    "bus_gbps": ("bus, Gbit/s", 1),
 }
-"""The measures of the table, with their headings and decimal places."""
+"""The measures of the table that some run has, with their headings and decimal places."""
 
 
 @click.command()
@@ -159,6 +161,8 @@ def _report(results: SweepResults, sweep: Sweep, outcome: Outcome) -> None:
     if not results.dataset.is_local:
         return
     for name in PLOTS:
+        if not any(point.interval(name).n for point in results.points):
+            continue
         try:
             figure = results.plot.metric(name)
         except ValueError:
@@ -176,7 +180,8 @@ def means_table(results: SweepResults) -> Table:
     span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
     title = f"Means over {span} seeds, with 95 % intervals"
     headings = [key.rpartition(".")[2] for key in results.keys]
-    table = new_table(title, "transport", *headings, "seeds", *(h for h, _ in SHOWN.values()))
+    names = [name for name in SHOWN if any(point.interval(name).n for point in points)]
+    table = new_table(title, "transport", *headings, "seeds", *(SHOWN[name][0] for name in names))
     has_lost = any(point.n_not_finished for point in points)
     has_warnings = any(row["warnings"] for point in points for row in point.rows)
     for heading, is_shown in (("not delivered", has_lost), ("warnings", has_warnings)):
@@ -185,7 +190,7 @@ def means_table(results: SweepResults) -> Table:
     for point in points:
         cells = [point.transport, *(_cell(value) for value in point.values.values())]
         cells.append(str(len(point.rows)))
-        cells += [point.interval(name).text(places) for name, (_, places) in SHOWN.items()]
+        cells += [point.interval(name).text(SHOWN[name][1]) for name in names]
         if has_lost:
             cells.append(_not_delivered(point))
         if has_warnings:
@@ -203,9 +208,9 @@ def _cell(value: Any) -> str:
 
 
 def _not_delivered(point: PointRows) -> str:
-    submitted = sum(row["flows_submitted"] or 0 for row in point.rows)
-    delivered = sum(row["flows_delivered"] or 0 for row in point.rows)
-    return f"{count(submitted - delivered)} of {count(submitted)}"
+    row = point.summary()
+    all_flows = row["flows_submitted"] + row["flows_not_started"]
+    return f"{count(all_flows - row['flows_delivered'])} of {count(all_flows)}"
 
 
 def _leave(context: click.Context, sweep: Sweep, outcome: Outcome) -> None:

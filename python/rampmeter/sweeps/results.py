@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 HALF: Final = "_half"
 """What follows a column's name where it is half the width of its interval."""
-COUNTS: Final = ("flows_submitted", "flows_delivered", "drops")
+COUNTS: Final = ("flows_submitted", "flows_delivered", "flows_not_started", "drops")
 """Columns that are added up over the seeds of a point."""
 
 
@@ -123,7 +123,7 @@ class PointRows:
         """The mean of a column over the seeds, with its interval."""
         return interval((row[name] for row in self.rows), level)
 
-    def summary(self, level: float) -> dict[str, Any]:
+    def summary(self, level: float = LEVEL) -> dict[str, Any]:
         """The row of the table of means."""
         row: dict[str, Any] = {"point": self.number, **self.values, "transport": self.transport}
         row["seeds"] = len(self.rows)
