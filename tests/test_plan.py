@@ -57,6 +57,8 @@ class TestParts:
             rm.all_to_all({"fixed": 1460}, 0.5, 10),
             rm.Permutation(sizes="imc10", load=0.5, flows=10),
             rm.Incast(fan=2, flow_bytes=1000),
+            rm.collective("all-reduce", 9_000, algorithm="tree", chunks=2, rounds=2, pause_us=3),
+            rm.collective("all-to-all-v", matrix=[[0, 5], [6, 0]], hosts=range(1, 3)),
         ],
         ids=lambda part: str(part.table()),
     )

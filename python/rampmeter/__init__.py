@@ -27,6 +27,7 @@ from rampmeter._core import (
     distributions,
 )
 from rampmeter.api import compare, run
+from rampmeter.collective import Collective, collective
 from rampmeter.comparison import Comparison, Overlay
 from rampmeter.plan import Plan
 from rampmeter.results import Run
@@ -62,6 +63,7 @@ from rampmeter.transports import *  # noqa: F403 (their list is `transports.__al
 
 __all__ = [
     "AllToAll",
+    "Collective",
     "Comparison",
     "Deadlines",
     "Dumbbell",
@@ -87,6 +89,7 @@ __all__ = [
     "Uniform",
     "__version__",
     "all_to_all",
+    "collective",
     "compare",
     "convert",
     "data_mining",

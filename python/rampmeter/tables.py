@@ -10,6 +10,7 @@ from rich.table import Table
 from rampmeter.comparison import Comparison, Slowdowns
 from rampmeter.confidence import Interval
 from rampmeter.results import Group, Run, overall_slowdown, slowdown_groups
+from rampmeter.rounds import round_sheets
 from rampmeter.sheet import PLUS_MINUS, Sheet
 from rampmeter.text import NONE, byte_size, count, mega, number
 
@@ -25,6 +26,7 @@ def run_sheets(run: Run) -> Iterator[Sheet]:
     yield overview(run)
     yield slowdown_by_size(run.summary)
     yield tiers(run.summary)
+    yield from round_sheets(run.summary)
 
 
 def overview(run: Run) -> Sheet:

@@ -2,7 +2,8 @@
 //!
 //! The testbed runs one on every host. All read the same table and keep to the rows that are
 //! theirs; what each sees is a log with a line for every message that ended or arrived here. Times
-//! are the monotonic clock's, which all namespaces of a machine share.
+//! are the monotonic clock's, which all namespaces of a machine share. Messages that wait for others
+//! are sent when this host knows that those have arrived: it has received them, or they were its own.
 //!
 //! What a message carries is in [`pattern`](crate::pattern), the table and the log are in
 //! [`timetable`](crate::timetable), and the same load over TCP is in [`tcp`].
@@ -12,7 +13,7 @@ use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use rampmeter_core::{NodeId, Span, TenantId, Time};
+use rampmeter_core::{NodeId, Span, Time};
 use rampmeter_proto::Catalogue;
 use rampmeter_runtime::app::{Admission, Failure};
 use rampmeter_runtime::{Applications, Clock, ClockSource, Outcome, Signals, Submission, Ticket};
@@ -28,7 +29,8 @@ use crate::timetable::{Log, Timetable, read};
 pub(crate) struct LoadArgs {
     /// The configuration file of this node.
     config: PathBuf,
-    /// The table of messages: CSV with the columns flow, arrival_ps, src, dst, size_bytes.
+    /// The table of messages: CSV with the columns flow, arrival_ps, src, dst, size_bytes, and where
+    /// they are wanted tenant, after (flows that this one waits for) and compute_ps.
     #[arg(long)]
     flows: PathBuf,
     /// Where the log goes.
@@ -62,21 +64,18 @@ pub(crate) fn load<C: Catalogue>(args: &LoadArgs) -> Result<(), Error> {
         let message = "node.clock: expected \"monotonic\" for a load, got \"time-of-day\"";
         return Err(Error::Input(format!("{file}: {message}")));
     }
-    let all = read(&args.flows, setup.facts.n_hosts)?;
-    let last = all.iter().map(|row| row.arrival_ps).max().unwrap_or(0);
+    let table = read(&args.flows, setup.facts.n_hosts)?;
     let start = Time::from_ps(args.start_ns.saturating_mul(1_000));
     let drain = Span::from_ps((args.drain_ms.max(0.0) * 1e9) as u64);
-    let node = setup.id.get();
-    let timetable = Timetable::new(all, node, start);
-    let ends = start + Span::from_ps(last) + drain;
+    let timetable = Timetable::new(table, setup.id.get(), start);
     let log = Log::create(&args.log)?;
     let (signals, clock) = (stop_signals()?, clock(&setup)?);
     match args.over {
         Over::Udp => {
-            let load = Load::new(timetable, log, clock, ends, signals.clone());
+            let load = Load::new(timetable, log, clock, drain, signals.clone());
             run_host::<C, _>(&setup, clock, load, &signals)
         }
-        Over::Tcp => tcp::run(&setup, timetable, log, clock, ends, &signals),
+        Over::Tcp => tcp::run(&setup, timetable, log, clock, drain, &signals),
     }
 }
 
@@ -86,9 +85,9 @@ struct Load {
     timetable: Timetable,
     log: Log,
     clock: Clock,
+    drain: Span,
     ends: Time,
     signals: Signals,
-    next: usize,
     /// Messages under way, and those that are still to come here.
     under_way: BTreeMap<u64, u32>,
     missing: usize,
@@ -96,21 +95,30 @@ struct Load {
 }
 
 impl Load {
-    fn new(timetable: Timetable, log: Log, clock: Clock, ends: Time, signals: Signals) -> Self {
-        let missing = timetable.expected;
-        let (next, under_way, is_done) = (0, BTreeMap::new(), false);
-        Self { timetable, log, clock, ends, signals, next, under_way, missing, is_done }
+    fn new(timetable: Timetable, log: Log, clock: Clock, drain: Span, signals: Signals) -> Self {
+        let (missing, ends) = (timetable.expected, timetable.last.saturating_add(drain));
+        let (under_way, is_done) = (BTreeMap::new(), false);
+        Self { timetable, log, clock, drain, ends, signals, under_way, missing, is_done }
     }
 
     fn note(&mut self, what: &str, flow: u32) {
-        let at = self.clock.now().saturating_since(self.timetable.start);
-        self.log.note(what, flow, at);
+        let now = self.clock.now();
+        self.log.note(what, flow, now.saturating_since(self.timetable.start));
+        match what {
+            "delivered" => self.timetable.on_delivered(flow, now),
+            "completed" => self.timetable.on_completed(flow, now),
+            _ => {}
+        }
+        if self.timetable.waits {
+            // Nobody knows how long messages take that others wait for.
+            self.ends = self.ends.max(now.saturating_add(self.drain));
+        }
     }
 
     /// Completes the log when all is done here. The node stays until the end, because other hosts
     /// may still wait for its answers; whoever kills it then loses nothing.
     fn stop_if_over(&mut self) {
-        let sends = self.next < self.timetable.mine.len() || !self.under_way.is_empty();
+        let sends = !self.timetable.is_sent() || !self.under_way.is_empty();
         let is_done = !sends && self.missing == 0;
         if is_done && !self.is_done {
             self.is_done = true;
@@ -129,11 +137,7 @@ impl Applications for Load {
 
     fn poll_submission(&mut self) -> Option<Submission<Pattern>> {
         self.stop_if_over();
-        let row = *self.timetable.mine.get(self.next)?;
-        if row.at(self.timetable.start) > self.clock.now() {
-            return None;
-        }
-        self.next += 1;
+        let row = self.timetable.take(self.clock.now())?;
         let ticket = Ticket(row.flow.into());
         self.under_way.insert(ticket.0, row.flow);
         self.note("submitted", row.flow);
@@ -143,7 +147,7 @@ impl Applications for Load {
             dst: NodeId::new(row.dst),
             service: 0,
             deadline: Time::NEVER,
-            tenant: TenantId::default(),
+            tenant: row.tenant,
             payload: Pattern { flow: row.flow, size: row.size() },
         })
     }
@@ -152,8 +156,7 @@ impl Applications for Load {
         if self.signals.is_stopping() {
             return Time::NEVER;
         }
-        let next = self.timetable.mine.get(self.next);
-        next.map_or(self.ends, |row| row.at(self.timetable.start))
+        self.timetable.next().unwrap_or(self.ends)
     }
 
     fn finish(&mut self, _app: u32, ticket: Ticket, outcome: Outcome) {
@@ -183,7 +186,7 @@ impl Applications for Load {
     }
 
     fn arm(&mut self) -> bool {
-        self.next_submission() <= self.clock.now() && self.next < self.timetable.mine.len()
+        self.timetable.next().is_some_and(|at| at <= self.clock.now())
     }
 
     fn wakers(&self) -> Vec<BorrowedFd<'_>> {

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use rampmeter_core::Time;
+use rampmeter_core::{Span, Time};
 use rampmeter_runtime::{Clock, Payload, Signals};
 use tracing::warn;
 
@@ -35,13 +35,14 @@ type Idle = Arc<Mutex<BTreeMap<u32, Vec<TcpStream>>>>;
 /// What threads of connections tell the loop.
 struct Note(&'static str, u32, Time);
 
-/// Sends and receives until `ends`.
+/// Sends and receives until `drain` after the last message was to be sent, or after the last one that
+/// others may wait for.
 pub(crate) fn run(
     setup: &Setup,
-    timetable: Timetable,
+    mut timetable: Timetable,
     mut log: Log,
     clock: Clock,
-    ends: Time,
+    drain: Span,
     signals: &Signals,
 ) -> Result<(), Error> {
     let (notes, noted) = mpsc::channel();
@@ -49,43 +50,57 @@ pub(crate) fn run(
     let accepted = notes.clone();
     thread::spawn(move || accept(&listener, &accepted, clock));
     let idle = Idle::default();
-    let (mut next, mut over, all) = (0, 0, timetable.mine.len() + timetable.expected);
+    let (start, mut over, all) = (timetable.start, 0, timetable.unsent + timetable.expected);
+    let mut ends = timetable.last.saturating_add(drain);
     while !signals.is_stopping() && clock.now() < ends {
         let now = clock.now();
-        match timetable.mine.get(next) {
-            Some(row) if row.at(timetable.start) <= now => {
-                next += 1;
-                log.note("submitted", row.flow, now.saturating_since(timetable.start));
+        match timetable.take(now) {
+            Some(row) => {
+                log.note("submitted", row.flow, now.saturating_since(start));
                 let address = setup.udp.peers[row.dst as usize];
                 let address = address.ok_or_else(|| Error::Input("no such peer".to_owned()))?;
-                let (row, idle, notes) = (*row, Arc::clone(&idle), notes.clone());
+                let (idle, notes) = (Arc::clone(&idle), notes.clone());
                 thread::spawn(move || send(row, address, &idle, &notes, clock));
             }
-            waiting => {
-                let at = waiting.map_or(ends, |row| row.at(timetable.start)).min(ends);
+            None => {
+                let at = timetable.next().unwrap_or(ends).min(ends);
                 let left = Duration::from_nanos(at.saturating_since(now).as_ps() / 1_000);
                 let was_over = over;
-                over += write_notes(&noted, &mut log, timetable.start, left.min(NAP));
+                over += write_notes(&noted, &mut log, &mut timetable, left.min(NAP));
+                if over > was_over && timetable.waits {
+                    ends = ends.max(clock.now().saturating_add(drain));
+                }
                 if over == all && was_over < all {
-                    log.note("done", 0, clock.now().saturating_since(timetable.start));
+                    log.note("done", 0, clock.now().saturating_since(start));
                     log.finish()?;
                 }
             }
         }
     }
     while let Ok(Note(what, flow, at)) = noted.try_recv() {
-        log.note(what, flow, at.saturating_since(timetable.start));
+        log.note(what, flow, at.saturating_since(start));
     }
     log.finish()?;
     Ok(())
 }
 
-/// Writes what has been noted; returns how many messages are over by it, sent and received.
-fn write_notes(noted: &Receiver<Note>, log: &mut Log, start: Time, wait: Duration) -> usize {
+/// Writes what has been noted, and tells the timetable; returns how many messages are over by it, sent
+/// and received.
+fn write_notes(
+    noted: &Receiver<Note>,
+    log: &mut Log,
+    timetable: &mut Timetable,
+    wait: Duration,
+) -> usize {
     let Ok(first) = noted.recv_timeout(wait) else { return 0 };
     let mut over = 0;
     for Note(what, flow, at) in std::iter::once(first).chain(noted.try_iter()) {
-        log.note(what, flow, at.saturating_since(start));
+        log.note(what, flow, at.saturating_since(timetable.start));
+        match what {
+            "delivered" => timetable.on_delivered(flow, at),
+            "completed" => timetable.on_completed(flow, at),
+            _ => {}
+        }
         over += 1;
     }
     if wait > Duration::ZERO {

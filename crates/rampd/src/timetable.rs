@@ -1,49 +1,123 @@
 //! What every load of a testbed has, whatever carries its messages: a part of the table, and a log.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::sync::Arc;
 
-use rampmeter_core::{Span, Time};
+use rampmeter_core::{Bytes, NodeId, Span, TenantId, Time};
 use rampmeter_runtime::NodeConfig;
+use rampmeter_workload::{Flow, Graph, GraphBuilder, Releases};
 use serde::Deserialize;
 
 use crate::pattern::SIZE_MIN;
 use crate::run::Error;
 
-/// What one host has to do.
+/// What one host has to do: messages to send, each at its time or when those that it waits for are
+/// known to have arrived.
 #[derive(Debug)]
 pub(crate) struct Timetable {
-    /// Messages to send, by arrival.
-    pub(crate) mine: Vec<FlowRow>,
+    rows: Vec<FlowRow>,
+    /// The row of each flow.
+    places: HashMap<u32, u32>,
+    releases: Releases,
+    /// Messages of this host that are still to be sent.
+    pub(crate) unsent: usize,
     /// When the table's time begins.
     pub(crate) start: Time,
     /// Messages that will come here.
     pub(crate) expected: usize,
+    /// When the last message of any host is sent if messages take no time.
+    pub(crate) last: Time,
+    /// Whether some wait for others.
+    pub(crate) waits: bool,
 }
 
 impl Timetable {
     /// Keeps the rows of `node`.
-    pub(crate) fn new(all: Vec<FlowRow>, node: u32, start: Time) -> Self {
-        let expected = all.iter().filter(|row| row.dst == node).count();
-        let mine = all.into_iter().filter(|row| row.src == node).collect();
-        Self { mine, start, expected }
+    pub(crate) fn new(table: Table, node: u32, start: Time) -> Self {
+        let Table { rows, graph } = table;
+        let messages = || rows.iter().filter(|row| row.src != row.dst);
+        let expected = messages().filter(|row| row.dst == node).count();
+        let unsent = messages().filter(|row| row.src == node).count();
+        let places = rows.iter().zip(0..).map(|(row, place)| (row.flow, place)).collect();
+        let last = start.saturating_add(last_start(&graph).saturating_since(Time::ZERO));
+        let waits = (0..graph.len()).any(|node| !graph.dependents(node).is_empty());
+        let releases = Releases::at_host(Arc::new(graph), NodeId::new(node));
+        Self { rows, places, releases, unsent, start, expected, last, waits }
+    }
+
+    /// Takes a message that is due at `now`.
+    pub(crate) fn take(&mut self, now: Time) -> Option<FlowRow> {
+        if self.next()? > now {
+            return None;
+        }
+        let (place, _) = self.releases.release()?;
+        self.unsent -= 1;
+        Some(self.rows[place as usize])
+    }
+
+    /// When the next message is due; `None` if none is, or not before another arrives.
+    pub(crate) fn next(&self) -> Option<Time> {
+        let at = Some(self.releases.next_release()).filter(|&at| at < Time::NEVER)?;
+        Some(self.start.saturating_add(at - Time::ZERO))
+    }
+
+    /// Whether all messages have been sent.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.unsent == 0
+    }
+
+    /// A message has arrived here.
+    pub(crate) fn on_delivered(&mut self, flow: u32, now: Time) {
+        if let Some(&place) = self.places.get(&flow) {
+            self.releases.on_delivered(place, Time::ZERO + now.saturating_since(self.start));
+        }
+    }
+
+    /// A message of this host has arrived.
+    pub(crate) fn on_completed(&mut self, flow: u32, now: Time) {
+        if let Some(&place) = self.places.get(&flow) {
+            self.releases.on_completed(place, Time::ZERO + now.saturating_since(self.start));
+        }
     }
 }
 
-/// A row of the table.
-#[derive(Clone, Copy, Debug, Deserialize)]
+/// When the last node of `graph` starts if messages take no time.
+fn last_start(graph: &Graph) -> Time {
+    let mut starts: Vec<Time> = (0..graph.len()).map(|node| graph.node(node).arrival).collect();
+    for node in graph.in_order() {
+        let start = starts[node as usize].saturating_add(graph.delay(node));
+        starts[node as usize] = start;
+        for &to in graph.dependents(node) {
+            starts[to as usize] = starts[to as usize].max(start);
+        }
+    }
+    starts.into_iter().max().unwrap_or(Time::ZERO)
+}
+
+/// The messages of all hosts.
+#[derive(Debug)]
+pub(crate) struct Table {
+    rows: Vec<FlowRow>,
+    /// The rows as nodes, by their numbers.
+    graph: Graph,
+}
+
+/// A row of the table: a message, or a computation of a host if `src` is `dst`.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct FlowRow {
     /// The flow's number in the whole table.
     pub(crate) flow: u32,
-    /// When it is submitted, after the start.
-    pub(crate) arrival_ps: u64,
     /// The sending host.
     pub(crate) src: u32,
     /// The receiving host.
     pub(crate) dst: u32,
     /// Its length.
     pub(crate) size_bytes: u64,
+    /// Whom it belongs to.
+    pub(crate) tenant: TenantId,
 }
 
 impl FlowRow {
@@ -51,33 +125,59 @@ impl FlowRow {
     pub(crate) fn size(&self) -> u32 {
         self.size_bytes.max(SIZE_MIN) as u32
     }
-
-    /// When it is submitted, on the clock of `start`.
-    pub(crate) fn at(&self, start: Time) -> Time {
-        start.saturating_add(Span::from_ps(self.arrival_ps))
-    }
 }
 
-/// Reads the table: CSV with the columns of [`FlowRow`]. Returns its rows by arrival.
-pub(crate) fn read(file: &Path, n_hosts: u32) -> Result<Vec<FlowRow>, Error> {
+/// A row as it is written.
+#[derive(Debug, Deserialize)]
+struct RawRow {
+    flow: u32,
+    arrival_ps: u64,
+    src: u32,
+    dst: u32,
+    size_bytes: u64,
+    tenant: Option<u32>,
+    /// The numbers of flows that it waits for, separated by spaces.
+    after: Option<String>,
+    compute_ps: Option<u64>,
+}
+
+/// Reads the table: CSV with the columns flow, arrival_ps, src, dst and size_bytes, and where they
+/// are wanted tenant, after and compute_ps.
+pub(crate) fn read(file: &Path, n_hosts: u32) -> Result<Table, Error> {
     let bad = |message: String| Error::Input(format!("{}: {message}", file.display()));
     let mut reader = csv::Reader::from_path(file).map_err(|e| bad(e.to_string()))?;
-    let mut rows = Vec::new();
+    let mut builder = GraphBuilder::default();
+    let (mut rows, mut places, mut waits) = (Vec::new(), HashMap::new(), Vec::new());
     for row in reader.deserialize() {
-        let row: FlowRow = row.map_err(|e| bad(e.to_string()))?;
-        if row.src >= n_hosts || row.dst >= n_hosts || row.src == row.dst {
-            let FlowRow { flow, src, dst, .. } = row;
+        let row: RawRow = row.map_err(|e| bad(e.to_string()))?;
+        let RawRow { flow, arrival_ps, src, dst, size_bytes, .. } = row;
+        let is_computation = src == dst && size_bytes == 0;
+        if src >= n_hosts || dst >= n_hosts || src == dst && !is_computation {
             let hosts = format!("two of {n_hosts} hosts");
             return Err(bad(format!("flow {flow}: expected {hosts}, got {src} and {dst}")));
         }
-        if row.size_bytes > u64::from(NodeConfig::MESSAGE_MAX) {
-            let FlowRow { flow, size_bytes, .. } = row;
+        if size_bytes > u64::from(NodeConfig::MESSAGE_MAX) {
             return Err(bad(format!("flow {flow}: expected at most 1 GiB, got {size_bytes}")));
         }
-        rows.push(row);
+        let (from, to) = (NodeId::new(src), NodeId::new(dst));
+        let node = Flow::new(Time::from_ps(arrival_ps), from, to, Bytes::new(size_bytes));
+        let place = builder.flow(node, Span::from_ps(row.compute_ps.unwrap_or(0)));
+        if places.insert(flow, place).is_some() {
+            return Err(bad(format!("flow {flow}: expected a number that no row before has")));
+        }
+        for id in row.after.iter().flat_map(|after| after.split(' ')).filter(|id| !id.is_empty()) {
+            waits.push((place, flow, id.to_owned()));
+        }
+        let tenant = TenantId::new(row.tenant.unwrap_or(0));
+        rows.push(FlowRow { flow, src, dst, size_bytes, tenant });
     }
-    rows.sort_by_key(|row| (row.arrival_ps, row.flow));
-    Ok(rows)
+    for (place, flow, id) in waits {
+        let dependency = id.parse().ok().and_then(|id: u32| places.get(&id));
+        let unknown = || bad(format!("flow {flow}: after: expected flows of the table, got {id}"));
+        builder.wait(place, *dependency.ok_or_else(unknown)?);
+    }
+    let graph = builder.build().map_err(|error| bad(error.to_string()))?;
+    Ok(Table { rows, graph })
 }
 
 /// What happened, a line each: `what,flow,time_ps` after the start of the table.

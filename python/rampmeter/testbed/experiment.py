@@ -265,12 +265,17 @@ def _hosts(
 def _watch(logs: list[Path], flows: int, seconds: float, progress: Progress | None) -> None:
     """Wait until all hosts have done their part, or the time is over."""
     ends = time.monotonic() + START_SECONDS + seconds + DRAIN_SECONDS
+    arrived = 0
     followers = [Follower(log) for log in logs]
     while time.monotonic() < ends:
         for follower in followers:
             follower.read()
+        before, arrived = arrived, sum(follower.delivered for follower in followers)
+        if arrived > before:
+            # Messages that wait for others may come later than anybody could know before.
+            ends = max(ends, time.monotonic() + DRAIN_SECONDS)
         if progress is not None:
-            progress(sum(follower.delivered for follower in followers), flows)
+            progress(arrived, flows)
         if all(follower.is_done for follower in followers):
             return
         time.sleep(POLL_SECONDS)

@@ -1,0 +1,63 @@
+"""Collective operations as a workload."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rampmeter.spec import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collective(Part):
+    """A collective operation, made of flows that wait for each other."""
+
+    TAG = ("pattern", "collective")
+    operation: str
+    algorithm: str | None = None
+    vector_bytes: int | None = None
+    matrix: Sequence[Sequence[int]] | None = None
+    skew: float | None = None
+    hosts: Mapping[str, int] | None = None
+    chunks: int | None = None
+    start_us: float | None = None
+    compute_us: float | None = None
+    rounds: int | None = None
+    pause_us: float | None = None
+
+
+def collective(
+    operation: str,
+    vector_bytes: int | None = None,
+    *,
+    algorithm: str | None = None,
+    hosts: range | None = None,
+    chunks: int | None = None,
+    rounds: int | None = None,
+    start_us: float | None = None,
+    compute_us: float | None = None,
+    pause_us: float | None = None,
+    skew: float | None = None,
+    matrix: Sequence[Sequence[int]] | None = None,
+) -> Collective:
+    """A collective such as `collective("all-reduce", 64_000_000, algorithm="ring")`.
+
+    `vector_bytes` is the whole vector, as nccl-tests count it. `hosts` are those that take part, by
+    default all.
+
+    >>> collective("all-reduce", 1_000, hosts=range(4, 8)).table()["hosts"]
+    {'first': 4, 'count': 4}
+    """
+    if hosts is not None and hosts.step != 1:
+        raise ValueError(f"expected hosts with consecutive numbers, got {hosts!r}")
+    return Collective(
+        operation=operation,
+        algorithm=algorithm,
+        vector_bytes=vector_bytes,
+        matrix=matrix,
+        skew=skew,
+        hosts=None if hosts is None else {"first": hosts.start, "count": len(hosts)},
+        chunks=chunks,
+        start_us=start_us,
+        compute_us=compute_us,
+        rounds=rounds,
+        pause_us=pause_us,
+    )
