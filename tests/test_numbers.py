@@ -100,6 +100,13 @@ class TestWindow:
         assert summary["goodput_gbps"] == pytest.approx(8 * 0.6 * 97.33, rel=0.1)
 
 
+    def test_without_samples_the_utilisation_is_not_known(self, tmp_path: Path) -> None:
+        summary = run(plan(tmp_path, POISSON, rest="[run]\nsample-us = 0"), tmp_path / "r").summary
+        assert summary["utilisation"] is None
+        assert {tier["utilisation"] for tier in summary["tiers"]} == {None}
+        assert summary["goodput_gbps"] == pytest.approx(8 * 0.6 * 97.33, rel=0.1)
+
+
 class TestFlows:
     def test_what_was_lost_was_sent_again(self, tmp_path: Path) -> None:
         lossy = plan(tmp_path, POISSON, rest="[faults]\nloss = 0.002")

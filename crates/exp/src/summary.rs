@@ -190,11 +190,14 @@ impl Summary {
         };
         let slowdown = slowdowns(&all, choice, outcome.bdp_bytes, order);
         let window = Window::of(&counted, counters.last_arrival, mark);
+        let is_sampled = !recorder.samples.knots.is_empty();
         let knots = knots(&outcome, recorder.samples.knots, &all);
         let carried = |of: &dyn Fn(&Knot) -> u64| window.and_then(|w| w.carried(&knots, of));
         let seconds = window.map_or(0.0, Window::seconds);
         let tier = |(i, stats): (usize, TierStats)| {
             let bits = carried(&|knot| knot.tiers.get(i).copied().unwrap_or(0)).map(|b| b * 8.0);
+            // What was sent by an instant is known from samples only.
+            let bits = bits.filter(|_| is_sampled);
             Tier::new(stats.clone(), bits.map(|b| b / (stats.capacity_bps as f64 * seconds)))
         };
         let tiers: Vec<Tier> = outcome.tiers.iter().cloned().enumerate().map(tier).collect();
