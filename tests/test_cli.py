@@ -336,8 +336,14 @@ class TestOtherCommands:
         for line in ("# bdp-bytes = ", "# port-buffer-bytes = 500000", "# transport.phase-us = "):
             assert line in text
         assert "warning" not in text
-        Path("t.csv").write_text("arrival_us,src,dst,size_bytes,colour\n0,0,1,9,red\n")
+        Path("t.csv").write_text("arrival_us,src,dst,size_bytes,status\n0,0,1,9,finished\n")
         workload = f'workload={{ pattern = "trace", file = "{Path.cwd()}/t.csv" }}'
+        text = ok("check", plan_file, "--set", workload).stdout
+        assert text.startswith("# warning: ")
+        assert "columns are not used: status" in text.splitlines()[0]
+        result = ok("run", plan_file, "--set", workload, "--quiet")
+        assert "columns are not used: status" in result.stdout.partition("warning: ")[2]
+        Path("t.csv").write_text("arrival_us,src,dst,size_bytes,colour\n0,0,1,9,red\n")
         result = call("check", plan_file, "--set", workload)
         assert result.exit_code == 2
         assert "unknown column colour, expected some of arrival_us" in result.stderr

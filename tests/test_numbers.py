@@ -99,7 +99,6 @@ class TestWindow:
         assert summary["utilisation"] is None
         assert summary["goodput_gbps"] == pytest.approx(8 * 0.6 * 97.33, rel=0.1)
 
-
     def test_without_samples_the_utilisation_is_not_known(self, tmp_path: Path) -> None:
         summary = run(plan(tmp_path, POISSON, rest="[run]\nsample-us = 0"), tmp_path / "r").summary
         assert summary["utilisation"] is None

@@ -58,11 +58,18 @@ def test_csv_and_arrow_tables_say_the_same(tmp_path: Path) -> None:
     assert flows(tmp_path / "t.csv") == flows(tmp_path / "t.parquet") == EXPECTED
 
 
-def test_columns_that_nothing_uses_are_named(tmp_path: Path) -> None:
+def test_other_columns_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "t.parquet"
     frame().assign(colour="red").to_parquet(file)
+    with pytest.raises(rm.PlanError, match="colour"):
+        plan(file).check()
+
+
+def test_columns_of_results_are_not_used_and_named(tmp_path: Path) -> None:
+    file = tmp_path / "t.parquet"
+    frame().assign(status="finished").to_parquet(file)
     [warning] = plan(file).warnings()
-    assert warning == f"{file}: columns are not used: colour"
+    assert warning == f"{file}: columns are not used: status"
     assert rm.run(plan(file), quiet=True).summary["warnings"][0] == warning
 
 
