@@ -346,7 +346,7 @@ class TestOtherCommands:
         Path("t.csv").write_text("arrival_us,src,dst,size_bytes,colour\n0,0,1,9,red\n")
         result = call("check", plan_file, "--set", workload)
         assert result.exit_code == 2
-        assert "unknown column colour, expected some of arrival_us" in result.stderr
+        assert 'unknown column "colour", expected some of arrival_us' in result.stderr
 
     def test_a_load_beyond_the_core_is_told(self, plan_file: Path) -> None:
         topology = 'topology={ kind = "dumbbell", hosts-per-side = 4 }'

@@ -98,3 +98,37 @@ def test_distributions_may_have_commas(tmp_path: Path) -> None:
         topology=rm.star(4), transport=rm.Ideal(), workload=rm.all_to_all(sizes, 0.5, 10)
     )
     assert plan.check()["workload"]["sizes"]["cdf"] == str(tmp_path / "sizes.csv")
+
+
+def test_a_column_that_no_trace_has_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "t.parquet"
+    frame().assign(colour="red").to_parquet(file)
+    with pytest.raises(rm.PlanError, match='unknown column "colour", expected some of arrival_us'):
+        plan(file).check()
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_dataframes_say_what_waits_for_what(tmp_path: Path, name: str) -> None:
+    table = pd.DataFrame(
+        {
+            "arrival_us": [1.5, None, None],
+            "src": [0, 1, 1],
+            "dst": [1, 2, 0],
+            "size_bytes": [1460, 2920, 1460],
+            "after": ["", "0", "0 1"],
+            "compute_us": [0.0, 2.0, 0.5],
+            "tenant": [0, 0, 1],
+        }
+    )
+    if name.endswith("csv"):
+        table.to_csv(tmp_path / name, index=False)
+    else:
+        table.to_parquet(tmp_path / name)
+    run = rm.run(plan(tmp_path / name), quiet=True)
+    flows = run.flows.sort_by("flow").to_pydict()
+    first, second, third = flows["arrival_ps"]
+    assert first == 1_500_000
+    # Host 1 has received the first, and knows of the second when it is acknowledged.
+    assert second == first + flows["fct_ps"][0] + 2_000_000
+    assert third == second + flows["acked_ps"][1] + 500_000
+    assert flows["tenant"] == [0, 0, 1]

@@ -46,6 +46,8 @@ class SameFlows:
         if failures == "excluded":
             for fct in self._fct.values():
                 excluded |= np.isnan(fct)
+        # Numbers of computations, for which others wait, are no flows.
+        excluded |= self.sizes < 0
         self.counted: NDArray[np.bool_] = ~excluded
 
     def fct(self, label: str) -> Floats:

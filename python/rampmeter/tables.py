@@ -41,6 +41,7 @@ def overview(run: Run) -> Sheet:
         ("flows failed", count(flows["failed"])),
         ("flows rejected", count(flows.get("rejected", 0))),
         ("flows unfinished", count(flows.get("unfinished", 0))),
+        *_not_started(flows),
         *_measured(summary),
         ("utilisation of the hosts' links", number(summary["utilisation"], 4)),
         ("goodput, Gbit/s", number(summary["goodput_gbps"], 1)),
@@ -50,6 +51,12 @@ def overview(run: Run) -> Sheet:
         ("p99 slowdown", _with_interval(everything, "p99")),
     ]
     return Sheet("Overview", ("", run.name), rows)
+
+
+def _not_started(flows: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Flows that waited for others to the end, where there are any."""
+    if flows.get("not_started"):
+        yield "flows not started", count(flows["not_started"])
 
 
 def _measured(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -72,7 +72,7 @@ pub enum TraceError {
         got: String,
     },
     /// A column is none of a trace.
-    #[error("{file}: unknown column {column}, expected some of {known}")]
+    #[error("{file}: unknown column {column:?}, expected some of {known}")]
     Unknown {
         /// The file.
         file: String,

@@ -252,7 +252,7 @@ mod waiting {
         }
         assert_eq!(
             parse("arrival_ps,src,dst,size_bytes,afterwards\n").unwrap_err(),
-            "t.csv: unknown column afterwards, expected some of arrival_us, compute_us, \
+            "t.csv: unknown column \"afterwards\", expected some of arrival_us, compute_us, \
              deadline_us, src, dst, size_bytes, flow, after, tenant"
         );
     }
