@@ -11,7 +11,7 @@ from rich.table import Table
 
 PLUS_MINUS = " ± "
 """What stands between a value and half the width of its interval."""
-LABEL_WIDTH = 16
+LABEL_WIDTH = 22
 """Columns that a row's name may take before it goes on in another line."""
 
 UNLIMITED = 10_000
@@ -93,11 +93,11 @@ def _folded(cell: str) -> str:
 
 
 def _lines(name: str) -> Iterator[str]:
-    """A row's name in lines, broken after commas and colons where it can be."""
+    """A row's name in lines, broken after commas, colons and words where it can be."""
     line = ""
-    for part in re.split(r"(?<=[,:])", name):
-        if line and len(line) + len(part) > LABEL_WIDTH:
-            yield line
+    for part in re.split(r"(?<=[,: ])", name):
+        if line and len(line) + len(part.rstrip()) > LABEL_WIDTH:
+            yield line.rstrip()
             line = ""
         line += part
         while len(line) > LABEL_WIDTH:
