@@ -5,7 +5,7 @@ use std::path::Path;
 use rampmeter_core::{Header, Hop, NodeId, Phase, Span, Time};
 use rampmeter_metrics::TableError;
 use rampmeter_sim::fabric::{Fabric, PortEvent};
-use rampmeter_sim::{FlowRecord, Passing, Probe};
+use rampmeter_sim::{Arrival, FlowRecord, Passing, Probe};
 use serde::Serialize;
 
 use crate::capture::{Capture, CaptureReport};
@@ -93,6 +93,13 @@ impl Probe for Observing<'_> {
         if let Some(timeline) = &mut self.observed.timeline {
             timeline.on_flow(record);
         }
+        if let Some(paths) = &mut self.observed.paths {
+            paths.on_flow(record);
+        }
+    }
+
+    fn on_withheld(&mut self, now: Time, arrival: &Arrival) {
+        self.recorder.on_withheld(now, arrival);
     }
 
     fn on_deliver(&mut self, latency: Span, is_data: bool) {

@@ -7,8 +7,8 @@ use rampmeter_core::collections::IdMap;
 use rampmeter_metrics::TableError;
 use rampmeter_metrics::columns::RowWriter;
 use rampmeter_metrics::paths::PathRow;
-use rampmeter_sim::Topology;
 use rampmeter_sim::fabric::{PortChange, PortEvent};
+use rampmeter_sim::{FlowRecord, Topology};
 
 use crate::names::Names;
 
@@ -26,6 +26,8 @@ pub(crate) struct PathTable {
     at: Vec<u32>,
     rows: Vec<Counted>,
     row_of: IdMap<(u32, u32), u32>,
+    /// The numbers of flows that are not submitted in the order of their numbers.
+    flows: IdMap<u32, u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +48,14 @@ impl PathTable {
             at: Vec::new(),
             rows: Vec::new(),
             row_of: IdMap::default(),
+            flows: IdMap::default(),
+        }
+    }
+
+    /// A flow is over. Packets have its place in the order of submission; the table has its number.
+    pub(crate) fn on_flow(&mut self, record: &FlowRecord) {
+        if record.number != record.id.get() {
+            self.flows.insert(record.id.get(), record.number);
         }
     }
 
@@ -123,10 +133,13 @@ impl PathTable {
     /// # Errors
     /// If the table cannot be written.
     pub(crate) fn write(
-        self,
+        mut self,
         file: &Path,
         metadata: &[(String, String)],
     ) -> Result<(), TableError> {
+        for row in &mut self.rows {
+            row.flow = self.flows.get(&row.flow).copied().unwrap_or(row.flow);
+        }
         let names: Vec<String> = (0..self.paths.len() as u32).map(|p| self.name(p)).collect();
         let mut rows = self.rows;
         rows.sort_unstable_by_key(|row| (row.flow, names[row.path as usize].as_str()));

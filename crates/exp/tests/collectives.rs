@@ -5,6 +5,8 @@ use std::path::Path;
 
 use rampmeter_core::{Bytes, NodeId, Purpose, Rate, Rng, Span, Time};
 use rampmeter_exp::{Plan, Registry, RunStatus, Silent, Summary, run};
+use rampmeter_metrics::columns::read_rows;
+use rampmeter_metrics::paths::PathRow;
 use rampmeter_metrics::read_flows;
 use rampmeter_metrics::row::{FlowColumns, Status};
 use rampmeter_testkit::here;
@@ -252,6 +254,30 @@ fn a_flow_that_fails_ends_the_run_and_what_waits_for_it_is_reported() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn runs_whose_packets_are_observed_have_the_same_flows_and_numbers() {
+    let more = "[faults]\noutages = [{ link = 3, from-us = 20.0 }]\nrerouting-us = 0.0\n";
+    let workload = "operation = \"all-reduce\"\nalgorithm = \"tree\"\nvector-bytes = 400000";
+    let plain = plan(2, 4, "phost", workload, more);
+    let text = format!("{plain}[run]\npaths = true\ncapture = \"run.pcapng\"\n");
+    let checked = Plan::from_toml(&text, "plan", &Registry::builtin()).unwrap();
+    let checked = checked.check("plan", Path::new(".")).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    run(&checked, out.path(), &mut Silent).unwrap();
+    let (_, rows, flows, _) = results(&plain);
+    let (observed, _) = read_flows(&out.path().join("flows.parquet")).unwrap();
+    assert_eq!(observed, flows);
+    assert!(flows.status.contains(&Status::NotStarted));
+    // A path leads from the flow's source to its destination.
+    let (paths, _) = read_rows::<PathRow>(&out.path().join("paths.parquet")).unwrap();
+    assert!(!paths.is_empty());
+    for PathRow { flow, path, .. } in paths.rows() {
+        let row = rows[&flow];
+        let ends = (format!("h{}>", flows.src[row]), format!(">h{}", flows.dst[row]));
+        assert!(path.starts_with(&ends.0) && path.ends_with(&ends.1), "flow {flow}: {path}");
     }
 }
 

@@ -77,6 +77,10 @@ impl Flows {
             ("tenant", Value::Count(tenant.get().into())),
             ("status", Value::Word(status.name())),
         ];
+        if record.number != id.get() {
+            // Packets know their flow by its place in the order of submission.
+            args.push(("number", Value::Count(record.number.into())));
+        }
         if status == Status::Finished {
             let [ideal, ..] = self.ideals.of(src, dst, size);
             let slowdown = (end - arrival).as_ps() as f64 / ideal.as_ps() as f64;
