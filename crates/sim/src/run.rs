@@ -109,8 +109,9 @@ pub struct Sim<F: Family, A, P> {
     /// Interfaces below this ask for packets, the others queue: all where the fabric says so, and
     /// those of arbiters if any has several links.
     n_pulling: u32,
-    /// Whether hosts that pull have several links.
-    has_rails: bool,
+    /// Interfaces below this are of hosts that pull by a single link: all that pull, or none if any
+    /// of them has several links.
+    n_plain: u32,
     arrivals: A,
     next: Option<Arrival>,
     /// When the earliest event for messages that no longer wait is due.
@@ -154,12 +155,13 @@ where
             Station { endpoint, timer_at: Time::NEVER, clock }
         };
         let stations = (0..n_stations).map(station).collect();
-        let has_rails = n_pulling > 0 && spec.topology.rails().iter().any(|&rails| rails > 1);
+        let has_rails = spec.topology.rails().iter().any(|&rails| rails > 1);
+        let n_plain = if has_rails { 0 } else { n_pulling };
         let mut sim = Self {
             now: Time::ZERO,
             wheel: Wheel::new(width),
             n_pulling,
-            has_rails,
+            n_plain,
             stations,
             fabric: Fabric::new(spec.topology, spec.fabric, spec.faults, spec.seed, |switch| {
                 F::hop(&config, switch)
@@ -242,11 +244,11 @@ where
                     self.deliver(station, handle);
                 }
             }
-            WAKE if number < self.n_pulling && !self.is_by_rails(number) => {
+            WAKE if number < self.n_plain => {
                 self.fabric.ports[number as usize].woken = false;
                 self.pull(number);
             }
-            WAKE if self.has_rails && self.fabric.owner(number) < self.n_pulling => {
+            WAKE if self.n_plain < self.n_pulling && self.fabric.owner(number) < self.n_pulling => {
                 self.wake_rail(number);
             }
             WAKE => {
@@ -389,12 +391,10 @@ where
             let end = NodeId::new(station);
             self.probe.on_phases(self.now, end, |each| endpoint.phases(each));
         }
-        if station >= self.n_pulling {
-            return self.hand_over(station);
+        if station >= self.n_plain {
+            return self.serve(station);
         }
-        if self.is_by_rails(station) {
-            self.pull_by_rails(station);
-        } else if self.fabric.uplink_idle(station, self.now) {
+        if self.fabric.uplink_idle(station, self.now) {
             self.pull(station);
         } else {
             if self.stations[station as usize].endpoint.wants_transmit() {
@@ -425,13 +425,16 @@ where
         self.set_timer(station);
     }
 
-    /// Whether a host has several links.
-    #[inline]
-    fn is_by_rails(&self, station: u32) -> bool {
-        self.has_rails && self.fabric.has_several(station)
+    /// Takes packets of an interface that queues, or of a host in a network of several links a host.
+    fn serve(&mut self, station: u32) {
+        if station >= self.n_pulling {
+            self.hand_over(station);
+        } else {
+            self.pull_by_rails(station);
+        }
     }
 
-    /// A link of a host with several has fallen idle.
+    /// A link of a host has fallen idle, in a network of several links a host.
     fn wake_rail(&mut self, port: u32) {
         let station = self.fabric.owner(port);
         let Self { fabric, wheel, probe, ledger, now, .. } = self;

@@ -152,12 +152,6 @@ impl Routes {
         std::iter::once(end).chain(start..start + count as u32)
     }
 
-    /// Whether a host or arbiter has several links.
-    #[inline]
-    pub(crate) fn has_several(&self, end: u32) -> bool {
-        !self.uplinks.is_empty() && self.uplinks.binary_search_by_key(&end, |(of, _)| *of).is_ok()
-    }
-
     /// How many ports there are.
     pub fn n_ports(&self) -> usize {
         self.ends.len()

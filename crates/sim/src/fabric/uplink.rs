@@ -32,12 +32,6 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
     }
 
-    /// Whether `host` has several links.
-    #[inline]
-    pub(crate) fn has_several(&self, host: u32) -> bool {
-        self.routes.has_several(host)
-    }
-
     /// Whether any of `host`'s uplinks can take a packet at `now`.
     pub(crate) fn has_idle_uplink(&self, host: u32, now: Time) -> bool {
         self.routes.uplinks_of(host).any(|port| self.uplink_idle(port, now))
@@ -63,7 +57,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         wheel: &mut Wheel,
         leaves: impl FnOnce(&Packet<H>),
     ) {
-        let ports = self.routes.interfaces(host, packet.dst.get()).unwrap_or_default();
+        let only = [host];
+        let ports = self.routes.interfaces(host, packet.dst.get()).unwrap_or(&only);
         let turn = usize::from(self.next_path[host as usize]);
         let by_turns = || (0..ports.len()).map(|i| ports[(turn + i) % ports.len()]);
         let idle = by_turns().find(|&port| self.uplink_idle(port, now));
