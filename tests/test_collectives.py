@@ -129,3 +129,24 @@ def test_tenants_of_a_trace_reach_the_hosts(tmp_path: Path) -> None:
     table = (tmp_path / "out/hosts.csv").read_text().splitlines()
     assert table[0] == "flow,arrival_ps,src,dst,size_bytes,tenant,after,compute_ps"
     assert table[2] == "1,0,5,0,8000,1,0,0"
+
+
+def test_events_grow_with_the_flows_of_a_trace(tmp_path: Path) -> None:
+    """Flows that nothing holds back and their replies cost the same number of events each."""
+    events = []
+    for n in (200, 800):
+        rows = [f"{i},{10 * i},{i % 7},7,1000,," for i in range(n)]
+        rows += [f"{n + i},,7,{i % 7},1000,{i},1" for i in range(n)]
+        trace = tmp_path / f"{n}.csv"
+        trace.write_text(
+            "flow,arrival_us,src,dst,size_bytes,after,compute_us\n" + "\n".join(rows) + "\n"
+        )
+        file = tmp_path / f"{n}.toml"
+        file.write_text(
+            f'[topology]\nkind = "star"\nhosts = 8\n[transport]\nname = "pfabric"\n'
+            f'[workload]\npattern = "trace"\nfile = "{trace}"\n'
+        )
+        done = rm.run(Plan.load(file), out=tmp_path / f"r{n}", quiet=True)
+        assert done.status == "finished"
+        events.append(done.summary["counters"]["events"] / n)
+    assert events[1] < 1.2 * events[0]

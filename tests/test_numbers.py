@@ -105,6 +105,25 @@ class TestWindow:
         assert {tier["utilisation"] for tier in summary["tiers"]} == {None}
         assert summary["goodput_gbps"] == pytest.approx(8 * 0.6 * 97.33, rel=0.1)
 
+    def test_the_ideal_has_not_more_than_was_offered(self, tmp_path: Path) -> None:
+        small = POISSON.replace("30000", "100")
+        summary = run(plan(tmp_path, small, transport="ideal"), tmp_path / "r").summary
+        assert 0.9 < summary["delivered_share"] <= 1.0
+
+    def test_a_flow_that_was_not_delivered_may_end_the_statistics(self, tmp_path: Path) -> None:
+        rest = "[measure]\nwarmup-flows = 0\nfinished-before-arrival = 1000\n[faults]\nloss = 1"
+        summary = run(plan(tmp_path, POISSON, transport="dcpim", rest=rest), tmp_path / "r").summary
+        assert summary["flows"]["counted"] == 0
+
+    def test_goodput_does_not_depend_on_the_interval_of_samples(self, tmp_path: Path) -> None:
+        goodputs = [
+            run(
+                plan(tmp_path, POISSON, rest=f"[run]\nsample-us = {us}"), tmp_path / str(us)
+            ).summary["goodput_gbps"]
+            for us in (1, 10, 900)
+        ]
+        assert max(goodputs) < 1.02 * min(goodputs)
+
 
 class TestFlows:
     def test_what_was_lost_was_sent_again(self, tmp_path: Path) -> None:

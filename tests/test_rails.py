@@ -83,6 +83,40 @@ class TestFaults:
         down = links[(links["from"] == "h0") & (links["to"] == "s0")]
         assert down["sent_bytes"].sum() == 0
 
+    def test_a_further_link_that_is_not_used_changes_nothing(self, tmp_path: Path) -> None:
+        """The host's transport keeps its packets while its nearest link is busy."""
+        file = tmp_path / "plan.toml"
+        ends = [("h0", "s0"), ("h1", "s0"), ("s0", "s1")]
+        queues, means = [], []
+        for links in (ends, [*ends, ("h0", "s1")]):
+            listed = ", ".join(f'{{ between = ["{a}", "{b}"] }}' for a, b in links)
+            file.write_text(f"""
+[topology]
+kind = "links"
+hosts = 2
+switches = 2
+links = [{listed}]
+
+[transport]
+name = "pfabric"
+
+[workload]
+pattern = "incast"
+fan = 1
+flow-bytes = 500000
+hub = 1
+rounds = 4
+period-us = 5
+""")
+            done = rm.run(Plan.load(file), out=tmp_path / str(len(links)), quiet=True)
+            tiers = {tier["name"]: tier for tier in done.summary["tiers"]}
+            queues.append(tiers["host-up"]["queue_max_bytes"])
+            means.append(done.summary["slowdown"]["delivered"]["overall"]["mean"])
+        # One packet may wait for the nearest link while the other is idle.
+        assert queues[0] == 0
+        assert queues[1] <= 1500
+        assert means[1] == pytest.approx(means[0], rel=0.02)
+
     def test_a_single_link_loses_packets(self, tmp_path: Path) -> None:
         faults = '[faults]\nlinks = [{ link = "h1-s0", loss = 0.01 }]'
         done = run(plan(tmp_path, "dcpim", SPREAD, rest=faults), tmp_path)

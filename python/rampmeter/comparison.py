@@ -136,7 +136,7 @@ class Comparison:
     def notes(self) -> list[str]:
         """Which flows the statistics are over, and how sure they are: sentences."""
         n_counted = sum(int(flows.counted.sum()) for flows in self._seeds)
-        total = sum(flows.counted.size for flows in self._seeds)
+        total = sum(int((flows.sizes >= 0).sum()) for flows in self._seeds)
         first = sum(flows.first for flows in self._seeds)
         warm = f" {count(first)} flows of the warm-up are left out." if first else ""
         if self.failures == "infinite":

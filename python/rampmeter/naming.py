@@ -115,6 +115,12 @@ def distinct(choices: list[TransportChoice], where: str) -> list[TransportChoice
     labels = [choice.label for choice in choices]
     if not choices or len(set(labels)) < len(labels):
         raise PlanError(f"{where}: expected names that differ, got {', '.join(labels) or 'none'}")
+    folders = [choice.folder for choice in choices]
+    for label, folder in zip(labels, folders, strict=True):
+        if not any(character.isalnum() for character in folder):
+            raise PlanError(f"{where}: expected names with a letter or digit, got {label}")
+        if folders.count(folder) > 1:
+            raise PlanError(f"{where}: expected names of folders that differ, got {folder} twice")
     return choices
 
 

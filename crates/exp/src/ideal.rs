@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rampmeter_core::{Bytes, FabricFacts, MsgId, Span, Time};
+use rampmeter_core::{Bytes, MsgId, Span, Time};
 use rampmeter_metrics::ideal::LastPacket;
 use rampmeter_proto::ideal::{IdealScheduler, Job};
 use rampmeter_sim::{Arrival, Counters, FlowRecord, Probe, Source};
@@ -19,14 +19,16 @@ use crate::simulate::Task;
 const PACE_EVENTS: u64 = 256;
 
 /// Flows under way in an ideal network.
-struct Run<'a> {
-    facts: &'a FabricFacts,
+struct Run {
     cut: Cut,
     scheduler: IdealScheduler,
     /// What is known of each flow that is not complete.
     open: HashMap<u32, Open>,
     ideals: Ideals,
     counters: Counters,
+    under_way: UnderWay,
+    /// The service of all flows that are complete, in picoseconds.
+    completed_service: u128,
 }
 
 struct Open {
@@ -38,12 +40,13 @@ struct Open {
 pub(crate) fn simulate_ideal(task: Task<'_>) -> Ran {
     let Task { sim, facts, cut, total_flows: total, mut source, recorder, observer, .. } = task;
     let mut run = Run {
-        facts,
         cut,
         scheduler: IdealScheduler::new(facts.n_hosts),
         open: HashMap::new(),
         ideals: Ideals::new(sim, cut),
         counters: Counters::default(),
+        under_way: UnderWay::default(),
+        completed_service: 0,
     };
     let mut pace = Pace::new();
     let mut next = source.poll_arrival();
@@ -110,7 +113,7 @@ pub(crate) fn simulate_ideal(task: Task<'_>) -> Ran {
     }
 }
 
-impl Run<'_> {
+impl Run {
     /// How long a message keeps its access links busy.
     fn service(&self, arrival: &Arrival) -> Span {
         let cut = self.cut;
@@ -136,6 +139,7 @@ impl Run<'_> {
         let job = Job { id, src: arrival.src, dst: arrival.dst, service };
         self.scheduler.submit(arrival.at, job);
         self.open.insert(id, Open { record, service });
+        self.under_way.add(service, arrival.size, arrival.size.packets_ceil(self.cut.payload));
         self.counters.submitted += 1;
         self.counters.offered_bytes += arrival.size.get();
     }
@@ -155,6 +159,9 @@ impl Run<'_> {
             (served + delivered.saturating_sub(service), served + acked.saturating_sub(service));
         (record.delivered, record.completed) = (Some(delivered), Some(completed));
         record.sent = record.size;
+        let packets = record.size.packets_ceil(self.cut.payload);
+        self.under_way.remove(service, record.size, packets);
+        self.completed_service += u128::from(service.as_ps());
         recorder.on_flow(&record);
         source.on_delivered(record.number, delivered);
         source.on_completed(record.number, completed);
@@ -163,13 +170,37 @@ impl Run<'_> {
         self.counters.fresh_packets += record.size.packets_ceil(self.cut.payload);
     }
 
-    /// What has been delivered by now, those under way counted by the service they have had.
+    /// What has been delivered by now: all of the flows that are complete, and of those under way
+    /// together the share of their service that they have had.
     fn on_last_arrival(&mut self, now: Time) {
-        let cut = self.cut;
-        let packet = self.facts.access_rate.tx_time(cut.payload + cut.header);
-        let packets = self.scheduler.served(now).div_floor(packet);
+        let served = u128::from(self.scheduler.served(now).as_ps());
+        let served = served.saturating_sub(self.completed_service);
+        let UnderWay { service, bytes, packets } = self.under_way;
+        let share = |of: u64| (u128::from(of) * served / service.max(1)) as u64;
         self.counters.last_arrival = now;
-        self.counters.fresh_packets_at_last_arrival = packets;
-        self.counters.fresh_bytes_at_last_arrival = packets * cut.payload.get();
+        self.counters.fresh_packets_at_last_arrival = self.counters.fresh_packets + share(packets);
+        self.counters.fresh_bytes_at_last_arrival = self.counters.fresh_bytes + share(bytes);
+    }
+}
+
+/// Flows that are under way: the service that they need in picoseconds, their bytes and packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct UnderWay {
+    service: u128,
+    bytes: u64,
+    packets: u64,
+}
+
+impl UnderWay {
+    fn add(&mut self, service: Span, size: Bytes, packets: u64) {
+        self.service += u128::from(service.as_ps());
+        self.bytes += size.get();
+        self.packets += packets;
+    }
+
+    fn remove(&mut self, service: Span, size: Bytes, packets: u64) {
+        self.service -= u128::from(service.as_ps());
+        self.bytes -= size.get();
+        self.packets -= packets;
     }
 }

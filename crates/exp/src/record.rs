@@ -39,11 +39,20 @@ pub(crate) struct Recorder {
     pub(crate) data_latency: LatencyHistogram,
     pub(crate) control_latency: LatencyHistogram,
     pub(crate) samples: Samples,
+    /// The number, from zero, of the flow before whose arrival others must have finished to be
+    /// counted, and when it arrived.
+    mark: (Option<u64>, Option<u64>),
 }
 
 impl Recorder {
-    /// Records each link at every sample where `by_link` says so.
-    pub(crate) fn new(ideals: Ideals, writer: Option<FlowWriter>, by_link: bool) -> Self {
+    /// Records each link at every sample where `by_link` says so. Statistics end at the arrival of
+    /// flow number `finished_before`, from one.
+    pub(crate) fn new(
+        ideals: Ideals,
+        writer: Option<FlowWriter>,
+        by_link: bool,
+        finished_before: Option<u64>,
+    ) -> Self {
         Self {
             ideals,
             writer,
@@ -59,7 +68,13 @@ impl Recorder {
             data_latency: LatencyHistogram::new(),
             control_latency: LatencyHistogram::new(),
             samples: Samples::new(by_link),
+            mark: (finished_before.and_then(|n| n.checked_sub(1)), None),
         }
+    }
+
+    /// When statistics end, in picoseconds, if they end at the arrival of a flow.
+    pub(crate) fn mark_ps(&self) -> Option<u64> {
+        self.mark.1
     }
 
     /// Completes the table of flows.
@@ -92,6 +107,9 @@ impl Probe for Recorder {
     const COUNTERS: bool = true;
 
     fn on_flow(&mut self, record: &FlowRecord) {
+        if self.mark.0 == Some(record.number.into()) {
+            self.mark.1 = Some(record.arrival.as_ps());
+        }
         let [ideal, acked_ideal, figure_ideal] =
             self.ideals.of(record.src, record.dst, record.size);
         let since = |end: Option<Time>| end.map(|end| (end - record.arrival).as_ps());

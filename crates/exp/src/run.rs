@@ -177,7 +177,8 @@ fn outcome<'a>(plan: &'a ValidPlan, ran: &'a Ran) -> Outcome<'a> {
 }
 
 pub(crate) fn recorder(plan: &ValidPlan, writer: Option<FlowWriter>) -> Recorder {
-    Recorder::new(Ideals::new(&plan.sim, plan.cut), writer, plan.plan().run.links)
+    let finished_before = plan.plan().measure.finished_before_arrival;
+    Recorder::new(Ideals::new(&plan.sim, plan.cut), writer, plan.plan().run.links, finished_before)
 }
 
 /// Runs the flows of the plan through its transport, whose type is found here, once.

@@ -175,12 +175,9 @@ impl Summary {
 
     pub(crate) fn of(outcome: Outcome<'_>, recorder: Recorder, measure: &MeasureSpec) -> Self {
         let counters = outcome.counters;
+        let mark = recorder.mark_ps();
         let mut all = recorder.kept;
         all.sort_unstable_by_key(|k| k.number);
-        let mark = measure.finished_before_arrival.and_then(|n| {
-            // Flows are numbered from zero; in the order of arrival, unless they wait for others.
-            all.iter().find(|k| u64::from(k.number) + 1 == n).map(|k| k.arrival.as_ps())
-        });
         let warmup = WarmUpReport::of(measure, outcome.process, &all);
         let choice = Choice { first: warmup.flows, mark };
         let counted: Vec<&Kept> = all.iter().filter(|k| choice.counts(k, 0)).collect();
@@ -326,12 +323,12 @@ fn knots(outcome: &Outcome<'_>, mut knots: Vec<Knot>, all: &[Kept]) -> Vec<Knot>
             })
         }));
     }
-    exact_at_last_arrival(outcome, &mut knots);
     let tiers = outcome.tiers.iter().map(|tier| tier.bytes).collect();
     let end = Time::from_ps(outcome.end_ps);
     if knots.last().is_none_or(|last| last.at <= end) {
         knots.push(Knot { at: end, fresh: outcome.counters.fresh_bytes, tiers });
     }
+    exact_at_last_arrival(outcome, &mut knots);
     knots
 }
 

@@ -443,12 +443,12 @@ where
         self.pull_by_rails(station);
     }
 
-    /// Asks a host with several links for packets as long as one of them is idle. A packet takes an
-    /// idle one of the links that are nearest to its destination, and waits if none of these is
-    /// idle.
+    /// Asks a host with several links for packets as long as one of them is idle and none has a
+    /// packet waiting. A packet takes an idle one of the links that are nearest to its destination;
+    /// if none of these is idle it waits there, and the host is not asked before it has left.
     fn pull_by_rails(&mut self, station: u32) {
         while self.stations[station as usize].endpoint.wants_transmit()
-            && self.fabric.has_idle_uplink(station, self.now)
+            && self.fabric.can_pull(station, self.now)
         {
             let state = &mut self.stations[station as usize];
             let local = state.clock.local(self.now);

@@ -153,9 +153,10 @@ def _report(results: SweepResults, sweep: Sweep, outcome: Outcome) -> None:
     console.print()
     console.print(means_table(results))
     for point in outcome.imprecise:
+        metric, precision = sweep.replication.metric, sweep.replication.precision
         click.echo(
-            f"{point.name}: the interval of {sweep.replication.metric} is wider than "
-            f"{sweep.replication.precision:g} with {sweep.replication.seeds_max} seeds"
+            f"{point.name}: the interval of {metric} is wider than {precision:g} after the last "
+            "seed, or some seeds have no value"
         )
     click.echo(f"\nresults: {results.url}")
     if not results.dataset.is_local:
@@ -178,7 +179,8 @@ def means_table(results: SweepResults) -> Table:
     points = results.points
     counts = sorted({len(point.rows) for point in points})
     span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
-    title = f"Means over {span} seeds, with 95 % intervals"
+    is_single = counts == [1]
+    title = "One seed" if is_single else f"Means over {span} seeds, with 95 % intervals"
     headings = [key.rpartition(".")[2] for key in results.keys]
     names = [name for name in SHOWN if any(point.interval(name).n for point in points)]
     table = new_table(title, "transport", *headings, "seeds", *(SHOWN[name][0] for name in names))

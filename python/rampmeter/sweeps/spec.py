@@ -100,6 +100,9 @@ class Sweep:
         for key in self.keys:
             if key in ("seed", SWEEP) or key.startswith(f"{SWEEP}."):
                 raise PlanError(f"{key}: expected another key to vary; seeds are given by `seeds`")
+        for key in ("transport.name", "transport.preset"):
+            if key in self.keys:
+                raise PlanError(f"{key}: expected another key to vary; transports have a list")
         for key in UNKEPT:
             if self.plan.get(key) or key in self.keys:
                 raise PlanError(f"{key}: expected none in a sweep, which does not keep its file")

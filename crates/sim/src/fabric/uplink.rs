@@ -32,9 +32,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
     }
 
-    /// Whether any of `host`'s uplinks can take a packet at `now`.
-    pub(crate) fn has_idle_uplink(&self, host: u32, now: Time) -> bool {
-        self.routes.uplinks_of(host).any(|port| self.uplink_idle(port, now))
+    /// Whether any of `host`'s uplinks can take a packet at `now`, and none has one waiting.
+    pub(crate) fn can_pull(&self, host: u32, now: Time) -> bool {
+        let mut ports = self.routes.uplinks_of(host);
+        let waits = |port: u32| self.ports[port as usize].waiting != 0;
+        !self.routes.uplinks_of(host).any(waits) && ports.any(|port| self.uplink_idle(port, now))
     }
 
     /// Asks for a wake-up of each of `host`'s interfaces when its link falls idle.
@@ -60,6 +62,10 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let only = [host];
         let ports = self.routes.interfaces(host, packet.dst.get()).unwrap_or(&only);
         let turn = usize::from(self.next_path[host as usize]);
+        if packet.marks.contains(Marks::ROUTED) {
+            // Its path is chosen; the turn goes on all the same.
+            self.next_path[host as usize] = self.next_path[host as usize].wrapping_add(1);
+        }
         let by_turns = || (0..ports.len()).map(|i| ports[(turn + i) % ports.len()]);
         let idle = by_turns().find(|&port| self.uplink_idle(port, now));
         let shortest = by_turns().min_by_key(|&port| self.ports[port as usize].queued);
@@ -106,7 +112,10 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let path = *next;
         *next = path.wrapping_add(1);
         // Successive packets take another link each, and those of one link another path.
-        if self.rails == 1 { path } else { path / self.rails }
+        match self.rails {
+            1 => path,
+            _ => path / self.routes.uplinks_of(host).count() as u16,
+        }
     }
 
     /// Queues a packet of `host` at its interface, or puts it on the link if that is idle; then
