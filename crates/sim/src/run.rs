@@ -265,6 +265,8 @@ where
         }
     }
 
+    /// Not inlined: these events are rare, and the loop that takes events has few registers.
+    #[inline(never)]
     fn dispatch_other(&mut self, what: u32) {
         match what {
             SUBMIT => {
