@@ -13,6 +13,8 @@ PLUS_MINUS = " ± "
 """What stands between a value and half the width of its interval."""
 LABEL_WIDTH = 22
 """Columns that a row's name may take before it goes on in another line."""
+NARROW, NARROW_LABEL_WIDTH = 60, 16
+"""Columns of a console below which names may take less, and how many."""
 
 UNLIMITED = 10_000
 """Columns of a console on which nothing is too wide."""
@@ -31,6 +33,8 @@ class Sheet:
     """Sentences below the table."""
     sections: frozenset[int] = frozenset()
     """Rows that are followed by a line."""
+    label_width: int = LABEL_WIDTH
+    """Columns that a row's name may take before it goes on in another line."""
 
     def tables(self, console: Console) -> Iterator[Table]:
         """The sheet as tables that fit the console.
@@ -38,6 +42,9 @@ class Sheet:
         Intervals go to a line of their own where that is needed, then the columns to tables below
         each other, each with the row names.
         """
+        if console.width < NARROW and self.label_width > NARROW_LABEL_WIDTH:
+            yield from replace(self, label_width=NARROW_LABEL_WIDTH).tables(console)
+            return
         if self._fits(console):
             yield self._table()
             return
@@ -84,7 +91,9 @@ class Sheet:
         for idx, heading in enumerate(self.headings):
             table.add_column(heading, justify="right" if idx else "left", no_wrap=True)
         for idx, (name, *cells) in enumerate(self.rows):
-            table.add_row("\n".join(_lines(name)), *cells, end_section=idx in self.sections)
+            table.add_row(
+                "\n".join(_lines(name, self.label_width)), *cells, end_section=idx in self.sections
+            )
         return table
 
 
@@ -92,15 +101,15 @@ def _folded(cell: str) -> str:
     return cell.replace(PLUS_MINUS, "\n" + PLUS_MINUS.lstrip())
 
 
-def _lines(name: str) -> Iterator[str]:
+def _lines(name: str, width: int) -> Iterator[str]:
     """A row's name in lines, broken after commas, colons and words where it can be."""
     line = ""
     for part in re.split(r"(?<=[,: ])", name):
-        if line and len(line) + len(part.rstrip()) > LABEL_WIDTH:
+        if line and len(line) + len(part.rstrip()) > width:
             yield line.rstrip()
             line = ""
         line += part
-        while len(line) > LABEL_WIDTH:
-            yield line[:LABEL_WIDTH]
-            line = line[LABEL_WIDTH:]
+        while len(line) > width:
+            yield line[:width]
+            line = line[width:]
     yield line
