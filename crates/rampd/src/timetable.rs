@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rampmeter_core::{Bytes, NodeId, Span, TenantId, Time};
 use rampmeter_runtime::NodeConfig;
-use rampmeter_workload::{Flow, Graph, GraphBuilder, Releases};
+use rampmeter_workload::{Flow, Graph, GraphBuilder, GraphError, Releases};
 use serde::Deserialize;
 
 use crate::pattern::SIZE_MIN;
@@ -176,8 +176,23 @@ pub(crate) fn read(file: &Path, n_hosts: u32) -> Result<Table, Error> {
         let unknown = || bad(format!("flow {flow}: after: expected flows of the table, got {id}"));
         builder.wait(place, *dependency.ok_or_else(unknown)?);
     }
-    let graph = builder.build().map_err(|error| bad(error.to_string()))?;
+    let graph = builder.build().map_err(|error| bad(in_ids(&error, &rows)))?;
     Ok(Table { rows, graph })
+}
+
+/// What is wrong with a table, in its own numbers instead of those of rows.
+fn in_ids(error: &GraphError, rows: &[FlowRow]) -> String {
+    let row = |place: u32| rows[place as usize];
+    let (place, expected, got) = match *error {
+        GraphError::Host { node, host, dependency } => {
+            (node, format!("flows that host {host} sends or receives"), dependency)
+        }
+        GraphError::Cycle { node, dependency } => {
+            (node, "flows that do not wait for it in turn".to_owned(), dependency)
+        }
+        _ => return error.to_string(),
+    };
+    format!("flow {}: after: expected {expected}, got {}", row(place).flow, row(got).flow)
 }
 
 /// What happened, a line each: `what,flow,time_ps` after the start of the table.
@@ -205,5 +220,61 @@ impl Log {
     /// Completes the log.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(rows: &str) -> Result<Table, String> {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("t.csv");
+        let head = "flow,arrival_ps,src,dst,size_bytes,tenant,after,compute_ps\n";
+        std::fs::write(&file, format!("{head}{rows}")).expect("room for a table");
+        read(&file, 4).map_err(|e| e.to_string().replace(&format!("{}: ", file.display()), ""))
+    }
+
+    #[test]
+    fn a_host_sends_what_waits_for_others_when_it_knows_of_them() {
+        // Flow 7 goes to host 1, which computes, answers with 9, and then sends 3 when 9 has arrived.
+        let rows = "7,100,0,1,9,0,,0\n8,0,1,1,0,0,7,50\n9,0,1,0,9,2,8,0\n3,0,1,2,9,0,9,0\n";
+        let start = Time::from_ps(1_000);
+        let at = |ps| start + Span::from_ps(ps);
+        let mut sender = Timetable::new(table(rows).unwrap(), 0, start);
+        assert_eq!((sender.next(), sender.expected, sender.waits), (Some(at(100)), 1, true));
+        assert_eq!(sender.take(at(99)).map(|row| row.flow), None);
+        assert_eq!(sender.take(at(100)).map(|row| row.flow), Some(7));
+        assert!(sender.is_sent());
+        let mut other = Timetable::new(table(rows).unwrap(), 1, start);
+        assert_eq!((other.next(), other.expected, other.last), (None, 1, at(150)));
+        other.on_delivered(7, at(400));
+        assert_eq!(other.next(), Some(at(450)));
+        let row = other.take(at(450)).unwrap();
+        assert_eq!((row.flow, row.tenant.get()), (9, 2));
+        assert!(other.next().is_none() && !other.is_sent());
+        other.on_completed(9, at(500));
+        assert_eq!(other.take(at(500)).map(|row| row.flow), Some(3));
+        assert!(other.is_sent());
+    }
+
+    #[test]
+    fn wrong_tables_say_what_was_expected_and_what_came() {
+        let cases = [
+            ("5,0,1,1,9,0,,0", "flow 5: expected two of 4 hosts, got 1 and 1"),
+            ("5,0,0,1,9,0,6,0", "flow 5: after: expected flows of the table, got 6"),
+            ("5,0,0,1,9,0,,0\n5,0,0,1,9,0,,0", "flow 5: expected a number that no row before has"),
+            (
+                "5,0,0,1,9,0,,0\n6,0,2,1,9,0,5,0",
+                "flow 6: after: expected flows that host 2 sends or receives, got 5",
+            ),
+            (
+                "5,0,0,1,9,0,,0\n6,0,1,0,9,0,6,0",
+                "flow 6: after: expected flows that do not wait for it in turn, got 6",
+            ),
+        ];
+        for (rows, message) in cases {
+            assert_eq!(table(&format!("{rows}\n")).unwrap_err(), message);
+        }
     }
 }
