@@ -7,6 +7,7 @@ again whose worker is lost.
 
 import importlib.util
 import logging
+import time
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -17,6 +18,9 @@ from rampmeter.sweeps.engines import ATTEMPTS, EngineError
 from rampmeter.sweeps.task import Result, Task, execute, lost
 
 AUTO: Final = ("", "auto")
+REFUSAL: Final = "Initialization failure from server"
+"""What the proxy of a cluster says when it could not start a server for a driver."""
+PAUSE_SECONDS: Final = 3.0
 POLL_MAX: Final = 1000
 """Results that are fetched at once at most."""
 
@@ -24,6 +28,24 @@ POLL_MAX: Final = 1000
 def _execute(task: Task, *blobs: bytes) -> Result:
     """What a worker runs. The package is looked up there by name."""
     return execute(task, blobs)
+
+
+def _connect(address: str) -> None:
+    """Connect to the cluster.
+
+    One that is there may refuse for a while: its proxy starts a server for each driver, and that
+    fails while it still clears up after a driver that has died.
+    """
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            ray.init(address, logging_level=logging.ERROR, log_to_driver=False)
+        except (ConnectionError, RayError, RuntimeError, ValueError) as error:
+            if left == 0 or REFUSAL not in str(error):
+                raise EngineError(f"ray: no cluster at {address}: {_line(error)}") from None
+            ray.shutdown()
+            time.sleep(PAUSE_SECONDS)
+        else:
+            return
 
 
 class RayEngine:
@@ -35,10 +57,7 @@ class RayEngine:
         if address not in AUTO and importlib.util.find_spec("grpc") is None:
             raise EngineError("ray: not installed (grpc); pip install 'rampmeter[ray]'")
         self._address = "auto" if address in AUTO else f"ray://{address}"
-        try:
-            ray.init(self._address, logging_level=logging.ERROR, log_to_driver=False)
-        except (ConnectionError, RayError, RuntimeError, ValueError) as error:
-            raise EngineError(f"ray: no cluster at {self._address}: {_line(error)}") from None
+        _connect(self._address)
         self._execute = ray.remote(num_cpus=1, max_retries=ATTEMPTS - 1)(_execute)
         self._blobs: dict[str, Any] = {}
         self._tasks: dict[Any, Task] = {}
