@@ -2,7 +2,7 @@
 
 use rampmeter_core::{Header, Hop, Span, Time};
 use rampmeter_metrics::row::{FlowRow, Status};
-use rampmeter_metrics::{FlowWriter, LatencyHistogram, TableError};
+use rampmeter_metrics::{FlowWriter, Ideal, LatencyHistogram, TableError};
 use rampmeter_sim::fabric::Fabric;
 use rampmeter_sim::{Arrival, FlowRecord, Probe};
 
@@ -18,7 +18,27 @@ pub(crate) struct Kept {
     pub(crate) tenant: u32,
     /// Delivered, acked; `u64::MAX` picoseconds if not.
     pub(crate) fct: [u64; 2],
+    /// Delivered, acked, figure.
     pub(crate) ideal: [u64; 3],
+}
+
+impl Kept {
+    /// Picoseconds from its arrival to the completion that `ideal` is about; `None` if it has not
+    /// come.
+    pub(crate) fn completion(&self, ideal: Ideal) -> Option<u64> {
+        let fct = match ideal {
+            Ideal::Delivered => self.fct[0],
+            Ideal::Acked | Ideal::Figure => self.fct[1],
+        };
+        (fct < u64::MAX).then_some(fct)
+    }
+
+    /// Completion over ideal; `None` without a completion, or of an ideal of zero.
+    pub(crate) fn slowdown(&self, ideal: Ideal) -> Option<f64> {
+        let completion = self.completion(ideal)?;
+        let ideal = self.ideal[ideal as usize];
+        (ideal > 0).then(|| completion as f64 / ideal as f64)
+    }
 }
 
 /// The standard probe.

@@ -77,10 +77,10 @@ impl Samples {
     ) {
         let names = fabric.tier_names();
         let mut carried = vec![(0u64, 0u128); names.len()];
-        for (tier, rate, bytes) in fabric.sent() {
-            let sum = &mut carried[usize::from(tier)];
-            sum.0 += bytes;
-            sum.1 += u128::from(rate.bytes_floor(interval).get());
+        for port in fabric.port_samples() {
+            let sum = &mut carried[usize::from(port.tier)];
+            sum.0 += port.sent;
+            sum.1 += u128::from(port.rate.bytes_floor(interval).get());
         }
         self.sent_by_tier.resize(names.len(), 0);
         let mut queued = vec![(0u64, 0u32, 0u32); names.len()];

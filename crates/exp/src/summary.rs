@@ -3,7 +3,7 @@
 use rampmeter_core::Time;
 use rampmeter_metrics::histogram::LatencySummary;
 use rampmeter_metrics::series::QueueSummary;
-use rampmeter_metrics::{BinStats, Bins, Order, Sample, Stats, by_size};
+use rampmeter_metrics::{BinStats, Bins, Ideal, Order, Sample, Stats, by_size};
 use rampmeter_sim::fabric::{DropReason, TierStats};
 use rampmeter_sim::{Counters, Node};
 use rampmeter_workload::Process;
@@ -16,7 +16,7 @@ use crate::plan::MeasureSpec;
 use crate::ran::RunStatus;
 use crate::record::{Kept, Recorder};
 use crate::warnings;
-use crate::window::{Knot, WarmUpReport, Window};
+use crate::window::{Knot, WarmUpReport, Window, carried_until};
 
 /// The summary of a run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -180,7 +180,8 @@ impl Summary {
         all.sort_unstable_by_key(|k| k.number);
         let warmup = WarmUpReport::of(measure, outcome.process, &all);
         let choice = Choice { first: warmup.flows, mark };
-        let counted: Vec<&Kept> = all.iter().filter(|k| choice.counts(k, 0)).collect();
+        let counted: Vec<&Kept> =
+            all.iter().filter(|k| choice.counts(k, Ideal::Delivered)).collect();
         let order = match outcome.process {
             Process::Bursts => Order::Any,
             Process::Poisson | Process::Trace => Order::Arrival,
@@ -191,14 +192,16 @@ impl Summary {
         let knots = knots(&outcome, recorder.samples.knots, &all);
         let carried = |of: &dyn Fn(&Knot) -> u64| window.and_then(|w| w.carried(&knots, of));
         let seconds = window.map_or(0.0, Window::seconds);
-        let tier = |(i, stats): (usize, TierStats)| {
-            let bits = carried(&|knot| knot.tiers.get(i).copied().unwrap_or(0)).map(|b| b * 8.0);
+        let tier = |(i, stats): (usize, &TierStats)| {
+            let bits = carried(&|knot| knot.of_tier(i)).map(|bytes| bytes * 8.0);
             // What was sent by an instant is known from samples only.
             let bits = bits.filter(|_| is_sampled);
             Tier::new(stats.clone(), bits.map(|b| b / (stats.capacity_bps as f64 * seconds)))
         };
-        let tiers: Vec<Tier> = outcome.tiers.iter().cloned().enumerate().map(tier).collect();
-        let utilisation = tiers.iter().find(|t| t.name == "host-up").and_then(|t| t.utilisation);
+        let tiers: Vec<Tier> = outcome.tiers.iter().enumerate().map(tier).collect();
+        let mut by_tier = outcome.tiers.iter().zip(&tiers);
+        let hosts = by_tier.find(|(stats, _)| stats.is_of_hosts);
+        let utilisation = hosts.and_then(|(_, tier)| tier.utilisation);
         let flows = FlowCounts {
             submitted: counters.submitted,
             delivered: counters.delivered,
@@ -231,8 +234,7 @@ impl Summary {
             flows: &flows,
             warmup: &warmup,
             slowdown: &slowdown,
-            all: &all,
-            choice,
+            counted: &counted,
             process: outcome.process,
             delivered_share,
         }));
@@ -268,7 +270,7 @@ impl Summary {
 
 /// Which flows statistics count.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Choice {
+struct Choice {
     /// From this number on.
     first: u64,
     /// Only those that finish before this instant, in picoseconds.
@@ -276,12 +278,11 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// Whether a flow is counted by its completion number `fct`: delivered, acked.
-    pub(crate) fn counts(self, k: &Kept, fct: usize) -> bool {
-        let finish = k.arrival.as_ps().saturating_add(k.fct[fct]);
-        u64::from(k.number) >= self.first
-            && k.fct[fct] < u64::MAX
-            && self.mark.is_none_or(|mark| finish < mark)
+    /// Whether a flow is counted by the completion that `ideal` is about.
+    fn counts(self, k: &Kept, ideal: Ideal) -> bool {
+        let Some(completion) = k.completion(ideal) else { return false };
+        let finish = k.arrival.as_ps().saturating_add(completion);
+        u64::from(k.number) >= self.first && self.mark.is_none_or(|mark| finish < mark)
     }
 }
 
@@ -292,16 +293,13 @@ fn slowdowns(
     bdp_bytes: u64,
     order: Order,
 ) -> BTreeMap<&'static str, Slowdown> {
-    let of = |(name, fct, ideal): (&'static str, usize, usize)| {
-        let samples = || {
-            all.iter().filter(|k| choice.counts(k, fct) && k.ideal[ideal] > 0).map(|k| Sample {
-                size_bytes: k.size,
-                slowdown: k.fct[fct] as f64 / k.ideal[ideal] as f64,
-            })
-        };
-        (name, by_all_bins(samples, bdp_bytes, order))
+    let of = |ideal: Ideal| {
+        let sample =
+            |k: &Kept| k.slowdown(ideal).map(|slowdown| Sample { size_bytes: k.size, slowdown });
+        let samples = || all.iter().filter(|k| choice.counts(k, ideal)).filter_map(sample);
+        (ideal.name(), by_all_bins(samples, bdp_bytes, order))
     };
-    [("delivered", 0, 0), ("acked", 1, 1), ("figure", 1, 2)].map(of).into_iter().collect()
+    [Ideal::Delivered, Ideal::Acked, Ideal::Figure].map(of).into_iter().collect()
 }
 
 /// What had been carried at each sample and at the end. Runs without samples count the bytes of
@@ -336,24 +334,19 @@ fn knots(outcome: &Outcome<'_>, mut knots: Vec<Knot>, all: &[Kept]) -> Vec<Knot>
 fn exact_at_last_arrival(outcome: &Outcome<'_>, knots: &mut Vec<Knot>) {
     let at = outcome.counters.last_arrival;
     let after = knots.partition_point(|knot| knot.at < at);
-    let of = |knot: &Knot, tier: usize| knot.tiers.get(tier).copied().unwrap_or(0) as f64;
     let Some(next) = knots.get(after) else { return };
-    let before = after.checked_sub(1).map(|i| &knots[i]);
-    let start = before.map_or(0, |knot| knot.at.as_ps());
-    let share = (at.as_ps() - start) as f64 / (next.at.as_ps() - start).max(1) as f64;
-    let between = |tier: usize| {
-        let base = before.map_or(0.0, |knot| of(knot, tier));
-        (base + (of(next, tier) - base) * share) as u64
-    };
-    let tiers = (0..next.tiers.len()).map(between).collect();
+    let sent = |tier: usize| carried_until(knots, at.as_ps(), |knot| knot.of_tier(tier));
+    let tiers = (0..next.tiers.len()).filter_map(sent).map(|bytes| bytes as u64).collect();
     let fresh = outcome.counters.fresh_bytes_at_last_arrival;
     knots.insert(after, Knot { at, fresh, tiers });
 }
 
 fn by_tenant(counted: &[&Kept], order: Order) -> BTreeMap<u32, Stats> {
     let mut samples: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for k in counted.iter().filter(|k| k.ideal[0] > 0) {
-        samples.entry(k.tenant).or_default().push(k.fct[0] as f64 / k.ideal[0] as f64);
+    for k in counted {
+        if let Some(slowdown) = k.slowdown(Ideal::Delivered) {
+            samples.entry(k.tenant).or_default().push(slowdown);
+        }
     }
     if samples.len() < 2 {
         return BTreeMap::new();

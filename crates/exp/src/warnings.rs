@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_metrics::confidence::{BATCHES, HalfWidths};
+use rampmeter_metrics::Ideal;
+use rampmeter_metrics::confidence::{BATCHES, correlation_of_batches};
 use rampmeter_workload::Process;
 
 use crate::record::Kept;
-use crate::summary::{Choice, FlowCounts, Slowdown};
+use crate::summary::{FlowCounts, Slowdown};
 use crate::window::WarmUpReport;
 
 /// A mean that is known less well than this is warned of.
@@ -25,9 +26,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) flows: &'a FlowCounts,
     pub(crate) warmup: &'a WarmUpReport,
     pub(crate) slowdown: &'a BTreeMap<&'static str, Slowdown>,
-    /// All flows that were delivered, in the order of arrival.
-    pub(crate) all: &'a [Kept],
-    pub(crate) choice: Choice,
+    /// The flows that are counted, in the order of arrival.
+    pub(crate) counted: &'a [&'a Kept],
     pub(crate) process: Process,
     pub(crate) delivered_share: Option<f64>,
 }
@@ -89,9 +89,9 @@ fn of_interval(facts: &Facts<'_>) -> Vec<String> {
             100.0 * half / overall.mean
         ));
     }
-    let counted = facts.all.iter().filter(|k| facts.choice.counts(k, 0) && k.ideal[0] > 0);
-    let series: Vec<f64> = counted.map(|k| k.fct[0] as f64 / k.ideal[0] as f64).collect();
-    if HalfWidths::of(&series).correlation.is_some_and(|c| c > correlation_max()) {
+    let slowdowns = facts.counted.iter().filter_map(|k| k.slowdown(Ideal::Delivered));
+    let series: Vec<f64> = slowdowns.collect();
+    if correlation_of_batches(&series).is_some_and(|c| c > correlation_max()) {
         warnings.push(
             "neighbouring batches of flows are alike, so the intervals are too narrow; simulate \
              more flows, or more seeds"

@@ -1,6 +1,7 @@
 //! The measured window of a run: which flows its statistics count, and what was carried in it.
 
 use rampmeter_core::Time;
+use rampmeter_metrics::Ideal;
 use rampmeter_metrics::confidence::mser5;
 use rampmeter_workload::Process;
 use schemars::JsonSchema;
@@ -17,6 +18,25 @@ pub(crate) struct Knot {
     pub(crate) fresh: u64,
     /// Bytes that each tier had sent.
     pub(crate) tiers: Vec<u64>,
+}
+
+impl Knot {
+    /// Bytes that one tier had sent; zero in runs without samples.
+    pub(crate) fn of_tier(&self, tier: usize) -> u64 {
+        self.tiers.get(tier).copied().unwrap_or(0)
+    }
+}
+
+/// What had been carried by the instant `ps` of `of`, a quantity of the knots: interpolated between
+/// the knots around it. `None` after the last knot.
+pub(crate) fn carried_until(knots: &[Knot], ps: u64, of: impl Fn(&Knot) -> u64) -> Option<f64> {
+    let after = knots.partition_point(|knot| knot.at.as_ps() < ps);
+    let knot = knots.get(after)?;
+    let before = after.checked_sub(1).map(|i| &knots[i]);
+    let (start, base) = before.map_or((0, 0.0), |k| (k.at.as_ps(), of(k) as f64));
+    let length = knot.at.as_ps() - start;
+    let share = if length == 0 { 1.0 } else { (ps - start) as f64 / length as f64 };
+    Some(base + (of(knot) as f64 - base) * share)
 }
 
 /// How many first flows are left out, and why.
@@ -39,14 +59,14 @@ impl WarmUpReport {
             WarmUp::Mser5 => true,
             WarmUp::Auto => process == Process::Poisson,
         };
-        let slow = |k: &&Kept| k.ideal[0] > 0;
-        let series: Vec<f64> =
-            flows.iter().filter(slow).map(|k| k.fct[0] as f64 / k.ideal[0] as f64).collect();
+        let slowdown = |k: &Kept| k.slowdown(Ideal::Delivered);
+        let series: Vec<f64> = flows.iter().filter_map(slowdown).collect();
         if !by_rule || series.len() < FLOWS_MIN {
             return Self { rule: "none", flows: 0, is_found: true };
         }
         let cut = mser5(&series);
-        let first = flows.iter().filter(slow).nth(cut.values).map_or(0, |k| u64::from(k.number));
+        let mut with_slowdown = flows.iter().filter(|k| slowdown(k).is_some());
+        let first = with_slowdown.nth(cut.values).map_or(0, |k| u64::from(k.number));
         let flows = if cut.values == 0 { 0 } else { first };
         Self { rule: "mser-5", flows, is_found: cut.is_found }
     }
@@ -76,19 +96,11 @@ impl Window {
         (to_ps > from_ps).then_some(Self { from_ps, to_ps })
     }
 
-    /// What was carried in the window by `of`, a quantity of the knots, which it is interpolated
-    /// between. `None` if the window ends after the last knot.
+    /// What was carried in the window of `of`, a quantity of the knots. `None` if the window ends
+    /// after the last knot.
     pub(crate) fn carried(self, knots: &[Knot], of: impl Fn(&Knot) -> u64) -> Option<f64> {
-        let at = |ps: u64| {
-            let after = knots.partition_point(|knot| knot.at.as_ps() < ps);
-            let knot = knots.get(after)?;
-            let before = after.checked_sub(1).map(|i| &knots[i]);
-            let (start, base) = before.map_or((0, 0.0), |k| (k.at.as_ps(), of(k) as f64));
-            let length = knot.at.as_ps() - start;
-            let share = if length == 0 { 1.0 } else { (ps - start) as f64 / length as f64 };
-            Some(base + (of(knot) as f64 - base) * share)
-        };
-        Some(at(self.to_ps)? - at(self.from_ps)?)
+        let until = |ps: u64| carried_until(knots, ps, &of);
+        Some(until(self.to_ps)? - until(self.from_ps)?)
     }
 }
 

@@ -82,7 +82,7 @@ mod tests {
     fn ratios_are_ours_over_theirs_by_bin() {
         let ours = samples(&[(1, 2.0), (1, 4.0), (9, 1.0)]);
         let theirs = samples(&[(1, 1.0), (1, 2.0), (1, 3.0)]);
-        let comparison = compare(&ours, &theirs, &Bins::Custom { upper_bytes: vec![5] });
+        let comparison = compare(&ours, &theirs, &Bins::Deciles { sizes: vec![5] });
         let small = &comparison.bins[0];
         assert_eq!((small.mean_ratio, small.p99_ratio), (Some(1.5), Some(4.0 / 3.0)));
         assert_eq!(small.ks, Some(0.5));

@@ -6,8 +6,7 @@
 //! length, whose statistics are nearly independent if they are long.
 
 use serde::{Deserialize, Serialize};
-
-use crate::stats::t_95;
+use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 /// Batches of an interval.
 pub const BATCHES: usize = 20;
@@ -68,9 +67,6 @@ pub struct HalfWidths {
     pub mean: Option<f64>,
     /// Of the median, the 99th and the 99.9th percentile.
     pub quantiles: [Option<f64>; 3],
-    /// Correlation of the means of neighbouring batches. Far above zero, batches are too short and
-    /// intervals too narrow.
-    pub correlation: Option<f64>,
 }
 
 /// The quantiles that have intervals, as fractions.
@@ -79,14 +75,7 @@ pub(crate) const QUANTILES: [(usize, usize); 3] = [(1, 2), (99, 100), (999, 1000
 impl HalfWidths {
     /// By batches of `values`, which are in the order of arrival.
     pub fn of(values: &[f64]) -> Self {
-        if values.len() < BATCHES * BATCH_MIN {
-            return Self::default();
-        }
-        let bounds = |i: usize| values.len() * i / BATCHES;
-        let batches: Vec<&[f64]> =
-            (0..BATCHES).map(|i| &values[bounds(i)..bounds(i + 1)]).collect();
-        let means: Vec<f64> =
-            batches.iter().map(|b| b.iter().sum::<f64>() / b.len() as f64).collect();
+        let Some(batches) = batches(values) else { return Self::default() };
         let shortest = values.len() / BATCHES;
         let quantiles = QUANTILES.map(|(p, q)| {
             let beyond = shortest * (q - p) / q;
@@ -102,8 +91,26 @@ impl HalfWidths {
             })
         });
         let quantiles = quantiles.map(Option::flatten);
-        Self { mean: half_width(&means), quantiles, correlation: Some(correlation(&means)) }
+        Self { mean: half_width(&means(&batches)), quantiles }
     }
+}
+
+/// Correlation of the means of neighbouring batches of `values`, which are in the order of arrival.
+/// Far above zero, batches are too short and intervals too narrow. `None` where there are too few
+/// values for batches.
+pub fn correlation_of_batches(values: &[f64]) -> Option<f64> {
+    batches(values).map(|batches| correlation(&means(&batches)))
+}
+
+/// The batches of `values`; `None` if there are too few values.
+fn batches(values: &[f64]) -> Option<[&[f64]; BATCHES]> {
+    let bound = |i: usize| values.len() * i / BATCHES;
+    let is_enough = values.len() >= BATCHES * BATCH_MIN;
+    is_enough.then(|| std::array::from_fn(|i| &values[bound(i)..bound(i + 1)]))
+}
+
+fn means(batches: &[&[f64]; BATCHES]) -> [f64; BATCHES] {
+    batches.map(|batch| batch.iter().sum::<f64>() / batch.len() as f64)
 }
 
 /// Half the width of the 95 % interval of the mean of independent `values`.
@@ -112,6 +119,11 @@ fn half_width(values: &[f64]) -> Option<f64> {
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     Some(t_95(n - 1.0)? * (squares / (n - 1.0)).sqrt() / n.sqrt())
+}
+
+/// The two-sided 95 % quantile of Student's t; `None` without a degree of freedom.
+fn t_95(freedom: f64) -> Option<f64> {
+    StudentsT::new(0.0, 1.0, freedom).ok().map(|t| t.inverse_cdf(0.975))
 }
 
 /// The correlation of neighbours; zero where all values are equal.
@@ -144,6 +156,16 @@ mod tests {
     /// Mean waiting time by Pollaczek and Khinchine.
     fn pollaczek(load: f64) -> f64 {
         load / (2.0 * (1.0 - load))
+    }
+
+    #[test]
+    fn intervals_are_those_of_the_tables() {
+        for (freedom, t) in [(1.0, 12.7062), (2.0, 4.3027), (4.0, 2.7764), (29.0, 2.0452)] {
+            let ours = t_95(freedom).unwrap();
+            assert!((ours - t).abs() < 1e-3, "{freedom}: {ours}");
+        }
+        assert!((half_width(&[1.0, 2.0, 3.0]).unwrap() - 4.3027 / 3f64.sqrt()).abs() < 1e-3);
+        assert_eq!(half_width(&[1.5]), None);
     }
 
     #[test]

@@ -1,13 +1,11 @@
 //! Slowdown statistics, overall and by message size.
 
-use rampmeter_core::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::confidence::{HalfWidths, QUANTILES};
 use crate::ideal::Ideal;
-use crate::row::{FlowColumns, FlowRow, Status};
-use crate::selection::Selection;
+use crate::row::FlowRow;
 
 /// What statistics need of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,7 +69,7 @@ impl Stats {
 
     /// The same with intervals, of values of one steady process in the order of arrival.
     pub fn of_process(values: &mut [f64]) -> Option<Self> {
-        let HalfWidths { mean: mean_ci, quantiles, .. } = HalfWidths::of(values);
+        let HalfWidths { mean: mean_ci, quantiles } = HalfWidths::of(values);
         let [p50_ci, p99_ci, p999_ci] = quantiles;
         Some(Self { mean_ci, p50_ci, p99_ci, p999_ci, ..Self::of(values)? })
     }
@@ -123,11 +121,6 @@ pub enum Bins {
         /// The sizes in bytes, ascending; equal ones make empty bins, which are left out.
         sizes: Vec<u64>,
     },
-    /// Sizes up to and including each of these, and the rest.
-    Custom {
-        /// The largest size of each bin in bytes, ascending.
-        upper_bytes: Vec<u64>,
-    },
 }
 
 impl Bins {
@@ -140,7 +133,6 @@ impl Bins {
             Self::PacketClasses => [1, 7, 49, 343, 2401].map(|n| n * PACKET).to_vec(),
             Self::Decades => (1..=9).map(|n| 10u64.pow(n) - 1).collect(),
             Self::Deciles { sizes } => sizes.clone(),
-            Self::Custom { upper_bytes } => upper_bytes.clone(),
         };
         uppers.dedup();
         uppers
@@ -154,7 +146,7 @@ impl Bins {
                 named(&["<1 BDP", "<2 BDP", "<4 BDP", "<8 BDP", "<16 BDP", "rest"])
             }
             Self::PacketClasses => named(&["1", "2-7", "8-49", "50-343", "344-2401", ">2401"]),
-            Self::Decades | Self::Deciles { .. } | Self::Custom { .. } => {
+            Self::Decades | Self::Deciles { .. } => {
                 let uppers = self.uppers();
                 let bounded = uppers.iter().map(|upper| format!("<={upper} B"));
                 let rest = uppers.last().map_or("all".to_owned(), |upper| format!(">{upper} B"));
@@ -185,62 +177,6 @@ pub struct BinStats {
     pub stats: Option<Stats>,
 }
 
-/// What a run's flows come to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
-    /// Against which ideal.
-    pub ideal: Ideal,
-    /// Which flows.
-    pub selection: Selection,
-    /// All flows of the run.
-    pub flows: u64,
-    /// Flows of the run, selected or not, that the transport gave up.
-    pub failed: u64,
-    /// Flows of the run, selected or not, that the network did not take.
-    pub rejected: u64,
-    /// Flows of the run, selected or not, that had not finished when it ended.
-    pub unfinished: u64,
-    /// Payload bytes of the run that arrived more than once, as a fraction of all bytes of its
-    /// flows.
-    pub duplicate: f64,
-    /// Slowdown of the selected flows.
-    pub overall: Option<Stats>,
-    /// The same by size.
-    pub bins: Vec<BinStats>,
-    /// Normalised completion time of the selected flows: their mean completion time over their
-    /// mean ideal, as the pHost study defines it. Long flows dominate it.
-    pub nfct: Option<f64>,
-}
-
-/// Summarises the selected flows.
-pub fn summarise(
-    columns: &FlowColumns,
-    selection: Selection,
-    ideal: Ideal,
-    bins: &Bins,
-) -> Summary {
-    let rows: Vec<FlowRow> = selection.rows(columns, ideal).collect();
-    let samples = || rows.iter().filter_map(|row| Sample::of(row, ideal));
-    let (overall, bins) = by_size(samples, bins, Order::Any);
-    let count = |status| columns.status.iter().filter(|&&s| s == status).count() as u64;
-    let total = |values: &[u64]| values.iter().map(|&n| u128::from(n)).sum::<u128>() as f64;
-    Summary {
-        ideal,
-        selection,
-        flows: columns.len() as u64,
-        failed: count(Status::Failed),
-        rejected: count(Status::Rejected),
-        unfinished: count(Status::Unfinished),
-        duplicate: match total(&columns.size_bytes) {
-            0.0 => 0.0,
-            bytes => total(&columns.duplicate_bytes) / bytes,
-        },
-        overall,
-        bins,
-        nfct: nfct(&rows, ideal),
-    }
-}
-
 /// Statistics of slowdowns, overall and by size. `samples` is asked for them twice.
 pub fn by_size<I: Iterator<Item = Sample>>(
     samples: impl Fn() -> I,
@@ -258,21 +194,6 @@ pub fn by_size<I: Iterator<Item = Sample>>(
         stats: order.stats(&mut values),
     });
     (overall, stats.collect())
-}
-
-/// The sum of completion times over the sum of ideals.
-fn nfct(rows: &[FlowRow], ideal: Ideal) -> Option<f64> {
-    let sum =
-        |of: &dyn Fn(&FlowRow) -> u64| rows.iter().map(|row| u128::from(of(row))).sum::<u128>();
-    let ideals = sum(&|row| row.ideal_ps(ideal));
-    let completions = sum(&|row| row.completion_ps(ideal).unwrap_or(0));
-    (ideals > 0).then(|| completions as f64 / ideals as f64)
-}
-
-/// Payload delivered per second as a fraction of what `n_hosts` links of `rate` carry.
-pub fn goodput(delivered: Bytes, n_hosts: u32, rate: Rate, during: Span) -> f64 {
-    let bits = delivered.get() as f64 * 8.0;
-    bits / (rate.as_bps() as f64 * f64::from(n_hosts) * during.as_secs_f64())
 }
 
 /// Payload of a full packet, the unit of the packet classes.
@@ -330,56 +251,6 @@ mod tests {
         let deciles = Bins::Deciles { sizes: vec![1460, 1460, 2920] };
         assert_eq!(deciles.labels(), ["<=1460 B", "<=2920 B", ">2920 B"]);
         assert_eq!(bin_of(&deciles, 1460), "<=1460 B");
-        assert_eq!(Bins::Custom { upper_bytes: vec![] }.labels(), ["all"]);
-    }
-
-    fn row(size_bytes: u64, fct_ps: Option<u64>) -> FlowRow {
-        FlowRow {
-            flow: 0,
-            arrival_ps: 0,
-            src: 0,
-            dst: 1,
-            size_bytes,
-            fct_ps,
-            acked_ps: None,
-            ideal_ps: size_bytes,
-            acked_ideal_ps: size_bytes,
-            figure_ideal_ps: size_bytes,
-            duplicate_bytes: 10,
-            deadline_ps: None,
-            fate_ps: None,
-            bound_ps: None,
-            tenant: 0,
-            first_byte_ps: None,
-            sent_bytes: 0,
-            retransmitted_bytes: 0,
-            status: if fct_ps.is_some() { Status::Finished } else { Status::Unfinished },
-        }
-    }
-
-    #[test]
-    fn a_summary_says_what_it_is_of() {
-        let rows = [row(1000, Some(3000)), row(3000, Some(3000)), row(6000, None)];
-        let columns: FlowColumns = rows.into_iter().collect();
-        let bins = Bins::Custom { upper_bytes: vec![500, 2000] };
-        let summary = summarise(&columns, Selection::default(), Ideal::Delivered, &bins);
-        assert_eq!((summary.flows, summary.failed, summary.unfinished), (3, 0, 1));
-        assert_eq!(summary.overall.unwrap().mean, 2.0);
-        assert_eq!(summary.nfct, Some(1.5));
-        assert_eq!(summary.duplicate, 0.003);
-        let means: Vec<Option<f64>> =
-            summary.bins.iter().map(|bin| bin.stats.map(|stats| stats.mean)).collect();
-        assert_eq!(means, [None, Some(3.0), Some(1.0)]);
-        let json = serde_json::to_value(&summary).unwrap();
-        assert_eq!(json["bins"][1]["label"], "<=2000 B");
-        assert_eq!(json["ideal"], "delivered");
-        let acked = summarise(&columns, Selection::default(), Ideal::Acked, &bins);
-        assert_eq!((acked.overall, acked.nfct), (None, None));
-    }
-
-    #[test]
-    fn goodput_is_a_fraction_of_all_links() {
-        let span = Span::from_us(1);
-        assert_eq!(goodput(Bytes::new(12_500), 2, Rate::from_gbps(100), span), 0.5);
+        assert_eq!(Bins::Deciles { sizes: vec![] }.labels(), ["all"]);
     }
 }

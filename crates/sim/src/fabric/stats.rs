@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::topo::{Node, Topology};
 use rampmeter_core::{Bytes, Header, Hop, Rate, Time};
 
+use super::port::Port;
 use super::{Fabric, Routes};
 
 /// Why a packet was dropped.
@@ -35,6 +36,8 @@ impl DropReason {
 /// A port at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortSample {
+    /// The number of its tier.
+    pub tier: u8,
     /// Its link's rate.
     pub rate: Rate,
     /// Bytes sent so far, headers included.
@@ -61,6 +64,8 @@ pub struct PortId<'a> {
 pub struct TierStats {
     /// Its name: `host-up`, `tor-up`, `spine-down`, `tor-down`, ...
     pub name: String,
+    /// Whether its ports are those of hosts, towards the network.
+    pub is_of_hosts: bool,
     /// Ports in it.
     pub ports: u32,
     /// Bytes sent.
@@ -167,15 +172,15 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.ports[self.n_interfaces as usize..].iter().map(|p| (p.tier, p.queued))
     }
 
-    /// Bytes sent so far by each port with its tier and rate.
-    pub fn sent(&self) -> impl Iterator<Item = (u8, Rate, u64)> {
-        self.ports.iter().zip(&self.rates).map(|(p, &rate)| (p.tier, rate, p.tx_bytes))
-    }
-
-    /// Each port's link, tier, rate, bytes sent so far and bytes waiting; hosts' interfaces first.
+    /// All ports at this instant; hosts' interfaces first.
     pub fn port_samples(&self) -> impl Iterator<Item = PortSample> {
-        let ports = self.ports.iter().zip(&self.rates);
-        ports.map(|(p, &rate)| PortSample { rate, sent: p.tx_bytes, queued: p.queued })
+        let sample = |(p, &rate): (&Port, &Rate)| PortSample {
+            tier: p.tier,
+            rate,
+            sent: p.tx_bytes,
+            queued: p.queued,
+        };
+        self.ports.iter().zip(&self.rates).map(sample)
     }
 
     /// What a port is: the place of its link in the topology, its ends and its tier.
@@ -198,7 +203,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         for port in &self.ports {
             let tier = &mut tiers[port.tier as usize];
             tier.bytes += port.tx_bytes;
-            debug_assert!(tier.queue_max >= Bytes::new(u64::from(port.queued_max)));
+            let (longest, own) = (tier.queue_max.get(), u64::from(port.queued_max));
+            assert!(longest >= own, "{}: {longest} B, but a port had {own} B", tier.name);
         }
         for (tier, peak) in tiers.iter_mut().zip(&self.stats.peaks) {
             tier.queue_peak = peak.map(|(port, at)| {
@@ -232,6 +238,7 @@ pub(super) fn tiers(topology: &Topology, routes: &Routes) -> (Vec<TierStats>, Ve
         let idx = tiers.iter().position(|t| t.name == name).unwrap_or_else(|| {
             tiers.push(TierStats {
                 name,
+                is_of_hosts: matches!(from, Node::Host(_)),
                 ports: 0,
                 bytes: 0,
                 queue_max: Bytes::ZERO,
