@@ -17,6 +17,8 @@ use crate::role::Role;
 use crate::source::Source;
 use crate::topo::Topology;
 
+mod outages;
+mod rails;
 mod release;
 mod view;
 
@@ -286,17 +288,7 @@ where
                 let interval = self.sample.expect("sampling events exist only with an interval");
                 self.push_other(self.now + interval, SAMPLE);
             }
-            OUTAGE => {
-                self.fabric.apply_outages(self.now);
-                for switch in self.fabric.switches_restarting(self.now) {
-                    let hop = |switch| F::hop(&self.config, switch);
-                    self.fabric.reboot(switch, self.seed, hop, self.now, &mut self.wheel);
-                }
-                for arbiter in self.fabric.arbiters_restarting(self.now) {
-                    self.restart_arbiter(arbiter);
-                }
-                self.schedule_outage();
-            }
+            OUTAGE => self.apply_outages(),
             other => unreachable!("there is no event {other}"),
         }
     }
@@ -367,12 +359,6 @@ where
         }
     }
 
-    fn schedule_outage(&mut self) {
-        if let Some(at) = self.fabric.next_outage() {
-            self.push_other(at, OUTAGE);
-        }
-    }
-
     fn push_other(&mut self, time: Time, what: u32) {
         self.wheel.push(event(time, OTHER, what));
     }
@@ -427,47 +413,6 @@ where
         self.set_timer(station);
     }
 
-    /// Takes packets of an interface that queues, or of a host in a network of several links a host.
-    fn serve(&mut self, station: u32) {
-        if station >= self.n_pulling {
-            self.hand_over(station);
-        } else {
-            self.pull_by_rails(station);
-        }
-    }
-
-    /// A link of a host has fallen idle, in a network of several links a host.
-    fn wake_rail(&mut self, port: u32) {
-        let station = self.fabric.owner(port);
-        let Self { fabric, wheel, probe, ledger, now, .. } = self;
-        let leaves = leaving(probe, ledger, *now, station);
-        fabric.wake(port, *now, wheel, leaves);
-        self.pull_by_rails(station);
-    }
-
-    /// Asks a host with several links for packets as long as one of them is idle and none has a
-    /// packet waiting. A packet takes an idle one of the links that are nearest to its destination;
-    /// if none of these is idle it waits there, and the host is not asked before it has left.
-    fn pull_by_rails(&mut self, station: u32) {
-        while self.stations[station as usize].endpoint.wants_transmit()
-            && self.fabric.can_pull(station, self.now)
-        {
-            let state = &mut self.stations[station as usize];
-            let local = state.clock.local(self.now);
-            let Some(packet) = state.endpoint.poll_transmit(local) else { break };
-            if self.paranoid {
-                check_codec(&packet);
-            }
-            self.ledger.on_sent(packet.payload);
-            let leaves = leaving(&mut self.probe, &self.ledger, self.now, station);
-            self.fabric.inject_by_rails(station, packet, self.now, &mut self.wheel, leaves);
-        }
-        if self.stations[station as usize].endpoint.wants_transmit() {
-            self.fabric.wake_uplinks(station, self.now, &mut self.wheel);
-        }
-        self.set_timer(station);
-    }
-
     #[inline]
     fn set_timer(&mut self, station: u32) {
         let state = &mut self.stations[station as usize];
@@ -480,33 +425,6 @@ where
             state.timer_at = at;
             self.wheel.push(event(at, TIMER, station));
         }
-    }
-
-    /// Hands every packet that an endpoint has to its interface, which queues them.
-    fn hand_over(&mut self, station: u32) {
-        let local = self.stations[station as usize].clock.local(self.now);
-        while let Some(packet) = self.stations[station as usize].endpoint.poll_transmit(local) {
-            if self.paranoid {
-                check_codec(&packet);
-            }
-            self.ledger.on_sent(packet.payload);
-            let leaves = leaving(&mut self.probe, &self.ledger, self.now, station);
-            self.fabric.inject_queued(station, packet, self.now, &mut self.wheel, leaves);
-        }
-        self.set_timer(station);
-    }
-
-    /// An arbiter comes back after a crash, knowing nothing.
-    fn restart_arbiter(&mut self, number: u32) {
-        let station = self.fabric.topology().n_hosts() + number;
-        let state = &mut self.stations[station as usize];
-        let rng = Rng::new(self.seed, u64::from(station), Purpose::Endpoint);
-        let now = state.clock.local(self.now);
-        let config = Arc::clone(&self.config);
-        let arbiter = F::arbiter(config, number, NodeId::new(station), rng, now);
-        state.endpoint = Role::Arbiter(arbiter);
-        state.timer_at = Time::NEVER;
-        self.after_input(station);
     }
 
     fn finish(&mut self, status: Status) -> Status {

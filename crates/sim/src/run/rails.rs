@@ -1,0 +1,65 @@
+//! Interfaces that queue, and hosts with several links. The others are served in the run loop
+//! itself.
+
+use rampmeter_core::Family;
+
+use super::{Sim, check_codec, leaving};
+use crate::probe::Probe;
+use crate::source::Source;
+
+impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
+    /// Takes packets of an interface that queues, or of a host in a network of several links a host.
+    pub(super) fn serve(&mut self, station: u32) {
+        if station >= self.n_pulling {
+            self.hand_over(station);
+        } else {
+            self.pull_by_rails(station);
+        }
+    }
+
+    /// A link of a host has fallen idle, in a network of several links a host.
+    pub(super) fn wake_rail(&mut self, port: u32) {
+        let station = self.fabric.owner(port);
+        let Self { fabric, wheel, probe, ledger, now, .. } = self;
+        let leaves = leaving(probe, ledger, *now, station);
+        fabric.wake(port, *now, wheel, leaves);
+        self.pull_by_rails(station);
+    }
+
+    /// Asks a host with several links for packets as long as one of them is idle and none has a
+    /// packet waiting. A packet takes an idle one of the links that are nearest to its destination;
+    /// if none of these is idle it waits there, and the host is not asked before it has left.
+    fn pull_by_rails(&mut self, station: u32) {
+        while self.stations[station as usize].endpoint.wants_transmit()
+            && self.fabric.can_pull(station, self.now)
+        {
+            let state = &mut self.stations[station as usize];
+            let local = state.clock.local(self.now);
+            let Some(packet) = state.endpoint.poll_transmit(local) else { break };
+            if self.paranoid {
+                check_codec(&packet);
+            }
+            self.ledger.on_sent(packet.payload);
+            let leaves = leaving(&mut self.probe, &self.ledger, self.now, station);
+            self.fabric.inject_by_rails(station, packet, self.now, &mut self.wheel, leaves);
+        }
+        if self.stations[station as usize].endpoint.wants_transmit() {
+            self.fabric.wake_uplinks(station, self.now, &mut self.wheel);
+        }
+        self.set_timer(station);
+    }
+
+    /// Hands every packet that an endpoint has to its interface, which queues them.
+    fn hand_over(&mut self, station: u32) {
+        let local = self.stations[station as usize].clock.local(self.now);
+        while let Some(packet) = self.stations[station as usize].endpoint.poll_transmit(local) {
+            if self.paranoid {
+                check_codec(&packet);
+            }
+            self.ledger.on_sent(packet.payload);
+            let leaves = leaving(&mut self.probe, &self.ledger, self.now, station);
+            self.fabric.inject_queued(station, packet, self.now, &mut self.wheel, leaves);
+        }
+        self.set_timer(station);
+    }
+}
