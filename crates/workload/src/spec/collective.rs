@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rampmeter_core::{Bytes, Time};
 
-use super::valid::Checker;
+use super::check::Checker;
 use super::{CollectiveSpec, WorkloadError};
 use crate::pattern::HostRange;
 use crate::pattern::collective::{Algorithm, Collective, Demand, Operation};

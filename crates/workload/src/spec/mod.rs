@@ -11,6 +11,7 @@
 //! `until-us`, and stops at whichever comes first; patterns that would go on for ever need one of
 //! them.
 
+mod check;
 mod collective;
 mod sizes;
 #[cfg(test)]
@@ -366,7 +367,7 @@ impl WorkloadSpec {
     /// # Errors
     /// Names the key, what was expected and what was given; for files also the line.
     pub fn validate(self, context: &WorkloadContext) -> Result<ValidWorkload, WorkloadError> {
-        valid::validate(self, context)
+        check::validate(self, context)
     }
 }
 

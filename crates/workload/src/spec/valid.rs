@@ -1,31 +1,24 @@
-//! Checking a workload against a network, and running it.
+//! A workload that fits its network, and its flows.
 
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, NodeId, Span, TenantId, Time};
+use rampmeter_core::{TenantId, Time};
 
-use super::{
-    DenseSpec, FanSpec, MixSpec, OverlaySpec, PoissonSpec, RackSpec, RangeSpec, ShuffleSpec,
-    SizeSpec, SkewedSpec, Stop, TraceSpec, WorkloadContext, WorkloadError, WorkloadSpec,
-};
 use crate::flow::{Flow, FlowSource, Limit, merge};
 use crate::graph::{Graph, GraphBuilder};
-use crate::pattern::HostRange;
-use crate::pattern::burst::{Bursts, Direction, Fan, Grid, Law, PoissonIncast, Rounds, Volume};
+use crate::pattern::burst::{Bursts, PoissonIncast, Volume};
 use crate::pattern::collective::Collective;
-use crate::pattern::poisson::{Load, Pairs, Poisson};
-use crate::pattern::skewed::Skewed;
+use crate::pattern::poisson::Poisson;
 use crate::size::SizeDist;
-use crate::trace::{self, Check, Format, Order, Trace};
 
 /// A workload that fits its network.
 #[derive(Clone, Debug)]
 pub struct ValidWorkload {
-    source: Source,
-    limit: Limit,
+    pub(super) source: Source,
+    pub(super) limit: Limit,
     /// The distribution behind random sizes, for bins by its quantiles.
-    sizes: Option<Arc<SizeDist>>,
-    warnings: Vec<String>,
+    pub(super) sizes: Option<Arc<SizeDist>>,
+    pub(super) warnings: Vec<String>,
 }
 
 /// What the arrivals of a workload are. A mixture is the last of what its parts are.
@@ -39,8 +32,9 @@ pub enum Process {
     Bursts,
 }
 
+/// Where flows come from.
 #[derive(Clone, Debug)]
-enum Source {
+pub(super) enum Source {
     Poisson(Vec<Poisson>),
     Overlay(Poisson, PoissonIncast),
     Bursts(Bursts),
@@ -113,7 +107,7 @@ impl ValidWorkload {
     }
 
     /// Whether there are flows that wait for others.
-    fn has_graph(&self) -> bool {
+    pub(super) fn has_graph(&self) -> bool {
         match &self.source {
             Source::Graph(_) | Source::Collective(_) => true,
             Source::Mix(parts) => parts.iter().any(Self::has_graph),
@@ -185,364 +179,3 @@ impl ValidWorkload {
         self.sizes.as_deref()
     }
 }
-
-pub(super) fn validate(
-    spec: WorkloadSpec,
-    context: &WorkloadContext,
-) -> Result<ValidWorkload, WorkloadError> {
-    let (mut streams, mut warnings) = (0, Vec::new());
-    let mut checker = Checker {
-        context,
-        path: String::new(),
-        bound: Limit::default(),
-        streams: &mut streams,
-        warnings: &mut warnings,
-    };
-    let workload = checker.workload(spec)?;
-    Ok(ValidWorkload { warnings, ..workload })
-}
-
-/// Checks one workload; those in a mix have their own path and share the stream numbers.
-pub(super) struct Checker<'a> {
-    context: &'a WorkloadContext,
-    path: String,
-    /// The limit of the mix that the workload is in, which ends endless parts too.
-    bound: Limit,
-    streams: &'a mut u64,
-    warnings: &'a mut Vec<String>,
-}
-
-impl Checker<'_> {
-    fn workload(&mut self, spec: WorkloadSpec) -> Result<ValidWorkload, WorkloadError> {
-        if self.context.n_hosts < 2 {
-            let got = self.context.n_hosts;
-            return self.wrong("pattern", "a network of at least 2 hosts", got);
-        }
-        let limit = self.limit(spec.stop())?;
-        let mut sizes = None;
-        let source = match spec {
-            WorkloadSpec::AllToAll(spec) => {
-                self.poisson(&spec, Pairs::AllToAll { n_hosts: self.n() }, &mut sizes)?
-            }
-            WorkloadSpec::Permutation(spec) => {
-                self.poisson(&spec, Pairs::Permutation { n_hosts: self.n() }, &mut sizes)?
-            }
-            WorkloadSpec::RackLocal(spec) => self.racks(&spec, &mut sizes)?,
-            WorkloadSpec::IncastOverlay(spec) => self.overlay(&spec, &mut sizes)?,
-            WorkloadSpec::Incast(spec) => self.fan(&spec, Direction::In)?,
-            WorkloadSpec::Outcast(spec) => self.fan(&spec, Direction::Out)?,
-            WorkloadSpec::Shuffle(spec) => self.shuffle(&spec)?,
-            WorkloadSpec::Dense(spec) => self.dense(&spec)?,
-            WorkloadSpec::Collective(spec) => Source::Collective(self.collective(spec)?),
-            WorkloadSpec::SkewedAllToAll(spec) => self.skewed(&spec)?,
-            WorkloadSpec::Trace(spec) => self.trace(&spec)?,
-            WorkloadSpec::Mix(spec) => self.mix(spec, limit)?,
-        };
-        let endless = matches!(source, Source::Poisson(_) | Source::Overlay(..));
-        if endless && limit == Limit::default() && self.bound == Limit::default() {
-            return self.wrong(
-                "flows",
-                "flows or until-us, for a pattern without an end",
-                "neither",
-            );
-        }
-        Ok(ValidWorkload { source, limit, sizes, warnings: Vec::new() })
-    }
-
-    fn poisson(
-        &mut self,
-        spec: &PoissonSpec,
-        pairs: Pairs,
-        sizes: &mut Option<Arc<SizeDist>>,
-    ) -> Result<Source, WorkloadError> {
-        let load = self.load("load", spec.load, f64::MIN_POSITIVE)?;
-        let dist = self.sizes(&spec.sizes, sizes)?;
-        Ok(Source::Poisson(vec![Poisson::new(pairs, dist, &load, self.stream())]))
-    }
-
-    fn racks(
-        &mut self,
-        spec: &RackSpec,
-        sizes: &mut Option<Arc<SizeDist>>,
-    ) -> Result<Source, WorkloadError> {
-        let (n_hosts, known) = (self.n(), spec.hosts_per_rack.or(self.context.hosts_per_rack));
-        let Some(rack) = known else {
-            return self.wrong("hosts-per-rack", "a number, as the topology has no racks", "none");
-        };
-        if rack == 0 || !n_hosts.is_multiple_of(rack) {
-            let expected = format!("a divisor of the {n_hosts} hosts");
-            return self.wrong("hosts-per-rack", &expected, rack);
-        }
-        let local = self.load("local-load", spec.local_load, 0.0)?;
-        let remote = self.load("remote-load", spec.remote_load, 0.0)?;
-        if local.fraction > 0.0 && rack < 2 {
-            return self.wrong("local-load", "0 with one host in a rack", spec.local_load);
-        }
-        if remote.fraction > 0.0 && rack == n_hosts {
-            return self.wrong("remote-load", "0 with a single rack", spec.remote_load);
-        }
-        let dist = self.sizes(&spec.sizes, sizes)?;
-        let mut processes = Vec::new();
-        for (pairs, load) in [
-            (Pairs::SameRack { n_hosts, rack }, local),
-            (Pairs::OtherRack { n_hosts, rack }, remote),
-        ] {
-            // Each process keeps its stream when the other's load is zero.
-            let stream = self.stream();
-            if load.fraction > 0.0 {
-                processes.push(Poisson::new(pairs, Arc::clone(&dist), &load, stream));
-            }
-        }
-        if processes.is_empty() {
-            return self.wrong("local-load", "a load above 0 here or in remote-load", 0);
-        }
-        Ok(Source::Poisson(processes))
-    }
-
-    fn overlay(
-        &mut self,
-        spec: &OverlaySpec,
-        sizes: &mut Option<Arc<SizeDist>>,
-    ) -> Result<Source, WorkloadError> {
-        let load = self.load("load", spec.load, f64::MIN_POSITIVE)?;
-        let extra = self.load("incast-load", spec.incast_load, f64::MIN_POSITIVE)?;
-        let n = self.count("fan-in", spec.fan_in, self.n() - 1)?;
-        let size = self.bytes("incast-bytes", spec.incast_bytes)?;
-        let dist = self.sizes(&spec.sizes, sizes)?;
-        let pairs = Pairs::AllToAll { n_hosts: self.n() };
-        let poisson = Poisson::new(pairs, dist, &load, self.stream());
-        let fan = Fan {
-            direction: Direction::In,
-            n,
-            hub: None,
-            volume: Volume::PerFlow(size),
-            n_hosts: self.n(),
-            peers: HostRange::all(self.n()),
-        };
-        let per_host = extra.arrivals_per_ps(size.get() as f64);
-        let events_per_ps = per_host * f64::from(self.n()) / f64::from(n);
-        Ok(Source::Overlay(poisson, PoissonIncast { fan, events_per_ps, stream: self.stream() }))
-    }
-
-    fn fan(&mut self, spec: &FanSpec, direction: Direction) -> Result<Source, WorkloadError> {
-        let peers = self.range("peers", spec.peers, 1)?;
-        let hub = match spec.hub {
-            Some(hub) if hub >= self.n() => {
-                return self.wrong("hub", &format!("a host below {}", self.n()), hub);
-            }
-            hub => hub.map(NodeId::new),
-        };
-        // A hub that is not known yet may be one of the peers.
-        let inside = hub.is_none_or(|hub| peers.contains(hub));
-        let n = self.count("fan", spec.fan, peers.count - u32::from(inside))?;
-        let volume = match (spec.flow_bytes, spec.total_bytes) {
-            (Some(size), None) => Volume::PerFlow(self.bytes("flow-bytes", size)?),
-            (None, Some(total)) if total < u64::from(n) => {
-                return self.wrong(
-                    "total-bytes",
-                    &format!("at least a byte for each of {n} flows"),
-                    total,
-                );
-            }
-            (None, Some(total)) => Volume::Total(self.bytes("total-bytes", total)?),
-            (None, None) => {
-                return self.wrong("flow-bytes", "flow-bytes or total-bytes", "neither");
-            }
-            (Some(_), Some(_)) => {
-                return self.wrong("flow-bytes", "flow-bytes or total-bytes", "both");
-            }
-        };
-        let rounds = self.rounds(spec.start_us, spec.period_us, spec.rounds)?;
-        Ok(self
-            .bursts(Law::Fan(Fan { direction, n, hub, volume, n_hosts: self.n(), peers }), rounds))
-    }
-
-    fn shuffle(&mut self, spec: &ShuffleSpec) -> Result<Source, WorkloadError> {
-        let senders = self.range("senders", Some(spec.senders), 1)?;
-        let receivers = self.range("receivers", Some(spec.receivers), 1)?;
-        if senders.count == 1 && senders == receivers {
-            return self.wrong("receivers", "a host other than the sender", receivers.first);
-        }
-        let size = self.bytes("flow-bytes", spec.flow_bytes)?;
-        let rounds = self.rounds(spec.start_us, spec.period_us, spec.rounds)?;
-        Ok(self.bursts(Law::Grid(Grid { senders, receivers, size }), rounds))
-    }
-
-    fn dense(&mut self, spec: &DenseSpec) -> Result<Source, WorkloadError> {
-        let all = HostRange::all(self.n());
-        let size = self.bytes("flow-bytes", spec.flow_bytes)?;
-        let rounds = self.rounds(spec.start_us, None, 1)?;
-        Ok(self.bursts(Law::Grid(Grid { senders: all, receivers: all, size }), rounds))
-    }
-
-    fn skewed(&mut self, spec: &SkewedSpec) -> Result<Source, WorkloadError> {
-        let hosts = self.range("hosts", spec.hosts, 2)?;
-        if !(0.0..=10.0).contains(&spec.skew) {
-            return self.wrong("skew", "a number from 0 to 10", spec.skew);
-        }
-        let size = self.bytes("host-bytes", spec.host_bytes)?;
-        let rounds = self.rounds(spec.start_us, spec.period_us, spec.rounds)?;
-        Ok(self.bursts(Law::Skewed(Skewed { hosts, size, skew: spec.skew }), rounds))
-    }
-
-    fn trace(&mut self, spec: &TraceSpec) -> Result<Source, WorkloadError> {
-        let file = self.context.base_dir.join(&spec.file);
-        let Some(format) = spec.format.or_else(|| Format::of(&file)) else {
-            let expected = "csv, parquet, yaps, htsim or hpcc, as the file's name does not say";
-            return self.wrong("format", expected, "none");
-        };
-        let order = if spec.sort { Order::Sort } else { Order::Require };
-        let trace = trace::read_trace(&file, format, Check { n_hosts: self.n(), order })?;
-        let ignored = trace::ignored_columns(&file, format)?;
-        if !ignored.is_empty() {
-            let file = file.display();
-            self.warnings.push(format!("{file}: columns are not used: {}", ignored.join(", ")));
-        }
-        match trace {
-            Trace::Flows(rows) => Ok(Source::Trace(rows.into_iter().map(|row| row.flow).collect())),
-            Trace::Graph(_) if spec.flows.is_some() || spec.until_us.is_some() => {
-                let expected = "neither flows nor until-us, as flows of the trace wait for others";
-                self.wrong("flows", expected, "one of them")
-            }
-            Trace::Graph(graph) => Ok(Source::Graph(Arc::new(graph))),
-        }
-    }
-
-    fn mix(&mut self, spec: MixSpec, limit: Limit) -> Result<Source, WorkloadError> {
-        if spec.parts.is_empty() {
-            return self.wrong("parts", "at least one workload", "none");
-        }
-        let mut parts = Vec::new();
-        for (idx, part) in spec.parts.into_iter().enumerate() {
-            let path = format!("{}parts[{idx}].", self.path);
-            let bound = if limit == Limit::default() { self.bound } else { limit };
-            let mut checker = Checker {
-                context: self.context,
-                path,
-                bound,
-                streams: &mut *self.streams,
-                warnings: &mut *self.warnings,
-            };
-            parts.push(checker.workload(part)?);
-        }
-        if limit != Limit::default() && parts.iter().any(ValidWorkload::has_graph) {
-            let expected = "limits of the parts alone, as flows of a part wait for others";
-            return self.wrong("flows", expected, "flows or until-us of the mix");
-        }
-        Ok(Source::Mix(parts))
-    }
-
-    fn bursts(&mut self, law: Law, rounds: Rounds) -> Source {
-        Source::Bursts(Bursts { law: Arc::new(law), rounds, stream: self.stream() })
-    }
-}
-
-/// The checks of single keys.
-impl Checker<'_> {
-    pub(super) fn n(&self) -> u32 {
-        self.context.n_hosts
-    }
-
-    pub(super) fn stream(&mut self) -> u64 {
-        *self.streams += 1;
-        *self.streams - 1
-    }
-
-    pub(super) fn wrong<T>(
-        &self,
-        key: &str,
-        expected: &str,
-        got: impl ToString,
-    ) -> Result<T, WorkloadError> {
-        let key = format!("{}{key}", self.path);
-        Err(WorkloadError::Key { key, expected: expected.to_owned(), got: got.to_string() })
-    }
-
-    fn limit(&self, stop: Stop) -> Result<Limit, WorkloadError> {
-        if stop.flows == Some(0) {
-            return self.wrong("flows", "at least 1", 0);
-        }
-        let until = stop.until_us.map(|us| self.span("until-us", us)).transpose()?;
-        if until == Some(Span::ZERO) {
-            return self.wrong("until-us", "a time above 0", 0);
-        }
-        Ok(Limit { flows: stop.flows, until: until.map(|span| Time::ZERO + span) })
-    }
-
-    fn load(&self, key: &str, fraction: f64, min: f64) -> Result<Load, WorkloadError> {
-        if !(min..=2.0).contains(&fraction) {
-            let expected =
-                if min > 0.0 { "a load above 0, at most 2" } else { "a load from 0 to 2" };
-            return self.wrong(key, expected, fraction);
-        }
-        let WorkloadContext { access_rate, payload, wire, .. } = *self.context;
-        Ok(Load { fraction, access_rate, payload, wire })
-    }
-
-    fn sizes(
-        &self,
-        spec: &SizeSpec,
-        keep: &mut Option<Arc<SizeDist>>,
-    ) -> Result<Arc<SizeDist>, WorkloadError> {
-        let dist = Arc::new(spec.resolve(&self.path, self.context)?);
-        Ok(Arc::clone(keep.insert(dist)))
-    }
-
-    pub(super) fn span(&self, key: &str, us: f64) -> Result<Span, WorkloadError> {
-        if !(0.0..=US_MAX).contains(&us) {
-            return self.wrong(key, "microseconds from 0 to 10^13", us);
-        }
-        Ok(Span::from_ps((us * 1e6).round() as u64))
-    }
-
-    pub(super) fn bytes(&self, key: &str, bytes: u64) -> Result<Bytes, WorkloadError> {
-        if !(1..=1 << 50).contains(&bytes) {
-            return self.wrong(key, "bytes from 1 to 2^50", bytes);
-        }
-        Ok(Bytes::new(bytes))
-    }
-
-    fn count(&self, key: &str, n: u32, max: u32) -> Result<u32, WorkloadError> {
-        if !(1..=max).contains(&n) {
-            return self.wrong(key, &format!("from 1 to {max}, the other hosts"), n);
-        }
-        Ok(n)
-    }
-
-    pub(super) fn range(
-        &self,
-        key: &str,
-        spec: Option<RangeSpec>,
-        min: u32,
-    ) -> Result<HostRange, WorkloadError> {
-        let range = spec.map_or_else(|| HostRange::all(self.n()), HostRange::from);
-        let end = u64::from(range.first) + u64::from(range.count);
-        if range.count < min || end > u64::from(self.n()) {
-            let expected = format!("at least {min} of the hosts 0 to {}", self.n() - 1);
-            let got = format!("{} from {}", range.count, range.first);
-            return self.wrong(key, &expected, got);
-        }
-        Ok(range)
-    }
-
-    fn rounds(
-        &self,
-        start_us: f64,
-        period_us: Option<f64>,
-        n: u64,
-    ) -> Result<Rounds, WorkloadError> {
-        let start = Time::ZERO + self.span("start-us", start_us)?;
-        let period = match period_us {
-            Some(us) => self.span("period-us", us)?,
-            None if n > 1 => return self.wrong("period-us", "a period for several rounds", "none"),
-            None => Span::ZERO,
-        };
-        if n == 0 {
-            return self.wrong("rounds", "at least 1", 0);
-        }
-        Ok(Rounds { start, period, n })
-    }
-}
-
-/// The longest time in a plan: 115 days, within the range of [`Time`].
-const US_MAX: f64 = 1e13;

@@ -1,0 +1,118 @@
+//! Parquet files, right and wrong.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use ::parquet::arrow::ArrowWriter;
+use ::parquet::basic::Compression;
+use ::parquet::file::properties::WriterProperties;
+use arrow_array::{
+    Array, ArrayRef, Float32Array, Float64Array, Int16Array, RecordBatch, StringArray, UInt8Array,
+};
+
+use super::*;
+
+type Named = (&'static str, ArrayRef);
+
+fn table(columns: Vec<Named>, compression: Compression) -> Result<Vec<Flow>, String> {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("t.parquet");
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let properties = WriterProperties::builder().set_compression(compression).build();
+    let out = File::create(&file).unwrap();
+    let mut writer = ArrowWriter::try_new(out, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    read(&file, Format::Parquet, check(16, Order::Require))
+        .map_err(|error| error.to_string().replace(&format!("{}/", dir.path().display()), ""))
+}
+
+/// Two flows in types that dataframes have.
+fn columns(arrival: &'static str, arrivals: [f64; 2]) -> Vec<Named> {
+    vec![
+        (arrival, Arc::new(Float64Array::from(arrivals.to_vec()))),
+        ("src", Arc::new(Int16Array::from(vec![0, 1]))),
+        ("dst", Arc::new(UInt8Array::from(vec![2, 3]))),
+        ("size_bytes", Arc::new(Float32Array::from(vec![1460.0, 2920.0]))),
+    ]
+}
+
+#[test]
+fn every_compression_reads_alike() {
+    let all = [
+        Compression::UNCOMPRESSED,
+        Compression::SNAPPY,
+        Compression::GZIP(Default::default()),
+        Compression::BROTLI(Default::default()),
+        Compression::LZ4,
+        Compression::LZ4_RAW,
+        Compression::ZSTD(Default::default()),
+    ];
+    let flows = [(24_600, 0, 2, 1460), (1_000_000, 1, 3, 2920)].map(flow);
+    for compression in all {
+        let read = table(columns("arrival_us", [0.0246, 1.0]), compression).unwrap();
+        assert_eq!(read, flows, "{compression:?}");
+    }
+}
+
+#[test]
+fn arrivals_may_be_in_any_unit() {
+    for (name, unit) in
+        [("arrival_ps", 1.0), ("arrival_ns", 1e3), ("arrival_us", 1e6), ("arrival_s", 1e12)]
+    {
+        let read = table(columns(name, [2e12 / unit, 3e12 / unit]), Compression::SNAPPY);
+        let arrivals: Vec<u64> = read.unwrap().iter().map(|f| f.arrival.as_ps()).collect();
+        assert_eq!(arrivals, [2_000_000_000_000, 3_000_000_000_000], "{name}");
+    }
+}
+
+#[test]
+fn wrong_columns_say_where_what_was_expected_and_what_came() {
+    let error = |columns| table(columns, Compression::SNAPPY).unwrap_err();
+    let with = |name: &'static str, array: ArrayRef| {
+        let mut all = columns("arrival_us", [1.0, 2.0]);
+        all.retain(|&(column, _)| column != name);
+        all.push((name, array));
+        all
+    };
+    let sizes = |sizes: Vec<Option<f64>>| with("size_bytes", Arc::new(Float64Array::from(sizes)));
+    assert_eq!(
+        error(sizes(vec![Some(1.0), Some(1.5)])),
+        "t.parquet:2: size_bytes: expected a whole number, got 1.5"
+    );
+    assert_eq!(
+        error(sizes(vec![None, Some(1.0)])),
+        "t.parquet:1: size_bytes: expected a whole number, got null"
+    );
+    assert_eq!(
+        error(columns("arrival_us", [1.0, -2.0])),
+        "t.parquet:2: arrival: expected a time from 0 to 2^63 ps, got -2"
+    );
+    assert_eq!(
+        error(with("src", Arc::new(StringArray::from(vec!["a", "b"])))),
+        "t.parquet: column src: expected numbers, got Utf8"
+    );
+    assert_eq!(
+        error(columns("arrival", [1.0, 2.0])),
+        "t.parquet: expected a column arrival_ps (or arrival_ns, arrival_us, arrival_s), \
+         got arrival,src,dst,size_bytes"
+    );
+    let empty = columns("arrival_us", [1.0, 2.0]).into_iter();
+    assert_eq!(
+        error(empty.map(|(name, array)| (name, array.slice(0, 0))).collect()),
+        "t.parquet: expected at least one flow, got none"
+    );
+}
+
+#[test]
+fn wrong_tables_name_the_row() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("t.parquet");
+    let rows = [(1, 0, 1, 9), (2, 4, 4, 9)].map(flow);
+    write_parquet(&file, rows).unwrap();
+    let message = read(&file, Format::Parquet, check(16, Order::Require)).unwrap_err().to_string();
+    assert!(message.ends_with("t.parquet:2: dst: expected a host other than src, got 4"));
+    fs::write(&file, "not a table").unwrap();
+    let message = read(&file, Format::Parquet, check(16, Order::Require)).unwrap_err().to_string();
+    assert!(message.contains("t.parquet: Parquet error: "), "{message}");
+}
