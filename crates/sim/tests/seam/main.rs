@@ -1,0 +1,232 @@
+//! What the fabric does for transports: marks, hooks of switch programs, buffers, controllers.
+
+mod arbiters;
+#[allow(dead_code, reason = "other test programs use the rest")]
+#[path = "../common/mod.rs"]
+mod common;
+mod rerouting;
+mod timers;
+mod watched;
+
+use std::sync::Arc;
+
+use common::{Blast, BlastHeader, BlastHost, Cut};
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{
+    Bytes, Crossing, Departure, Endpoint, Event, Family, Header, Hop, Message, MsgId, NoArbiter,
+    NodeId, Packet, Passive, PayloadRef, Priority, Rate, Receipt, Rng, Span, SwitchFacts, Time,
+    Verdict,
+};
+use rampmeter_sim::fabric::Fabric;
+use rampmeter_sim::*;
+use rampmeter_testkit::star;
+
+/// A star of hosts at 100 Gbit/s, on which a full packet takes 120 ns.
+fn spec(hosts: u64) -> SimSpec {
+    let mut spec = rampmeter_testkit::spec(star(hosts).build().unwrap(), 1);
+    spec.drain = Span::from_us(1_000);
+    spec.sample = Some(Span::from_us(1));
+    spec
+}
+
+/// A message to host 0 of full packets.
+fn to_first(at_ns: u64, src: u32, packets: u64) -> Arrival {
+    let at = Time::ZERO + Span::from_ns(at_ns);
+    Arrival::new(at, NodeId::new(src), NodeId::new(0), Bytes::new(1_460 * packets))
+}
+
+type Ran<F> = Sim<F, std::vec::IntoIter<Arrival>, NoProbe>;
+
+/// Runs to the end.
+fn run<F: Family<Host = BlastHost, Config = Cut>>(
+    spec: SimSpec,
+    cut: Cut,
+    arrivals: Vec<Arrival>,
+) -> Ran<F> {
+    let mut sim = Sim::<F, _, _>::new(spec, Arc::new(cut), arrivals.into_iter(), NoProbe);
+    sim.run(u64::MAX);
+    sim
+}
+
+mod marks {
+    use super::*;
+
+    /// One packet sets the port's beat; then two hosts send a packet each per beat, so that those
+    /// of beat k find k and k + 1 packets waiting.
+    fn marked(mark_above: Option<Bytes>, marks: Marks) -> u64 {
+        let mut spec = spec(4);
+        spec.fabric.mark_above = mark_above;
+        let arrivals = vec![to_first(0, 1, 1), to_first(40, 2, 20), to_first(80, 3, 20)];
+        let sim = run::<Blast>(spec, Cut { marks, ..Cut::default() }, arrivals);
+        assert_eq!(sim.counters().delivered, 3);
+        sim.endpoint(0).marked
+    }
+
+    #[test]
+    fn packets_that_find_a_queue_above_the_threshold_are_marked() {
+        let capable = Marks::ECN_CAPABLE;
+        assert_eq!(marked(Some(Bytes::new(3 * 1_500)), capable), 16 + 17);
+        assert_eq!(marked(Some(Bytes::new(3 * 1_500 - 1)), capable), 17 + 18);
+        assert_eq!(marked(Some(Bytes::ZERO), capable), 19 + 20);
+        assert_eq!(marked(None, capable), 0);
+    }
+
+    #[test]
+    fn packets_of_senders_that_do_not_understand_marks_have_none() {
+        assert_eq!(marked(Some(Bytes::ZERO), Marks::NONE), 0);
+    }
+}
+
+/// The family of [`Blast`] with another program at switches.
+macro_rules! family {
+    ($family:ident, $hop:ty, $switch:ident => $make:expr) => {
+        struct $family;
+
+        impl Family for $family {
+            const NAME: &'static str = stringify!($family);
+            type Config = Cut;
+            type Header = BlastHeader;
+            type Host = BlastHost;
+            type Arbiter = NoArbiter<BlastHeader, Cut>;
+            type Hop = $hop;
+
+            fn hop(_config: &Arc<Cut>, $switch: SwitchFacts) -> $hop {
+                $make
+            }
+        }
+    };
+}
+
+use family;
+
+mod departures {
+    use super::*;
+
+    /// Notes every departure, and makes each packet as much longer as HPCC's INT does at a switch.
+    #[derive(Debug, Default)]
+    struct Stamps(Vec<(Departure, u16)>);
+
+    const STAMP: u16 = 8;
+
+    impl<H> Hop<H> for Stamps {
+        const ACTIVE: bool = false;
+        const DEPARTURES: bool = true;
+
+        fn on_forward(&mut self, _crossing: Crossing<'_>, _packet: &mut Packet<H>) -> Verdict {
+            Verdict::Forward
+        }
+
+        fn on_depart(&mut self, departure: Departure, packet: &mut Packet<H>) {
+            packet.wire_bytes += STAMP;
+            self.0.push((departure, packet.wire_bytes));
+        }
+    }
+
+    family!(Stamped, Stamps, _switch => Stamps::default());
+
+    #[test]
+    fn a_program_sees_queue_bytes_rate_and_time_of_what_departs() {
+        let arrivals = vec![to_first(0, 1, 1), to_first(40, 2, 20), to_first(80, 3, 20)];
+        let sim = run::<Stamped>(spec(4), Cut::default(), arrivals);
+        assert_eq!(sim.counters().delivered, 3);
+        let port = sim.fabric().n_interfaces();
+        let seen = &sim.fabric().program(0).0;
+        let first: Vec<_> = seen.iter().filter(|(d, _)| d.port == port).collect();
+        assert_eq!(first.len(), 41);
+        let (mut sent, mut free_at) = (0, Time::ZERO);
+        for (departure, bytes) in &first {
+            let Departure { now, rate, .. } = *departure;
+            assert_eq!(departure.sent, sent);
+            assert!(now >= free_at && *bytes == 1_508);
+            free_at = now + rate.tx_time(Bytes::new(1_508));
+            sent += 1_508;
+        }
+        // The longest queue is found by the last packets of both; it empties at the end.
+        let longest = first.iter().map(|(d, _)| d.queued).max().unwrap();
+        assert!((18 * 1_500..=20 * 1_500).contains(&longest), "{longest}");
+        assert_eq!(first.last().unwrap().0.queued, 0);
+        let down = &sim.fabric().tier_stats()[1];
+        assert_eq!(down.bytes, seen.iter().map(|(_, bytes)| u64::from(*bytes)).sum::<u64>());
+    }
+}
+
+mod ingress {
+    use super::*;
+
+    /// Compares at every sample; keeps the most that came by each of the first ports.
+    #[derive(Default)]
+    struct Held([u64; 4]);
+
+    impl Probe for Held {
+        fn on_sample<H: Header, P: Hop<H>>(
+            &mut self,
+            _now: Time,
+            fabric: &mut Fabric<H, P>,
+            _delivered: &[u64],
+        ) {
+            let first = fabric.n_interfaces();
+            let by_ingress = (0..4).map(|n| fabric.waiting_from(first + n));
+            let queued: u64 = fabric.queues().map(|(_, bytes)| u64::from(bytes)).sum();
+            assert_eq!(by_ingress.clone().sum::<u64>(), queued);
+            self.0.iter_mut().zip(by_ingress).for_each(|(most, now)| *most = now.max(*most));
+        }
+    }
+
+    #[test]
+    fn waiting_bytes_are_accounted_for_by_the_port_they_came_by() {
+        for overflow in [Overflow::TailDrop, Overflow::PushOut] {
+            let mut spec = spec(4);
+            spec.sample = Some(Span::from_ns(50));
+            spec.fabric.by_ingress = true;
+            spec.fabric.overflow = overflow;
+            spec.fabric.buffer = Buffer::PerPort(Bytes::new(15_000));
+            spec.faults.every_link =
+                LinkFault { duplicate: 0.1, reorder: 0.1, loss: 0.05, delay_max: Span::from_us(1) };
+            let (from, until) = (Time::from_ps(4_000_000), Time::from_ps(4_500_000));
+            spec.faults.outages.push(Outage { target: Target::Link(0), from, until });
+            spec.drain = Span::from_us(50);
+            // Host 1 is silent; the packets of host 2 are pushed out by those of the others.
+            let cut = Cut { urgent: Some(NodeId::new(3)), ..Cut::default() };
+            let arrivals = vec![to_first(0, 2, 60), to_first(500, 3, 60)];
+            let config = Arc::new(cut);
+            let mut sim =
+                Sim::<Blast, _, _>::new(spec, config, arrivals.into_iter(), Held::default());
+            sim.run(u64::MAX);
+            let dropped: [u64; 6] = sim.fabric().tier_stats()[1].drops;
+            assert!(dropped[0] + dropped[1] > 0 && dropped[3] > 0, "{dropped:?}");
+            let [_, silent, low, high] = sim.into_probe().0;
+            assert!(silent == 0 && low > 0 && high > 0);
+        }
+    }
+}
+
+mod bufferless {
+    use super::*;
+
+    /// Two hosts send at the same time; the packets of the second find the port busy.
+    fn collide(cut: Cut) -> ([u64; 6], u64) {
+        let mut spec = spec(3);
+        spec.fabric.buffer = Buffer::PerPort(Bytes::ZERO);
+        let size = Bytes::new(10 * u64::from(cut.payload));
+        let second = Time::from_ps(4_000);
+        let arrivals = [(1, Time::ZERO), (2, second)]
+            .map(|(src, at)| Arrival::new(at, NodeId::new(src), NodeId::new(0), size));
+        let sim = run::<Blast>(spec, cut, arrivals.into());
+        let tiers = sim.fabric().tier_stats();
+        assert_eq!(tiers[1].queue_max, Bytes::ZERO);
+        (tiers[1].drops, sim.counters().fresh_packets)
+    }
+
+    #[test]
+    fn a_packet_that_finds_its_port_busy_is_dropped() {
+        let cut = Cut::default();
+        assert_eq!(collide(cut), ([10, 0, 0, 0, 0, 0], 10));
+    }
+
+    /// Elsewhere packets of 64 bytes of the highest class would get a place behind the busy link.
+    #[test]
+    fn express_packets_are_dropped_too() {
+        let cut = Cut { payload: 24, priority: Priority::HIGHEST, ..Cut::default() };
+        assert_eq!(collide(cut), ([10, 0, 0, 0, 0, 0], 10));
+    }
+}
