@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from rampmeter._core import PlanError
 from rampmeter.cli import main
 from rampmeter.plan import Plan
 from rampmeter.results import Run
 from rampmeter.testbed import Fabric, Shape, TestbedError, is_privileged
-from rampmeter.testbed.experiment import Follower, find_rampd, run_testbed
+from rampmeter.testbed.experiment import Follower, bed_of, find_rampd, run_testbed
 from rampmeter.toml import TomlValue
 
 PLAN = """
@@ -98,6 +99,20 @@ def test_plans_that_hosts_cannot_run_are_refused(
 ) -> None:
     with pytest.raises((ValueError, TestbedError), match=message):
         run_testbed(plan("dcpim").with_(change), tmp_path)
+
+
+def test_a_plan_is_checked_with_the_round_trip_of_hosts() -> None:
+    # By the network's own round trip a phase of dcPIM would be shorter than a packet.
+    slow = plan("dcpim").with_(("topology.access-gbps", 0.02), ("topology.core-gbps", 100.0))
+    with pytest.raises(PlanError, match="a control-rtt-us of at least"):
+        slow.check()
+    assert bed_of(slow).transport["control-rtt-us"] == 1230  # two full packets
+
+
+def test_a_buffer_that_is_too_small_is_refused_before_anything_is_built() -> None:
+    asked = plan("cosy").with_(("fabric.buffer-bytes", 3000))
+    with pytest.raises(PlanError, match=r"fabric\.buffer-bytes: expected at least"):
+        bed_of(asked)
 
 
 def test_an_arm_that_does_not_exist_is_an_error(tmp_path: Path) -> None:

@@ -77,19 +77,25 @@ pub(crate) fn check_buffer(
     least: Bytes,
     cx: &Context<'_>,
 ) -> Result<(), PlanError> {
-    let (key, got) = match *buffer {
-        Buffer::PerPort(own) => ("fabric.buffer-bytes", own),
-        Buffer::Shared { per_switch, .. } => ("fabric.shared-buffer-bytes", per_switch),
-    };
     if port_memory(buffer) >= least {
         return Ok(());
     }
-    let message = format!(
-        "expected so much that a port may hold {}, the least that the transport works with, got {}",
-        least.get(),
-        got.get()
-    );
-    Err(cx.bad(key, message))
+    let least = least.get();
+    let why = "the least that the transport works with";
+    match *buffer {
+        Buffer::PerPort(own) => {
+            let message = format!("expected at least {least}, {why}, got {}", own.get());
+            Err(cx.bad("fabric.buffer-bytes", message))
+        }
+        Buffer::Shared { per_switch, alpha } => {
+            let whole = (least as f64 * (1.0 + alpha) / alpha).ceil() as u64;
+            let message = format!(
+                "expected at least {whole}, of which a port may hold {least}, {why}, got {}",
+                per_switch.get()
+            );
+            Err(cx.bad("fabric.shared-buffer-bytes", message))
+        }
+    }
 }
 
 /// What a port may hold at most: of a shared memory, what it may when no other port holds anything.

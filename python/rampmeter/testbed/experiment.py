@@ -105,7 +105,7 @@ def run_testbed(
     Raises `PlanError` for a plan that namespaces cannot run, `TestbedError` where the system lacks
     something or a host failed.
     """
-    bed = _bed(plan)
+    bed = bed_of(plan)
     rampd = find_rampd()
     Fabric.sweep()
     with Fabric(bed.shape) as fabric:
@@ -155,9 +155,33 @@ def with_delays(plan: Plan, delays: Delays) -> Plan:
     )
 
 
-def _bed(plan: Plan) -> Bed:
-    """The fabric that a plan wants, and the plan with the packets of real hosts."""
-    checked = plan.check()
+def bed_of(plan: Plan) -> Bed:
+    """The fabric that a plan wants, and the plan with the packets and round trips of real hosts.
+
+    Raises `PlanError` if namespaces cannot run it, before anything is built.
+    """
+    name = plan.get("transport.name")
+    if isinstance(name, str) and (title := _without_packets(name)):
+        raise PlanError(f"{plan.origin}: transport.name: {title} has no packets")
+    payload, header = _core.host_packet(MTU)
+    real: list[tuple[str, TomlValue]] = [
+        ("transport.payload-bytes", payload),
+        ("transport.header-bytes", header),
+    ]
+    if plan.get("transport.control-rtt-us") is None:
+        # A small packet may find a full one before it each way.
+        gbps = plan.get("topology.access-gbps")
+        is_slow = isinstance(gbps, int | float) and gbps > 0
+        packet_us = (payload + header) * 8e-3 / gbps if is_slow else 0.0
+        real.append(("transport.control-rtt-us", max(CONTROL_RTT_US, round(2 * packet_us))))
+    told = plan.with_(*real)
+    try:
+        checked = told.check()
+    except PlanError:
+        # The plan as it was written has the right line for the error, if it has it too.
+        plan.check()
+        raise
+    plan = told
     topology = checked["topology"]
     if topology["kind"] != "leaf-spine":
         kind = topology["kind"]
@@ -166,11 +190,6 @@ def _bed(plan: Plan) -> Bed:
         rails = topology["rails"]
         raise PlanError(f"{plan.origin}: topology.rails: expected 1 between hosts, got {rails}")
     transport = {key: value for key, value in checked["transport"].items() if value is not None}
-    name = str(transport["name"])
-    if schema.about(name)["wire"] is None:
-        raise PlanError(
-            f"{plan.origin}: transport.name: {schema.about(name)['title']} has no packets"
-        )
     shape = Shape(
         racks=topology["racks"],
         hosts_per_rack=topology["hosts-per-rack"],
@@ -181,21 +200,20 @@ def _bed(plan: Plan) -> Bed:
         mtu=MTU,
         n_arbiters=int(plan.derived()["arbiters"]),
     )
-    payload, header = _core.host_packet(MTU)
-    real: list[tuple[str, TomlValue]] = [
-        ("transport.payload-bytes", payload),
-        ("transport.header-bytes", header),
-    ]
     if plan.get("fabric.buffer-bytes") is None:
-        real.append(("fabric.buffer-bytes", shape.queue_frames * shape.frame_bytes))
-    if transport.get("control-rtt-us") is None:
-        # A small packet may find a full one before it each way.
-        packet_us = (payload + header) * 8e6 / shape.access_bps
-        transport["control-rtt-us"] = max(CONTROL_RTT_US, round(2 * packet_us))
-        real.append(("transport.control-rtt-us", transport["control-rtt-us"]))
+        plan = plan.with_(("fabric.buffer-bytes", shape.queue_frames * shape.frame_bytes))
+        plan.check()
     mine = ("payload-bytes", "header-bytes")
     own = {key: value for key, value in transport.items() if key not in mine}
-    return Bed(plan.with_(*real), shape, own)
+    return Bed(plan, shape, own)
+
+
+def _without_packets(name: str) -> str | None:
+    """The title of a transport that has no packets."""
+    titles = (
+        of["title"] for of in schema.transports() if of["name"] == name and of["wire"] is None
+    )
+    return next(titles, None)
 
 
 def _write_configs(bed: Bed, facts: dict[str, Any], out: Path) -> None:

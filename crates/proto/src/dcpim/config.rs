@@ -278,9 +278,12 @@ impl DcpimConfig {
         };
         let phase = stage * u64::from(stages);
         if phase < mtu_time {
+            let stage_min = mtu_time.as_ps().div_ceil(stages.into());
+            let rtt_min = (stage_min * 2_000).div_ceil(self.beta_milli.into());
             let expected = format!(
-                "so much that a phase, {stages} stages of beta half round trips, holds a full packet \
-                 of {} us",
+                "a larger beta, or a control-rtt-us of at least {}, so that a phase ({stages} stages \
+                 of beta half round trips) holds a full packet of {} us",
+                Span::from_ns(rtt_min.div_ceil(1_000)).as_us_f64(),
                 mtu_time.as_us_f64()
             );
             let got = format!("a phase of {} us", phase.as_us_f64());
