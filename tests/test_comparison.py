@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rampmeter as rm
-from rampmeter.comparison import Comparison, Overlay
+from rampmeter.comparison import ONE_SAMPLE, Comparison, Overlay
 from rampmeter.tables import comparison_sheets
 
 from .conftest import SMALL, write_results
@@ -82,6 +82,34 @@ class TestFailures:
         [flows] = [s for s in comparison_sheets(Comparison(two)) if s.title == "Flows"]
         assert flows.headings[2:] == ("submitted", "delivered", "failed", "rejected", "unfinished")
         assert flows.rows[1] == ("some", "finished", "4", "3", "1", "0", "0")
+
+    def test_flows_that_never_started_have_a_column_where_there_are_any(
+        self, two: dict[str, rm.Run]
+    ) -> None:
+        two["some"].summary["flows"]["not_started"] = 2
+        comparison = Comparison(two)
+        assert comparison.flows("some")["not_started"] == 2
+        [flows] = [s for s in comparison_sheets(comparison) if s.title == "Flows"]
+        assert flows.headings[-1] == "not\nstarted"
+        assert [row[-1] for row in flows.rows] == ["0", "2"]
+
+    def test_windows_that_differ_are_noted(self, two: dict[str, rm.Run]) -> None:
+        def notes() -> tuple[str, ...]:
+            sheets = comparison_sheets(Comparison(two))
+            return next(sheet.notes for sheet in sheets if sheet.title == "Network")
+
+        for run in two.values():
+            run.summary["window"] = {"from_ps": 0, "to_ps": 10}
+        assert notes() == ()
+        two["some"].summary["window"] = {"from_ps": 5, "to_ps": 10}
+        assert notes()[0].startswith("Utilisation and goodput are over each transport's own")
+
+    def test_several_seeds_are_more_than_one_sample(self, tmp_path: Path) -> None:
+        runs = [results(tmp_path, str(seed), 1.0, 2.0) for seed in range(2)]
+        for run in runs:
+            run.summary["warnings"] = [f"bursts, so {ONE_SAMPLE}"]
+        assert len(Comparison({"a": runs[0]}).warnings()) == 1
+        assert Comparison({"a": runs}).warnings() == []
 
     def test_other_words_are_refused(self, two: dict[str, rm.Run]) -> None:
         with pytest.raises(ValueError, match="expected one of excluded, infinite, got none"):

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import rampmeter as rm
+from rampmeter.comparison import ONE_SAMPLE
 from rampmeter.plan import Plan
 
 
@@ -189,6 +190,26 @@ class TestTrust:
         short = 'pattern = "all-to-all"\nsizes = "imc10"\nload = 0.8\nflows = 300'
         warnings = " ".join(run(plan(tmp_path, short), tmp_path / "r").summary["warnings"])
         assert "had been delivered" in warnings
+
+    @pytest.mark.parametrize(("sample_us", "warnings"), [(100, 1), (1, 0)])
+    def test_few_samples_in_the_window_are_warned_of(
+        self, tmp_path: Path, sample_us: int, warnings: int
+    ) -> None:
+        asked = plan(tmp_path, POISSON, rest=f"[run]\nsample-us = {sample_us}")
+        done = run(asked, tmp_path / "r")
+        at = np.unique(column(done, "time_ps", "series"))
+        window = done.summary["window"]
+        n = int(((window["from_ps"] <= at) & (at <= window["to_ps"])).sum())
+        told = [line for line in done.summary["warnings"] if "measured window" in line]
+        assert len(told) == warnings == int(n < 20)
+        assert all(line.startswith(f"the measured window holds {n} samples") for line in told)
+
+    def test_a_run_of_bursts_is_one_sample(self, tmp_path: Path) -> None:
+        bursts = 'pattern = "incast"\nfan = 4\nflow-bytes = 30000\nrounds = 50\nperiod-us = 50'
+        summary = run(plan(tmp_path, bursts), tmp_path / "r").summary
+        assert summary["slowdown"]["delivered"]["overall"]["mean_ci"] is None
+        [told] = [line for line in summary["warnings"] if ONE_SAMPLE in line]
+        assert "no confidence intervals" in told
 
     @pytest.mark.parametrize(
         ("value", "rule", "flows"),

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 NOT_DELIVERED = "flows were not delivered ("
 """Part of a run's warning that a comparison has in its own words."""
+ONE_SAMPLE = "the run is one sample"
+"""Part of a run's warning that does not hold of several seeds together."""
 Failures: TypeAlias = Literal["excluded", "infinite"]
 """Flows that some transport did not deliver: left out everywhere, or infinitely slow there."""
 COMPARISON = "comparison.json"
@@ -128,8 +130,12 @@ class Comparison:
         return interval(flows.nfct(label) for flows in self._seeds)
 
     def flows(self, label: str) -> dict[str, int]:
-        """Flows by how they ended: `submitted`, `delivered`, `failed`, `rejected`, `unfinished`."""
-        names = ("submitted", "delivered", "failed", "rejected", "unfinished")
+        """Flows by how they ended.
+
+        The keys are `submitted`, `delivered`, `failed`, `rejected`, `unfinished` and `not_started`.
+        Flows that never started are not among those submitted.
+        """
+        names = ("submitted", "delivered", "failed", "rejected", "unfinished", "not_started")
         counts = [run.summary["flows"] for run in self.runs[label]]
         return {name: sum(int(one.get(name, 0)) for one in counts) for name in names}
 
@@ -151,6 +157,12 @@ class Comparison:
         elif any(group.mean.half_width for label in self.labels for group in self.slowdowns(label)):
             sure = " ± is half a 95 % confidence interval by batch means."
         return [which + warm + sure]
+
+    def has_one_window(self) -> bool:
+        """Whether the measured window of each seed is the same under all transports."""
+        by_seed = zip(*self.runs.values(), strict=True)
+        windows = ([run.summary.get("window") for run in runs] for runs in by_seed)
+        return all(one == of[0] for of in windows for one in of)
 
     def warnings(self) -> list[str]:
         """What should keep one from trusting the numbers: sentences."""
@@ -294,7 +306,8 @@ def _told(runs: Sequence[Run]) -> Iterator[str]:
     alike: dict[str, list[str]] = {}
     for run in runs:
         for line in run.summary.get("warnings", []):
-            if NOT_DELIVERED not in line:
+            is_known = NOT_DELIVERED in line or (ONE_SAMPLE in line and len(runs) > 1)
+            if not is_known:
                 alike.setdefault(re.sub(r"[\d.]+", "", line), []).append(line)
     for lines in alike.values():
         seeds = f" (so or similar with {len(lines)} of {len(runs)} seeds)"

@@ -18,6 +18,10 @@ QUEUES_NOTE: Final = (
     "The longest queues are exact. Queues in queues.parquet and series.parquet are sampled "
     "(run.sample-us), so their maxima are lower."
 )
+WINDOWS_NOTE: Final = (
+    "Utilisation and goodput are over each transport's own measured window. The windows differ: "
+    "each begins after the transport's own warm-up, and in bursts it ends with its last delivery."
+)
 INTERVAL_NOTE: Final = "± is half a 95 % confidence interval, by batch means."
 
 
@@ -102,11 +106,14 @@ def comparison_sheets(comparison: Comparison) -> Iterator[Sheet]:
     """Transports beside each other, a row for each."""
     labels = comparison.labels
     flows = {label: comparison.flows(label) for label in labels}
+    shown = ["submitted", "delivered", "failed", "rejected", "unfinished"]
+    if any(of["not_started"] for of in flows.values()):
+        shown.append("not_started")
     yield Sheet(
         "Flows",
-        ("", "status", "submitted", "delivered", "failed", "rejected", "unfinished"),
+        ("", "status", *(name.replace("_", "\n") for name in shown)),
         [
-            (label, _status(comparison.runs[label]), *map(count, flows[label].values()))
+            (label, _status(comparison.runs[label]), *(count(flows[label][name]) for name in shown))
             for label in labels
         ],
     )
@@ -135,6 +142,7 @@ def comparison_sheets(comparison: Comparison) -> Iterator[Sheet]:
             )
             for label in labels
         ],
+        notes=() if comparison.has_one_window() else (WINDOWS_NOTE,),
     )
     yield Sheet(
         "Slowdown",

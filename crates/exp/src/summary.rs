@@ -189,6 +189,7 @@ impl Summary {
         let slowdown = slowdowns(&all, choice, outcome.bdp_bytes, order);
         let window = Window::of(&counted, counters.last_arrival, mark);
         let is_sampled = !recorder.samples.knots.is_empty();
+        let samples = window.filter(|_| is_sampled).map(|w| w.samples(&recorder.samples.knots));
         let knots = knots(&outcome, recorder.samples.knots, &all);
         let carried = |of: &dyn Fn(&Knot) -> u64| window.and_then(|w| w.carried(&knots, of));
         let seconds = window.map_or(0.0, Window::seconds);
@@ -237,6 +238,7 @@ impl Summary {
             counted: &counted,
             process: outcome.process,
             delivered_share,
+            samples,
         }));
         Self {
             status,

@@ -12,6 +12,8 @@ use crate::window::WarmUpReport;
 
 /// A mean that is known less well than this is warned of.
 const WIDE: f64 = 0.1;
+/// Fewest samples of links in the measured window.
+const SAMPLES_MIN: usize = 20;
 /// A steady run has delivered more than this share of what it was offered.
 const SHARE_MIN: f64 = 0.9;
 const POISSON: Process = Process::Poisson;
@@ -30,6 +32,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) counted: &'a [&'a Kept],
     pub(crate) process: Process,
     pub(crate) delivered_share: Option<f64>,
+    /// Samples of links in the measured window; `None` where nothing is sampled or counted.
+    pub(crate) samples: Option<usize>,
 }
 
 /// The warnings of a run, each a sentence.
@@ -56,7 +60,20 @@ pub(crate) fn of(facts: &Facts<'_>) -> Vec<String> {
              {submitted} flows; simulate more flows"
         ));
     }
+    if let Some(n) = facts.samples.filter(|&n| n < SAMPLES_MIN) {
+        warnings.push(format!(
+            "the measured window holds {n} samples, fewer than {SAMPLES_MIN}: utilisation is \
+             interpolated between samples; lower run.sample-us, or simulate more flows"
+        ));
+    }
     if process == Process::Bursts {
+        if facts.slowdown["delivered"].overall.is_some() {
+            warnings.push(
+                "flows come in bursts or wait for others, so the run is one sample and has no \
+                 confidence intervals; simulate several seeds"
+                    .to_owned(),
+            );
+        }
         return warnings;
     }
     if let Some(share) = facts.delivered_share.filter(|&s| s < SHARE_MIN && process == POISSON) {

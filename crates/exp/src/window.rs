@@ -96,6 +96,12 @@ impl Window {
         (to_ps > from_ps).then_some(Self { from_ps, to_ps })
     }
 
+    /// How many of `knots`, which are in order of time, are in the window.
+    pub(crate) fn samples(self, knots: &[Knot]) -> usize {
+        let before = knots.partition_point(|knot| knot.at.as_ps() < self.from_ps);
+        knots.partition_point(|knot| knot.at.as_ps() <= self.to_ps) - before
+    }
+
     /// What was carried in the window of `of`, a quantity of the knots. `None` if the window ends
     /// after the last knot.
     pub(crate) fn carried(self, knots: &[Knot], of: impl Fn(&Knot) -> u64) -> Option<f64> {
@@ -123,5 +129,12 @@ mod tests {
         assert_eq!(carried(50, 250), Some(2000.0));
         assert_eq!(carried(100, 200), Some(0.0));
         assert_eq!(carried(100, 301), None);
+    }
+
+    #[test]
+    fn samples_at_the_ends_of_a_window_are_in_it() {
+        let knots = [knot(100, 1000), knot(200, 1000), knot(300, 4000)];
+        let samples = |from_ps, to_ps| Window { from_ps, to_ps }.samples(&knots);
+        assert_eq!([samples(100, 300), samples(101, 299), samples(301, 400)], [3, 1, 0]);
     }
 }

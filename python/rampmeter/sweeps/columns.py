@@ -1,4 +1,4 @@
-"""The columns of a sweep's dataset: what a row has of its run's summary."""
+"""The columns of a sweep's dataset. A row is a run; its values are taken from the run's summary."""
 
 import json
 import math
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from rampmeter.comparison import ONE_SAMPLE
 from rampmeter.sweeps.spec import Point, Sweep, columns_of
 from rampmeter.sweeps.task import Result
 from rampmeter.toml import TomlValue, literal
@@ -63,6 +64,11 @@ def _at(*path: str) -> Callable[[Mapping[str, Any]], Any]:
 
 def _drops(summary: Mapping[str, Any]) -> int:
     return sum(sum(tier.get("drops", {}).values()) for tier in summary.get("tiers", []))
+
+
+def _warnings(summary: Mapping[str, Any]) -> list[str]:
+    """The warnings of a run, but for the one that several seeds remove."""
+    return [line for line in summary.get("warnings") or [] if ONE_SAMPLE not in line]
 
 
 def _of_collectives(name: str, per: float) -> Callable[[Mapping[str, Any]], float | None]:
@@ -156,8 +162,8 @@ COLUMNS: Final = (
     Column(
         "warnings",
         TEXTS,
-        lambda summary: list(summary.get("warnings") or []),
-        "what the run says against its own numbers",
+        _warnings,
+        "what a reader of the run's numbers should know",
     ),
 )
 """What each run has, in the order of the columns."""
