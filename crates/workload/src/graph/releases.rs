@@ -9,9 +9,10 @@ use rampmeter_core::{NodeId, Time};
 use super::Graph;
 use crate::flow::Flow;
 
-/// The flows of a graph under way: hears of what hosts learn, and says what may start when.
+/// The progress of a graph in a run. It is told which flows hosts know to have arrived, and says
+/// which flows may start, and when.
 ///
-/// Flows that may start at the same time do so in the order of their numbers.
+/// Flows that may start at the same time start in the order of their numbers.
 #[derive(Clone, Debug)]
 pub struct Releases {
     graph: Arc<Graph>,
