@@ -11,6 +11,7 @@ use crate::fastpass::FastpassFamily;
 use crate::keys::BadKey;
 use crate::pfabric::PfabricFamily;
 use crate::phost::PhostFamily;
+use crate::tcp::{DctcpFamily, TcpFamily};
 use crate::transport::Transport;
 
 /// Something that is done with each transport of a catalogue. The type is known inside, so that
@@ -40,6 +41,8 @@ impl Catalogue for Builtin {
         visitor.transport::<PfabricFamily>();
         visitor.transport::<FastpassFamily>();
         visitor.transport::<CosyFamily>();
+        visitor.transport::<TcpFamily>();
+        visitor.transport::<DctcpFamily>();
         visitor.beside::<CosyFamily, DcpimFamily>();
         visitor.beside::<CosyFamily, PhostFamily>();
     }

@@ -14,6 +14,7 @@ pub mod keys;
 pub mod parts;
 pub mod pfabric;
 pub mod phost;
+pub mod tcp;
 #[cfg(test)]
 mod test_packet;
 pub mod transport;

@@ -16,7 +16,8 @@ pub fn spec(topology: Topology, seed: u64) -> SimSpec {
         faults: FaultSpec::default(),
         clocks: ClockSpec::default(),
         seed,
-        drain: Span::from_us(2_000_000),
+        // Longer than senders try that double their timeout up to a second.
+        drain: Span::from_us(60_000_000),
         sample: Some(Span::from_us(50)),
         paranoid: true,
     }

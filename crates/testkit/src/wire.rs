@@ -105,11 +105,13 @@ impl<F: Family> Manners<F> {
 
 impl<T: Transport> Manners<T> {
     /// Those that follow from what a transport says of itself. Packets that give back a reservation
-    /// are those called "release".
+    /// or end a connection are those called "release" and "reset".
     pub fn of(config: &Arc<T::Config>) -> Self {
         let releases = |header: &T::Header| {
             let mut formats = T::Header::FORMATS.iter();
-            formats.any(|format| format.code == header.code() && format.name == "release")
+            formats.any(|format| {
+                format.code == header.code() && ["release", "reset"].contains(&format.name)
+            })
         };
         let count = |host: &T::Host| host.messages().expect("a transport counts its messages");
         Self { may_fail: promises::<T>(config), releases, count }

@@ -45,9 +45,15 @@ impl Framing {
         let payload = self.payload.get();
         let offset = u64::from(seq) * payload;
         let len = payload.min(message.size - offset) as u16;
+        Packet { priority, ..self.segment(message, (offset, len), header) }
+    }
+
+    /// A packet of the highest class with `len` bytes of a message from `offset` on; without any it
+    /// is as long as its header.
+    pub fn segment<H>(&self, message: Outgoing, (offset, len): (u64, u16), header: H) -> Packet<H> {
         let body = match self.padding {
-            Padding::Exact => len,
-            Padding::Full => payload as u16,
+            Padding::Full if len > 0 => self.payload.get() as u16,
+            Padding::Full | Padding::Exact => len,
         };
         Packet {
             header,
@@ -56,7 +62,7 @@ impl Framing {
             dst: message.dst,
             wire_bytes: self.header.get() as u16 + body,
             path: 0,
-            priority,
+            priority: Priority::HIGHEST,
             marks: Marks::NONE,
         }
     }

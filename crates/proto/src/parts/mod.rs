@@ -34,6 +34,7 @@ pub use arriving::{Announcement, ArrivingFlow, ArrivingFlows, Found};
 pub use candidates::Candidates;
 pub use config::{Padding, forget_after, keepalive, phost_study_buffer, two_bdps, within};
 pub use framing::{Framing, Outgoing};
+pub(crate) use held::Held;
 pub use numbers::{FlowNumbers, Known, NextNumber};
 pub use outgoing::{OutgoingFlow, OutgoingFlows};
 pub use output::Output;

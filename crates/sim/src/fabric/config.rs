@@ -39,8 +39,8 @@ pub struct FabricConfig {
     /// port, which strict priority makes certain, and do not count as waiting. It saves an event
     /// for most control packets. Zero for fabrics in which they compete for buffers.
     pub express: u16,
-    /// Marks packets that find more than so many bytes waiting at a switch's port, if their sender
-    /// is ECN-capable: DCTCP's K, compared with the queue at this moment. The packet on the link
+    /// Marks packets that find more than so many bytes waiting at a switch's port, or at an interface
+    /// that queues, if their sender is ECN-capable: DCTCP's K, compared with the queue at this moment. The packet on the link
     /// does not count, nor do express packets. `None` never marks.
     pub mark_above: Option<Bytes>,
     /// Keep account of waiting bytes by the port that they came by, as PFC's thresholds need:

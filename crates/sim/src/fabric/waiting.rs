@@ -72,7 +72,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             self.note_mark(egress, handle);
         }
         let port = &mut self.ports[egress as usize];
-        if port.queued > self.mark_above && egress >= self.n_interfaces {
+        if port.queued > self.mark_above {
             let marks = &mut self.pool.get_mut(handle).marks;
             *marks = marks.experiencing_congestion();
         }

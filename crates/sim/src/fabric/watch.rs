@@ -104,7 +104,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let mut packet = *self.pool.get(handle);
         packet.marks = packet.marks.experiencing_congestion();
         let is_over = self.ports[port as usize].queued > self.mark_above;
-        if is_over && port >= self.n_interfaces && packet.marks != self.pool.get(handle).marks {
+        if is_over && packet.marks != self.pool.get(handle).marks {
             self.note(port, |_| PortChange::Marks { handle, packet });
         }
     }

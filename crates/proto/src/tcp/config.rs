@@ -1,0 +1,289 @@
+//! TCP's parameters and what they imply for one network.
+
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{Bytes, FabricFacts, Priority, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::control::{Algorithm, SlowStartExit, Start};
+use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::parts::{Framing, Padding, within};
+
+/// Which messages share a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Connections {
+    /// None: each opens one and closes it.
+    PerMessage,
+    /// All of a pair of hosts, one after the other.
+    Persistent,
+    /// Those of a pair, if one follows the other: a message takes an idle connection, and opens one
+    /// if there is none.
+    Pool,
+}
+
+/// How losses are found before the retransmission timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossDetection {
+    /// By time since segments were sent that have arrived, with a probe at the end (RFC 8985).
+    RackTlp,
+    /// By segments that have arrived above (RFC 6675).
+    DupAck,
+}
+
+/// How long a sender waits for an acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Timeout {
+    /// As round trips suggest, twice as long after each timeout (RFC 6298).
+    Estimated,
+    /// Always the minimum.
+    Fixed,
+}
+
+/// The parameters of TCP. [`TcpConfig::cubic`], [`TcpConfig::new_reno`], [`TcpConfig::dctcp`] and
+/// the reference settings are presets.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct TcpConfig {
+    /// The congestion control.
+    pub congestion_control: Algorithm,
+    /// Which messages share a connection.
+    pub connections: Connections,
+    /// Whether connections are opened by a handshake. Without, they count as opened before the run.
+    pub handshake: bool,
+    /// First window in segments.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub window_initial: u32,
+    /// Largest window in segments.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub window_max: u32,
+    /// When slow start ends before there is a loss; Cubic only.
+    pub slow_start_exit: SlowStartExit,
+    /// Whether Cubic's window grows by a twentieth a round trip at least before the first loss, as
+    /// Linux and ns-3 have it.
+    pub early_growth: bool,
+    /// How losses are found.
+    pub loss_detection: LossDetection,
+    /// Segments that must have arrived above a missing one for it to be lost.
+    #[schemars(range(min = 1, max = 1_000))]
+    pub reordering: u32,
+    /// How long a sender waits.
+    pub rto: Timeout,
+    /// Smallest retransmission timeout in microseconds.
+    #[schemars(range(min = 1, max = 60_000_000))]
+    pub rto_min_us: u64,
+    /// Largest retransmission timeout in microseconds.
+    #[schemars(range(min = 1, max = 120_000_000))]
+    pub rto_max_us: u64,
+    /// Retransmission timeout before there is a sample, in microseconds.
+    #[schemars(range(min = 1, max = 60_000_000))]
+    pub rto_initial_us: u64,
+    /// Whether the window returns to the first one when a connection was idle for longer than the
+    /// retransmission timeout (RFC 5681 §4.1).
+    pub idle_restart: bool,
+    /// Segments for each acknowledgement.
+    #[schemars(range(min = 1, max = 64))]
+    pub ack_every: u32,
+    /// Longest time that an acknowledgement is delayed, in microseconds.
+    #[schemars(range(min = 1, max = 500_000))]
+    pub ack_delay_us: u64,
+    /// Whether senders understand ECN (RFC 3168).
+    pub ecn: bool,
+    /// Whether handshakes and acknowledgements may be marked too.
+    pub ecn_control: bool,
+    /// Queue length in full packets above which ports mark.
+    #[schemars(range(min = 0, max = 100_000))]
+    pub mark_above: u32,
+    /// DCTCP's weight of a new measurement.
+    #[schemars(range(min = 0, max = 1))]
+    pub gain: f64,
+    /// DCTCP's first estimate of the share of marked bytes.
+    #[schemars(range(min = 0, max = 1))]
+    pub alpha: f64,
+    /// Whether packets leave evenly over a round trip: twice the window a round trip in slow start,
+    /// 1.2 times the window afterwards.
+    pub pacing: bool,
+    /// Room of a receiver in bytes: its window.
+    #[schemars(range(min = 1_000, max = 2_000_000_000))]
+    pub receive_buffer: u64,
+    /// Packet memory of a port in full packets.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub queue: u32,
+    /// Charged length of last packets.
+    pub padding: Padding,
+    /// Payload of a full packet: the largest segment.
+    #[serde(rename = "payload-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 9_000))]
+    pub payload: Bytes,
+    /// Bytes of headers charged to each packet, and the length of a control packet.
+    #[serde(rename = "header-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 1_000))]
+    pub header: Bytes,
+    /// Timeouts in a row after which a connection is given up.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub attempts_max: u32,
+}
+
+impl Default for TcpConfig {
+    fn default() -> Self {
+        Self::cubic()
+    }
+}
+
+impl Keys for TcpConfig {
+    const PRESETS: &'static [Preset<Self>] = &[
+        ("cubic", TcpConfig::cubic),
+        ("new-reno", TcpConfig::new_reno),
+        ("reference", TcpConfig::reference),
+    ];
+}
+
+impl TcpConfig {
+    /// Cubic (RFC 9438) as hosts have it, with a timeout for datacenters: 5 ms instead of 200.
+    pub fn cubic() -> Self {
+        Self {
+            congestion_control: Algorithm::Cubic,
+            connections: Connections::PerMessage,
+            handshake: true,
+            window_initial: 10,
+            window_max: 100_000,
+            slow_start_exit: SlowStartExit::Never,
+            early_growth: true,
+            loss_detection: LossDetection::RackTlp,
+            reordering: 3,
+            rto: Timeout::Estimated,
+            rto_min_us: 5_000,
+            rto_max_us: 1_000_000,
+            rto_initial_us: 5_000,
+            idle_restart: true,
+            ack_every: 1,
+            ack_delay_us: 1_000,
+            ecn: false,
+            ecn_control: false,
+            mark_above: 65,
+            gain: 0.0625,
+            alpha: 1.0,
+            pacing: false,
+            receive_buffer: 16 << 20,
+            queue: 240,
+            padding: Padding::Exact,
+            payload: Bytes::new(1460),
+            header: Bytes::new(40),
+            attempts_max: 15,
+        }
+    }
+
+    /// NewReno (RFC 6582), otherwise the same.
+    pub fn new_reno() -> Self {
+        Self { congestion_control: Algorithm::NewReno, ..Self::cubic() }
+    }
+
+    /// Cubic as ns-3 3.37 has it: timestamps, original HyStart, duplicate acknowledgements.
+    pub fn reference() -> Self {
+        Self {
+            slow_start_exit: SlowStartExit::AckTrain,
+            loss_detection: LossDetection::DupAck,
+            idle_restart: false,
+            payload: Bytes::new(1448),
+            header: Bytes::new(54),
+            ..Self::cubic()
+        }
+    }
+
+    /// DCTCP (RFC 8257) with marks above 65 packets (Alizadeh et al. §3.4, at 10 Gbit/s).
+    pub fn dctcp() -> Self {
+        Self { congestion_control: Algorithm::Dctcp, ecn: true, ..Self::cubic() }
+    }
+
+    /// DCTCP as ns-3 3.37 has it, with ports that never drop.
+    pub fn dctcp_reference() -> Self {
+        Self {
+            congestion_control: Algorithm::Dctcp,
+            ecn: true,
+            queue: 4_000,
+            slow_start_exit: SlowStartExit::Never,
+            ..Self::reference()
+        }
+    }
+
+    /// Checks the parameters and derives what follows from them.
+    ///
+    /// # Errors
+    /// A parameter out of range.
+    pub fn on(self, facts: &FabricFacts, thresholds: Vec<u64>) -> Result<Tcp, BadKey> {
+        check_ranges(&self)?;
+        within(
+            "rto-max-us",
+            self.rto_max_us,
+            self.rto_min_us..=120_000_000,
+            "rto-min-us to 120000000",
+        )?;
+        if self.congestion_control == Algorithm::Dctcp && !self.ecn {
+            return Err(BadKey::new("ecn", "true, as DCTCP needs marks", self.ecn));
+        }
+        let mss = self.payload.get();
+        let max = u64::from(self.window_max) * mss;
+        let start = Start {
+            mss,
+            initial: (u64::from(self.window_initial) * mss).min(max),
+            max,
+            slow_start_exit: self.slow_start_exit,
+            early_growth: self.early_growth,
+            gain: self.gain,
+            alpha: self.alpha,
+        };
+        let longest = match self.rto {
+            Timeout::Estimated => Span::from_us(self.rto_max_us),
+            Timeout::Fixed => Span::from_us(self.rto_min_us),
+        };
+        let forget = longest * (u64::from(self.attempts_max) + 2) + facts.data_rtt;
+        Ok(Tcp { start, forget, thresholds, config: self })
+    }
+}
+
+/// The parameters of TCP on one network, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tcp {
+    /// The parameters.
+    pub config: TcpConfig,
+    /// What congestion control starts with.
+    pub start: Start,
+    /// When a receiver forgets a connection whose sender is silent.
+    pub forget: Span,
+    /// PIAS: the bytes sent above which a message falls into the next lower class. Without any, all
+    /// packets are of one class.
+    pub thresholds: Vec<u64>,
+}
+
+impl Tcp {
+    #[inline]
+    pub(super) fn framing(&self) -> Framing {
+        let TcpConfig { payload, header, padding, .. } = self.config;
+        Framing { payload, header, padding }
+    }
+
+    /// The marks of packets that carry no data.
+    pub(super) fn control_marks(&self) -> Marks {
+        if self.config.ecn_control { Marks::ECN_CAPABLE } else { Marks::NONE }
+    }
+
+    /// Whether connections beyond the first of a pair are opened by a handshake even where the
+    /// first was opened before.
+    pub(super) fn has_late_handshakes(&self) -> bool {
+        self.config.connections == Connections::Pool
+    }
+
+    #[inline]
+    pub(super) fn rto_min(&self) -> Span {
+        Span::from_us(self.config.rto_min_us)
+    }
+
+    /// The class of a packet before which `sent` bytes of its message were sent.
+    #[inline]
+    pub(super) fn class(&self, sent: u64) -> Priority {
+        let above = self.thresholds.iter().filter(|&&threshold| sent > threshold).count();
+        Priority::new(above as u8)
+    }
+}

@@ -1,0 +1,559 @@
+//! One connection at its sender: the stream of its messages, what may leave next, what
+//! acknowledgements and timers change.
+
+use std::collections::VecDeque;
+
+use rampmeter_core::{Bytes, MsgId, NodeId, Priority, Rate, Span, Time};
+
+use super::TcpStats;
+use super::config::{Connections, LossDetection, Tcp, Timeout};
+use super::control::{Acked, CongestionControl, Control};
+use super::prr::Prr;
+use super::rack::Rack;
+use super::scoreboard::Scoreboard;
+use super::seq::{Range, unwrap};
+use crate::parts::Rtt;
+
+/// A message in the stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Outbound {
+    pub(super) msg: MsgId,
+    pub(super) size: u64,
+    /// Where its first byte is in the stream.
+    pub(super) start: u64,
+}
+
+impl Outbound {
+    pub(super) fn end(&self) -> u64 {
+        self.start + self.size
+    }
+}
+
+/// Who says how fast a connection sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grant {
+    /// Congestion control.
+    Own,
+    /// A controller: at this rate, whatever the congestion window is (CAPTON §IV.C).
+    Rate(Rate),
+    /// A controller: not at all.
+    Stopped,
+}
+
+/// Whether losses are being repaired, and up to which byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Recovery {
+    No,
+    /// After losses that others overtook (RFC 6675 §5).
+    Fast(u64),
+    /// After a timeout.
+    Timeout(u64),
+}
+
+/// What leaves next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Next {
+    /// Where it starts in the stream.
+    pub(super) start: u64,
+    /// Its bytes; zero for a FIN.
+    pub(super) len: u32,
+    pub(super) is_new: bool,
+}
+
+/// What a timer makes a connection do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Nothing, or it may send more.
+    Nothing,
+    /// Send the SYN again.
+    Syn,
+    /// It has waited too often.
+    GivenUp,
+}
+
+/// What an acknowledgement means for the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// It is old, or acknowledges what was not sent.
+    Nothing,
+    /// It was taken in.
+    Progress,
+    /// Everything has arrived, the FIN too.
+    Ended,
+}
+
+/// An acknowledgement, as it arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Acknowledgement<'a> {
+    pub(super) ack: u32,
+    pub(super) window: u32,
+    pub(super) ece: bool,
+    /// Sequence numbers.
+    pub(super) sack: &'a [super::wire::SackBlock],
+}
+
+/// One connection at its sender.
+#[derive(Clone, Debug)]
+pub(super) struct Connection {
+    pub(super) dst: NodeId,
+    /// Its number among those of the pair.
+    pub(super) number: u32,
+    /// The initial sequence number.
+    pub(super) initial: u32,
+    pub(super) is_open: bool,
+    /// The messages that are not wholly acknowledged.
+    pub(super) messages: VecDeque<Outbound>,
+    /// The message that was acknowledged last.
+    last_done: MsgId,
+    /// The byte after the last that was submitted.
+    end: u64,
+    /// Whether a FIN follows the last message.
+    closes: bool,
+    board: Scoreboard,
+    control: Control,
+    rtt: Rtt,
+    /// The first byte that the receiver does not take.
+    room_end: u64,
+    recovery: Recovery,
+    /// The window of a recovery.
+    prr: Prr,
+    /// The first lost segment leaves whatever the window is (RFC 6675 §5, step 4.3).
+    is_urgent: bool,
+    /// Echoes count once up to this byte (RFC 3168 §6.1.2).
+    echo_end: u64,
+    pub(super) owes_cwr: bool,
+    /// The window kept bytes below this one from leaving earlier.
+    limited_end: u64,
+    timeouts: u32,
+    last_sent: Time,
+    rack: Rack,
+    rto_at: Time,
+    probe_at: Time,
+    /// A probe for which no window is asked leaves next.
+    is_probing: bool,
+    pub(super) paced_until: Time,
+    pub(super) grant: Grant,
+    /// Its valid entry among the timers.
+    pub(super) entry_at: Time,
+}
+
+/// The first byte of data: the SYN is byte 0.
+const DATA_START: u64 = 1;
+
+impl Connection {
+    pub(super) fn new(dst: NodeId, number: u32, initial: u32, tcp: &Tcp) -> Self {
+        let longest = Span::from_us(tcp.config.rto_max_us);
+        Self {
+            dst,
+            number,
+            initial,
+            is_open: false,
+            messages: VecDeque::new(),
+            last_done: MsgId::default(),
+            end: DATA_START,
+            closes: tcp.config.connections == Connections::PerMessage,
+            board: Scoreboard::new(DATA_START),
+            control: Control::new(tcp.config.congestion_control, &tcp.start),
+            rtt: Rtt::new(tcp.rto_min(), longest),
+            room_end: DATA_START,
+            recovery: Recovery::No,
+            prr: Prr::default(),
+            is_urgent: false,
+            echo_end: 0,
+            owes_cwr: false,
+            limited_end: 0,
+            timeouts: 0,
+            last_sent: Time::ZERO,
+            rack: Rack::new(),
+            rto_at: Time::NEVER,
+            probe_at: Time::NEVER,
+            is_probing: false,
+            paced_until: Time::ZERO,
+            grant: Grant::Own,
+            entry_at: Time::NEVER,
+        }
+    }
+
+    /// Opens it without a handshake: it was opened before.
+    pub(super) fn open_at_once(&mut self, tcp: &Tcp) {
+        self.is_open = true;
+        self.room_end = DATA_START + tcp.config.receive_buffer;
+    }
+
+    /// Adds a message to the stream.
+    pub(super) fn submit(&mut self, now: Time, msg: MsgId, size: u64, tcp: &Tcp) {
+        if self.board.is_empty() && self.is_open && tcp.config.idle_restart {
+            let idle = now.saturating_since(self.last_sent);
+            if self.last_sent > Time::ZERO && idle > self.timeout(tcp) {
+                self.control.on_idle(tcp.start.initial);
+            }
+        }
+        self.messages.push_back(Outbound { msg, size, start: self.end });
+        self.end += size;
+    }
+
+    /// The byte after the last that was sent.
+    pub(super) fn sent_end(&self) -> u64 {
+        self.board.next()
+    }
+
+    /// Takes a message out of which nothing was sent, if it is the last. Returns whether it was.
+    pub(super) fn withdraw(&mut self, msg: MsgId) -> bool {
+        let is_last = |m: &&Outbound| m.msg == msg && m.start >= self.board.next();
+        let Some(&message) = self.messages.back().filter(is_last) else { return false };
+        let is_only = self.messages.len() == 1 && self.closes;
+        if !is_only {
+            self.end = message.start;
+            self.messages.pop_back();
+        }
+        !is_only
+    }
+
+    /// Removes the first message if all of it is acknowledged.
+    pub(super) fn pop_acknowledged(&mut self) -> Option<MsgId> {
+        let message = self.messages.front().filter(|m| m.end() <= self.board.una())?;
+        let msg = message.msg;
+        self.last_done = msg;
+        self.messages.pop_front();
+        Some(msg)
+    }
+
+    /// Bytes of a message that are not acknowledged.
+    pub(super) fn unacknowledged(&self, msg: MsgId) -> Option<u64> {
+        let message = self.messages.iter().find(|message| message.msg == msg)?;
+        Some(message.end() - self.board.una().max(message.start))
+    }
+
+    /// The message that a FIN names.
+    pub(super) fn last_message(&self) -> MsgId {
+        self.messages.back().map_or(self.last_done, |message| message.msg)
+    }
+
+    /// The class of what leaves next (PIAS: by the bytes of its message before it).
+    pub(super) fn class(&self, next: Next, tcp: &Tcp) -> Priority {
+        if tcp.thresholds.is_empty() || next.len == 0 {
+            return Priority::HIGHEST;
+        }
+        let message = self.message_at(next.start);
+        tcp.class(message.map_or(0, |message| next.start - message.start))
+    }
+
+    /// The SYN leaves, again if `is_open` is still false at the timeout.
+    pub(super) fn start(&mut self, now: Time, tcp: &Tcp) {
+        self.rto_at = now.saturating_add(self.timeout(tcp));
+        self.last_sent = now;
+    }
+
+    /// The receiver has answered the SYN.
+    pub(super) fn on_open(&mut self, now: Time, window: u32) {
+        if self.is_open {
+            return;
+        }
+        if self.timeouts == 0 {
+            self.rtt.sample(now.saturating_since(self.last_sent));
+        }
+        (self.is_open, self.timeouts, self.rto_at) = (true, 0, Time::NEVER);
+        self.room_end = DATA_START + u64::from(window);
+    }
+
+    /// The retransmission timeout (RFC 6298).
+    fn timeout(&self, tcp: &Tcp) -> Span {
+        let config = &tcp.config;
+        match (config.rto, self.rtt.smoothed()) {
+            (Timeout::Fixed, _) => tcp.rto_min(),
+            (Timeout::Estimated, Some(_)) => self.rtt.timeout(self.timeouts),
+            (Timeout::Estimated, None) => {
+                let first = Span::from_us(config.rto_initial_us) * (1 << self.timeouts.min(16));
+                first.min(Span::from_us(config.rto_max_us))
+            }
+        }
+    }
+
+    /// The message that has byte `offset` of the stream.
+    pub(super) fn message_at(&self, offset: u64) -> Option<&Outbound> {
+        let place = self.messages.partition_point(|message| message.end() <= offset);
+        self.messages.get(place)
+    }
+
+    /// The congestion window, in bytes.
+    fn window(&self) -> u64 {
+        match self.recovery {
+            Recovery::Fast(_) => self.prr.window(),
+            Recovery::No | Recovery::Timeout(_) => self.control.cwnd(),
+        }
+    }
+
+    /// What leaves next, if the windows let anything go. Pacing is for the caller to mind.
+    pub(super) fn next(&mut self, tcp: &Tcp) -> Option<Next> {
+        if !self.is_open || self.grant == Grant::Stopped {
+            return None;
+        }
+        let in_flight = self.board.in_flight();
+        let cwnd = match self.grant {
+            Grant::Rate(_) => u64::MAX,
+            Grant::Own | Grant::Stopped => self.window(),
+        };
+        let has_room = |len: u64| in_flight == 0 || in_flight.saturating_add(len) <= cwnd;
+        if let Some(segment) = self.board.next_lost() {
+            let may_leave = self.is_urgent || has_room(segment.len.into());
+            let len = if segment.start == self.end { 0 } else { segment.len };
+            return may_leave.then_some(Next { start: segment.start, len, is_new: false });
+        }
+        let start = self.board.next();
+        if start >= self.end {
+            let has_fin = self.closes && start == self.end;
+            return has_fin.then_some(Next { start, len: 0, is_new: true });
+        }
+        let message = self.message_at(start)?;
+        let offset = start - message.start;
+        let rest = message.size - offset;
+        let len = rest.min(tcp.start.mss - offset % tcp.start.mss);
+        if !self.is_probing && !has_room(len) {
+            self.limited_end = start;
+            return None;
+        }
+        let len = self.fit(start, len, in_flight)?;
+        Some(Next { start, len: len as u32, is_new: true })
+    }
+
+    /// As much of a new segment as the receiver takes. A part only leaves where nothing is in flight
+    /// (RFC 9293 §3.8.6.2.1); one byte asks a receiver without room (§3.8.6.1).
+    fn fit(&self, start: u64, len: u64, in_flight: u64) -> Option<u64> {
+        let room = self.room_end.saturating_sub(start);
+        if len <= room {
+            return Some(len);
+        }
+        if self.is_probing {
+            return Some(len.min(room.max(1)));
+        }
+        (room > 0 && in_flight == 0).then_some(room)
+    }
+
+    /// Whether the receiver's window alone keeps it from sending.
+    fn is_shut(&self) -> bool {
+        self.is_open
+            && self.board.is_empty()
+            && self.board.next() < self.end
+            && self.room_end <= self.board.next()
+    }
+
+    /// What `next` told leaves, `wire_bytes` long.
+    pub(super) fn send(&mut self, now: Time, next: Next, wire_bytes: u16, tcp: &Tcp) {
+        let len = next.len.max(1);
+        if next.is_new {
+            self.board.send(now, len);
+        } else {
+            self.board.resend(now, next.start);
+            self.is_urgent = false;
+        }
+        self.prr.on_send(len.into());
+        self.is_probing = false;
+        self.last_sent = now;
+        if self.rto_at == Time::NEVER {
+            self.rto_at = now.saturating_add(self.timeout(tcp));
+        }
+        self.schedule_probe(now, tcp);
+        if let Some(rate) = self.pace(tcp) {
+            let time = rate.tx_time(Bytes::new(wire_bytes.into()));
+            self.paced_until = self.paced_until.max(now) + time;
+        }
+    }
+
+    /// The rate at which packets leave, where it is limited.
+    fn pace(&self, tcp: &Tcp) -> Option<Rate> {
+        if let Grant::Rate(rate) = self.grant {
+            return Some(rate);
+        }
+        let smoothed = self.rtt.smoothed().filter(|_| tcp.config.pacing)?;
+        let factor = if self.control.cwnd() < self.control.ssthresh() { 2.0 } else { 1.2 };
+        let bits = self.control.cwnd() as f64 * 8.0 * factor;
+        Rate::from_bps((bits / smoothed.as_secs_f64()) as u64)
+    }
+
+    /// The end of the flight is probed unless losses are being repaired (RFC 8985 §7.2).
+    fn schedule_probe(&mut self, now: Time, tcp: &Tcp) {
+        let is_wanted = tcp.config.loss_detection == LossDetection::RackTlp
+            && self.recovery == Recovery::No
+            && self.board.n_sacked() == 0
+            && !self.board.is_empty()
+            && self.rack.probe.is_none();
+        self.probe_at = Time::NEVER;
+        if is_wanted {
+            let delay = Span::from_us(tcp.config.ack_delay_us);
+            let delay = if tcp.config.ack_every > 1 { delay } else { Span::ZERO };
+            let after = Rack::probe_after(self.rtt.smoothed(), self.board.len() == 1, delay);
+            let at = now.saturating_add(after);
+            if at < self.rto_at {
+                self.probe_at = at;
+            }
+        }
+    }
+
+    /// An acknowledgement arrived.
+    pub(super) fn on_ack(
+        &mut self,
+        now: Time,
+        told: &Acknowledgement<'_>,
+        tcp: &Tcp,
+        stats: &mut TcpStats,
+    ) -> Heard {
+        let una = self.board.una();
+        let Some(ack) = unwrap(told.ack, self.initial, una) else { return Heard::Nothing };
+        if ack < una || ack > self.board.next() {
+            return Heard::Nothing;
+        }
+        self.room_end = ack + u64::from(told.window);
+        let (initial, flight) = (self.initial, self.board.next() - una);
+        let offsets = told.sack.iter().filter_map(|block| -> Option<Range> {
+            Some((unwrap(block.start, initial, ack)?, unwrap(block.end, initial, ack)?))
+        });
+        let told_of = self.board.on_ack(now, ack, offsets);
+        if let Some(rtt) = told_of.rtt {
+            self.rtt.sample(rtt);
+        }
+        if told_of.cumulative > 0 {
+            self.timeouts = 0;
+        }
+        self.rack.on_ack(now, &told_of, &self.board);
+        if self.rack.has_repaired(&told_of, &self.board) && self.recovery == Recovery::No {
+            self.control.on_loss(now, flight);
+        }
+        let was_fast = matches!(self.recovery, Recovery::Fast(_));
+        self.find_losses(now, flight, tcp, stats);
+        let (in_flight, mss) = (self.board.in_flight(), tcp.start.mss);
+        self.prr.on_ack(told_of.delivered, in_flight, self.control.ssthresh(), mss);
+        self.end_recovery();
+        if told.ece {
+            self.on_echo(now, flight, stats);
+        }
+        let is_fast = matches!(self.recovery, Recovery::Fast(_));
+        self.control.on_ack(&Acked {
+            now,
+            bytes: told_of.cumulative,
+            una: ack,
+            next: self.board.next(),
+            rtt: told_of.rtt,
+            smoothed: self.rtt.smoothed(),
+            is_marked: told.ece,
+            is_limited: una <= self.limited_end,
+            in_recovery: was_fast || is_fast,
+        });
+        self.set_timers(now, told_of.cumulative > 0, tcp);
+        let has_ended = self.closes && ack > self.end;
+        if has_ended { Heard::Ended } else { Heard::Progress }
+    }
+
+    fn find_losses(&mut self, now: Time, flight: u64, tcp: &Tcp, stats: &mut TcpStats) {
+        let is_recovering = self.recovery != Recovery::No;
+        let reordering = tcp.config.reordering;
+        let has_lost = match tcp.config.loss_detection {
+            LossDetection::RackTlp => {
+                let is_urgent = is_recovering || self.board.n_sacked() >= reordering;
+                self.rack.find(now, &mut self.board, is_urgent, self.rtt.smoothed())
+            }
+            LossDetection::DupAck => {
+                let below = self.board.overtaken_below(reordering);
+                self.board.lose(|segment| {
+                    let is_below = segment.end() <= below;
+                    is_below.then_some(segment.sends == 1)
+                })
+            }
+        };
+        if has_lost && !is_recovering {
+            stats.recoveries += 1;
+            self.recovery = Recovery::Fast(self.board.next());
+            (self.is_urgent, self.rack.probe) = (true, None);
+            self.control.on_loss(now, flight);
+            self.prr = Prr::new(flight);
+        }
+    }
+
+    fn end_recovery(&mut self) {
+        let (Recovery::Fast(end) | Recovery::Timeout(end)) = self.recovery else { return };
+        if self.board.una() >= end {
+            self.recovery = Recovery::No;
+            self.is_urgent = false;
+            self.rack.on_recovered();
+        }
+    }
+
+    /// A congestion mark is echoed: once for all bytes in flight (RFC 3168 §6.1.2).
+    fn on_echo(&mut self, now: Time, flight: u64, stats: &mut TcpStats) {
+        if self.board.una() <= self.echo_end || self.recovery != Recovery::No {
+            return;
+        }
+        stats.echoes += 1;
+        self.echo_end = self.board.next();
+        self.owes_cwr = true;
+        self.control.on_echo(now, flight);
+    }
+
+    fn set_timers(&mut self, now: Time, has_advanced: bool, tcp: &Tcp) {
+        if self.board.is_empty() {
+            self.rto_at = Time::NEVER;
+            if self.is_shut() {
+                self.rto_at = now.saturating_add(self.timeout(tcp));
+            }
+        } else if has_advanced {
+            self.rto_at = now.saturating_add(self.timeout(tcp));
+        }
+        self.schedule_probe(now, tcp);
+    }
+
+    /// When [`Self::on_timer`] is to be called.
+    pub(super) fn deadline(&self, now: Time) -> Time {
+        let paced = if self.paced_until > now { self.paced_until } else { Time::NEVER };
+        self.rto_at.min(self.probe_at).min(self.rack.due).min(paced)
+    }
+
+    /// A deadline has passed.
+    pub(super) fn on_timer(&mut self, now: Time, tcp: &Tcp, stats: &mut TcpStats) -> Due {
+        if self.rack.due <= now {
+            self.find_losses(now, self.board.next() - self.board.una(), tcp, stats);
+        }
+        if self.probe_at <= now {
+            self.probe_at = Time::NEVER;
+            self.probe(stats);
+        }
+        if self.rto_at > now {
+            return Due::Nothing;
+        }
+        self.timeouts += 1;
+        if !self.is_open {
+            self.rto_at = now.saturating_add(self.timeout(tcp));
+            let is_over = self.timeouts > tcp.config.attempts_max;
+            return if is_over { Due::GivenUp } else { Due::Syn };
+        }
+        if self.board.is_empty() {
+            // A receiver without room is asked for as long as it answers (RFC 9293 §3.8.6.1).
+            (self.is_probing, self.rto_at) = (self.is_shut(), Time::NEVER);
+            return Due::Nothing;
+        }
+        stats.timeouts += 1;
+        if self.timeouts > tcp.config.attempts_max {
+            return Due::GivenUp;
+        }
+        let flight = self.board.next() - self.board.una();
+        self.control.on_timeout(now, flight, self.timeouts == 1);
+        self.board.lose(|_| Some(true));
+        self.recovery = Recovery::Timeout(self.board.next());
+        (self.is_urgent, self.rack.probe, self.rack.due) = (true, None, Time::NEVER);
+        self.rto_at = now.saturating_add(self.timeout(tcp));
+        self.probe_at = Time::NEVER;
+        Due::Nothing
+    }
+
+    /// Probes the end of the flight: with a new segment, or else with the last again (RFC 8985 §7.3).
+    fn probe(&mut self, stats: &mut TcpStats) {
+        let Some(last) = self.board.last().copied() else { return };
+        stats.probes += 1;
+        let has_more = self.board.next() < self.end;
+        self.is_probing = has_more && self.board.next() < self.room_end;
+        if !self.is_probing {
+            let is_last = |start: u64| start == last.start;
+            self.board.lose(|segment| Some(is_last(segment.start)));
+            self.is_urgent = true;
+        }
+        self.rack.probe = Some((self.board.next(), !self.is_probing));
+    }
+}

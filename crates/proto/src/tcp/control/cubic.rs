@@ -1,0 +1,165 @@
+//! Cubic (RFC 9438): after a loss the window is a cubic function of time that is flat where the loss
+//! happened.
+
+use rampmeter_core::{Span, Time};
+
+use super::hystart::Growth;
+use super::{Acked, CongestionControl, HyStart, Reno, Start};
+
+/// How fast the function rises, in segments per cubic second (RFC 9438 §4.1, C).
+pub const SCALE: f64 = 0.4;
+/// What is left of the window after a loss (RFC 9438 §4.6, beta).
+pub const LEFT: f64 = 0.7;
+
+/// How much of the window it grows by in a round trip at least before the first loss, where the
+/// function would start too slowly (Linux and ns-3; not in the RFC).
+pub const EARLY_GROWTH: f64 = 0.05;
+
+/// Cubic. Windows are in segments inside, as in the RFC.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cubic {
+    reno: Reno,
+    hystart: HyStart,
+    /// The window, of which `reno` has whole bytes.
+    cwnd: f64,
+    /// The window at the last loss, or less (W_max).
+    w_max: f64,
+    /// The window before the last loss (cwnd_prior).
+    prior: f64,
+    /// Whether the window grows by a twentieth a round trip at least before the first loss.
+    early_growth: bool,
+    /// When congestion avoidance began, and what followed from it.
+    epoch: Option<Epoch>,
+}
+
+/// A stretch of congestion avoidance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Epoch {
+    start: Time,
+    /// Seconds until the function reaches `origin` (K).
+    k: f64,
+    /// The window at which it is flat.
+    origin: f64,
+    /// What NewReno's window would be (W_est).
+    reno: f64,
+}
+
+impl Cubic {
+    /// Slow start from the initial window.
+    pub fn new(start: &Start) -> Self {
+        let reno = Reno::new(start);
+        let cwnd = reno.cwnd as f64 / reno.mss as f64;
+        let hystart = HyStart::new(start.slow_start_exit);
+        let early_growth = start.early_growth;
+        Self { reno, hystart, cwnd, w_max: 0.0, prior: 0.0, early_growth, epoch: None }
+    }
+
+    /// The cubic function, so long after the start of an epoch (RFC 9438 §4.2, W_cubic), in
+    /// segments.
+    fn target(epoch: &Epoch, since: Span) -> f64 {
+        let t = since.as_secs_f64() - epoch.k;
+        SCALE * t * t * t + epoch.origin
+    }
+
+    fn begin(&self, now: Time) -> Epoch {
+        let origin = self.w_max.max(self.cwnd);
+        let k = libm::cbrt((origin - self.cwnd) / SCALE);
+        Epoch { start: now, k, origin, reno: self.cwnd }
+    }
+
+    /// Congestion avoidance (RFC 9438 §4.2 to §4.5): `segments` were acknowledged.
+    fn avoid(&mut self, now: Time, rtt: Span, segments: f64) {
+        let mut epoch = self.epoch.unwrap_or_else(|| self.begin(now));
+        let (since, before) = (now.saturating_since(epoch.start), self.cwnd);
+        // As fast as NewReno with the same average window (RFC 9438 §4.3).
+        let slope = if epoch.reno < self.prior { 3.0 * (1.0 - LEFT) / (1.0 + LEFT) } else { 1.0 };
+        epoch.reno += slope * segments / self.cwnd;
+        if Self::target(&epoch, since) < epoch.reno {
+            self.cwnd = self.cwnd.max(epoch.reno);
+        } else {
+            let ahead = Self::target(&epoch, since + rtt).clamp(self.cwnd, 1.5 * self.cwnd);
+            self.cwnd += (ahead - self.cwnd) / self.cwnd * segments;
+        }
+        if self.early_growth && self.w_max == 0.0 {
+            self.cwnd = self.cwnd.max(before + segments * EARLY_GROWTH);
+        }
+        self.epoch = Some(epoch);
+        self.settle();
+    }
+
+    /// Puts the window into bytes.
+    fn settle(&mut self) {
+        let mss = self.reno.mss as f64;
+        self.cwnd = self.cwnd.min(self.reno.max as f64 / mss);
+        self.reno.cwnd = (self.cwnd * mss) as u64;
+    }
+
+    /// What is left of the window, and what is remembered of it (RFC 9438 §4.6, §4.7).
+    fn remember(&mut self) {
+        self.prior = self.cwnd;
+        let has_less = self.cwnd < self.w_max;
+        self.w_max = if has_less { self.cwnd * (1.0 + LEFT) / 2.0 } else { self.cwnd };
+        self.epoch = None;
+    }
+
+    fn left(in_flight: u64) -> u64 {
+        (in_flight as f64 * LEFT) as u64
+    }
+
+    fn follow(&mut self) {
+        self.cwnd = self.reno.cwnd as f64 / self.reno.mss as f64;
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn cwnd(&self) -> u64 {
+        self.reno.cwnd
+    }
+
+    fn ssthresh(&self) -> u64 {
+        self.reno.ssthresh
+    }
+
+    fn on_ack(&mut self, acked: &Acked) {
+        if acked.in_recovery || !acked.is_limited {
+            return;
+        }
+        let mut bytes = acked.bytes;
+        if self.reno.is_slow_start() {
+            match self.hystart.on_ack(acked, self.reno.cwnd, self.reno.mss) {
+                Growth::By(grown) => bytes = self.reno.grow_fast(grown),
+                Growth::End => self.reno.ssthresh = self.reno.cwnd,
+            }
+            self.follow();
+        }
+        if !self.reno.is_slow_start() && bytes > 0 {
+            let rtt = acked.smoothed.unwrap_or(Span::ZERO);
+            self.avoid(acked.now, rtt, bytes as f64 / self.reno.mss as f64);
+        }
+    }
+
+    fn on_loss(&mut self, _now: Time, in_flight: u64) {
+        self.remember();
+        self.reno.cut(Self::left(in_flight));
+        self.follow();
+    }
+
+    fn on_echo(&mut self, now: Time, in_flight: u64) {
+        self.on_loss(now, in_flight);
+    }
+
+    fn on_timeout(&mut self, _now: Time, in_flight: u64, is_first: bool) {
+        if is_first {
+            self.remember();
+        }
+        self.epoch = None;
+        self.reno.collapse(Self::left(in_flight), is_first);
+        self.follow();
+    }
+
+    fn on_idle(&mut self, initial: u64) {
+        self.reno.restart(initial);
+        self.epoch = None;
+        self.follow();
+    }
+}

@@ -1,0 +1,106 @@
+//! DCTCP (RFC 8257; Alizadeh et al., SIGCOMM 2010): the window is cut in proportion to the share of
+//! bytes that were marked.
+
+use rampmeter_core::Time;
+
+use super::{Acked, CongestionControl, Reno, Start};
+
+/// DCTCP.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dctcp {
+    reno: Reno,
+    gain: f64,
+    /// The estimated share of marked bytes.
+    alpha: f64,
+    /// Bytes acknowledged in this observation window, and those of them that were marked.
+    acked: u64,
+    marked: u64,
+    /// The observation window ends when this byte is acknowledged.
+    window_end: u64,
+    /// The window was cut; it is not cut again before this byte is acknowledged.
+    cut_end: u64,
+}
+
+impl Dctcp {
+    /// Slow start from the initial window.
+    pub fn new(start: &Start) -> Self {
+        let &Start { gain, alpha, .. } = start;
+        let reno = Reno::new(start);
+        Self { reno, gain, alpha, acked: 0, marked: 0, window_end: 0, cut_end: 0 }
+    }
+
+    /// The estimated share of marked bytes.
+    pub fn alpha(&self) -> f64 {
+        self.alpha
+    }
+
+    /// Estimates once a window of data (RFC 8257 §3.3, steps 3 to 8).
+    fn observe(&mut self, acked: &Acked) {
+        self.acked += acked.bytes;
+        if acked.is_marked {
+            self.marked += acked.bytes;
+        }
+        if acked.una <= self.window_end {
+            return;
+        }
+        if self.acked > 0 {
+            let share = self.marked as f64 / self.acked as f64;
+            self.alpha = (1.0 - self.gain) * self.alpha + self.gain * share;
+        }
+        (self.acked, self.marked, self.window_end) = (0, 0, acked.next);
+    }
+
+    /// Cuts the window once a window of data (RFC 8257 §3.3, step 9).
+    fn react(&mut self, acked: &Acked) {
+        if acked.una <= self.cut_end && self.cut_end > 0 {
+            return;
+        }
+        let left = self.reno.cwnd as f64 * (1.0 - self.alpha / 2.0);
+        self.reno.cut(left as u64);
+        self.cut_end = acked.next;
+    }
+}
+
+impl CongestionControl for Dctcp {
+    fn cwnd(&self) -> u64 {
+        self.reno.cwnd
+    }
+
+    fn ssthresh(&self) -> u64 {
+        self.reno.ssthresh
+    }
+
+    fn on_ack(&mut self, acked: &Acked) {
+        self.observe(acked);
+        if acked.in_recovery {
+            return;
+        }
+        if acked.is_marked {
+            self.react(acked);
+        }
+        if acked.una <= self.cut_end || !acked.is_limited {
+            return;
+        }
+        if self.reno.is_slow_start() {
+            self.reno.grow_fast(acked.bytes);
+        } else {
+            self.reno.grow_slowly(acked.bytes);
+        }
+    }
+
+    /// A loss halves the window, as without DCTCP (RFC 8257 §3.5).
+    fn on_loss(&mut self, _now: Time, in_flight: u64) {
+        self.reno.cut(in_flight / 2);
+    }
+
+    /// Every acknowledgement tells whether it echoes a mark: see [`CongestionControl::on_ack`].
+    fn on_echo(&mut self, _now: Time, _in_flight: u64) {}
+
+    fn on_timeout(&mut self, _now: Time, in_flight: u64, is_first: bool) {
+        self.reno.collapse(in_flight / 2, is_first);
+    }
+
+    fn on_idle(&mut self, initial: u64) {
+        self.reno.restart(initial);
+    }
+}

@@ -1,0 +1,137 @@
+//! When slow start ends before there is a loss: HyStart++ (RFC 9406) and HyStart (Ha, Rhee: *Taming
+//! the Elephants: New TCP Slow Start*, Computer Networks 2011).
+
+use rampmeter_core::{Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Acked;
+
+/// When slow start ends before there is a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SlowStartExit {
+    /// Never.
+    Never,
+    /// When round trips get longer by an eighth: then it grows a quarter as fast for five round
+    /// trips, and ends if they stay long (RFC 9406).
+    HystartPp,
+    /// When the acknowledgements of one round trip take longer than the shortest round trip: the
+    /// path is full (Ha and Rhee's acknowledgement trains).
+    AckTrain,
+}
+
+/// Round trips have at least so many samples (RFC 9406 §4.3, N_RTT_SAMPLE).
+const SAMPLES_MIN: u32 = 8;
+/// Growth in conservative slow start is divided by this (CSS_GROWTH_DIVISOR).
+const GROWTH_DIVISOR: u64 = 4;
+/// Conservative slow start lasts so many round trips (CSS_ROUNDS).
+const ROUNDS: u32 = 5;
+/// Trains are looked at from this window on, in segments (Ha and Rhee; Linux and ns-3 have 16).
+const TRAIN_WINDOW_MIN: u64 = 16;
+/// Acknowledgements further apart than this are of different trains (Ha and Rhee §4.2).
+const TRAIN_GAP_MAX: Span = Span::from_us(2_000);
+
+/// What slow start is to do after an acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// Grow by so many bytes.
+    By(u64),
+    /// End.
+    End,
+}
+
+/// The state of one connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HyStart {
+    exit: SlowStartExit,
+    /// The round trip ends when this byte is acknowledged.
+    round_end: u64,
+    round_start: Time,
+    last_ack: Time,
+    last_min: Option<Span>,
+    current_min: Option<Span>,
+    samples: u32,
+    path_min: Option<Span>,
+    /// Conservative slow start: the round trips in it, and the shortest before it.
+    conservative: Option<(u32, Span)>,
+}
+
+impl HyStart {
+    /// A connection in its first round trip.
+    pub fn new(exit: SlowStartExit) -> Self {
+        Self {
+            exit,
+            round_end: 0,
+            round_start: Time::ZERO,
+            last_ack: Time::ZERO,
+            last_min: None,
+            current_min: None,
+            samples: 0,
+            path_min: None,
+            conservative: None,
+        }
+    }
+
+    /// What follows from an acknowledgement in slow start, at window `cwnd` of segments of `mss`.
+    pub fn on_ack(&mut self, acked: &Acked, cwnd: u64, mss: u64) -> Growth {
+        if self.exit == SlowStartExit::Never {
+            return Growth::By(acked.bytes);
+        }
+        let is_new_round = acked.una > self.round_end;
+        if is_new_round && let Some((rounds, _)) = &mut self.conservative {
+            *rounds += 1;
+            if *rounds > ROUNDS {
+                return Growth::End;
+            }
+        }
+        if is_new_round {
+            (self.last_min, self.current_min, self.samples) = (self.current_min, None, 0);
+            (self.round_end, self.round_start) = (acked.next, acked.now);
+            self.last_ack = acked.now;
+        }
+        if let Some(rtt) = acked.rtt {
+            let shorter = |min: Option<Span>| Some(min.map_or(rtt, |min| min.min(rtt)));
+            (self.current_min, self.path_min) = (shorter(self.current_min), shorter(self.path_min));
+            self.samples += 1;
+        }
+        if self.exit == SlowStartExit::HystartPp {
+            self.by_delay(acked)
+        } else if self.is_train_long(acked.now, cwnd, mss) {
+            Growth::End
+        } else {
+            Growth::By(acked.bytes)
+        }
+    }
+
+    fn is_train_long(&mut self, now: Time, cwnd: u64, mss: u64) -> bool {
+        if cwnd < TRAIN_WINDOW_MIN * mss || now.saturating_since(self.last_ack) > TRAIN_GAP_MAX {
+            return false;
+        }
+        self.last_ack = now;
+        let length = now.saturating_since(self.round_start);
+        self.path_min.is_some_and(|min| length > min)
+    }
+
+    /// RFC 9406 §4.2. The RFC's bounds of an eighth of the round trip, 4 and 16 ms, are for the
+    /// Internet; here an eighth counts as it is.
+    fn by_delay(&mut self, acked: &Acked) -> Growth {
+        let (Some(last), Some(current)) = (self.last_min, self.current_min) else {
+            return Growth::By(acked.bytes);
+        };
+        match self.conservative {
+            Some((_, baseline)) => {
+                if self.samples >= SAMPLES_MIN && current < baseline {
+                    self.conservative = None;
+                }
+            }
+            None => {
+                if self.samples >= SAMPLES_MIN && current >= last + last / 8 {
+                    self.conservative = Some((0, current));
+                }
+            }
+        }
+        let divisor = if self.conservative.is_some() { GROWTH_DIVISOR } else { 1 };
+        Growth::By(acked.bytes / divisor)
+    }
+}

@@ -1,0 +1,221 @@
+//! Congestion control: how much a connection may have in flight.
+//!
+//! A [`CongestionControl`] is told of acknowledgements, losses, echoed marks and timeouts, and
+//! answers with a window in bytes. What is lost, and what is sent again, is none of its business.
+
+mod cubic;
+mod dctcp;
+mod hystart;
+mod reno;
+
+use rampmeter_core::{Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use cubic::Cubic;
+pub use dctcp::Dctcp;
+pub use hystart::{HyStart, SlowStartExit};
+pub use reno::NewReno;
+
+/// Which congestion control a connection has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Algorithm {
+    /// Half the window after a loss, a segment more each round trip (RFC 5681, RFC 6582).
+    NewReno,
+    /// Seven tenths of the window after a loss, then a cubic function of time (RFC 9438).
+    Cubic,
+    /// The window is cut by the share of marked bytes (RFC 8257).
+    Dctcp,
+}
+
+/// Numbers that congestion control starts with, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Start {
+    /// The sender's largest segment.
+    pub mss: u64,
+    /// The initial window.
+    pub initial: u64,
+    /// The largest window.
+    pub max: u64,
+    /// When slow start ends without a loss.
+    pub slow_start_exit: SlowStartExit,
+    /// Whether Cubic's window grows by a twentieth a round trip at least before the first loss.
+    pub early_growth: bool,
+    /// DCTCP's weight of a new measurement (RFC 8257 §4.2, g).
+    pub gain: f64,
+    /// DCTCP's first estimate of the share of marked bytes (RFC 8257 §3.3, alpha).
+    pub alpha: f64,
+}
+
+/// What an acknowledgement brought.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Acked {
+    /// The time.
+    pub now: Time,
+    /// By how many bytes the cumulative acknowledgement rose.
+    pub bytes: u64,
+    /// The first byte that is not acknowledged.
+    pub una: u64,
+    /// The first byte that was not sent.
+    pub next: u64,
+    /// A round-trip time, if there is a sample.
+    pub rtt: Option<Span>,
+    /// The smoothed round-trip time, if there was a sample.
+    pub smoothed: Option<Span>,
+    /// Whether it echoes a congestion mark.
+    pub is_marked: bool,
+    /// Whether the window kept the sender from sending more.
+    pub is_limited: bool,
+    /// Whether losses are being repaired: the window does not grow then (RFC 6675 §5).
+    pub in_recovery: bool,
+}
+
+/// The congestion control of one connection. Windows are in bytes.
+pub trait CongestionControl {
+    /// The congestion window.
+    fn cwnd(&self) -> u64;
+
+    /// The window from which on it grows slowly.
+    fn ssthresh(&self) -> u64;
+
+    /// An acknowledgement arrived.
+    fn on_ack(&mut self, acked: &Acked);
+
+    /// Segments were lost: said once for all that were in flight.
+    fn on_loss(&mut self, now: Time, in_flight: u64);
+
+    /// Marks are echoed: said once a round trip (RFC 3168 §6.1.2). Those that react to every mark do
+    /// so in [`CongestionControl::on_ack`].
+    fn on_echo(&mut self, now: Time, in_flight: u64);
+
+    /// The retransmission timer expired; `is_first` unless it had expired before without an
+    /// acknowledgement since.
+    fn on_timeout(&mut self, now: Time, in_flight: u64, is_first: bool);
+
+    /// Nothing was sent for longer than the retransmission timeout (RFC 5681 §4.1).
+    fn on_idle(&mut self, initial: u64);
+}
+
+/// The congestion control that a setting names.
+#[derive(Clone, Debug)]
+pub enum Control {
+    /// NewReno.
+    NewReno(NewReno),
+    /// Cubic. In a box, as it has most state.
+    Cubic(Box<Cubic>),
+    /// DCTCP.
+    Dctcp(Dctcp),
+}
+
+impl Control {
+    /// That of `algorithm`.
+    pub fn new(algorithm: Algorithm, start: &Start) -> Self {
+        match algorithm {
+            Algorithm::NewReno => Self::NewReno(NewReno::new(start)),
+            Algorithm::Cubic => Self::Cubic(Box::new(Cubic::new(start))),
+            Algorithm::Dctcp => Self::Dctcp(Dctcp::new(start)),
+        }
+    }
+}
+
+/// Hands a call on to whichever it is.
+macro_rules! whichever {
+    ($self:ident, $inner:ident => $call:expr) => {
+        match $self {
+            Control::NewReno($inner) => $call,
+            Control::Cubic($inner) => $call,
+            Control::Dctcp($inner) => $call,
+        }
+    };
+}
+
+impl CongestionControl for Control {
+    fn cwnd(&self) -> u64 {
+        whichever!(self, inner => inner.cwnd())
+    }
+
+    fn ssthresh(&self) -> u64 {
+        whichever!(self, inner => inner.ssthresh())
+    }
+
+    fn on_ack(&mut self, acked: &Acked) {
+        whichever!(self, inner => inner.on_ack(acked));
+    }
+
+    fn on_loss(&mut self, now: Time, in_flight: u64) {
+        whichever!(self, inner => inner.on_loss(now, in_flight));
+    }
+
+    fn on_echo(&mut self, now: Time, in_flight: u64) {
+        whichever!(self, inner => inner.on_echo(now, in_flight));
+    }
+
+    fn on_timeout(&mut self, now: Time, in_flight: u64, is_first: bool) {
+        whichever!(self, inner => inner.on_timeout(now, in_flight, is_first));
+    }
+
+    fn on_idle(&mut self, initial: u64) {
+        whichever!(self, inner => inner.on_idle(initial));
+    }
+}
+
+/// A window that grows by what is acknowledged and is cut: what all of them have in common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Reno {
+    pub(crate) mss: u64,
+    pub(crate) cwnd: u64,
+    pub(crate) ssthresh: u64,
+    pub(crate) max: u64,
+    /// Bytes acknowledged that have not made the window grow yet (RFC 3465 §2.1).
+    acked: u64,
+}
+
+impl Reno {
+    pub(crate) fn new(start: &Start) -> Self {
+        let &Start { mss, initial, max, .. } = start;
+        Self { mss, cwnd: initial.min(max), ssthresh: u64::MAX, max, acked: 0 }
+    }
+
+    pub(crate) fn is_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Slow start: as much as was acknowledged, two segments at most (RFC 3465 §2.2). Returns the
+    /// bytes that are left when slow start is over.
+    pub(crate) fn grow_fast(&mut self, bytes: u64) -> u64 {
+        let grown = bytes.min(2 * self.mss).min(self.ssthresh - self.cwnd);
+        self.cwnd = (self.cwnd + grown).min(self.max);
+        bytes - grown
+    }
+
+    /// Congestion avoidance: a segment for each window that was acknowledged (RFC 3465 §2.1).
+    pub(crate) fn grow_slowly(&mut self, bytes: u64) {
+        self.acked += bytes;
+        if self.acked >= self.cwnd {
+            self.acked -= self.cwnd;
+            self.cwnd = (self.cwnd + self.mss).min(self.max);
+        }
+    }
+
+    /// Cuts the window to `bytes`, two segments at least (RFC 5681 §3.1).
+    pub(crate) fn cut(&mut self, bytes: u64) {
+        self.ssthresh = bytes.max(2 * self.mss);
+        self.cwnd = self.ssthresh.min(self.max);
+        self.acked = 0;
+    }
+
+    /// A timeout: one segment (RFC 5681 §3.1).
+    pub(crate) fn collapse(&mut self, ssthresh: u64, is_first: bool) {
+        if is_first {
+            self.ssthresh = ssthresh.max(2 * self.mss);
+        }
+        self.cwnd = self.mss;
+        self.acked = 0;
+    }
+
+    pub(crate) fn restart(&mut self, initial: u64) {
+        self.cwnd = self.cwnd.min(initial);
+        self.acked = 0;
+    }
+}

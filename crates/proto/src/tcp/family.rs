@@ -1,0 +1,153 @@
+//! TCP as transports that plans know: with the congestion control of hosts, and as DCTCP.
+
+use std::sync::Arc;
+
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::{Buffer, FabricNeeds, Interface, Need, Overflow, Spray};
+use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::config::{Tcp, TcpConfig};
+use super::host::TcpHost;
+use super::wire::TcpHeader;
+use crate::keys::{BadKey, Keys, Preset};
+use crate::parts::Framing;
+use crate::transport::{Derived, Quantity, Site, Transport};
+
+/// TCP with Cubic or NewReno.
+#[derive(Clone, Copy, Debug)]
+pub struct TcpFamily;
+
+/// DCTCP.
+#[derive(Clone, Copy, Debug)]
+pub struct DctcpFamily;
+
+/// The parameters of TCP, with DCTCP's as presets.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(transparent)]
+pub struct DctcpConfig(pub TcpConfig);
+
+impl Default for DctcpConfig {
+    fn default() -> Self {
+        Self(TcpConfig::dctcp())
+    }
+}
+
+impl Keys for DctcpConfig {
+    const PRESETS: &'static [Preset<Self>] = &[
+        ("rfc8257", || Self(TcpConfig::dctcp())),
+        ("reference", || Self(TcpConfig::dctcp_reference())),
+    ];
+}
+
+macro_rules! family {
+    ($($family:ident $name:literal)*) => {$(
+        impl Family for $family {
+            const NAME: &'static str = $name;
+            type Config = Tcp;
+            type Header = TcpHeader;
+            type Host = TcpHost;
+            type Arbiter = NoArbiter<TcpHeader, Tcp>;
+            type Hop = Passive;
+
+            fn hop(_config: &Arc<Tcp>, _switch: SwitchFacts) -> Passive {
+                Passive
+            }
+        }
+    )*};
+}
+
+family! {
+    TcpFamily "tcp"
+    DctcpFamily "dctcp"
+}
+
+impl TcpConfig {
+    fn framing(&self) -> Framing {
+        let &Self { payload, header, padding, .. } = self;
+        Framing { payload, header, padding }
+    }
+
+    /// Ports of one class with room for `queue` packets, a path for each message. Interfaces ask for
+    /// packets, as kernels keep the queues of their own interfaces short.
+    pub(crate) fn needs(&self) -> FabricNeeds {
+        let packet = self.payload + self.header;
+        let mark_above = packet * u64::from(self.mark_above);
+        FabricNeeds {
+            buffer: Need::Prefer(Buffer::PerPort(packet * u64::from(self.queue))),
+            overflow: Need::Prefer(Overflow::TailDrop),
+            spray: Need::Prefer(Spray::Ecmp),
+            interface: Need::Prefer(Interface::Pull),
+            ecn: Need::Prefer(self.ecn.then_some(mark_above)),
+            express: Need::Prefer(0),
+            priorities: 1,
+            ..FabricNeeds::default()
+        }
+    }
+
+    /// These parameters with the packets of the site.
+    pub(crate) fn at(self, site: &Site) -> Self {
+        let (payload, header) = site.packet((self.payload, self.header));
+        Self { payload, header, ..self }
+    }
+}
+
+impl Tcp {
+    /// What follows from the parameters.
+    pub(crate) fn describe(&self) -> Vec<Derived> {
+        let bytes = |name, n| Derived { name, quantity: Quantity::Bytes(n) };
+        vec![
+            bytes("window-initial", self.start.initial),
+            bytes("window-max", self.start.max),
+            Derived::time("rto-min", self.rto_min()),
+            Derived::time("forget", self.forget),
+        ]
+    }
+}
+
+impl Transport for TcpFamily {
+    type Keys = TcpConfig;
+    const TITLE: &'static str = "TCP";
+    const SUMMARY: &'static str = "Connections of hosts: Cubic or NewReno (RFC 9293, 9438, 6582).";
+    const WIRE: TransportId = TransportId(6);
+
+    fn framing(keys: &TcpConfig) -> Framing {
+        keys.framing()
+    }
+
+    fn needs(keys: &TcpConfig, _facts: &FabricFacts) -> FabricNeeds {
+        keys.needs()
+    }
+
+    fn configure(keys: TcpConfig, site: &Site) -> Result<Tcp, BadKey> {
+        keys.at(site).on(&site.facts, Vec::new())
+    }
+
+    fn describe(config: &Tcp) -> Vec<Derived> {
+        config.describe()
+    }
+}
+
+impl Transport for DctcpFamily {
+    type Keys = DctcpConfig;
+    const TITLE: &'static str = "DCTCP";
+    const SUMMARY: &'static str = "TCP whose window follows the share of marked bytes (RFC 8257).";
+    const WIRE: TransportId = TransportId(7);
+
+    fn framing(keys: &DctcpConfig) -> Framing {
+        keys.0.framing()
+    }
+
+    fn needs(keys: &DctcpConfig, _facts: &FabricFacts) -> FabricNeeds {
+        keys.0.needs()
+    }
+
+    fn configure(keys: DctcpConfig, site: &Site) -> Result<Tcp, BadKey> {
+        keys.0.at(site).on(&site.facts, Vec::new())
+    }
+
+    fn describe(config: &Tcp) -> Vec<Derived> {
+        config.describe()
+    }
+}

@@ -1,0 +1,154 @@
+//! The endpoint: a sender and a receiver behind one interface.
+
+use std::sync::Arc;
+
+use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+
+use super::TcpStats;
+use super::config::Tcp;
+use super::connection::{Acknowledgement, Grant};
+use super::receiver::{Receiver, arrival};
+use super::sender::Sender;
+use super::wire::TcpHeader;
+use crate::parts::Output;
+
+/// TCP at one host.
+#[derive(Debug)]
+pub struct TcpHost {
+    tcp: Arc<Tcp>,
+    sender: Sender,
+    receiver: Receiver,
+    out: Output<TcpHeader>,
+    stats: TcpStats,
+}
+
+impl TcpHost {
+    /// What has been counted so far.
+    pub fn stats(&self) -> TcpStats {
+        self.stats
+    }
+
+    /// Says how fast a message is sent from now on.
+    pub(crate) fn grant(&mut self, now: Time, msg: MsgId, grant: Grant) {
+        self.sender.grant(now, msg, grant, &self.tcp);
+    }
+
+    /// Bytes of a message that are not acknowledged; `None` if it is over.
+    pub(crate) fn unacknowledged(&self, msg: MsgId) -> Option<u64> {
+        self.sender.unacknowledged(msg)
+    }
+}
+
+impl Endpoint for TcpHost {
+    type Header = TcpHeader;
+    type Config = Tcp;
+
+    fn new(config: Arc<Tcp>, node: NodeId, rng: Rng, _now: Time) -> Self {
+        Self {
+            sender: Sender::new(node, rng),
+            receiver: Receiver::default(),
+            out: Output::new(node, config.config.header.get() as u16),
+            stats: TcpStats::default(),
+            tcp: config,
+        }
+    }
+
+    fn submit(&mut self, now: Time, message: Message) {
+        self.sender.submit(now, &message, &self.tcp, &mut self.out);
+    }
+
+    fn cancel(&mut self, now: Time, msg: MsgId) {
+        self.sender.cancel(now, msg, &self.tcp, &mut self.out);
+    }
+
+    #[inline]
+    fn handle_packet(&mut self, now: Time, packet: &Packet<TcpHeader>) -> Receipt {
+        let (src, msg, out) = (packet.src, packet.payload.msg, &mut self.out);
+        match packet.header {
+            TcpHeader::Data { .. } => {
+                let Some(arrival) = arrival(packet) else { return Receipt::Ignored };
+                return self.receiver.on_data(now, &arrival, &self.tcp, out);
+            }
+            TcpHeader::Ack { conn, ack, window, ece, sack } => {
+                let told = Acknowledgement { ack, window, ece, sack: sack.as_slice() };
+                let (tcp, stats) = (&self.tcp, &mut self.stats);
+                self.sender.on_ack(now, (src, conn), &told, tcp, out, stats);
+            }
+            TcpHeader::Syn { conn, seq, ecn } => {
+                self.receiver.on_syn(now, (src, conn, seq, msg), (ecn, &self.tcp), out);
+            }
+            TcpHeader::SynAck { conn, window, .. } => {
+                self.sender.on_syn_ack(now, (src, conn, window), &self.tcp);
+            }
+            TcpHeader::Fin { conn, seq } => {
+                self.receiver.on_fin(now, (src, conn, seq, msg), &self.tcp, out);
+            }
+            TcpHeader::Reset { conn } => self.receiver.on_reset(src, conn, out),
+            TcpHeader::Refused { conn } => self.sender.on_refused(src, conn, out),
+            TcpHeader::Ended { conn } => self.sender.on_ended(src, conn, out),
+        }
+        Receipt::Control
+    }
+
+    fn has_delivered(&mut self, now: Time, packet: &Packet<TcpHeader>) -> bool {
+        arrival(packet).is_some_and(|arrival| self.receiver.has_delivered(now, &arrival))
+    }
+
+    fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.hold(src, msg, &self.tcp, &mut self.out);
+    }
+
+    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.release(now, (src, msg), &self.tcp, &mut self.out);
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.stats().tell(each);
+    }
+
+    fn messages(&self) -> Option<(usize, usize)> {
+        Some((self.sender.len(), self.receiver.len(&self.tcp)))
+    }
+
+    fn limit_arriving(&mut self, per_peer: u32) {
+        self.receiver.limit(per_peer);
+    }
+
+    fn arriving_excess(&self) -> u64 {
+        self.receiver.excess()
+    }
+
+    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        self.out.forget_peer(peer);
+        self.sender.forget_peer(peer, &mut self.out);
+        self.receiver.forget_peer(peer, &mut self.out);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.receiver.handle_timeout(now, &self.tcp, &mut self.out);
+        self.sender.handle_timeout(now, &self.tcp, &mut self.out, &mut self.stats);
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<TcpHeader>> {
+        if let Some(packet) = self.out.next_control() {
+            return Some(packet);
+        }
+        self.sender.next_data(now, &self.tcp)
+    }
+
+    #[inline]
+    fn wants_transmit(&self) -> bool {
+        self.out.has_control() || self.sender.is_ready()
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Time {
+        self.sender.deadline().min(self.receiver.deadline())
+    }
+
+    #[inline]
+    fn poll_event(&mut self) -> Option<Event> {
+        self.out.next_event()
+    }
+}

@@ -1,0 +1,64 @@
+//! TCP: connections that carry messages, by the standards of hosts' own.
+//!
+//! A connection carries messages one way, as bytes with sequence numbers (RFC 9293). What is lost is
+//! found by selective acknowledgements and time (RFC 2018, 6675, 8985) or by a timer (RFC 6298), and
+//! sent again. How much is in flight is up to [`control`]: NewReno, Cubic or DCTCP.
+//!
+//! * [`config`]: parameters, presets, what follows from them
+//! * [`control`]: congestion control (RFC 5681, 6582, 9438, 8257, 9406)
+//! * [`wire`]: the packets
+//! * `connection`, `scoreboard`, `rack`, `prr`: one connection at its sender
+//! * `sender`: the connections of a host, and which of them sends next
+//! * `receiver`: what has arrived, acknowledgements, ECN's echo
+//!
+//! PIAS and CAPTON run on the same machine. `docs/protocols/tcp.md` lists the packets, and what
+//! differs from the standards.
+
+pub mod config;
+pub mod control;
+pub mod wire;
+
+mod connection;
+mod family;
+mod host;
+mod prr;
+mod rack;
+mod receiver;
+mod scoreboard;
+mod sender;
+mod seq;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{Tcp, TcpConfig};
+pub(crate) use connection::Grant;
+pub use family::{DctcpConfig, DctcpFamily, TcpFamily};
+pub use host::TcpHost;
+
+/// What a host counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpStats {
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Losses that were found without a timeout: once for all of a window.
+    pub recoveries: u64,
+    /// Probes of the end of a flight (RFC 8985 §7).
+    pub probes: u64,
+    /// Congestion echoes that counted: once a window (RFC 3168).
+    pub echoes: u64,
+}
+
+impl TcpStats {
+    /// Tells `each` every count with its name, in the order above.
+    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
+        let Self { timeouts, recoveries, probes, echoes } = self;
+        let all = [
+            ("timeouts", timeouts),
+            ("recoveries", recoveries),
+            ("probes", probes),
+            ("echoes", echoes),
+        ];
+        all.into_iter().for_each(|(name, value)| each(name, value));
+    }
+}

@@ -1,0 +1,84 @@
+//! Proportional rate reduction: while losses are repaired, as much leaves as arrives, in the
+//! proportion of the new window to the old one (RFC 6937).
+//!
+//! Without it a sender that finds many losses at once sends as many segments at once, and most of
+//! them are lost again.
+
+/// The window during one recovery, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Prr {
+    /// Bytes that were not acknowledged when the recovery began (RecoverFS).
+    flight: u64,
+    /// Bytes that have arrived since (prr_delivered).
+    delivered: u64,
+    /// Bytes sent since (prr_out).
+    out: u64,
+    window: u64,
+}
+
+impl Prr {
+    /// A recovery begins with so many bytes unacknowledged.
+    pub(super) fn new(flight: u64) -> Self {
+        Self { flight, ..Self::default() }
+    }
+
+    pub(super) fn on_send(&mut self, bytes: u64) {
+        self.out += bytes;
+    }
+
+    /// An acknowledgement told that `delivered` bytes have arrived (RFC 6937 §3, with the slow start
+    /// of PRR-SSRB).
+    pub(super) fn on_ack(&mut self, delivered: u64, in_flight: u64, ssthresh: u64, mss: u64) {
+        self.delivered += delivered;
+        let more = if in_flight > ssthresh {
+            let share = u128::from(self.delivered) * u128::from(ssthresh);
+            let due = share.div_ceil(u128::from(self.flight.max(1))) as u64;
+            due.saturating_sub(self.out)
+        } else {
+            let limit = self.delivered.saturating_sub(self.out).max(delivered) + mss;
+            limit.min(ssthresh - in_flight)
+        };
+        self.window = in_flight + more;
+    }
+
+    /// The congestion window.
+    pub(super) fn window(&self) -> u64 {
+        self.window
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 6937 §4, the first example: 20 segments, one of them lost, half the window with NewReno.
+    #[test]
+    fn one_segment_leaves_for_two_that_arrive() {
+        let (mut prr, mut in_flight, mut sent) = (Prr::new(20), 19, 0);
+        prr.on_send(1);
+        for arrived in 1..=18 {
+            in_flight -= 1;
+            prr.on_ack(1, in_flight, 10, 1);
+            while in_flight < prr.window() {
+                (in_flight, sent) = (in_flight + 1, sent + 1);
+                prr.on_send(1);
+            }
+            assert!(sent + 1 <= arrived / 2 + 1, "{sent} after {arrived}");
+        }
+        assert_eq!((in_flight, sent), (10, 9));
+    }
+
+    /// The second example: 15 of 20 are lost. As much leaves as arrives, and one segment more.
+    #[test]
+    fn after_a_burst_of_losses_the_window_grows_as_in_slow_start() {
+        let mut prr = Prr::new(20);
+        prr.on_send(1);
+        let mut in_flight = 3;
+        for expected in [4, 5, 6] {
+            prr.on_ack(1, in_flight - 1, 10, 1);
+            in_flight = prr.window();
+            prr.on_send(2);
+            assert_eq!(in_flight, expected);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! RACK-TLP: losses are found by time, and the end of a flight is probed (RFC 8985).
+
+use rampmeter_core::{Span, Time};
+
+use super::scoreboard::{Scoreboard, Told};
+
+/// Recoveries after which a wider window for reordering is given up (RFC 8985 §6.2.4).
+const PERSIST: u8 = 16;
+
+/// What RACK remembers of a connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Rack {
+    /// Of the segments that have arrived the one sent last: when it was sent, its end
+    /// (`RACK.xmit_ts`, `RACK.end_seq`).
+    latest: (Time, u64),
+    /// Its round trip.
+    rtt: Span,
+    rtt_min: Option<Span>,
+    has_reordered: bool,
+    /// Quarters of the shortest round trip that a segment may come late.
+    quarters: u8,
+    /// Recoveries for which more than one quarter stays.
+    persist: u8,
+    /// The window for reordering has grown in the round trip that ends here (`RACK.dsack_round`).
+    widened_until: u64,
+    /// When the next segment counts as lost.
+    pub(super) due: Time,
+    /// The probe of the end of the flight, if one is under way: the end of the stream when it was
+    /// sent, and whether it was sent before (`TLP.end_seq`, `TLP.is_retrans`).
+    pub(super) probe: Option<(u64, bool)>,
+}
+
+impl Rack {
+    pub(super) fn new() -> Self {
+        Self {
+            latest: (Time::ZERO, 0),
+            rtt: Span::ZERO,
+            rtt_min: None,
+            has_reordered: false,
+            quarters: 1,
+            persist: 0,
+            widened_until: 0,
+            due: Time::NEVER,
+            probe: None,
+        }
+    }
+
+    /// Learns from an acknowledgement (RFC 8985 §6.2, steps 1 to 4).
+    pub(super) fn on_ack(&mut self, now: Time, told: &Told, board: &Scoreboard) {
+        if let Some(rtt) = told.rtt {
+            self.rtt_min = Some(self.rtt_min.map_or(rtt, |min| min.min(rtt)));
+        }
+        if let Some(latest) = told.latest {
+            let rtt = now.saturating_since(latest.sent_at);
+            // A segment that was sent again and is acknowledged at once was not lost.
+            let is_early = latest.sends > 1 && self.rtt_min.is_some_and(|min| rtt < min);
+            if !is_early && latest.sent_key() > self.latest {
+                (self.latest, self.rtt) = (latest.sent_key(), rtt);
+            }
+        }
+        self.has_reordered |= told.is_reordered;
+        if told.has_duplicate && board.una() > self.widened_until {
+            (self.quarters, self.persist) = (self.quarters.saturating_add(1), PERSIST);
+            self.widened_until = board.next();
+        }
+    }
+
+    /// A recovery is over.
+    pub(super) fn on_recovered(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.quarters = 1;
+        }
+    }
+
+    /// How late a segment may come before it is lost (RFC 8985 §6.2, step 4).
+    fn window(&self, is_urgent: bool, smoothed: Option<Span>) -> Span {
+        if !self.has_reordered && is_urgent {
+            return Span::ZERO;
+        }
+        let window = self.rtt_min.unwrap_or(Span::ZERO) * u64::from(self.quarters) / 4;
+        smoothed.map_or(window, |smoothed| window.min(smoothed))
+    }
+
+    /// Finds the segments that are lost by now (RFC 8985 §6.2, step 5). `is_urgent`: losses are being
+    /// repaired, or as many segments as duplicate acknowledgements need have arrived above a hole.
+    pub(super) fn find(
+        &mut self,
+        now: Time,
+        board: &mut Scoreboard,
+        is_urgent: bool,
+        smoothed: Option<Span>,
+    ) -> bool {
+        let patience = self.rtt + self.window(is_urgent, smoothed);
+        let latest = self.latest;
+        let mut due = Time::NEVER;
+        let has_lost = board.lose(|segment| {
+            if segment.sent_key() >= latest {
+                // Segments that were sent once are in the order of time.
+                return if segment.sends == 1 { None } else { Some(false) };
+            }
+            let lost_at = segment.sent_at.saturating_add(patience);
+            if lost_at > now {
+                due = due.min(lost_at);
+            }
+            Some(lost_at <= now)
+        });
+        self.due = due;
+        has_lost
+    }
+
+    /// How long after the last segment the end of the flight is probed (RFC 8985 §7.2).
+    pub(super) fn probe_after(smoothed: Option<Span>, is_single: bool, ack_delay: Span) -> Span {
+        let Some(smoothed) = smoothed else { return Span::from_us(1_000_000) };
+        let wait = if is_single { ack_delay } else { Span::ZERO };
+        smoothed * 2 + wait
+    }
+
+    /// Whether an acknowledgement shows that the probe has repaired a loss (RFC 8985 §7.4.2): then
+    /// the window is to be cut.
+    pub(super) fn has_repaired(&mut self, told: &Told, board: &Scoreboard) -> bool {
+        let Some((end, is_sent_before)) = self.probe else { return false };
+        if board.una() < end {
+            return false;
+        }
+        self.probe = None;
+        is_sent_before && !told.has_duplicate && told.cumulative > 0
+    }
+}

@@ -1,0 +1,507 @@
+//! The receiving side of a host: connections, what of them has arrived, and acknowledgements.
+
+use std::collections::VecDeque;
+
+use rampmeter_core::collections::{IdMap, Slab};
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{Event, MsgId, NodeId, Packet, Priority, Receipt, Span, Time};
+
+use super::config::{Connections, Tcp};
+use super::control::Algorithm;
+use super::seq::{Range, Ranges, unwrap, wrap};
+use super::wire::{List, SackBlock, TcpHeader};
+use crate::parts::{FlowNumbers, Held, Known, Output, Timers};
+
+/// A message in the stream.
+#[derive(Clone, Copy, Debug)]
+struct Inbound {
+    msg: MsgId,
+    range: Range,
+}
+
+/// One connection at its receiver.
+#[derive(Clone, Debug)]
+struct Incoming {
+    src: NodeId,
+    number: u32,
+    initial: u32,
+    /// The first byte that has not arrived (RCV.NXT).
+    next: u64,
+    /// What has arrived above.
+    early: Ranges,
+    /// Messages of which something has arrived and something is missing, in order.
+    messages: VecDeque<Inbound>,
+    /// The message of which a packet arrived last.
+    latest: MsgId,
+    /// The place of the FIN, once it has arrived.
+    fin: Option<u64>,
+    heard: Time,
+    /// Segments that have arrived and are not acknowledged, and when they have to be.
+    pending: u32,
+    ack_at: Time,
+    /// Whether the last segment was marked (RFC 8257 §3.2, DCTCP.CE).
+    was_marked: bool,
+    /// Whether acknowledgements echo a mark until the sender has reacted (RFC 3168 §6.1.3).
+    echoes: bool,
+    /// A segment that has arrived twice and was not told of (RFC 2883).
+    twice: Option<Range>,
+    /// Messages for which there is no room: as long as there are any, the window is zero.
+    n_held: u32,
+}
+
+/// The receiver of one host.
+#[derive(Debug, Default)]
+pub(super) struct Receiver {
+    connections: Slab<Incoming>,
+    /// Slots by sender and number.
+    slots: IdMap<(u32, u32), u32>,
+    numbers: FlowNumbers,
+    held: Held,
+    timers: Timers<(u32, u32)>,
+    sweep_at: Time,
+    /// Messages that a sender may have under way, and how often others arrived.
+    limit: Option<u32>,
+    excess: u64,
+}
+
+/// A segment, as it arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) src: NodeId,
+    pub(super) conn: u32,
+    pub(super) seq: u32,
+    pub(super) msg: MsgId,
+    /// Where in the message it is, how long it is, and how long the message is.
+    pub(super) offset: u64,
+    pub(super) len: u16,
+    pub(super) size: u64,
+    pub(super) cwr: bool,
+    pub(super) is_marked: bool,
+}
+
+impl Incoming {
+    fn new(now: Time, (src, number, initial): (NodeId, u32, u32)) -> Self {
+        Self {
+            src,
+            number,
+            initial,
+            next: 1,
+            early: Ranges::default(),
+            messages: VecDeque::new(),
+            latest: MsgId::default(),
+            fin: None,
+            heard: now,
+            pending: 0,
+            ack_at: Time::NEVER,
+            was_marked: false,
+            echoes: false,
+            twice: None,
+            n_held: 0,
+        }
+    }
+
+    fn window(&self, tcp: &Tcp) -> u32 {
+        if self.n_held > 0 { 0 } else { tcp.config.receive_buffer as u32 }
+    }
+
+    /// Sends an acknowledgement of all that has arrived.
+    fn acknowledge(&mut self, tcp: &Tcp, out: &mut Output<TcpHeader>) {
+        let number = |offset: u64| wrap(offset, self.initial);
+        let mut sack = List::default();
+        let twice = self.twice.take().into_iter();
+        for (start, end) in twice.chain(self.early.iter()) {
+            if !sack.push(SackBlock { start: number(start), end: number(end) }) {
+                break;
+            }
+        }
+        let ack = TcpHeader::Ack {
+            conn: self.number,
+            ack: number(self.next),
+            window: self.window(tcp),
+            ece: self.echoes,
+            sack,
+        };
+        (self.pending, self.ack_at) = (0, Time::NEVER);
+        let packet = out.send_class(self.src, self.latest, ack, Priority::HIGHEST);
+        packet.marks = tcp.control_marks();
+    }
+
+    /// What congestion marks mean for the echo.
+    fn on_mark(&mut self, arrival: &Arrival, tcp: &Tcp, out: &mut Output<TcpHeader>) {
+        if tcp.config.congestion_control == Algorithm::Dctcp {
+            // A change is told of at once, with what was true before (RFC 8257 §3.2).
+            if self.was_marked != arrival.is_marked && self.pending > 0 {
+                self.acknowledge(tcp, out);
+            }
+            (self.was_marked, self.echoes) = (arrival.is_marked, arrival.is_marked);
+            return;
+        }
+        self.echoes &= !arrival.cwr;
+        self.echoes |= arrival.is_marked;
+    }
+
+    /// Enters the message of a segment, if it is new and something of it is missing. False if the
+    /// segment contradicts what is known, or there are too many messages.
+    fn enter(&mut self, msg: MsgId, range: Range, most: Option<u32>, held: &Held) -> Option<bool> {
+        if range.1 <= self.next {
+            return Some(true);
+        }
+        let place = self.messages.partition_point(|message| message.range.0 < range.0);
+        if let Some(there) = self.messages.get(place).filter(|m| m.range.0 < range.1) {
+            return Some(there.range == range && there.msg == msg);
+        }
+        if place > 0 && self.messages[place - 1].range.1 > range.0 {
+            return Some(false);
+        }
+        if most.is_some_and(|most| self.messages.len() >= most as usize) {
+            return None;
+        }
+        self.n_held += u32::from(held.contains(self.src, msg));
+        self.messages.insert(place, Inbound { msg, range });
+        Some(true)
+    }
+
+    /// Whether everything has arrived, the FIN too.
+    fn has_ended(&self) -> bool {
+        self.fin.is_some_and(|fin| self.next > fin)
+    }
+}
+
+impl Receiver {
+    /// Messages of which something is missing, with those of which only the connection is known.
+    pub(super) fn len(&self, tcp: &Tcp) -> usize {
+        match tcp.config.connections {
+            Connections::PerMessage => self.connections.len(),
+            Connections::Persistent | Connections::Pool => {
+                self.connections.iter().map(|(_, incoming)| incoming.messages.len()).sum()
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn deadline(&self) -> Time {
+        self.timers.next()
+    }
+
+    pub(super) fn limit(&mut self, per_peer: u32) {
+        self.limit = Some(per_peer);
+        self.numbers.limit(per_peer);
+    }
+
+    pub(super) fn excess(&self) -> u64 {
+        self.excess + self.numbers.excess()
+    }
+
+    fn find(&self, src: NodeId, number: u32) -> Option<u32> {
+        self.slots.get(&(src.get(), number)).copied()
+    }
+
+    fn enter(&mut self, now: Time, (src, number, initial): (NodeId, u32, u32)) -> Option<u32> {
+        if !self.numbers.enter(src, number) {
+            return None;
+        }
+        let slot = self.connections.insert(Incoming::new(now, (src, number, initial)));
+        self.slots.insert((src.get(), number), slot);
+        Some(slot)
+    }
+
+    /// The connection of a segment. One that is not known is answered.
+    fn connection_of(
+        &mut self,
+        now: Time,
+        (src, conn, msg): (NodeId, u32, MsgId),
+        tcp: &Tcp,
+        out: &mut Output<TcpHeader>,
+    ) -> Option<u32> {
+        if let Some(slot) = self.find(src, conn) {
+            return Some(slot);
+        }
+        let answer = match self.numbers.known(src, conn) {
+            Known::New if !tcp.config.handshake && (conn == 0 || !tcp.has_late_handshakes()) => {
+                return self.enter(now, (src, conn, 0));
+            }
+            // The SYN may still come, if packets overtake one another.
+            Known::New => return None,
+            Known::Abandoned => TcpHeader::Refused { conn },
+            Known::Entered => TcpHeader::Ended { conn },
+        };
+        out.send(src, msg, answer);
+        None
+    }
+
+    pub(super) fn on_syn(
+        &mut self,
+        now: Time,
+        (src, conn, seq, msg): (NodeId, u32, u32, MsgId),
+        (ecn, tcp): (bool, &Tcp),
+        out: &mut Output<TcpHeader>,
+    ) {
+        self.sweep(now, tcp, out);
+        if self.find(src, conn).is_none() && self.numbers.known(src, conn) == Known::New {
+            self.enter(now, (src, conn, seq));
+        }
+        let Some(slot) = self.connection_of(now, (src, conn, msg), tcp, out) else { return };
+        let incoming = &mut self.connections[slot];
+        incoming.heard = now;
+        let syn_ack = TcpHeader::SynAck {
+            conn,
+            ack: wrap(1, incoming.initial),
+            window: tcp.config.receive_buffer as u32,
+            ecn: ecn && tcp.config.ecn,
+        };
+        out.send_class(src, msg, syn_ack, Priority::HIGHEST).marks = tcp.control_marks();
+    }
+
+    /// A segment has arrived.
+    pub(super) fn on_data(
+        &mut self,
+        now: Time,
+        arrival: &Arrival,
+        tcp: &Tcp,
+        out: &mut Output<TcpHeader>,
+    ) -> Receipt {
+        self.sweep(now, tcp, out);
+        let of = (arrival.src, arrival.conn, arrival.msg);
+        let Some(slot) = self.connection_of(now, of, tcp, out) else {
+            let is_over = self.numbers.known(arrival.src, arrival.conn) == Known::Entered;
+            return if is_over { Receipt::Duplicate } else { Receipt::Ignored };
+        };
+        let incoming = &mut self.connections[slot];
+        incoming.heard = now;
+        let Some(start) = unwrap(arrival.seq, incoming.initial, incoming.next) else {
+            return Receipt::Ignored;
+        };
+        let range = (start, start + u64::from(arrival.len));
+        let of_message = start.checked_sub(arrival.offset).filter(|&first| first > 0);
+        let Some(of_message) = of_message.map(|first| (first, first + arrival.size)) else {
+            return Receipt::Ignored;
+        };
+        let is_beyond = range.1 > incoming.next + tcp.config.receive_buffer
+            || incoming.n_held > 0 && start >= incoming.next;
+        if is_beyond || range.1 > of_message.1 {
+            incoming.acknowledge(tcp, out);
+            return Receipt::Ignored;
+        }
+        match incoming.enter(arrival.msg, of_message, self.limit, &self.held) {
+            Some(true) => {}
+            Some(false) => return Receipt::Ignored,
+            None => {
+                self.excess += 1;
+                return Receipt::Ignored;
+            }
+        }
+        incoming.latest = arrival.msg;
+        incoming.on_mark(arrival, tcp, out);
+        let receipt = self.take(now, slot, range, tcp, out);
+        self.deliver(slot, out);
+        receipt
+    }
+
+    /// Takes the bytes of a segment in, and acknowledges them now or later.
+    fn take(
+        &mut self,
+        now: Time,
+        slot: u32,
+        range: Range,
+        tcp: &Tcp,
+        out: &mut Output<TcpHeader>,
+    ) -> Receipt {
+        let incoming = &mut self.connections[slot];
+        if range.1 <= incoming.next || incoming.early.contains(range) {
+            incoming.twice = Some(range);
+            incoming.acknowledge(tcp, out);
+            return Receipt::Duplicate;
+        }
+        if range.0 < incoming.next || incoming.early.touches(range) {
+            return Receipt::Ignored;
+        }
+        let was_in_order = incoming.early.is_empty();
+        if range.0 > incoming.next {
+            incoming.early.insert(range);
+        } else {
+            incoming.next = range.1;
+            while let Some(end) = incoming.early.take(incoming.next) {
+                incoming.next = end;
+            }
+        }
+        incoming.pass_fin();
+        incoming.pending += 1;
+        // What is out of order or fills a hole is acknowledged at once (RFC 5681 §4.2).
+        let is_urgent = !was_in_order || !incoming.early.is_empty();
+        if is_urgent || incoming.pending >= tcp.config.ack_every {
+            incoming.acknowledge(tcp, out);
+        } else if incoming.ack_at == Time::NEVER {
+            incoming.ack_at = now + Span::from_us(tcp.config.ack_delay_us);
+            self.timers.push(incoming.ack_at, (slot, incoming.number));
+        }
+        Receipt::Fresh
+    }
+
+    /// Tells of messages that are wholly here.
+    fn deliver(&mut self, slot: u32, out: &mut Output<TcpHeader>) {
+        let incoming = &mut self.connections[slot];
+        while let Some(message) = incoming.messages.front().filter(|m| m.range.1 <= incoming.next) {
+            out.say(Event::Delivered { src: incoming.src, msg: message.msg });
+            incoming.messages.pop_front();
+        }
+        if incoming.has_ended() {
+            let src = incoming.src;
+            self.remove(slot);
+            self.numbers.complete(src);
+        }
+    }
+
+    /// The sender has no more.
+    pub(super) fn on_fin(
+        &mut self,
+        now: Time,
+        (src, conn, seq, msg): (NodeId, u32, u32, MsgId),
+        tcp: &Tcp,
+        out: &mut Output<TcpHeader>,
+    ) {
+        let Some(slot) = self.connection_of(now, (src, conn, msg), tcp, out) else { return };
+        let incoming = &mut self.connections[slot];
+        let Some(fin) = unwrap(seq, incoming.initial, incoming.next) else { return };
+        incoming.heard = now;
+        if fin >= incoming.next {
+            incoming.fin = Some(fin);
+            incoming.pass_fin();
+        }
+        incoming.acknowledge(tcp, out);
+        self.deliver(slot, out);
+    }
+
+    /// The sender has given the connection up.
+    pub(super) fn on_reset(&mut self, src: NodeId, conn: u32, out: &mut Output<TcpHeader>) {
+        let Some(slot) = self.find(src, conn) else { return };
+        self.abandon(slot, out);
+    }
+
+    fn abandon(&mut self, slot: u32, out: &mut Output<TcpHeader>) {
+        let Some(incoming) = self.remove(slot) else { return };
+        let Incoming { src, number, .. } = incoming;
+        for message in incoming.messages {
+            out.say(Event::Abandoned { src, msg: message.msg });
+        }
+        self.numbers.abandon(src, number);
+    }
+
+    fn remove(&mut self, slot: u32) -> Option<Incoming> {
+        let incoming = self.connections.remove(slot)?;
+        self.slots.remove(&(incoming.src.get(), incoming.number));
+        Some(incoming)
+    }
+
+    /// Abandons connections whose senders are silent, once every `forget`. Those that wait for the
+    /// next message stay.
+    fn sweep(&mut self, now: Time, tcp: &Tcp, out: &mut Output<TcpHeader>) {
+        if now < self.sweep_at {
+            return;
+        }
+        self.sweep_at = now.saturating_add(tcp.forget);
+        let may_wait = tcp.config.connections != Connections::PerMessage;
+        let is_silent = |incoming: &Incoming| {
+            let is_waiting = may_wait && incoming.messages.is_empty();
+            let silence = now.saturating_since(incoming.heard);
+            silence > tcp.forget && !is_waiting && incoming.n_held == 0
+        };
+        let silent = self.connections.iter().filter(|(_, incoming)| is_silent(incoming));
+        let silent: Vec<u32> = silent.map(|(slot, _)| slot).collect();
+        silent.into_iter().for_each(|slot| self.abandon(slot, out));
+    }
+
+    /// The sender has lost its state.
+    pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<TcpHeader>) {
+        let of_peer = self.connections.iter().filter(|(_, incoming)| incoming.src == peer);
+        let slots: Vec<u32> = of_peer.map(|(slot, _)| slot).collect();
+        slots.into_iter().for_each(|slot| self.abandon(slot, out));
+        self.held.forget_peer(peer);
+        self.numbers.reset(peer);
+    }
+
+    /// Whether the message of a segment was delivered before; its sender is alive in any case.
+    pub(super) fn has_delivered(&mut self, now: Time, arrival: &Arrival) -> bool {
+        let Some(slot) = self.find(arrival.src, arrival.conn) else {
+            return self.numbers.known(arrival.src, arrival.conn) != Known::New;
+        };
+        let incoming = &mut self.connections[slot];
+        incoming.heard = now;
+        let start = unwrap(arrival.seq, incoming.initial, incoming.next);
+        let first = start.and_then(|start| start.checked_sub(arrival.offset));
+        first.is_some_and(|first| first + arrival.size <= incoming.next)
+    }
+
+    /// There is no room for a message: the window of its connection is zero until it is released.
+    pub(super) fn hold(&mut self, src: NodeId, msg: MsgId, tcp: &Tcp, out: &mut Output<TcpHeader>) {
+        if self.held.contains(src, msg) {
+            return;
+        }
+        self.held.hold(src, msg);
+        if let Some(slot) = self.slot_of(src, msg) {
+            let incoming = &mut self.connections[slot];
+            incoming.n_held += 1;
+            incoming.acknowledge(tcp, out);
+        }
+    }
+
+    pub(super) fn release(
+        &mut self,
+        now: Time,
+        (src, msg): (NodeId, MsgId),
+        tcp: &Tcp,
+        out: &mut Output<TcpHeader>,
+    ) {
+        if !self.held.release(src, msg) {
+            return;
+        }
+        if let Some(slot) = self.slot_of(src, msg) {
+            let incoming = &mut self.connections[slot];
+            (incoming.n_held, incoming.heard) = (incoming.n_held.saturating_sub(1), now);
+            incoming.acknowledge(tcp, out);
+        }
+    }
+
+    fn slot_of(&self, src: NodeId, msg: MsgId) -> Option<u32> {
+        let has = |incoming: &Incoming| {
+            incoming.src == src && incoming.messages.iter().any(|message| message.msg == msg)
+        };
+        self.connections.iter().find(|(_, incoming)| has(incoming)).map(|(slot, _)| slot)
+    }
+
+    /// Acknowledgements that were delayed for long enough.
+    pub(super) fn handle_timeout(&mut self, now: Time, tcp: &Tcp, out: &mut Output<TcpHeader>) {
+        while let Some((at, (slot, number))) = self.timers.pop_due(now) {
+            let incoming = self.connections.get_mut(slot);
+            let is_due = |i: &&mut Incoming| i.number == number && i.ack_at == at;
+            if let Some(incoming) = incoming.filter(is_due) {
+                incoming.acknowledge(tcp, out);
+            }
+        }
+    }
+}
+
+impl Incoming {
+    /// The FIN takes a place in the stream.
+    fn pass_fin(&mut self) {
+        if self.fin == Some(self.next) {
+            self.next += 1;
+        }
+    }
+}
+
+/// What a packet of a segment says.
+pub(super) fn arrival(packet: &Packet<TcpHeader>) -> Option<Arrival> {
+    let TcpHeader::Data { conn, seq, size, cwr } = packet.header else { return None };
+    let payload = packet.payload;
+    Some(Arrival {
+        src: packet.src,
+        conn,
+        seq,
+        msg: payload.msg,
+        offset: payload.offset,
+        len: payload.len,
+        size,
+        cwr,
+        is_marked: packet.marks.contains(Marks::CONGESTION),
+    })
+}

@@ -1,0 +1,369 @@
+//! The sending side of a host: its connections, which of them sends next, and their timers.
+//!
+//! Connections that may send take turns, a packet each; with classes those in higher classes go
+//! first.
+
+use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Rng, Time};
+
+use super::TcpStats;
+use super::config::{Connections, Tcp};
+use super::connection::{Acknowledgement, Connection, Due, Grant, Heard, Next, Outbound};
+use super::seq::wrap;
+use super::wire::TcpHeader;
+use crate::parts::{NextNumber, Outgoing, Output, Timers};
+
+/// The sender of one host.
+#[derive(Debug)]
+pub(super) struct Sender {
+    node: NodeId,
+    rng: Rng,
+    connections: Slab<Connection>,
+    /// Slots by receiver and number.
+    by_number: IdMap<(u32, u32), u32>,
+    /// Slots by message.
+    by_message: IdMap<u32, u32>,
+    /// Open connections that the next message may take, by receiver; the one that is to be taken
+    /// first is last.
+    shared: IdMap<u32, Vec<u32>>,
+    numbers: NextNumber,
+    /// Connections that may send, by class and turn.
+    ready: KeyedHeap<(u8, u64)>,
+    places: Places,
+    turn: u64,
+    timers: Timers<(u32, u32)>,
+}
+
+impl Sender {
+    pub(super) fn new(node: NodeId, rng: Rng) -> Self {
+        Self {
+            node,
+            rng,
+            connections: Slab::default(),
+            by_number: IdMap::default(),
+            by_message: IdMap::default(),
+            shared: IdMap::default(),
+            numbers: NextNumber::default(),
+            ready: KeyedHeap::default(),
+            places: Places::default(),
+            turn: 0,
+            timers: Timers::default(),
+        }
+    }
+
+    /// Messages that are not over.
+    pub(super) fn len(&self) -> usize {
+        self.by_message.len()
+    }
+
+    #[inline]
+    pub(super) fn is_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn deadline(&self) -> Time {
+        self.timers.next()
+    }
+
+    pub(super) fn submit(
+        &mut self,
+        now: Time,
+        message: &Message,
+        tcp: &Tcp,
+        out: &mut Output<TcpHeader>,
+    ) {
+        let slot = match self.take_shared(message.dst, tcp) {
+            Some(slot) => slot,
+            None => self.open(now, message.dst, tcp, out),
+        };
+        self.connections[slot].submit(now, message.id, message.size.get(), tcp);
+        self.by_message.insert(message.id.get(), slot);
+        self.update(now, slot, tcp);
+    }
+
+    /// A connection that exists, for a message to `dst`.
+    fn take_shared(&mut self, dst: NodeId, tcp: &Tcp) -> Option<u32> {
+        let of_pair = self.shared.get_mut(&dst.get())?;
+        match tcp.config.connections {
+            Connections::PerMessage => None,
+            Connections::Persistent => of_pair.last().copied(),
+            Connections::Pool => of_pair.pop(),
+        }
+    }
+
+    fn open(&mut self, now: Time, dst: NodeId, tcp: &Tcp, out: &mut Output<TcpHeader>) -> u32 {
+        let number = self.numbers.take(dst);
+        // The connections of a pair that count as opened before start at zero, as the receiver
+        // knows nothing of them.
+        let is_there = !tcp.config.handshake && (number == 0 || !tcp.has_late_handshakes());
+        let initial = if is_there { 0 } else { self.rng.bits() as u32 };
+        let mut connection = Connection::new(dst, number, initial, tcp);
+        if is_there {
+            connection.open_at_once(tcp);
+        } else {
+            connection.start(now, tcp);
+        }
+        let slot = self.connections.insert(connection);
+        self.by_number.insert((dst.get(), number), slot);
+        if tcp.config.connections == Connections::Persistent {
+            self.shared.entry(dst.get()).or_default().push(slot);
+        }
+        if !is_there {
+            self.send_syn(slot, tcp, out);
+        }
+        slot
+    }
+
+    fn send_syn(&mut self, slot: u32, tcp: &Tcp, out: &mut Output<TcpHeader>) {
+        let connection = &self.connections[slot];
+        let (dst, msg) = (connection.dst, first_message(connection));
+        let syn = TcpHeader::Syn {
+            conn: connection.number,
+            seq: wrap(0, connection.initial),
+            ecn: tcp.config.ecn,
+        };
+        let packet = out.send_class(dst, msg, syn, Priority::HIGHEST);
+        packet.marks = tcp.control_marks();
+    }
+
+    /// The slot of a connection to `dst`.
+    pub(super) fn find(&self, dst: NodeId, number: u32) -> Option<u32> {
+        self.by_number.get(&(dst.get(), number)).copied()
+    }
+
+    /// The receiver has answered the SYN.
+    pub(super) fn on_syn_ack(
+        &mut self,
+        now: Time,
+        (src, conn, window): (NodeId, u32, u32),
+        tcp: &Tcp,
+    ) {
+        let Some(slot) = self.find(src, conn) else { return };
+        self.connections[slot].on_open(now, window);
+        self.update(now, slot, tcp);
+    }
+
+    pub(super) fn on_ack(
+        &mut self,
+        now: Time,
+        (src, conn): (NodeId, u32),
+        told: &Acknowledgement<'_>,
+        tcp: &Tcp,
+        out: &mut Output<TcpHeader>,
+        stats: &mut TcpStats,
+    ) {
+        let Some(slot) = self.find(src, conn) else { return };
+        let connection = &mut self.connections[slot];
+        if !connection.is_open {
+            return;
+        }
+        let heard = connection.on_ack(now, told, tcp, stats);
+        if heard == Heard::Nothing {
+            return;
+        }
+        self.complete(slot, tcp, out);
+        if heard == Heard::Ended {
+            self.remove(slot);
+        } else {
+            self.update(now, slot, tcp);
+        }
+    }
+
+    /// Tells of the messages that are wholly acknowledged.
+    fn complete(&mut self, slot: u32, tcp: &Tcp, out: &mut Output<TcpHeader>) {
+        let connection = &mut self.connections[slot];
+        let before = connection.messages.len();
+        while let Some(msg) = connection.pop_acknowledged() {
+            self.by_message.remove(&msg.get());
+            out.say(Event::Completed { msg });
+        }
+        let is_freed = before > 0 && connection.messages.is_empty();
+        if is_freed && tcp.config.connections == Connections::Pool {
+            let dst = connection.dst.get();
+            self.shared.entry(dst).or_default().push(slot);
+        }
+    }
+
+    /// Everything of a connection had arrived before.
+    pub(super) fn on_ended(&mut self, src: NodeId, conn: u32, out: &mut Output<TcpHeader>) {
+        let Some(slot) = self.find(src, conn) else { return };
+        for message in self.end(slot) {
+            out.say(Event::Completed { msg: message.msg });
+        }
+    }
+
+    /// The receiver does not know the connection, and never will.
+    pub(super) fn on_refused(&mut self, src: NodeId, conn: u32, out: &mut Output<TcpHeader>) {
+        let Some(slot) = self.find(src, conn) else { return };
+        self.fail(slot, out);
+    }
+
+    fn fail(&mut self, slot: u32, out: &mut Output<TcpHeader>) {
+        for message in self.end(slot) {
+            out.say(Event::Failed { msg: message.msg });
+        }
+    }
+
+    /// Removes a connection and returns its messages.
+    fn end(&mut self, slot: u32) -> Vec<Outbound> {
+        let messages = std::mem::take(&mut self.connections[slot].messages);
+        for message in &messages {
+            self.by_message.remove(&message.msg.get());
+        }
+        self.remove(slot);
+        messages.into()
+    }
+
+    fn remove(&mut self, slot: u32) {
+        let Some(connection) = self.connections.remove(slot) else { return };
+        self.by_number.remove(&(connection.dst.get(), connection.number));
+        if let Some(of_pair) = self.shared.get_mut(&connection.dst.get()) {
+            of_pair.retain(|&shared| shared != slot);
+        }
+        self.ready.remove(&mut self.places, slot);
+    }
+
+    /// The message is not to be sent after all. Its connection is given up, and with it other
+    /// messages of which something was sent; those that wait go to another connection.
+    pub(super) fn cancel(&mut self, now: Time, msg: MsgId, tcp: &Tcp, out: &mut Output<TcpHeader>) {
+        let Some(&slot) = self.by_message.get(&msg.get()) else { return };
+        let connection = &mut self.connections[slot];
+        let (dst, sent) = (connection.dst, connection.sent_end());
+        if connection.withdraw(msg) {
+            self.by_message.remove(&msg.get());
+            return;
+        }
+        let reset = TcpHeader::Reset { conn: connection.number };
+        let others = self.end(slot);
+        out.cancel(msg, |header| matches!(header, TcpHeader::Reset { .. }));
+        out.send(dst, msg, reset);
+        for message in others.into_iter().filter(|message| message.msg != msg) {
+            if message.start < sent {
+                out.say(Event::Failed { msg: message.msg });
+            } else {
+                let size = rampmeter_core::Bytes::new(message.size);
+                self.submit(now, &Message::new(message.msg, dst, size), tcp, out);
+            }
+        }
+    }
+
+    /// The receiver has lost its state.
+    pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<TcpHeader>) {
+        let of_peer = self.connections.iter().filter(|(_, connection)| connection.dst == peer);
+        let slots: Vec<u32> = of_peer.map(|(slot, _)| slot).collect();
+        slots.into_iter().for_each(|slot| self.fail(slot, out));
+        self.numbers.reset(peer);
+    }
+
+    /// Says how fast a message is sent.
+    pub(crate) fn grant(&mut self, now: Time, msg: MsgId, grant: Grant, tcp: &Tcp) {
+        let Some(&slot) = self.by_message.get(&msg.get()) else { return };
+        self.connections[slot].grant = grant;
+        self.update(now, slot, tcp);
+    }
+
+    /// Bytes of a message that are not acknowledged; `None` if it is over.
+    pub(crate) fn unacknowledged(&self, msg: MsgId) -> Option<u64> {
+        let slot = *self.by_message.get(&msg.get())?;
+        self.connections[slot].unacknowledged(msg)
+    }
+
+    /// Enters a connection among those that may send, if it may, and sets its timer.
+    fn update(&mut self, now: Time, slot: u32, tcp: &Tcp) {
+        let connection = &mut self.connections[slot];
+        let next = connection.next(tcp).filter(|_| connection.paced_until <= now);
+        match next {
+            Some(next) => {
+                let class = connection.class(next, tcp);
+                let before = self.ready.get(&self.places, slot);
+                if before.is_none_or(|(of_before, _)| of_before != class.get()) {
+                    self.turn += 1;
+                    self.ready.set(&mut self.places, slot, (class.get(), self.turn));
+                }
+            }
+            None => {
+                self.ready.remove(&mut self.places, slot);
+            }
+        }
+        let at = connection.deadline(now);
+        if at < connection.entry_at {
+            connection.entry_at = at;
+            self.timers.push(at, (slot, connection.number));
+        }
+    }
+
+    /// The next packet of the connection whose turn it is.
+    pub(super) fn next_data(&mut self, now: Time, tcp: &Tcp) -> Option<Packet<TcpHeader>> {
+        let (_, slot) = self.ready.first()?;
+        self.ready.remove(&mut self.places, slot);
+        let connection = &mut self.connections[slot];
+        let next = connection.next(tcp)?;
+        let packet = packet_of(self.node, connection, next, tcp)?;
+        connection.send(now, next, packet.wire_bytes, tcp);
+        self.update(now, slot, tcp);
+        Some(packet)
+    }
+
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Time,
+        tcp: &Tcp,
+        out: &mut Output<TcpHeader>,
+        stats: &mut TcpStats,
+    ) {
+        while let Some((at, (slot, number))) = self.timers.pop_due(now) {
+            let connection = self.connections.get_mut(slot);
+            let is_valid = |c: &&mut Connection| c.number == number && c.entry_at == at;
+            let Some(connection) = connection.filter(is_valid) else { continue };
+            connection.entry_at = Time::NEVER;
+            match connection.on_timer(now, tcp, stats) {
+                Due::Nothing => {}
+                Due::Syn => self.send_syn(slot, tcp, out),
+                Due::GivenUp => {
+                    let (dst, conn) = (connection.dst, connection.number);
+                    let msg = first_message(connection);
+                    self.fail(slot, out);
+                    out.send(dst, msg, TcpHeader::Reset { conn });
+                    continue;
+                }
+            }
+            self.update(now, slot, tcp);
+        }
+    }
+}
+
+/// The message that control packets of a connection name.
+fn first_message(connection: &Connection) -> MsgId {
+    connection.messages.front().map_or(MsgId::default(), |message| message.msg)
+}
+
+/// The packet that `next` tells.
+fn packet_of(
+    node: NodeId,
+    connection: &mut Connection,
+    next: Next,
+    tcp: &Tcp,
+) -> Option<Packet<TcpHeader>> {
+    let (conn, seq) = (connection.number, wrap(next.start, connection.initial));
+    let (src, dst) = (node, connection.dst);
+    if next.len == 0 {
+        let message = Outgoing { src, dst, msg: connection.last_message(), size: 0 };
+        let mut packet = tcp.framing().segment(message, (0, 0), TcpHeader::Fin { conn, seq });
+        packet.marks = tcp.control_marks();
+        return Some(packet);
+    }
+    let priority = connection.class(next, tcp);
+    let &Outbound { msg, size, start } = connection.message_at(next.start)?;
+    let cwr = std::mem::take(&mut connection.owes_cwr);
+    let header = TcpHeader::Data { conn, seq, size, cwr };
+    let message = Outgoing { src, dst, msg, size };
+    let part = (next.start - start, next.len as u16);
+    let mut packet = tcp.framing().segment(message, part, header);
+    packet.priority = priority;
+    if tcp.config.ecn {
+        packet.marks = Marks::ECN_CAPABLE;
+    }
+    Some(packet)
+}

@@ -1,0 +1,1 @@
+//! TCP at the level of packets.
