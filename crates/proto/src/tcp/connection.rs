@@ -275,6 +275,12 @@ impl Connection {
         self.messages.get(place)
     }
 
+    /// Bytes that are not acknowledged, without those that left beyond the window because others had
+    /// arrived (RFC 3042; RFC 5681 §3.2, step 2).
+    fn flight(&self) -> u64 {
+        (self.board.next() - self.board.una()).min(self.control.cwnd())
+    }
+
     /// The congestion window, in bytes.
     fn window(&self) -> u64 {
         match self.recovery {
@@ -296,8 +302,12 @@ impl Connection {
         let has_room = |len: u64| in_flight == 0 || in_flight.saturating_add(len) <= cwnd;
         if let Some(segment) = self.board.next_lost() {
             let may_leave = self.is_urgent || has_room(segment.len.into());
+            if !may_leave {
+                self.limited_end = self.board.next();
+                return None;
+            }
             let len = if segment.start == self.end { 0 } else { segment.len };
-            return may_leave.then_some(Next { start: segment.start, len, is_new: false });
+            return Some(Next { start: segment.start, len, is_new: false });
         }
         let start = self.board.next();
         if start >= self.end {
@@ -403,7 +413,7 @@ impl Connection {
             return Heard::Nothing;
         }
         self.room_end = ack + u64::from(told.window);
-        let (initial, flight) = (self.initial, self.board.next() - una);
+        let (initial, flight) = (self.initial, self.flight());
         let offsets = told.sack.iter().filter_map(|block| -> Option<Range> {
             Some((unwrap(block.start, initial, ack)?, unwrap(block.end, initial, ack)?))
         });
@@ -509,7 +519,7 @@ impl Connection {
     /// A deadline has passed.
     pub(super) fn on_timer(&mut self, now: Time, tcp: &Tcp, stats: &mut TcpStats) -> Due {
         if self.rack.due <= now {
-            self.find_losses(now, self.board.next() - self.board.una(), tcp, stats);
+            self.find_losses(now, self.flight(), tcp, stats);
         }
         if self.probe_at <= now {
             self.probe_at = Time::NEVER;
@@ -533,8 +543,7 @@ impl Connection {
         if self.timeouts > tcp.config.attempts_max {
             return Due::GivenUp;
         }
-        let flight = self.board.next() - self.board.una();
-        self.control.on_timeout(now, flight, self.timeouts == 1);
+        self.control.on_timeout(now, self.flight(), self.timeouts == 1);
         self.board.lose(|_| Some(true));
         self.recovery = Recovery::Timeout(self.board.next());
         (self.is_urgent, self.rack.probe, self.rack.due) = (true, None, Time::NEVER);

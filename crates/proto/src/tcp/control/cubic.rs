@@ -102,6 +102,11 @@ impl Cubic {
         self.epoch = None;
     }
 
+    /// Ends slow start where it is.
+    pub(crate) fn end_slow_start(&mut self) {
+        self.reno.ssthresh = self.reno.cwnd;
+    }
+
     fn left(in_flight: u64) -> u64 {
         (in_flight as f64 * LEFT) as u64
     }
@@ -121,14 +126,15 @@ impl CongestionControl for Cubic {
     }
 
     fn on_ack(&mut self, acked: &Acked) {
-        if acked.in_recovery || !acked.is_limited {
+        // An echo makes no window grow (RFC 3168 §6.1.2).
+        if acked.in_recovery || acked.is_marked || !acked.is_limited {
             return;
         }
         let mut bytes = acked.bytes;
         if self.reno.is_slow_start() {
             match self.hystart.on_ack(acked, self.reno.cwnd, self.reno.mss) {
                 Growth::By(grown) => bytes = self.reno.grow_fast(grown),
-                Growth::End => self.reno.ssthresh = self.reno.cwnd,
+                Growth::End => self.end_slow_start(),
             }
             self.follow();
         }

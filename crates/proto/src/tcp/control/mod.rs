@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
-pub use hystart::{HyStart, SlowStartExit};
+pub use hystart::{Growth, HyStart, SlowStartExit};
 pub use reno::NewReno;
 
 /// Which congestion control a connection has.

@@ -25,7 +25,8 @@ impl CongestionControl for NewReno {
     }
 
     fn on_ack(&mut self, acked: &Acked) {
-        if acked.in_recovery || !acked.is_limited {
+        // An echo makes no window grow (RFC 3168 §6.1.2).
+        if acked.in_recovery || acked.is_marked || !acked.is_limited {
             return;
         }
         let Self(reno) = self;

@@ -1,1 +1,0 @@
-//! TCP at the level of packets.

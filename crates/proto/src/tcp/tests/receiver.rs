@@ -1,0 +1,139 @@
+//! Acknowledgements: ranges, duplicates, delay (RFC 2018, 2883, 5681).
+
+use super::*;
+
+fn receiver(config: TcpConfig) -> Script {
+    let mut script = Script::new(config);
+    script.syn(4_000_000_000);
+    assert_eq!(script.sent(), ["syn-ack"]);
+    script
+}
+
+const SIZE: u64 = 100_000;
+
+#[test]
+fn the_range_of_the_latest_segment_comes_first() {
+    let mut script = receiver(config());
+    for start in [5, 1, 3] {
+        script.data((after(start), after(start + 1)), SIZE);
+    }
+    assert_eq!(
+        script.sent(),
+        [
+            "ack 1 5001..6001",
+            "ack 1 1001..2001 5001..6001",
+            "ack 1 3001..4001 1001..2001 5001..6001"
+        ]
+    );
+}
+
+#[test]
+fn three_ranges_are_told_of_at_most() {
+    let mut script = receiver(config());
+    for start in [1, 3, 5, 7] {
+        script.data((after(start), after(start + 1)), SIZE);
+    }
+    let last = script.sent().pop();
+    assert_eq!(last.as_deref(), Some("ack 1 7001..8001 5001..6001 3001..4001"));
+}
+
+#[test]
+fn ranges_that_meet_become_one() {
+    let mut script = receiver(config());
+    for start in [1, 3, 2] {
+        script.data((after(start), after(start + 1)), SIZE);
+    }
+    assert_eq!(script.sent().pop().as_deref(), Some("ack 1 1001..4001"));
+    script.data((1, 1_001), SIZE);
+    assert_eq!(script.sent(), ["ack 4001"]);
+}
+
+/// RFC 2883 §4.1: a duplicate is told of before all other ranges, once.
+#[test]
+fn a_segment_that_comes_twice_is_told_of() {
+    let mut script = receiver(config());
+    assert_eq!(script.data((1, 1_001), SIZE), Receipt::Fresh);
+    assert_eq!(script.data((1, 1_001), SIZE), Receipt::Duplicate);
+    script.data((2_001, 3_001), SIZE);
+    assert_eq!(script.sent(), ["ack 1001", "ack 1001 1..1001", "ack 1001 2001..3001"]);
+}
+
+/// RFC 2883 §4.2: above the acknowledgement too, with the range that holds it.
+#[test]
+fn a_segment_above_a_hole_that_comes_twice_is_told_of() {
+    let mut script = receiver(config());
+    script.data((2_001, 3_001), SIZE);
+    script.data((3_001, 4_001), SIZE);
+    assert_eq!(script.data((2_001, 3_001), SIZE), Receipt::Duplicate);
+    assert_eq!(script.sent().pop().as_deref(), Some("ack 1 2001..3001 2001..4001"));
+}
+
+#[test]
+fn every_second_segment_is_acknowledged() {
+    let mut script = receiver(TcpConfig { ack_every: 2, ..config() });
+    script.data((1, 1_001), SIZE);
+    assert!(script.sent().is_empty());
+    script.data((1_001, 2_001), SIZE);
+    assert_eq!(script.sent(), ["ack 2001"]);
+}
+
+#[test]
+fn a_delayed_acknowledgement_comes_after_its_time() {
+    let mut script = receiver(TcpConfig { ack_every: 2, ack_delay_us: 500, ..config() });
+    script.at(1_000).data((1, 1_001), SIZE);
+    assert!(script.at(1_499).sent().is_empty());
+    assert_eq!(script.at(1_500).sent(), ["ack 1001"]);
+}
+
+/// RFC 5681 §4.2.
+#[test]
+fn segments_out_of_order_are_acknowledged_at_once() {
+    let mut script = receiver(TcpConfig { ack_every: 2, ..config() });
+    script.data((2_001, 3_001), SIZE);
+    assert_eq!(script.sent(), ["ack 1 2001..3001"]);
+    script.data((1, 1_001), SIZE);
+    assert_eq!(script.sent(), ["ack 1001 2001..3001"]);
+    script.data((1_001, 2_001), SIZE);
+    assert_eq!(script.sent(), ["ack 3001"], "it fills the hole");
+}
+
+#[test]
+fn what_is_beyond_the_window_is_not_taken() {
+    let mut script = receiver(TcpConfig { receive_buffer: 3_000, ..config() });
+    assert_eq!(script.data((2_001, 3_001), SIZE), Receipt::Fresh);
+    assert_eq!(script.data((3_001, 4_001), SIZE), Receipt::Ignored);
+    assert_eq!(script.sent().pop().as_deref(), Some("ack 1 2001..3001"));
+}
+
+#[test]
+fn a_message_without_room_closes_the_window_until_it_is_released() {
+    let mut script = receiver(config());
+    script.data((1, 1_001), SIZE);
+    script.sent();
+    let now = script.now;
+    script.host.hold(now, PEER, MsgId::new(7));
+    assert_eq!(script.sent(), ["ack 1001 window 0"]);
+    assert_eq!(script.data((1_001, 2_001), SIZE), Receipt::Ignored);
+    assert_eq!(script.sent(), ["ack 1001 window 0"]);
+    script.host.release(now, PEER, MsgId::new(7));
+    assert_eq!(script.sent(), ["ack 1001"]);
+    assert_eq!(script.data((1_001, 2_001), SIZE), Receipt::Fresh);
+}
+
+#[test]
+fn segments_that_contradict_others_are_not_taken() {
+    let mut script = receiver(config());
+    script.data((1, 1_001), 5_000);
+    // Another size, half of a segment that is here, more than the message.
+    assert_eq!(script.data((1_001, 2_001), 6_000), Receipt::Ignored);
+    assert_eq!(script.data((501, 1_501), 5_000), Receipt::Ignored);
+    assert_eq!(script.data((4_501, 5_501), 5_000), Receipt::Ignored);
+    assert_eq!(script.data((1_001, 2_001), 5_000), Receipt::Fresh);
+}
+
+#[test]
+fn data_of_a_connection_that_was_never_opened_is_not_taken() {
+    let mut script = Script::new(config());
+    assert_eq!(script.data((1, 1_001), SIZE), Receipt::Ignored);
+    assert!(script.sent().is_empty());
+}

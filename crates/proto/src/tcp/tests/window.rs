@@ -1,0 +1,225 @@
+//! Windows: slow start, congestion avoidance, the receiver's window, wrapping sequence numbers, idle
+//! connections, pacing.
+
+use super::super::config::Connections;
+use super::*;
+
+#[test]
+fn slow_start_doubles_the_window_each_round_trip() {
+    let mut script = Script::open(config(), 100_000);
+    assert_eq!(script.sent(), segments(0, 4));
+    for n in 1..=4 {
+        script.at(200).ack(after(n), &[]);
+    }
+    assert_eq!(script.sent(), segments(4, 8));
+    for n in 5..=12 {
+        script.at(300).ack(after(n), &[]);
+    }
+    assert_eq!(script.sent(), segments(12, 16));
+}
+
+/// RFC 3465 §2.2: an acknowledgement of many segments opens the window by two.
+#[test]
+fn an_acknowledgement_of_four_segments_opens_the_window_by_two() {
+    let mut script = Script::open(config(), 100_000);
+    script.sent();
+    script.at(200).ack(after(4), &[]);
+    assert_eq!(script.sent(), segments(4, 6));
+}
+
+/// RFC 5681 §3.1: a segment for each window that was acknowledged.
+#[test]
+fn congestion_avoidance_adds_a_segment_each_round_trip() {
+    let mut script = Script::open(TcpConfig { window_initial: 10, ..config() }, 1_000_000);
+    assert_eq!(script.sent().len(), 10);
+    // The first is lost: half of ten.
+    script.at(200).ack(1, &[(after(1), after(4))]);
+    assert_eq!(script.sent(), segments(0, 1));
+    for n in 5..=10 {
+        script.at(210).ack(1, &[(after(1), after(n))]);
+    }
+    let in_recovery = script.sent().len();
+    script.at(300).ack(after(10), &[]);
+    assert_eq!(in_recovery + script.sent().len(), 5, "the window is five");
+    let mut acked = 10;
+    for round in 0..3 {
+        let window = 5 + round;
+        for i in 1..=window {
+            script.at(400 + round * 100).ack(after(acked + i), &[]);
+        }
+        acked += window;
+        assert_eq!(script.sent().len() as u64, window + 1, "round {round}");
+    }
+}
+
+#[test]
+fn a_window_that_is_not_used_does_not_grow() {
+    let keys = TcpConfig { connections: Connections::Persistent, ..config() };
+    let mut script = Script::open(keys, 1_000);
+    script.sent();
+    let mut start = after(1);
+    script.at(200).ack(start, &[]);
+    for i in 0..20 {
+        script.submit(1_000);
+        script.sent();
+        start += 1_000;
+        script.at(210 + i).ack(start, &[]);
+    }
+    script.submit(100_000);
+    assert_eq!(script.sent().len(), 4);
+}
+
+#[test]
+fn the_window_returns_to_the_first_one_after_idle_time() {
+    let keys = TcpConfig { connections: Connections::Persistent, ..config() };
+    let mut script = Script::open(keys, 12_000);
+    script.sent();
+    for n in 1..=12 {
+        script.at(200 + n).ack(after(n), &[]);
+        script.sent();
+    }
+    script.at(900).submit(100_000);
+    // Eleven acknowledgements came while the window was in the way.
+    assert_eq!(script.sent().len(), 15, "still open after a short pause");
+    for n in 13..=24 {
+        script.at(1_000).ack(after(n), &[]);
+    }
+    script.sent();
+    // Everything is acknowledged, and then nothing happens for long.
+    let mut script =
+        Script::open(TcpConfig { connections: Connections::Persistent, ..config() }, 8_000);
+    script.sent();
+    for n in 1..=8 {
+        script.at(200 + n).ack(after(n), &[]);
+        script.sent();
+    }
+    script.at(50_000).submit(100_000);
+    assert_eq!(script.sent().len(), 4);
+}
+
+#[test]
+fn the_receivers_window_limits_what_is_sent() {
+    let mut script = Script::new(TcpConfig { window_initial: 10, ..config() });
+    script.submit(100_000);
+    script.sent();
+    script.window = 2_500;
+    script.at(100).syn_ack();
+    // A part of a segment does not leave while others are in flight (RFC 9293 §3.8.6.2.1).
+    assert_eq!(script.sent(), segments(0, 2));
+    script.at(200).ack(after(2), &[]);
+    assert_eq!(script.sent(), segments(2, 2));
+}
+
+#[test]
+fn a_closed_window_is_probed_by_one_byte_with_growing_pauses() {
+    let keys = TcpConfig { connections: Connections::Persistent, ..config() };
+    let mut script = Script::open(keys, 5_000);
+    script.sent();
+    script.window = 0;
+    script.at(200).ack(after(4), &[]);
+    assert!(script.sent().is_empty());
+    script.at(1_200);
+    assert_eq!(script.sent(), ["4001..4002"]);
+    // The byte is not taken.
+    script.at(1_300).ack(after(4), &[]);
+    assert!(script.sent().is_empty());
+    // The window opens: the byte that was not taken is lost for the sender, and sent again.
+    script.window = 10_000;
+    script.at(1_350).ack(after(4), &[]);
+    let sent = script.sent();
+    assert_eq!(sent, ["4002..5001"]);
+    script.at(60_000);
+    assert!(script.sent().contains(&"4001..4002".to_owned()));
+    script.ack(5_001, &[]);
+    assert_eq!(script.events(), [Event::Completed { msg: MsgId::new(0) }]);
+}
+
+#[test]
+fn sequence_numbers_wrap() {
+    let keys = TcpConfig { connections: Connections::Persistent, ..config() };
+    let mut script = Script::new(keys);
+    script.submit(100);
+    script.sent();
+    // The other end tells of bytes by their numbers modulo 2^32.
+    let initial = script.initial;
+    script.at(100).syn_ack();
+    assert_eq!(script.sent(), ["1..101"]);
+    script.at(200).ack(101, &[]);
+    assert_eq!(script.events().len(), 1);
+    // A receiver whose numbers pass zero.
+    let mut script = Script::new(config());
+    script.syn(u32::MAX - 1_500);
+    assert_eq!(script.data((1_001, 2_001), 3_000), Receipt::Fresh);
+    assert_eq!(script.data((1, 1_001), 3_000), Receipt::Fresh);
+    assert_eq!(script.data((2_001, 3_001), 3_000), Receipt::Fresh);
+    assert_eq!(script.sent(), ["syn-ack", "ack 1 1001..2001", "ack 2001", "ack 3001"]);
+    assert_eq!(script.events().len(), 1);
+    assert_ne!(initial, 0);
+}
+
+/// A stream of 6 GB passes 2^32 once, with losses on both sides of it.
+#[test]
+fn a_stream_longer_than_the_sequence_numbers_goes_on() {
+    let size = (1u64 << 32) + 50_000;
+    let mut script = Script::new(config());
+    script.syn(77);
+    script.sent();
+    // Jump: everything up to just below 2^32 has arrived.
+    let keys = TcpConfig { payload: Bytes::new(9_000), window_initial: 60_000, ..config() };
+    let keys = TcpConfig { window_max: 60_000, receive_buffer: 1_000_000_000, ..keys };
+    let mut sender = Script::open(keys, size);
+    let mut acked = 1;
+    let mut n = 0;
+    while sender.events().is_empty() {
+        while sender.host.poll_transmit(sender.now).is_some() {
+            n += 1;
+        }
+        acked = (acked + 500_000_000).min(1 + size);
+        let now = sender.now.as_ps() / 1_000_000 + 100;
+        sender.at(now).ack(acked, &[]);
+    }
+    assert!(n >= size.div_ceil(9_000), "{n} segments");
+}
+
+#[test]
+fn pacing_spreads_a_window_over_half_a_round_trip_in_slow_start() {
+    let mut script = Script::open(TcpConfig { pacing: true, ..config() }, 100_000);
+    // Round trip 100 us, window 4: twice that in a round trip, one each 12.5 us and its header.
+    assert_eq!(script.sent(), segments(0, 1));
+    assert!(script.at(112).sent().is_empty());
+    assert_eq!(script.at(113).sent(), segments(1, 1));
+    assert_eq!(script.at(126).sent(), segments(2, 1));
+}
+
+#[test]
+fn old_and_impossible_acknowledgements_are_ignored() {
+    let mut script = Script::open(config(), 100_000);
+    script.sent();
+    script.at(200).ack(after(2), &[]);
+    let sent = script.sent().len();
+    assert_eq!(sent, 4);
+    script.ack(after(1), &[]).ack(after(50), &[]);
+    assert!(script.sent().is_empty());
+}
+
+#[test]
+fn connections_take_turns() {
+    let mut script = Script::new(config());
+    script.submit(3_000);
+    script.sent();
+    let (initial, conn) = (script.initial, script.conn);
+    script.submit(3_000);
+    script.sent();
+    script.at(100).syn_ack();
+    let second = script.initial;
+    (script.initial, script.conn) = (initial, conn);
+    script.syn_ack();
+    let mut order = Vec::new();
+    while let Some(packet) = script.host.poll_transmit(script.now) {
+        if let TcpHeader::Data { conn, .. } = packet.header {
+            order.push(conn);
+        }
+    }
+    assert_eq!(order, [1, 0, 1, 0, 1, 0]);
+    assert_ne!(initial, second);
+}
