@@ -4,6 +4,7 @@
 //! the simulator, by hosts and by the fault checker alike.
 
 pub mod beside;
+pub mod capton;
 pub mod catalogue;
 pub mod cosy;
 pub mod dcpim;

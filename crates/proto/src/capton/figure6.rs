@@ -1,0 +1,68 @@
+//! Figure 6, word for word: the scheduler on a whole set of flows.
+//!
+//! This is the specification of [`Scheduler`](super::Scheduler) and the oracle of its tests. It
+//! takes O(F log F) for F flows, and O(L) for L links.
+//!
+//! What the figure leaves open:
+//!
+//! | question | decision |
+//! |---|---|
+//! | flows with equal remaining sizes | in the order of their arrival: the sort is stable |
+//! | `.size` or `.left` | `.left`. Equation 1 calls the remaining size `f.size`, the figure's own structure, equation 2 and the text `.left` |
+//! | access links of different capacity | the rate is the smaller one (line 6). The faster link has capacity to spare but counts as in use (line 5): a host sends one flow and receives one |
+//! | an access link that is down | its flows are not granted. To the letter they would be, at a rate of zero |
+//! | a core link slower than the access links | [`Narrow`](super::network::Narrow) has both readings |
+//! | more than one level of core links | all links of the path are tested as the two of the figure are |
+//! | the limit of N grants (lines 2 to 4) | kept. It only saves time: each grant takes a source, so that after N grants no source is free |
+
+use rampmeter_core::{NodeId, Rate};
+
+use super::left::Left;
+use super::network::Network;
+
+/// A flow to be scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// The sending host.
+    pub src: NodeId,
+    /// The receiving host, another one.
+    pub dst: NodeId,
+    /// Its remaining size.
+    pub left: Left,
+}
+
+/// Schedules `flows`, which are in the order of their arrival. The answer has, in the same order,
+/// the rate of each flow that is to transmit, and `None` for each that is to stop.
+pub fn figure6(network: &Network, flows: &[Pending]) -> Vec<Option<Rate>> {
+    let mut granted = vec![None; flows.len()];
+    let mut in_use = vec![0; network.n_links()];
+    let mut n = 0;
+    let mut order: Vec<usize> = (0..flows.len()).collect();
+    order.sort_by_key(|&f| flows[f].left);
+    // Line 1.
+    for f in order {
+        // Lines 2 to 4.
+        if n == network.n_hosts() {
+            break;
+        }
+        let path = network.path(flows[f].src, flows[f].dst);
+        // Line 5.
+        if path.access().iter().any(|link| in_use[link.idx()] != 0) {
+            continue;
+        }
+        // Line 6.
+        let Some(rate) = network.rate(&path) else { continue };
+        // Lines 7 and 12 to 16. Within a rack there is no core link.
+        let fits = path.core().iter().all(|&link| {
+            let capacity = network.capacity(link).map_or(0, Rate::as_bps);
+            in_use[link.idx()] + rate.as_bps() <= capacity
+        });
+        if fits {
+            // Lines 8 to 11 and 17 to 22.
+            granted[f] = Some(rate);
+            path.links().iter().for_each(|link| in_use[link.idx()] += rate.as_bps());
+            n += 1;
+        }
+    }
+    granted
+}

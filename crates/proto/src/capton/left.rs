@@ -1,0 +1,69 @@
+//! What is left of a flow, exactly.
+//!
+//! Rounding a remaining size to bytes at every instant at which it is asked for could change the
+//! order of two flows from one instant to the next. So sizes are counted in bits times picoseconds
+//! a second: a flow of `r` bit/s sends `r` of these units in a picosecond, and equation 1 has no
+//! remainder.
+
+use rampmeter_core::units::PS_PER_SECOND;
+use rampmeter_core::{Bytes, Rate, Time};
+
+/// Units of a byte.
+const PER_BYTE: i128 = 8 * PS_PER_SECOND as i128;
+
+/// The remaining size of a flow. Negative if the flow should have completed by now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Left(i128);
+
+impl Left {
+    /// Less than any flow has left.
+    pub(super) const LEAST: Self = Self(i128::MIN);
+    /// More than any flow has left.
+    pub(super) const MOST: Self = Self(i128::MAX);
+
+    /// So many bytes.
+    #[inline]
+    pub const fn of(bytes: Bytes) -> Self {
+        Self(bytes.get() as i128 * PER_BYTE)
+    }
+
+    /// Whole bytes, rounded up; none if the flow is overdue.
+    pub fn bytes_ceil(self) -> Bytes {
+        let bytes = (self.0.max(0) + PER_BYTE - 1) / PER_BYTE;
+        Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+}
+
+/// The remaining size of a flow while it transmits: a falling line, fixed by what would have been
+/// left at time zero.
+///
+/// Lines of one rate never cross, so that flows of one rate stay in the order of their lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Line(i128);
+
+impl Line {
+    /// The line of a flow that transmits from `now` on.
+    #[inline]
+    pub(super) fn new(left: Left, rate: Rate, now: Time) -> Self {
+        Self(left.0 + sent(rate, now))
+    }
+
+    /// What is left at `now` (equation 1).
+    #[inline]
+    pub(super) fn left(self, rate: Rate, now: Time) -> Left {
+        Left(self.0 - sent(rate, now))
+    }
+
+    /// When nothing is left, rounded up to a picosecond (equations 2 and 3).
+    #[inline]
+    pub(super) fn end(self, rate: Rate) -> Time {
+        let ps = (self.0.max(0) as u128).div_ceil(rate.as_bps().into());
+        Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
+    }
+}
+
+/// What a rate sends from time zero on.
+#[inline]
+fn sent(rate: Rate, now: Time) -> i128 {
+    i128::from(rate.as_bps()) * i128::from(now.as_ps())
+}

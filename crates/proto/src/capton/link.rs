@@ -1,0 +1,189 @@
+//! A link with the flows that use it and those that wait for it.
+
+use std::collections::BTreeSet;
+use std::ops::Bound;
+
+use rampmeter_core::{Rate, Time};
+
+use super::left::{Left, Line};
+
+/// A place in the order of figure 6: least remaining size first, then in the order of arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Position {
+    pub(super) left: Left,
+    pub(super) arrival: u64,
+}
+
+impl Position {
+    /// Before every flow.
+    pub(super) const FIRST: Self = Self { left: Left::LEAST, arrival: 0 };
+    /// After every flow.
+    const LAST: Self = Self { left: Left::MOST, arrival: u64::MAX };
+}
+
+/// A granted flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct User {
+    pub(super) rate: Rate,
+    pub(super) line: Line,
+    pub(super) arrival: u64,
+    pub(super) slot: u32,
+}
+
+impl User {
+    #[inline]
+    fn position(&self, now: Time) -> Position {
+        Position { left: self.line.left(self.rate, now), arrival: self.arrival }
+    }
+}
+
+/// A stopped flow. The order puts flows of one rate together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Waiter {
+    /// The rate that it would have; `None` if a link of its path is down.
+    pub(super) rate: Option<Rate>,
+    pub(super) position: Position,
+    pub(super) slot: u32,
+}
+
+/// A virtual link.
+///
+/// What matters to a flow at some position is the capacity that flows before it use. That grows
+/// with the position, so that of all users of one rate those that fit are the first ones, and of
+/// all waiters of one rate the first is the first to fit.
+#[derive(Debug)]
+pub(super) struct Link {
+    capacity: Option<Rate>,
+    /// An access link has one user at most.
+    is_access: bool,
+    /// The rates of all users together, in bits per second.
+    in_use: u64,
+    /// In order, so that users of one rate stand together in the order of their positions.
+    users: Vec<User>,
+    waiters: BTreeSet<Waiter>,
+}
+
+impl Link {
+    pub(super) fn new(capacity: Option<Rate>, is_access: bool) -> Self {
+        Self { capacity, is_access, in_use: 0, users: Vec::new(), waiters: BTreeSet::new() }
+    }
+
+    pub(super) fn set_capacity(&mut self, capacity: Option<Rate>) {
+        self.capacity = capacity;
+    }
+
+    pub(super) fn enter(&mut self, user: User) {
+        let place = self.users.partition_point(|other| *other < user);
+        self.users.insert(place, user);
+        self.in_use += user.rate.as_bps();
+    }
+
+    pub(super) fn leave(&mut self, user: User) {
+        let place = self.users.binary_search(&user).expect("a granted flow uses its links");
+        self.users.remove(place);
+        self.in_use -= user.rate.as_bps();
+    }
+
+    pub(super) fn wait(&mut self, waiter: Waiter) {
+        self.waiters.insert(waiter);
+    }
+
+    pub(super) fn stop_waiting(&mut self, waiter: &Waiter) {
+        let was_there = self.waiters.remove(waiter);
+        assert!(was_there, "{waiter:?} waits elsewhere");
+    }
+
+    /// Whether the users before `position` leave room for a flow of `rate` (figure 6, lines 5 and 13
+    /// to 16).
+    #[inline]
+    pub(super) fn has_room(&self, position: Position, rate: Rate, now: Time) -> bool {
+        let Some(capacity) = self.capacity else { return false };
+        if self.is_access {
+            return self.users.iter().all(|user| user.position(now) >= position);
+        }
+        let (rate, capacity) = (rate.as_bps(), capacity.as_bps());
+        // With room beside all users the position does not matter.
+        self.in_use + rate <= capacity
+            || (rate <= capacity && self.in_use_before(position, now) + rate <= capacity)
+    }
+
+    /// What the users before `position` use, in bits per second.
+    fn in_use_before(&self, position: Position, now: Time) -> u64 {
+        let before = |class: &[User]| class.partition_point(|user| user.position(now) < position);
+        self.classes().map(|class| class[0].rate.as_bps() * before(class) as u64).sum()
+    }
+
+    /// The users of each rate, in the order of their positions.
+    fn classes(&self) -> impl Iterator<Item = &[User]> {
+        let mut rest = &self.users[..];
+        std::iter::from_fn(move || {
+            let rate = rest.first()?.rate;
+            let (class, later) = rest.split_at(rest.partition_point(|user| user.rate == rate));
+            rest = later;
+            Some(class)
+        })
+    }
+
+    /// Tells `each` the first user of each rate, after a position, for which the users before it
+    /// leave no room.
+    #[inline]
+    pub(super) fn find_excess(
+        &self,
+        after: Position,
+        now: Time,
+        mut each: impl FnMut(Position, u32),
+    ) {
+        let is_overfull = match self.is_access {
+            true => self.users.len() > 1,
+            false => self.in_use > self.capacity.map_or(0, Rate::as_bps),
+        };
+        if !is_overfull {
+            return;
+        }
+        for class in self.classes() {
+            let later = &class[class.partition_point(|user| user.position(now) <= after)..];
+            let fits = |user: &User| self.has_room(user.position(now), user.rate, now);
+            if let Some(user) = later.get(later.partition_point(fits)) {
+                each(user.position(now), user.slot);
+            }
+        }
+    }
+
+    /// Tells `each` the first waiter of each rate, after a position, for which the users before it
+    /// leave room.
+    #[inline]
+    pub(super) fn find_room(
+        &self,
+        after: Position,
+        now: Time,
+        mut each: impl FnMut(Position, u32),
+    ) {
+        let mut class = self.waiters.first().map(|first| first.rate);
+        while let Some(rate) = class {
+            let from = Waiter { rate, position: after, slot: u32::MAX };
+            let next = self.waiters.range((Bound::Excluded(from), Bound::Unbounded)).next();
+            class = match next {
+                Some(waiter) if waiter.rate == rate => {
+                    if rate.is_some_and(|rate| self.has_room(waiter.position, rate, now)) {
+                        each(waiter.position, waiter.slot);
+                    }
+                    self.class_after(*waiter)
+                }
+                Some(waiter) => Some(waiter.rate),
+                None => None,
+            };
+        }
+    }
+
+    /// The rate of the waiters that follow those of the rate of `waiter`.
+    #[inline]
+    fn class_after(&self, waiter: Waiter) -> Option<Option<Rate>> {
+        // Mostly all have one rate.
+        if self.waiters.last().is_some_and(|last| last.rate == waiter.rate) {
+            return None;
+        }
+        let last = Waiter { position: Position::LAST, ..waiter };
+        let later = self.waiters.range((Bound::Excluded(last), Bound::Unbounded)).next();
+        later.map(|other| other.rate)
+    }
+}

@@ -1,0 +1,192 @@
+//! A scheduler that splits rates: a variant of figure 6 that the paper does not have.
+//!
+//! Figure 6 leaves capacity unused in two places: an access link faster than the one at the other
+//! end carries one flow all the same, and what is left of a core link is of no use if it is less than
+//! a flow's full rate. Here a host may have several flows, and a flow takes what the flows before it
+//! have left on all of its links, unless that is less than a least share.
+//!
+//! [`split`] is the specification, in the manner of figure 6. With a least share of the whole and
+//! links that are all multiples of one rate it is figure 6.
+//!
+//! Unlike figure 6's, the outcome may change with time alone: of two flows that share a link the
+//! later one may be the faster, if another link limits the first. Once it has less left it would be
+//! the first. As in the paper the outcome is renewed at requests and completions only.
+//!
+//! [`SplitScheduler`] redoes the whole pass, O(F log F), at each change.
+
+use std::collections::BTreeMap;
+
+use rampmeter_core::collections::IdMap;
+use rampmeter_core::{Bytes, Rate, Time};
+
+use super::figure6::Pending;
+use super::left::{Left, Line};
+use super::network::{LinkId, Network};
+use super::scheduler::{Arrival, Change, FlowId};
+
+/// The least share of a flow, in thousandths of the rate that it has alone: 1 to 1000.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeastShare(u64);
+
+impl LeastShare {
+    /// So many thousandths; `None` unless there are 1 to 1000.
+    pub fn from_milli(milli: u32) -> Option<Self> {
+        (1..=1_000).contains(&milli).then_some(Self(milli.into()))
+    }
+
+    /// The least rate of a flow that alone has `rate`, rounded up to a bit per second.
+    fn of(self, rate: Rate) -> u64 {
+        let least = (u128::from(rate.as_bps()) * u128::from(self.0)).div_ceil(1_000);
+        u64::try_from(least).expect("a share is not more than the whole")
+    }
+}
+
+/// Schedules `flows`, which are in the order of their arrival. The answer has, in the same order,
+/// the rate of each flow that is to transmit, and `None` for each that is to stop.
+pub fn split(network: &Network, flows: &[Pending], least: LeastShare) -> Vec<Option<Rate>> {
+    let mut granted = vec![None; flows.len()];
+    let free = |link| network.capacity(link).map_or(0, Rate::as_bps);
+    let mut free: Vec<u64> = network.links().map(free).collect();
+    let mut order: Vec<usize> = (0..flows.len()).collect();
+    order.sort_by_key(|&f| flows[f].left);
+    for f in order {
+        let path = network.path(flows[f].src, flows[f].dst);
+        let Some(whole) = network.rate(&path) else { continue };
+        let free_on = |link: &LinkId| free[link.idx()];
+        let room = path.links().iter().map(free_on).fold(whole.as_bps(), u64::min);
+        if room >= least.of(whole) {
+            granted[f] = Rate::from_bps(room);
+            path.links().iter().for_each(|link| free[link.idx()] -= room);
+        }
+    }
+    granted
+}
+
+#[derive(Debug)]
+struct Flow {
+    id: FlowId,
+    pending: Pending,
+    rate: Option<Rate>,
+}
+
+/// [`split`] at each change. The methods are those of [`Scheduler`](super::Scheduler), and answer as
+/// those do.
+#[derive(Debug)]
+pub struct SplitScheduler {
+    network: Network,
+    least: LeastShare,
+    now: Time,
+    /// By number of arrival.
+    flows: BTreeMap<u64, Flow>,
+    arrivals: u64,
+    numbers: IdMap<FlowId, u64>,
+    next: Option<(Time, FlowId)>,
+    changes: Vec<Change>,
+}
+
+impl SplitScheduler {
+    /// A scheduler without flows.
+    pub fn new(network: Network, least: LeastShare) -> Self {
+        Self {
+            network,
+            least,
+            now: Time::ZERO,
+            flows: BTreeMap::new(),
+            arrivals: 0,
+            numbers: IdMap::default(),
+            next: None,
+            changes: Vec::new(),
+        }
+    }
+
+    /// The network with its present capacities.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// The rate at which a flow transmits; `None` if it is stopped or not known.
+    pub fn rate(&self, id: FlowId) -> Option<Rate> {
+        self.numbers.get(&id).and_then(|number| self.flows[number].rate)
+    }
+
+    /// What a flow has left (equation 1); `None` if it is not known.
+    pub fn left(&self, id: FlowId) -> Option<Left> {
+        self.numbers.get(&id).map(|number| self.flows[number].pending.left)
+    }
+
+    /// The flow that is predicted to complete next, and when (equation 3).
+    pub fn next_completion(&self) -> Option<(Time, FlowId)> {
+        self.next
+    }
+
+    /// Moves the clock, and takes what was sent from what is left. Nothing else changes. An earlier
+    /// time than before does nothing.
+    pub fn advance(&mut self, now: Time) {
+        if now <= self.now {
+            return;
+        }
+        for flow in self.flows.values_mut() {
+            if let Some(rate) = flow.rate {
+                flow.pending.left = Line::new(flow.pending.left, rate, self.now).left(rate, now);
+            }
+        }
+        self.now = now;
+    }
+
+    /// A flow asks to transmit. Panics if it is known already or does not lead from one host of the
+    /// network to another.
+    pub fn arrive(&mut self, flow: Arrival) -> &[Change] {
+        let Arrival { id, src, dst, left } = flow;
+        let n_hosts = self.network.n_hosts();
+        assert!(src != dst && src.get().max(dst.get()) < n_hosts, "{flow:?} among {n_hosts} hosts");
+        let pending = Pending { src, dst, left: Left::of(left) };
+        self.flows.insert(self.arrivals, Flow { id, pending, rate: None });
+        let before = self.numbers.insert(id, self.arrivals);
+        assert!(before.is_none(), "{flow:?} is known");
+        self.arrivals += 1;
+        self.renew()
+    }
+
+    /// A flow is over. Does nothing for one that is not known.
+    pub fn complete(&mut self, id: FlowId) -> &[Change] {
+        let Some(number) = self.numbers.remove(&id) else { return &[] };
+        self.flows.remove(&number);
+        self.renew()
+    }
+
+    /// A flow has so much left, whatever was calculated. Does nothing for one that is not known.
+    pub fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change] {
+        let Some(flow) = self.numbers.get(&id).and_then(|number| self.flows.get_mut(number)) else {
+            return &[];
+        };
+        flow.pending.left = Left::of(left);
+        self.renew()
+    }
+
+    /// A link has another capacity; `None` if it is down.
+    pub fn set_capacity(&mut self, link: LinkId, capacity: Option<Rate>) -> &[Change] {
+        self.network.set_capacity(link, capacity);
+        self.renew()
+    }
+
+    fn renew(&mut self) -> &[Change] {
+        let pending: Vec<Pending> = self.flows.values().map(|flow| flow.pending).collect();
+        let rates = split(&self.network, &pending, self.least);
+        self.changes.clear();
+        self.next = None;
+        for (flow, rate) in self.flows.values_mut().zip(rates) {
+            if flow.rate != rate {
+                flow.rate = rate;
+                self.changes.push(Change { flow: flow.id, rate });
+            }
+            if let Some(rate) = rate {
+                let end = Line::new(flow.pending.left, rate, self.now).end(rate);
+                if self.next.is_none_or(|(next, _)| end < next) {
+                    self.next = Some((end, flow.id));
+                }
+            }
+        }
+        self.changes.sort_by_key(|change| change.rate.is_some());
+        &self.changes
+    }
+}

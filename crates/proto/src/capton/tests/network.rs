@@ -1,0 +1,60 @@
+//! Networks and paths.
+
+use rampmeter_core::NodeId;
+
+use super::super::network::*;
+use super::{gbps, two_racks};
+
+fn member(group: u32) -> Member {
+    Member { group, up: Some(gbps(10)), down: Some(gbps(10)) }
+}
+
+#[test]
+fn a_flow_takes_links_up_to_the_level_where_both_ends_are_in_one_group() {
+    let hosts = (0..8).map(|h| member(h / 2)).collect();
+    let racks = (0..4).map(|r| member(r / 2)).collect();
+    let network = Network::new(&[hosts, racks, vec![member(0); 2]], Narrow::Shrink).unwrap();
+    let path = |src, dst| network.path(NodeId::new(src), NodeId::new(dst));
+    let ways = |ups: [(usize, u32, u32); 3]| -> Vec<LinkId> {
+        let link = |(level, src, dst)| {
+            [network.up(level, src).unwrap(), network.down(level, dst).unwrap()]
+        };
+        ups.into_iter().flat_map(link).collect()
+    };
+    let all = ways([(0, 1, 6), (1, 0, 3), (2, 0, 1)]);
+    assert_eq!(path(1, 6).links(), all);
+    assert_eq!((path(1, 6).access(), path(1, 6).core()), (&all[..2], &all[2..]));
+    // Within a pod, and within a rack.
+    assert_eq!(path(1, 2).links(), &ways([(0, 1, 2), (1, 0, 1), (2, 0, 0)])[..4]);
+    assert_eq!(path(1, 0).core(), &[]);
+    assert!(network.up(2, 2).is_none() && network.down(3, 0).is_none());
+}
+
+#[test]
+fn the_rate_is_the_least_of_the_path_and_none_if_a_link_is_down() {
+    let mut network = two_racks();
+    let path = network.path(NodeId::new(0), NodeId::new(4));
+    assert_eq!(network.rate(&path), Some(gbps(10)));
+    network.set_capacity(network.down(0, 4).unwrap(), Some(gbps(1)));
+    assert_eq!(network.rate(&path), Some(gbps(1)));
+    network.set_capacity(network.down(0, 4).unwrap(), None);
+    assert_eq!(network.rate(&path), None);
+}
+
+#[test]
+fn levels_that_do_not_fit_together_are_refused_with_the_place() {
+    let said =
+        |levels: &[Vec<Member>]| Network::new(levels, Narrow::Shrink).unwrap_err().to_string();
+    assert_eq!(said(&[]), "levels: expected 1 to 4, got 0");
+    assert_eq!(said(&[vec![]]), "level 0: expected 1 to 2^28 members, got 0");
+    let hosts = vec![member(0), member(2)];
+    assert_eq!(
+        said(&[hosts, vec![member(0); 2]]),
+        "member 1 of level 0: expected a group below 2, got 2"
+    );
+    let fast = Member { up: rampmeter_core::Rate::from_bps(1 << 57), ..member(0) };
+    assert_eq!(
+        said(&[vec![fast]]),
+        "member 0 of level 0: expected at most 72057594037927936 bit/s, got 144115188075855872"
+    );
+}
