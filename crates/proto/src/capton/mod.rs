@@ -11,7 +11,9 @@
 //! * [`scheduler`]: the same outcome, incrementally
 //! * `link`: what the scheduler knows of a link
 //! * [`split`](mod@split): a variant in which flows share links
+//! * [`controller`]: the flow register, orders to hosts, and what happens when messages are lost
 
+pub mod controller;
 pub mod figure6;
 pub mod left;
 pub mod network;
@@ -19,12 +21,15 @@ pub mod scheduler;
 pub mod split;
 
 mod link;
+mod sharing;
 
 #[cfg(test)]
 mod tests;
 
+pub use controller::{Controller, ControllerConfig, ControllerStats, Order, Request};
 pub use figure6::{Pending, figure6};
 pub use left::Left;
 pub use network::{LinkId, Narrow, Network};
 pub use scheduler::{Arrival, Change, FlowId, Scheduler};
+pub use sharing::Sharing;
 pub use split::{LeastShare, SplitScheduler, split};

@@ -1,6 +1,8 @@
 //! Tests of CAPTON's parts.
 
+mod controller;
 mod figures;
+mod lossy;
 mod model;
 mod network;
 mod scheduler;

@@ -1,0 +1,397 @@
+//! The central controller (§IV.D): the flow register, the list of active flows, and predicted
+//! completions around a scheduler.
+//!
+//! Hosts send requests to transmit and say when a flow is done; the controller sends orders: GRANT
+//! with a rate, or STOP. It takes time, messages and nothing else, and its owner moves the messages:
+//! after each input, [`Controller::poll_order`] until `None`, then [`Controller::poll_timeout`].
+//!
+//! # What the paper leaves open
+//!
+//! | question | decision |
+//! |---|---|
+//! | when the capacity of a flow goes to others | at its predicted completion (equation 3), or after a `grace` beyond it. Its last bytes and the GRANT of the next flow then travel at the same time |
+//! | when a flow is over | when its host says DONE. From its predicted completion until then it is kept as *ended*: it has no capacity |
+//! | a flow that has more left at its predicted completion | its host requests again, with what is left. The flow is active again, and as it has little left it is granted before most |
+//! | DONE is lost | after `patience` the controller sends STOP to the host of an ended flow, again and again. A host answers an order of a flow that it does not have with DONE |
+//! | how remaining sizes are corrected | each request has the real remaining size. Hosts request again when they are stopped, and at times while they transmit. The size is taken as of now: it is too high by what was sent while the request travelled |
+//! | a request is lost, or its answer | the host repeats the request. It is answered with the present state, by the order that was given last |
+//! | orders overtake each other | each order of a flow has a number above the one before. A host ignores numbers up to the highest that it has heard |
+//! | requests overtake each other | each request has the highest number heard. One with a lower number than an earlier request is answered, and its size is ignored |
+//! | the answer to a request that must wait | STOP: the host then knows that it is registered |
+//! | a request that arrives after DONE | the flow is registered anew; its host answers the order with DONE |
+//! | a host that crashes | its owner calls [`Controller::forget`], or it says nothing for a `lease`. Flows to it are left to their sources |
+//! | a controller that crashes | the next one starts with an empty register and learns flows from repeated requests. Its orders have numbers above those that the requests have heard |
+//! | flows of a host without limit | a host has `flows_max` at most; further requests are not answered |
+//!
+//! # What a host has to do
+//!
+//! * Obey an order with a higher number than any before, and then request again if it is a STOP.
+//! * Repeat the request of each unfinished flow that it has not heard of for some time, and send at
+//!   least one message a `lease` while it has unfinished flows. Four times a lease is safe.
+//! * Send DONE when a flow is finished or given up, and for every order of a flow that it does not
+//!   have.
+//!
+//! Sizes are bytes on the wire, as capacities are: hosts add headers.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
+
+use super::network::{LinkId, Network};
+use super::scheduler::{Arrival, Change, FlowId};
+use super::sharing::{AnyScheduler, Sharing};
+use crate::parts::Timers;
+
+/// A controller's settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControllerConfig {
+    /// How flows share links.
+    pub sharing: Sharing,
+    /// From the predicted completion of a flow to when its capacity goes to others; zero in the
+    /// paper.
+    pub grace: Span,
+    /// From then to the first question after DONE, and from each question to the next. More than a
+    /// round trip.
+    pub patience: Span,
+    /// A host with flows that says nothing for so long is forgotten.
+    pub lease: Span,
+    /// Flows that a host may have in the register.
+    pub flows_max: u32,
+}
+
+/// A request to transmit (RT), the first or a later one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The flow's number, unique among the unfinished flows of its source.
+    pub number: u32,
+    /// The receiving host.
+    pub dst: NodeId,
+    /// What is left to send, in bytes on the wire.
+    pub left: Bytes,
+    /// The highest number of an order of this flow that the source has heard; zero at first.
+    pub heard: u32,
+}
+
+/// An order: GRANT or STOP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// The source of the flow, to which the order goes.
+    pub host: NodeId,
+    /// The source's number of the flow.
+    pub number: u32,
+    /// The number of the order. It is that of an earlier order if this is a repetition.
+    pub order: u32,
+    /// GRANT at this rate; `None` for STOP.
+    pub rate: Option<Rate>,
+}
+
+/// What a controller counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ControllerStats {
+    /// GRANTs, without repetitions.
+    pub grants: u64,
+    /// STOPs, without repetitions.
+    pub stops: u64,
+    /// Orders that were repeated.
+    pub repeats: u64,
+    /// Flows that were active again after their predicted completion.
+    pub late: u64,
+    /// Questions after DONE.
+    pub questions: u64,
+    /// Requests that were refused: hosts that do not exist, a flow with another destination than
+    /// before, or too many flows.
+    pub refused: u64,
+    /// Hosts that said nothing for a lease.
+    pub lapsed: u64,
+}
+
+/// A flow in the register.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    dst: NodeId,
+    /// The number of the last order, of this controller or of an earlier one.
+    order: u32,
+    told: Told,
+    /// The highest number that a request has said it has heard.
+    heard: u32,
+    /// When the host of an ended flow is asked; `None` for active flows, which are those that the
+    /// scheduler has.
+    ask_at: Option<Time>,
+}
+
+/// What the last order of a flow said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    /// This controller has given none.
+    Nothing,
+    /// GRANT at a rate, or STOP.
+    Rate(Option<Rate>),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Host {
+    /// Its flows in the register.
+    flows: u32,
+    /// When it last said something.
+    heard_at: Time,
+    /// Whether an alarm for its lease is set.
+    has_alarm: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Alarm {
+    Ask(FlowId),
+    Lease(NodeId),
+}
+
+/// The controller.
+#[derive(Debug)]
+pub struct Controller {
+    config: ControllerConfig,
+    scheduler: AnyScheduler,
+    register: BTreeMap<FlowId, Entry>,
+    hosts: Vec<Host>,
+    alarms: Timers<Alarm>,
+    orders: VecDeque<Order>,
+    stats: ControllerStats,
+}
+
+impl FlowId {
+    fn new(src: NodeId, number: u32) -> Self {
+        Self(u64::from(src.get()) << 32 | u64::from(number))
+    }
+
+    fn src(self) -> NodeId {
+        NodeId::new((self.0 >> 32) as u32)
+    }
+
+    fn number(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+impl Controller {
+    /// A controller that knows of no flow.
+    pub fn new(network: Network, config: ControllerConfig) -> Self {
+        let host = Host { flows: 0, heard_at: Time::ZERO, has_alarm: false };
+        Self {
+            config,
+            hosts: vec![host; network.n_hosts() as usize],
+            scheduler: AnyScheduler::new(network, config.sharing),
+            register: BTreeMap::new(),
+            alarms: Timers::default(),
+            orders: VecDeque::new(),
+            stats: ControllerStats::default(),
+        }
+    }
+
+    /// The network with its present capacities.
+    pub fn network(&self) -> &Network {
+        self.scheduler.network()
+    }
+
+    /// What has been counted.
+    pub fn stats(&self) -> ControllerStats {
+        self.stats
+    }
+
+    /// Flows in the register.
+    pub fn flows(&self) -> usize {
+        self.register.len()
+    }
+
+    /// A host requests to transmit, or repeats that with what is left.
+    pub fn handle_request(&mut self, now: Time, src: NodeId, request: Request) {
+        self.scheduler.advance(now);
+        let id = FlowId::new(src, request.number);
+        let Some(before) = self.entry(now, id, &request) else {
+            self.stats.refused += 1;
+            return;
+        };
+        if request.heard >= before.heard {
+            let entry = self.register.get_mut(&id).expect("a flow in the register");
+            entry.heard = request.heard;
+            if request.heard > before.order {
+                // The host has heard an earlier controller.
+                (entry.order, entry.told) = (request.heard, Told::Nothing);
+            }
+            entry.ask_at = None;
+            let changes = match (self.scheduler.left(id), before.ask_at) {
+                (Some(_), _) => self.scheduler.correct(id, request.left),
+                (None, asked) => {
+                    self.stats.late += u64::from(asked.is_some());
+                    let Request { dst, left, .. } = request;
+                    self.scheduler.arrive(Arrival { id, src, dst, left })
+                }
+            };
+            give_all(&mut self.register, &mut self.orders, &mut self.stats, changes);
+        }
+        self.answer(id, before.order.max(request.heard));
+    }
+
+    /// A flow is finished, or given up by its source.
+    pub fn handle_done(&mut self, now: Time, src: NodeId, number: u32) {
+        self.scheduler.advance(now);
+        if let Some(host) = self.hosts.get_mut(src.idx()) {
+            host.heard_at = now;
+            self.remove(FlowId::new(src, number));
+        }
+    }
+
+    /// A host has lost its flows.
+    pub fn forget(&mut self, now: Time, host: NodeId) {
+        self.scheduler.advance(now);
+        let all = FlowId::new(host, 0)..=FlowId::new(host, u32::MAX);
+        let ids: Vec<FlowId> = self.register.range(all).map(|(&id, _)| id).collect();
+        ids.into_iter().for_each(|id| self.remove(id));
+    }
+
+    /// A link has another capacity; `None` if it is down.
+    pub fn set_capacity(&mut self, now: Time, link: LinkId, capacity: Option<Rate>) {
+        self.scheduler.advance(now);
+        let changes = self.scheduler.set_capacity(link, capacity);
+        give_all(&mut self.register, &mut self.orders, &mut self.stats, changes);
+    }
+
+    /// A deadline may have passed. Calls before the deadline change nothing.
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.scheduler.advance(now);
+        while let Some((end, id)) = self.scheduler.next_completion()
+            && end.saturating_add(self.config.grace) <= now
+        {
+            self.end(now, id);
+        }
+        while let Some((at, alarm)) = self.alarms.pop_due(now) {
+            match alarm {
+                Alarm::Ask(id) => self.ask(now, at, id),
+                Alarm::Lease(host) => self.check_lease(now, host),
+            }
+        }
+    }
+
+    /// When [`Controller::handle_timeout`] wants to be called; [`Time::NEVER`] for never.
+    #[inline]
+    pub fn poll_timeout(&self) -> Time {
+        let end = self.scheduler.next_completion().map(|(end, _)| end);
+        let end = end.map_or(Time::NEVER, |end| end.saturating_add(self.config.grace));
+        end.min(self.alarms.next())
+    }
+
+    /// The next order to send.
+    #[inline]
+    pub fn poll_order(&mut self) -> Option<Order> {
+        self.orders.pop_front()
+    }
+
+    /// The entry of a flow, which a first request makes; `None` if the request is refused.
+    fn entry(&mut self, now: Time, id: FlowId, request: &Request) -> Option<Entry> {
+        let n_hosts = self.hosts.len();
+        let host = self.hosts.get_mut(id.src().idx())?;
+        if request.dst.idx() >= n_hosts || request.dst == id.src() {
+            return None;
+        }
+        host.heard_at = now;
+        if let Some(&entry) = self.register.get(&id) {
+            return (entry.dst == request.dst).then_some(entry);
+        }
+        if host.flows == self.config.flows_max {
+            return None;
+        }
+        host.flows += 1;
+        if !std::mem::replace(&mut host.has_alarm, true) {
+            self.alarms.push(now + self.config.lease, Alarm::Lease(id.src()));
+        }
+        let (dst, order, heard) = (request.dst, request.heard, request.heard);
+        let entry = Entry { dst, order, told: Told::Nothing, heard, ask_at: None };
+        self.register.insert(id, entry);
+        Some(entry)
+    }
+
+    /// Answers a request, unless the order with which it was answered has a number above `last`.
+    fn answer(&mut self, id: FlowId, last: u32) {
+        let entry = self.register.get_mut(&id).expect("a flow in the register");
+        let rate = self.scheduler.rate(id);
+        if entry.order > last {
+            return;
+        }
+        if entry.told != Told::Rate(rate) {
+            give(id, entry, rate, &mut self.orders, &mut self.stats);
+            return;
+        }
+        self.stats.repeats += 1;
+        self.orders.push_back(Order { host: id.src(), number: id.number(), order: last, rate });
+    }
+
+    /// The flow should have completed.
+    fn end(&mut self, now: Time, id: FlowId) {
+        let at = now + self.config.patience;
+        self.register.get_mut(&id).expect("an active flow is in the register").ask_at = Some(at);
+        self.alarms.push(at, Alarm::Ask(id));
+        let changes = self.scheduler.complete(id);
+        give_all(&mut self.register, &mut self.orders, &mut self.stats, changes);
+    }
+
+    /// Asks the host of an ended flow what became of it, unless that has been heard since.
+    fn ask(&mut self, now: Time, at: Time, id: FlowId) {
+        let Some(entry) = self.register.get_mut(&id).filter(|entry| entry.ask_at == Some(at))
+        else {
+            return;
+        };
+        let next = now + self.config.patience;
+        entry.ask_at = Some(next);
+        self.alarms.push(next, Alarm::Ask(id));
+        self.stats.questions += 1;
+        give(id, entry, None, &mut self.orders, &mut self.stats);
+    }
+
+    fn check_lease(&mut self, now: Time, src: NodeId) {
+        let host = &mut self.hosts[src.idx()];
+        let until = host.heard_at + self.config.lease;
+        host.has_alarm = host.flows > 0 && until > now;
+        if host.has_alarm {
+            self.alarms.push(until, Alarm::Lease(src));
+        } else if host.flows > 0 {
+            self.stats.lapsed += 1;
+            self.forget(now, src);
+        }
+    }
+
+    fn remove(&mut self, id: FlowId) {
+        if self.register.remove(&id).is_some() {
+            self.hosts[id.src().idx()].flows -= 1;
+            let changes = self.scheduler.complete(id);
+            give_all(&mut self.register, &mut self.orders, &mut self.stats, changes);
+        }
+    }
+}
+
+/// Gives an order about each flow that transmits from now on at another rate.
+fn give_all(
+    register: &mut BTreeMap<FlowId, Entry>,
+    orders: &mut VecDeque<Order>,
+    stats: &mut ControllerStats,
+    changes: &[Change],
+) {
+    for &Change { flow, rate } in changes {
+        let entry = register.get_mut(&flow).expect("an active flow is in the register");
+        give(flow, entry, rate, orders, stats);
+    }
+}
+
+/// Gives an order with the next number.
+fn give(
+    id: FlowId,
+    entry: &mut Entry,
+    rate: Option<Rate>,
+    orders: &mut VecDeque<Order>,
+    stats: &mut ControllerStats,
+) {
+    // Only a host that makes numbers up comes to the last one. It then ignores what it is told.
+    entry.order = entry.order.saturating_add(1);
+    entry.told = Told::Rate(rate);
+    match rate {
+        Some(_) => stats.grants += 1,
+        None => stats.stops += 1,
+    }
+    orders.push_back(Order { host: id.src(), number: id.number(), order: entry.order, rate });
+}
