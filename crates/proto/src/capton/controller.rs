@@ -2,26 +2,39 @@
 //! completions around a scheduler.
 //!
 //! Hosts send requests to transmit and say when a flow is done; the controller sends orders: GRANT
-//! with a rate, or STOP. It takes time, messages and nothing else, and its owner moves the messages:
-//! after each input, [`Controller::poll_order`] until `None`, then [`Controller::poll_timeout`].
+//! with a rate, or STOP. It takes time, messages and nothing else, and its owner moves the
+//! messages: after each input, [`Controller::poll_order`] until `None`, then
+//! [`Controller::poll_timeout`].
 //!
 //! # What the paper leaves open
 //!
-//! | question | decision |
-//! |---|---|
-//! | when the capacity of a flow goes to others | at its predicted completion (equation 3), or after a `grace` beyond it. Its last bytes and the GRANT of the next flow then travel at the same time |
-//! | when a flow is over | when its host says DONE. From its predicted completion until then it is kept as *ended*: it has no capacity |
-//! | a flow that has more left at its predicted completion | its host requests again, with what is left. The flow is active again, and as it has little left it is granted before most |
-//! | DONE is lost | after `patience` the controller sends STOP to the host of an ended flow, again and again. A host answers an order of a flow that it does not have with DONE |
-//! | how remaining sizes are corrected | each request has the real remaining size. Hosts request again when they are stopped, and at times while they transmit. The size is taken as of now: it is too high by what was sent while the request travelled |
-//! | a request is lost, or its answer | the host repeats the request. It is answered with the present state, by the order that was given last |
-//! | orders overtake each other | each order of a flow has a number above the one before. A host ignores numbers up to the highest that it has heard |
-//! | requests overtake each other | each request has the highest number heard. One with a lower number than an earlier request is answered, and its size is ignored |
-//! | the answer to a request that must wait | STOP: the host then knows that it is registered |
-//! | a request that arrives after DONE | the flow is registered anew; its host answers the order with DONE |
-//! | a host that crashes | its owner calls [`Controller::forget`], or it says nothing for a `lease`. Flows to it are left to their sources |
-//! | a controller that crashes | the next one starts with an empty register and learns flows from repeated requests. Its orders have numbers above those that the requests have heard |
-//! | flows of a host without limit | a host has `flows_max` at most; further requests are not answered |
+//! * When the capacity of a flow goes to others: at its predicted completion (equation 3), or after
+//!   a `grace` beyond it. Its last bytes and the GRANT of the next flow then travel at the same
+//!   time.
+//! * When a flow is over: when its host says DONE. From its predicted completion until then it is
+//!   kept as *ended*: it has no capacity.
+//! * A flow that has more left at its predicted completion: its host requests again, with what is
+//!   left. The flow is active again, and as it has little left it is granted before most.
+//! * DONE is lost: after `patience` the controller sends STOP to the host of an ended flow, again
+//!   and again. A host answers an order of a flow that it does not have with DONE.
+//! * How remaining sizes are corrected: each request has the real remaining size. Hosts request
+//!   again when they are stopped, and at times while they transmit. The size is taken as of now: it
+//!   is too high by what was sent while the request travelled.
+//! * A request is lost, or its answer: the host repeats the request. It is answered with the
+//!   present state, by the order that was given last.
+//! * Orders overtake each other: each order of a flow has a number above the one before. A host
+//!   ignores numbers up to the highest that it has heard.
+//! * Requests overtake each other: each request has the highest number heard. One with a lower
+//!   number than an earlier request is answered, and its size is ignored.
+//! * The answer to a request that must wait: STOP, so that the host knows that it is registered.
+//! * A request that arrives after DONE: the flow is registered anew; its host answers the order
+//!   with DONE.
+//! * A host that crashes: its owner calls [`Controller::forget`], or it says nothing for a `lease`.
+//!   Flows to it are left to their sources.
+//! * A controller that crashes: the next one starts with an empty register and learns flows from
+//!   repeated requests. Its orders have numbers above those that the requests have heard.
+//! * Flows of a host without limit: a host has `flows_max` at most; further requests are not
+//!   answered.
 //!
 //! # What a host has to do
 //!

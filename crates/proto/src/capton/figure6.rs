@@ -5,15 +5,19 @@
 //!
 //! What the figure leaves open:
 //!
-//! | question | decision |
-//! |---|---|
-//! | flows with equal remaining sizes | in the order of their arrival: the sort is stable |
-//! | `.size` or `.left` | `.left`. Equation 1 calls the remaining size `f.size`, the figure's own structure, equation 2 and the text `.left` |
-//! | access links of different capacity | the rate is the smaller one (line 6). The faster link has capacity to spare but counts as in use (line 5): a host sends one flow and receives one |
-//! | an access link that is down | its flows are not granted. To the letter they would be, at a rate of zero |
-//! | a core link slower than the access links | [`Narrow`](super::network::Narrow) has both readings |
-//! | more than one level of core links | all links of the path are tested as the two of the figure are |
-//! | the limit of N grants (lines 2 to 4) | kept. It only saves time: each grant takes a source, so that after N grants no source is free |
+//! * Flows with equal remaining sizes: in the order of their arrival, as the sort is stable.
+//! * `.size` or `.left`: `.left`. Equation 1 calls the remaining size `f.size`, the figure's own
+//!   structure, equation 2 and the text `.left`.
+//! * Access links of different capacity: the rate is the smaller one (line 6). The faster link has
+//!   capacity to spare but counts as in use (line 5): a host sends one flow and receives one.
+//! * An access link that is down: its flows are not granted. To the letter they would be, at a rate
+//!   of zero.
+//! * A core link slower than the access links: [`Narrow`](super::network::Narrow) has both
+//!   readings.
+//! * More than one level of core links: all links of the path are tested as the two of the figure
+//!   are.
+//! * The limit of N grants (lines 2 to 4): kept. It only saves time: each grant takes a source, so
+//!   that after N grants no source is free.
 
 use rampmeter_core::{NodeId, Rate};
 

@@ -93,8 +93,8 @@ impl Link {
         assert!(was_there, "{waiter:?} waits elsewhere");
     }
 
-    /// Whether the users before `position` leave room for a flow of `rate` (figure 6, lines 5 and 13
-    /// to 16).
+    /// Whether the users before `position` leave room for a flow of `rate` (figure 6, lines 5
+    /// and 13 to 16).
     #[inline]
     pub(super) fn has_room(&self, position: Position, rate: Rate, now: Time) -> bool {
         let Some(capacity) = self.capacity else { return false };

@@ -1,12 +1,12 @@
 //! A scheduler that splits rates: a variant of figure 6 that the paper does not have.
 //!
 //! Figure 6 leaves capacity unused in two places: an access link faster than the one at the other
-//! end carries one flow all the same, and what is left of a core link is of no use if it is less than
-//! a flow's full rate. Here a host may have several flows, and a flow takes what the flows before it
-//! have left on all of its links, unless that is less than a least share.
+//! end carries one flow all the same, and what is left of a core link is of no use if it is less
+//! than a flow's full rate. Here a host may have several flows, and a flow takes what the flows
+//! before it have left on all of its links, unless that is less than a least share.
 //!
-//! [`split`] is the specification, in the manner of figure 6. With a least share of the whole and
-//! links that are all multiples of one rate it is figure 6.
+//! [`split`] is the specification, in the manner of figure 6. With a least share of the whole,
+//! equal access links and core links that are no slower it is figure 6.
 //!
 //! Unlike figure 6's, the outcome may change with time alone: of two flows that share a link the
 //! later one may be the faster, if another link limits the first. Once it has less left it would be
@@ -69,8 +69,8 @@ struct Flow {
     rate: Option<Rate>,
 }
 
-/// [`split`] at each change. The methods are those of [`Scheduler`](super::Scheduler), and answer as
-/// those do.
+/// [`split`] at each change. The methods are those of [`Scheduler`](super::Scheduler), and answer
+/// as those do.
 #[derive(Debug)]
 pub struct SplitScheduler {
     network: Network,

@@ -187,8 +187,8 @@ proptest! {
         }
         // 20 flows take 3.2 ms at most one after another; a message gets through in a few attempts.
         for _ in 0..100_000 {
-            let is_idle = world.hosts.iter().all(BTreeMap::is_empty) && world.controller.flows() == 0;
-            if is_idle && world.messages.is_empty() {
+            let is_idle = world.hosts.iter().all(BTreeMap::is_empty);
+            if is_idle && world.controller.flows() == 0 && world.messages.is_empty() {
                 break;
             }
             world.run();

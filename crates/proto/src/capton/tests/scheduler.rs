@@ -79,6 +79,17 @@ fn links_that_fail_stop_flows_with_most_left_and_then_slow_the_last() {
     assert_eq!(changes(scheduler.set_capacity(up, Some(gbps(20)))), [(0, GO), (1, GO)]);
 }
 
+/// Flows 1 and 2 both lead over the link, and 3 waits behind them for their source.
+#[test]
+fn a_link_that_fails_leaves_the_source_to_the_next_flow_that_can_go() {
+    let mut scheduler = Scheduler::new(two_racks());
+    for flow in [flow(1, 0, 1, 10), flow(2, 0, 1, 20), flow(3, 0, 2, 30)] {
+        scheduler.arrive(flow);
+    }
+    let down = scheduler.network().down(0, 1).unwrap();
+    assert_eq!(changes(scheduler.set_capacity(down, None)), [(1, None), (3, GO)]);
+}
+
 #[test]
 fn flows_that_are_not_known_change_nothing() {
     let mut scheduler = Scheduler::new(two_racks());
