@@ -5,6 +5,7 @@
 //! classes and the tables of the documentation follow from the list. A crate outside this
 //! repository registers its own with `Registry::with`.
 
+use crate::capton::CaptonFamily;
 use crate::cosy::CosyFamily;
 use crate::dcpim::DcpimFamily;
 use crate::fastpass::FastpassFamily;
@@ -43,6 +44,7 @@ impl Catalogue for Builtin {
         visitor.transport::<CosyFamily>();
         visitor.transport::<TcpFamily>();
         visitor.transport::<DctcpFamily>();
+        visitor.transport::<CaptonFamily>();
         visitor.beside::<CosyFamily, DcpimFamily>();
         visitor.beside::<CosyFamily, PhostFamily>();
     }

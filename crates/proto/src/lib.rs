@@ -19,7 +19,6 @@ pub mod tcp;
 #[cfg(test)]
 mod test_packet;
 pub mod transport;
-pub mod wrap;
 
 pub use catalogue::{Builtin, Catalogue, Visitor};
 pub use formats::formats;

@@ -105,12 +105,12 @@ impl<F: Family> Manners<F> {
 
 impl<T: Transport> Manners<T> {
     /// Those that follow from what a transport says of itself. Packets that give back a reservation
-    /// or end a connection are those called "release" and "reset".
+    /// or end a flow are those called "release", "reset" and "done".
     pub fn of(config: &Arc<T::Config>) -> Self {
         let releases = |header: &T::Header| {
             let mut formats = T::Header::FORMATS.iter();
             formats.any(|format| {
-                format.code == header.code() && ["release", "reset"].contains(&format.name)
+                format.code == header.code() && ["release", "reset", "done"].contains(&format.name)
             })
         };
         let count = |host: &T::Host| host.messages().expect("a transport counts its messages");

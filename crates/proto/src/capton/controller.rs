@@ -15,8 +15,9 @@
 //!   kept as *ended*: it has no capacity.
 //! * A flow that has more left at its predicted completion: its host requests again, with what is
 //!   left. The flow is active again, and as it has little left it is granted before most.
-//! * DONE is lost: after `patience` the controller sends STOP to the host of an ended flow, again
-//!   and again. A host answers an order of a flow that it does not have with DONE.
+//! * DONE is lost: after `patience` the controller sends STOP to the host of an ended flow, and
+//!   again after twice as long each time, at most a `lease`. A host answers an order of a flow that
+//!   it does not have with DONE.
 //! * How remaining sizes are corrected: each request has the real remaining size. Hosts request
 //!   again when they are stopped, and at times while they transmit. The size is taken as of now: it
 //!   is too high by what was sent while the request travelled.
@@ -63,8 +64,8 @@ pub struct ControllerConfig {
     /// From the predicted completion of a flow to when its capacity goes to others; zero in the
     /// paper.
     pub grace: Span,
-    /// From then to the first question after DONE, and from each question to the next. More than a
-    /// round trip.
+    /// From then to the first question after DONE; from each question to the next it is twice as
+    /// long. More than a round trip.
     pub patience: Span,
     /// A host with flows that says nothing for so long is forgotten.
     pub lease: Span,
@@ -130,7 +131,12 @@ struct Entry {
     /// When the host of an ended flow is asked; `None` for active flows, which are those that the
     /// scheduler has.
     ask_at: Option<Time>,
+    /// How often it was asked.
+    asks: u8,
 }
+
+/// Questions after which the time to the next one no longer doubles.
+const ASKS_MAX: u8 = 16;
 
 /// What the last order of a flow said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -315,7 +321,7 @@ impl Controller {
             self.alarms.push(now + self.config.lease, Alarm::Lease(id.src()));
         }
         let (dst, order, heard) = (request.dst, request.heard, request.heard);
-        let entry = Entry { dst, order, told: Told::Nothing, heard, ask_at: None };
+        let entry = Entry { dst, order, told: Told::Nothing, heard, ask_at: None, asks: 0 };
         self.register.insert(id, entry);
         Some(entry)
     }
@@ -338,7 +344,8 @@ impl Controller {
     /// The flow should have completed.
     fn end(&mut self, now: Time, id: FlowId) {
         let at = now + self.config.patience;
-        self.register.get_mut(&id).expect("an active flow is in the register").ask_at = Some(at);
+        let entry = self.register.get_mut(&id).expect("an active flow is in the register");
+        (entry.ask_at, entry.asks) = (Some(at), 0);
         self.alarms.push(at, Alarm::Ask(id));
         let changes = self.scheduler.complete(id);
         give_all(&mut self.register, &mut self.orders, &mut self.stats, changes);
@@ -350,7 +357,9 @@ impl Controller {
         else {
             return;
         };
-        let next = now + self.config.patience;
+        entry.asks = entry.asks.saturating_add(1).min(ASKS_MAX);
+        let wait = self.config.patience * (1 << entry.asks);
+        let next = now + wait.min(self.config.lease);
         entry.ask_at = Some(next);
         self.alarms.push(next, Alarm::Ask(id));
         self.stats.questions += 1;

@@ -239,7 +239,7 @@ impl TcpConfig {
             Timeout::Fixed => Span::from_us(self.rto_min_us),
         };
         let forget = longest * (u64::from(self.attempts_max) + 2) + facts.data_rtt;
-        Ok(Tcp { start, forget, thresholds, config: self })
+        Ok(Tcp { start, forget, thresholds, granted_window: max, config: self })
     }
 }
 
@@ -252,6 +252,8 @@ pub struct Tcp {
     pub start: Start,
     /// When a receiver forgets a connection whose sender is silent.
     pub forget: Span,
+    /// What a connection may have in flight whose rate a controller says.
+    pub granted_window: u64,
     /// PIAS: the bytes sent above which a message falls into the next lower class. Without any, all
     /// packets are of one class.
     pub thresholds: Vec<u64>,

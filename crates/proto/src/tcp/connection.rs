@@ -296,7 +296,7 @@ impl Connection {
         }
         let in_flight = self.board.in_flight();
         let cwnd = match self.grant {
-            Grant::Rate(_) => u64::MAX,
+            Grant::Rate(_) => tcp.granted_window,
             Grant::Own | Grant::Stopped => self.window(),
         };
         let has_room = |len: u64| in_flight == 0 || in_flight.saturating_add(len) <= cwnd;
@@ -542,6 +542,12 @@ impl Connection {
         stats.timeouts += 1;
         if self.timeouts > tcp.config.attempts_max {
             return Due::GivenUp;
+        }
+        if self.grant == Grant::Stopped {
+            // What is missing leaves when the connection may send again.
+            self.board.lose(|_| Some(true));
+            (self.rto_at, self.is_urgent) = (Time::NEVER, true);
+            return Due::Nothing;
         }
         self.control.on_timeout(now, self.flight(), self.timeouts == 1);
         self.board.lose(|_| Some(true));

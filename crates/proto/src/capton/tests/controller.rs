@@ -120,10 +120,11 @@ fn a_host_is_asked_for_done_until_it_answers() {
     ask(&mut controller, 0, 0, request(1, 4, 125, 0));
     assert_eq!(wait(&mut controller, 100), []);
     assert_eq!(wait(&mut controller, 150), [(0, 1, 2, None)]);
-    assert_eq!(wait(&mut controller, 199), []);
-    assert_eq!(wait(&mut controller, 200), [(0, 1, 3, None)]);
-    assert_eq!(done(&mut controller, 210, 0, 1), []);
-    assert_eq!((wait(&mut controller, 300), controller.flows()), (vec![], 0));
+    // After 50 us, then after twice as long.
+    assert_eq!(wait(&mut controller, 249), []);
+    assert_eq!(wait(&mut controller, 250), [(0, 1, 3, None)]);
+    assert_eq!(done(&mut controller, 260, 0, 1), []);
+    assert_eq!((wait(&mut controller, 900), controller.flows()), (vec![], 0));
 }
 
 /// The host paused for 20 us; its successor is stopped for as long.

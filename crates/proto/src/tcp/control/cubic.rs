@@ -7,13 +7,13 @@ use super::hystart::Growth;
 use super::{Acked, CongestionControl, HyStart, Reno, Start};
 
 /// How fast the function rises, in segments per cubic second (RFC 9438 §4.1, C).
-pub const SCALE: f64 = 0.4;
+const SCALE: f64 = 0.4;
 /// What is left of the window after a loss (RFC 9438 §4.6, beta).
-pub const LEFT: f64 = 0.7;
+const LEFT: f64 = 0.7;
 
 /// How much of the window it grows by in a round trip at least before the first loss, where the
 /// function would start too slowly (Linux and ns-3; not in the RFC).
-pub const EARLY_GROWTH: f64 = 0.05;
+const EARLY_GROWTH: f64 = 0.05;
 
 /// Cubic. Windows are in segments inside, as in the RFC.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,268 @@
+//! CAPTON's parameters and what they imply for one network.
+
+use std::sync::Arc;
+
+use rampmeter_core::fabric::RegularPaths;
+use rampmeter_core::{Bytes, NodeId, Rate, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::controller::ControllerConfig;
+use super::network::{Member, Narrow, Network};
+use super::sharing::Sharing;
+use super::split::LeastShare;
+use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::parts::Padding;
+use crate::tcp::config::{LossDetection, Timeout};
+use crate::tcp::control::Algorithm;
+use crate::tcp::{Tcp, TcpConfig};
+use crate::transport::{Place, Site};
+
+/// How flows share links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shares {
+    /// A host sends one flow at a time and receives one at a time, at full rate (figure 6).
+    Serial,
+    /// A flow takes what flows with less left leave it. Not in the paper.
+    Split,
+}
+
+/// CAPTON's parameters. [`CaptonConfig::paper`] is the preset.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct CaptonConfig {
+    /// Messages up to so many segments are sent at once, without asking (§IV.E).
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub threshold: u32,
+    /// Packets that a flow with a grant has in flight at most; two bandwidth-delay products if left
+    /// out.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub window: Option<u32>,
+    /// How flows share links.
+    pub shares: Shares,
+    /// The least share of a link that a flow takes with `split`, in thousandths.
+    #[schemars(range(min = 1, max = 1_000))]
+    pub least_share_milli: u32,
+    /// Controllers: hosts turn to the second if the first is silent.
+    #[schemars(range(min = 1, max = 2))]
+    pub controllers: u32,
+    /// Time that a controller takes for an order, in nanoseconds (§V.C).
+    #[schemars(range(min = 0, max = 10_000_000))]
+    pub compute_ns: u64,
+    /// Time after which a request without an answer is repeated, in microseconds; four round trips
+    /// and the controller's time if left out.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub repeat_us: Option<u64>,
+    /// Time without any answer after which a host does without the controller, in microseconds.
+    #[schemars(range(min = 1, max = 60_000_000))]
+    pub fallback_us: u64,
+    /// A host that says nothing for so long is forgotten by the controller, in microseconds.
+    #[schemars(range(min = 100, max = 60_000_000))]
+    pub lease_us: u64,
+    /// Capacity of all uplinks of a rack together, in Mbit/s; that of the network if left out.
+    #[schemars(range(min = 1, max = 100_000_000))]
+    pub core_mbps: Option<u64>,
+    /// Hosts of a rack, where hosts are numbered rack by rack; as in the network if left out.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub rack_hosts: Option<u32>,
+    /// Smallest retransmission timeout in microseconds.
+    #[schemars(range(min = 1, max = 60_000_000))]
+    pub rto_min_us: u64,
+    /// Packet memory of a port in full packets; two bandwidth-delay products if left out.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub queue: Option<u32>,
+    /// Charged length of last packets.
+    pub padding: Padding,
+    /// Payload of a full packet.
+    #[serde(rename = "payload-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 9_000))]
+    pub payload: Bytes,
+    /// Bytes of headers charged to each packet, and the length of a control packet.
+    #[serde(rename = "header-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 1_000))]
+    pub header: Bytes,
+    /// Timeouts in a row after which a message is reported as failed.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub attempts_max: u32,
+}
+
+impl Default for CaptonConfig {
+    fn default() -> Self {
+        Self::paper()
+    }
+}
+
+impl Keys for CaptonConfig {
+    const PRESETS: &'static [Preset<Self>] = &[("paper", CaptonConfig::paper)];
+}
+
+impl CaptonConfig {
+    /// The paper's design: a threshold of 10 segments, 10 us for the scheduler (§V.C), timeouts of
+    /// 200 ms (table 3).
+    pub fn paper() -> Self {
+        Self {
+            threshold: 10,
+            window: None,
+            shares: Shares::Serial,
+            least_share_milli: 100,
+            controllers: 1,
+            compute_ns: 10_000,
+            repeat_us: None,
+            fallback_us: 5_000,
+            lease_us: 20_000,
+            core_mbps: None,
+            rack_hosts: None,
+            rto_min_us: 200_000,
+            queue: None,
+            padding: Padding::Exact,
+            payload: Bytes::new(1460),
+            header: Bytes::new(40),
+            attempts_max: 15,
+        }
+    }
+
+    /// The TCP below: Cubic as hosts have it, on connections that are there (§IV.C).
+    fn tcp(&self) -> TcpConfig {
+        let &Self { rto_min_us, padding, payload, header, attempts_max, .. } = self;
+        TcpConfig {
+            congestion_control: Algorithm::Cubic,
+            loss_detection: LossDetection::RackTlp,
+            rto: Timeout::Estimated,
+            handshake: false,
+            rto_min_us,
+            rto_initial_us: rto_min_us,
+            rto_max_us: (4 * rto_min_us).min(120_000_000),
+            padding,
+            payload,
+            header,
+            attempts_max,
+            ..TcpConfig::cubic()
+        }
+    }
+}
+
+/// The parameters of CAPTON on one network, checked.
+#[derive(Clone, Debug)]
+pub struct Capton {
+    /// The parameters.
+    pub config: CaptonConfig,
+    /// Those of TCP.
+    pub tcp: Arc<Tcp>,
+    /// The rate of a host's link: that of flows without a grant.
+    pub access: Rate,
+    /// Messages up to this size are not scheduled.
+    pub threshold: Bytes,
+    /// The number of the first controller.
+    pub first_controller: NodeId,
+    /// When a request without an answer is repeated.
+    pub repeat: Span,
+    /// When a host does without the controller.
+    pub fallback: Span,
+    /// How often hosts request again while a flow lasts.
+    pub refresh: Span,
+    /// The controller's settings.
+    pub controller: ControllerConfig,
+    /// The network as the controller sees it.
+    pub network: Network,
+}
+
+impl CaptonConfig {
+    /// Checks the parameters and derives what follows from them at `site`.
+    ///
+    /// # Errors
+    /// A parameter out of range, or a network that the parameters do not describe.
+    pub fn on(self, site: &Site) -> Result<Capton, BadKey> {
+        check_ranges(&self)?;
+        let facts = &site.facts;
+        let (payload, header) = site.packet((self.payload, self.header));
+        let config = Self { payload, header, ..self };
+        let mut tcp = config.tcp().on(facts, Vec::new())?;
+        let packet = config.payload + config.header;
+        let window = config.window.unwrap_or(2 * facts.bdp_packets(packet));
+        tcp.granted_window = u64::from(window) * config.payload.get();
+        let tcp = Arc::new(tcp);
+        let network = config.network(site)?;
+        let compute = Span::from_ns(config.compute_ns);
+        let repeat = config.repeat_us.map_or(facts.data_rtt * 4 + compute, Span::from_us);
+        let lease = Span::from_us(config.lease_us);
+        let (fallback, least) = (Span::from_us(config.fallback_us), repeat * 2);
+        if fallback < least {
+            let expected =
+                format!("at least {} (twice repeat-us)", least.as_ps().div_ceil(1_000_000));
+            return Err(BadKey::new("fallback-us", expected, config.fallback_us));
+        }
+        let share = LeastShare::from_milli(config.least_share_milli);
+        let sharing = match (config.shares, share) {
+            (Shares::Split, Some(share)) => Sharing::Split(share),
+            (Shares::Split, None) | (Shares::Serial, _) => Sharing::Serial,
+        };
+        Ok(Capton {
+            access: facts.access_rate,
+            threshold: config.payload * u64::from(config.threshold),
+            first_controller: NodeId::new(facts.n_hosts),
+            repeat,
+            fallback,
+            refresh: lease / 4,
+            controller: ControllerConfig {
+                sharing,
+                grace: Span::ZERO,
+                patience: repeat,
+                lease,
+                flows_max: 1 << 16,
+            },
+            network,
+            tcp,
+            config,
+        })
+    }
+
+    /// Racks and pods, and the capacity of their uplinks.
+    fn network(&self, site: &Site) -> Result<Network, BadKey> {
+        let (n, access) = (site.facts.n_hosts, site.facts.access_rate);
+        let bad = |error| BadKey::new("core-mbps", "capacities of a network", error);
+        let core = self.core_mbps.and_then(|mbps| Rate::from_bps(mbps * 1_000_000));
+        let (paths, link) = match &site.place {
+            Place::Hosts { .. } => (None, access),
+            Place::Network(network) => {
+                let rate = if network.has_slower { network.slowest } else { network.fastest };
+                (network.paths.as_ref(), rate)
+            }
+        };
+        let host = |group| Member { group, up: Some(access), down: Some(access) };
+        if let Some(rack_hosts) = self.rack_hosts {
+            let Some(core) = core else {
+                let expected = "a capacity, as rack-hosts is given";
+                return Err(BadKey::new("core-mbps", expected, "none"));
+            };
+            let hosts = (0..n).map(|h| host(h / rack_hosts)).collect();
+            let racks = vec![
+                Member { group: 0, up: Some(core), down: Some(core) };
+                n.div_ceil(rack_hosts) as usize
+            ];
+            return Network::new(&[hosts, racks], Narrow::Shrink).map_err(bad);
+        }
+        let Some(paths) = paths else {
+            // Without regular paths the core is taken for as wide as it needs to be.
+            return Network::new(&[(0..n).map(|_| host(0)).collect()], Narrow::Shrink).map_err(bad);
+        };
+        Network::new(&levels(paths, access, link, core), Narrow::Shrink).map_err(bad)
+    }
+}
+
+/// Hosts, racks and, with three tiers, pods.
+fn levels(paths: &RegularPaths, access: Rate, link: Rate, core: Option<Rate>) -> Vec<Vec<Member>> {
+    let times = |n: u64| Rate::from_bps(link.as_bps().saturating_mul(n));
+    let member =
+        |group: u16, rate: Option<Rate>| Member { group: group.into(), up: rate, down: rate };
+    let of_rack = core.or_else(|| times(paths.tor_up.into()));
+    let hosts = paths.rack_of.iter().map(|&rack| member(rack, Some(access))).collect();
+    let racks = paths.pod_of.iter().map(|&pod| member(pod, of_rack)).collect();
+    let mut levels = vec![hosts, racks];
+    if paths.agg_up > 1 {
+        let pods = paths.pod_of.iter().max().map_or(0, |&last| usize::from(last) + 1);
+        let of_pod = times(u64::from(paths.tor_up) * u64::from(paths.agg_up));
+        levels.push(vec![member(0, of_pod); pods]);
+    }
+    levels
+}
