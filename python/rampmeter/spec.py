@@ -132,6 +132,7 @@ class Fabric(Part):
     cut_through_bytes: int | None = None
     interface: str | None = None
     express_bytes: int | None = None
+    slot_bytes: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

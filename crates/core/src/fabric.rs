@@ -96,6 +96,9 @@ pub struct FabricNeeds {
     pub interface: Need<Interface>,
     /// Queue length, in bytes, from which ports mark ECN-capable packets; `None` for no marks.
     pub ecn: Need<Option<Bytes>>,
+    /// Memory that a waiting packet takes at least, in bytes: as much as a full packet takes where
+    /// queues are counted in packets.
+    pub slot: Need<u16>,
     /// Packets of the highest priority up to this many bytes do not count as waiting.
     pub express: Need<u16>,
     /// Priorities of packets that the transport uses, 1 to 8; 0 where it does not say.

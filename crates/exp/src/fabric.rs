@@ -32,6 +32,10 @@ pub(crate) fn resolve(
         cx.range("fabric.ecn-bytes", bytes as f64, 0.0, 4e9).map(|_| Some(Bytes::new(bytes)))
     });
     let ecn = choose("ecn-bytes", ecn.transpose()?, needs.ecn, None, cx)?;
+    let slot =
+        spec.slot_bytes.map(|bytes| cx.range("fabric.slot-bytes", bytes as f64, 0.0, 9_100.0));
+    let slot = slot.transpose()?.map(|bytes| bytes as u16);
+    let slot = choose("slot-bytes", slot, needs.slot, default.slot, cx)?;
     let switching = spec.switching.unwrap_or(SwitchingSpec::StoreAndForward);
     let header = spec.cut_through_bytes.unwrap_or(64);
     cx.range("fabric.cut-through-bytes", header as f64, 1.0, 4e9)?;
@@ -53,6 +57,7 @@ pub(crate) fn resolve(
         cut_through_bytes: Some(header),
         shaper_burst_us: Some(burst_us),
         express_bytes: Some(express.into()),
+        slot_bytes: Some(slot.into()),
     };
     Ok(FabricConfig {
         buffer,
@@ -66,6 +71,7 @@ pub(crate) fn resolve(
         },
         express,
         mark_above: ecn,
+        slot,
         ..default
     })
 }

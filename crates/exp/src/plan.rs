@@ -97,6 +97,8 @@ pub struct FabricSpec {
     /// Packets of the highest priority up to this length do not count as waiting; see
     /// `FabricConfig::express`.
     pub express_bytes: Option<u64>,
+    /// Memory that a waiting packet takes at least.
+    pub slot_bytes: Option<u64>,
 }
 
 /// When forwarding begins.

@@ -157,6 +157,7 @@ impl Draw {
         self.maybe(&mut table, "cut-through-bytes", |d| d.int(0, 1_000).into());
         self.maybe(&mut table, "shaper-burst-us", |d| d.num(0.0, 100.0).into());
         self.maybe(&mut table, "express-bytes", |d| d.int(0, 10_000).into());
+        self.maybe(&mut table, "slot-bytes", |d| d.int(0, 10_000).into());
         table
     }
 

@@ -43,6 +43,9 @@ pub struct FabricConfig {
     /// that queues, if their sender is ECN-capable: DCTCP's K, compared with the queue at this moment. The packet on the link
     /// does not count, nor do express packets. `None` never marks.
     pub mark_above: Option<Bytes>,
+    /// Memory that a waiting packet takes at least, in bytes. As much as a full packet takes where
+    /// queues are counted in packets. Queue lengths in results are in such bytes too.
+    pub slot: u16,
     /// Keep account of waiting bytes by the port that they came by, as PFC's thresholds need:
     /// [`Fabric::waiting_from`](super::Fabric::waiting_from). Programs that need it in any case
     /// set `Hop::INGRESS`.
@@ -59,6 +62,7 @@ impl Default for FabricConfig {
             interface: Interface::Pull,
             express: 64,
             mark_above: None,
+            slot: 0,
             by_ingress: false,
         }
     }

@@ -71,7 +71,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     #[inline]
     pub(super) fn begin_wait(&mut self, switch: u32, handle: Handle) {
         let bytes = self.pool.get(handle).wire_bytes;
-        self.used[switch as usize] += u64::from(bytes);
+        self.used[switch as usize] += u64::from(bytes.max(self.config.slot));
         if (P::INGRESS || self.ingress.is_on) && switch < self.topology.n_switches() {
             self.ingress.add(handle, bytes);
         }
@@ -81,7 +81,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     #[inline]
     pub(super) fn end_wait(&mut self, switch: u32, handle: Handle) {
         let bytes = self.pool.get(handle).wire_bytes;
-        self.used[switch as usize] -= u64::from(bytes);
+        self.used[switch as usize] -= u64::from(bytes.max(self.config.slot));
         if (P::INGRESS || self.ingress.is_on) && switch < self.topology.n_switches() {
             self.ingress.take(handle, bytes);
         }

@@ -110,7 +110,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             };
             let queues_anyway = config.interface == Interface::Pull && switch == n_switches;
             let buffer = if queues_anyway { u32::MAX } else { config.port_buffer() };
-            ports.push(Port::new(link.rate, delay, to, switch, tier, buffer));
+            ports.push(Port::new(link.rate, delay, to, switch, tier, (buffer, config.slot)));
             rates.push(link.rate);
         }
         let stream = |node: u32| Rng::new(seed, u64::from(node), Purpose::Spray);

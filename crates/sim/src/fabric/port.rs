@@ -15,9 +15,9 @@ pub(crate) struct Port {
     pub(crate) tx_bytes: u64,
     /// Picoseconds a byte; zero where that is not whole and `rate` must be used.
     ps_per_byte: u32,
-    /// Bytes waiting, without the packet on the link.
+    /// Memory that waiting packets take in bytes, without the packet on the link.
     pub(crate) queued: u32,
-    /// Most bytes that ever waited.
+    /// The most that they ever took.
     pub(crate) queued_max: u32,
     /// The far end: hosts by number, then switches.
     pub(crate) to: u32,
@@ -25,6 +25,8 @@ pub(crate) struct Port {
     pub(crate) buffer: u32,
     /// The switch whose buffer this port shares; one past the last switch at hosts.
     pub(crate) switch: u32,
+    /// Memory that a waiting packet takes at least.
+    slot: u16,
     /// A bit per priority that has packets waiting.
     pub(crate) waiting: u8,
     /// The tier that statistics count it in.
@@ -53,7 +55,7 @@ impl Port {
         to: u32,
         switch: u32,
         tier: u8,
-        buffer: u32,
+        (buffer, slot): (u32, u16),
     ) -> Self {
         let exact = rate.exact_ps_per_byte().and_then(|ps| u32::try_from(ps).ok());
         Self {
@@ -66,12 +68,19 @@ impl Port {
             to,
             buffer,
             switch,
+            slot,
             waiting: 0,
             tier,
             up: true,
             woken: false,
             faulty: false,
         }
+    }
+
+    /// Memory that a packet of `bytes` takes while it waits.
+    #[inline]
+    pub(crate) fn taken_by(&self, bytes: u16) -> u32 {
+        u32::from(bytes.max(self.slot))
     }
 
     /// Whether packets of the highest priority wait.
@@ -104,7 +113,7 @@ impl Queues {
     ) {
         let packet = pool.get(handle);
         let (class, bytes) = (packet.priority.get() as usize, packet.wire_bytes);
-        port.queued += u32::from(bytes);
+        port.queued += port.taken_by(bytes);
         port.queued_max = port.queued_max.max(port.queued);
         port.waiting |= 1 << class;
         let last = std::mem::replace(&mut self.tail[class], handle);
@@ -129,7 +138,7 @@ impl Queues {
         } else {
             pool.links(next).prev = NIL;
         }
-        port.queued -= u32::from(pool.get(handle).wire_bytes);
+        port.queued -= port.taken_by(pool.get(handle).wire_bytes);
         handle
     }
 
@@ -153,7 +162,7 @@ impl Queues {
         } else {
             pool.links(before).next = NIL;
         }
-        port.queued -= u32::from(pool.get(handle).wire_bytes);
+        port.queued -= port.taken_by(pool.get(handle).wire_bytes);
         Some(handle)
     }
 }
@@ -168,7 +177,7 @@ impl Queues {
         pool: &mut PacketPool<H>,
         handle: Handle,
     ) {
-        port.queued += u32::from(pool.get(handle).wire_bytes);
+        port.queued += port.taken_by(pool.get(handle).wire_bytes);
         port.queued_max = port.queued_max.max(port.queued);
         port.waiting = 1;
         let last = std::mem::replace(&mut self.tail[0], handle);
@@ -249,7 +258,7 @@ impl Queues {
         if self.head[0] == NIL {
             port.waiting = 0;
         }
-        port.queued -= u32::from(pool.get(handle).wire_bytes);
+        port.queued -= port.taken_by(pool.get(handle).wire_bytes);
     }
 }
 

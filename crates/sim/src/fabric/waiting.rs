@@ -96,8 +96,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// Whether the packet may queue, after pushing out lower ones where the fabric does that.
     fn make_room(&mut self, switch: u32, egress: u32, handle: Handle) -> bool {
         let packet = self.pool.get(handle);
-        let (bytes, priority) = (u32::from(packet.wire_bytes), packet.priority);
+        let (bytes, priority) = (packet.wire_bytes, packet.priority);
         let rank = packet.header.rank();
+        let bytes = self.ports[egress as usize].taken_by(bytes);
         loop {
             let port = &mut self.ports[egress as usize];
             let fits = if egress < self.n_interfaces {

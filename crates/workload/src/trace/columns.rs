@@ -13,8 +13,9 @@ const TIMES: [&str; 3] = ["arrival", "compute", "deadline"];
 
 /// Columns of results and of tables, which workloads have no use for: a table of results is a trace
 /// of its flows.
-const UNUSED: [&str; 13] = [
+const UNUSED: [&str; 14] = [
     "fct_ps",
+    "delivered_ps",
     "acked_ps",
     "ideal_ps",
     "acked_ideal_ps",
