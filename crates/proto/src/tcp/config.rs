@@ -1,7 +1,7 @@
 //! TCP's parameters and what they imply for one network.
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Bytes, FabricFacts, Priority, Span};
+use rampmeter_core::{Bytes, FabricFacts, Priority, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +42,32 @@ pub enum Timeout {
     Fixed,
 }
 
+/// How round trips are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoundTrips {
+    /// Exactly.
+    Exact,
+    /// By timestamps in milliseconds, as ns-3 has them: a round trip within a millisecond counts as
+    /// one microsecond. Congestion control is told of smoothed round trips only.
+    Milliseconds,
+}
+
+impl RoundTrips {
+    /// What a round trip of `rtt` that ends at `now` counts as.
+    pub(super) fn measure(self, now: Time, rtt: Span) -> Span {
+        const MILLISECOND: u64 = 1_000_000_000;
+        match self {
+            Self::Exact => rtt,
+            Self::Milliseconds => {
+                let sent = now.as_ps().saturating_sub(rtt.as_ps());
+                let ticks = now.as_ps() / MILLISECOND - sent / MILLISECOND;
+                Span::from_ps(ticks * MILLISECOND).max(Span::from_us(1))
+            }
+        }
+    }
+}
+
 /// The parameters of TCP. [`TcpConfig::cubic`], [`TcpConfig::new_reno`], [`TcpConfig::dctcp`] and
 /// the reference settings are presets.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
@@ -64,6 +90,10 @@ pub struct TcpConfig {
     /// Whether Cubic's window grows by a twentieth a round trip at least before the first loss, as
     /// Linux and ns-3 have it.
     pub early_growth: bool,
+    /// Whether Cubic's window is at least what NewReno's would be (RFC 9438 §4.3).
+    pub reno_friendly: bool,
+    /// How round trips are measured.
+    pub round_trips: RoundTrips,
     /// How losses are found.
     pub loss_detection: LossDetection,
     /// Segments that must have arrived above a missing one for it to be lost.
@@ -111,6 +141,9 @@ pub struct TcpConfig {
     /// Packet memory of a port in full packets.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub queue: u32,
+    /// Whether `queue` and `mark-above` count packets whatever their length, as ns-3's queues do.
+    /// Else they stand for the bytes of so many full packets, as in switches.
+    pub count_packets: bool,
     /// Charged length of last packets.
     pub padding: Padding,
     /// Payload of a full packet: the largest segment.
@@ -151,6 +184,8 @@ impl TcpConfig {
             window_max: 100_000,
             slow_start_exit: SlowStartExit::Never,
             early_growth: true,
+            reno_friendly: true,
+            round_trips: RoundTrips::Exact,
             loss_detection: LossDetection::RackTlp,
             reordering: 3,
             rto: Timeout::Estimated,
@@ -168,6 +203,7 @@ impl TcpConfig {
             pacing: false,
             receive_buffer: 16 << 20,
             queue: 240,
+            count_packets: false,
             padding: Padding::Exact,
             payload: Bytes::new(1460),
             header: Bytes::new(40),
@@ -184,6 +220,9 @@ impl TcpConfig {
     pub fn reference() -> Self {
         Self {
             slow_start_exit: SlowStartExit::AckTrain,
+            reno_friendly: false,
+            round_trips: RoundTrips::Milliseconds,
+            count_packets: true,
             loss_detection: LossDetection::DupAck,
             idle_restart: false,
             payload: Bytes::new(1448),
@@ -231,6 +270,7 @@ impl TcpConfig {
             max,
             slow_start_exit: self.slow_start_exit,
             early_growth: self.early_growth,
+            reno_friendly: self.reno_friendly,
             gain: self.gain,
             alpha: self.alpha,
         };

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use rampmeter_core::{Bytes, MsgId, NodeId, Priority, Rate, Span, Time};
 
 use super::TcpStats;
-use super::config::{Connections, LossDetection, Tcp, Timeout};
+use super::config::{Connections, LossDetection, RoundTrips, Tcp, Timeout};
 use super::control::{Acked, CongestionControl, Control};
 use super::prr::Prr;
 use super::rack::Rack;
@@ -245,12 +245,13 @@ impl Connection {
     }
 
     /// The receiver has answered the SYN.
-    pub(super) fn on_open(&mut self, now: Time, window: u32) {
+    pub(super) fn on_open(&mut self, now: Time, window: u32, tcp: &Tcp) {
         if self.is_open {
             return;
         }
         if self.timeouts == 0 {
-            self.rtt.sample(now.saturating_since(self.last_sent));
+            self.rtt
+                .sample(tcp.config.round_trips.measure(now, now.saturating_since(self.last_sent)));
         }
         (self.is_open, self.timeouts, self.rto_at) = (true, 0, Time::NEVER);
         self.room_end = DATA_START + u64::from(window);
@@ -418,8 +419,9 @@ impl Connection {
             Some((unwrap(block.start, initial, ack)?, unwrap(block.end, initial, ack)?))
         });
         let told_of = self.board.on_ack(now, ack, offsets);
+        let round_trips = tcp.config.round_trips;
         if let Some(rtt) = told_of.rtt {
-            self.rtt.sample(rtt);
+            self.rtt.sample(round_trips.measure(now, rtt));
         }
         if told_of.cumulative > 0 {
             self.timeouts = 0;
@@ -442,7 +444,10 @@ impl Connection {
             bytes: told_of.cumulative,
             una: ack,
             next: self.board.next(),
-            rtt: told_of.rtt,
+            rtt: match round_trips {
+                RoundTrips::Exact => told_of.rtt,
+                RoundTrips::Milliseconds => self.rtt.smoothed(),
+            },
             smoothed: self.rtt.smoothed(),
             is_marked: told.ece,
             is_limited: una <= self.limited_end,

@@ -81,6 +81,7 @@ impl TcpConfig {
             interface: Need::Prefer(Interface::Pull),
             ecn: Need::Prefer(self.ecn.then_some(mark_above)),
             express: Need::Prefer(0),
+            slot: Need::Prefer(if self.count_packets { packet.get() as u16 } else { 0 }),
             priorities: 1,
             ..FabricNeeds::default()
         }

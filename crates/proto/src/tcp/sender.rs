@@ -141,7 +141,7 @@ impl Sender {
         tcp: &Tcp,
     ) {
         let Some(slot) = self.find(src, conn) else { return };
-        self.connections[slot].on_open(now, window);
+        self.connections[slot].on_open(now, window, tcp);
         self.update(now, slot, tcp);
     }
 

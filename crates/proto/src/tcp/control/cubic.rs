@@ -28,6 +28,8 @@ pub struct Cubic {
     prior: f64,
     /// Whether the window grows by a twentieth a round trip at least before the first loss.
     early_growth: bool,
+    /// Whether the window is at least what NewReno's would be.
+    reno_friendly: bool,
     /// When congestion avoidance began, and what followed from it.
     epoch: Option<Epoch>,
 }
@@ -50,8 +52,9 @@ impl Cubic {
         let reno = Reno::new(start);
         let cwnd = reno.cwnd as f64 / reno.mss as f64;
         let hystart = HyStart::new(start.slow_start_exit);
-        let early_growth = start.early_growth;
-        Self { reno, hystart, cwnd, w_max: 0.0, prior: 0.0, early_growth, epoch: None }
+        let &Start { early_growth, reno_friendly, .. } = start;
+        let (w_max, prior, epoch) = (0.0, 0.0, None);
+        Self { reno, hystart, cwnd, w_max, prior, early_growth, reno_friendly, epoch }
     }
 
     /// The cubic function, so long after the start of an epoch (RFC 9438 §4.2, W_cubic), in
@@ -74,7 +77,7 @@ impl Cubic {
         // As fast as NewReno with the same average window (RFC 9438 §4.3).
         let slope = if epoch.reno < self.prior { 3.0 * (1.0 - LEFT) / (1.0 + LEFT) } else { 1.0 };
         epoch.reno += slope * segments / self.cwnd;
-        if Self::target(&epoch, since) < epoch.reno {
+        if self.reno_friendly && Self::target(&epoch, since) < epoch.reno {
             self.cwnd = self.cwnd.max(epoch.reno);
         } else {
             let ahead = Self::target(&epoch, since + rtt).clamp(self.cwnd, 1.5 * self.cwnd);
@@ -154,11 +157,10 @@ impl CongestionControl for Cubic {
         self.on_loss(now, in_flight);
     }
 
+    /// The next congestion avoidance begins as if there had been no loss (RFC 9438 §4.8).
     fn on_timeout(&mut self, _now: Time, in_flight: u64, is_first: bool) {
-        if is_first {
-            self.remember();
-        }
-        self.epoch = None;
+        (self.w_max, self.epoch) = (0.0, None);
+        self.hystart.restart();
         self.reno.collapse(Self::left(in_flight), is_first);
         self.follow();
     }

@@ -73,6 +73,11 @@ impl HyStart {
         }
     }
 
+    /// A timeout: what was measured says nothing of what follows.
+    pub fn restart(&mut self) {
+        *self = Self::new(self.exit);
+    }
+
     /// What follows from an acknowledgement in slow start, at window `cwnd` of segments of `mss`.
     pub fn on_ack(&mut self, acked: &Acked, cwnd: u64, mss: u64) -> Growth {
         if self.exit == SlowStartExit::Never {

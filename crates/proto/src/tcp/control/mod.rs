@@ -42,6 +42,8 @@ pub struct Start {
     pub slow_start_exit: SlowStartExit,
     /// Whether Cubic's window grows by a twentieth a round trip at least before the first loss.
     pub early_growth: bool,
+    /// Whether Cubic's window is at least what NewReno's would be.
+    pub reno_friendly: bool,
     /// DCTCP's weight of a new measurement (RFC 8257 §4.2, g).
     pub gain: f64,
     /// DCTCP's first estimate of the share of marked bytes (RFC 8257 §3.3, alpha).
