@@ -241,6 +241,7 @@ impl TcpConfig {
         Self {
             congestion_control: Algorithm::Dctcp,
             ecn: true,
+            ecn_control: true,
             queue: 4_000,
             slow_start_exit: SlowStartExit::Never,
             ..Self::reference()

@@ -16,8 +16,9 @@ pub enum SlowStartExit {
     /// When round trips get longer by an eighth: then it grows a quarter as fast for five round
     /// trips, and ends if they stay long (RFC 9406).
     HystartPp,
-    /// When the acknowledgements of one round trip take longer than the shortest round trip: the
-    /// path is full (Ha and Rhee's acknowledgement trains).
+    /// When the acknowledgements of one round trip, with the first of the next, take longer than
+    /// the shortest round trip: the path is full (Ha and Rhee's acknowledgement trains, as ns-3 and
+    /// Linux before 5.6 have them).
     AckTrain,
 }
 
@@ -83,6 +84,12 @@ impl HyStart {
         if self.exit == SlowStartExit::Never {
             return Growth::By(acked.bytes);
         }
+        if let Some(rtt) = acked.rtt {
+            self.path_min = Some(self.path_min.map_or(rtt, |min| min.min(rtt)));
+        }
+        // The acknowledgement that begins a round trip still counts for the train before it.
+        let is_long =
+            self.exit == SlowStartExit::AckTrain && self.is_train_long(acked.now, cwnd, mss);
         let is_new_round = acked.una > self.round_end;
         if is_new_round && let Some((rounds, _)) = &mut self.conservative {
             *rounds += 1;
@@ -96,13 +103,12 @@ impl HyStart {
             self.last_ack = acked.now;
         }
         if let Some(rtt) = acked.rtt {
-            let shorter = |min: Option<Span>| Some(min.map_or(rtt, |min| min.min(rtt)));
-            (self.current_min, self.path_min) = (shorter(self.current_min), shorter(self.path_min));
+            self.current_min = Some(self.current_min.map_or(rtt, |min| min.min(rtt)));
             self.samples += 1;
         }
         if self.exit == SlowStartExit::HystartPp {
             self.by_delay(acked)
-        } else if self.is_train_long(acked.now, cwnd, mss) {
+        } else if is_long {
             Growth::End
         } else {
             Growth::By(acked.bytes)
