@@ -25,7 +25,7 @@ SYMBOLS: Final = {"dcpim": {"r": "rounds", "k": "channels"}}
 
 COLUMNS: Final = 100
 UNLIMITED: Final = 2**63
-TYPES: Final = {"integer": "int", "number": "float", "bool": "bool"}
+TYPES: Final = {"integer": "int", "number": "float", "bool": "bool", "list": "list[int]"}
 
 
 def main() -> None:
@@ -95,7 +95,7 @@ def _class(about: About) -> str:
     ]
     for key in about["keys"]:
         of = TYPES.get(key["kind"]["type"]) or f"Literal{_choices(key)}"
-        says = f" ({_range(key)})" if key["kind"]["type"] in ("integer", "number") else ""
+        says = f" ({_range(key)})" if key["kind"]["type"] in ("integer", "number", "list") else ""
         lines += [f"    {_field(key['name'])}: {of} | None = None", _doc(_sentence(key, says))]
     for symbol, key_name in symbols.items():
         key = next(key for key in about["keys"] if key["name"] == key_name)
@@ -207,6 +207,9 @@ def _range(key: Key) -> str:
             return ", ".join(f"`{name}`" for name, _ in kind["names"])
         case "bool":
             return "true or false"
+        case "list":
+            bounds = f"{_number(kind['min'])} to {_number(kind['max'])}"
+            return f"{kind['length']} whole numbers from {bounds} that ascend"
         case _ if kind["max"] >= UNLIMITED:
             return f"at least {kind['min']:g}"
         case _:

@@ -10,7 +10,8 @@ from rampmeter import _core
 class Kind(TypedDict, total=False):
     """The values of a key; which fields there are depends on `type`."""
 
-    type: Literal["integer", "number", "bool", "choice"]
+    type: Literal["integer", "number", "bool", "list", "choice"]
+    length: int
     min: float
     max: float
     names: list[tuple[str, str]]

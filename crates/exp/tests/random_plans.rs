@@ -190,6 +190,11 @@ impl Draw {
             KeyKind::Integer { min, max } => self.int(*min, *max).into(),
             KeyKind::Number { min, max } => self.num(*min, *max).into(),
             KeyKind::Bool => self.chance(0.5).into(),
+            KeyKind::List { length, min, max } => {
+                let mut items: Vec<i64> = (0..*length).map(|_| self.int(*min, *max)).collect();
+                items.sort_unstable();
+                Value::Array(items.into_iter().map(Value::from).collect())
+            }
             KeyKind::Choice { names } => names[self.0.below(names.len())].0.clone().into(),
         }
     }

@@ -73,6 +73,15 @@ pub enum KeyKind {
     },
     /// `true` or `false`.
     Bool,
+    /// Whole numbers in ascending order.
+    List {
+        /// How many.
+        length: usize,
+        /// The smallest of each.
+        min: u64,
+        /// The largest of each.
+        max: u64,
+    },
     /// One of several names.
     Choice {
         /// Each name with its documentation.
@@ -89,6 +98,14 @@ impl KeyKind {
             }
             Self::Number { min, max } => value.as_f64().is_some_and(|x| (*min..=*max).contains(&x)),
             Self::Bool => value.is_boolean(),
+            Self::List { length, min, max } => {
+                let items: Option<Vec<u64>> =
+                    value.as_array().and_then(|items| items.iter().map(Value::as_u64).collect());
+                items.is_some_and(|items| {
+                    let is_each = items.iter().all(|item| (*min..=*max).contains(item));
+                    items.len() == *length && is_each && items.is_sorted()
+                })
+            }
             Self::Choice { names } => {
                 value.as_str().is_some_and(|text| names.iter().any(|(name, _)| name == text))
             }
@@ -103,6 +120,9 @@ impl std::fmt::Display for KeyKind {
             Self::Integer { min, max } => write!(f, "{min} to {max}"),
             Self::Number { min, max } => write!(f, "a number from {min} to {max}"),
             Self::Bool => f.write_str("true or false"),
+            Self::List { length, min, max } => {
+                write!(f, "{length} whole numbers from {min} to {max} that ascend")
+            }
             Self::Choice { names } => {
                 let names: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
                 match names.split_last() {
@@ -151,11 +171,6 @@ fn info(name: &str, property: &Value, definitions: &Value) -> KeyInfo {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let is_null = |value: &Value| value.get("type").and_then(Value::as_str) == Some("null");
-    let types = |value: &Value| match value.get("type") {
-        Some(Value::Array(types)) => types.clone(),
-        Some(one) => vec![one.clone()],
-        None => Vec::new(),
-    };
     let any_of = property.get("anyOf").and_then(Value::as_array).cloned().unwrap_or_default();
     let derived = any_of.iter().any(is_null) || types(property).contains(&Value::from("null"));
     let inner = any_of.iter().find(|value| !is_null(value)).unwrap_or(property);
@@ -163,20 +178,38 @@ fn info(name: &str, property: &Value, definitions: &Value) -> KeyInfo {
     let definition = reference.and_then(|r| definitions.get(r.rsplit('/').next()?));
     let kind = match definition {
         Some(definition) => KeyKind::Choice { names: choices(definition, described) },
-        None => {
-            let bound = |name: &str, or: f64| inner.get(name).and_then(Value::as_f64).unwrap_or(or);
-            let all = types(inner);
-            if all.contains(&Value::from("boolean")) {
-                KeyKind::Bool
-            } else if all.contains(&Value::from("integer")) {
-                let word = |name: &str, or| inner.get(name).and_then(Value::as_u64).unwrap_or(or);
-                KeyKind::Integer { min: word("minimum", 0), max: word("maximum", u64::MAX) }
-            } else {
-                KeyKind::Number { min: bound("minimum", f64::MIN), max: bound("maximum", f64::MAX) }
-            }
-        }
+        None => plain_kind(inner),
     };
     KeyInfo { name: name.to_owned(), doc: described(property), kind, derived }
+}
+
+/// The types of a value of this schema.
+fn types(value: &Value) -> Vec<Value> {
+    match value.get("type") {
+        Some(Value::Array(types)) => types.clone(),
+        Some(one) => vec![one.clone()],
+        None => Vec::new(),
+    }
+}
+
+/// The kind of what is not an enumeration.
+fn plain_kind(schema: &Value) -> KeyKind {
+    let bound = |name: &str, or: f64| schema.get(name).and_then(Value::as_f64).unwrap_or(or);
+    let word = |of: &Value, name: &str, or| of.get(name).and_then(Value::as_u64).unwrap_or(or);
+    let (all, items) = (types(schema), schema.get("items"));
+    if all.contains(&Value::from("boolean")) {
+        KeyKind::Bool
+    } else if all.contains(&Value::from("integer")) {
+        KeyKind::Integer { min: word(schema, "minimum", 0), max: word(schema, "maximum", u64::MAX) }
+    } else if let Some(items) = items.filter(|_| all.contains(&Value::from("array"))) {
+        KeyKind::List {
+            length: word(schema, "minItems", 0) as usize,
+            min: word(items, "minimum", 0),
+            max: word(items, "maximum", u64::MAX),
+        }
+    } else {
+        KeyKind::Number { min: bound("minimum", f64::MIN), max: bound("maximum", f64::MAX) }
+    }
 }
 
 /// The names of an enumeration, with or without documentation.
@@ -248,6 +281,19 @@ mod tests {
         assert_eq!(window.to_string(), "1 to 64");
         assert!(window.admits(&64.into()) && !window.admits(&65.into()));
         assert!(!window.admits(&(-1).into()) && !window.admits(&1.5.into()));
+    }
+
+    #[test]
+    fn a_list_has_so_many_numbers_that_ascend() {
+        let list = KeyKind::List { length: 3, min: 1, max: 9 };
+        assert_eq!(list.to_string(), "3 whole numbers from 1 to 9 that ascend");
+        for good in [[1, 2, 9], [4, 4, 4]] {
+            assert!(list.admits(&Value::from(good.to_vec())), "{good:?}");
+        }
+        for bad in [vec![1, 2], vec![1, 2, 3, 4], vec![0, 1, 2], vec![1, 2, 10], vec![2, 1, 3]] {
+            assert!(!list.admits(&Value::from(bad.clone())), "{bad:?}");
+        }
+        assert!(!list.admits(&5.into()) && !list.admits(&Value::from(vec![1.5, 2.0, 3.0])));
     }
 
     #[test]
