@@ -141,7 +141,9 @@ pub fn key_infos<K: Keys>() -> Vec<KeyInfo> {
     let schema = SchemaGenerator::default().into_root_schema_for::<K>().to_value();
     let definitions = schema.get("$defs").cloned().unwrap_or_default();
     let order = field_order::<K>();
-    let properties = schema.get("properties").and_then(Value::as_object).cloned();
+    // A structure that wraps another refers to it.
+    let inner = referred(&schema, &definitions).unwrap_or(&schema);
+    let properties = inner.get("properties").and_then(Value::as_object).cloned();
     let mut infos: Vec<KeyInfo> = properties
         .unwrap_or_default()
         .iter()
@@ -174,13 +176,17 @@ fn info(name: &str, property: &Value, definitions: &Value) -> KeyInfo {
     let any_of = property.get("anyOf").and_then(Value::as_array).cloned().unwrap_or_default();
     let derived = any_of.iter().any(is_null) || types(property).contains(&Value::from("null"));
     let inner = any_of.iter().find(|value| !is_null(value)).unwrap_or(property);
-    let reference = inner.get("$ref").and_then(Value::as_str);
-    let definition = reference.and_then(|r| definitions.get(r.rsplit('/').next()?));
-    let kind = match definition {
+    let kind = match referred(inner, definitions) {
         Some(definition) => KeyKind::Choice { names: choices(definition, described) },
         None => plain_kind(inner),
     };
     KeyInfo { name: name.to_owned(), doc: described(property), kind, derived }
+}
+
+/// The definition that a schema refers to, if it does.
+fn referred<'a>(schema: &Value, definitions: &'a Value) -> Option<&'a Value> {
+    let reference = schema.get("$ref").and_then(Value::as_str)?;
+    definitions.get(reference.rsplit('/').next()?)
 }
 
 /// The types of a value of this schema.
@@ -274,6 +280,7 @@ pub(crate) mod micros {
 mod tests {
     use super::*;
     use crate::pfabric::PfabricConfig;
+    use crate::tcp::{DctcpConfig, TcpConfig};
 
     #[test]
     fn a_range_is_told_as_plans_would_write_it() {
@@ -281,6 +288,11 @@ mod tests {
         assert_eq!(window.to_string(), "1 to 64");
         assert!(window.admits(&64.into()) && !window.admits(&65.into()));
         assert!(!window.admits(&(-1).into()) && !window.admits(&1.5.into()));
+    }
+
+    #[test]
+    fn a_configuration_that_wraps_another_has_its_keys() {
+        assert_eq!(key_infos::<DctcpConfig>(), key_infos::<TcpConfig>());
     }
 
     #[test]
