@@ -12,6 +12,7 @@ use crate::fastpass::FastpassFamily;
 use crate::keys::BadKey;
 use crate::pfabric::PfabricFamily;
 use crate::phost::PhostFamily;
+use crate::pias::PiasFamily;
 use crate::tcp::{DctcpFamily, TcpFamily};
 use crate::transport::Transport;
 
@@ -44,6 +45,7 @@ impl Catalogue for Builtin {
         visitor.transport::<CosyFamily>();
         visitor.transport::<TcpFamily>();
         visitor.transport::<DctcpFamily>();
+        visitor.transport::<PiasFamily>();
         visitor.transport::<CaptonFamily>();
         visitor.beside::<CosyFamily, DcpimFamily>();
         visitor.beside::<CosyFamily, PhostFamily>();

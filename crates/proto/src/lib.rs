@@ -15,6 +15,7 @@ pub mod keys;
 pub mod parts;
 pub mod pfabric;
 pub mod phost;
+pub mod pias;
 pub mod tcp;
 #[cfg(test)]
 mod test_packet;

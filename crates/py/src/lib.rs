@@ -16,10 +16,12 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use rampmeter_core::Bytes;
 pub use rampmeter_exp::Registry;
 use rampmeter_exp::{Broken, Observer, Plan, Progress, RunError, ValidPlan, caught};
 use rampmeter_metrics::Order;
-use rampmeter_workload::size;
+use rampmeter_workload::size::{self, Shape};
+use rampmeter_workload::spec::SizeSpec;
 
 create_exception!(rampmeter._core, PlanError, PyValueError, "A plan or trace that cannot be used.");
 create_exception!(rampmeter._core, ResultError, PyOSError, "Results that cannot be written.");
@@ -242,6 +244,22 @@ fn distribution_mean(name: &str) -> PyResult<f64> {
     Ok(size::named(name).map_err(plan_error)?.mean_bytes())
 }
 
+/// The points of the distribution that `sizes`, JSON of that key of plans, stands for: sizes in bytes
+/// and the probability of a size at most that. And whether sizes between them occur, as if on a line.
+/// Packets of files have `payload` bytes, and their names start at `base`.
+#[pyfunction]
+fn distribution_points(
+    sizes: &str,
+    base: PathBuf,
+    payload: u64,
+) -> PyResult<(Vec<(f64, f64)>, bool)> {
+    let spec: SizeSpec = serde_json::from_str(sizes).map_err(plan_error)?;
+    let sizes = spec.resolve("", Bytes::new(payload), &base).map_err(plan_error)?;
+    let unit = sizes.unit().get() as f64;
+    let points = sizes.points().map(|(at, cdf)| (at * unit, cdf)).collect();
+    Ok((points, sizes.shape() == Shape::Linear))
+}
+
 /// The module with the transports of this repository.
 #[cfg(feature = "module")]
 #[pymodule]
@@ -290,5 +308,6 @@ pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()
     module.add_function(wrap_pyfunction!(statistics, module)?)?;
     module.add_function(wrap_pyfunction!(distributions, module)?)?;
     module.add_function(wrap_pyfunction!(distribution_mean, module)?)?;
+    module.add_function(wrap_pyfunction!(distribution_points, module)?)?;
     Ok(())
 }

@@ -325,7 +325,7 @@ impl Tcp {
 
     /// The class of a packet before which `sent` bytes of its message were sent.
     #[inline]
-    pub(super) fn class(&self, sent: u64) -> Priority {
+    pub(crate) fn class(&self, sent: u64) -> Priority {
         let above = self.thresholds.iter().filter(|&&threshold| sent > threshold).count();
         Priority::new(above as u8)
     }

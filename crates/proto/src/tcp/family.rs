@@ -64,7 +64,7 @@ family! {
 }
 
 impl TcpConfig {
-    fn framing(&self) -> Framing {
+    pub(crate) fn framing(&self) -> Framing {
         let &Self { payload, header, padding, .. } = self;
         Framing { payload, header, padding }
     }

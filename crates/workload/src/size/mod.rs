@@ -184,6 +184,11 @@ impl SizeDist {
         self.unit
     }
 
+    /// What happens between the points.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
     /// The points as (size in units, cumulative probability).
     pub fn points(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         self.points.iter().map(|point| (point.at, point.cdf))

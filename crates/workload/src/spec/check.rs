@@ -315,7 +315,8 @@ impl Checker<'_> {
         spec: &SizeSpec,
         keep: &mut Option<Arc<SizeDist>>,
     ) -> Result<Arc<SizeDist>, WorkloadError> {
-        let dist = Arc::new(spec.resolve(&self.path, self.context)?);
+        let WorkloadContext { payload, base_dir, .. } = self.context;
+        let dist = Arc::new(spec.resolve(&self.path, *payload, base_dir)?);
         Ok(Arc::clone(keep.insert(dist)))
     }
 

@@ -1,14 +1,14 @@
 //! Message sizes as plans write them.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rampmeter_core::Bytes;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{WorkloadContext, WorkloadError};
+use super::WorkloadError;
 use crate::size::{Shape, SizeDist, named, read_cdf};
 
 /// How long messages are: `"imc10"`, `{ fixed = 71540 }` or `{ cdf = "file.txt" }`.
@@ -61,11 +61,16 @@ pub enum Interpolation {
 }
 
 impl SizeSpec {
-    /// The distribution that this names, for the workload at `path` within the plan.
-    pub(super) fn resolve(
+    /// The distribution that this names, for the workload at `path` within the plan. Packets of
+    /// files have `payload` bytes, and names of files start at `base_dir`.
+    ///
+    /// # Errors
+    /// An unknown name, or a file that is none of a distribution.
+    pub fn resolve(
         &self,
         path: &str,
-        context: &WorkloadContext,
+        payload: Bytes,
+        base_dir: &Path,
     ) -> Result<SizeDist, WorkloadError> {
         let key = format!("{path}sizes");
         let wrong = |expected: &str, got: String| {
@@ -81,13 +86,13 @@ impl SizeSpec {
                 (None, Some(file)) => {
                     let unit = match table.unit {
                         Unit::Bytes => Bytes::new(1),
-                        Unit::Packets => context.payload,
+                        Unit::Packets => payload,
                     };
                     let shape = match table.interpolation {
                         Interpolation::Linear => Shape::Linear,
                         Interpolation::Steps => Shape::Steps,
                     };
-                    read_cdf(&context.base_dir.join(file), shape, unit)
+                    read_cdf(&base_dir.join(file), shape, unit)
                 }
                 (None, None) => return wrong("fixed or cdf", "neither".to_owned()),
                 (Some(_), Some(_)) => return wrong("fixed or cdf", "both".to_owned()),

@@ -1,0 +1,89 @@
+//! PIAS's parameters: those of TCP, and the thresholds.
+
+use rampmeter_core::FabricFacts;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::tcp::config::{Connections, LossDetection, Tcp, TcpConfig, Timeout};
+
+/// Classes of packets.
+pub const CLASSES: u8 = 8;
+
+/// Where packets fall from one class into the next.
+pub type Thresholds = [u32; CLASSES as usize - 1];
+
+/// The parameters of PIAS.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct PiasConfig {
+    /// Full packets of a message. A packet falls a class for each of these numbers that the bytes
+    /// of its message before it exceed. Equal numbers leave the classes between them empty.
+    #[schemars(inner(range(min = 0, max = 100_000_000)))]
+    pub thresholds: Thresholds,
+    /// The connections' parameters.
+    // The registry refuses keys that neither has; serde cannot for flattened structures.
+    #[serde(flatten)]
+    pub tcp: TcpConfig,
+}
+
+/// Bai et al. (NSDI 2015), for Web Search (DCTCP's) and Data Mining (VL2's) at two loads.
+const WEB_SEARCH_05: Thresholds = [1_059, 1_412, 1_643, 1_869, 2_008, 2_115, 2_184];
+const WEB_SEARCH_08: Thresholds = [909, 1_329, 1_648, 1_960, 2_143, 2_337, 2_484];
+const DATA_MINING_05: Thresholds = [805, 1_106, 1_401, 10_693, 11_970, 21_162, 22_272];
+const DATA_MINING_08: Thresholds = [745, 1_083, 1_391, 13_689, 14_936, 21_149, 27_245];
+
+impl Default for PiasConfig {
+    fn default() -> Self {
+        Self::at(WEB_SEARCH_05)
+    }
+}
+
+impl Keys for PiasConfig {
+    const PRESETS: &'static [Preset<Self>] = &[
+        ("web-search-0.5", || Self::at(WEB_SEARCH_05)),
+        ("web-search-0.8", || Self::at(WEB_SEARCH_08)),
+        ("data-mining-0.5", || Self::at(DATA_MINING_05)),
+        ("data-mining-0.8", || Self::at(DATA_MINING_08)),
+        ("reference", PiasConfig::reference),
+    ];
+}
+
+impl PiasConfig {
+    /// DCTCP (RFC 8257) with these thresholds.
+    pub fn at(thresholds: Thresholds) -> Self {
+        Self { thresholds, tcp: TcpConfig::dctcp() }
+    }
+
+    /// As the ns-2 scripts of the study over an over-subscribed core have it: connections that stay,
+    /// ports of two bandwidth-delay products, a fixed timeout of 200 ms.
+    pub fn reference() -> Self {
+        let tcp = TcpConfig {
+            connections: Connections::Pool,
+            handshake: false,
+            window_initial: 70,
+            window_max: 141,
+            loss_detection: LossDetection::DupAck,
+            rto: Timeout::Fixed,
+            rto_min_us: 200_000,
+            rto_initial_us: 200_000,
+            ecn_control: true,
+            alpha: 0.0,
+            queue: 142,
+            attempts_max: 60,
+            ..TcpConfig::dctcp()
+        };
+        Self { thresholds: WEB_SEARCH_08, tcp }
+    }
+
+    /// Checks the parameters and derives what follows from them.
+    ///
+    /// # Errors
+    /// A parameter out of range; thresholds that do not ascend are.
+    pub fn on(self, facts: &FabricFacts) -> Result<Tcp, BadKey> {
+        check_ranges(&self)?;
+        let payload = self.tcp.payload.get();
+        let bytes = self.thresholds.iter().map(|&packets| u64::from(packets) * payload);
+        self.tcp.on(facts, bytes.collect())
+    }
+}

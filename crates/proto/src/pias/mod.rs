@@ -1,0 +1,73 @@
+//! PIAS (Bai, Chen, Chen, Han, Tian, Wang: *Information-Agnostic Flow Scheduling for Commodity Data
+//! Centers*, NSDI 2015; *PIAS: Practical Information-Agnostic Flow Scheduling for Commodity Data
+//! Centers*, IEEE/ACM Transactions on Networking 2017).
+//!
+//! [TCP](crate::tcp) with DCTCP's congestion control. The packets of a message fall through eight
+//! classes by the bytes of the message before them, and switches serve higher classes first: short
+//! messages overtake long ones, and nobody needs to know sizes. A port has one limit and one
+//! threshold of marks for all of its classes.
+//!
+//! * [`config`]: parameters, presets, thresholds
+//!
+//! `docs/protocols/pias.md` says where the thresholds come from, and what differs from the paper.
+
+pub mod config;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::FabricNeeds;
+use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
+
+pub use config::PiasConfig;
+
+use crate::keys::BadKey;
+use crate::parts::Framing;
+use crate::tcp::wire::TcpHeader;
+use crate::tcp::{Tcp, TcpHost};
+use crate::transport::{Derived, Site, Transport};
+
+/// PIAS.
+#[derive(Clone, Copy, Debug)]
+pub struct PiasFamily;
+
+impl Family for PiasFamily {
+    const NAME: &'static str = "pias";
+    type Config = Tcp;
+    type Header = TcpHeader;
+    type Host = TcpHost;
+    type Arbiter = NoArbiter<TcpHeader, Tcp>;
+    type Hop = Passive;
+
+    fn hop(_config: &Arc<Tcp>, _switch: SwitchFacts) -> Passive {
+        Passive
+    }
+}
+
+impl Transport for PiasFamily {
+    type Keys = PiasConfig;
+    const TITLE: &'static str = "PIAS";
+    const SUMMARY: &'static str = "DCTCP whose messages fall through classes by the bytes sent.";
+    const WIRE: TransportId = TransportId(8);
+
+    fn framing(keys: &PiasConfig) -> Framing {
+        keys.tcp.framing()
+    }
+
+    /// Those of TCP, with eight classes.
+    fn needs(keys: &PiasConfig, _facts: &FabricFacts) -> FabricNeeds {
+        FabricNeeds { priorities: config::CLASSES, ..keys.tcp.needs() }
+    }
+
+    fn configure(keys: PiasConfig, site: &Site) -> Result<Tcp, BadKey> {
+        let PiasConfig { thresholds, tcp } = keys;
+        PiasConfig { thresholds, tcp: tcp.at(site) }.on(&site.facts)
+    }
+
+    fn describe(config: &Tcp) -> Vec<Derived> {
+        config.describe()
+    }
+}

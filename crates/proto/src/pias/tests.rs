@@ -1,0 +1,52 @@
+//! The table of keys, and what thresholds mean.
+
+use rampmeter_core::{FabricFacts, Priority, Rate, Span};
+
+use super::PiasConfig;
+use crate::keys::{KeyKind, Keys, check_ranges, key_infos};
+use crate::tcp::TcpConfig;
+
+fn facts() -> FabricFacts {
+    FabricFacts {
+        n_hosts: 2,
+        access_rate: Rate::from_gbps(10),
+        data_rtt: Span::from_us(10),
+        control_rtt: Span::from_us(8),
+    }
+}
+
+#[test]
+fn the_keys_are_the_thresholds_and_those_of_tcp() {
+    let keys = key_infos::<PiasConfig>();
+    let kind = KeyKind::List { length: 7, min: 0, max: 100_000_000 };
+    assert_eq!((keys[0].name.as_str(), &keys[0].kind), ("thresholds", &kind));
+    assert_eq!(keys[1..], key_infos::<TcpConfig>());
+}
+
+#[test]
+fn keys_return_from_text() {
+    for (name, preset) in PiasConfig::PRESETS {
+        let text = serde_json::to_string(&preset()).unwrap();
+        assert_eq!(serde_json::from_str::<PiasConfig>(&text).unwrap(), preset(), "{name}");
+    }
+}
+
+#[test]
+fn thresholds_that_fall_are_refused() {
+    let keys = PiasConfig::at([1, 2, 3, 4, 5, 7, 6]);
+    let error = check_ranges(&keys).unwrap_err().to_string();
+    let expected = "7 whole numbers from 0 to 100000000 that ascend";
+    assert_eq!(error, format!("thresholds: expected {expected}, got [1,2,3,4,5,7,6]"));
+}
+
+/// A packet before which exactly the threshold was sent has not passed it; equal thresholds leave
+/// the classes between them out.
+#[test]
+fn a_class_is_left_above_its_threshold() {
+    let tcp = PiasConfig::at([1, 2, 2, 2, 3, 4, 5]).on(&facts()).unwrap();
+    let class = |sent| tcp.class(sent);
+    let expected = [(0, 0), (1_460, 0), (1_461, 1), (2_920, 1), (2_921, 4), (1 << 40, 7)];
+    for (sent, wanted) in expected {
+        assert_eq!(class(sent), Priority::new(wanted), "{sent} bytes");
+    }
+}
