@@ -29,7 +29,7 @@ impl Probe for Classes {
     fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
         if passing.direction == Direction::Out && passing.end == NodeId::new(0) {
             let part = passing.packet.payload;
-            let offset = (part.len > 0).then(|| part.offset);
+            let offset = (part.len > 0).then_some(part.offset);
             self.0.push((offset, passing.packet.priority));
         }
     }

@@ -12,6 +12,7 @@ fn start() -> Start {
         max: 1 << 40,
         slow_start_exit: SlowStartExit::Never,
         early_growth: false,
+        reno_friendly: true,
         gain: 0.0625,
         alpha: 0.0,
     }
