@@ -9,7 +9,18 @@ from typing import ClassVar, Literal
 
 from rampmeter.spec import Transport
 
-__all__ = ["Cosy", "DcPim", "Fastpass", "Ideal", "PFabric", "PHost"]
+__all__ = [
+    "Capton",
+    "Cosy",
+    "DcPim",
+    "Dctcp",
+    "Fastpass",
+    "Ideal",
+    "PFabric",
+    "PHost",
+    "Pias",
+    "Tcp",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,3 +241,309 @@ class Cosy(Transport):
     """Round trip of a full packet that the transport is told."""
     best_effort: Transport | None = None
     """The transport of all tenants but the first: DcPim or PHost."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tcp(Transport):
+    """Connections of hosts: Cubic or NewReno (RFC 9293, 9438, 6582)."""
+
+    name: str = field(default="tcp", init=False)
+    preset: Literal["cubic", "new-reno", "reference"] | None = None
+    """Where the values of keys come from that are left out: `cubic` (the default), `new-reno`,
+    `reference`."""
+    congestion_control: Literal["new-reno", "cubic", "dctcp"] | None = None
+    """The congestion control."""
+    connections: Literal["per-message", "persistent", "pool"] | None = None
+    """Which messages share a connection."""
+    handshake: bool | None = None
+    """Whether connections are opened by a handshake. Without, they count as opened before the
+    run."""
+    window_initial: int | None = None
+    """First window in segments (1 to 100000)."""
+    window_max: int | None = None
+    """Largest window in segments (1 to 100000)."""
+    slow_start_exit: Literal["never", "hystart-pp", "ack-train"] | None = None
+    """When slow start ends before there is a loss; Cubic only."""
+    early_growth: bool | None = None
+    """Whether Cubic's window grows by a twentieth a round trip at least before the first loss, as
+    Linux and ns-3 have it."""
+    reno_friendly: bool | None = None
+    """Whether Cubic's window is at least what NewReno's would be (RFC 9438 §4.3)."""
+    round_trips: Literal["exact", "milliseconds"] | None = None
+    """How round trips are measured."""
+    loss_detection: Literal["rack-tlp", "dup-ack"] | None = None
+    """How losses are found."""
+    reordering: int | None = None
+    """Segments that must have arrived above a missing one for it to be lost (1 to 1000)."""
+    rto: Literal["estimated", "fixed"] | None = None
+    """How long a sender waits."""
+    rto_min_us: int | None = None
+    """Smallest retransmission timeout in microseconds (1 to 60000000)."""
+    rto_max_us: int | None = None
+    """Largest retransmission timeout in microseconds (1 to 120000000)."""
+    rto_initial_us: int | None = None
+    """Retransmission timeout before there is a sample, in microseconds (1 to 60000000)."""
+    idle_restart: bool | None = None
+    """Whether the window returns to the first one when a connection was idle for longer than the
+    retransmission timeout (RFC 5681 §4.1)."""
+    ack_every: int | None = None
+    """Segments for each acknowledgement (1 to 64)."""
+    ack_delay_us: int | None = None
+    """Longest time that an acknowledgement is delayed, in microseconds (1 to 500000)."""
+    ecn: bool | None = None
+    """Whether senders understand ECN (RFC 3168)."""
+    ecn_control: bool | None = None
+    """Whether handshakes and acknowledgements may be marked too."""
+    mark_above: int | None = None
+    """Queue length in full packets above which ports mark (0 to 100000)."""
+    gain: float | None = None
+    """DCTCP's weight of a new measurement (0 to 1)."""
+    alpha: float | None = None
+    """DCTCP's first estimate of the share of marked bytes (0 to 1)."""
+    pacing: bool | None = None
+    """Whether packets leave evenly over a round trip: twice the window a round trip in slow start,
+    1.2 times the window afterwards."""
+    receive_buffer: int | None = None
+    """Room of a receiver in bytes: its window (1000 to 2000000000)."""
+    queue: int | None = None
+    """Packet memory of a port in full packets (1 to 1000000)."""
+    count_packets: bool | None = None
+    """Whether `queue` and `mark-above` count packets whatever their length, as ns-3's queues do.
+    Else they stand for the bytes of so many full packets, as in switches."""
+    padding: Literal["exact", "full"] | None = None
+    """Charged length of last packets."""
+    payload_bytes: int | None = None
+    """Payload of a full packet: the largest segment (1 to 9000)."""
+    header_bytes: int | None = None
+    """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
+    attempts_max: int | None = None
+    """Timeouts in a row after which a connection is given up (1 to 1000000)."""
+    control_rtt_us: float | None = None
+    """Round trip of a control packet that the transport is told."""
+    data_rtt_us: float | None = None
+    """Round trip of a full packet that the transport is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dctcp(Transport):
+    """TCP whose window follows the share of marked bytes (RFC 8257)."""
+
+    name: str = field(default="dctcp", init=False)
+    preset: Literal["rfc8257", "reference"] | None = None
+    """Where the values of keys come from that are left out: `rfc8257` (the default),
+    `reference`."""
+    congestion_control: Literal["new-reno", "cubic", "dctcp"] | None = None
+    """The congestion control."""
+    connections: Literal["per-message", "persistent", "pool"] | None = None
+    """Which messages share a connection."""
+    handshake: bool | None = None
+    """Whether connections are opened by a handshake. Without, they count as opened before the
+    run."""
+    window_initial: int | None = None
+    """First window in segments (1 to 100000)."""
+    window_max: int | None = None
+    """Largest window in segments (1 to 100000)."""
+    slow_start_exit: Literal["never", "hystart-pp", "ack-train"] | None = None
+    """When slow start ends before there is a loss; Cubic only."""
+    early_growth: bool | None = None
+    """Whether Cubic's window grows by a twentieth a round trip at least before the first loss, as
+    Linux and ns-3 have it."""
+    reno_friendly: bool | None = None
+    """Whether Cubic's window is at least what NewReno's would be (RFC 9438 §4.3)."""
+    round_trips: Literal["exact", "milliseconds"] | None = None
+    """How round trips are measured."""
+    loss_detection: Literal["rack-tlp", "dup-ack"] | None = None
+    """How losses are found."""
+    reordering: int | None = None
+    """Segments that must have arrived above a missing one for it to be lost (1 to 1000)."""
+    rto: Literal["estimated", "fixed"] | None = None
+    """How long a sender waits."""
+    rto_min_us: int | None = None
+    """Smallest retransmission timeout in microseconds (1 to 60000000)."""
+    rto_max_us: int | None = None
+    """Largest retransmission timeout in microseconds (1 to 120000000)."""
+    rto_initial_us: int | None = None
+    """Retransmission timeout before there is a sample, in microseconds (1 to 60000000)."""
+    idle_restart: bool | None = None
+    """Whether the window returns to the first one when a connection was idle for longer than the
+    retransmission timeout (RFC 5681 §4.1)."""
+    ack_every: int | None = None
+    """Segments for each acknowledgement (1 to 64)."""
+    ack_delay_us: int | None = None
+    """Longest time that an acknowledgement is delayed, in microseconds (1 to 500000)."""
+    ecn: bool | None = None
+    """Whether senders understand ECN (RFC 3168)."""
+    ecn_control: bool | None = None
+    """Whether handshakes and acknowledgements may be marked too."""
+    mark_above: int | None = None
+    """Queue length in full packets above which ports mark (0 to 100000)."""
+    gain: float | None = None
+    """DCTCP's weight of a new measurement (0 to 1)."""
+    alpha: float | None = None
+    """DCTCP's first estimate of the share of marked bytes (0 to 1)."""
+    pacing: bool | None = None
+    """Whether packets leave evenly over a round trip: twice the window a round trip in slow start,
+    1.2 times the window afterwards."""
+    receive_buffer: int | None = None
+    """Room of a receiver in bytes: its window (1000 to 2000000000)."""
+    queue: int | None = None
+    """Packet memory of a port in full packets (1 to 1000000)."""
+    count_packets: bool | None = None
+    """Whether `queue` and `mark-above` count packets whatever their length, as ns-3's queues do.
+    Else they stand for the bytes of so many full packets, as in switches."""
+    padding: Literal["exact", "full"] | None = None
+    """Charged length of last packets."""
+    payload_bytes: int | None = None
+    """Payload of a full packet: the largest segment (1 to 9000)."""
+    header_bytes: int | None = None
+    """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
+    attempts_max: int | None = None
+    """Timeouts in a row after which a connection is given up (1 to 1000000)."""
+    control_rtt_us: float | None = None
+    """Round trip of a control packet that the transport is told."""
+    data_rtt_us: float | None = None
+    """Round trip of a full packet that the transport is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pias(Transport):
+    """DCTCP whose messages fall through classes by the bytes sent."""
+
+    name: str = field(default="pias", init=False)
+    preset: (
+        Literal[
+            "web-search-0.5", "web-search-0.8", "data-mining-0.5", "data-mining-0.8", "reference"
+        ]
+        | None
+    ) = None
+    """Where the values of keys come from that are left out: `web-search-0.5` (the default),
+    `web-search-0.8`, `data-mining-0.5`, `data-mining-0.8`, `reference`."""
+    thresholds: list[int] | None = None
+    """Full packets of a message. A packet falls a class for each of these numbers that the bytes of
+    its message before it exceed. Equal numbers leave the classes between them empty (7 whole
+    numbers from 0 to 100000000 that ascend)."""
+    congestion_control: Literal["new-reno", "cubic", "dctcp"] | None = None
+    """The congestion control."""
+    connections: Literal["per-message", "persistent", "pool"] | None = None
+    """Which messages share a connection."""
+    handshake: bool | None = None
+    """Whether connections are opened by a handshake. Without, they count as opened before the
+    run."""
+    window_initial: int | None = None
+    """First window in segments (1 to 100000)."""
+    window_max: int | None = None
+    """Largest window in segments (1 to 100000)."""
+    slow_start_exit: Literal["never", "hystart-pp", "ack-train"] | None = None
+    """When slow start ends before there is a loss; Cubic only."""
+    early_growth: bool | None = None
+    """Whether Cubic's window grows by a twentieth a round trip at least before the first loss, as
+    Linux and ns-3 have it."""
+    reno_friendly: bool | None = None
+    """Whether Cubic's window is at least what NewReno's would be (RFC 9438 §4.3)."""
+    round_trips: Literal["exact", "milliseconds"] | None = None
+    """How round trips are measured."""
+    loss_detection: Literal["rack-tlp", "dup-ack"] | None = None
+    """How losses are found."""
+    reordering: int | None = None
+    """Segments that must have arrived above a missing one for it to be lost (1 to 1000)."""
+    rto: Literal["estimated", "fixed"] | None = None
+    """How long a sender waits."""
+    rto_min_us: int | None = None
+    """Smallest retransmission timeout in microseconds (1 to 60000000)."""
+    rto_max_us: int | None = None
+    """Largest retransmission timeout in microseconds (1 to 120000000)."""
+    rto_initial_us: int | None = None
+    """Retransmission timeout before there is a sample, in microseconds (1 to 60000000)."""
+    idle_restart: bool | None = None
+    """Whether the window returns to the first one when a connection was idle for longer than the
+    retransmission timeout (RFC 5681 §4.1)."""
+    ack_every: int | None = None
+    """Segments for each acknowledgement (1 to 64)."""
+    ack_delay_us: int | None = None
+    """Longest time that an acknowledgement is delayed, in microseconds (1 to 500000)."""
+    ecn: bool | None = None
+    """Whether senders understand ECN (RFC 3168)."""
+    ecn_control: bool | None = None
+    """Whether handshakes and acknowledgements may be marked too."""
+    mark_above: int | None = None
+    """Queue length in full packets above which ports mark (0 to 100000)."""
+    gain: float | None = None
+    """DCTCP's weight of a new measurement (0 to 1)."""
+    alpha: float | None = None
+    """DCTCP's first estimate of the share of marked bytes (0 to 1)."""
+    pacing: bool | None = None
+    """Whether packets leave evenly over a round trip: twice the window a round trip in slow start,
+    1.2 times the window afterwards."""
+    receive_buffer: int | None = None
+    """Room of a receiver in bytes: its window (1000 to 2000000000)."""
+    queue: int | None = None
+    """Packet memory of a port in full packets (1 to 1000000)."""
+    count_packets: bool | None = None
+    """Whether `queue` and `mark-above` count packets whatever their length, as ns-3's queues do.
+    Else they stand for the bytes of so many full packets, as in switches."""
+    padding: Literal["exact", "full"] | None = None
+    """Charged length of last packets."""
+    payload_bytes: int | None = None
+    """Payload of a full packet: the largest segment (1 to 9000)."""
+    header_bytes: int | None = None
+    """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
+    attempts_max: int | None = None
+    """Timeouts in a row after which a connection is given up (1 to 1000000)."""
+    control_rtt_us: float | None = None
+    """Round trip of a control packet that the transport is told."""
+    data_rtt_us: float | None = None
+    """Round trip of a full packet that the transport is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capton(Transport):
+    """A controller that lets the flow with the least left transmit, over all paths (CAPTON)."""
+
+    name: str = field(default="capton", init=False)
+    preset: Literal["paper"] | None = None
+    """Where the values of keys come from that are left out: `paper` (the default)."""
+    threshold: int | None = None
+    """Messages up to so many segments are sent at once, without asking (§IV.E) (0 to 1000000)."""
+    window: int | None = None
+    """Packets that a flow with a grant has in flight at most; two bandwidth-delay products if left
+    out (1 to 100000)."""
+    shares: Literal["serial", "split"] | None = None
+    """How flows share links."""
+    least_share_milli: int | None = None
+    """The least share of a link that a flow takes with `split`, in thousandths (1 to 1000)."""
+    controllers: int | None = None
+    """Controllers: hosts turn to the second if the first is silent (1 to 2)."""
+    compute_ns: int | None = None
+    """Time that a controller takes for an order, in nanoseconds (§V.C) (0 to 10000000)."""
+    repeat_us: int | None = None
+    """Time after which a request without an answer is repeated, in microseconds; four round trips
+    and the controller's time if left out (1 to 10000000)."""
+    fallback_us: int | None = None
+    """Time without any answer after which a host does without the controller, in microseconds (1 to
+    60000000)."""
+    lease_us: int | None = None
+    """A host that says nothing for so long is forgotten by the controller, in microseconds (100 to
+    60000000)."""
+    core_mbps: int | None = None
+    """Capacity of all uplinks of a rack together, in Mbit/s; that of the network if left out (1 to
+    100000000)."""
+    rack_hosts: int | None = None
+    """Hosts of a rack, where hosts are numbered rack by rack; as in the network if left out (1 to
+    100000)."""
+    rto_min_us: int | None = None
+    """Smallest retransmission timeout in microseconds (1 to 60000000)."""
+    queue: int | None = None
+    """Packet memory of a port in full packets; two bandwidth-delay products if left out (1 to
+    1000000)."""
+    padding: Literal["exact", "full"] | None = None
+    """Charged length of last packets."""
+    payload_bytes: int | None = None
+    """Payload of a full packet (1 to 9000)."""
+    header_bytes: int | None = None
+    """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
+    attempts_max: int | None = None
+    """Timeouts in a row after which a message is reported as failed (1 to 1000000)."""
+    control_rtt_us: float | None = None
+    """Round trip of a control packet that the transport is told."""
+    data_rtt_us: float | None = None
+    """Round trip of a full packet that the transport is told."""

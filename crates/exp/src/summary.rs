@@ -111,6 +111,9 @@ pub struct Tier {
     pub queue_max_bytes: u64,
     /// Where and when it was.
     pub queue_max_at: Option<Peak>,
+    /// Packets that queues marked (ECN), those that had been marked before too; left out if none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub marks: Option<u64>,
     /// Packets dropped, by reason; reasons that did not occur are left out.
     pub drops: BTreeMap<&'static str, u64>,
     /// Data packets dropped.
@@ -391,6 +394,7 @@ impl Tier {
             utilisation,
             queue_max_bytes: tier.queue_max.get(),
             queue_max_at: tier.queue_peak.map(peak),
+            marks: (tier.marks > 0).then_some(tier.marks),
             drops: drops.collect(),
             data_drops: tier.data_drops,
             bytes_dropped: tier.bytes_dropped,

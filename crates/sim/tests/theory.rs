@@ -317,6 +317,27 @@ fn interfaces_queue_and_drop_where_the_fabric_says_so() {
     }
 }
 
+/// With a slot as long as a full packet buffers count packets, whatever their length: here ten, behind
+/// the one on the link. Without, 150 packets of 100 bytes fit.
+#[test]
+fn slots_make_buffers_count_packets() {
+    for (slot, waiting) in [(0, 150), (1_500, 10)] {
+        let mut spec = spec(star(2));
+        spec.fabric.buffer = Buffer::PerPort(Bytes::new(15_000));
+        spec.fabric.interface = Interface::Queue;
+        spec.fabric.express = 0;
+        spec.fabric.slot = slot;
+        spec.drain = Span::from_us(100);
+        let arrivals = (0..1_000)
+            .map(|_| Arrival::new(Time::ZERO, NodeId::new(0), NodeId::new(1), Bytes::new(60)));
+        let config = Arc::new(Cut::default());
+        let mut sim = Sim::<Blast, _, _>::new(spec, config, arrivals, NoProbe);
+        sim.run(u64::MAX);
+        let host = &sim.fabric().tier_stats()[0];
+        assert_eq!(host.data_drops, 1_000 - waiting - 1, "{host:?}");
+    }
+}
+
 /// With cut-through a packet from a slow link waits for enough of itself to be in before a faster
 /// link takes it, and that link serves others meanwhile: four hosts at 10 Gbit/s fill one link of
 /// 40.

@@ -330,3 +330,17 @@ impl Tcp {
         Priority::new(above as u8)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timestamps_see_the_milliseconds_that_a_round_trip_spans() {
+        let now = Time::ZERO + Span::from_us(3_100);
+        let of = |us| RoundTrips::Milliseconds.measure(now, Span::from_us(us));
+        assert_eq!([of(99), of(100), of(101)], [1, 1, 1_000].map(Span::from_us));
+        assert_eq!(of(2_900), Span::from_us(3_000));
+        assert_eq!(RoundTrips::Exact.measure(now, Span::from_us(101)), Span::from_us(101));
+    }
+}

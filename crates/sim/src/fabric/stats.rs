@@ -76,6 +76,8 @@ pub struct TierStats {
     pub queue_peak: Option<(Node, Node, Time)>,
     /// What all its links carry together, in bit/s.
     pub capacity_bps: u64,
+    /// Packets marked, those that had been marked before too.
+    pub marks: u64,
     /// Packets dropped, by [`DropReason`].
     pub drops: [u64; DropReason::COUNT],
     /// Data packets dropped, for any reason.
@@ -135,6 +137,11 @@ impl FabricStats {
         tier.drops[reason as usize] += 1;
         tier.data_drops += u64::from(is_data);
         tier.bytes_dropped += u64::from(bytes);
+    }
+
+    #[cold]
+    pub(super) fn count_mark(&mut self, tier: u8) {
+        self.tiers[tier as usize].marks += 1;
     }
 
     /// A queue of `tier` is as long as its port's has ever been.
@@ -244,6 +251,7 @@ pub(super) fn tiers(topology: &Topology, routes: &Routes) -> (Vec<TierStats>, Ve
                 queue_max: Bytes::ZERO,
                 queue_peak: None,
                 capacity_bps: 0,
+                marks: 0,
                 drops: [0; DropReason::COUNT],
                 data_drops: 0,
                 bytes_dropped: 0,

@@ -75,6 +75,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         if port.queued > self.mark_above {
             let marks = &mut self.pool.get_mut(handle).marks;
             *marks = marks.experiencing_congestion();
+            if marks.contains(Marks::CONGESTION) {
+                self.stats.count_mark(port.tier);
+            }
         }
         let longest = port.queued_max;
         let queues = &mut self.queues[egress as usize];

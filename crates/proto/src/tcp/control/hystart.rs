@@ -146,3 +146,35 @@ impl HyStart {
         Growth::By(acked.bytes / divisor)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ten acknowledgements at once are no long train. The next comes a round trip later, which is
+    /// longer than the shortest.
+    #[test]
+    fn the_first_acknowledgement_of_a_round_trip_ends_the_train_before_it() {
+        let (mut hystart, mut cwnd) = (HyStart::new(SlowStartExit::AckTrain), 10);
+        let mut ack = |una: u64, us: u64| {
+            let acked = Acked {
+                now: Time::ZERO + Span::from_us(us),
+                bytes: 1,
+                una,
+                next: una + cwnd,
+                rtt: Some(Span::from_us(50)),
+                smoothed: None,
+                is_marked: false,
+                is_limited: true,
+                in_recovery: false,
+            };
+            let growth = hystart.on_ack(&acked, cwnd, 1);
+            cwnd += 1;
+            growth
+        };
+        for una in 1..=10 {
+            assert_eq!(ack(una, 100), Growth::By(1), "{una}");
+        }
+        assert_eq!(ack(12, 160), Growth::End);
+    }
+}
