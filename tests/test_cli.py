@@ -256,7 +256,7 @@ class TestCompare:
         )
 
     def test_unknown_transports_are_refused(self, plan_file: Path) -> None:
-        assert "tcp" in error_line("compare", plan_file, "--transports", "dcpim,tcp")
+        assert "quic" in error_line("compare", plan_file, "--transports", "dcpim,quic")
 
 
 class TestPapers:

@@ -19,6 +19,8 @@ from rampmeter import _core, schema
 from .conftest import ROOT
 
 TRANSPORTS = tuple(about["name"] for about in schema.transports() if about["wire"])
+# Wireshark has a protocol called tcp.
+FILTERS = {name: "rampmeter_tcp" if name == "tcp" else name for name in TRANSPORTS}
 SCRIPT = ROOT / "wireshark/rampmeter.lua"
 PORT = 7321
 FRAME_HEADERS = 42
@@ -135,7 +137,7 @@ class TestFields:
         for line in listed.splitlines():
             kind, _, name, of, *_ = (*line.split("\t"), "")
             protocol = name.partition(".")[0]
-            if kind == "F" and protocol in ("rampmeter", *TRANSPORTS):
+            if kind == "F" and protocol in ("rampmeter", *FILTERS.values()):
                 known.add((name, of))
         compared = {name for packet in expected for name in packet}
         # Branches of the tree and expert infos have no value; payloads are left off here.
@@ -149,7 +151,7 @@ class TestFields:
         for packet, sample in zip(read, expected, strict=True):
             layers = packet["_source"]["layers"]
             assert int(layers["rampmeter"]["rampmeter.src"]) == sample["rampmeter.src"]
-            for name in TRANSPORTS:
+            for name in FILTERS.values():
                 assert (name in layers) == (f"{name}.type" in sample)
 
     def test_well_formed_packets_have_no_expert_info(
@@ -180,7 +182,7 @@ class TestFields:
 
     def test_filters_find_transports(self, samples: tuple[Path, list[Packet]]) -> None:
         counts = Counter(name for packet in samples[1] for name in packet if name.endswith(".type"))
-        for transport in TRANSPORTS:
+        for transport in FILTERS.values():
             assert len(frame_numbers(samples[0], transport)) == counts[f"{transport}.type"]
 
 
@@ -289,7 +291,7 @@ class TestMalformed:
             (0, 0, "bad_field", "Magic must be 0x524d, got 0x4d"),
             (2, 2, "bad_field", "Version must be 0x1, got 0x2"),
             (3, 5, "unknown_kind", "there are no packets of kind 5"),
-            (4, 9, "unknown_transport", "there is no transport 9"),
+            (4, 60, "unknown_transport", "there is no transport 60"),
             (5, 1, "bad_field", "Reserved must be 0, got 1"),
             (7, 1, "bad_field", "Service must be 0 but in data, got 1"),
             (28, 99, "unknown_type", "dcPIM has no packets of type 99"),
@@ -397,14 +399,19 @@ class TestSimulation:
         run = rm.run(rm.Plan(PLAN.format(transport=transport)), out=tmp_path, quiet=True)
         capture = tmp_path / "run.pcapng"
         checks = ("-o", "ip.check_checksum:TRUE")
-        names = ["_ws.expert.message", f"{transport}.type", "rampmeter.src", "rampmeter.dst"]
+        names = [
+            "_ws.expert.message",
+            f"{FILTERS[transport]}.type",
+            "rampmeter.src",
+            "rampmeter.dst",
+        ]
         names += ["frame.interface_name", "frame.packet_flags_direction", "ip.src", "ip.dst"]
         found = rows(capture, names, *checks)
         assert len(found) == run.manifest["capture"]["packets"] > 0
         assert not run.manifest["capture"]["limit_reached"]
         for row in found:
             assert row["_ws.expert.message"] == []
-            assert len(row[f"{transport}.type"]) == 1
+            assert len(row[f"{FILTERS[transport]}.type"]) == 1
             src, dst = numbers(row["rampmeter.src"] + row["rampmeter.dst"])
             assert row["ip.src"] + row["ip.dst"] == [f"10.77.0.{1 + n}" for n in (src, dst)]
             here = dst if numbers(row["frame.packet_flags_direction"]) == [1] else src

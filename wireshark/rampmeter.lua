@@ -268,7 +268,7 @@ local TRANSPORTS = {
     },
   },
   [6] = {
-    name = "tcp",
+    name = "rampmeter_tcp",
     title = "TCP",
     [1] = {
       "syn", "connection {conn}, sequence number {seq}",

@@ -51,7 +51,7 @@ fn compare(file: &str, from: &str, to: &str, wanted: &str) {
 
 fn lua_transport(wire: &Wire) -> String {
     let packets: String = wire.formats.iter().map(|format| lua_packet(wire, format)).collect();
-    let Wire { id, name, title, .. } = wire;
+    let (Wire { id, title, .. }, name) = (wire, wire.filter());
     format!("  [{}] = {{\n    name = \"{name}\",\n    title = \"{title}\",\n{packets}  }},\n", id.0)
 }
 

@@ -109,10 +109,13 @@ def bars(
     """Groups of bars: means, with whiskers up to the 99th percentile where it is known."""
     with house():
         figure, axes = new_figure(width, ax=ax)
-        colours = iter(PALETTE)
+        numbers = count()
         for idx, one in enumerate(series):
-            colour = PUBLISHED if one.is_published else next(colours)
-            _draw(axes, one, colour, (idx, len(series)))
+            # Colours return with dots when there are more series than colours.
+            turn, place = (0, 0) if one.is_published else divmod(next(numbers), len(PALETTE))
+            colour = PUBLISHED if one.is_published else PALETTE[place]
+            hatch = HATCHES[1] if one.is_published else HATCHES[2 * (turn % 2)]
+            _draw(axes, one, (colour, hatch), (idx, len(series)))
         axes.set_xticks(range(len(labels)), labels)
         if sum(map(len, labels)) > WIDEST_LABELS * width:
             axes.tick_params(axis="x", labelrotation=30)
@@ -127,8 +130,9 @@ def bars(
     return figure
 
 
-def _draw(axes: Axes, series: BarSeries, colour: str, place: tuple[int, int]) -> None:
-    idx, n_series = place
+def _draw(axes: Axes, series: BarSeries, look: tuple[str, str], place: tuple[int, int]) -> None:
+    (colour, hatch), (idx, n_series) = look, place
+    has_dots = hatch == HATCHES[2]
     step = GROUP_WIDTH / n_series
     shown = [i for i, mean in enumerate(series.means) if mean is not None]
     centres = [i - GROUP_WIDTH / 2 + (idx + 0.5) * step for i in shown]
@@ -139,8 +143,8 @@ def _draw(axes: Axes, series: BarSeries, colour: str, place: tuple[int, int]) ->
         width=step * 0.88,
         label=series.name,
         color="white" if series.is_published else colour,
-        edgecolor=colour,
-        hatch=HATCHES[1] if series.is_published else HATCHES[0],
+        edgecolor="white" if has_dots else colour,
+        hatch=hatch,
         linewidth=0.8,
     )
     whiskers = [

@@ -9,7 +9,7 @@ use crate::packet::Packet;
 pub struct Wire {
     /// Its number on the wire.
     pub id: TransportId,
-    /// Its name in plans and filters.
+    /// Its name in plans.
     pub name: &'static str,
     /// Its name in texts.
     pub title: &'static str,
@@ -20,6 +20,13 @@ pub struct Wire {
     sample: fn(u8, &mut dyn FnMut() -> u64) -> Option<Sample>,
     check_bytes: fn(&[u8]),
     check_packets: fn(&mut dyn FnMut() -> u64),
+}
+
+impl Wire {
+    /// What filters of captures call it: its name, unless Wireshark has a protocol of that name.
+    pub fn filter(&self) -> &'static str {
+        if self.name == "tcp" { "rampmeter_tcp" } else { self.name }
+    }
 }
 
 /// A header that has been encoded.

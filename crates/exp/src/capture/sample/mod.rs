@@ -74,9 +74,9 @@ fn packet(wire: &Wire, format: &Format, rng: &mut Rng) -> Result<Sample, WireErr
     let header = drawn.max_by_key(|header| header.bytes.len());
     let header = header.ok_or(WireError::UnknownType(format.code))?;
     let mut fields = Map::new();
-    fields.insert(format!("{}.type", wire.name), format.code.into());
+    fields.insert(format!("{}.type", wire.filter()), format.code.into());
     for field in header.values {
-        let name = format!("{}.{}", wire.name, field.filter);
+        let name = format!("{}.{}", wire.filter(), field.filter);
         match field.is_item {
             true => {
                 let values = fields.entry(name).or_insert_with(|| Value::Array(Vec::new()));
@@ -176,7 +176,7 @@ mod tests {
         let samples = samples(&wires).unwrap();
         for wire in &wires {
             let known = wire.formats.iter().map(|format| format.code.into()).collect();
-            assert_eq!(sampled(&samples, &format!("{}.type", wire.name)), known);
+            assert_eq!(sampled(&samples, &format!("{}.type", wire.filter())), known);
         }
         assert_eq!(sampled(&samples, "rampmeter.kind"), (0..=4).collect());
         for sample in &samples {
