@@ -315,7 +315,7 @@ def test_links_carry_in_every_interval_what_the_series_says(
     assert samples[0]["time_ps"] == interval
     for sample in samples:
         name = sample["tier"]
-        capacity = ports[name] * gbps(run)[name] * interval / 8000
+        capacity = ports[name] * gbps(done)[name] * interval / 8000
         counted = sent[name][sample["time_ps"] // interval - 1]
         # Packets of the highest class are counted when their start is decided.
         assert sample["utilisation"] * capacity == pytest.approx(counted, abs=ports[name] * 200)
