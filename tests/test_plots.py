@@ -77,6 +77,13 @@ class TestBars:
         turned = {label.get_rotation() for label in figure.axes[0].get_xticklabels()}
         assert turned == {degrees}
 
+    def test_more_series_than_colours_look_different(self) -> None:
+        series = [plots.BarSeries(str(n), [1.0 + n], [None]) for n in range(12)]
+        figure = plots.bars(["a"], series)
+        bars = [c for c in figure.axes[0].containers if isinstance(c, BarContainer)]
+        looks = {(bar[0].get_facecolor(), bar[0].get_hatch()) for bar in bars}
+        assert len(looks) == 12
+
     def test_nothing_to_show_is_an_error(self) -> None:
         with pytest.raises(ValueError, match="at least one series"):
             plots.slowdown_by_size([])

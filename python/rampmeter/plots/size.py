@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle, product
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -109,13 +110,11 @@ def bars(
     """Groups of bars: means, with whiskers up to the 99th percentile where it is known."""
     with house():
         figure, axes = new_figure(width, ax=ax)
-        numbers = count()
+        # More series than colours differ in their patterns; the first pattern is of published ones.
+        styles = cycle(product(("", *HATCHES[2:]), PALETTE))
         for idx, one in enumerate(series):
-            # Colours return with dots when there are more series than colours.
-            turn, place = (0, 0) if one.is_published else divmod(next(numbers), len(PALETTE))
-            colour = PUBLISHED if one.is_published else PALETTE[place]
-            hatch = HATCHES[1] if one.is_published else HATCHES[2 * (turn % 2)]
-            _draw(axes, one, (colour, hatch), (idx, len(series)))
+            style = (HATCHES[1], PUBLISHED) if one.is_published else next(styles)
+            _draw(axes, one, style, (idx, len(series)))
         axes.set_xticks(range(len(labels)), labels)
         if sum(map(len, labels)) > WIDEST_LABELS * width:
             axes.tick_params(axis="x", labelrotation=30)
@@ -130,9 +129,8 @@ def bars(
     return figure
 
 
-def _draw(axes: Axes, series: BarSeries, look: tuple[str, str], place: tuple[int, int]) -> None:
-    (colour, hatch), (idx, n_series) = look, place
-    has_dots = hatch == HATCHES[2]
+def _draw(axes: Axes, series: BarSeries, style: tuple[str, str], place: tuple[int, int]) -> None:
+    (hatch, colour), (idx, n_series) = style, place
     step = GROUP_WIDTH / n_series
     shown = [i for i, mean in enumerate(series.means) if mean is not None]
     centres = [i - GROUP_WIDTH / 2 + (idx + 0.5) * step for i in shown]
@@ -143,7 +141,7 @@ def _draw(axes: Axes, series: BarSeries, look: tuple[str, str], place: tuple[int
         width=step * 0.88,
         label=series.name,
         color="white" if series.is_published else colour,
-        edgecolor="white" if has_dots else colour,
+        edgecolor="white" if hatch and not series.is_published else colour,
         hatch=hatch,
         linewidth=0.8,
     )
