@@ -197,6 +197,16 @@ impl FlowNumbers {
         self.of(src).under_way -= 1;
     }
 
+    /// Counts a flow as under way again that was entered and is over. False at the limit.
+    pub fn resume(&mut self, src: NodeId) -> bool {
+        let under_way_max = self.under_way_max;
+        let numbers = self.of(src);
+        let may = numbers.under_way < under_way_max;
+        numbers.under_way += u32::from(may);
+        self.excess += u64::from(!may);
+        may
+    }
+
     /// Expects numbers from zero again: the source has lost its state.
     pub fn reset(&mut self, src: NodeId) {
         if let Some(numbers) = self.by_source.get_mut(src.idx()) {
@@ -206,9 +216,13 @@ impl FlowNumbers {
 
     /// Gives up a flow that was entered.
     pub fn abandon(&mut self, src: NodeId, flow: u32) {
-        let numbers = self.of(src);
-        numbers.under_way -= 1;
-        let gaps = numbers.gaps.get_or_insert_default();
+        self.complete(src);
+        self.refuse(src, flow);
+    }
+
+    /// Counts a flow that is over as given up.
+    pub fn refuse(&mut self, src: NodeId, flow: u32) {
+        let gaps = self.of(src).gaps.get_or_insert_default();
         if gaps.abandoned_order.len() == ABANDONED_MAX
             && let Some(oldest) = gaps.abandoned_order.pop_front()
         {

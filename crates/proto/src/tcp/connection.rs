@@ -197,11 +197,14 @@ impl Connection {
         self.board.next()
     }
 
-    /// Takes a message out of which nothing was sent, if it is the last. Returns whether it was.
+    /// Takes a message out of which nothing was sent, if it is the last behind others or after them.
+    /// Returns whether it was.
     pub(super) fn withdraw(&mut self, msg: MsgId) -> bool {
         let is_last = |m: &&Outbound| m.msg == msg && m.start >= self.board.next();
         let Some(&message) = self.messages.back().filter(is_last) else { return false };
-        let is_only = self.messages.len() == 1 && self.closes;
+        // The receiver waits for the first message of a connection.
+        let is_first = self.board.next() == DATA_START;
+        let is_only = self.messages.len() == 1 && (self.closes || is_first);
         if !is_only {
             self.end = message.start;
             self.messages.pop_back();

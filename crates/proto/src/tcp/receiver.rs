@@ -36,6 +36,8 @@ struct Incoming {
     /// The place of the FIN, once it has arrived.
     fin: Option<u64>,
     heard: Time,
+    /// Whether it counts as under way: not between messages, where connections stay.
+    is_busy: bool,
     /// Segments that have arrived and are not acknowledged, and when they have to be.
     pending: u32,
     ack_at: Time,
@@ -91,6 +93,7 @@ impl Incoming {
             latest: MsgId::default(),
             fin: None,
             heard: now,
+            is_busy: true,
             pending: 0,
             ack_at: Time::NEVER,
             was_marked: false,
@@ -173,7 +176,10 @@ impl Receiver {
         match tcp.config.connections {
             Connections::PerMessage => self.connections.len(),
             Connections::Persistent | Connections::Pool => {
-                self.connections.iter().map(|(_, incoming)| incoming.messages.len()).sum()
+                let messages = |incoming: &Incoming| {
+                    incoming.messages.len().max(usize::from(incoming.is_busy))
+                };
+                self.connections.iter().map(|(_, incoming)| messages(incoming)).sum()
             }
         }
     }
@@ -282,6 +288,12 @@ impl Receiver {
             incoming.acknowledge(tcp, out);
             return Receipt::Ignored;
         }
+        if !incoming.is_busy && of_message.1 > incoming.next {
+            incoming.is_busy = self.numbers.resume(arrival.src);
+            if !incoming.is_busy {
+                return Receipt::Ignored;
+            }
+        }
         match incoming.enter(arrival.msg, of_message, self.limit, &self.held) {
             Some(true) => {}
             Some(false) => return Receipt::Ignored,
@@ -293,7 +305,7 @@ impl Receiver {
         incoming.latest = arrival.msg;
         incoming.on_mark(arrival, tcp, out);
         let receipt = self.take(now, slot, range, tcp, out);
-        self.deliver(slot, out);
+        self.deliver(slot, tcp, out);
         receipt
     }
 
@@ -338,16 +350,20 @@ impl Receiver {
     }
 
     /// Tells of messages that are wholly here.
-    fn deliver(&mut self, slot: u32, out: &mut Output<TcpHeader>) {
+    fn deliver(&mut self, slot: u32, tcp: &Tcp, out: &mut Output<TcpHeader>) {
         let incoming = &mut self.connections[slot];
         while let Some(message) = incoming.messages.front().filter(|m| m.range.1 <= incoming.next) {
             out.say(Event::Delivered { src: incoming.src, msg: message.msg });
             incoming.messages.pop_front();
         }
-        if incoming.has_ended() {
-            let src = incoming.src;
-            self.remove(slot);
+        let (src, has_ended) = (incoming.src, incoming.has_ended());
+        let stays = tcp.config.connections != Connections::PerMessage;
+        let is_over = has_ended || stays && incoming.messages.is_empty();
+        if is_over && std::mem::take(&mut incoming.is_busy) {
             self.numbers.complete(src);
+        }
+        if has_ended {
+            self.remove(slot);
         }
     }
 
@@ -368,7 +384,7 @@ impl Receiver {
             incoming.pass_fin();
         }
         incoming.acknowledge(tcp, out);
-        self.deliver(slot, out);
+        self.deliver(slot, tcp, out);
     }
 
     /// The sender has given the connection up.
@@ -379,11 +395,15 @@ impl Receiver {
 
     fn abandon(&mut self, slot: u32, out: &mut Output<TcpHeader>) {
         let Some(incoming) = self.remove(slot) else { return };
-        let Incoming { src, number, .. } = incoming;
+        let Incoming { src, number, is_busy, .. } = incoming;
         for message in incoming.messages {
             out.say(Event::Abandoned { src, msg: message.msg });
         }
-        self.numbers.abandon(src, number);
+        if is_busy {
+            self.numbers.abandon(src, number);
+        } else {
+            self.numbers.refuse(src, number);
+        }
     }
 
     fn remove(&mut self, slot: u32) -> Option<Incoming> {
@@ -399,11 +419,9 @@ impl Receiver {
             return;
         }
         self.sweep_at = now.saturating_add(tcp.forget);
-        let may_wait = tcp.config.connections != Connections::PerMessage;
         let is_silent = |incoming: &Incoming| {
-            let is_waiting = may_wait && incoming.messages.is_empty();
             let silence = now.saturating_since(incoming.heard);
-            silence > tcp.forget && !is_waiting && incoming.n_held == 0
+            silence > tcp.forget && incoming.is_busy && incoming.n_held == 0
         };
         let silent = self.connections.iter().filter(|(_, incoming)| is_silent(incoming));
         let silent: Vec<u32> = silent.map(|(slot, _)| slot).collect();

@@ -231,7 +231,9 @@ impl Sender {
         let Some(&slot) = self.by_message.get(&msg.get()) else { return };
         let connection = &mut self.connections[slot];
         let (dst, sent) = (connection.dst, connection.sent_end());
-        if connection.withdraw(msg) {
+        // A connection of a pool has one message, and is free when that is acknowledged.
+        let is_pooled = tcp.config.connections == Connections::Pool;
+        if !is_pooled && connection.withdraw(msg) {
             self.by_message.remove(&msg.get());
             return;
         }
