@@ -147,6 +147,88 @@ fn dctcp_is_that_of_ns3() {
     );
 }
 
+/// CAPTON's study: an over-subscribed core, and 20 us in hosts each way, which ours take both where a
+/// packet enters. There hosts hand every packet of their windows to the interface.
+const CAPTON: &str = "[topology]\nkind = \"leaf-spine\"\nracks = 12\nhosts-per-rack = 12\nspines = 4\n\
+     access-gbps = 10.0\ncore-gbps = 10.0\nswitch-ns = 0.0\nhost-ns = 40000.0\n\
+     [fabric]\ninterface = \"queue\"\n";
+
+/// What became of the flows of one size class: how many, their mean and median in milliseconds, and
+/// how many met a timeout of 200 ms. The mean is also over those that met none.
+#[derive(Debug)]
+struct SizeClass {
+    n: usize,
+    mean: f64,
+    median: f64,
+    n_timeouts: usize,
+    mean_without: f64,
+}
+
+/// The classes of CAPTON's figures: up to 100 KB, up to 10 MB, more. Takes sizes in bytes, and times
+/// in milliseconds.
+fn size_classes(flows: &[(u64, f64)]) -> [SizeClass; 3] {
+    [(0, 100_000), (100_000, 10_000_000), (10_000_000, u64::MAX)].map(|(above, most)| {
+        let of = flows.iter().filter(|(size, _)| (above + 1..=most).contains(size));
+        let mut times: Vec<f64> = of.clone().map(|&(_, ms)| ms).collect();
+        times.sort_by(f64::total_cmp);
+        // A packet takes 1.2 us, a round trip .086 ms.
+        let alone = |size: u64| size.div_ceil(1_460) as f64 * 0.001_2 + 0.086;
+        let without = of.filter(|&&(size, ms)| ms <= alone(size) + 200.0);
+        let without: Vec<f64> = without.map(|&(_, ms)| ms).collect();
+        let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
+        SizeClass {
+            n: times.len(),
+            mean: mean(&times),
+            median: times[times.len() / 2],
+            n_timeouts: times.len() - without.len(),
+            mean_without: mean(&without),
+        }
+    })
+}
+
+/// DCTCP's ECN, eight classes and timeouts of 200 ms. About one flow in 23 meets a timeout in both,
+/// which makes up half of the mean of short flows and more: their mean follows from how many of them
+/// do. Paths are hashes of other numbers. `docs/protocols/pias.md` has what else differs.
+#[test]
+fn pias_is_that_of_the_scripts_of_captons_study() {
+    let Some(file) = reference("pias_capton_29.1.csv.gz") else { return };
+    let setup = format!("{CAPTON}[transport]\nname = \"pias\"\npreset = \"reference\"\n");
+    let (columns, rows) = replay(&file, &setup);
+    let ours: Vec<(u64, f64)> = columns
+        .rows()
+        .filter_map(|row| Some((row.size_bytes, row.acked_ps? as f64 / 1e9)))
+        .collect();
+    let theirs: Vec<(u64, f64)> = rows
+        .iter()
+        .filter_map(|row| Some((row.flow.size.get(), row.fct?.as_ps() as f64 / 1e9)))
+        .collect();
+    assert_eq!((ours.len(), theirs.len()), (rows.len(), rows.len()), "all flows finish in both");
+    let (ours, theirs) = (size_classes(&ours), size_classes(&theirs));
+    for (name, classes) in [("ours", &ours), ("theirs", &theirs)] {
+        for SizeClass { n, mean, median, n_timeouts, mean_without } in classes {
+            println!(
+                "{name}: {n} flows, mean {mean:.3} ms, median {median:.3}, {n_timeouts} with a \
+                 timeout, mean of others {mean_without:.3}"
+            );
+        }
+    }
+    let off = |ours: f64, theirs: f64| (ours / theirs - 1.0).abs();
+    for (our, their) in ours.iter().zip(&theirs) {
+        assert_eq!(our.n, their.n);
+        // Three standard deviations of the difference of two counts.
+        let slack = 3.0 * ((our.n_timeouts + their.n_timeouts) as f64).sqrt();
+        let more = our.n_timeouts as f64 - their.n_timeouts as f64;
+        assert!(more.abs() < slack, "timeouts: {our:?}, {their:?}");
+    }
+    for (our, their) in ours.iter().zip(&theirs).skip(1) {
+        assert!(off(our.mean, their.mean) < 0.10, "mean: {our:?}, {their:?}");
+    }
+    for place in [0, 2] {
+        let (our, their) = (&ours[place], &theirs[place]);
+        assert!(off(our.median, their.median) < 0.10, "median: {our:?}, {their:?}");
+    }
+}
+
 /// A short flow that meets nobody takes its ideal time and its notification's 3.2 ns in both.
 /// Whether it meets somebody depends on the paths that packets happen to take, so that it need not
 /// be the same flows: but as many, and none takes less.
