@@ -29,6 +29,7 @@ from rampmeter._core import (
 from rampmeter.api import compare, run
 from rampmeter.collective import Collective, collective
 from rampmeter.comparison import Comparison, Overlay
+from rampmeter.pias import pias_thresholds
 from rampmeter.plan import Plan
 from rampmeter.results import Run
 from rampmeter.spec import (
@@ -99,6 +100,7 @@ __all__ = [
     "fat_tree",
     "imc10",
     "leaf_spine",
+    "pias_thresholds",
     "run",
     "star",
     "sweep",

@@ -27,6 +27,7 @@ __all__ = [
     "cosy_slots_max",
     "derived",
     "distribution_mean",
+    "distribution_points",
     "distributions",
     "every_packet",
     "host_packet",
@@ -214,3 +215,12 @@ def distributions() -> list[str]:
 
 def distribution_mean(name: str) -> float:
     """The mean of a published size distribution in bytes."""
+
+def distribution_points(
+    sizes: str, base: str | PathLike[str], payload: int
+) -> tuple[list[tuple[float, float]], bool]:
+    """The points of the distribution that JSON of a plan's `sizes` stands for.
+
+    Sizes in bytes and the probability of a size at most that, and whether sizes between them occur,
+    as if on a line. Packets of files have `payload` bytes, and their names start at `base`.
+    """
