@@ -19,6 +19,7 @@ from rampmeter import _core, schema
 from .conftest import ROOT
 
 TRANSPORTS = tuple(about["name"] for about in schema.transports() if about["wire"])
+TITLES = "|".join(about["title"] for about in schema.transports() if about["wire"])
 # Wireshark has a protocol called tcp.
 FILTERS = {name: "rampmeter_tcp" if name == "tcp" else name for name in TRANSPORTS}
 SCRIPT = ROOT / "wireshark/rampmeter.lua"
@@ -241,7 +242,7 @@ class TestInfo:
 
     def test_every_packet_has_one_without_gaps(self, samples: tuple[Path, list[Packet]]) -> None:
         for info in infos(samples[0]):
-            assert re.fullmatch(r"(dcPIM|pHost|pFabric|Fastpass|cosy) [^\[{]+: [^\[{]+", info), info
+            assert re.fullmatch(rf"({TITLES}) [^\[{{]+: [^\[{{]+", info), info
             assert "nil" not in info
 
 
