@@ -519,11 +519,11 @@ class Capton(Transport):
     """Time after which a request without an answer is repeated, in microseconds; four round trips
     and the controller's time if left out (1 to 10000000)."""
     fallback_us: int | None = None
-    """Time without any answer after which a host does without the controller, in microseconds (1 to
-    60000000)."""
+    """Time without any answer after which a host does without the controller, in microseconds; 5 ms
+    or eight times `repeat-us`, whichever is longer, if left out (1 to 60000000)."""
     lease_us: int | None = None
-    """A host that says nothing for so long is forgotten by the controller, in microseconds (100 to
-    60000000)."""
+    """A host that says nothing for so long is forgotten by the controller, in microseconds; four
+    times `fallback-us` if left out (100 to 60000000)."""
     core_mbps: int | None = None
     """Capacity of all uplinks of a rack together, in Mbit/s; that of the network if left out (1 to
     100000000)."""

@@ -54,12 +54,14 @@ pub struct CaptonConfig {
     /// and the controller's time if left out.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub repeat_us: Option<u64>,
-    /// Time without any answer after which a host does without the controller, in microseconds.
+    /// Time without any answer after which a host does without the controller, in microseconds; 5 ms
+    /// or eight times `repeat-us`, whichever is longer, if left out.
     #[schemars(range(min = 1, max = 60_000_000))]
-    pub fallback_us: u64,
-    /// A host that says nothing for so long is forgotten by the controller, in microseconds.
+    pub fallback_us: Option<u64>,
+    /// A host that says nothing for so long is forgotten by the controller, in microseconds; four
+    /// times `fallback-us` if left out.
     #[schemars(range(min = 100, max = 60_000_000))]
-    pub lease_us: u64,
+    pub lease_us: Option<u64>,
     /// Capacity of all uplinks of a rack together, in Mbit/s; that of the network if left out.
     #[schemars(range(min = 1, max = 100_000_000))]
     pub core_mbps: Option<u64>,
@@ -109,8 +111,8 @@ impl CaptonConfig {
             controllers: 1,
             compute_ns: 10_000,
             repeat_us: None,
-            fallback_us: 5_000,
-            lease_us: 20_000,
+            fallback_us: None,
+            lease_us: None,
             core_mbps: None,
             rack_hosts: None,
             rto_min_us: 200_000,
@@ -185,12 +187,14 @@ impl CaptonConfig {
         let network = config.network(site)?;
         let compute = Span::from_ns(config.compute_ns);
         let repeat = config.repeat_us.map_or(facts.data_rtt * 4 + compute, Span::from_us);
-        let lease = Span::from_us(config.lease_us);
-        let (fallback, least) = (Span::from_us(config.fallback_us), repeat * 2);
+        let least = repeat * 2;
+        let fallback =
+            config.fallback_us.map_or((repeat * 8).max(Span::from_us(5_000)), Span::from_us);
+        let lease = config.lease_us.map_or(fallback * 4, Span::from_us);
         if fallback < least {
             let expected =
                 format!("at least {} (twice repeat-us)", least.as_ps().div_ceil(1_000_000));
-            return Err(BadKey::new("fallback-us", expected, config.fallback_us));
+            return Err(BadKey::new("fallback-us", expected, fallback.as_ps() / 1_000_000));
         }
         let share = LeastShare::from_milli(config.least_share_milli);
         let sharing = match (config.shares, share) {
