@@ -1,0 +1,102 @@
+//! CAPTON in whole simulations: what scheduling costs, whose turn it is, controllers that crash.
+
+use rampmeter_core::{Purpose, Rng, Span, Time};
+use rampmeter_proto::capton::{CaptonConfig, CaptonFamily};
+use rampmeter_sim::*;
+use rampmeter_testkit::suite::each_seed;
+use rampmeter_testkit::*;
+
+type Capton = Place<CaptonFamily>;
+
+/// When each message has been delivered, in microseconds after its arrival.
+fn delivered(keys: &CaptonConfig, arrivals: Vec<Arrival>) -> Vec<f64> {
+    let Place { topology, config, fabric, .. } =
+        Capton::simulated(keys, leaf_spine_at(10.0, 2, 3, 2));
+    let spec = SimSpec { fabric, ..spec(topology, 1) };
+    let (status, records) = run::<CaptonFamily>(config, spec, arrivals);
+    assert_eq!(status, Status::Finished);
+    records.iter().map(|r| (r.delivered.unwrap() - r.arrival).as_us_f64()).collect()
+}
+
+/// A lone message above the threshold waits for its request, the controller and the order; then it
+/// is as fast as one that asks nobody (§V.C).
+#[test]
+fn a_scheduled_message_takes_longer_by_the_scheduling_delay() {
+    let size = 100_000;
+    let took = |threshold| {
+        let keys = CaptonConfig { threshold, ..CaptonConfig::paper() };
+        delivered(&keys, vec![arrival(0, 0, 4, size)])[0]
+    };
+    let delay = took(10) - took(1_000);
+    let keys = CaptonConfig::paper();
+    let facts = facts(&leaf_spine_at(10.0, 2, 3, 2));
+    let compute = keys.compute_ns as f64 / 1e3;
+    // The controller is at most as far away as the farthest host.
+    assert!(delay > compute, "{delay} us");
+    assert!(delay <= compute + facts.control_rtt.as_us_f64(), "{delay} us");
+}
+
+/// Two messages for one host: the one with less left goes first, though it comes later (§IV.D).
+#[test]
+fn the_message_with_the_least_left_goes_first() {
+    let (long, short) = (3_000_000, 300_000);
+    let alone = |src, size| delivered(&CaptonConfig::paper(), vec![arrival(0, src, 4, size)])[0];
+    let (long_alone, short_alone) = (alone(0, long), alone(3, short));
+    let both = vec![arrival(0, 0, 4, long), arrival(500_000_000, 3, 4, short)];
+    let took = delivered(&CaptonConfig::paper(), both);
+    // The long one is stopped one way later than the short one is told to start.
+    assert!(took[1] < short_alone * 1.1, "{} us, alone {short_alone}", took[1]);
+    // It waits for the short one and for the order after it.
+    let waited = took[0] - long_alone;
+    assert!(waited > short_alone * 0.8 && waited < short_alone * 1.3, "{waited} us");
+}
+
+/// A host sends one message at a time, so that of two equal ones the first takes its own time.
+#[test]
+fn messages_of_one_host_follow_one_another() {
+    let size = 1_000_000;
+    let alone = delivered(&CaptonConfig::paper(), vec![arrival(0, 0, 4, size)])[0];
+    let both = vec![arrival(0, 0, 4, size), arrival(1, 0, 5, size)];
+    let took = delivered(&CaptonConfig::paper(), both);
+    assert!((took[0] / alone - 1.0).abs() < 0.05, "{} us, alone {alone}", took[0]);
+    assert!((took[1] / (2.0 * alone) - 1.0).abs() < 0.1, "{} us", took[1]);
+}
+
+/// The controller crashes, with and without a standby; in half of the runs it comes back, knowing
+/// nothing. Hosts do without it, and return.
+#[test]
+fn no_message_is_lost_or_doubled_when_the_controller_crashes() {
+    let name = "no_message_is_lost_or_doubled_when_the_controller_crashes";
+    each_seed(here!(), name, 0..1_000, |seed| {
+        let mut rng = Rng::new(seed, 1, Purpose::Test);
+        let controllers = 1 + rng.below(2) as u32;
+        let keys = CaptonConfig { controllers, rto_min_us: 5_000, ..CaptonConfig::paper() };
+        let place = Capton::simulated(&keys, leaf_spine(2, 3, 2));
+        let Scenario { mut spec, arrivals, .. } = scenario(place.topology, seed);
+        spec.fabric = place.fabric;
+        spec.faults.outages.clear();
+        let from = Time::from_ps(rng.below(400_000_000) as u64);
+        let until = match rng.chance(0.5) {
+            true => from + Span::from_us(1 + rng.below(20_000) as u64),
+            false => Time::NEVER,
+        };
+        spec.faults.outages.push(Outage { target: Target::Arbiter(0), from, until });
+        assert_sound(&run::<CaptonFamily>(place.config, spec, arrivals), None);
+    });
+}
+
+/// Without a controller messages take the fallback time more than with TCP alone, not longer.
+#[test]
+fn a_dead_controller_costs_the_fallback_time() {
+    let keys = CaptonConfig::paper();
+    let Place { topology, config, fabric, .. } =
+        Capton::simulated(&keys, leaf_spine_at(10.0, 2, 3, 2));
+    let fallback = config.fallback.as_us_f64();
+    let mut spec = SimSpec { fabric, ..spec(topology, 1) };
+    let dead = Outage { target: Target::Arbiter(0), from: Time::ZERO, until: Time::NEVER };
+    spec.faults.outages.push(dead);
+    let (_, records) = run::<CaptonFamily>(config, spec, vec![arrival(1, 0, 4, 1_000_000)]);
+    let took = (records[0].delivered.unwrap() - records[0].arrival).as_us_f64();
+    let alone = delivered(&keys, vec![arrival(0, 0, 4, 1_000_000)])[0];
+    assert!(took > fallback && took < fallback * 1.1 + alone * 1.3, "{took} us");
+}
