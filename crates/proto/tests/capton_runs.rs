@@ -2,6 +2,7 @@
 
 use rampmeter_core::{Purpose, Rng, Span, Time};
 use rampmeter_proto::capton::{CaptonConfig, CaptonFamily};
+use rampmeter_sim::Target;
 use rampmeter_sim::*;
 use rampmeter_testkit::suite::each_seed;
 use rampmeter_testkit::*;
