@@ -89,7 +89,7 @@ fn broken_configurations_are_explained() {
             "rtt-us = 300\ndata-rtt-us = 200",
             "network.data-rtt-us: expected a number from 300",
         ),
-        ("\"dcpim\"", "\"tcp\"", "transport.name: expected one of dcpim, phost"),
+        ("\"dcpim\"", "\"quic\"", "transport.name: expected one of dcpim, phost"),
         (
             "\"dcpim\"",
             "\"ideal\"",

@@ -1,12 +1,14 @@
 //! One connection at its sender: the stream of its messages, what may leave next, what
 //! acknowledgements and timers change.
 
+mod timers;
+
 use std::collections::VecDeque;
 
 use rampmeter_core::{Bytes, MsgId, NodeId, Priority, Rate, Span, Time};
 
 use super::TcpStats;
-use super::config::{Connections, LossDetection, RoundTrips, Tcp, Timeout};
+use super::config::{Connections, LossDetection, RoundTrips, Tcp};
 use super::control::{Acked, CongestionControl, Control};
 use super::prr::Prr;
 use super::rack::Rack;
@@ -101,6 +103,8 @@ pub(super) struct Connection {
     /// The initial sequence number.
     pub(super) initial: u32,
     pub(super) is_open: bool,
+    /// Whether both ends know congestion marks (RFC 3168 §6.1.1).
+    pub(super) has_ecn: bool,
     /// The messages that are not wholly acknowledged.
     pub(super) messages: VecDeque<Outbound>,
     /// The message that was acknowledged last.
@@ -124,7 +128,10 @@ pub(super) struct Connection {
     pub(super) owes_cwr: bool,
     /// The window kept bytes below this one from leaving earlier.
     limited_end: u64,
+    /// Timeouts since an acknowledgement moved on: the timer doubles with each.
     timeouts: u32,
+    /// Timeouts since the receiver was heard, for giving up.
+    unheard: u32,
     last_sent: Time,
     rack: Rack,
     rto_at: Time,
@@ -148,6 +155,7 @@ impl Connection {
             number,
             initial,
             is_open: false,
+            has_ecn: false,
             messages: VecDeque::new(),
             last_done: MsgId::default(),
             end: DATA_START,
@@ -163,6 +171,7 @@ impl Connection {
             owes_cwr: false,
             limited_end: 0,
             timeouts: 0,
+            unheard: 0,
             last_sent: Time::ZERO,
             rack: Rack::new(),
             rto_at: Time::NEVER,
@@ -176,7 +185,7 @@ impl Connection {
 
     /// Opens it without a handshake: it was opened before.
     pub(super) fn open_at_once(&mut self, tcp: &Tcp) {
-        self.is_open = true;
+        (self.is_open, self.has_ecn) = (true, tcp.config.ecn);
         self.room_end = DATA_START + tcp.config.receive_buffer;
     }
 
@@ -248,7 +257,7 @@ impl Connection {
     }
 
     /// The receiver has answered the SYN.
-    pub(super) fn on_open(&mut self, now: Time, window: u32, tcp: &Tcp) {
+    pub(super) fn on_open(&mut self, now: Time, (window, ecn): (u32, bool), tcp: &Tcp) {
         if self.is_open {
             return;
         }
@@ -256,21 +265,9 @@ impl Connection {
             self.rtt
                 .sample(tcp.config.round_trips.measure(now, now.saturating_since(self.last_sent)));
         }
-        (self.is_open, self.timeouts, self.rto_at) = (true, 0, Time::NEVER);
+        (self.is_open, self.has_ecn, self.rto_at) = (true, ecn && tcp.config.ecn, Time::NEVER);
+        (self.timeouts, self.unheard) = (0, 0);
         self.room_end = DATA_START + u64::from(window);
-    }
-
-    /// The retransmission timeout (RFC 6298).
-    fn timeout(&self, tcp: &Tcp) -> Span {
-        let config = &tcp.config;
-        match (config.rto, self.rtt.smoothed()) {
-            (Timeout::Fixed, _) => tcp.rto_min(),
-            (Timeout::Estimated, Some(_)) => self.rtt.timeout(self.timeouts),
-            (Timeout::Estimated, None) => {
-                let first = Span::from_us(config.rto_initial_us) * (1 << self.timeouts.min(16));
-                first.min(Span::from_us(config.rto_max_us))
-            }
-        }
     }
 
     /// The message that has byte `offset` of the stream.
@@ -345,10 +342,7 @@ impl Connection {
 
     /// Whether the receiver's window alone keeps it from sending.
     fn is_shut(&self) -> bool {
-        self.is_open
-            && self.board.is_empty()
-            && self.board.next() < self.end
-            && self.room_end <= self.board.next()
+        self.is_open && self.board.una() < self.end && self.room_end <= self.board.una()
     }
 
     /// What `next` told leaves, `wire_bytes` long.
@@ -384,25 +378,6 @@ impl Connection {
         Rate::from_bps((bits / smoothed.as_secs_f64()) as u64)
     }
 
-    /// The end of the flight is probed unless losses are being repaired (RFC 8985 §7.2).
-    fn schedule_probe(&mut self, now: Time, tcp: &Tcp) {
-        let is_wanted = tcp.config.loss_detection == LossDetection::RackTlp
-            && self.recovery == Recovery::No
-            && self.board.n_sacked() == 0
-            && !self.board.is_empty()
-            && self.rack.probe.is_none();
-        self.probe_at = Time::NEVER;
-        if is_wanted {
-            let delay = Span::from_us(tcp.config.ack_delay_us);
-            let delay = if tcp.config.ack_every > 1 { delay } else { Span::ZERO };
-            let after = Rack::probe_after(self.rtt.smoothed(), self.board.len() == 1, delay);
-            let at = now.saturating_add(after);
-            if at < self.rto_at {
-                self.probe_at = at;
-            }
-        }
-    }
-
     /// An acknowledgement arrived.
     pub(super) fn on_ack(
         &mut self,
@@ -428,6 +403,9 @@ impl Connection {
         }
         if told_of.cumulative > 0 {
             self.timeouts = 0;
+        }
+        if told_of.cumulative > 0 || self.is_shut() {
+            self.unheard = 0;
         }
         self.rack.on_ack(now, &told_of, &self.board);
         if self.rack.has_repaired(&told_of, &self.board) && self.recovery == Recovery::No {
@@ -504,79 +482,5 @@ impl Connection {
         self.echo_end = self.board.next();
         self.owes_cwr = true;
         self.control.on_echo(now, flight);
-    }
-
-    fn set_timers(&mut self, now: Time, has_advanced: bool, tcp: &Tcp) {
-        if self.board.is_empty() {
-            self.rto_at = Time::NEVER;
-            if self.is_shut() {
-                self.rto_at = now.saturating_add(self.timeout(tcp));
-            }
-        } else if has_advanced {
-            self.rto_at = now.saturating_add(self.timeout(tcp));
-        }
-        self.schedule_probe(now, tcp);
-    }
-
-    /// When [`Self::on_timer`] is to be called.
-    pub(super) fn deadline(&self, now: Time) -> Time {
-        let paced = if self.paced_until > now { self.paced_until } else { Time::NEVER };
-        self.rto_at.min(self.probe_at).min(self.rack.due).min(paced)
-    }
-
-    /// A deadline has passed.
-    pub(super) fn on_timer(&mut self, now: Time, tcp: &Tcp, stats: &mut TcpStats) -> Due {
-        if self.rack.due <= now {
-            self.find_losses(now, self.flight(), tcp, stats);
-        }
-        if self.probe_at <= now {
-            self.probe_at = Time::NEVER;
-            self.probe(stats);
-        }
-        if self.rto_at > now {
-            return Due::Nothing;
-        }
-        self.timeouts += 1;
-        if !self.is_open {
-            self.rto_at = now.saturating_add(self.timeout(tcp));
-            let is_over = self.timeouts > tcp.config.attempts_max;
-            return if is_over { Due::GivenUp } else { Due::Syn };
-        }
-        if self.board.is_empty() {
-            // A receiver without room is asked for as long as it answers (RFC 9293 §3.8.6.1).
-            (self.is_probing, self.rto_at) = (self.is_shut(), Time::NEVER);
-            return Due::Nothing;
-        }
-        stats.timeouts += 1;
-        if self.timeouts > tcp.config.attempts_max {
-            return Due::GivenUp;
-        }
-        if self.grant == Grant::Stopped {
-            // What is missing leaves when the connection may send again.
-            self.board.lose(|_| Some(true));
-            (self.rto_at, self.is_urgent) = (Time::NEVER, true);
-            return Due::Nothing;
-        }
-        self.control.on_timeout(now, self.flight(), self.timeouts == 1);
-        self.board.lose(|_| Some(true));
-        self.recovery = Recovery::Timeout(self.board.next());
-        (self.is_urgent, self.rack.probe, self.rack.due) = (true, None, Time::NEVER);
-        self.rto_at = now.saturating_add(self.timeout(tcp));
-        self.probe_at = Time::NEVER;
-        Due::Nothing
-    }
-
-    /// Probes the end of the flight: with a new segment, or else with the last again (RFC 8985 §7.3).
-    fn probe(&mut self, stats: &mut TcpStats) {
-        let Some(last) = self.board.last().copied() else { return };
-        stats.probes += 1;
-        let has_more = self.board.next() < self.end;
-        self.is_probing = has_more && self.board.next() < self.room_end;
-        if !self.is_probing {
-            let is_last = |start: u64| start == last.start;
-            self.board.lose(|segment| Some(is_last(segment.start)));
-            self.is_urgent = true;
-        }
-        self.rack.probe = Some((self.board.next(), !self.is_probing));
     }
 }

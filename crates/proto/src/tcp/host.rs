@@ -77,8 +77,8 @@ impl Endpoint for TcpHost {
             TcpHeader::Syn { conn, seq, ecn } => {
                 self.receiver.on_syn(now, (src, conn, seq, msg), (ecn, &self.tcp), out);
             }
-            TcpHeader::SynAck { conn, window, .. } => {
-                self.sender.on_syn_ack(now, (src, conn, window), &self.tcp);
+            TcpHeader::SynAck { conn, ack, window, ecn } => {
+                self.sender.on_syn_ack(now, (src, conn), (ack, window, ecn), &self.tcp);
             }
             TcpHeader::Fin { conn, seq } => {
                 self.receiver.on_fin(now, (src, conn, seq, msg), &self.tcp, out);
@@ -91,7 +91,8 @@ impl Endpoint for TcpHost {
     }
 
     fn has_delivered(&mut self, now: Time, packet: &Packet<TcpHeader>) -> bool {
-        arrival(packet).is_some_and(|arrival| self.receiver.has_delivered(now, &arrival))
+        let Some(arrival) = arrival(packet) else { return false };
+        self.receiver.has_delivered(now, &arrival, &self.tcp, &mut self.out)
     }
 
     fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {

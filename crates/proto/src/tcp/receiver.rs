@@ -1,55 +1,16 @@
 //! The receiving side of a host: connections, what of them has arrived, and acknowledgements.
 
-use std::collections::VecDeque;
+mod incoming;
 
 use rampmeter_core::collections::{IdMap, Slab};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Event, MsgId, NodeId, Packet, Priority, Receipt, Span, Time};
 
+use self::incoming::{Entry, Incoming};
 use super::config::{Connections, Tcp};
-use super::control::Algorithm;
-use super::seq::{Range, Ranges, unwrap, wrap};
-use super::wire::{List, SackBlock, TcpHeader};
+use super::seq::{Range, unwrap, wrap};
+use super::wire::TcpHeader;
 use crate::parts::{FlowNumbers, Held, Known, Output, Timers};
-
-/// A message in the stream.
-#[derive(Clone, Copy, Debug)]
-struct Inbound {
-    msg: MsgId,
-    range: Range,
-}
-
-/// One connection at its receiver.
-#[derive(Clone, Debug)]
-struct Incoming {
-    src: NodeId,
-    number: u32,
-    initial: u32,
-    /// The first byte that has not arrived (RCV.NXT).
-    next: u64,
-    /// What has arrived above.
-    early: Ranges,
-    /// Messages of which something has arrived and something is missing, in order.
-    messages: VecDeque<Inbound>,
-    /// The message of which a packet arrived last.
-    latest: MsgId,
-    /// The place of the FIN, once it has arrived.
-    fin: Option<u64>,
-    heard: Time,
-    /// Whether it counts as under way: not between messages, where connections stay.
-    is_busy: bool,
-    /// Segments that have arrived and are not acknowledged, and when they have to be.
-    pending: u32,
-    ack_at: Time,
-    /// Whether the last segment was marked (RFC 8257 §3.2, DCTCP.CE).
-    was_marked: bool,
-    /// Whether acknowledgements echo a mark until the sender has reacted (RFC 3168 §6.1.3).
-    echoes: bool,
-    /// A segment that has arrived twice and was not told of (RFC 2883).
-    twice: Option<Range>,
-    /// Messages for which there is no room: as long as there are any, the window is zero.
-    n_held: u32,
-}
 
 /// The receiver of one host.
 #[derive(Debug, Default)]
@@ -79,95 +40,6 @@ pub(super) struct Arrival {
     pub(super) size: u64,
     pub(super) cwr: bool,
     pub(super) is_marked: bool,
-}
-
-impl Incoming {
-    fn new(now: Time, (src, number, initial): (NodeId, u32, u32)) -> Self {
-        Self {
-            src,
-            number,
-            initial,
-            next: 1,
-            early: Ranges::default(),
-            messages: VecDeque::new(),
-            latest: MsgId::default(),
-            fin: None,
-            heard: now,
-            is_busy: true,
-            pending: 0,
-            ack_at: Time::NEVER,
-            was_marked: false,
-            echoes: false,
-            twice: None,
-            n_held: 0,
-        }
-    }
-
-    fn window(&self, tcp: &Tcp) -> u32 {
-        if self.n_held > 0 { 0 } else { tcp.config.receive_buffer as u32 }
-    }
-
-    /// Sends an acknowledgement of all that has arrived.
-    fn acknowledge(&mut self, tcp: &Tcp, out: &mut Output<TcpHeader>) {
-        let number = |offset: u64| wrap(offset, self.initial);
-        let mut sack = List::default();
-        let twice = self.twice.take().into_iter();
-        for (start, end) in twice.chain(self.early.iter()) {
-            if !sack.push(SackBlock { start: number(start), end: number(end) }) {
-                break;
-            }
-        }
-        let ack = TcpHeader::Ack {
-            conn: self.number,
-            ack: number(self.next),
-            window: self.window(tcp),
-            ece: self.echoes,
-            sack,
-        };
-        (self.pending, self.ack_at) = (0, Time::NEVER);
-        let packet = out.send_class(self.src, self.latest, ack, Priority::HIGHEST);
-        packet.marks = tcp.control_marks();
-    }
-
-    /// What congestion marks mean for the echo.
-    fn on_mark(&mut self, arrival: &Arrival, tcp: &Tcp, out: &mut Output<TcpHeader>) {
-        if tcp.config.congestion_control == Algorithm::Dctcp {
-            // A change is told of at once, with what was true before (RFC 8257 §3.2).
-            if self.was_marked != arrival.is_marked && self.pending > 0 {
-                self.acknowledge(tcp, out);
-            }
-            (self.was_marked, self.echoes) = (arrival.is_marked, arrival.is_marked);
-            return;
-        }
-        self.echoes &= !arrival.cwr;
-        self.echoes |= arrival.is_marked;
-    }
-
-    /// Enters the message of a segment, if it is new and something of it is missing. False if the
-    /// segment contradicts what is known, or there are too many messages.
-    fn enter(&mut self, msg: MsgId, range: Range, most: Option<u32>, held: &Held) -> Option<bool> {
-        if range.1 <= self.next {
-            return Some(true);
-        }
-        let place = self.messages.partition_point(|message| message.range.0 < range.0);
-        if let Some(there) = self.messages.get(place).filter(|m| m.range.0 < range.1) {
-            return Some(there.range == range && there.msg == msg);
-        }
-        if place > 0 && self.messages[place - 1].range.1 > range.0 {
-            return Some(false);
-        }
-        if most.is_some_and(|most| self.messages.len() >= most as usize) {
-            return None;
-        }
-        self.n_held += u32::from(held.contains(self.src, msg));
-        self.messages.insert(place, Inbound { msg, range });
-        Some(true)
-    }
-
-    /// Whether everything has arrived, the FIN too.
-    fn has_ended(&self) -> bool {
-        self.fin.is_some_and(|fin| self.next > fin)
-    }
 }
 
 impl Receiver {
@@ -295,9 +167,9 @@ impl Receiver {
             }
         }
         match incoming.enter(arrival.msg, of_message, self.limit, &self.held) {
-            Some(true) => {}
-            Some(false) => return Receipt::Ignored,
-            None => {
+            Entry::Known => {}
+            Entry::Contradiction => return Receipt::Ignored,
+            Entry::TooMany => {
                 self.excess += 1;
                 return Receipt::Ignored;
             }
@@ -437,8 +309,15 @@ impl Receiver {
         self.numbers.reset(peer);
     }
 
-    /// Whether the message of a segment was delivered before; its sender is alive in any case.
-    pub(super) fn has_delivered(&mut self, now: Time, arrival: &Arrival) -> bool {
+    /// Whether the message of a segment was delivered before; its sender is alive in any case, and
+    /// is told if it has to wait for room.
+    pub(super) fn has_delivered(
+        &mut self,
+        now: Time,
+        arrival: &Arrival,
+        tcp: &Tcp,
+        out: &mut Output<TcpHeader>,
+    ) -> bool {
         let Some(slot) = self.find(arrival.src, arrival.conn) else {
             return self.numbers.known(arrival.src, arrival.conn) != Known::New;
         };
@@ -446,7 +325,11 @@ impl Receiver {
         incoming.heard = now;
         let start = unwrap(arrival.seq, incoming.initial, incoming.next);
         let first = start.and_then(|start| start.checked_sub(arrival.offset));
-        first.is_some_and(|first| first + arrival.size <= incoming.next)
+        let is_over = first.is_some_and(|first| first + arrival.size <= incoming.next);
+        if !is_over && incoming.n_held > 0 {
+            incoming.acknowledge(tcp, out);
+        }
+        is_over
     }
 
     /// There is no room for a message: the window of its connection is zero until it is released.
@@ -494,15 +377,6 @@ impl Receiver {
             if let Some(incoming) = incoming.filter(is_due) {
                 incoming.acknowledge(tcp, out);
             }
-        }
-    }
-}
-
-impl Incoming {
-    /// The FIN takes a place in the stream.
-    fn pass_fin(&mut self) {
-        if self.fin == Some(self.next) {
-            self.next += 1;
         }
     }
 }

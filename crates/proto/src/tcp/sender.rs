@@ -133,15 +133,20 @@ impl Sender {
         self.by_number.get(&(dst.get(), number)).copied()
     }
 
-    /// The receiver has answered the SYN.
+    /// The receiver has answered the SYN, if `ack` is of that.
     pub(super) fn on_syn_ack(
         &mut self,
         now: Time,
-        (src, conn, window): (NodeId, u32, u32),
+        (src, conn): (NodeId, u32),
+        (ack, window, ecn): (u32, u32, bool),
         tcp: &Tcp,
     ) {
         let Some(slot) = self.find(src, conn) else { return };
-        self.connections[slot].on_open(now, window, tcp);
+        let connection = &mut self.connections[slot];
+        if ack != wrap(1, connection.initial) {
+            return;
+        }
+        connection.on_open(now, (window, ecn), tcp);
         self.update(now, slot, tcp);
     }
 
@@ -364,7 +369,7 @@ fn packet_of(
     let part = (next.start - start, next.len as u16);
     let mut packet = tcp.framing().segment(message, part, header);
     packet.priority = priority;
-    if tcp.config.ecn {
+    if connection.has_ecn {
         packet.marks = Marks::ECN_CAPABLE;
     }
     Some(packet)

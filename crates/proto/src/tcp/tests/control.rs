@@ -156,13 +156,12 @@ fn alpha_tends_to_the_share_of_marked_bytes() {
     assert!((dctcp.alpha() - 0.25).abs() < 0.01, "{}", dctcp.alpha());
 }
 
-/// RFC 9406 §4.2: a round trip that is an eighth longer slows growth to a quarter; five round trips
-/// later slow start is over.
-#[test]
-fn hystart_leaves_slow_start_when_round_trips_grow() {
+/// What HyStart++ lets the window grow by at the end of a round of 20 segments, by the round trip
+/// time, in microseconds.
+fn growth_by_round() -> impl FnMut(u64) -> Growth {
     let mut hystart = HyStart::new(SlowStartExit::HystartPp);
     let (mut una, mut us) = (1, 0);
-    let mut growth = |rtt_us: u64| {
+    move |rtt_us| {
         let mut last = Growth::End;
         let next = una + 20 * MSS;
         for _ in 0..20 {
@@ -171,7 +170,14 @@ fn hystart_leaves_slow_start_when_round_trips_grow() {
             last = hystart.on_ack(&one, 20 * MSS, MSS);
         }
         last
-    };
+    }
+}
+
+/// RFC 9406 §4.2: a round trip that is an eighth longer slows growth to a quarter; five round trips
+/// later slow start is over.
+#[test]
+fn hystart_leaves_slow_start_when_round_trips_grow() {
+    let mut growth = growth_by_round();
     assert_eq!([growth(100), growth(110)], [Growth::By(MSS); 2]);
     assert_eq!([growth(130), growth(130)], [Growth::By(MSS / 4); 2]);
     let later: Vec<Growth> = (0..6).map(|_| growth(130)).collect();
@@ -181,18 +187,7 @@ fn hystart_leaves_slow_start_when_round_trips_grow() {
 /// And if they get short again, it was a mistake.
 #[test]
 fn hystart_resumes_slow_start_when_round_trips_are_short_again() {
-    let mut hystart = HyStart::new(SlowStartExit::HystartPp);
-    let (mut una, mut us) = (1, 0);
-    let mut growth = |rtt_us: u64| {
-        let mut last = Growth::End;
-        let next = una + 20 * MSS;
-        for _ in 0..20 {
-            (una, us) = (una + MSS, us + 5);
-            let one = Acked { una, next, ..acked(us, 0, rtt_us) };
-            last = hystart.on_ack(&one, 20 * MSS, MSS);
-        }
-        last
-    };
+    let mut growth = growth_by_round();
     assert_eq!([growth(100), growth(130)], [Growth::By(MSS), Growth::By(MSS / 4)]);
     assert_eq!(growth(100), Growth::By(MSS));
 }

@@ -133,3 +133,14 @@ fn dctcp_forgets_marks_slowly() {
     let allowed = in_flight - (left - acked - 1) + 1;
     assert!((allowed as f64 - cwnd).abs() < 2.0, "{allowed} in flight, expected {cwnd}");
 }
+
+/// RFC 3168 §6.1.1: both ends have to know ECN.
+#[test]
+fn segments_are_not_ecn_capable_if_the_receiver_is_not() {
+    let mut script = Script::new(TcpConfig { ecn: true, ..config() });
+    script.submit(2_000);
+    script.sent();
+    let ack = wrap(1, script.initial);
+    script.at(100).syn_ack_to(false, ack);
+    assert_eq!(script.sent()[..2], segments(0, 2));
+}

@@ -150,3 +150,16 @@ fn a_cancelled_message_resets_its_connection_and_leaves_others_alone() {
     script.at(300).ack(1_001, &[]);
     assert_eq!(script.events(), [Event::Completed { msg }]);
 }
+
+/// RFC 9293 §3.10.7.3: an acknowledgement of what was not sent opens nothing.
+#[test]
+fn an_answer_to_another_syn_is_ignored() {
+    let mut script = Script::new(config());
+    script.submit(3_000);
+    assert_eq!(script.sent(), ["syn"]);
+    let other = wrap(2, script.initial);
+    script.at(100).syn_ack_to(false, other);
+    assert!(script.sent().is_empty());
+    script.syn_ack();
+    assert_eq!(script.sent()[..3], segments(0, 3));
+}

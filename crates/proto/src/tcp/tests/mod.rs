@@ -55,6 +55,8 @@ struct Script {
     initial: u32,
     conn: u32,
     window: u32,
+    /// Whether the other end knows ECN: as the host does.
+    ecn: bool,
     next_msg: u32,
 }
 
@@ -66,11 +68,11 @@ impl Script {
             data_rtt: Span::from_us(10),
             control_rtt: Span::from_us(8),
         };
-        let window = config.receive_buffer as u32;
+        let (window, ecn) = (config.receive_buffer as u32, config.ecn);
         let tcp = Arc::new(config.on(&facts, Vec::new()).unwrap());
         let rng = Rng::new(1, 0, Purpose::Test);
         let host = TcpHost::new(tcp, HOST, rng, Time::ZERO);
-        Self { host, now: Time::ZERO, initial: 0, conn: 0, window, next_msg: 0 }
+        Self { host, now: Time::ZERO, initial: 0, conn: 0, window, ecn, next_msg: 0 }
     }
 
     /// A connection that is open after a round trip of 100 us, with a message of `bytes` to send.
@@ -165,8 +167,13 @@ impl Script {
     }
 
     fn syn_ack(&mut self) -> &mut Self {
-        let (conn, window, ack) = (self.conn, self.window, wrap(1, self.initial));
-        self.control(TcpHeader::SynAck { conn, ack, window, ecn: false })
+        self.syn_ack_to(self.ecn, wrap(1, self.initial))
+    }
+
+    /// The other end answers the SYN, with or without ECN, and acknowledges `ack`.
+    fn syn_ack_to(&mut self, ecn: bool, ack: u32) -> &mut Self {
+        let (conn, window) = (self.conn, self.window);
+        self.control(TcpHeader::SynAck { conn, ack, window, ecn })
     }
 
     /// The other end acknowledges all below `ack`, and ranges above.

@@ -1,0 +1,116 @@
+//! The timers of a connection: the retransmission timeout (RFC 6298), the probe of a flight's end
+//! (RFC 8985 §7), the probe of a receiver without room (RFC 9293 §3.8.6.1).
+
+use super::super::config::{LossDetection, Timeout};
+use super::*;
+
+impl Connection {
+    /// The retransmission timeout (RFC 6298).
+    pub(super) fn timeout(&self, tcp: &Tcp) -> Span {
+        let config = &tcp.config;
+        match (config.rto, self.rtt.smoothed()) {
+            (Timeout::Fixed, _) => tcp.rto_min(),
+            (Timeout::Estimated, Some(_)) => self.rtt.timeout(self.timeouts),
+            (Timeout::Estimated, None) => {
+                let first = Span::from_us(config.rto_initial_us) * (1 << self.timeouts.min(16));
+                first.min(Span::from_us(config.rto_max_us))
+            }
+        }
+    }
+
+    /// The end of the flight is probed unless losses are being repaired (RFC 8985 §7.2).
+    pub(super) fn schedule_probe(&mut self, now: Time, tcp: &Tcp) {
+        let is_wanted = tcp.config.loss_detection == LossDetection::RackTlp
+            && self.recovery == Recovery::No
+            && self.board.n_sacked() == 0
+            && !self.board.is_empty()
+            && self.rack.probe.is_none();
+        self.probe_at = Time::NEVER;
+        if is_wanted {
+            let delay = Span::from_us(tcp.config.ack_delay_us);
+            let delay = if tcp.config.ack_every > 1 { delay } else { Span::ZERO };
+            let after = Rack::probe_after(self.rtt.smoothed(), self.board.len() == 1, delay);
+            let at = now.saturating_add(after);
+            if at < self.rto_at {
+                self.probe_at = at;
+            }
+        }
+    }
+
+    pub(super) fn set_timers(&mut self, now: Time, has_advanced: bool, tcp: &Tcp) {
+        if self.board.is_empty() {
+            self.rto_at = Time::NEVER;
+            if self.is_shut() {
+                self.rto_at = now.saturating_add(self.timeout(tcp));
+            }
+        } else if has_advanced {
+            self.rto_at = now.saturating_add(self.timeout(tcp));
+        }
+        self.schedule_probe(now, tcp);
+    }
+
+    /// When [`Self::on_timer`] is to be called.
+    pub(in crate::tcp) fn deadline(&self, now: Time) -> Time {
+        let paced = if self.paced_until > now { self.paced_until } else { Time::NEVER };
+        self.rto_at.min(self.probe_at).min(self.rack.due).min(paced)
+    }
+
+    /// A deadline has passed.
+    pub(in crate::tcp) fn on_timer(&mut self, now: Time, tcp: &Tcp, stats: &mut TcpStats) -> Due {
+        if self.rack.due <= now {
+            self.find_losses(now, self.flight(), tcp, stats);
+        }
+        if self.probe_at <= now {
+            self.probe_at = Time::NEVER;
+            self.probe(stats);
+        }
+        if self.rto_at > now {
+            return Due::Nothing;
+        }
+        (self.timeouts, self.unheard) = (self.timeouts + 1, self.unheard + 1);
+        if !self.is_open {
+            self.rto_at = now.saturating_add(self.timeout(tcp));
+            let is_over = self.unheard > tcp.config.attempts_max;
+            return if is_over { Due::GivenUp } else { Due::Syn };
+        }
+        if self.board.is_empty() {
+            // A receiver without room is asked for as long as it answers (RFC 9293 §3.8.6.1).
+            (self.is_probing, self.rto_at) = (self.is_shut(), Time::NEVER);
+            return Due::Nothing;
+        }
+        stats.timeouts += 1;
+        if self.unheard > tcp.config.attempts_max {
+            return Due::GivenUp;
+        }
+        if self.grant == Grant::Stopped {
+            // What is missing leaves when the connection may send again.
+            self.board.lose(|_| Some(true));
+            (self.rto_at, self.is_urgent) = (Time::NEVER, true);
+            return Due::Nothing;
+        }
+        // The byte that asks for room says nothing of congestion.
+        if !self.is_shut() {
+            self.control.on_timeout(now, self.flight(), self.timeouts == 1);
+        }
+        self.board.lose(|_| Some(true));
+        self.recovery = Recovery::Timeout(self.board.next());
+        (self.is_urgent, self.rack.probe, self.rack.due) = (true, None, Time::NEVER);
+        self.rto_at = now.saturating_add(self.timeout(tcp));
+        self.probe_at = Time::NEVER;
+        Due::Nothing
+    }
+
+    /// Probes the end of the flight: with a new segment, or else with the last again (RFC 8985 §7.3).
+    fn probe(&mut self, stats: &mut TcpStats) {
+        let Some(last) = self.board.last().copied() else { return };
+        stats.probes += 1;
+        let has_more = self.board.next() < self.end;
+        self.is_probing = has_more && self.board.next() < self.room_end;
+        if !self.is_probing {
+            let is_last = |start: u64| start == last.start;
+            self.board.lose(|segment| Some(is_last(segment.start)));
+            self.is_urgent = true;
+        }
+        self.rack.probe = Some((self.board.next(), !self.is_probing));
+    }
+}

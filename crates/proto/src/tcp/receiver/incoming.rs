@@ -1,0 +1,166 @@
+//! One connection at its receiver: what has arrived, and what is acknowledged.
+
+use std::collections::VecDeque;
+
+use rampmeter_core::{MsgId, NodeId, Priority, Time};
+
+use super::super::config::Tcp;
+use super::super::control::Algorithm;
+use super::super::seq::{Range, Ranges, wrap};
+use super::super::wire::{List, SackBlock, TcpHeader};
+use super::Arrival;
+use crate::parts::{Held, Output};
+
+/// A message in the stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Inbound {
+    pub(super) msg: MsgId,
+    pub(super) range: Range,
+}
+
+/// One connection at its receiver.
+#[derive(Clone, Debug)]
+pub(super) struct Incoming {
+    pub(super) src: NodeId,
+    pub(super) number: u32,
+    pub(super) initial: u32,
+    /// The first byte that has not arrived (RCV.NXT).
+    pub(super) next: u64,
+    /// What has arrived above.
+    pub(super) early: Ranges,
+    /// Messages of which something has arrived and something is missing, in order.
+    pub(super) messages: VecDeque<Inbound>,
+    /// The message of which a packet arrived last.
+    pub(super) latest: MsgId,
+    /// The place of the FIN, once it has arrived.
+    pub(super) fin: Option<u64>,
+    pub(super) heard: Time,
+    /// Whether it counts as under way: not between messages, where connections stay.
+    pub(super) is_busy: bool,
+    /// Segments that have arrived and are not acknowledged, and when they have to be.
+    pub(super) pending: u32,
+    pub(super) ack_at: Time,
+    /// Whether the last segment was marked (RFC 8257 §3.2, DCTCP.CE).
+    pub(super) was_marked: bool,
+    /// Whether acknowledgements echo a mark until the sender has reacted (RFC 3168 §6.1.3).
+    pub(super) echoes: bool,
+    /// A segment that has arrived twice and was not told of (RFC 2883).
+    pub(super) twice: Option<Range>,
+    /// Messages for which there is no room: as long as there are any, the window is zero.
+    pub(super) n_held: u32,
+}
+
+/// What a receiver makes of the message that a segment names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// It is among those of the connection, now at the latest.
+    Known,
+    /// Its bytes are those of another message.
+    Contradiction,
+    /// The sender has more messages under way than it may.
+    TooMany,
+}
+
+impl Incoming {
+    pub(super) fn new(now: Time, (src, number, initial): (NodeId, u32, u32)) -> Self {
+        Self {
+            src,
+            number,
+            initial,
+            next: 1,
+            early: Ranges::default(),
+            messages: VecDeque::new(),
+            latest: MsgId::default(),
+            fin: None,
+            heard: now,
+            is_busy: true,
+            pending: 0,
+            ack_at: Time::NEVER,
+            was_marked: false,
+            echoes: false,
+            twice: None,
+            n_held: 0,
+        }
+    }
+
+    pub(super) fn window(&self, tcp: &Tcp) -> u32 {
+        if self.n_held > 0 { 0 } else { tcp.config.receive_buffer as u32 }
+    }
+
+    /// Sends an acknowledgement of all that has arrived.
+    pub(super) fn acknowledge(&mut self, tcp: &Tcp, out: &mut Output<TcpHeader>) {
+        let number = |offset: u64| wrap(offset, self.initial);
+        let mut sack = List::default();
+        let twice = self.twice.take().into_iter();
+        for (start, end) in twice.chain(self.early.iter()) {
+            if !sack.push(SackBlock { start: number(start), end: number(end) }) {
+                break;
+            }
+        }
+        let ack = TcpHeader::Ack {
+            conn: self.number,
+            ack: number(self.next),
+            window: self.window(tcp),
+            ece: self.echoes,
+            sack,
+        };
+        (self.pending, self.ack_at) = (0, Time::NEVER);
+        let packet = out.send_class(self.src, self.latest, ack, Priority::HIGHEST);
+        packet.marks = tcp.control_marks();
+    }
+
+    /// What congestion marks mean for the echo.
+    pub(super) fn on_mark(&mut self, arrival: &Arrival, tcp: &Tcp, out: &mut Output<TcpHeader>) {
+        if tcp.config.congestion_control == Algorithm::Dctcp {
+            // A change is told of at once, with what was true before (RFC 8257 §3.2).
+            if self.was_marked != arrival.is_marked && self.pending > 0 {
+                self.acknowledge(tcp, out);
+            }
+            (self.was_marked, self.echoes) = (arrival.is_marked, arrival.is_marked);
+            return;
+        }
+        self.echoes &= !arrival.cwr;
+        self.echoes |= arrival.is_marked;
+    }
+
+    /// Enters the message of a segment, if it is new and something of it is missing.
+    pub(super) fn enter(
+        &mut self,
+        msg: MsgId,
+        range: Range,
+        most: Option<u32>,
+        held: &Held,
+    ) -> Entry {
+        if range.1 <= self.next {
+            return Entry::Known;
+        }
+        let place = self.messages.partition_point(|message| message.range.0 < range.0);
+        if let Some(there) = self.messages.get(place).filter(|m| m.range.0 < range.1) {
+            let is_same = there.range == range && there.msg == msg;
+            return if is_same { Entry::Known } else { Entry::Contradiction };
+        }
+        if place > 0 && self.messages[place - 1].range.1 > range.0 {
+            return Entry::Contradiction;
+        }
+        if most.is_some_and(|most| self.messages.len() >= most as usize) {
+            return Entry::TooMany;
+        }
+        self.n_held += u32::from(held.contains(self.src, msg));
+        self.messages.insert(place, Inbound { msg, range });
+        Entry::Known
+    }
+
+    /// Whether everything has arrived, the FIN too.
+    pub(super) fn has_ended(&self) -> bool {
+        self.fin.is_some_and(|fin| self.next > fin)
+    }
+}
+
+impl Incoming {
+    /// The FIN takes a place in the stream.
+    pub(super) fn pass_fin(&mut self) {
+        if self.fin == Some(self.next) {
+            self.next += 1;
+        }
+    }
+}
