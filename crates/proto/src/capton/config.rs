@@ -71,6 +71,9 @@ pub struct CaptonConfig {
     /// Smallest retransmission timeout in microseconds.
     #[schemars(range(min = 1, max = 60_000_000))]
     pub rto_min_us: u64,
+    /// Quarters of the shortest round trip that a segment may come late before it counts as lost.
+    #[schemars(range(min = 1, max = 64))]
+    pub rack_quarters: u8,
     /// Packet memory of a port in full packets; two bandwidth-delay products if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub queue: Option<u32>,
@@ -116,6 +119,7 @@ impl CaptonConfig {
             core_mbps: None,
             rack_hosts: None,
             rto_min_us: 200_000,
+            rack_quarters: 16,
             queue: None,
             padding: Padding::Exact,
             payload: Bytes::new(1460),
@@ -126,10 +130,11 @@ impl CaptonConfig {
 
     /// The TCP below: Cubic as hosts have it, on connections that are there (§IV.C).
     fn tcp(&self) -> TcpConfig {
-        let &Self { rto_min_us, padding, payload, header, attempts_max, .. } = self;
+        let &Self { rto_min_us, rack_quarters, padding, payload, header, attempts_max, .. } = self;
         TcpConfig {
             congestion_control: Algorithm::Cubic,
             loss_detection: LossDetection::RackTlp,
+            rack_quarters: Some(rack_quarters),
             rto: Timeout::Estimated,
             handshake: false,
             rto_min_us,

@@ -99,6 +99,10 @@ pub struct TcpConfig {
     /// Segments that must have arrived above a missing one for it to be lost.
     #[schemars(range(min = 1, max = 1_000))]
     pub reordering: u32,
+    /// Quarters of the shortest round trip that a segment may come late with `rack-tlp`, whatever has
+    /// happened so far. RFC 8985's if left out: none before segments overtook one another, then one.
+    #[schemars(range(min = 1, max = 64))]
+    pub rack_quarters: Option<u8>,
     /// How long a sender waits.
     pub rto: Timeout,
     /// Smallest retransmission timeout in microseconds.
@@ -188,6 +192,7 @@ impl TcpConfig {
             round_trips: RoundTrips::Exact,
             loss_detection: LossDetection::RackTlp,
             reordering: 3,
+            rack_quarters: None,
             rto: Timeout::Estimated,
             rto_min_us: 5_000,
             rto_max_us: 1_000_000,

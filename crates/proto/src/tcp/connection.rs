@@ -173,7 +173,7 @@ impl Connection {
             timeouts: 0,
             unheard: 0,
             last_sent: Time::ZERO,
-            rack: Rack::new(),
+            rack: Rack::new(tcp.config.rack_quarters),
             rto_at: Time::NEVER,
             probe_at: Time::NEVER,
             is_probing: false,

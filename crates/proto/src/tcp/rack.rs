@@ -17,8 +17,11 @@ pub(super) struct Rack {
     rtt: Span,
     rtt_min: Option<Span>,
     has_reordered: bool,
-    /// Quarters of the shortest round trip that a segment may come late.
+    /// Quarters of the shortest round trip that a segment may come late, now and to begin with.
     quarters: u8,
+    quarters_first: u8,
+    /// Whether a plan says how late they may come.
+    is_given: bool,
     /// Recoveries for which more than one quarter stays.
     persist: u8,
     /// The window for reordering has grown in the round trip that ends here (`RACK.dsack_round`).
@@ -31,13 +34,17 @@ pub(super) struct Rack {
 }
 
 impl Rack {
-    pub(super) fn new() -> Self {
+    /// `quarters`: how late segments may come from the start, if that is not for RFC 8985 to say.
+    pub(super) fn new(quarters: Option<u8>) -> Self {
+        let first = quarters.unwrap_or(1);
         Self {
             latest: (Time::ZERO, 0),
             rtt: Span::ZERO,
             rtt_min: None,
-            has_reordered: false,
-            quarters: 1,
+            has_reordered: quarters.is_some(),
+            quarters: first,
+            quarters_first: first,
+            is_given: quarters.is_some(),
             persist: 0,
             widened_until: 0,
             due: Time::NEVER,
@@ -69,7 +76,7 @@ impl Rack {
     pub(super) fn on_recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
-            self.quarters = 1;
+            self.quarters = self.quarters_first;
         }
     }
 
@@ -79,7 +86,9 @@ impl Rack {
             return Span::ZERO;
         }
         let window = self.rtt_min.unwrap_or(Span::ZERO) * u64::from(self.quarters) / 4;
-        smoothed.map_or(window, |smoothed| window.min(smoothed))
+        // What was asked for is not limited.
+        let limit = smoothed.filter(|_| !self.is_given);
+        limit.map_or(window, |smoothed| window.min(smoothed))
     }
 
     /// Finds the segments that are lost by now (RFC 8985 §6.2, step 5). `is_urgent`: losses are being
