@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rampmeter_core::{Bytes, MsgId, Span, Time};
 use rampmeter_metrics::ideal::LastPacket;
-use rampmeter_proto::ideal::{IdealScheduler, Job};
+use rampmeter_proto::ideal::{Core, IdealScheduler, Job};
 use rampmeter_sim::{Arrival, Counters, FlowRecord, Probe, Source};
 
 use crate::cut::Cut;
@@ -36,12 +36,12 @@ struct Open {
     service: Span,
 }
 
-/// Runs the task's flows through the ideal scheduler.
-pub(crate) fn simulate_ideal(task: Task<'_>) -> Ran {
+/// Runs the task's flows through the ideal scheduler, over a core that limits them or a wide one.
+pub(crate) fn simulate_ideal(task: Task<'_>, core: Option<Core>) -> Ran {
     let Task { sim, facts, cut, total_flows: total, mut source, recorder, observer, .. } = task;
     let mut run = Run {
         cut,
-        scheduler: IdealScheduler::new(facts.n_hosts),
+        scheduler: IdealScheduler::new(facts.n_hosts, core),
         open: HashMap::new(),
         ideals: Ideals::new(sim, cut),
         counters: Counters::default(),

@@ -1,4 +1,4 @@
-//! The ideal in the registry: what a clairvoyant scheduler over the access links would reach.
+//! The ideal in the registry: what a clairvoyant scheduler over the links would reach.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::FabricNeeds;
 use rampmeter_core::{Bytes, FabricFacts, Queueing};
 use rampmeter_proto::Framing;
-use rampmeter_proto::ideal::IdealConfig;
+use rampmeter_proto::ideal::{Core, IdealConfig, Reach};
 use rampmeter_proto::keys::{BadKey, key_infos};
-use rampmeter_proto::transport::{Derived, Site};
+use rampmeter_proto::transport::{Derived, Network, Place, Site};
 use toml::Table;
 
 use super::registry::{About, AnyKeys, Entry, Ready, presets};
@@ -24,7 +24,7 @@ impl Entry for IdealEntry {
         About {
             name: "ideal",
             title: "the ideal",
-            summary: "No protocol: what a clairvoyant scheduler over the access links would reach.",
+            summary: "No protocol: what a clairvoyant scheduler over the links would reach.",
             wire: None,
             presets: presets::<IdealConfig>(),
             keys: key_infos::<IdealConfig>(),
@@ -66,12 +66,28 @@ impl AnyKeys for IdealKeys {
         Queueing::Classes
     }
 
-    fn configure(&self, _site: &Site) -> Result<Arc<dyn Ready>, BadKey> {
-        Ok(Arc::new(Scheduler))
+    fn configure(&self, site: &Site) -> Result<Arc<dyn Ready>, BadKey> {
+        let core = match (self.config.reach, &site.place) {
+            (Reach::Core, Place::Network(network)) => Some(core_of(network, &site.facts)?),
+            _ => None,
+        };
+        Ok(Arc::new(Scheduler { core }))
     }
 }
 
-struct Scheduler;
+/// The links between racks of a network.
+fn core_of(network: &Network, facts: &FabricFacts) -> Result<Core, BadKey> {
+    let wide = |got: &str| BadKey::new("reach", "wide in this network", got);
+    if network.rails > 1 {
+        return Err(wide("core, and hosts with several links"));
+    }
+    let paths = network.paths.as_ref().ok_or_else(|| wide("core, and racks that are not alike"))?;
+    Ok(Core::new(paths, network.fastest, facts.access_rate))
+}
+
+struct Scheduler {
+    core: Option<Core>,
+}
 
 impl Ready for Scheduler {
     fn wire(&self) -> Option<TransportId> {
@@ -91,6 +107,6 @@ impl Ready for Scheduler {
     }
 
     fn simulate(&self, task: Task<'_>) -> Ran {
-        simulate_ideal(task)
+        simulate_ideal(task, self.core.clone())
     }
 }

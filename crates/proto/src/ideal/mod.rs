@@ -1,4 +1,5 @@
-//! The ideal: a clairvoyant scheduler over a network whose only limits are the access links.
+//! The ideal: a clairvoyant scheduler over a network whose only limits are the access links, or the
+//! links between racks as well.
 //!
 //! All flows are known at once, everywhere. At every arrival and completion they are gone through
 //! by remaining size, shortest first, and each one whose two access links are still free gets both
@@ -6,10 +7,17 @@
 //! waits in it, and what a flow waits for is a shorter one at one of its ends. A message then takes
 //! the time of its service and of its waiting, and the latency of its path.
 //!
+//! With a [`Core`] a flow between racks also needs room on the links between them, which count as
+//! one link up from a rack and one down to it.
+//!
 //! It is no transport: nothing here could be run by hosts. It is the reference line in plots.
+
+mod core;
 
 #[cfg(test)]
 mod tests;
+
+pub use self::core::{Core, Reach};
 
 use rampmeter_core::{NodeId, Span, Time};
 use schemars::JsonSchema;
@@ -25,17 +33,19 @@ use crate::parts::Padding;
 pub struct IdealConfig {
     /// Charged length of last packets.
     pub padding: Padding,
+    /// What the network carries between racks.
+    pub reach: Reach,
 }
 
 impl IdealConfig {
     /// Packets of the `paper` presets of transports.
     pub fn paper() -> Self {
-        Self { padding: Padding::Exact }
+        Self { padding: Padding::Exact, reach: Reach::Wide }
     }
 
     /// Packets of the `reference` presets of transports.
     pub fn reference() -> Self {
-        Self { padding: Padding::Full }
+        Self { padding: Padding::Full, reach: Reach::Wide }
     }
 }
 
@@ -70,7 +80,7 @@ struct Active {
     is_served: bool,
 }
 
-/// Shortest remaining service first over access links.
+/// Shortest remaining service first over access links, and over a core that is not wide.
 #[derive(Debug)]
 pub struct IdealScheduler {
     now: Time,
@@ -78,19 +88,21 @@ pub struct IdealScheduler {
     active: Vec<Active>,
     src_busy: Vec<bool>,
     dst_busy: Vec<bool>,
+    core: Option<Core>,
     /// Service given to all flows so far.
     served: Span,
 }
 
 impl IdealScheduler {
-    /// An idle network of `n_hosts`.
-    pub fn new(n_hosts: u32) -> Self {
+    /// An idle network of `n_hosts`, with a core that limits flows or one that is wide.
+    pub fn new(n_hosts: u32, core: Option<Core>) -> Self {
         let idle = vec![false; n_hosts as usize];
         Self {
             now: Time::ZERO,
             active: Vec::new(),
             src_busy: idle.clone(),
             dst_busy: idle,
+            core,
             served: Span::ZERO,
         }
     }
@@ -138,9 +150,14 @@ impl IdealScheduler {
         self.active.sort_unstable_by_key(|a| (a.remaining, a.job.id));
         self.src_busy.fill(false);
         self.dst_busy.fill(false);
+        if let Some(core) = &mut self.core {
+            core.clear();
+        }
         for flow in &mut self.active {
             let (src, dst) = (flow.job.src.idx(), flow.job.dst.idx());
-            flow.is_served = !self.src_busy[src] && !self.dst_busy[dst];
+            flow.is_served = !self.src_busy[src]
+                && !self.dst_busy[dst]
+                && self.core.as_mut().is_none_or(|core| core.take(src, dst));
             if flow.is_served {
                 (self.src_busy[src], self.dst_busy[dst]) = (true, true);
             }

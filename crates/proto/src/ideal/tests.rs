@@ -2,11 +2,15 @@
 
 use super::*;
 use proptest::prelude::*;
-use rampmeter_core::{Purpose, Rng};
+use rampmeter_core::fabric::RegularPaths;
+use rampmeter_core::{Purpose, Rate, Rng};
 
 /// Runs jobs, in order of arrival, to the end. Completion times by number.
 fn run(n_hosts: u32, jobs: &[(Time, Job)]) -> Vec<Time> {
-    let mut scheduler = IdealScheduler::new(n_hosts);
+    run_over(IdealScheduler::new(n_hosts, None), jobs)
+}
+
+fn run_over(mut scheduler: IdealScheduler, jobs: &[(Time, Job)]) -> Vec<Time> {
     let mut ends = vec![Time::NEVER; jobs.len()];
     let mut done = Vec::new();
     let mut next = jobs.iter().peekable();
@@ -90,12 +94,75 @@ fn on_one_link_mean_response_times_are_those_of_srpt() {
     assert!(at_least < long_mean && long_mean < at_most, "{at_least} {long_mean} {at_most}");
 }
 
+/// Racks of two hosts with `tor_up` links each, as fast as those of hosts.
+fn core(tor_up: u16) -> Core {
+    let rack_of = (0..8).map(|host| host / 2).collect();
+    let paths = RegularPaths { rack_of, pod_of: vec![0; 4], tor_up, agg_up: 1 };
+    Core::new(&paths, Rate::from_gbps(10), Rate::from_gbps(10))
+}
+
+#[test]
+fn flows_between_racks_wait_for_shorter_ones_and_those_within_a_rack_do_not() {
+    let at = Time::from_ps;
+    let jobs = [(at(0), job(0, 0, 4, 100)), (at(0), job(1, 1, 6, 30)), (at(0), job(2, 2, 3, 70))];
+    let one_link = IdealScheduler::new(8, Some(core(1)));
+    assert_eq!(run_over(one_link, &jobs), [at(130), at(30), at(70)]);
+    let two_links = IdealScheduler::new(8, Some(core(2)));
+    assert_eq!(run_over(two_links, &jobs), run(8, &jobs));
+}
+
+/// One host of a rack sends to the other rack while two others send to the same rack: its down link
+/// is the limit as well.
+#[test]
+fn links_down_to_a_rack_are_limits_too() {
+    let at = Time::from_ps;
+    let jobs = [(at(0), job(0, 0, 6, 100)), (at(0), job(1, 2, 7, 30))];
+    let one_link = IdealScheduler::new(8, Some(core(1)));
+    assert_eq!(run_over(one_link, &jobs), [at(130), at(30)]);
+}
+
+/// Pods of four racks of one host, with two links out of a pod.
+#[test]
+fn flows_between_pods_wait_for_the_links_of_pods() {
+    let at = Time::from_ps;
+    let pod_of = (0..8).map(|rack| rack / 4).collect();
+    let paths = RegularPaths { rack_of: (0..8).collect(), pod_of, tor_up: 1, agg_up: 2 };
+    let pods = Core::new(&paths, Rate::from_gbps(10), Rate::from_gbps(10));
+    let jobs = [
+        (at(0), job(0, 0, 4, 100)),
+        (at(0), job(1, 1, 5, 30)),
+        (at(0), job(2, 2, 6, 50)),
+        (at(0), job(3, 3, 2, 200)),
+    ];
+    let scheduler = IdealScheduler::new(8, Some(pods));
+    assert_eq!(run_over(scheduler, &jobs), [at(130), at(30), at(50), at(200)]);
+}
+
+/// A single server that all flows share is SRPT, whatever hosts they have: one rack's only link.
+#[test]
+fn one_link_between_racks_is_a_single_server() {
+    let mut rng = Rng::new(3, 0, Purpose::Test);
+    let mut now = 0;
+    let jobs: Vec<(Time, Job)> = (0..2_000)
+        .map(|id| {
+            now += rng.below(200) as u64;
+            // Hosts 0 and 1 send to the second rack's 2 and 3: at one link at most one at a time.
+            let (src, dst) = (rng.below(2) as u32, 2 + rng.below(2) as u32);
+            (Time::from_ps(now), job(id, src, dst, 1 + rng.below(150) as u64))
+        })
+        .collect();
+    let shared = run_over(IdealScheduler::new(8, Some(core(1))), &jobs);
+    let same_ends: Vec<(Time, Job)> =
+        jobs.iter().map(|&(at, one)| (at, job(one.id, 0, 2, one.service.as_ps()))).collect();
+    assert_eq!(shared, run(8, &same_ends));
+}
+
 proptest! {
     /// Work is conserved: some flow of every contended link is served, and no link serves two.
     #[test]
     fn matchings_are_maximal(seed in any::<u64>()) {
         let mut rng = Rng::new(seed, 0, Purpose::Test);
-        let mut scheduler = IdealScheduler::new(8);
+        let mut scheduler = IdealScheduler::new(8, None);
         for id in 0..40 {
             let src = rng.below(8) as u32;
             let dst = (src + 1 + rng.below(7) as u32) % 8;
