@@ -1,9 +1,11 @@
 """What panels show of whole runs, on results made by hand."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -28,6 +30,8 @@ def panel(metric: Metric, *points: float) -> SubFigure:
         x_label="",
         x_per=1.0,
         finished_before=None,
+        above_bytes=0,
+        up_to_bytes=None,
         edges_bytes=(),
         labels=tuple(map(str, points)),
         size_unit="",
@@ -50,6 +54,30 @@ def changed(run: rm.Run, **summary: Any) -> rm.Run:
     file = run.path / SUMMARY
     file.write_text(json.dumps(json.loads(file.read_text()) | summary))
     return rm.Run(run.path)
+
+
+def test_completion_times_are_of_flows_of_the_panels_sizes(tmp_path: Path) -> None:
+    run = write_results(
+        tmp_path, rows=[(0, 1_460, 6e9, 5), (7, 2_920, 2e9, 5), (9, 2_920, None, 5)]
+    )
+    whole = replace(panel("fct-ms"), drawing="by-load")
+    assert measure(whole, run) == {("fct-ms", None): (4.0, 2)}
+    assert measure(replace(whole, above_bytes=1_460), run) == {("fct-ms", None): (2.0, 1)}
+    assert measure(replace(whole, up_to_bytes=1_460), run) == {("fct-ms", None): (6.0, 1)}
+
+
+def test_unscheduled_flows_are_a_share_of_those_that_a_host_sent(tmp_path: Path) -> None:
+    run = changed(write_results(tmp_path), transport={"unscheduled": 1, "scheduled": 3})
+    assert values(run, "unscheduled") == [0.25]
+    assert np.isnan(values(changed(run, transport={}), "unscheduled")).all()
+
+
+def test_bytes_sent_again_are_a_share_of_all_that_acknowledged_flows_sent(tmp_path: Path) -> None:
+    run = write_results(tmp_path, rows=[(0, 3_000, 6, 5), (7, 6_000, 6, 5), (9, 900, None, 5)])
+    table = pq.read_table(tmp_path / FLOWS)
+    again = pa.array([1_000, 0, 500], pa.uint64())
+    pq.write_table(table.append_column("retransmitted_bytes", again), tmp_path / FLOWS)
+    assert values(run, "sent-again") == [0.1]
 
 
 def test_throughput_is_of_all_access_links(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ class TestBySize:
     def test_only_counted_flows_count(self) -> None:
         two = flows((0, 1, 2, 1), (0, 1, 4, 1))
         groups = by_size(two, np.array([False, True]), [self.BDP])
-        assert groups[0] == Statistics(1, 4.0, 4.0, 4.0, 4.0, 4.0)
+        assert groups[0] == Statistics(1, 4.0, 4.0, 4.0, 4.0, 4.0, 4e-9)
         assert groups[1].count == 0
         assert np.isnan(groups[1].mean)
 
@@ -86,7 +86,14 @@ def test_percentiles_are_interpolated_linearly() -> None:
     assert (statistics.count, statistics.min, statistics.max) == (101, 0.0, 100.0)
     assert (statistics.mean, statistics.p99) == (50.0, 99.0)
     assert statistics.p999 == pytest.approx(99.9)
-    assert Statistics.of(np.array([1.0, 2.0])).p99 == pytest.approx(1.99)
+    two = flows((0, 1, 1, 1), (0, 1, 2, 1))
+    assert Statistics.of(two, np.ones(2, bool)).p99 == pytest.approx(1.99)
+
+
+def test_flows_between_two_sizes_leave_the_lower_one_out() -> None:
+    three = flows((0, 10, 1, 1), (0, 11, 1, 1), (0, 21, 1, 1))
+    assert three.between(10, 20).tolist() == [False, True, False]
+    assert three.between(0, None).all()
 
 
 def test_columns_of_a_run_keep_unfinished_flows(tmp_path: Path) -> None:

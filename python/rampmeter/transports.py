@@ -25,13 +25,15 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Ideal(Transport):
-    """No protocol: what a clairvoyant scheduler over the access links would reach."""
+    """No protocol: what a clairvoyant scheduler over the links would reach."""
 
     name: str = field(default="ideal", init=False)
     preset: Literal["paper", "reference"] | None = None
     """Where the values of keys come from that are left out: `paper` (the default), `reference`."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
+    reach: Literal["wide", "core"] | None = None
+    """What the network carries between racks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,14 +149,18 @@ class PFabric(Transport):
     """Ports that order and drop by remaining size, hosts at line rate (pFabric)."""
 
     name: str = field(default="pfabric", init=False)
-    preset: Literal["paper", "reference"] | None = None
-    """Where the values of keys come from that are left out: `paper` (the default), `reference`."""
+    preset: Literal["paper", "reference", "ns-2"] | None = None
+    """Where the values of keys come from that are left out: `paper` (the default), `reference`,
+    `ns-2`."""
     window: int | None = None
     """First window in packets; one bandwidth-delay product if left out (1 to 4096)."""
     window_max: int | None = None
     """Largest window in packets; five quarters of the first if left out (1 to 4096)."""
     rto_ns: int | None = None
     """Retransmission timeout in nanoseconds; three round trips if left out (100 to 1000000000)."""
+    duplicate_acks: int | None = None
+    """Packets that must have arrived after a missing one for it to be lost; if left out, only
+    timeouts find losses (§4.3) (1 to 60)."""
     starving_after: int | None = None
     """Timeouts in a row after which a flow starves (1 to 1000000)."""
     starving: Literal["probe", "persist"] | None = None
@@ -275,6 +281,10 @@ class Tcp(Transport):
     """How losses are found."""
     reordering: int | None = None
     """Segments that must have arrived above a missing one for it to be lost (1 to 1000)."""
+    rack_quarters: int | None = None
+    """Quarters of the shortest round trip that a segment may come late with `rack-tlp`, whatever
+    has happened so far. RFC 8985's if left out: none before segments overtook one another, then one
+    (1 to 64)."""
     rto: Literal["estimated", "fixed"] | None = None
     """How long a sender waits."""
     rto_min_us: int | None = None
@@ -356,6 +366,10 @@ class Dctcp(Transport):
     """How losses are found."""
     reordering: int | None = None
     """Segments that must have arrived above a missing one for it to be lost (1 to 1000)."""
+    rack_quarters: int | None = None
+    """Quarters of the shortest round trip that a segment may come late with `rack-tlp`, whatever
+    has happened so far. RFC 8985's if left out: none before segments overtook one another, then one
+    (1 to 64)."""
     rto: Literal["estimated", "fixed"] | None = None
     """How long a sender waits."""
     rto_min_us: int | None = None
@@ -446,6 +460,10 @@ class Pias(Transport):
     """How losses are found."""
     reordering: int | None = None
     """Segments that must have arrived above a missing one for it to be lost (1 to 1000)."""
+    rack_quarters: int | None = None
+    """Quarters of the shortest round trip that a segment may come late with `rack-tlp`, whatever
+    has happened so far. RFC 8985's if left out: none before segments overtook one another, then one
+    (1 to 64)."""
     rto: Literal["estimated", "fixed"] | None = None
     """How long a sender waits."""
     rto_min_us: int | None = None
@@ -532,6 +550,9 @@ class Capton(Transport):
     100000)."""
     rto_min_us: int | None = None
     """Smallest retransmission timeout in microseconds (1 to 60000000)."""
+    rack_quarters: int | None = None
+    """Quarters of the shortest round trip that a segment may come late before it counts as lost (1
+    to 64)."""
     queue: int | None = None
     """Packet memory of a port in full packets; two bandwidth-delay products if left out (1 to
     1000000)."""

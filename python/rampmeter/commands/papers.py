@@ -67,7 +67,7 @@ def papers(
         _list_figures(root, paper)
         return
     one = figures.load_figure(figures.find_figure(root, paper, figure))
-    folder = out or Path("results/papers") / paper / f"fig{figure}" / mode.label
+    folder = out or Path("results/papers") / paper / one.folder.name / mode.label
     n_seeds = seeds or (1 if mode.is_reduced else figures.SEEDS_WANTED)
     numbers = range(1, n_seeds + 1)
     todo = figures.jobs_of(one, mode, numbers, folder, force=force)

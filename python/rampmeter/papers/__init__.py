@@ -1,8 +1,8 @@
 """Figures of papers: their runs, the published values, and whether ours match.
 
-Each figure is a folder `papers/<paper>/fig<number>` with `figure.toml` (what is run and shown),
-`plan.toml` (what the runs have in common), `expected.toml` (published values and claims) and
-`NOTES.md`.
+A figure is a folder `papers/<paper>/fig<number>`, a table one `papers/<paper>/table<number>`, with
+`figure.toml` (what is run and shown), `plan.toml` (what the runs have in common), `expected.toml`
+(published values and claims) and `NOTES.md`.
 """
 
 from pathlib import Path
@@ -49,7 +49,7 @@ def find_figure(root: Path, paper: str, number: str) -> Path:
     """The folder of one figure."""
     folders = list_figures(root)
     for folder in folders:
-        if folder.parent.name == paper and folder.name == f"fig{number}":
+        if folder.parent.name == paper and folder.name in (number, f"fig{number}"):
             return folder
     known = ", ".join(f"{f.parent.name} {f.name.removeprefix('fig')}" for f in folders)
     raise PlanError(f"papers: expected one of {known}, got {paper} {number}")

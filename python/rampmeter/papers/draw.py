@@ -23,6 +23,9 @@ Y_LABELS: dict[Metric, str] = {
     "deadlines-met": "Deadlines met (fraction)",
     "drop-rate": "Data packets dropped (fraction)",
     "tenant-share": "First tenant's share of bytes",
+    "fct-ms": "Mean FCT (ms)",
+    "sent-again": "Bytes sent again (fraction)",
+    "unscheduled": "Flows that are not scheduled (fraction)",
     "min": "Least slowdown",
     "p999": "Slowdown, 99.9th percentile",
     "max": "Largest slowdown",
@@ -67,7 +70,10 @@ def draw(
             series = _series(rows, [(run, None) for run in panel.runs])
             if "mean" not in panel.metrics:
                 y_label = Y_LABELS[panel.metrics[0]]
-                return plots.bars(names, series, title=title, y_label=y_label)
+                width = max(4.6, 0.5 * len(names) + 1.6)
+                return plots.bars(
+                    names, series, title=title, y_label=y_label, is_slowdown=False, width=width
+                )
             return plots.bars(names, series, title=title)
         case "spread":
             return plots.spread(_spreads(figure, panel, rows), title=title)
@@ -101,10 +107,13 @@ def draw(
             ]
             return draw_runs(panel.drawing, named, title)
         case "by-size":
+            is_slowdown = "mean" in panel.metrics
             return plots.slowdown_by_size(
                 _by_size(figure, panel, rows),
                 title=title,
                 x_label=f"Flow size ({panel.size_unit})" if panel.size_unit else "Flow size",
+                y_label=Y_LABELS[panel.metrics[0]] if not is_slowdown else plots.SLOWDOWN,
+                is_slowdown=is_slowdown,
             )
 
 
@@ -128,6 +137,7 @@ def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[Row], title: str) 
         y_label=y_label,
         title=title,
         variant_name="paper preset",
+        log=panel.log,
     )
 
 

@@ -110,6 +110,10 @@ class SubFigure:
     x_per: float
     finished_before: float | None
     """Flows count that finish before this fraction of the arrivals; all if `None`."""
+    above_bytes: int
+    """Flows count that are longer than this."""
+    up_to_bytes: int | None
+    """And not longer than this; `None` for any size."""
     edges_bytes: tuple[int, ...]
     """Upper edges of the size bins; empty where flows are not told apart by size."""
     labels: tuple[str, ...]
@@ -241,6 +245,8 @@ def _sub_figure(section: Section, ids: Sequence[str]) -> SubFigure:
         x_label=section.take("x-label", str, LOAD_LABEL),
         x_per=section.take("x-per", float, 1.0),
         finished_before=section.take("finished-before", float, None),
+        above_bytes=section.take("above-bytes", int, 0),
+        up_to_bytes=section.take("up-to-bytes", int, None),
         edges_bytes=tuple(edge for _, edge in bins if edge is not None),
         labels=tuple(label for label, _ in bins) or tuple(f"{point:g}" for point in points),
         size_unit=section.take("size-unit", str, ""),

@@ -42,6 +42,7 @@ def measure(
         return cells
     flows = Flows.of(run, ideal)
     counted = finished_before(flows, panel.finished_before)
+    counted &= flows.between(panel.above_bytes, panel.up_to_bytes)
     if panel.drawing == "by-size":
         groups = by_size(flows, counted, panel.edges_bytes)
         return {
@@ -60,6 +61,10 @@ def _of_run(run: Run, metric: Metric) -> float:
         return sum(_drop_rates(run).values())
     if metric == "throughput":
         return _throughput(run)
+    if metric == "sent-again":
+        return _sent_again(run)
+    if metric == "unscheduled":
+        return _unscheduled(run)
     if metric == "tenant-share":
         return _tenant_share(run)
     if metric == "rejected":
@@ -93,6 +98,23 @@ def _throughput(run: Run) -> float:
     ports = {str(tier["name"]): int(tier["ports"]) for tier in run.summary["tiers"]}
     gbps = float(run.manifest["plan"]["topology"]["access-gbps"])
     return float(run.summary["goodput_gbps"]) / (ports["host-up"] * gbps)
+
+
+def _sent_again(run: Run) -> float:
+    """Payload bytes sent more than once over all that were sent, of acknowledged flows."""
+    table = run.columns("size_bytes", "retransmitted_bytes", "acked_ps")
+    done = table["acked_ps"].is_valid().to_numpy(zero_copy_only=False)
+    size, again = (table[name].to_numpy()[done] for name in ("size_bytes", "retransmitted_bytes"))
+    return float(again.sum() / max(1, again.sum() + size.sum()))
+
+
+def _unscheduled(run: Run) -> float:
+    """The share of messages that were sent without asking a scheduler; NaN where there is none."""
+    counts = run.summary["transport"]
+    if "unscheduled" not in counts:
+        return math.nan
+    unscheduled, scheduled = int(counts["unscheduled"]), int(counts["scheduled"])
+    return unscheduled / max(1, unscheduled + scheduled)
 
 
 def _tenant_share(run: Run) -> float:
@@ -155,7 +177,7 @@ def _bound_us(run: Run) -> float:
 
 
 def _statistic(group: Statistics, metric: Metric) -> tuple[float, int]:
-    return float(getattr(group, metric)), group.count
+    return float(getattr(group, metric.replace("-", "_"))), group.count
 
 
 BY_POINT: dict[Metric, Callable[[Run, Points], list[float]]] = {

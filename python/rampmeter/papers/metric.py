@@ -11,6 +11,9 @@ Metric: TypeAlias = Literal[
     "p999",
     "max",
     "nfct",
+    "fct-ms",
+    "sent-again",
+    "unscheduled",
     "deadlines-met",
     "drop-rate",
     "tenant-share",
@@ -28,6 +31,7 @@ Metric: TypeAlias = Literal[
     "gaps-below",
 ]
 
-OF_FLOWS = ("min", "mean", "p99", "p999", "max")
-"""Metrics of the slowdown of single flows; the others are of a run as a whole."""
+OF_FLOWS = ("min", "mean", "p99", "p999", "max", "fct-ms")
+"""Metrics of the slowdown of single flows, and the mean of their completion times in milliseconds;
+the others are of a run as a whole."""
 METRICS: tuple[Metric, ...] = get_args(Metric)

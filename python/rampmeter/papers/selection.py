@@ -30,6 +30,11 @@ class Flows:
             table[alone].to_numpy().astype(np.float64),
         )
 
+    def between(self, above_bytes: int, up_to_bytes: int | None) -> NDArray[np.bool_]:
+        """The flows that are longer than the one size and not longer than the other."""
+        longer: NDArray[np.bool_] = self.size_bytes > above_bytes
+        return longer if up_to_bytes is None else longer & (self.size_bytes <= up_to_bytes)
+
     def slowdown(self) -> NDArray[np.float64]:
         """How much longer each flow took than alone."""
         return self.took_ps / self.ideal_ps
@@ -37,7 +42,10 @@ class Flows:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Statistics of the slowdown of some flows; NaN if there are none."""
+    """Statistics of the slowdown of some flows, and their mean completion time in milliseconds.
+
+    NaN if there are no flows.
+    """
 
     count: int
     min: float
@@ -45,15 +53,18 @@ class Statistics:
     p99: float
     p999: float
     max: float
+    fct_ms: float
 
     @classmethod
-    def of(cls, slowdown: NDArray[np.float64]) -> "Statistics":
-        """The statistics; percentiles are interpolated linearly, as the authors' scripts do."""
+    def of(cls, flows: Flows, counted: NDArray[np.bool_]) -> "Statistics":
+        """Those of some flows; percentiles are interpolated linearly, as authors' scripts do."""
+        slowdown = flows.slowdown()[counted]
         if slowdown.size == 0:
-            return cls(0, *[float("nan")] * 5)
+            return cls(0, *[float("nan")] * 6)
         p99, p999 = np.percentile(slowdown, [99.0, 99.9], method="linear")
         least, most = slowdown.min(), slowdown.max()
-        values = (least, slowdown.mean(), p99, p999, most)
+        fct_ms = flows.took_ps[counted].mean() / 1e9
+        values = (least, slowdown.mean(), p99, p999, most, fct_ms)
         return cls(int(slowdown.size), *map(float, values))
 
 
@@ -82,10 +93,9 @@ def by_size(
 ) -> list[Statistics]:
     """Statistics of each size bin; a flow of exactly an edge's size is in the bin above it."""
     bins = np.searchsorted(np.asarray(edges_bytes), flows.size_bytes, side="right")
-    slowdown = flows.slowdown()
-    return [Statistics.of(slowdown[counted & (bins == idx)]) for idx in range(len(edges_bytes) + 1)]
+    return [Statistics.of(flows, counted & (bins == idx)) for idx in range(len(edges_bytes) + 1)]
 
 
 def overall(flows: Flows, counted: NDArray[np.bool_]) -> Statistics:
     """Statistics of all counted flows."""
-    return Statistics.of(flows.slowdown()[counted])
+    return Statistics.of(flows, counted)

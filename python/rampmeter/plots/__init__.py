@@ -13,10 +13,11 @@ from rampmeter.plots.distribution import fct_cdf, fct_cdfs, queue_cdf
 from rampmeter.plots.load import Line, Point, by_load
 from rampmeter.plots.pareto import Curve, pareto
 from rampmeter.plots.replicated import Series, replicated
-from rampmeter.plots.size import BarSeries, SizeSeries, bars, slowdown_by_size
+from rampmeter.plots.size import SLOWDOWN, BarSeries, SizeSeries, bars, slowdown_by_size
 from rampmeter.plots.time import tenant_shares, utilisation
 
 __all__ = [
+    "SLOWDOWN",
     "BarSeries",
     "Curve",
     "Line",

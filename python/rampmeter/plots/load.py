@@ -42,13 +42,20 @@ def by_load(
     y_label: str,
     title: str = "",
     variant_name: str = "variant",
+    log: str = "",
 ) -> Figure:
-    """A quantity by offered load. Published points are hollow, in the shape of their line's."""
+    """A quantity by offered load. Published points are hollow, in the shape of their line's. `log`
+    names the axes that are logarithmic: empty, `x`, `y` or `xy`.
+    """
     with house():
         figure, axes = new_figure(5.4, 3.3)
         for idx, line in enumerate(lines):
             _draw(axes, line, idx)
         _proxies(axes, lines, variant_name)
+        if "x" in log:
+            axes.set_xscale("log")
+        if "y" in log:
+            axes.set_yscale("log")
         axes.set_xlabel(x_label)
         axes.set_ylabel(y_label)
         axes.margins(x=0.04, y=0.08)

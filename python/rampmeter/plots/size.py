@@ -25,6 +25,8 @@ from rampmeter.text import thousands
 GROUP_WIDTH = 0.8
 """The part of the axis that the bars of one group take."""
 
+SLOWDOWN = "Slowdown (bar: mean, whisker: p99)"
+
 WIDEST_LABELS = 12
 """Characters of labels to an inch of width that stand beside each other."""
 
@@ -83,9 +85,11 @@ def slowdown_by_size(
     *,
     title: str = "",
     x_label: str = "Flow size",
+    y_label: str = SLOWDOWN,
+    is_slowdown: bool = True,
     ax: Axes | None = None,
 ) -> Figure:
-    """Mean slowdown by flow size with whiskers up to the 99th percentile.
+    """Mean slowdown by flow size with whiskers up to the 99th percentile, or another quantity.
 
     Means and percentiles have error bars where their intervals are known. `ax` is drawn into,
     instead of a new figure.
@@ -94,7 +98,16 @@ def slowdown_by_size(
         raise ValueError("expected at least one series, got none")
     labels = series[0].labels
     width = max(4.6, 0.28 * len(labels) * len(series) + 1.6)
-    return bars(labels, series, title=title, x_label=x_label, width=width, ax=ax)
+    return bars(
+        labels,
+        series,
+        title=title,
+        x_label=x_label,
+        y_label=y_label,
+        is_slowdown=is_slowdown,
+        width=width,
+        ax=ax,
+    )
 
 
 def bars(
@@ -103,7 +116,8 @@ def bars(
     *,
     title: str = "",
     x_label: str = "",
-    y_label: str = "Slowdown (bar: mean, whisker: p99)",
+    y_label: str = SLOWDOWN,
+    is_slowdown: bool = True,
     width: float = 4.6,
     ax: Axes | None = None,
 ) -> Figure:
@@ -124,7 +138,11 @@ def bars(
         axes.set_xlim(-0.6, len(labels) - 0.4)
         axes.set_xlabel(x_label)
         axes.set_ylabel(y_label)
-        _scale(axes, [v for one in series for v in (*one.means, *one.p99s) if v is not None])
+        values = [v for one in series for v in (*one.means, *one.p99s) if v is not None]
+        if is_slowdown:
+            _scale(axes, values)
+        else:
+            _scale_of_quantity(axes, values)
         finish(figure, axes, title)
     return figure
 
@@ -192,3 +210,15 @@ def _scale(axes: Axes, values: Sequence[float]) -> None:
     else:
         axes.set_ylim(0, top * 1.08)
     axes.axhline(1.0, color="#888888", linewidth=0.7, linestyle=(0, (4, 3)), zorder=0.5)
+
+
+def _scale_of_quantity(axes: Axes, values: Sequence[float]) -> None:
+    """From zero; logarithmic where the values span more than a decade."""
+    top = max(values, default=1.0) or 1.0
+    least = min((value for value in values if value > 0.0), default=top)
+    if top > 20 * least:
+        axes.set_yscale("log")
+        axes.set_ylim(least * 0.7, top * 1.3)
+        plain_log_ticks(axes, "y")
+    else:
+        axes.set_ylim(0, top * 1.08)
