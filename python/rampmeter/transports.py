@@ -165,6 +165,8 @@ class PFabric(Transport):
     """Timeouts in a row after which a flow starves (1 to 1000000)."""
     starving: Literal["probe", "persist"] | None = None
     """What it does then."""
+    probe_rank: Literal["first", "flow"] | None = None
+    """The priority of its probes."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
     payload_bytes: int | None = None
@@ -339,9 +341,9 @@ class Dctcp(Transport):
     """TCP whose window follows the share of marked bytes (RFC 8257)."""
 
     name: str = field(default="dctcp", init=False)
-    preset: Literal["rfc8257", "reference"] | None = None
-    """Where the values of keys come from that are left out: `rfc8257` (the default),
-    `reference`."""
+    preset: Literal["rfc8257", "reference", "ns-2"] | None = None
+    """Where the values of keys come from that are left out: `rfc8257` (the default), `reference`,
+    `ns-2`."""
     congestion_control: Literal["new-reno", "cubic", "dctcp"] | None = None
     """The congestion control."""
     connections: Literal["per-message", "persistent", "pool"] | None = None

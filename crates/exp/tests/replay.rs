@@ -186,14 +186,10 @@ fn size_classes(flows: &[(u64, f64)]) -> [SizeClass; 3] {
     })
 }
 
-/// DCTCP's ECN, eight classes and timeouts of 200 ms. About one flow in 23 meets a timeout in both,
-/// which makes up half of the mean of short flows and more: their mean follows from how many of them
-/// do. Paths are hashes of other numbers. `docs/protocols/pias.md` has what else differs.
-#[test]
-fn pias_is_that_of_the_scripts_of_captons_study() {
-    let Some(file) = reference("pias_capton_29.1.csv.gz") else { return };
-    let setup = format!("{CAPTON}[transport]\nname = \"pias\"\npreset = \"reference\"\n");
-    let (columns, rows) = replay(&file, &setup);
+/// Size classes of a recorded run of CAPTON's study, ours and theirs, told on standard output. All
+/// flows finish in both, and as many meet a timeout, within three standard deviations.
+fn capton_study(name: &str, setup: &str) -> Option<[[SizeClass; 3]; 2]> {
+    let (columns, rows) = replay(&reference(name)?, &format!("{CAPTON}{setup}"));
     let ours: Vec<(u64, f64)> = columns
         .rows()
         .filter_map(|row| Some((row.size_bytes, row.acked_ps? as f64 / 1e9)))
@@ -212,14 +208,24 @@ fn pias_is_that_of_the_scripts_of_captons_study() {
             );
         }
     }
-    let off = |ours: f64, theirs: f64| (ours / theirs - 1.0).abs();
     for (our, their) in ours.iter().zip(&theirs) {
         assert_eq!(our.n, their.n);
-        // Three standard deviations of the difference of two counts.
         let slack = 3.0 * ((our.n_timeouts + their.n_timeouts) as f64).sqrt();
         let more = our.n_timeouts as f64 - their.n_timeouts as f64;
         assert!(more.abs() < slack, "timeouts: {our:?}, {their:?}");
     }
+    Some([ours, theirs])
+}
+
+fn off(ours: f64, theirs: f64) -> f64 {
+    (ours / theirs - 1.0).abs()
+}
+
+/// The means of longer flows, and the medians of the shortest and the longest, are theirs. The mean of
+/// short flows follows from how many of them meet a timeout; the median of the others is ours to
+/// explain (`docs/protocols/pias.md`).
+fn assert_study(name: &str, setup: &str) {
+    let Some([ours, theirs]) = capton_study(name, setup) else { return };
     for (our, their) in ours.iter().zip(&theirs).skip(1) {
         assert!(off(our.mean, their.mean) < 0.10, "mean: {our:?}, {their:?}");
     }
@@ -227,6 +233,20 @@ fn pias_is_that_of_the_scripts_of_captons_study() {
         let (our, their) = (&ours[place], &theirs[place]);
         assert!(off(our.median, their.median) < 0.10, "median: {our:?}, {their:?}");
     }
+}
+
+/// DCTCP's ECN, eight classes and timeouts of 200 ms.
+#[test]
+fn pias_is_that_of_the_scripts_of_captons_study() {
+    let setup = "[transport]\nname = \"pias\"\npreset = \"reference\"\n";
+    assert_study("pias_capton_29.1.csv.gz", setup);
+}
+
+/// The same without classes.
+#[test]
+fn dctcp_is_that_of_the_scripts_of_captons_study() {
+    let setup = "[transport]\nname = \"dctcp\"\npreset = \"ns-2\"\n";
+    assert_study("dctcp_capton_32.76.csv.gz", setup);
 }
 
 /// A short flow that meets nobody takes its ideal time and its notification's 3.2 ns in both.

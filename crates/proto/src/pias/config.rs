@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::tcp::config::{Connections, LossDetection, Tcp, TcpConfig, Timeout};
+use crate::tcp::config::{Tcp, TcpConfig};
 
 /// Classes of packets.
 pub const CLASSES: u8 = 8;
@@ -58,22 +58,7 @@ impl PiasConfig {
     /// As the ns-2 scripts of the study over an over-subscribed core have it: connections that stay,
     /// ports of two bandwidth-delay products, a fixed timeout of 200 ms.
     pub fn reference() -> Self {
-        let tcp = TcpConfig {
-            connections: Connections::Pool,
-            handshake: false,
-            window_initial: 70,
-            window_max: 141,
-            loss_detection: LossDetection::DupAck,
-            rto: Timeout::Fixed,
-            rto_min_us: 200_000,
-            rto_initial_us: 200_000,
-            ecn_control: true,
-            alpha: 0.0,
-            queue: 142,
-            attempts_max: 60,
-            ..TcpConfig::dctcp()
-        };
-        Self { thresholds: WEB_SEARCH_08, tcp }
+        Self { thresholds: WEB_SEARCH_08, tcp: TcpConfig::dctcp_ns2() }
     }
 
     /// Checks the parameters and derives what follows from them.

@@ -253,6 +253,26 @@ impl TcpConfig {
         }
     }
 
+    /// DCTCP as the ns-2 scripts of the study over an over-subscribed core have it (CAPTON §V):
+    /// connections that stay, ports of two bandwidth-delay products, a fixed timeout of 200 ms.
+    pub fn dctcp_ns2() -> Self {
+        Self {
+            connections: Connections::Pool,
+            handshake: false,
+            window_initial: 70,
+            window_max: 141,
+            loss_detection: LossDetection::DupAck,
+            rto: Timeout::Fixed,
+            rto_min_us: 200_000,
+            rto_initial_us: 200_000,
+            ecn_control: true,
+            alpha: 0.0,
+            queue: 142,
+            attempts_max: 60,
+            ..Self::dctcp()
+        }
+    }
+
     /// Checks the parameters and derives what follows from them.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! One connection at its sender: the stream of its messages, what may leave next, what
 //! acknowledgements and timers change.
 
+mod recovery;
 mod timers;
 
 use std::collections::VecDeque;
@@ -8,7 +9,7 @@ use std::collections::VecDeque;
 use rampmeter_core::{Bytes, MsgId, NodeId, Priority, Rate, Span, Time};
 
 use super::TcpStats;
-use super::config::{Connections, LossDetection, RoundTrips, Tcp};
+use super::config::{Connections, RoundTrips, Tcp};
 use super::control::{Acked, CongestionControl, Control};
 use super::prr::Prr;
 use super::rack::Rack;
@@ -121,6 +122,9 @@ pub(super) struct Connection {
     recovery: Recovery,
     /// The window of a recovery.
     prr: Prr,
+    /// The end of the recovery in which the end of the flight was last sent again (RFC 6675's
+    /// RescueRxt).
+    rescue_end: u64,
     /// The first lost segment leaves whatever the window is (RFC 6675 §5, step 4.3).
     is_urgent: bool,
     /// Echoes count once up to this byte (RFC 3168 §6.1.2).
@@ -166,6 +170,7 @@ impl Connection {
             room_end: DATA_START,
             recovery: Recovery::No,
             prr: Prr::default(),
+            rescue_end: 0,
             is_urgent: false,
             echo_end: 0,
             owes_cwr: false,
@@ -312,8 +317,10 @@ impl Connection {
         }
         let start = self.board.next();
         if start >= self.end {
-            let has_fin = self.closes && start == self.end;
-            return has_fin.then_some(Next { start, len: 0, is_new: true });
+            if self.closes && start == self.end {
+                return Some(Next { start, len: 0, is_new: true });
+            }
+            return self.rest(tcp).filter(|rest| has_room(rest.len.into()));
         }
         let message = self.message_at(start)?;
         let offset = start - message.start;
@@ -351,6 +358,11 @@ impl Connection {
         if next.is_new {
             self.board.send(now, len);
         } else {
+            if self.board.is_end(next.start)
+                && let Recovery::Fast(end) = self.recovery
+            {
+                self.rescue_end = end;
+            }
             self.board.resend(now, next.start);
             self.is_urgent = false;
         }
@@ -437,50 +449,5 @@ impl Connection {
         self.set_timers(now, told_of.cumulative > 0, tcp);
         let has_ended = self.closes && ack > self.end;
         if has_ended { Heard::Ended } else { Heard::Progress }
-    }
-
-    fn find_losses(&mut self, now: Time, flight: u64, tcp: &Tcp, stats: &mut TcpStats) {
-        let is_recovering = self.recovery != Recovery::No;
-        let reordering = tcp.config.reordering;
-        let has_lost = match tcp.config.loss_detection {
-            LossDetection::RackTlp => {
-                let is_urgent = is_recovering || self.board.n_sacked() >= reordering;
-                self.rack.find(now, &mut self.board, is_urgent, self.rtt.smoothed())
-            }
-            LossDetection::DupAck => {
-                let below = self.board.overtaken_below(reordering);
-                self.board.lose(|segment| {
-                    let is_below = segment.end() <= below;
-                    is_below.then_some(segment.sends == 1)
-                })
-            }
-        };
-        if has_lost && !is_recovering {
-            stats.recoveries += 1;
-            self.recovery = Recovery::Fast(self.board.next());
-            (self.is_urgent, self.rack.probe) = (true, None);
-            self.control.on_loss(now, flight);
-            self.prr = Prr::new(flight);
-        }
-    }
-
-    fn end_recovery(&mut self) {
-        let (Recovery::Fast(end) | Recovery::Timeout(end)) = self.recovery else { return };
-        if self.board.una() >= end {
-            self.recovery = Recovery::No;
-            self.is_urgent = false;
-            self.rack.on_recovered();
-        }
-    }
-
-    /// A congestion mark is echoed: once for all bytes in flight (RFC 3168 §6.1.2).
-    fn on_echo(&mut self, now: Time, flight: u64, stats: &mut TcpStats) {
-        if self.board.una() <= self.echo_end || self.recovery != Recovery::No {
-            return;
-        }
-        stats.echoes += 1;
-        self.echo_end = self.board.next();
-        self.owes_cwr = true;
-        self.control.on_echo(now, flight);
     }
 }

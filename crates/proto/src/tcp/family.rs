@@ -38,6 +38,7 @@ impl Keys for DctcpConfig {
     const PRESETS: &'static [Preset<Self>] = &[
         ("rfc8257", || Self(TcpConfig::dctcp())),
         ("reference", || Self(TcpConfig::dctcp_reference())),
+        ("ns-2", || Self(TcpConfig::dctcp_ns2())),
     ];
 }
 

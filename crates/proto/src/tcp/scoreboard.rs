@@ -28,6 +28,8 @@ pub(super) struct Segment {
     /// How often it was sent; stays at 255.
     pub(super) sends: u8,
     pub(super) fate: Fate,
+    /// It was sent again without being lost, and counts twice in flight.
+    is_double: bool,
     /// When it was sent last.
     pub(super) sent_at: Time,
 }
@@ -69,6 +71,8 @@ pub(super) struct Scoreboard {
     /// Bytes by fate.
     sacked: u64,
     lost: u64,
+    /// Bytes in flight that count twice.
+    doubled: u64,
     /// Segments by fate.
     n_sacked: u32,
     /// One more than the highest byte that has arrived (RFC 8985's `RACK.fack`).
@@ -86,6 +90,7 @@ impl Scoreboard {
             next: start,
             sacked: 0,
             lost: 0,
+            doubled: 0,
             n_sacked: 0,
             fack: start,
             lost_from: start,
@@ -107,9 +112,10 @@ impl Scoreboard {
         self.segments.is_empty()
     }
 
-    /// Bytes in flight: sent, neither arrived nor lost (RFC 6675's pipe).
+    /// Bytes in flight: sent, neither arrived nor lost, and twice what was sent again all the same
+    /// (RFC 6675's pipe).
     pub(super) fn in_flight(&self) -> u64 {
-        self.next - self.una - self.sacked - self.lost
+        self.next - self.una - self.sacked - self.lost + self.doubled
     }
 
     /// Segments that have arrived above the cumulative acknowledgement.
@@ -122,6 +128,11 @@ impl Scoreboard {
         self.segments.len()
     }
 
+    /// Whether the last segment starts at `start`.
+    pub(super) fn is_end(&self, start: u64) -> bool {
+        self.last().is_some_and(|last| last.start == start)
+    }
+
     pub(super) fn last(&self) -> Option<&Segment> {
         self.segments.back()
     }
@@ -129,7 +140,8 @@ impl Scoreboard {
     /// A new segment of `len` bytes leaves.
     pub(super) fn send(&mut self, now: Time, len: u32) {
         let (start, fate) = (self.next, Fate::InFlight);
-        self.segments.push_back(Segment { start, len, sends: 1, fate, sent_at: now });
+        let segment = Segment { start, len, sends: 1, fate, is_double: false, sent_at: now };
+        self.segments.push_back(segment);
         self.next += u64::from(len);
     }
 
@@ -140,6 +152,9 @@ impl Scoreboard {
         if segment.fate == Fate::Lost {
             self.lost -= u64::from(segment.len);
             self.lost_from = segment.end();
+        } else if !segment.is_double {
+            segment.is_double = true;
+            self.doubled += u64::from(segment.len);
         }
         segment.fate = Fate::InFlight;
         segment.sends = segment.sends.saturating_add(1);
@@ -155,6 +170,12 @@ impl Scoreboard {
         let segment = self.segments.range(from..).find(|segment| segment.fate == Fate::Lost)?;
         self.lost_from = segment.start;
         Some(*segment)
+    }
+
+    /// The first segment that was sent once, has not arrived, and is below one that has.
+    pub(super) fn first_hole(&self) -> Option<Segment> {
+        let below = self.segments.iter().take_while(|segment| segment.end() < self.fack);
+        below.filter(|segment| segment.fate == Fate::InFlight && segment.sends == 1).copied().next()
     }
 
     /// The place of the segment that has byte `offset`.
@@ -173,6 +194,7 @@ impl Scoreboard {
         while let Some(&segment) = self.segments.front().filter(|segment| segment.end() <= ack) {
             self.segments.pop_front();
             let len = u64::from(segment.len);
+            self.doubled -= if segment.is_double { len } else { 0 };
             match segment.fate {
                 Fate::Sacked => {
                     (self.sacked, self.n_sacked) = (self.sacked - len, self.n_sacked - 1)
@@ -206,7 +228,8 @@ impl Scoreboard {
                 Fate::Lost => self.lost -= len,
                 Fate::InFlight => {}
             }
-            segment.fate = Fate::Sacked;
+            self.doubled -= if segment.is_double { len } else { 0 };
+            (segment.fate, segment.is_double) = (Fate::Sacked, false);
             (self.sacked, self.n_sacked) = (self.sacked + len, self.n_sacked + 1);
             let segment = *segment;
             self.learn(now, segment, told);
@@ -239,8 +262,10 @@ impl Scoreboard {
                 None => break,
                 Some(false) => {}
                 Some(true) => {
-                    segment.fate = Fate::Lost;
-                    self.lost += u64::from(segment.len);
+                    let len = u64::from(segment.len);
+                    self.doubled -= if segment.is_double { len } else { 0 };
+                    (segment.fate, segment.is_double) = (Fate::Lost, false);
+                    self.lost += len;
                     self.lost_from = self.lost_from.min(segment.start);
                 }
             }

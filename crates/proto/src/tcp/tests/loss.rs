@@ -1,5 +1,6 @@
 //! Losses found by segments that have arrived above (RFC 6675), and their repair.
 
+use super::super::config::Connections;
 use super::*;
 
 fn ten() -> TcpConfig {
@@ -131,4 +132,35 @@ fn mild_reordering_sends_nothing_again() {
     script.at(200).ack(1, &[(after(1), after(3))]).ack(after(3), &[]);
     script.ack(after(10), &[]).ack(after(10) + 1, &[]);
     assert_eq!((script.stats(), script.sent().len()), (TcpStats::default(), 0));
+}
+
+/// A message of eight segments in one window, and what is sent when these ranges have arrived.
+fn sent_in_recovery(arrived: &[(u64, u64)]) -> (Script, Vec<String>) {
+    let connections = Connections::Persistent;
+    let keys = TcpConfig { window_initial: 8, connections, ..config() };
+    let mut script = Script::open(keys, 8_000);
+    assert_eq!(script.sent(), segments(0, 8));
+    let arrived: Vec<_> = arrived.iter().map(|&(from, to)| (after(from), after(to))).collect();
+    let sent = script.at(200).ack(1, &arrived).sent();
+    (script, sent)
+}
+
+/// RFC 6675 §4, NextSeg's rule 3: where nothing new is left, a hole is filled that too few segments
+/// have overtaken for it to be lost.
+#[test]
+fn a_hole_near_the_end_is_filled_in_a_recovery() {
+    let (mut script, sent) = sent_in_recovery(&[(7, 8), (1, 5)]);
+    assert_eq!(sent, ["1..1001", "5001..6001"]);
+    script.at(210).ack(after(6), &[(after(7), after(8))]);
+    assert_eq!(script.sent(), segments(6, 1));
+}
+
+/// Rule 4: the end of the flight is sent again once, as nothing that follows it can tell of its
+/// loss.
+#[test]
+fn the_end_of_the_flight_is_sent_again_once_in_a_recovery() {
+    let (mut script, sent) = sent_in_recovery(&[(1, 6)]);
+    assert_eq!(sent, ["1..1001", "7001..8001"]);
+    script.at(210).ack(after(6), &[]);
+    assert!(script.sent().is_empty());
 }

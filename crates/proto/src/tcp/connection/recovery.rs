@@ -1,0 +1,70 @@
+//! The repair of losses (RFC 6675 §5, RFC 8985), and the reaction to congestion marks (RFC 3168).
+
+use super::super::TcpStats;
+use super::super::config::{LossDetection, Tcp};
+use super::super::prr::Prr;
+use super::super::scoreboard::Fate;
+use super::*;
+
+impl Connection {
+    pub(super) fn find_losses(&mut self, now: Time, flight: u64, tcp: &Tcp, stats: &mut TcpStats) {
+        let is_recovering = self.recovery != Recovery::No;
+        let reordering = tcp.config.reordering;
+        let has_lost = match tcp.config.loss_detection {
+            LossDetection::RackTlp => {
+                let is_urgent = is_recovering || self.board.n_sacked() >= reordering;
+                self.rack.find(now, &mut self.board, is_urgent, self.rtt.smoothed())
+            }
+            LossDetection::DupAck => {
+                let below = self.board.overtaken_below(reordering);
+                self.board.lose(|segment| {
+                    let is_below = segment.end() <= below;
+                    is_below.then_some(segment.sends == 1)
+                })
+            }
+        };
+        if has_lost && !is_recovering {
+            stats.recoveries += 1;
+            self.recovery = Recovery::Fast(self.board.next());
+            (self.is_urgent, self.rack.probe) = (true, None);
+            self.control.on_loss(now, flight);
+            self.prr = Prr::new(flight);
+        }
+    }
+
+    pub(super) fn end_recovery(&mut self) {
+        let (Recovery::Fast(end) | Recovery::Timeout(end)) = self.recovery else { return };
+        if self.board.una() >= end {
+            self.recovery = Recovery::No;
+            self.is_urgent = false;
+            self.rack.on_recovered();
+        }
+    }
+
+    /// A congestion mark is echoed: once for all bytes in flight (RFC 3168 §6.1.2).
+    pub(super) fn on_echo(&mut self, now: Time, flight: u64, stats: &mut TcpStats) {
+        if self.board.una() <= self.echo_end || self.recovery != Recovery::No {
+            return;
+        }
+        stats.echoes += 1;
+        self.echo_end = self.board.next();
+        self.owes_cwr = true;
+        self.control.on_echo(now, flight);
+    }
+
+    /// What a recovery sends again when there is nothing else to send: segments that may be lost, and
+    /// once the end of the flight (RFC 6675 §4, NextSeg's rules 3 and 4). RACK has a timer and a probe
+    /// for these.
+    pub(super) fn rest(&self, tcp: &Tcp) -> Option<Next> {
+        if tcp.config.loss_detection != LossDetection::DupAck
+            || !matches!(self.recovery, Recovery::Fast(_))
+        {
+            return None;
+        }
+        let end = || self.board.last().filter(|last| last.fate == Fate::InFlight).copied();
+        let rescue = || if self.board.una() > self.rescue_end { end() } else { None };
+        let segment = self.board.first_hole().or_else(rescue)?;
+        let len = if segment.start == self.end { 0 } else { segment.len };
+        Some(Next { start: segment.start, len, is_new: false })
+    }
+}
