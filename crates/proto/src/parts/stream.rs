@@ -7,7 +7,7 @@
 //! [`AckingReceiver`](super::AckingReceiver).
 //!
 //! A timeout goes back to the first packet that is missing and skips those acknowledged. Windows
-//! with [`Window::REORDER_MAX`] also count a packet as lost when packets that far behind it have
+//! with a [`Window::reorder_max`] also count a packet as lost when packets that far behind it have
 //! arrived; it is sent again once, before anything new. A second loss of it is found by a timeout.
 
 use std::collections::VecDeque;
@@ -47,12 +47,15 @@ pub struct Acked {
 pub trait Window {
     /// What the window limits.
     const LIMIT: Limit = Limit::Flight;
-    /// How many packets later than a missing one must have arrived for it to count as lost (TCP: 3);
-    /// `None` if only timeouts find losses.
-    const REORDER_MAX: Option<u32> = None;
 
     /// Packets that the window lets go.
     fn cwnd(&self) -> u32;
+
+    /// How many packets later than a missing one must have arrived for it to count as lost (TCP: 3);
+    /// `None` if only timeouts find losses.
+    fn reorder_max(&self) -> Option<u32> {
+        None
+    }
 
     /// An acknowledgement arrived.
     fn on_ack(&mut self, acked: &Acked);
@@ -225,7 +228,7 @@ impl<W: Window> Stream<W> {
             ends_recovery: recovers && self.cumulative() >= self.recovery_end,
         };
         self.window.on_ack(&acked);
-        if let Some(reorder_max) = W::REORDER_MAX {
+        if let Some(reorder_max) = self.window.reorder_max() {
             self.find_losses(now, reorder_max);
         }
         Some(acked)
@@ -318,10 +321,12 @@ mod tests {
     }
 
     impl Window for NewReno {
-        const REORDER_MAX: Option<u32> = Some(3);
-
         fn cwnd(&self) -> u32 {
             self.cwnd
+        }
+
+        fn reorder_max(&self) -> Option<u32> {
+            Some(3)
         }
 
         fn on_ack(&mut self, acked: &Acked) {

@@ -17,6 +17,16 @@ pub enum Starving {
     Persist,
 }
 
+/// Which priority probes have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProbeRank {
+    /// That of acknowledgements.
+    First,
+    /// That of the flow's data, so that a probe arrives when data would.
+    Flow,
+}
+
 /// pFabric's parameters. [`PfabricConfig::paper`] and [`PfabricConfig::reference`] are the presets.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -30,11 +40,17 @@ pub struct PfabricConfig {
     /// Retransmission timeout in nanoseconds; three round trips if left out.
     #[schemars(range(min = 100, max = 1_000_000_000))]
     pub rto_ns: Option<u64>,
+    /// Packets that must have arrived after a missing one for it to be lost; if left out, only timeouts
+    /// find losses (§4.3).
+    #[schemars(range(min = 1, max = 60))]
+    pub duplicate_acks: Option<u32>,
     /// Timeouts in a row after which a flow starves.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub starving_after: u32,
     /// What it does then.
     pub starving: Starving,
+    /// The priority of its probes.
+    pub probe_rank: ProbeRank,
     /// Charged length of last packets.
     pub padding: Padding,
     /// Payload of a full packet.
@@ -58,7 +74,7 @@ impl Default for PfabricConfig {
 
 impl Keys for PfabricConfig {
     const PRESETS: &'static [Preset<Self>] =
-        &[("paper", PfabricConfig::paper), ("reference", PfabricConfig::reference)];
+        &[("paper", Self::paper), ("reference", Self::reference), ("ns-2", Self::ns2)];
 }
 
 impl PfabricConfig {
@@ -70,12 +86,28 @@ impl PfabricConfig {
             window: None,
             window_max: None,
             rto_ns: None,
+            duplicate_acks: None,
             starving_after: 5,
             starving: Starving::Probe,
+            probe_rank: ProbeRank::First,
             padding: Padding::Exact,
             payload: Bytes::new(1460),
             header: Bytes::new(40),
             attempts_max: 400,
+        }
+    }
+
+    /// What the ns-2 scripts of the study of over-subscribed cores have (CAPTON §V): two
+    /// bandwidth-delay products of 71 packets at most, three round trips of 85.2 us.
+    pub fn ns2() -> Self {
+        Self {
+            window: Some(70),
+            window_max: Some(141),
+            rto_ns: Some(255_600),
+            duplicate_acks: Some(3),
+            probe_rank: ProbeRank::Flow,
+            padding: Padding::Full,
+            ..Self::paper()
         }
     }
 

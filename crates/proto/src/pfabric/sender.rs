@@ -4,16 +4,17 @@ use rampmeter_core::collections::{KeyedHeap, Places};
 use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Time};
 
 use super::PfabricStats;
-use super::config::{Pfabric, Starving};
+use super::config::{Pfabric, ProbeRank, Starving};
 use super::wire::PfabricHeader;
 use crate::parts::{Ack, Acked, Limit, OutgoingFlow, OutgoingFlows, Output, Ready, Stream, Window};
 
 /// pFabric's rate control: one packet more with each acknowledgement that moves on, one packet in
-/// all after a timeout (§4.3).
+/// all after a timeout (§4.3), half of the window after a loss that others overtook.
 #[derive(Debug)]
 pub(super) struct Minimal {
     cwnd: u32,
     cwnd_max: u32,
+    reorder_max: Option<u32>,
 }
 
 impl Window for Minimal {
@@ -23,10 +24,18 @@ impl Window for Minimal {
         self.cwnd
     }
 
+    fn reorder_max(&self) -> Option<u32> {
+        self.reorder_max
+    }
+
     fn on_ack(&mut self, acked: &Acked) {
         if acked.cumulative > 0 {
             self.cwnd = (self.cwnd + 1).min(self.cwnd_max);
         }
+    }
+
+    fn on_loss(&mut self, _now: Time, _in_flight: u32) {
+        self.cwnd = (self.cwnd / 2).max(1);
     }
 
     fn on_timeout(&mut self, _now: Time) {
@@ -80,7 +89,11 @@ impl Sender {
 
     pub(super) fn submit(&mut self, message: Message, pfabric: &Pfabric) {
         let packets = pfabric.framing().packets(message.size);
-        let window = Minimal { cwnd: pfabric.window, cwnd_max: pfabric.window_max };
+        let window = Minimal {
+            cwnd: pfabric.window,
+            cwnd_max: pfabric.window_max,
+            reorder_max: pfabric.config.duplicate_acks,
+        };
         let slot = self.flows.submit(&message, packets, Stream::new(packets, window));
         self.update(slot, pfabric);
     }
@@ -194,7 +207,10 @@ impl Sender {
                 let probe = PfabricHeader::Probe {
                     flow: flow.flow,
                     tx_slot: slot,
-                    remaining: flow.state.remaining(),
+                    remaining: match pfabric.config.probe_rank {
+                        ProbeRank::First => 0,
+                        ProbeRank::Flow => flow.state.remaining(),
+                    },
                     size: flow.size,
                 };
                 out.send(flow.dst, msg, probe);

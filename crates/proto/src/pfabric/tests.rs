@@ -5,10 +5,10 @@ mod wire {
     use rampmeter_core::Header;
 
     #[test]
-    fn data_is_ranked_by_what_remains_and_all_else_goes_first() {
+    fn data_and_probes_are_ranked_by_what_remains_and_acknowledgements_go_first() {
         let (flow, tx_slot, seq, remaining, size) = (1, 2, 3, 4, 5);
         assert_eq!(PfabricHeader::Data { flow, tx_slot, seq, remaining, size }.rank(), 4);
-        assert_eq!(PfabricHeader::Probe { flow, tx_slot, remaining, size }.rank(), 0);
+        assert_eq!(PfabricHeader::Probe { flow, tx_slot, remaining, size }.rank(), 4);
         assert_eq!(PfabricHeader::Ack { tx_slot, cumulative: 3, sack: 0 }.rank(), 0);
     }
 }
@@ -25,13 +25,17 @@ mod sender {
     };
 
     fn host() -> (PfabricHost, Arc<Pfabric>) {
+        host_of(PfabricConfig::paper())
+    }
+
+    fn host_of(config: PfabricConfig) -> (PfabricHost, Arc<Pfabric>) {
         let facts = FabricFacts {
             n_hosts: 2,
             access_rate: Rate::from_gbps(10),
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
         };
-        let pfabric = Arc::new(PfabricConfig::paper().on(&facts).unwrap());
+        let pfabric = Arc::new(config.on(&facts).unwrap());
         let rng = Rng::new(1, 0, Purpose::Test);
         let mut host = PfabricHost::new(Arc::clone(&pfabric), NodeId::new(0), rng, Time::ZERO);
         let message = Message::new(MsgId::new(7), NodeId::new(1), Bytes::new(1_460 * 100));
@@ -67,6 +71,20 @@ mod sender {
     }
 
     #[test]
+    fn a_packet_that_three_have_overtaken_is_sent_again_and_halves_the_window() {
+        let config = PfabricConfig { window: Some(8), ..PfabricConfig::ns2() };
+        let (mut host, _) = host_of(PfabricConfig { rto_ns: None, ..config });
+        assert_eq!(send_all(&mut host, Time::ZERO), (0..8).collect::<Vec<_>>());
+        acknowledge(&mut host, Time::ZERO, 0, 0b110);
+        assert!(send_all(&mut host, Time::ZERO).is_empty());
+        acknowledge(&mut host, Time::ZERO, 0, 0b1110);
+        assert_eq!(send_all(&mut host, Time::ZERO), [0]);
+        // Half of eight, and one for the acknowledgement.
+        acknowledge(&mut host, Time::ZERO, 8, 0);
+        assert_eq!(send_all(&mut host, Time::ZERO), (8..13).collect::<Vec<_>>());
+    }
+
+    #[test]
     fn a_starving_flow_probes_until_a_probe_is_answered() {
         let (mut host, pfabric) = host();
         send_all(&mut host, Time::ZERO);
@@ -78,7 +96,10 @@ mod sender {
                 assert_eq!(send_all(&mut host, now), [0]);
             } else {
                 let probe = host.poll_transmit(now).map(|packet| packet.header);
-                assert!(matches!(probe, Some(PfabricHeader::Probe { .. })), "{probe:?}");
+                assert!(
+                    matches!(probe, Some(PfabricHeader::Probe { remaining: 0, .. })),
+                    "{probe:?}"
+                );
                 assert_eq!(host.poll_transmit(now), None);
             }
         }

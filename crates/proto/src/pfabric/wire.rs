@@ -33,7 +33,7 @@ headers! {
             flow: u32,
             /// Its slot at the source.
             tx_slot: u32,
-            /// Packets of the flow that were not acknowledged: its rank.
+            /// Its rank: packets of the flow that were not acknowledged, or zero.
             remaining: u32,
             /// The flow's size in bytes.
             size: u64 [size at least 1],
@@ -51,12 +51,12 @@ headers! {
     }
 
     impl Header {
-        /// The fewer packets remain the better; acknowledgements and probes before all data (§4.3).
+        /// The fewer packets remain the better; acknowledgements before all data (§4.3).
         #[inline]
         fn rank(&self) -> u32 {
             match self {
-                Self::Data { remaining, .. } => *remaining,
-                Self::Probe { .. } | Self::Ack { .. } => 0,
+                Self::Data { remaining, .. } | Self::Probe { remaining, .. } => *remaining,
+                Self::Ack { .. } => 0,
             }
         }
     }
