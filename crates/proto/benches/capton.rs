@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use rampmeter_core::{Bytes, NodeId, Purpose, Rate, Rng};
 use rampmeter_proto::capton::network::Member;
-use rampmeter_proto::capton::{
-    Arrival, FlowId, Left, Narrow, Network, Pending, Scheduler, figure6,
-};
+use rampmeter_proto::capton::{Narrow, Network, Pending, Scheduler, figure6};
+use rampmeter_proto::central::{Arrival, FlowId, Left};
 use rampmeter_workload::SizeDist;
 use rampmeter_workload::size::named;
 

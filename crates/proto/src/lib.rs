@@ -6,6 +6,7 @@
 pub mod beside;
 pub mod capton;
 pub mod catalogue;
+pub mod central;
 pub mod cosy;
 pub mod dcpim;
 pub mod fastpass;

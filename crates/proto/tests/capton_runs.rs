@@ -92,7 +92,7 @@ fn a_dead_controller_costs_the_fallback_time() {
     let keys = CaptonConfig::paper();
     let Place { topology, config, fabric, .. } =
         Capton::simulated(&keys, leaf_spine_at(10.0, 2, 3, 2));
-    let fallback = config.fallback.as_us_f64();
+    let fallback = config.settings.fallback.as_us_f64();
     let mut spec = SimSpec { fabric, ..spec(topology, 1) };
     let dead = Outage { target: Target::Arbiter(0), from: Time::ZERO, until: Time::NEVER };
     spec.faults.outages.push(dead);

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use rampmeter_core::fabric::RegularPaths;
-use rampmeter_core::{Bytes, NodeId, Rate, Span};
+use rampmeter_core::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::controller::ControllerConfig;
 use super::network::{Member, Narrow, Network};
 use super::sharing::Sharing;
 use super::split::LeastShare;
+use crate::central::{Settings, Waits};
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::Padding;
+use crate::tcp::TcpConfig;
 use crate::tcp::config::{LossDetection, Timeout};
 use crate::tcp::control::Algorithm;
-use crate::tcp::{Tcp, TcpConfig};
 use crate::transport::{Place, Site};
 
 /// How flows share links.
@@ -154,22 +154,10 @@ impl CaptonConfig {
 pub struct Capton {
     /// The parameters.
     pub config: CaptonConfig,
-    /// Those of TCP.
-    pub tcp: Arc<Tcp>,
-    /// The rate of a host's link: that of flows without a grant.
-    pub access: Rate,
-    /// Messages up to this size are not scheduled.
-    pub threshold: Bytes,
-    /// The number of the first controller.
-    pub first_controller: NodeId,
-    /// When a request without an answer is repeated.
-    pub repeat: Span,
-    /// When a host does without the controller.
-    pub fallback: Span,
-    /// How often hosts request again while a flow lasts.
-    pub refresh: Span,
-    /// The controller's settings.
-    pub controller: ControllerConfig,
+    /// What hosts and controllers need to know.
+    pub settings: Settings,
+    /// How flows share links.
+    pub sharing: Sharing,
     /// The network as the controller sees it.
     pub network: Network,
 }
@@ -190,40 +178,20 @@ impl CaptonConfig {
         tcp.granted_window = u64::from(window) * config.payload.get();
         let tcp = Arc::new(tcp);
         let network = config.network(site)?;
-        let compute = Span::from_ns(config.compute_ns);
-        let repeat = config.repeat_us.map_or(facts.data_rtt * 4 + compute, Span::from_us);
-        let least = repeat * 2;
-        let fallback =
-            config.fallback_us.map_or((repeat * 8).max(Span::from_us(5_000)), Span::from_us);
-        let lease = config.lease_us.map_or(fallback * 4, Span::from_us);
-        if fallback < least {
-            let expected =
-                format!("at least {} (twice repeat-us)", least.as_ps().div_ceil(1_000_000));
-            return Err(BadKey::new("fallback-us", expected, fallback.as_ps() / 1_000_000));
-        }
+        let waits = Waits {
+            compute_ns: config.compute_ns,
+            repeat_us: config.repeat_us,
+            fallback_us: config.fallback_us,
+            lease_us: config.lease_us,
+        };
+        let unscheduled = (config.payload * u64::from(config.threshold), Some(facts.access_rate));
+        let settings = Settings::new(tcp, unscheduled, config.controllers, waits, facts)?;
         let share = LeastShare::from_milli(config.least_share_milli);
         let sharing = match (config.shares, share) {
             (Shares::Split, Some(share)) => Sharing::Split(share),
             (Shares::Split, None) | (Shares::Serial, _) => Sharing::Serial,
         };
-        Ok(Capton {
-            access: facts.access_rate,
-            threshold: config.payload * u64::from(config.threshold),
-            first_controller: NodeId::new(facts.n_hosts),
-            repeat,
-            fallback,
-            refresh: lease / 4,
-            controller: ControllerConfig {
-                sharing,
-                grace: Span::ZERO,
-                patience: repeat,
-                lease,
-                flows_max: 1 << 16,
-            },
-            network,
-            tcp,
-            config,
-        })
+        Ok(Capton { config, settings, sharing, network })
     }
 
     /// Racks and pods, and the capacity of their uplinks.

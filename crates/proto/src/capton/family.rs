@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{
-    ArbiterNeed, ArbiterRate, Buffer, FabricNeeds, Interface, Need, Overflow,
-};
-use rampmeter_core::{FabricFacts, Family, SwitchFacts};
+use rampmeter_core::fabric::FabricNeeds;
+use rampmeter_core::{FabricFacts, Family, Rate, SwitchFacts};
 
-use super::arbiter::CaptonArbiter;
 use super::config::{Capton, CaptonConfig};
-use super::host::CaptonHost;
+use super::sharing::AnyScheduler;
 use super::spray::AllPaths;
-use super::wire::CaptonHeader;
+use super::wire::{CaptonHeader, OrderHeader};
+use super::{CaptonArbiter, CaptonHost};
+use crate::central::Central;
+use crate::central::settings::{Settings, needs};
 use crate::keys::BadKey;
-use crate::parts::{Framing, two_bdps};
+use crate::parts::Framing;
 use crate::transport::{Derived, Site, Transport};
 
 /// The CAPTON family.
@@ -35,6 +35,21 @@ impl Family for CaptonFamily {
     }
 }
 
+impl Central for CaptonFamily {
+    type Grant = Rate;
+    type Orders = OrderHeader;
+    type Schedule = AnyScheduler;
+    type Config = Capton;
+
+    fn settings(config: &Capton) -> &Settings {
+        &config.settings
+    }
+
+    fn schedule(config: &Capton) -> AnyScheduler {
+        AnyScheduler::new(config.network.clone(), config.sharing)
+    }
+}
+
 impl Transport for CaptonFamily {
     type Keys = CaptonConfig;
     const TITLE: &'static str = "CAPTON";
@@ -51,18 +66,7 @@ impl Transport for CaptonFamily {
     /// choose paths in turn, whatever `spray` says.
     fn needs(keys: &CaptonConfig, facts: &FabricFacts) -> FabricNeeds {
         let packet = keys.payload + keys.header;
-        let own = |packets: u32| packet * u64::from(packets);
-        let buffer = keys.queue.map_or_else(|| two_bdps(packet, facts), own);
-        let need = ArbiterNeed { rate: ArbiterRate::Slowest };
-        FabricNeeds {
-            buffer: Need::Prefer(Buffer::PerPort(buffer)),
-            overflow: Need::Prefer(Overflow::TailDrop),
-            interface: Need::Prefer(Interface::Pull),
-            express: Need::Prefer(0),
-            priorities: 1,
-            arbiters: vec![need; keys.controllers as usize],
-            ..FabricNeeds::default()
-        }
+        needs((packet, keys.queue), keys.controllers, facts)
     }
 
     fn configure(keys: CaptonConfig, site: &Site) -> Result<Capton, BadKey> {
@@ -70,15 +74,6 @@ impl Transport for CaptonFamily {
     }
 
     fn describe(config: &Capton) -> Vec<Derived> {
-        vec![
-            Derived::packets(
-                "window",
-                (config.tcp.granted_window / config.config.payload.get()) as u32,
-            ),
-            Derived::time("repeat", config.repeat),
-            Derived::time("fallback", config.fallback),
-            Derived::time("refresh", config.refresh),
-            Derived::count("threshold-bytes", config.threshold.get()),
-        ]
+        config.settings.describe()
     }
 }

@@ -21,8 +21,8 @@
 
 use rampmeter_core::{NodeId, Rate};
 
-use super::left::Left;
 use super::network::Network;
+use crate::central::Left;
 
 /// A flow to be scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

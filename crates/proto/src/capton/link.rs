@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use rampmeter_core::{Rate, Time};
 
-use super::left::{Left, Line};
+use crate::central::left::{Left, Line};
 
 /// A place in the order of figure 6: least remaining size first, then in the order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

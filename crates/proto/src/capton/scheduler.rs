@@ -39,37 +39,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
-use rampmeter_core::{Bytes, NodeId, Rate, Time};
+use rampmeter_core::{Bytes, Rate, Time};
 
-use super::left::{Left, Line};
 use super::link::{Link, Position, User, Waiter};
 use super::network::{LinkId, Network, Path};
-
-/// A flow's number: unique among all flows that a scheduler has at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FlowId(pub u64);
-
-/// A flow that asks to transmit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
-    /// Its number.
-    pub id: FlowId,
-    /// The sending host.
-    pub src: NodeId,
-    /// The receiving host, another one.
-    pub dst: NodeId,
-    /// Its remaining size, in the bytes that the capacities of links count.
-    pub left: Bytes,
-}
-
-/// What a flow is to do from now on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
-    /// The flow.
-    pub flow: FlowId,
-    /// The rate at which it transmits; `None` if it stops.
-    pub rate: Option<Rate>,
-}
+use crate::central::left::{Left, Line};
+use crate::central::{Arrival, Change, FlowId};
 
 #[derive(Clone, Copy, Debug)]
 enum State {
@@ -130,7 +105,7 @@ pub struct Scheduler {
     sweep: BinaryHeap<Reverse<(Position, u32)>>,
     /// Flows whose state the sweep has changed, with their rates of before.
     noted: Vec<(u32, Option<Rate>)>,
-    changes: Vec<Change>,
+    changes: Vec<Change<Rate>>,
     examined: u64,
 }
 
@@ -197,7 +172,7 @@ impl Scheduler {
 
     /// A flow asks to transmit. Panics if it is known already or does not lead from one host of the
     /// network to another.
-    pub fn arrive(&mut self, flow: Arrival) -> &[Change] {
+    pub fn arrive(&mut self, flow: Arrival) -> &[Change<Rate>] {
         let Arrival { id, src, dst, left } = flow;
         let n_hosts = self.network.n_hosts();
         assert!(src != dst && src.get().max(dst.get()) < n_hosts, "{flow:?} among {n_hosts} hosts");
@@ -218,7 +193,7 @@ impl Scheduler {
     }
 
     /// A flow is over. Does nothing for one that is not known.
-    pub fn complete(&mut self, id: FlowId) -> &[Change] {
+    pub fn complete(&mut self, id: FlowId) -> &[Change<Rate>] {
         if let Some(slot) = self.slots.remove(&id) {
             self.displace(slot);
             self.flows.remove(slot);
@@ -227,7 +202,7 @@ impl Scheduler {
     }
 
     /// A flow has so much left, whatever was calculated. Does nothing for one that is not known.
-    pub fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change] {
+    pub fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change<Rate>] {
         if let Some(&slot) = self.slots.get(&id) {
             self.note(slot);
             self.displace(slot);
@@ -238,7 +213,7 @@ impl Scheduler {
     }
 
     /// A link has another capacity; `None` if it is down.
-    pub fn set_capacity(&mut self, link: LinkId, capacity: Option<Rate>) -> &[Change] {
+    pub fn set_capacity(&mut self, link: LinkId, capacity: Option<Rate>) -> &[Change<Rate>] {
         self.network.set_capacity(link, capacity);
         self.links[link.idx()].set_capacity(self.network.capacity(link));
         let rated = self.flows.iter().filter(|(_, flow)| flow.path.links().contains(&link));
@@ -312,7 +287,7 @@ impl Scheduler {
     }
 
     /// Sweeps, and collects the changes.
-    fn finish(&mut self) -> &[Change] {
+    fn finish(&mut self) -> &[Change<Rate>] {
         let mut last = None;
         while let Some(Reverse((position, slot))) = self.sweep.pop() {
             // Two links may both have named a flow.
@@ -328,12 +303,12 @@ impl Scheduler {
             flow.is_noted = false;
             let rate = flow.granted();
             if rate != before {
-                self.changes.push(Change { flow: flow.id, rate });
+                self.changes.push(Change { flow: flow.id, grant: rate });
                 grants += usize::from(rate.is_some());
             }
         }
         if grants != 0 && grants != self.changes.len() {
-            self.changes.sort_by_key(|change| change.rate.is_some());
+            self.changes.sort_by_key(|change| change.grant.is_some());
         }
         &self.changes
     }

@@ -2,10 +2,10 @@
 
 use rampmeter_core::{Bytes, Rate, Time};
 
-use super::left::Left;
 use super::network::{LinkId, Network};
-use super::scheduler::{Arrival, Change, FlowId, Scheduler};
+use super::scheduler::Scheduler;
 use super::split::{LeastShare, SplitScheduler};
+use crate::central::{Arrival, Change, Controller, FlowId, Left, Schedule};
 
 /// How flows share links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +18,10 @@ pub enum Sharing {
 
 /// Either scheduler. Methods are those of [`Scheduler`].
 #[derive(Debug)]
-pub(super) enum AnyScheduler {
+pub enum AnyScheduler {
+    /// The paper's.
     Serial(Box<Scheduler>),
+    /// The one that splits rates.
     Split(Box<SplitScheduler>),
 }
 
@@ -33,47 +35,70 @@ macro_rules! either {
 }
 
 impl AnyScheduler {
-    pub(super) fn new(network: Network, sharing: Sharing) -> Self {
+    /// A scheduler without flows.
+    pub fn new(network: Network, sharing: Sharing) -> Self {
         match sharing {
             Sharing::Serial => Self::Serial(Box::new(Scheduler::new(network))),
             Sharing::Split(least) => Self::Split(Box::new(SplitScheduler::new(network, least))),
         }
     }
 
-    pub(super) fn network(&self) -> &Network {
+    /// The network with its present capacities.
+    pub fn network(&self) -> &Network {
         either!(self, scheduler => scheduler.network())
     }
 
-    pub(super) fn rate(&self, id: FlowId) -> Option<Rate> {
+    /// A link has another capacity; `None` if it is down.
+    pub fn set_capacity(&mut self, link: LinkId, capacity: Option<Rate>) -> &[Change<Rate>] {
+        either!(self, scheduler => scheduler.set_capacity(link, capacity))
+    }
+}
+
+impl Schedule for AnyScheduler {
+    type Grant = Rate;
+
+    fn n_hosts(&self) -> u32 {
+        self.network().n_hosts()
+    }
+
+    fn grant(&self, id: FlowId) -> Option<Rate> {
         either!(self, scheduler => scheduler.rate(id))
     }
 
-    pub(super) fn left(&self, id: FlowId) -> Option<Left> {
+    fn left(&self, id: FlowId) -> Option<Left> {
         either!(self, scheduler => scheduler.left(id))
     }
 
     #[inline]
-    pub(super) fn next_completion(&self) -> Option<(Time, FlowId)> {
+    fn next_completion(&self) -> Option<(Time, FlowId)> {
         either!(self, scheduler => scheduler.next_completion())
     }
 
-    pub(super) fn advance(&mut self, now: Time) {
+    fn advance(&mut self, now: Time) {
         either!(self, scheduler => scheduler.advance(now));
     }
 
-    pub(super) fn arrive(&mut self, flow: Arrival) -> &[Change] {
+    fn arrive(&mut self, flow: Arrival) -> &[Change<Rate>] {
         either!(self, scheduler => scheduler.arrive(flow))
     }
 
-    pub(super) fn complete(&mut self, id: FlowId) -> &[Change] {
+    fn complete(&mut self, id: FlowId) -> &[Change<Rate>] {
         either!(self, scheduler => scheduler.complete(id))
     }
 
-    pub(super) fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change] {
+    fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change<Rate>] {
         either!(self, scheduler => scheduler.correct(id, left))
     }
+}
 
-    pub(super) fn set_capacity(&mut self, link: LinkId, capacity: Option<Rate>) -> &[Change] {
-        either!(self, scheduler => scheduler.set_capacity(link, capacity))
+impl Controller<AnyScheduler> {
+    /// The network with its present capacities.
+    pub fn network(&self) -> &Network {
+        self.scheduler().network()
+    }
+
+    /// A link has another capacity; `None` if it is down.
+    pub fn set_capacity(&mut self, now: Time, link: LinkId, capacity: Option<Rate>) {
+        self.reschedule(now, |scheduler| scheduler.set_capacity(link, capacity));
     }
 }

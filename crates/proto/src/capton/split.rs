@@ -20,9 +20,9 @@ use rampmeter_core::collections::IdMap;
 use rampmeter_core::{Bytes, Rate, Time};
 
 use super::figure6::Pending;
-use super::left::{Left, Line};
 use super::network::{LinkId, Network};
-use super::scheduler::{Arrival, Change, FlowId};
+use crate::central::left::{Left, Line};
+use crate::central::{Arrival, Change, FlowId};
 
 /// The least share of a flow, in thousandths of the rate that it has alone: 1 to 1000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub struct SplitScheduler {
     arrivals: u64,
     numbers: IdMap<FlowId, u64>,
     next: Option<(Time, FlowId)>,
-    changes: Vec<Change>,
+    changes: Vec<Change<Rate>>,
 }
 
 impl SplitScheduler {
@@ -135,7 +135,7 @@ impl SplitScheduler {
 
     /// A flow asks to transmit. Panics if it is known already or does not lead from one host of the
     /// network to another.
-    pub fn arrive(&mut self, flow: Arrival) -> &[Change] {
+    pub fn arrive(&mut self, flow: Arrival) -> &[Change<Rate>] {
         let Arrival { id, src, dst, left } = flow;
         let n_hosts = self.network.n_hosts();
         assert!(src != dst && src.get().max(dst.get()) < n_hosts, "{flow:?} among {n_hosts} hosts");
@@ -148,14 +148,14 @@ impl SplitScheduler {
     }
 
     /// A flow is over. Does nothing for one that is not known.
-    pub fn complete(&mut self, id: FlowId) -> &[Change] {
+    pub fn complete(&mut self, id: FlowId) -> &[Change<Rate>] {
         let Some(number) = self.numbers.remove(&id) else { return &[] };
         self.flows.remove(&number);
         self.renew()
     }
 
     /// A flow has so much left, whatever was calculated. Does nothing for one that is not known.
-    pub fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change] {
+    pub fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change<Rate>] {
         let Some(flow) = self.numbers.get(&id).and_then(|number| self.flows.get_mut(number)) else {
             return &[];
         };
@@ -164,12 +164,12 @@ impl SplitScheduler {
     }
 
     /// A link has another capacity; `None` if it is down.
-    pub fn set_capacity(&mut self, link: LinkId, capacity: Option<Rate>) -> &[Change] {
+    pub fn set_capacity(&mut self, link: LinkId, capacity: Option<Rate>) -> &[Change<Rate>] {
         self.network.set_capacity(link, capacity);
         self.renew()
     }
 
-    fn renew(&mut self) -> &[Change] {
+    fn renew(&mut self) -> &[Change<Rate>] {
         let pending: Vec<Pending> = self.flows.values().map(|flow| flow.pending).collect();
         let rates = split(&self.network, &pending, self.least);
         self.changes.clear();
@@ -177,7 +177,7 @@ impl SplitScheduler {
         for (flow, rate) in self.flows.values_mut().zip(rates) {
             if flow.rate != rate {
                 flow.rate = rate;
-                self.changes.push(Change { flow: flow.id, rate });
+                self.changes.push(Change { flow: flow.id, grant: rate });
             }
             if let Some(rate) = rate {
                 let end = Line::new(flow.pending.left, rate, self.now).end(rate);
@@ -186,7 +186,7 @@ impl SplitScheduler {
                 }
             }
         }
-        self.changes.sort_by_key(|change| change.rate.is_some());
+        self.changes.sort_by_key(|change| change.grant.is_some());
         &self.changes
     }
 }

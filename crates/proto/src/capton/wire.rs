@@ -3,8 +3,10 @@
 //! A header starts with a type byte. Types below 16 are TCP's.
 
 use rampmeter_core::wire::{Format, Formats, count, join};
-use rampmeter_core::{Header, WireError, headers};
+use rampmeter_core::{Bytes, NodeId, Rate, headers};
 
+use crate::central::wire::OrderFormats;
+use crate::central::{CentralHeader, Control, Request};
 use crate::tcp::wire::TcpHeader;
 
 headers! {
@@ -46,73 +48,42 @@ headers! {
 }
 
 /// A CAPTON header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CaptonHeader {
-    /// Between hosts and controllers.
-    Order(OrderHeader),
-    /// Between hosts.
-    Tcp(TcpHeader),
-}
+pub type CaptonHeader = CentralHeader<OrderHeader>;
 
-/// The first type byte that is not TCP's.
-const FIRST: u8 = 16;
-
-/// Asks whichever header it is.
-macro_rules! whichever {
-    ($self:ident, $header:ident => $call:expr) => {
-        match $self {
-            CaptonHeader::Order($header) => $call,
-            CaptonHeader::Tcp($header) => $call,
-        }
-    };
-}
-
-impl Header for CaptonHeader {
-    fn wire_len(&self) -> usize {
-        whichever!(self, header => header.wire_len())
-    }
-
-    fn encode(&self, out: &mut [u8]) -> Result<usize, WireError> {
-        whichever!(self, header => header.encode(out))
-    }
-
-    fn decode(bytes: &[u8]) -> Result<(Self, usize), WireError> {
-        if bytes.first().is_some_and(|&code| code >= FIRST) {
-            OrderHeader::decode(bytes).map(|(header, read)| (Self::Order(header), read))
-        } else {
-            TcpHeader::decode(bytes).map(|(header, read)| (Self::Tcp(header), read))
-        }
-    }
-
-    fn kind(&self) -> &'static str {
-        whichever!(self, header => header.kind())
-    }
-
-    fn fields(&self, tell: &mut dyn FnMut(&'static str, &'static str, u64)) {
-        whichever!(self, header => header.fields(tell));
-    }
-}
-
-impl Formats for CaptonHeader {
-    const FORMATS: &'static [Format] = {
+impl OrderFormats for OrderHeader {
+    const WITH_TCP: &'static [Format] = {
         const PARTS: &[&[Format]] = &[TcpHeader::FORMATS, OrderHeader::FORMATS];
         &join::<{ count(PARTS) }>(PARTS)
     };
+}
 
-    #[inline]
-    fn code(&self) -> u8 {
-        whichever!(self, header => header.code())
-    }
-
-    fn arbitrary(code: u8, draw: &mut dyn FnMut() -> u64) -> Option<Self> {
-        if code >= FIRST {
-            OrderHeader::arbitrary(code, draw).map(Self::Order)
-        } else {
-            TcpHeader::arbitrary(code, draw).map(Self::Tcp)
+impl From<Control<Rate>> for OrderHeader {
+    fn from(control: Control<Rate>) -> Self {
+        match control {
+            Control::Request(Request { number: flow, dst, left, heard }) => {
+                Self::Request { flow, dst: dst.get(), left: left.get(), heard }
+            }
+            Control::Order { number: flow, order, grant: Some(rate) } => {
+                Self::Grant { flow, order, rate: rate.as_bps() }
+            }
+            Control::Order { number: flow, order, grant: None } => Self::Stop { flow, order },
+            Control::Done { number: flow } => Self::Done { flow },
         }
     }
+}
 
-    fn values(&self, tell: &mut dyn FnMut(&'static str, &'static str, u64)) {
-        whichever!(self, header => header.values(tell));
+impl From<OrderHeader> for Control<Rate> {
+    fn from(header: OrderHeader) -> Self {
+        match header {
+            OrderHeader::Request { flow: number, dst, left, heard } => {
+                let (dst, left) = (NodeId::new(dst), Bytes::new(left));
+                Self::Request(Request { number, dst, left, heard })
+            }
+            OrderHeader::Grant { flow: number, order, rate } => {
+                Self::Order { number, order, grant: Rate::from_bps(rate) }
+            }
+            OrderHeader::Stop { flow: number, order } => Self::Order { number, order, grant: None },
+            OrderHeader::Done { flow: number } => Self::Done { number },
+        }
     }
 }

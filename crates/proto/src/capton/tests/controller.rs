@@ -2,13 +2,14 @@
 
 use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
 
-use super::super::controller::{Controller, ControllerConfig, Order, Request};
-use super::super::sharing::Sharing;
+use super::super::sharing::{AnyScheduler, Sharing};
 use super::super::split::LeastShare;
 use super::{gbps, two_racks};
+use crate::central::{self, ControllerConfig, Order, Request};
+
+type Controller = central::Controller<AnyScheduler>;
 
 const CONFIG: ControllerConfig = ControllerConfig {
-    sharing: Sharing::Serial,
     grace: Span::ZERO,
     patience: Span::from_us(50),
     lease: Span::from_us(1_000),
@@ -21,8 +22,12 @@ fn us(us: u64) -> Time {
     Time::ZERO + Span::from_us(us)
 }
 
+fn with(config: ControllerConfig, sharing: Sharing) -> Controller {
+    Controller::new(AnyScheduler::new(two_racks(), sharing), config)
+}
+
 fn new() -> Controller {
-    Controller::new(two_racks(), CONFIG)
+    with(CONFIG, Sharing::Serial)
 }
 
 fn request(number: u32, dst: u32, kb: u64, heard: u32) -> Request {
@@ -34,7 +39,7 @@ type Said = (u32, u32, u32, Option<Rate>);
 
 /// The orders that wait.
 fn orders(controller: &mut Controller) -> Vec<Said> {
-    let order = |Order { host, number, order, rate }| (host.get(), number, order, rate);
+    let order = |Order { host, number, order, grant }| (host.get(), number, order, grant);
     std::iter::from_fn(|| controller.poll_order()).map(order).collect()
 }
 
@@ -97,7 +102,7 @@ fn capacity_goes_on_at_the_predicted_completion_and_done_confirms_it() {
 #[test]
 fn a_grace_keeps_the_capacity_longer_and_done_ends_it() {
     let config = ControllerConfig { grace: Span::from_us(30), ..CONFIG };
-    let mut controller = Controller::new(two_racks(), config);
+    let mut controller = with(config, Sharing::Serial);
     ask(&mut controller, 0, 0, request(1, 4, 125, 0));
     ask(&mut controller, 0, 0, request(2, 5, 250, 0));
     assert_eq!(controller.poll_timeout(), us(130));
@@ -223,7 +228,7 @@ fn hosts_are_told_when_links_fail() {
 #[test]
 fn flows_that_share_links_are_granted_what_is_left() {
     let sharing = Sharing::Split(LeastShare::from_milli(100).unwrap());
-    let mut controller = Controller::new(two_racks(), ControllerConfig { sharing, ..CONFIG });
+    let mut controller = with(CONFIG, sharing);
     let slow = controller.network().down(0, 4).unwrap();
     controller.set_capacity(us(0), slow, Some(gbps(6)));
     assert_eq!(ask(&mut controller, 0, 0, request(1, 4, 75, 0)), [(0, 1, 1, Some(gbps(6)))]);

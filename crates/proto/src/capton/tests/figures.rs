@@ -3,10 +3,10 @@
 use rampmeter_core::{Bytes, Rate, Span, Time};
 
 use super::super::figure6::{Pending, figure6};
-use super::super::left::{Left, Line};
 use super::super::network::{Member, Narrow, Network};
-use super::super::scheduler::Arrival;
 use super::{flow, gbps, two_racks};
+use crate::central::Arrival;
+use crate::central::left::{Left, Line};
 
 /// The rates in Gbit/s, zero for flows that are stopped.
 fn rates(network: &Network, flows: &[Arrival]) -> Vec<u64> {

@@ -2,7 +2,6 @@
 
 mod controller;
 mod figures;
-mod lossy;
 mod model;
 mod network;
 mod scheduler;
@@ -11,7 +10,7 @@ mod split;
 use rampmeter_core::{Bytes, NodeId, Rate};
 
 use super::network::{Member, Narrow, Network};
-use super::scheduler::{Arrival, FlowId};
+use crate::central::{Arrival, FlowId};
 use proptest::prelude::*;
 
 /// A flow of `kb` kilobytes.
@@ -25,7 +24,7 @@ fn gbps(n: u64) -> Rate {
 }
 
 /// Two racks of four hosts, links of 10 Gbit/s, and 20 Gbit/s between the racks.
-fn two_racks() -> Network {
+pub(crate) fn two_racks() -> Network {
     Network::leaf_spine(2, 4, gbps(10), gbps(20)).unwrap()
 }
 

@@ -6,10 +6,11 @@ use proptest::prelude::*;
 use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
 
 use super::super::figure6::{Pending, figure6};
-use super::super::left::{Left, Line};
 use super::super::network::Network;
-use super::super::scheduler::{Arrival, Change, FlowId, Scheduler};
+use super::super::scheduler::Scheduler;
 use super::{any_network, capacity};
+use crate::central::left::{Left, Line};
+use crate::central::{Arrival, Change, FlowId};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -63,7 +64,7 @@ impl Model {
     }
 
     /// Does a step in both, and returns what the scheduler says.
-    fn step(&mut self, scheduler: &mut Scheduler, step: &Step) -> Vec<Change> {
+    fn step(&mut self, scheduler: &mut Scheduler, step: &Step) -> Vec<Change<Rate>> {
         let pick = |flows: &Vec<_>, n: usize| (!flows.is_empty()).then(|| n % flows.len());
         let changes = match *step {
             Step::Arrive(src, dst, bytes) => {
@@ -132,7 +133,7 @@ proptest! {
         // What hosts know from the changes that they are told.
         let mut told: BTreeMap<FlowId, Rate> = BTreeMap::new();
         for step in &steps {
-            for Change { flow, rate } in model.step(&mut scheduler, step) {
+            for Change { flow, grant: rate } in model.step(&mut scheduler, step) {
                 let before = match rate {
                     Some(rate) => told.insert(flow, rate),
                     None => told.remove(&flow),

@@ -2,13 +2,14 @@
 
 use rampmeter_core::{Bytes, Rate, Span, Time};
 
-use super::super::scheduler::{Change, FlowId, Scheduler};
+use super::super::scheduler::Scheduler;
 use super::{flow, gbps, two_racks};
+use crate::central::{Change, FlowId};
 
 const GO: Option<Rate> = Some(Rate::from_gbps(10));
 
-fn changes(changes: &[Change]) -> Vec<(u64, Option<Rate>)> {
-    changes.iter().map(|change| (change.flow.0, change.rate)).collect()
+fn changes(changes: &[Change<Rate>]) -> Vec<(u64, Option<Rate>)> {
+    changes.iter().map(|change| (change.flow.0, change.grant)).collect()
 }
 
 /// 10 Gbit/s are 1.25 kB in a microsecond.

@@ -4,11 +4,11 @@ use proptest::prelude::*;
 use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
 
 use super::super::figure6::{Pending, figure6};
-use super::super::left::Left;
 use super::super::network::Network;
-use super::super::scheduler::{Change, FlowId};
 use super::super::split::{LeastShare, SplitScheduler, split};
 use super::{any_network, flow, gbps, two_racks};
+use crate::central::left::Left;
+use crate::central::{Change, FlowId};
 
 fn least(milli: u32) -> LeastShare {
     LeastShare::from_milli(milli).unwrap()
@@ -75,9 +75,9 @@ proptest! {
     }
 }
 
-fn changes(changes: &[Change]) -> Vec<(u64, u64)> {
+fn changes(changes: &[Change<Rate>]) -> Vec<(u64, u64)> {
     let in_gbps = |rate: Option<Rate>| rate.map_or(0, |rate| rate.as_bps() / 1_000_000_000);
-    changes.iter().map(|change| (change.flow.0, in_gbps(change.rate))).collect()
+    changes.iter().map(|change| (change.flow.0, in_gbps(change.grant))).collect()
 }
 
 /// The core has 20 Gbit/s, and one destination an access link of 6.

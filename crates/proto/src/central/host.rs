@@ -1,16 +1,16 @@
-//! The host layer (§IV.C): which messages ask the controller, what its orders do to their
+//! The host layer (CAPTON §IV.C): which messages ask the controller, what its orders do to their
 //! connections, and what happens when it is silent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rampmeter_core::{
-    Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Rate, Receipt, Rng, Time,
-};
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
-use super::CaptonStats;
-use super::config::Capton;
-use super::wire::{CaptonHeader, OrderHeader};
+use super::controller::Request;
+use super::settings::Settings;
+use super::wire::{CentralHeader, Control};
+use super::{Central, Granted, HostStats};
 use crate::beside::with;
 use crate::parts::{Output, Timers};
 use crate::tcp::{Grant, TcpHost};
@@ -27,15 +27,17 @@ struct Flow {
     reported: u64,
     /// When its request is repeated; its valid entry among the timers.
     due: Time,
+    /// The path that the controller has chosen.
+    path: Option<u16>,
 }
 
-/// CAPTON at one host.
+/// One host.
 #[derive(Debug)]
-pub struct CaptonHost {
-    capton: Arc<Capton>,
+pub struct CentralHost<C: Central> {
+    config: Arc<C::Config>,
     tcp: TcpHost,
     flows: BTreeMap<MsgId, Flow>,
-    out: Output<CaptonHeader>,
+    out: Output<CentralHeader<C::Orders>>,
     timers: Timers<MsgId>,
     /// Which controller requests go to.
     controller: u32,
@@ -43,17 +45,27 @@ pub struct CaptonHost {
     unanswered: Option<Time>,
     /// Whether the host does without a controller.
     is_alone: bool,
-    stats: CaptonStats,
+    stats: HostStats,
 }
 
-impl CaptonHost {
+impl<C: Central> CentralHost<C> {
     /// What has been counted so far.
-    pub fn stats(&self) -> CaptonStats {
+    pub fn stats(&self) -> HostStats {
         self.stats
     }
 
+    #[inline]
+    fn settings(&self) -> &Settings {
+        C::settings(&self.config)
+    }
+
     fn controller(&self) -> NodeId {
-        NodeId::new(self.capton.first_controller.get() + self.controller)
+        NodeId::new(self.settings().first_controller.get() + self.controller)
+    }
+
+    /// Queues a message to a controller.
+    fn tell(&mut self, dst: NodeId, msg: MsgId, control: Control<C::Grant>) {
+        self.out.send(dst, msg, CentralHeader::Order(control.into()));
     }
 
     /// What is left of a flow, in bytes on the wire.
@@ -62,23 +74,25 @@ impl CaptonHost {
             true => self.tcp.unacknowledged(flow.message.id).unwrap_or(0),
             false => flow.message.size.get(),
         };
-        let packets = Bytes::new(bytes).packets_ceil(self.capton.config.payload);
-        bytes + packets * self.capton.config.header.get()
+        let tcp = &self.settings().tcp.config;
+        let packets = Bytes::new(bytes).packets_ceil(tcp.payload);
+        bytes + packets * tcp.header.get()
     }
 
     /// Sends a flow's request, and notes when it is to be repeated.
     fn request(&mut self, now: Time, msg: MsgId) {
         let Some(&flow) = self.flows.get(&msg) else { return };
         let Flow { message, heard, .. } = flow;
-        let (flow_number, dst, left) = (msg.get(), message.dst.get(), self.left(&flow));
-        let request = OrderHeader::Request { flow: flow_number, dst, left, heard };
-        self.out.send(self.controller(), msg, CaptonHeader::Order(request));
+        let (number, dst, left) = (msg.get(), message.dst, self.left(&flow));
+        let request = Request { number, dst, left: Bytes::new(left), heard };
+        self.tell(self.controller(), msg, Control::Request(request));
         self.stats.requests += 1;
         self.unanswered.get_or_insert(now);
         if let Some(flow) = self.flows.get_mut(&msg) {
             flow.reported = left;
         }
-        let patience = if self.is_alone { self.capton.refresh } else { self.capton.repeat };
+        let settings = self.settings();
+        let patience = if self.is_alone { settings.refresh } else { settings.repeat };
         self.wait(now + patience, msg);
     }
 
@@ -89,31 +103,37 @@ impl CaptonHost {
         }
     }
 
-    /// Hands a flow to TCP, if it has not got it, and says how fast it goes.
-    fn send_at(&mut self, now: Time, msg: MsgId, grant: Grant) {
+    /// Hands a flow to TCP, if it has not got it, and says how fast it goes and by which path.
+    fn send_at(&mut self, now: Time, msg: MsgId, grant: Grant, path: Option<u16>) {
         let Some(flow) = self.flows.get_mut(&msg) else { return };
+        flow.path = path;
         if !std::mem::replace(&mut flow.is_submitted, true) {
             self.tcp.submit(now, flow.message);
         }
         self.tcp.grant(now, msg, grant);
     }
 
-    /// A controller gives an order about a flow: a rate, or `None` to stop.
-    fn on_order(&mut self, now: Time, src: NodeId, (flow, order): (u32, u32), rate: Option<Rate>) {
-        let msg = MsgId::new(flow);
+    /// A controller gives an order about a flow: a grant, or `None` to stop.
+    fn on_order(
+        &mut self,
+        now: Time,
+        src: NodeId,
+        (number, order): (u32, u32),
+        grant: Option<C::Grant>,
+    ) {
+        let msg = MsgId::new(number);
         (self.unanswered, self.is_alone) = (None, false);
-        let refresh = self.capton.refresh;
+        let (refresh, repeat) = (self.settings().refresh, self.settings().repeat);
         let Some(flow) = self.flows.get_mut(&msg) else {
-            let done = CaptonHeader::Order(OrderHeader::Done { flow });
-            self.out.send(src, msg, done);
+            self.tell(src, msg, Control::Done { number });
             return;
         };
         let is_new = order > flow.heard;
         flow.heard = flow.heard.max(order);
         let due = flow.due;
-        match rate {
+        match grant {
             _ if !is_new => {}
-            Some(rate) => self.send_at(now, msg, Grant::Rate(rate)),
+            Some(grant) => self.send_at(now, msg, Grant::Rate(grant.rate()), grant.path()),
             None => {
                 self.tcp.grant(now, msg, Grant::Stopped);
                 // The controller learns how much is really left, if it does not know. A receiver
@@ -125,7 +145,7 @@ impl CaptonHost {
             }
         }
         // The next request keeps its time, unless it is the repetition of one that is answered.
-        if due <= now + self.capton.repeat {
+        if due <= now + repeat {
             self.wait(now + refresh, msg);
         }
     }
@@ -135,16 +155,15 @@ impl CaptonHost {
     fn fall_back(&mut self, now: Time) {
         self.stats.fallbacks += u64::from(!self.is_alone);
         (self.is_alone, self.unanswered) = (true, Some(now));
-        self.controller = (self.controller + 1) % self.capton.config.controllers;
+        self.controller = (self.controller + 1) % self.settings().controllers;
         let all: Vec<MsgId> = self.flows.keys().copied().collect();
-        all.into_iter().for_each(|msg| self.send_at(now, msg, Grant::Own));
+        all.into_iter().for_each(|msg| self.send_at(now, msg, Grant::Own, None));
     }
 
     /// A message is over for this host.
     fn end(&mut self, msg: MsgId) -> Option<Flow> {
         let flow = self.flows.remove(&msg)?;
-        let done = CaptonHeader::Order(OrderHeader::Done { flow: msg.get() });
-        self.out.send(self.controller(), msg, done);
+        self.tell(self.controller(), msg, Control::Done { number: msg.get() });
         if self.flows.is_empty() {
             self.unanswered = None;
         }
@@ -152,74 +171,73 @@ impl CaptonHost {
     }
 }
 
-impl Endpoint for CaptonHost {
-    type Header = CaptonHeader;
-    type Config = Capton;
+impl<C: Central> Endpoint for CentralHost<C> {
+    type Header = CentralHeader<C::Orders>;
+    type Config = C::Config;
 
-    fn new(config: Arc<Capton>, node: NodeId, rng: Rng, now: Time) -> Self {
+    fn new(config: Arc<C::Config>, node: NodeId, rng: Rng, now: Time) -> Self {
+        let tcp = &C::settings(&config).tcp;
         Self {
-            tcp: TcpHost::new(Arc::clone(&config.tcp), node, rng, now),
+            tcp: TcpHost::new(Arc::clone(tcp), node, rng, now),
             flows: BTreeMap::new(),
-            out: Output::new(node, config.config.header.get() as u16),
+            out: Output::new(node, tcp.config.header.get() as u16),
             timers: Timers::default(),
             controller: 0,
             unanswered: None,
             is_alone: false,
-            stats: CaptonStats::default(),
-            capton: config,
+            stats: HostStats::default(),
+            config,
         }
     }
 
     fn submit(&mut self, now: Time, message: Message) {
         let msg = message.id;
-        if message.size <= self.capton.threshold {
+        if message.size <= self.settings().threshold {
             self.stats.unscheduled += 1;
             self.tcp.submit(now, message);
-            self.tcp.grant(now, msg, Grant::Rate(self.capton.access));
+            if let Some(rate) = self.settings().unscheduled {
+                self.tcp.grant(now, msg, Grant::Rate(rate));
+            }
             return;
         }
         self.stats.scheduled += 1;
-        let flow = Flow { message, heard: 0, is_submitted: false, reported: 0, due: Time::NEVER };
+        let due = Time::NEVER;
+        let flow = Flow { message, heard: 0, is_submitted: false, reported: 0, due, path: None };
         self.flows.insert(msg, flow);
         self.request(now, msg);
         if self.is_alone {
-            self.send_at(now, msg, Grant::Own);
+            self.send_at(now, msg, Grant::Own, None);
         }
     }
 
     fn cancel(&mut self, now: Time, msg: MsgId) {
         self.tcp.cancel(now, msg);
-        let is_order = |header: &CaptonHeader| matches!(header, CaptonHeader::Order(_));
+        let is_order = |header: &Self::Header| matches!(header, CentralHeader::Order(_));
         self.out.cancel(msg, is_order);
         self.end(msg);
     }
 
     #[inline]
-    fn handle_packet(&mut self, now: Time, packet: &Packet<CaptonHeader>) -> Receipt {
-        let order = match packet.header {
-            CaptonHeader::Tcp(header) => return self.tcp.handle_packet(now, &with(packet, header)),
-            CaptonHeader::Order(order) => order,
+    fn handle_packet(&mut self, now: Time, packet: &Packet<Self::Header>) -> Receipt {
+        let control = match packet.header {
+            CentralHeader::Tcp(header) => {
+                return self.tcp.handle_packet(now, &with(packet, header));
+            }
+            CentralHeader::Order(order) => order.into(),
         };
         // Only controllers give orders.
-        if packet.src >= self.capton.first_controller {
-            match order {
-                OrderHeader::Grant { flow, order, rate } => {
-                    let rate = Rate::from_bps(rate);
-                    self.on_order(now, packet.src, (flow, order), rate);
-                }
-                OrderHeader::Stop { flow, order } => {
-                    self.on_order(now, packet.src, (flow, order), None);
-                }
-                OrderHeader::Request { .. } | OrderHeader::Done { .. } => {}
-            }
+        if packet.src >= self.settings().first_controller
+            && let Control::Order { number, order, grant } = control
+        {
+            self.on_order(now, packet.src, (number, order), grant);
         }
         Receipt::Control
     }
 
-    fn has_delivered(&mut self, now: Time, packet: &Packet<CaptonHeader>) -> bool {
+    fn has_delivered(&mut self, now: Time, packet: &Packet<Self::Header>) -> bool {
         match packet.header {
-            CaptonHeader::Tcp(header) => self.tcp.has_delivered(now, &with(packet, header)),
-            CaptonHeader::Order(_) => false,
+            CentralHeader::Tcp(header) => self.tcp.has_delivered(now, &with(packet, header)),
+            CentralHeader::Order(_) => false,
         }
     }
 
@@ -267,7 +285,7 @@ impl Endpoint for CaptonHost {
             if self.flows.get(&msg).is_none_or(|flow| flow.due != at) {
                 continue;
             }
-            if self.unanswered.is_some_and(|since| now - since >= self.capton.fallback) {
+            if self.unanswered.is_some_and(|since| now - since >= self.settings().fallback) {
                 self.fall_back(now);
             }
             self.request(now, msg);
@@ -275,12 +293,19 @@ impl Endpoint for CaptonHost {
     }
 
     #[inline]
-    fn poll_transmit(&mut self, now: Time) -> Option<Packet<CaptonHeader>> {
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<Self::Header>> {
         if let Some(packet) = self.out.next_control() {
             return Some(packet);
         }
-        let packet = self.tcp.poll_transmit(now)?;
-        Some(with(&packet, CaptonHeader::Tcp(packet.header)))
+        let mut packet = self.tcp.poll_transmit(now)?;
+        if C::Grant::HAS_PATH
+            && packet.payload.len > 0
+            && let Some(path) = self.flows.get(&packet.payload.msg).and_then(|flow| flow.path)
+        {
+            packet.path = path;
+            packet.marks = packet.marks.with(Marks::ROUTED);
+        }
+        Some(with(&packet, CentralHeader::Tcp(packet.header)))
     }
 
     #[inline]

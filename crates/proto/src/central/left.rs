@@ -17,9 +17,9 @@ pub struct Left(i128);
 
 impl Left {
     /// Less than any flow has left.
-    pub(super) const LEAST: Self = Self(i128::MIN);
+    pub(crate) const LEAST: Self = Self(i128::MIN);
     /// More than any flow has left.
-    pub(super) const MOST: Self = Self(i128::MAX);
+    pub(crate) const MOST: Self = Self(i128::MAX);
 
     /// So many bytes.
     #[inline]
@@ -39,24 +39,24 @@ impl Left {
 ///
 /// Lines of one rate never cross, so that flows of one rate stay in the order of their lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Line(i128);
+pub(crate) struct Line(i128);
 
 impl Line {
     /// The line of a flow that transmits from `now` on.
     #[inline]
-    pub(super) fn new(left: Left, rate: Rate, now: Time) -> Self {
+    pub(crate) fn new(left: Left, rate: Rate, now: Time) -> Self {
         Self(left.0 + sent(rate, now))
     }
 
     /// What is left at `now` (equation 1).
     #[inline]
-    pub(super) fn left(self, rate: Rate, now: Time) -> Left {
+    pub(crate) fn left(self, rate: Rate, now: Time) -> Left {
         Left(self.0 - sent(rate, now))
     }
 
     /// When nothing is left, rounded up to a picosecond (equations 2 and 3).
     #[inline]
-    pub(super) fn end(self, rate: Rate) -> Time {
+    pub(crate) fn end(self, rate: Rate) -> Time {
         let ps = (self.0.max(0) as u128).div_ceil(rate.as_bps().into());
         Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
     }

@@ -1,8 +1,8 @@
-//! The central controller (§IV.D): the flow register, the list of active flows, and predicted
+//! The central controller (CAPTON §IV.D): the flow register, the list of active flows, and predicted
 //! completions around a scheduler.
 //!
 //! Hosts send requests to transmit and say when a flow is done; the controller sends orders: GRANT
-//! with a rate, or STOP. It takes time, messages and nothing else, and its owner moves the
+//! with what is granted, or STOP. It takes time, messages and nothing else, and its owner moves the
 //! messages: after each input, [`Controller::poll_order`] until `None`, then
 //! [`Controller::poll_timeout`].
 //!
@@ -49,18 +49,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
+use rampmeter_core::{Bytes, NodeId, Span, Time};
 
-use super::network::{LinkId, Network};
-use super::scheduler::{Arrival, Change, FlowId};
-use super::sharing::{AnyScheduler, Sharing};
+use super::flow::{Arrival, Change, FlowId, Schedule};
 use crate::parts::Timers;
 
 /// A controller's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControllerConfig {
-    /// How flows share links.
-    pub sharing: Sharing,
     /// From the predicted completion of a flow to when its capacity goes to others; zero in the
     /// paper.
     pub grace: Span,
@@ -88,15 +84,15 @@ pub struct Request {
 
 /// An order: GRANT or STOP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Order {
+pub struct Order<G> {
     /// The source of the flow, to which the order goes.
     pub host: NodeId,
     /// The source's number of the flow.
     pub number: u32,
     /// The number of the order. It is that of an earlier order if this is a repetition.
     pub order: u32,
-    /// GRANT at this rate; `None` for STOP.
-    pub rate: Option<Rate>,
+    /// What is granted; `None` for STOP.
+    pub grant: Option<G>,
 }
 
 /// What a controller counts.
@@ -121,11 +117,11 @@ pub struct ControllerStats {
 
 /// A flow in the register.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct Entry<G> {
     dst: NodeId,
     /// The number of the last order, of this controller or of an earlier one.
     order: u32,
-    told: Told,
+    told: Told<G>,
     /// The highest number that a request has said it has heard.
     heard: u32,
     /// When the host of an ended flow is asked; `None` for active flows, which are those that the
@@ -140,11 +136,11 @@ const ASKS_MAX: u8 = 16;
 
 /// What the last order of a flow said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum Told<G> {
     /// This controller has given none.
     Nothing,
-    /// GRANT at a rate, or STOP.
-    Rate(Option<Rate>),
+    /// GRANT, or STOP.
+    Order(Option<G>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -165,38 +161,24 @@ enum Alarm {
 
 /// The controller.
 #[derive(Debug)]
-pub struct Controller {
+pub struct Controller<S: Schedule> {
     config: ControllerConfig,
-    scheduler: AnyScheduler,
-    register: BTreeMap<FlowId, Entry>,
+    scheduler: S,
+    register: BTreeMap<FlowId, Entry<S::Grant>>,
     hosts: Vec<Host>,
     alarms: Timers<Alarm>,
-    orders: VecDeque<Order>,
+    orders: VecDeque<Order<S::Grant>>,
     stats: ControllerStats,
 }
 
-impl FlowId {
-    fn new(src: NodeId, number: u32) -> Self {
-        Self(u64::from(src.get()) << 32 | u64::from(number))
-    }
-
-    fn src(self) -> NodeId {
-        NodeId::new((self.0 >> 32) as u32)
-    }
-
-    fn number(self) -> u32 {
-        self.0 as u32
-    }
-}
-
-impl Controller {
+impl<S: Schedule> Controller<S> {
     /// A controller that knows of no flow.
-    pub fn new(network: Network, config: ControllerConfig) -> Self {
+    pub fn new(scheduler: S, config: ControllerConfig) -> Self {
         let host = Host { flows: 0, heard_at: Time::ZERO, has_alarm: false };
         Self {
             config,
-            hosts: vec![host; network.n_hosts() as usize],
-            scheduler: AnyScheduler::new(network, config.sharing),
+            hosts: vec![host; scheduler.n_hosts() as usize],
+            scheduler,
             register: BTreeMap::new(),
             alarms: Timers::default(),
             orders: VecDeque::new(),
@@ -204,9 +186,9 @@ impl Controller {
         }
     }
 
-    /// The network with its present capacities.
-    pub fn network(&self) -> &Network {
-        self.scheduler.network()
+    /// The scheduler.
+    pub(crate) fn scheduler(&self) -> &S {
+        &self.scheduler
     }
 
     /// What has been counted.
@@ -265,10 +247,14 @@ impl Controller {
         ids.into_iter().for_each(|id| self.remove(id));
     }
 
-    /// A link has another capacity; `None` if it is down.
-    pub fn set_capacity(&mut self, now: Time, link: LinkId, capacity: Option<Rate>) {
+    /// Something else that the scheduler knows has changed: `change` tells it.
+    pub(crate) fn reschedule(
+        &mut self,
+        now: Time,
+        change: impl FnOnce(&mut S) -> &[Change<S::Grant>],
+    ) {
         self.scheduler.advance(now);
-        let changes = self.scheduler.set_capacity(link, capacity);
+        let changes = change(&mut self.scheduler);
         give_all(&mut self.register, &mut self.orders, &mut self.stats, changes);
     }
 
@@ -298,12 +284,12 @@ impl Controller {
 
     /// The next order to send.
     #[inline]
-    pub fn poll_order(&mut self) -> Option<Order> {
+    pub fn poll_order(&mut self) -> Option<Order<S::Grant>> {
         self.orders.pop_front()
     }
 
     /// The entry of a flow, which a first request makes; `None` if the request is refused.
-    fn entry(&mut self, now: Time, id: FlowId, request: &Request) -> Option<Entry> {
+    fn entry(&mut self, now: Time, id: FlowId, request: &Request) -> Option<Entry<S::Grant>> {
         let n_hosts = self.hosts.len();
         let host = self.hosts.get_mut(id.src().idx())?;
         if request.dst.idx() >= n_hosts || request.dst == id.src() {
@@ -329,16 +315,16 @@ impl Controller {
     /// Answers a request, unless the order with which it was answered has a number above `last`.
     fn answer(&mut self, id: FlowId, last: u32) {
         let entry = self.register.get_mut(&id).expect("a flow in the register");
-        let rate = self.scheduler.rate(id);
+        let grant = self.scheduler.grant(id);
         if entry.order > last {
             return;
         }
-        if entry.told != Told::Rate(rate) {
-            give(id, entry, rate, &mut self.orders, &mut self.stats);
+        if entry.told != Told::Order(grant) {
+            give(id, entry, grant, &mut self.orders, &mut self.stats);
             return;
         }
         self.stats.repeats += 1;
-        self.orders.push_back(Order { host: id.src(), number: id.number(), order: last, rate });
+        self.orders.push_back(Order { host: id.src(), number: id.number(), order: last, grant });
     }
 
     /// The flow should have completed.
@@ -387,33 +373,33 @@ impl Controller {
     }
 }
 
-/// Gives an order about each flow that transmits from now on at another rate.
-fn give_all(
-    register: &mut BTreeMap<FlowId, Entry>,
-    orders: &mut VecDeque<Order>,
+/// Gives an order about each flow that is granted something else from now on.
+fn give_all<G: Copy>(
+    register: &mut BTreeMap<FlowId, Entry<G>>,
+    orders: &mut VecDeque<Order<G>>,
     stats: &mut ControllerStats,
-    changes: &[Change],
+    changes: &[Change<G>],
 ) {
-    for &Change { flow, rate } in changes {
+    for &Change { flow, grant } in changes {
         let entry = register.get_mut(&flow).expect("an active flow is in the register");
-        give(flow, entry, rate, orders, stats);
+        give(flow, entry, grant, orders, stats);
     }
 }
 
 /// Gives an order with the next number.
-fn give(
+fn give<G: Copy>(
     id: FlowId,
-    entry: &mut Entry,
-    rate: Option<Rate>,
-    orders: &mut VecDeque<Order>,
+    entry: &mut Entry<G>,
+    grant: Option<G>,
+    orders: &mut VecDeque<Order<G>>,
     stats: &mut ControllerStats,
 ) {
     // Only a host that makes numbers up comes to the last one. It then ignores what it is told.
     entry.order = entry.order.saturating_add(1);
-    entry.told = Told::Rate(rate);
-    match rate {
+    entry.told = Told::Order(grant);
+    match grant {
         Some(_) => stats.grants += 1,
         None => stats.stops += 1,
     }
-    orders.push_back(Order { host: id.src(), number: id.number(), order: entry.order, rate });
+    orders.push_back(Order { host: id.src(), number: id.number(), order: entry.order, grant });
 }

@@ -6,10 +6,9 @@ use std::collections::{BTreeMap, VecDeque};
 use proptest::prelude::*;
 use rampmeter_core::{Bytes, NodeId, Purpose, Rate, Rng, Span, Time};
 
-use super::super::controller::{Controller, ControllerConfig, Order, Request};
-use super::super::sharing::Sharing;
-use super::super::split::LeastShare;
-use super::two_racks;
+use super::{Controller, ControllerConfig, Granted, Order, Request, Schedule};
+use crate::capton::tests::two_racks;
+use crate::capton::{AnyScheduler, LeastShare, Sharing};
 
 /// One step of the simulation.
 const STEP: Span = Span::from_us(1);
@@ -27,30 +26,29 @@ struct Flow {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Message {
+enum Message<G> {
     Request(NodeId, Request),
     Done(NodeId, u32),
-    Order(Order),
+    Order(Order<G>),
 }
 
-struct World {
+struct World<S: Schedule> {
     rng: Rng,
     step: u64,
     loss: f64,
-    config: ControllerConfig,
-    controller: Controller,
+    controller: Controller<S>,
     hosts: Vec<BTreeMap<u32, Flow>>,
     is_alive: Vec<bool>,
     /// Messages under way, with the step of their arrival.
-    messages: VecDeque<(u64, Message)>,
+    messages: VecDeque<(u64, Message<S::Grant>)>,
 }
 
-impl World {
+impl<S: Schedule> World<S> {
     fn now(&self) -> Time {
         Time::ZERO + STEP * self.step
     }
 
-    fn send(&mut self, message: Message) {
+    fn send(&mut self, message: Message<S::Grant>) {
         // A message may be lost, and may come twice.
         for chance in [1.0 - self.loss, self.loss / 4.0] {
             if self.rng.chance(chance) {
@@ -68,7 +66,7 @@ impl World {
         self.send(Message::Request(NodeId::new(src), Request { number, dst, left, heard }));
     }
 
-    fn on_order(&mut self, Order { host, number, order, rate }: Order) {
+    fn on_order(&mut self, Order { host, number, order, grant }: Order<S::Grant>) {
         let step = self.step;
         let Some(flow) = self.hosts[host.idx()].get_mut(&number) else {
             self.send(Message::Done(host, number));
@@ -76,8 +74,8 @@ impl World {
         };
         flow.spoke = step;
         if order > flow.heard {
-            (flow.heard, flow.rate) = (order, rate);
-            if rate.is_none() {
+            (flow.heard, flow.rate) = (order, grant.map(Granted::rate));
+            if grant.is_none() {
                 self.request(host.get(), number);
             }
         }
@@ -135,65 +133,84 @@ impl World {
     }
 }
 
-fn sharing() -> impl Strategy<Value = Sharing> {
-    let split = Sharing::Split(LeastShare::from_milli(100).unwrap());
-    proptest::sample::select(vec![Sharing::Serial, split])
+/// What happens in a run.
+#[derive(Clone, Copy, Debug)]
+struct Mishaps {
+    seed: u64,
+    /// The share of control messages that are lost.
+    loss: f64,
+    /// A host that crashes, at which step, and whether the controller is told.
+    crash: Option<(u32, u64, bool)>,
+    /// The step at which the controller crashes.
+    restart: Option<u64>,
+}
+
+fn mishaps() -> impl Strategy<Value = Mishaps> {
+    let crash = proptest::option::of((0u32..8, 1u64..800, any::<bool>()));
+    let all = (any::<u64>(), 0.0..0.5, crash, proptest::option::of(1u64..800));
+    all.prop_map(|(seed, loss, crash, restart)| Mishaps { seed, loss, crash, restart })
+}
+
+/// Whatever is lost, every flow completes and nothing is left behind. `new` makes schedulers for
+/// two racks of four hosts.
+fn check<S: Schedule>(mishaps: Mishaps, new: impl Fn() -> S) -> Result<(), TestCaseError> {
+    let lease = Span::from_us(40 * RETRY);
+    let config =
+        ControllerConfig { grace: Span::ZERO, patience: Span::from_us(70), lease, flows_max: 64 };
+    let mut world = World {
+        rng: Rng::new(mishaps.seed, 0, Purpose::Test),
+        step: 0,
+        loss: mishaps.loss,
+        controller: Controller::new(new(), config),
+        hosts: vec![BTreeMap::new(); 8],
+        is_alive: vec![true; 8],
+        messages: VecDeque::new(),
+    };
+    for step in 0..800 {
+        world.run();
+        if step % 40 == 0 {
+            let src = world.rng.below(8) as u32;
+            let dst = NodeId::new((src + 1 + world.rng.below(7) as u32) % 8);
+            let left = Bytes::new(1_000 + world.rng.below(200_000) as u64);
+            if world.is_alive[src as usize] {
+                let flow = Flow { dst, left, heard: 0, rate: None, spoke: 0 };
+                world.hosts[src as usize].insert(step as u32, flow);
+                world.request(src, step as u32);
+            }
+        }
+        if let Some((host, at, is_told)) = mishaps.crash
+            && at == step
+        {
+            world.crash(host);
+            if is_told {
+                world.controller.forget(world.now(), NodeId::new(host));
+            }
+        }
+        if mishaps.restart == Some(step) {
+            world.controller = Controller::new(new(), config);
+        }
+    }
+    // 20 flows take 3.2 ms at most one after another; a message gets through in a few attempts.
+    for _ in 0..100_000 {
+        let is_idle = world.hosts.iter().all(BTreeMap::is_empty);
+        if is_idle && world.controller.flows() == 0 && world.messages.is_empty() {
+            break;
+        }
+        world.run();
+    }
+    prop_assert!(world.hosts.iter().all(BTreeMap::is_empty), "unfinished: {:?}", world.hosts);
+    prop_assert_eq!(world.controller.flows(), 0);
+    Ok(())
 }
 
 proptest! {
     #[test]
-    fn whatever_is_lost_every_flow_completes_and_nothing_is_left_behind(
-        seed in any::<u64>(),
-        loss in 0.0..0.5,
-        sharing in sharing(),
-        crash in proptest::option::of((0u32..8, 1u64..800, any::<bool>())),
-        restart in proptest::option::of(1u64..800),
+    fn whatever_is_lost_captons_flows_complete_and_nothing_is_left_behind(
+        mishaps in mishaps(),
+        is_split in any::<bool>(),
     ) {
-        let lease = Span::from_us(40 * RETRY);
-        let patience = Span::from_us(70);
-        let config =
-            ControllerConfig { sharing, grace: Span::ZERO, patience, lease, flows_max: 64 };
-        let mut world = World {
-            rng: Rng::new(seed, 0, Purpose::Test),
-            step: 0,
-            loss,
-            config,
-            controller: Controller::new(two_racks(), config),
-            hosts: vec![BTreeMap::new(); 8],
-            is_alive: vec![true; 8],
-            messages: VecDeque::new(),
-        };
-        for step in 0..800 {
-            world.run();
-            if step % 40 == 0 {
-                let src = world.rng.below(8) as u32;
-                let dst = NodeId::new((src + 1 + world.rng.below(7) as u32) % 8);
-                let left = Bytes::new(1_000 + world.rng.below(200_000) as u64);
-                if world.is_alive[src as usize] {
-                    let flow = Flow { dst, left, heard: 0, rate: None, spoke: 0 };
-                    world.hosts[src as usize].insert(step as u32, flow);
-                    world.request(src, step as u32);
-                }
-            }
-            if let Some((host, at, is_told)) = crash && at == step {
-                world.crash(host);
-                if is_told {
-                    world.controller.forget(world.now(), NodeId::new(host));
-                }
-            }
-            if restart == Some(step) {
-                world.controller = Controller::new(two_racks(), world.config);
-            }
-        }
-        // 20 flows take 3.2 ms at most one after another; a message gets through in a few attempts.
-        for _ in 0..100_000 {
-            let is_idle = world.hosts.iter().all(BTreeMap::is_empty);
-            if is_idle && world.controller.flows() == 0 && world.messages.is_empty() {
-                break;
-            }
-            world.run();
-        }
-        prop_assert!(world.hosts.iter().all(BTreeMap::is_empty), "unfinished: {:?}", world.hosts);
-        prop_assert_eq!(world.controller.flows(), 0);
+        let split = Sharing::Split(LeastShare::from_milli(100).unwrap());
+        let sharing = if is_split { split } else { Sharing::Serial };
+        check(mishaps, || AnyScheduler::new(two_racks(), sharing))?;
     }
 }

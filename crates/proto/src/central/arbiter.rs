@@ -3,26 +3,24 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_core::{
-    Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Span, Time,
-};
+use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
 
-use super::config::Capton;
-use super::controller::{Controller, Order, Request};
-use super::wire::{CaptonHeader, OrderHeader};
+use super::Central;
+use super::controller::{Controller, Order};
+use super::wire::{CentralHeader, Control};
 use crate::parts::Output;
 
 /// The controller of a network, or its standby.
 #[derive(Debug)]
-pub struct CaptonArbiter {
-    controller: Controller,
-    out: Output<CaptonHeader>,
+pub struct CentralArbiter<C: Central> {
+    controller: Controller<C::Schedule>,
+    out: Output<CentralHeader<C::Orders>>,
     /// Orders that are being computed, and when they leave.
-    computed: VecDeque<(Time, Order)>,
+    computed: VecDeque<(Time, Order<C::Grant>)>,
     compute: Span,
 }
 
-impl CaptonArbiter {
+impl<C: Central> CentralArbiter<C> {
     /// Takes the orders that follow from an input, and sends those that are computed.
     fn pump(&mut self, now: Time) {
         while let Some(order) = self.controller.poll_order() {
@@ -31,26 +29,24 @@ impl CaptonArbiter {
         while self.computed.front().is_some_and(|(at, _)| *at <= now)
             && let Some((_, order)) = self.computed.pop_front()
         {
-            let Order { host, number: flow, order, rate } = order;
-            let header = match rate {
-                Some(rate) => OrderHeader::Grant { flow, order, rate: rate.as_bps() },
-                None => OrderHeader::Stop { flow, order },
-            };
-            self.out.send(host, MsgId::new(flow), CaptonHeader::Order(header));
+            let Order { host, number, order, grant } = order;
+            let header = Control::Order { number, order, grant }.into();
+            self.out.send(host, MsgId::new(number), CentralHeader::Order(header));
         }
     }
 }
 
-impl Endpoint for CaptonArbiter {
-    type Header = CaptonHeader;
-    type Config = Capton;
+impl<C: Central> Endpoint for CentralArbiter<C> {
+    type Header = CentralHeader<C::Orders>;
+    type Config = C::Config;
 
-    fn new(config: Arc<Capton>, node: NodeId, _rng: Rng, _now: Time) -> Self {
+    fn new(config: Arc<C::Config>, node: NodeId, _rng: Rng, _now: Time) -> Self {
+        let settings = C::settings(&config);
         Self {
-            controller: Controller::new(config.network.clone(), config.controller),
-            out: Output::new(node, config.config.header.get() as u16),
+            controller: Controller::new(C::schedule(&config), settings.controller),
+            out: Output::new(node, settings.tcp.config.header.get() as u16),
             computed: VecDeque::new(),
-            compute: Span::from_ns(config.config.compute_ns),
+            compute: settings.compute,
         }
     }
 
@@ -60,24 +56,19 @@ impl Endpoint for CaptonArbiter {
 
     fn cancel(&mut self, _now: Time, _msg: MsgId) {}
 
-    fn handle_packet(&mut self, now: Time, packet: &Packet<CaptonHeader>) -> Receipt {
+    fn handle_packet(&mut self, now: Time, packet: &Packet<Self::Header>) -> Receipt {
         let src = packet.src;
-        match packet.header {
-            CaptonHeader::Order(OrderHeader::Request { flow, dst, left, heard }) => {
-                let (dst, left) = (NodeId::new(dst), Bytes::new(left));
-                let request = Request { number: flow, dst, left, heard };
-                self.controller.handle_request(now, src, request);
-            }
-            CaptonHeader::Order(OrderHeader::Done { flow }) => {
-                self.controller.handle_done(now, src, flow);
-            }
-            CaptonHeader::Order(_) | CaptonHeader::Tcp(_) => return Receipt::Ignored,
+        let CentralHeader::Order(header) = packet.header else { return Receipt::Ignored };
+        match header.into() {
+            Control::Request(request) => self.controller.handle_request(now, src, request),
+            Control::Done { number } => self.controller.handle_done(now, src, number),
+            Control::Order { .. } => return Receipt::Ignored,
         }
         self.pump(now);
         Receipt::Control
     }
 
-    fn has_delivered(&mut self, _now: Time, _packet: &Packet<CaptonHeader>) -> bool {
+    fn has_delivered(&mut self, _now: Time, _packet: &Packet<Self::Header>) -> bool {
         false
     }
 
@@ -98,7 +89,7 @@ impl Endpoint for CaptonArbiter {
         self.pump(now);
     }
 
-    fn poll_transmit(&mut self, _now: Time) -> Option<Packet<CaptonHeader>> {
+    fn poll_transmit(&mut self, _now: Time) -> Option<Packet<Self::Header>> {
         self.out.next_control()
     }
 

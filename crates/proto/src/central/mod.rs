@@ -1,0 +1,108 @@
+//! Transports with a central controller that lets flows transmit and stops them, around
+//! [TCP](crate::tcp): what [CAPTON](crate::capton) and [Hyline](crate::hyline) have in common.
+//!
+//! Short messages are sent at once. Hosts ask the controller for longer ones, and it orders which of
+//! them transmit, at which rate, and by which path if it chooses paths. A transport says what a
+//! grant is ([`Granted`]), which flows have one ([`Schedule`]) and how messages look on the wire
+//! ([`Orders`]); its [`Central`] joins these.
+//!
+//! * [`flow`]: flows, their numbers, and the interface of schedulers
+//! * [`left`]: remaining sizes (CAPTON's equations 1 to 3)
+//! * [`controller`]: the flow register, orders to hosts, and what happens when messages are lost
+//! * `arbiter`: the controller as an endpoint
+//! * `host`: the host layer around TCP
+//! * [`settings`]: what both need to know
+//! * [`wire`]: control messages and packets
+
+pub mod controller;
+pub mod flow;
+pub mod left;
+pub mod settings;
+pub mod wire;
+
+mod arbiter;
+mod host;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Debug;
+
+use rampmeter_core::Rate;
+
+pub use arbiter::CentralArbiter;
+pub use controller::{Controller, ControllerConfig, ControllerStats, Order, Request};
+pub use flow::{Arrival, Change, FlowId, Schedule};
+pub use host::CentralHost;
+pub use left::Left;
+pub use settings::{Settings, Waits};
+pub use wire::{CentralHeader, Control, Orders};
+
+/// What a controller grants a flow.
+pub trait Granted: Copy + Eq + Debug + Send + Sync + 'static {
+    /// Whether a grant may have a path.
+    const HAS_PATH: bool;
+
+    /// The rate at which the flow transmits.
+    fn rate(self) -> Rate;
+
+    /// The number of the path that its packets take; `None` if switches choose.
+    fn path(self) -> Option<u16>;
+}
+
+/// A rate, over all paths.
+impl Granted for Rate {
+    const HAS_PATH: bool = false;
+
+    fn rate(self) -> Rate {
+        self
+    }
+
+    fn path(self) -> Option<u16> {
+        None
+    }
+}
+
+/// A transport with a central controller.
+pub trait Central: Debug + 'static {
+    /// What its controller grants.
+    type Grant: Granted;
+    /// Its control messages on the wire.
+    type Orders: Orders<Self::Grant>;
+    /// Its scheduler.
+    type Schedule: Schedule<Grant = Self::Grant>;
+    /// Its parameters on one network.
+    type Config: Debug + Send + Sync;
+
+    /// What hosts and controllers need to know.
+    fn settings(config: &Self::Config) -> &Settings;
+
+    /// A scheduler without flows.
+    fn schedule(config: &Self::Config) -> Self::Schedule;
+}
+
+/// What a host counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostStats {
+    /// Messages that were sent without asking.
+    pub unscheduled: u64,
+    /// Messages that asked the controller.
+    pub scheduled: u64,
+    /// Requests sent, repetitions included.
+    pub requests: u64,
+    /// Times that the host began to do without a controller.
+    pub fallbacks: u64,
+}
+
+impl HostStats {
+    /// Tells `each` every count with its name, in the order above.
+    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
+        let Self { unscheduled, scheduled, requests, fallbacks } = self;
+        let all = [
+            ("unscheduled", unscheduled),
+            ("scheduled", scheduled),
+            ("requests", requests),
+            ("fallbacks", fallbacks),
+        ];
+        all.into_iter().for_each(|(name, value)| each(name, value));
+    }
+}

@@ -1,0 +1,132 @@
+//! What hosts and controllers of one network need to know.
+
+use std::sync::Arc;
+
+use rampmeter_core::fabric::{
+    ArbiterNeed, ArbiterRate, Buffer, FabricNeeds, Interface, Need, Overflow,
+};
+use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
+
+use super::controller::ControllerConfig;
+use crate::keys::BadKey;
+use crate::parts::two_bdps;
+use crate::tcp::Tcp;
+use crate::transport::Derived;
+
+/// Times as plans give them; `None` for those that follow from the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waits {
+    /// Time that a controller takes for an order, in nanoseconds.
+    pub compute_ns: u64,
+    /// Time after which a request without an answer is repeated, in microseconds; four round trips
+    /// and the controller's time if left out.
+    pub repeat_us: Option<u64>,
+    /// Time without any answer after which a host does without the controller, in microseconds; 5 ms
+    /// or eight times `repeat_us`, whichever is longer, if left out.
+    pub fallback_us: Option<u64>,
+    /// A host that says nothing for so long is forgotten by the controller, in microseconds; four
+    /// times `fallback_us` if left out.
+    pub lease_us: Option<u64>,
+}
+
+/// What hosts and controllers need to know.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The parameters of TCP.
+    pub tcp: Arc<Tcp>,
+    /// The rate of messages that are not scheduled; `None` if congestion control says.
+    pub unscheduled: Option<Rate>,
+    /// Messages up to this size are not scheduled.
+    pub threshold: Bytes,
+    /// The number of the first controller.
+    pub first_controller: NodeId,
+    /// How many controllers there are.
+    pub controllers: u32,
+    /// Time that a controller takes for an order.
+    pub compute: Span,
+    /// When a request without an answer is repeated.
+    pub repeat: Span,
+    /// When a host does without the controller.
+    pub fallback: Span,
+    /// How often hosts request again while a flow lasts.
+    pub refresh: Span,
+    /// The controller's settings.
+    pub controller: ControllerConfig,
+}
+
+impl Settings {
+    /// The settings for `controllers` controllers on a network, where messages up to `threshold` are
+    /// sent without asking, at the rate `unscheduled`.
+    ///
+    /// # Errors
+    /// A fallback that is too short.
+    pub fn new(
+        tcp: Arc<Tcp>,
+        (threshold, unscheduled): (Bytes, Option<Rate>),
+        controllers: u32,
+        waits: Waits,
+        facts: &FabricFacts,
+    ) -> Result<Self, BadKey> {
+        let compute = Span::from_ns(waits.compute_ns);
+        let repeat = waits.repeat_us.map_or(facts.data_rtt * 4 + compute, Span::from_us);
+        let least = repeat * 2;
+        let fallback =
+            waits.fallback_us.map_or((repeat * 8).max(Span::from_us(5_000)), Span::from_us);
+        let lease = waits.lease_us.map_or(fallback * 4, Span::from_us);
+        if fallback < least {
+            let expected =
+                format!("at least {} (twice repeat-us)", least.as_ps().div_ceil(1_000_000));
+            return Err(BadKey::new("fallback-us", expected, fallback.as_ps() / 1_000_000));
+        }
+        Ok(Self {
+            tcp,
+            unscheduled,
+            threshold,
+            first_controller: NodeId::new(facts.n_hosts),
+            controllers,
+            compute,
+            repeat,
+            fallback,
+            refresh: lease / 4,
+            controller: ControllerConfig {
+                grace: Span::ZERO,
+                patience: repeat,
+                lease,
+                flows_max: 1 << 16,
+            },
+        })
+    }
+
+    /// What follows from the parameters.
+    pub(crate) fn describe(&self) -> Vec<Derived> {
+        let window = self.tcp.granted_window / self.tcp.config.payload.get();
+        vec![
+            Derived::packets("window", window as u32),
+            Derived::time("repeat", self.repeat),
+            Derived::time("fallback", self.fallback),
+            Derived::time("refresh", self.refresh),
+            Derived::count("threshold-bytes", self.threshold.get()),
+        ]
+    }
+}
+
+/// The needs of a transport with `controllers` controllers and packets of `packet` bytes: ports
+/// without classes or marks that hold `queue` packets, two bandwidth-delay products if left out.
+pub(crate) fn needs(
+    (packet, queue): (Bytes, Option<u32>),
+    controllers: u32,
+    facts: &FabricFacts,
+) -> FabricNeeds {
+    let own = |packets: u32| packet * u64::from(packets);
+    let buffer = queue.map_or_else(|| two_bdps(packet, facts), own);
+    let need = ArbiterNeed { rate: ArbiterRate::Slowest };
+    FabricNeeds {
+        buffer: Need::Prefer(Buffer::PerPort(buffer)),
+        overflow: Need::Prefer(Overflow::TailDrop),
+        interface: Need::Prefer(Interface::Pull),
+        express: Need::Prefer(0),
+        priorities: 1,
+        arbiters: vec![need; controllers as usize],
+        ..FabricNeeds::default()
+    }
+}
