@@ -9,6 +9,7 @@ use crate::capton::CaptonFamily;
 use crate::cosy::CosyFamily;
 use crate::dcpim::DcpimFamily;
 use crate::fastpass::FastpassFamily;
+use crate::hyline::HylineFamily;
 use crate::keys::BadKey;
 use crate::pfabric::PfabricFamily;
 use crate::phost::PhostFamily;
@@ -47,6 +48,7 @@ impl Catalogue for Builtin {
         visitor.transport::<DctcpFamily>();
         visitor.transport::<PiasFamily>();
         visitor.transport::<CaptonFamily>();
+        visitor.transport::<HylineFamily>();
         visitor.beside::<CosyFamily, DcpimFamily>();
         visitor.beside::<CosyFamily, PhostFamily>();
     }

@@ -11,6 +11,7 @@ pub mod cosy;
 pub mod dcpim;
 pub mod fastpass;
 mod formats;
+pub mod hyline;
 pub mod ideal;
 pub mod keys;
 pub mod parts;

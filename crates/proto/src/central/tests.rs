@@ -9,6 +9,7 @@ use rampmeter_core::{Bytes, NodeId, Purpose, Rate, Rng, Span, Time};
 use super::{Controller, ControllerConfig, Granted, Order, Request, Schedule};
 use crate::capton::tests::two_racks;
 use crate::capton::{AnyScheduler, LeastShare, Sharing};
+use crate::hyline::{self, PathScheduler};
 
 /// One step of the simulation.
 const STEP: Span = Span::from_us(1);
@@ -212,5 +213,10 @@ proptest! {
         let split = Sharing::Split(LeastShare::from_milli(100).unwrap());
         let sharing = if is_split { split } else { Sharing::Serial };
         check(mishaps, || AnyScheduler::new(two_racks(), sharing))?;
+    }
+
+    #[test]
+    fn whatever_is_lost_hylines_flows_complete_and_nothing_is_left_behind(mishaps in mishaps()) {
+        check(mishaps, || PathScheduler::new(hyline::tests::two_racks(10)))?;
     }
 }

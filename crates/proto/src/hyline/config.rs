@@ -1,0 +1,172 @@
+//! Hyline's parameters and what they imply for one network.
+
+use std::sync::Arc;
+
+use rampmeter_core::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::paths::Paths;
+use crate::central::{Settings, Waits};
+use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::parts::Padding;
+use crate::tcp::TcpConfig;
+use crate::tcp::config::LossDetection;
+use crate::tcp::control::Algorithm;
+use crate::transport::{Place, Site};
+
+/// Hyline's parameters. [`HylineConfig::paper`] is the preset.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct HylineConfig {
+    /// Messages up to so many bytes are sent at once, without asking.
+    #[schemars(range(min = 0, max = 1_000_000_000_000_u64))]
+    pub threshold_bytes: u64,
+    /// First window of messages that are not scheduled, in packets.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub window_initial: u32,
+    /// Largest window of messages that are not scheduled, in packets.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub window_max: u32,
+    /// Packets that a flow with a grant has in flight at most; `window-max` if left out.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub window_granted: Option<u32>,
+    /// Controllers: hosts turn to the second if the first is silent.
+    #[schemars(range(min = 1, max = 2))]
+    pub controllers: u32,
+    /// Time that a controller takes for an order, in nanoseconds.
+    #[schemars(range(min = 0, max = 10_000_000))]
+    pub compute_ns: u64,
+    /// Time after which a request without an answer is repeated, in microseconds; four round trips
+    /// and the controller's time if left out.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub repeat_us: Option<u64>,
+    /// Time without any answer after which a host does without the controller, in microseconds; 5 ms
+    /// or eight times `repeat-us`, whichever is longer, if left out.
+    #[schemars(range(min = 1, max = 60_000_000))]
+    pub fallback_us: Option<u64>,
+    /// A host that says nothing for so long is forgotten by the controller, in microseconds; four
+    /// times `fallback-us` if left out.
+    #[schemars(range(min = 100, max = 60_000_000))]
+    pub lease_us: Option<u64>,
+    /// Smallest retransmission timeout in microseconds.
+    #[schemars(range(min = 1, max = 60_000_000))]
+    pub rto_min_us: u64,
+    /// Packet memory of a port in full packets; two bandwidth-delay products if left out.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub queue: Option<u32>,
+    /// Charged length of last packets.
+    pub padding: Padding,
+    /// Payload of a full packet.
+    #[serde(rename = "payload-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 9_000))]
+    pub payload: Bytes,
+    /// Bytes of headers charged to each packet, and the length of a control packet.
+    #[serde(rename = "header-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 1_000))]
+    pub header: Bytes,
+    /// Timeouts in a row after which a message is reported as failed.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub attempts_max: u32,
+}
+
+impl Default for HylineConfig {
+    fn default() -> Self {
+        Self::paper()
+    }
+}
+
+impl Keys for HylineConfig {
+    const PRESETS: &'static [Preset<Self>] = &[("paper", HylineConfig::paper)];
+}
+
+impl HylineConfig {
+    /// As the CAPTON paper has it: the threshold of Web Search at a load of .8 (table 4), timeouts
+    /// from 4 ms on (table 3), the controller's time that it takes for its own (§V.C).
+    pub fn paper() -> Self {
+        Self {
+            threshold_bytes: 4_470_000,
+            window_initial: 25,
+            window_max: 50,
+            window_granted: None,
+            controllers: 1,
+            compute_ns: 10_000,
+            repeat_us: None,
+            fallback_us: None,
+            lease_us: None,
+            rto_min_us: 4_000,
+            queue: None,
+            padding: Padding::Exact,
+            payload: Bytes::new(1460),
+            header: Bytes::new(40),
+            attempts_max: 15,
+        }
+    }
+
+    /// The TCP below, on connections that are there. A message has one path, so that segments that
+    /// overtake others tell of losses.
+    fn tcp(&self) -> TcpConfig {
+        let &Self { window_initial, window_max, rto_min_us, .. } = self;
+        let &Self { padding, payload, header, attempts_max, .. } = self;
+        TcpConfig {
+            congestion_control: Algorithm::NewReno,
+            loss_detection: LossDetection::DupAck,
+            handshake: false,
+            window_initial,
+            window_max,
+            rto_min_us,
+            rto_initial_us: rto_min_us,
+            rto_max_us: rto_min_us.max(1_000_000),
+            padding,
+            payload,
+            header,
+            attempts_max,
+            ..TcpConfig::new_reno()
+        }
+    }
+}
+
+/// The parameters of Hyline on one network, checked.
+#[derive(Clone, Debug)]
+pub struct Hyline {
+    /// The parameters.
+    pub config: HylineConfig,
+    /// What hosts and controllers need to know.
+    pub settings: Settings,
+    /// The network as the controller sees it.
+    pub paths: Paths,
+}
+
+impl HylineConfig {
+    /// Checks the parameters and derives what follows from them at `site`.
+    ///
+    /// # Errors
+    /// A parameter out of range.
+    pub fn on(self, site: &Site) -> Result<Hyline, BadKey> {
+        check_ranges(&self)?;
+        let facts = &site.facts;
+        let (payload, header) = site.packet((self.payload, self.header));
+        let config = Self { payload, header, ..self };
+        let mut tcp = config.tcp().on(facts, Vec::new())?;
+        let window = config.window_granted.unwrap_or(config.window_max);
+        tcp.granted_window = u64::from(window) * config.payload.get();
+        let waits = Waits {
+            compute_ns: config.compute_ns,
+            repeat_us: config.repeat_us,
+            fallback_us: config.fallback_us,
+            lease_us: config.lease_us,
+        };
+        let unscheduled = (Bytes::new(config.threshold_bytes), None);
+        let settings = Settings::new(Arc::new(tcp), unscheduled, config.controllers, waits, facts)?;
+        let access = facts.access_rate;
+        let (plan, core) = match &site.place {
+            Place::Hosts { .. } => (None, access),
+            Place::Network(network) => {
+                let core = if network.has_slower { network.slowest } else { network.fastest };
+                (network.paths.clone(), core)
+            }
+        };
+        let paths = Paths::new(facts.n_hosts, access, core, plan);
+        Ok(Hyline { config, settings, paths })
+    }
+}

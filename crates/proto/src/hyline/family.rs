@@ -1,0 +1,79 @@
+//! Hyline as a transport that plans know.
+
+use std::sync::Arc;
+
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::{FabricNeeds, Need, Spray};
+use rampmeter_core::{FabricFacts, Family, Passive, SwitchFacts};
+
+use super::config::{Hyline, HylineConfig};
+use super::scheduler::PathScheduler;
+use super::wire::{HylineHeader, SignalHeader};
+use super::{HylineArbiter, HylineHost, PathGrant};
+use crate::central::Central;
+use crate::central::settings::{Settings, needs};
+use crate::keys::BadKey;
+use crate::parts::Framing;
+use crate::transport::{Derived, Site, Transport};
+
+/// The Hyline family.
+#[derive(Clone, Copy, Debug)]
+pub struct HylineFamily;
+
+impl Family for HylineFamily {
+    const NAME: &'static str = "hyline";
+    const HAS_ARBITERS: bool = true;
+    type Config = Hyline;
+    type Header = HylineHeader;
+    type Host = HylineHost;
+    type Arbiter = HylineArbiter;
+    type Hop = Passive;
+
+    fn hop(_config: &Arc<Hyline>, _switch: SwitchFacts) -> Passive {
+        Passive
+    }
+}
+
+impl Central for HylineFamily {
+    type Grant = PathGrant;
+    type Orders = SignalHeader;
+    type Schedule = PathScheduler;
+    type Config = Hyline;
+
+    fn settings(config: &Hyline) -> &Settings {
+        &config.settings
+    }
+
+    fn schedule(config: &Hyline) -> PathScheduler {
+        PathScheduler::new(config.paths.clone())
+    }
+}
+
+impl Transport for HylineFamily {
+    type Keys = HylineConfig;
+    const TITLE: &'static str = "Hyline";
+    const SUMMARY: &'static str =
+        "TCP for short messages; a controller that gives long ones turns and paths (Hyline).";
+    const WIRE: TransportId = TransportId(10);
+
+    fn framing(keys: &HylineConfig) -> Framing {
+        let &HylineConfig { payload, header, padding, .. } = keys;
+        Framing { payload, header, padding }
+    }
+
+    /// Switches without priorities or marks whose ports hold two bandwidth-delay products (CAPTON
+    /// §V), and that give each message one path unless it has been chosen.
+    fn needs(keys: &HylineConfig, facts: &FabricFacts) -> FabricNeeds {
+        let packet = keys.payload + keys.header;
+        let needs = needs((packet, keys.queue), keys.controllers, facts);
+        FabricNeeds { spray: Need::Prefer(Spray::Ecmp), ..needs }
+    }
+
+    fn configure(keys: HylineConfig, site: &Site) -> Result<Hyline, BadKey> {
+        keys.on(site)
+    }
+
+    fn describe(config: &Hyline) -> Vec<Derived> {
+        config.settings.describe()
+    }
+}

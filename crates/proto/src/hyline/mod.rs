@@ -1,0 +1,60 @@
+//! Hyline (Abbasloo, Xu, Chao: *HyLine: A Simple and Practical Flow Scheduling for Commodity
+//! Datacenters*, IFIP Networking 2018), as the CAPTON paper compares itself with it.
+//!
+//! Messages up to a threshold are sent at once by TCP. Larger ones ask a central controller, which
+//! lets those with the least left transmit and chooses one path for each.
+//!
+//! * [`paths`]: links and paths
+//! * [`scheduler`]: which flows transmit, and by which path
+//! * [`config`], [`wire`]: parameters and packets
+//! * [`central`](crate::central): the controller and the host layer, which [CAPTON](crate::capton)
+//!   has too
+//!
+//! `docs/protocols/hyline.md` lists the packets, where what is known of Hyline comes from, and what
+//! differs.
+
+pub mod config;
+pub mod paths;
+pub mod scheduler;
+pub mod wire;
+
+mod family;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use rampmeter_core::Rate;
+
+pub use config::{Hyline, HylineConfig};
+pub use family::HylineFamily;
+pub use paths::Paths;
+pub use scheduler::PathScheduler;
+
+use crate::central::{CentralArbiter, CentralHost, Granted};
+
+/// Hyline at one host.
+pub type HylineHost = CentralHost<HylineFamily>;
+
+/// The controller of a network, or its standby.
+pub type HylineArbiter = CentralArbiter<HylineFamily>;
+
+/// What a flow is granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathGrant {
+    /// The rate at which it transmits.
+    pub rate: Rate,
+    /// The number of its path; `None` within a rack, and where paths are not known.
+    pub path: Option<u16>,
+}
+
+impl Granted for PathGrant {
+    const HAS_PATH: bool = true;
+
+    fn rate(self) -> Rate {
+        self.rate
+    }
+
+    fn path(self) -> Option<u16> {
+        self.path
+    }
+}

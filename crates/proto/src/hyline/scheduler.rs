@@ -1,0 +1,221 @@
+//! Which flows transmit, and by which path.
+//!
+//! After each change all flows are gone through in the order of what they have left; flows with
+//! equal sizes in the order of their arrival. A flow transmits if no flow before it uses its access
+//! links, and if there is a path whose links have room beside the flows before it. That takes
+//! O(F log F) for F flows, times the paths between two hosts.
+//!
+//! Which of several paths a flow takes is as in the authors' ns-2 code: that on which the fewest flows
+//! have to stop, of these the one on which they have most left, and of these the one with the least
+//! room to spare. So here: a flow that transmits keeps its path if it can. Another takes the path
+//! that crosses the fewest links on which flows that transmit no longer fit beside it; of these the
+//! one whose last flow has most left, then the one whose fullest link carries most, then the first.
+
+use std::cmp::Reverse;
+
+use rampmeter_core::collections::{IdMap, Slab};
+use rampmeter_core::{Bytes, NodeId, Rate, Time};
+
+use super::PathGrant;
+use super::paths::{Links, Paths};
+use crate::central::left::{Left, Line};
+use crate::central::{Arrival, Change, FlowId, Schedule};
+
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    id: FlowId,
+    arrival: u64,
+    src: NodeId,
+    dst: NodeId,
+    /// What it has left now.
+    left: Left,
+    grant: Option<PathGrant>,
+}
+
+/// The rates of flows on one link together, in bits per second.
+#[derive(Clone, Copy, Debug, Default)]
+struct Load {
+    /// Of flows that are to transmit.
+    decided: u64,
+    /// Of flows that transmit and have not been looked at yet.
+    before: u64,
+    /// The place in the order of the last flow that transmits.
+    last: usize,
+}
+
+/// The scheduler.
+#[derive(Debug)]
+pub struct PathScheduler {
+    paths: Paths,
+    now: Time,
+    flows: Slab<Flow>,
+    slots: IdMap<FlowId, u32>,
+    arrivals: u64,
+    /// By link.
+    loads: Vec<Load>,
+    /// All flows: what is left, the number of arrival, the slot.
+    order: Vec<(Left, u64, u32)>,
+    next: Option<(Time, FlowId)>,
+    changes: Vec<Change<PathGrant>>,
+}
+
+impl PathScheduler {
+    /// A scheduler without flows.
+    pub fn new(paths: Paths) -> Self {
+        Self {
+            loads: vec![Load::default(); paths.n_links()],
+            paths,
+            now: Time::ZERO,
+            flows: Slab::default(),
+            slots: IdMap::default(),
+            arrivals: 0,
+            order: Vec::new(),
+            next: None,
+            changes: Vec::new(),
+        }
+    }
+
+    /// The network.
+    pub fn paths(&self) -> &Paths {
+        &self.paths
+    }
+
+    /// Decides about all flows.
+    fn renew(&mut self) -> &[Change<PathGrant>] {
+        self.loads.fill(Load::default());
+        self.order.clear();
+        let all = self.flows.iter();
+        self.order.extend(all.map(|(slot, flow)| (flow.left, flow.arrival, slot)));
+        self.order.sort_unstable();
+        for (at, &(.., slot)) in self.order.iter().enumerate() {
+            let Flow { src, dst, grant, .. } = self.flows[slot];
+            if let Some(PathGrant { rate, path }) = grant {
+                for &link in self.paths.links(src, dst, path).all() {
+                    let load = &mut self.loads[link as usize];
+                    (load.before, load.last) = (load.before + rate.as_bps(), at);
+                }
+            }
+        }
+        self.changes.clear();
+        self.next = None;
+        for at in 0..self.order.len() {
+            let slot = self.order[at].2;
+            let Flow { id, src, dst, left, grant: before, .. } = self.flows[slot];
+            if let Some(PathGrant { rate, path }) = before {
+                let links = self.paths.links(src, dst, path);
+                links.all().iter().for_each(|&l| self.loads[l as usize].before -= rate.as_bps());
+            }
+            let grant = self.decide(src, dst, before.and_then(|grant| grant.path));
+            if grant != before {
+                self.flows[slot].grant = grant;
+                self.changes.push(Change { flow: id, grant });
+            }
+            if let Some(PathGrant { rate, path }) = grant {
+                let links = self.paths.links(src, dst, path);
+                links.all().iter().for_each(|&l| self.loads[l as usize].decided += rate.as_bps());
+                let end = Line::new(left, rate, self.now).end(rate);
+                if self.next.is_none_or(|(next, _)| end < next) {
+                    self.next = Some((end, id));
+                }
+            }
+        }
+        self.changes.sort_by_key(|change| change.grant.is_some());
+        &self.changes
+    }
+
+    /// What a flow is granted beside those that are decided; `own` is the path that it has.
+    fn decide(&self, src: NodeId, dst: NodeId, own: Option<u16>) -> Option<PathGrant> {
+        let access = self.paths.links(src, dst, None);
+        if access.access().iter().any(|&link| self.loads[link as usize].decided != 0) {
+            return None;
+        }
+        let count = self.paths.count(src, dst);
+        if count == 0 {
+            return Some(PathGrant { rate: self.paths.rate(&access), path: None });
+        }
+        let best = |path: u16| {
+            let links = self.paths.links(src, dst, Some(path));
+            let rate = self.paths.rate(&links);
+            let key = (own != Some(path), self.disturbs(&links, rate)?, path);
+            Some((key, PathGrant { rate, path: Some(path) }))
+        };
+        (0..count).filter_map(best).min_by_key(|&(key, _)| key).map(|(_, grant)| grant)
+    }
+
+    /// How much a flow of `rate` would disturb others on the core links of a path, as a rank; `None`
+    /// if there is no room beside those that are decided.
+    fn disturbs(&self, links: &Links, rate: Rate) -> Option<(usize, Reverse<usize>, Reverse<u64>)> {
+        let (mut crowded, mut last, mut fullest) = (0, usize::MAX, 0);
+        for &link in links.core() {
+            let capacity = self.paths.capacity(link).as_bps();
+            let load = self.loads[link as usize];
+            if load.decided + rate.as_bps() > capacity {
+                return None;
+            }
+            let all = load.decided + load.before;
+            if all + rate.as_bps() > capacity {
+                (crowded, last) = (crowded + 1, last.min(load.last));
+            }
+            fullest = fullest.max(all);
+        }
+        Some((crowded, Reverse(last), Reverse(fullest)))
+    }
+}
+
+impl Schedule for PathScheduler {
+    type Grant = PathGrant;
+
+    fn n_hosts(&self) -> u32 {
+        self.paths.n_hosts()
+    }
+
+    fn grant(&self, id: FlowId) -> Option<PathGrant> {
+        self.slots.get(&id).and_then(|&slot| self.flows[slot].grant)
+    }
+
+    fn left(&self, id: FlowId) -> Option<Left> {
+        self.slots.get(&id).map(|&slot| self.flows[slot].left)
+    }
+
+    #[inline]
+    fn next_completion(&self) -> Option<(Time, FlowId)> {
+        self.next
+    }
+
+    fn advance(&mut self, now: Time) {
+        if now <= self.now {
+            return;
+        }
+        for flow in self.flows.iter_mut() {
+            if let Some(PathGrant { rate, .. }) = flow.grant {
+                flow.left = Line::new(flow.left, rate, self.now).left(rate, now);
+            }
+        }
+        self.now = now;
+    }
+
+    /// Panics if the flow is known already or does not lead from one host of the network to another.
+    fn arrive(&mut self, flow: Arrival) -> &[Change<PathGrant>] {
+        let Arrival { id, src, dst, left } = flow;
+        let n_hosts = self.n_hosts();
+        assert!(src != dst && src.get().max(dst.get()) < n_hosts, "{flow:?} among {n_hosts} hosts");
+        let (arrival, left) = (self.arrivals, Left::of(left));
+        let slot = self.flows.insert(Flow { id, arrival, src, dst, left, grant: None });
+        let before = self.slots.insert(id, slot);
+        assert!(before.is_none(), "{flow:?} is known");
+        self.arrivals += 1;
+        self.renew()
+    }
+
+    fn complete(&mut self, id: FlowId) -> &[Change<PathGrant>] {
+        let Some(slot) = self.slots.remove(&id) else { return &[] };
+        self.flows.remove(slot);
+        self.renew()
+    }
+
+    fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change<PathGrant>] {
+        let Some(&slot) = self.slots.get(&id) else { return &[] };
+        self.flows[slot].left = Left::of(left);
+        self.renew()
+    }
+}
