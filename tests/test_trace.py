@@ -26,14 +26,14 @@ GBPS = {
     "arbiter-up": 400,
     "arbiter-down": 400,
 }
-# CAPTON's controller has a link like those of hosts.
+# The controllers of CAPTON and Hyline have a link like those of hosts.
 SLOW_ARBITER = {"arbiter-up": 100, "arbiter-down": 100}
 RACKS, HOSTS = 2, 4
 
 
 def gbps(run: rm.Run) -> dict[str, int]:
     """The rate of the links of each tier."""
-    is_slow = run.manifest["plan"]["transport"]["name"] == "capton"
+    is_slow = run.manifest["plan"]["transport"]["name"] in ("capton", "hyline")
     return {**GBPS, **SLOW_ARBITER} if is_slow else GBPS
 
 

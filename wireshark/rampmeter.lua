@@ -459,6 +459,67 @@ local TRANSPORTS = {
       "done", "flow {flow} is over", u32("flow", "Flow, numbered by its source"),
     },
   },
+  [10] = {
+    name = "hyline",
+    title = "Hyline",
+    [1] = {
+      "syn", "connection {conn}, sequence number {seq}",
+      u32("conn", "Connection, numbered among those of the pair"), u32("seq", "Sequence number"),
+      word("ecn", "ECN offered or accepted", "0 or 1", { [0] = "no", "yes" }),
+    },
+    [2] = {
+      "syn-ack", "connection {conn} is open, window {window}",
+      u32("conn", "Connection, numbered among those of the pair"),
+      u32("ack", "Next sequence number expected"), u32("window", "Window in bytes"),
+      word("ecn", "ECN offered or accepted", "0 or 1", { [0] = "no", "yes" }),
+    },
+    [3] = {
+      "data", "connection {conn}, sequence number {seq}",
+      u32("conn", "Connection, numbered among those of the pair"), u32("seq", "Sequence number"),
+      u64("size", "Bytes of the message", at_least(1)),
+      word("cwr", "Congestion window reduced", "0 or 1", { [0] = "no", "yes" }),
+    },
+    [4] = {
+      "fin", "connection {conn} ends at sequence number {seq}",
+      u32("conn", "Connection, numbered among those of the pair"), u32("seq", "Sequence number"),
+    },
+    [5] = {
+      "ack", "connection {conn}, all below {ack} has arrived, window {window}",
+      u32("conn", "Connection, numbered among those of the pair"),
+      u32("ack", "Next sequence number expected"), u32("window", "Window in bytes"),
+      word("ece", "Congestion echo", "0 or 1", { [0] = "no", "yes" }),
+      list("sack", "Arrived above", 3, { u32("start", "First byte"), u32("end", "After the last byte") }),
+    },
+    [6] = {
+      "reset", "connection {conn} is given up",
+      u32("conn", "Connection, numbered among those of the pair"),
+    },
+    [7] = {
+      "refused", "connection {conn} is not known",
+      u32("conn", "Connection, numbered among those of the pair"),
+    },
+    [8] = {
+      "ended", "connection {conn} has ended",
+      u32("conn", "Connection, numbered among those of the pair"),
+    },
+    [16] = {
+      "request", "flow {flow} to {dst}, {left} bytes left",
+      u32("flow", "Flow, numbered by its source"), u32("dst", "Destination"),
+      u64("left", "Bytes left"), u32("heard", "Latest order heard"),
+    },
+    [17] = {
+      "go", "flow {flow} may send at {rate} bit/s by path {path}",
+      u32("flow", "Flow, numbered by its source"), u32("order", "Order"),
+      u64("rate", "Rate (bit/s)", at_least(1)), u16("path", "Path"),
+    },
+    [18] = {
+      "stop", "flow {flow} must wait", u32("flow", "Flow, numbered by its source"),
+      u32("order", "Order"),
+    },
+    [19] = {
+      "done", "flow {flow} is over", u32("flow", "Flow, numbered by its source"),
+    },
+  },
 }
 -- </transports>
 

@@ -15,6 +15,7 @@ __all__ = [
     "DcPim",
     "Dctcp",
     "Fastpass",
+    "Hyline",
     "Ideal",
     "PFabric",
     "PHost",
@@ -555,6 +556,54 @@ class Capton(Transport):
     rack_quarters: int | None = None
     """Quarters of the shortest round trip that a segment may come late before it counts as lost (1
     to 64)."""
+    queue: int | None = None
+    """Packet memory of a port in full packets; two bandwidth-delay products if left out (1 to
+    1000000)."""
+    padding: Literal["exact", "full"] | None = None
+    """Charged length of last packets."""
+    payload_bytes: int | None = None
+    """Payload of a full packet (1 to 9000)."""
+    header_bytes: int | None = None
+    """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
+    attempts_max: int | None = None
+    """Timeouts in a row after which a message is reported as failed (1 to 1000000)."""
+    control_rtt_us: float | None = None
+    """Round trip of a control packet that the transport is told."""
+    data_rtt_us: float | None = None
+    """Round trip of a full packet that the transport is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hyline(Transport):
+    """TCP for short messages; a controller that gives long ones turns and paths (Hyline)."""
+
+    name: str = field(default="hyline", init=False)
+    preset: Literal["paper"] | None = None
+    """Where the values of keys come from that are left out: `paper` (the default)."""
+    threshold_bytes: int | None = None
+    """Messages up to so many bytes are sent at once, without asking (0 to 1000000000000)."""
+    window_initial: int | None = None
+    """First window of messages that are not scheduled, in packets (1 to 100000)."""
+    window_max: int | None = None
+    """Largest window of messages that are not scheduled, in packets (1 to 100000)."""
+    window_granted: int | None = None
+    """Packets that a flow with a grant has in flight at most; `window-max` if left out (1 to
+    100000)."""
+    controllers: int | None = None
+    """Controllers: hosts turn to the second if the first is silent (1 to 2)."""
+    compute_ns: int | None = None
+    """Time that a controller takes for an order, in nanoseconds (0 to 10000000)."""
+    repeat_us: int | None = None
+    """Time after which a request without an answer is repeated, in microseconds; four round trips
+    and the controller's time if left out (1 to 10000000)."""
+    fallback_us: int | None = None
+    """Time without any answer after which a host does without the controller, in microseconds; 5 ms
+    or eight times `repeat-us`, whichever is longer, if left out (1 to 60000000)."""
+    lease_us: int | None = None
+    """A host that says nothing for so long is forgotten by the controller, in microseconds; four
+    times `fallback-us` if left out (100 to 60000000)."""
+    rto_min_us: int | None = None
+    """Smallest retransmission timeout in microseconds (1 to 60000000)."""
     queue: int | None = None
     """Packet memory of a port in full packets; two bandwidth-delay products if left out (1 to
     1000000)."""
