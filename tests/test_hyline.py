@@ -38,7 +38,7 @@ def test_what_cannot_be_is_refused() -> None:
         ValueError, match="sizes: expected one of web-search, data-mining, got 'imc"
     ):
         hyline_threshold("imc10", 0.5)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="load: expected a number above 0 and up to 1, got 1.5"):
+    with pytest.raises(ValueError, match=r"load: expected a number above 0 and up to 1, got 1\.5"):
         hyline_threshold("web-search", 1.5)
 
 

@@ -3,9 +3,9 @@
 The model behind them (Abbasloo, Xu, Chao: *To schedule or not to schedule*, Computer Networks 172,
 2020) is not public in a form that could be used here. What is published of it is table 4 of the
 CAPTON paper (Zhou, Lee: *CAPTON - Centralized All-Path Transmission for Over-Subscribed Datacenter
-Networks*, IEEE Access 2022): thresholds of two workloads, by the load of hosts' links and by that of
-the uplinks of racks. Both are one function of the load, which the table rounds up to tenths, to .9
-at most.
+Networks*, IEEE Access 2022): thresholds of two workloads, by the load of hosts' links and by that
+of the uplinks of racks. Both are one function of the load, which the table rounds up to tenths, to
+.9 at most.
 """
 
 from math import exp, log
@@ -40,9 +40,9 @@ def hyline_threshold(sizes: Literal["web-search", "data-mining"], load: float) -
     """The threshold in bytes for `rm.Hyline(threshold_bytes=...)`.
 
     `sizes` is one of the two workloads of which thresholds are published. `load` is that of hosts'
-    links or that of the uplinks of racks, from 0 to 1, 0 excluded. At the loads of the table (.2, .3,
-    to .9) the threshold is the published one; elsewhere it is that of `power_law`. The paper rounds
-    loads up to tenths, to .9 at most: `hyline_threshold("web-search", 0.3)` is its threshold at .291.
+    links or that of the uplinks of racks, above 0 and up to 1. At tenths from .2 to .9 it returns the
+    published threshold, elsewhere that of `power_law`. The paper rounds loads up to tenths, to .9 at
+    most: its threshold at .291 is that at .3.
 
     >>> hyline_threshold("web-search", 0.8)
     4470000
@@ -55,7 +55,7 @@ def hyline_threshold(sizes: Literal["web-search", "data-mining"], load: float) -
         if abs(load - published) < 1e-9:
             return threshold
     factor, exponent = power_law(sizes)
-    return round(factor * load**exponent)
+    return round(factor * float(load**exponent))
 
 
 def power_law(sizes: str) -> tuple[float, float]:

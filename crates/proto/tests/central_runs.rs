@@ -1,0 +1,51 @@
+//! Transports with a controller that starts and stops flows, when it crashes.
+
+use rampmeter_core::{Purpose, Rng, Span, Time};
+use rampmeter_proto::Transport;
+use rampmeter_proto::capton::{CaptonConfig, CaptonFamily};
+use rampmeter_proto::hyline::{HylineConfig, HylineFamily};
+use rampmeter_sim::Target;
+use rampmeter_sim::*;
+use rampmeter_testkit::suite::each_seed;
+use rampmeter_testkit::*;
+
+/// The controller crashes, with and without a standby; in half of the runs it comes back, knowing
+/// nothing. Hosts do without it, and return. `keys` are those for a number of controllers.
+fn crash<T: Transport>(name: &str, keys: impl Fn(u32) -> T::Keys) {
+    each_seed(here!(), name, 0..1_000, |seed| {
+        let mut rng = Rng::new(seed, 1, Purpose::Test);
+        let controllers = 1 + rng.below(2) as u32;
+        let place = Place::<T>::simulated(&keys(controllers), leaf_spine(2, 3, 2));
+        let Scenario { mut spec, arrivals, .. } = scenario(place.topology, seed);
+        spec.fabric = place.fabric;
+        spec.faults.outages.clear();
+        let from = Time::from_ps(rng.below(400_000_000) as u64);
+        let until = match rng.chance(0.5) {
+            true => from + Span::from_us(1 + rng.below(20_000) as u64),
+            false => Time::NEVER,
+        };
+        spec.faults.outages.push(Outage { target: Target::Arbiter(0), from, until });
+        assert_sound(&run::<T>(place.config, spec, arrivals), None);
+    });
+}
+
+#[test]
+fn no_message_is_lost_or_doubled_when_captons_controller_crashes() {
+    crash::<CaptonFamily>(
+        "no_message_is_lost_or_doubled_when_captons_controller_crashes",
+        |controllers| CaptonConfig { controllers, rto_min_us: 5_000, ..CaptonConfig::paper() },
+    );
+}
+
+/// Half of the messages ask.
+#[test]
+fn no_message_is_lost_or_doubled_when_hylines_controller_crashes() {
+    crash::<HylineFamily>(
+        "no_message_is_lost_or_doubled_when_hylines_controller_crashes",
+        |controllers| HylineConfig {
+            controllers,
+            threshold_bytes: 20_000,
+            ..HylineConfig::paper()
+        },
+    );
+}
