@@ -40,9 +40,9 @@ def hyline_threshold(sizes: Literal["web-search", "data-mining"], load: float) -
     """The threshold in bytes for `rm.Hyline(threshold_bytes=...)`.
 
     `sizes` is one of the two workloads of which thresholds are published. `load` is that of hosts'
-    links or that of the uplinks of racks, above 0 and up to 1. At tenths from .2 to .9 it returns the
-    published threshold, elsewhere that of `power_law`. The paper rounds loads up to tenths, to .9 at
-    most: its threshold at .291 is that at .3.
+    links or that of the uplinks of racks, above 0 and up to 1. At tenths from .2 to .9 the result
+    is the published threshold, elsewhere that of `power_law`. The paper rounds loads up to tenths,
+    to .9 at most: its threshold at .291 is that at .3.
 
     >>> hyline_threshold("web-search", 0.8)
     4470000

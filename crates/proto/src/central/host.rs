@@ -300,10 +300,13 @@ impl<C: Central> Endpoint for CentralHost<C> {
         let mut packet = self.tcp.poll_transmit(now)?;
         if C::Grant::HAS_PATH
             && packet.payload.len > 0
-            && let Some(path) = self.flows.get(&packet.payload.msg).and_then(|flow| flow.path)
+            && let Some(flow) = self.flows.get(&packet.payload.msg)
         {
-            packet.path = path;
-            packet.marks = packet.marks.with(Marks::ROUTED);
+            packet.priority = self.settings().scheduled_class;
+            if let Some(path) = flow.path {
+                packet.path = path;
+                packet.marks = packet.marks.with(Marks::ROUTED);
+            }
         }
         Some(with(&packet, CentralHeader::Tcp(packet.header)))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rampmeter_core::fabric::{
     ArbiterNeed, ArbiterRate, Buffer, FabricNeeds, Interface, Need, Overflow,
 };
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
+use rampmeter_core::{Bytes, FabricFacts, NodeId, Priority, Rate, Span};
 
 use super::controller::ControllerConfig;
 use crate::keys::BadKey;
@@ -36,6 +36,8 @@ pub struct Settings {
     pub tcp: Arc<Tcp>,
     /// The rate of messages that are not scheduled; `None` if congestion control says.
     pub unscheduled: Option<Rate>,
+    /// The class of data of messages that are scheduled, where grants have paths.
+    pub scheduled_class: Priority,
     /// Messages up to this size are not scheduled.
     pub threshold: Bytes,
     /// The number of the first controller.
@@ -81,6 +83,7 @@ impl Settings {
         Ok(Self {
             tcp,
             unscheduled,
+            scheduled_class: Priority::HIGHEST,
             threshold,
             first_controller: NodeId::new(facts.n_hosts),
             controllers,

@@ -9,7 +9,7 @@ use rampmeter_core::{Bytes, NodeId, Purpose, Rate, Rng, Span, Time};
 use super::{Controller, ControllerConfig, Granted, Order, Request, Schedule};
 use crate::capton::tests::two_racks;
 use crate::capton::{AnyScheduler, LeastShare, Sharing};
-use crate::hyline::{self, PathScheduler};
+use crate::hyline;
 
 /// One step of the simulation.
 const STEP: Span = Span::from_us(1);
@@ -217,6 +217,6 @@ proptest! {
 
     #[test]
     fn whatever_is_lost_hylines_flows_complete_and_nothing_is_left_behind(mishaps in mishaps()) {
-        check(mishaps, || PathScheduler::new(hyline::tests::two_racks(10)))?;
+        check(mishaps, || hyline::tests::new(10))?;
     }
 }

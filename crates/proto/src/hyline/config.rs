@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::Bytes;
+use rampmeter_core::units::PS_PER_SECOND;
+use rampmeter_core::{Bytes, FabricFacts, Priority, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +32,9 @@ pub struct HylineConfig {
     /// Packets that a flow with a grant has in flight at most; `window-max` if left out.
     #[schemars(range(min = 1, max = 100_000))]
     pub window_granted: Option<u32>,
+    /// Classes of packets. With 2 those of scheduled messages are in the lower one.
+    #[schemars(range(min = 1, max = 2))]
+    pub classes: u8,
     /// Controllers: hosts turn to the second if the first is silent.
     #[schemars(range(min = 1, max = 2))]
     pub controllers: u32,
@@ -89,6 +93,7 @@ impl HylineConfig {
             window_initial: 25,
             window_max: 50,
             window_granted: None,
+            classes: 1,
             controllers: 1,
             compute_ns: 10_000,
             repeat_us: None,
@@ -135,6 +140,8 @@ pub struct Hyline {
     pub settings: Settings,
     /// The network as the controller sees it.
     pub paths: Paths,
+    /// What the window of a flow with a grant lets it send at most.
+    pub pace: Rate,
 }
 
 impl HylineConfig {
@@ -150,6 +157,7 @@ impl HylineConfig {
         let mut tcp = config.tcp().on(facts, Vec::new())?;
         let window = config.window_granted.unwrap_or(config.window_max);
         tcp.granted_window = u64::from(window) * config.payload.get();
+        let pace = pace((config.payload + config.header) * u64::from(window), facts);
         let waits = Waits {
             compute_ns: config.compute_ns,
             repeat_us: config.repeat_us,
@@ -157,7 +165,11 @@ impl HylineConfig {
             lease_us: config.lease_us,
         };
         let unscheduled = (Bytes::new(config.threshold_bytes), None);
-        let settings = Settings::new(Arc::new(tcp), unscheduled, config.controllers, waits, facts)?;
+        let mut settings =
+            Settings::new(Arc::new(tcp), unscheduled, config.controllers, waits, facts)?;
+        settings.scheduled_class = Priority::new(config.classes - 1);
+        // Links are a flow's until it is done; one that is late is asked.
+        settings.controller.grace = settings.repeat;
         let access = facts.access_rate;
         let (plan, core) = match &site.place {
             Place::Hosts { .. } => (None, access),
@@ -167,6 +179,15 @@ impl HylineConfig {
             }
         };
         let paths = Paths::new(facts.n_hosts, access, core, plan);
-        Ok(Hyline { config, settings, paths })
+        Ok(Hyline { config, settings, paths, pace })
     }
+}
+
+/// The rate of `window` a round trip, one way as data and the other as acknowledgements.
+fn pace(window: Bytes, facts: &FabricFacts) -> Rate {
+    let round_trip = (facts.data_rtt + facts.control_rtt) / 2;
+    let bps = u128::from(window.get()) * 8 * u128::from(PS_PER_SECOND);
+    let bps = bps / u128::from(round_trip.as_ps().max(1));
+    let bps = u64::try_from(bps).unwrap_or(u64::MAX).min(facts.access_rate.as_bps());
+    Rate::from_bps(bps.max(1)).unwrap_or(facts.access_rate)
 }

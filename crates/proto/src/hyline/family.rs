@@ -45,7 +45,7 @@ impl Central for HylineFamily {
     }
 
     fn schedule(config: &Hyline) -> PathScheduler {
-        PathScheduler::new(config.paths.clone())
+        PathScheduler::new(config.paths.clone(), config.pace)
     }
 }
 
@@ -61,12 +61,12 @@ impl Transport for HylineFamily {
         Framing { payload, header, padding }
     }
 
-    /// Switches without priorities or marks whose ports hold two bandwidth-delay products (CAPTON
-    /// §V), and that give each message one path unless it has been chosen.
+    /// Switches without marks whose ports hold two bandwidth-delay products (CAPTON §V), and that
+    /// give each message one path unless it has been chosen.
     fn needs(keys: &HylineConfig, facts: &FabricFacts) -> FabricNeeds {
         let packet = keys.payload + keys.header;
         let needs = needs((packet, keys.queue), keys.controllers, facts);
-        FabricNeeds { spray: Need::Prefer(Spray::Ecmp), ..needs }
+        FabricNeeds { spray: Need::Prefer(Spray::Ecmp), priorities: keys.classes, ..needs }
     }
 
     fn configure(keys: HylineConfig, site: &Site) -> Result<Hyline, BadKey> {

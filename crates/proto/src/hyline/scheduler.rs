@@ -47,6 +47,8 @@ struct Load {
 #[derive(Debug)]
 pub struct PathScheduler {
     paths: Paths,
+    /// What a flow sends at most, by its window.
+    pace: Rate,
     now: Time,
     flows: Slab<Flow>,
     slots: IdMap<FlowId, u32>,
@@ -60,11 +62,13 @@ pub struct PathScheduler {
 }
 
 impl PathScheduler {
-    /// A scheduler without flows.
-    pub fn new(paths: Paths) -> Self {
+    /// A scheduler without flows. A flow sends at the rate `pace` at most, as its window allows it no
+    /// more; it takes up links at its whole rate all the same.
+    pub fn new(paths: Paths, pace: Rate) -> Self {
         Self {
             loads: vec![Load::default(); paths.n_links()],
             paths,
+            pace,
             now: Time::ZERO,
             flows: Slab::default(),
             slots: IdMap::default(),
@@ -113,7 +117,8 @@ impl PathScheduler {
             if let Some(PathGrant { rate, path }) = grant {
                 let links = self.paths.links(src, dst, path);
                 links.all().iter().for_each(|&l| self.loads[l as usize].decided += rate.as_bps());
-                let end = Line::new(left, rate, self.now).end(rate);
+                let speed = rate.min(self.pace);
+                let end = Line::new(left, speed, self.now).end(speed);
                 if self.next.is_none_or(|(next, _)| end < next) {
                     self.next = Some((end, id));
                 }
@@ -188,7 +193,8 @@ impl Schedule for PathScheduler {
         }
         for flow in self.flows.iter_mut() {
             if let Some(PathGrant { rate, .. }) = flow.grant {
-                flow.left = Line::new(flow.left, rate, self.now).left(rate, now);
+                let speed = rate.min(self.pace);
+                flow.left = Line::new(flow.left, speed, self.now).left(speed, now);
             }
         }
         self.now = now;

@@ -29,8 +29,12 @@ fn plan(pods: u16, racks: u16, hosts: u16, (tor_up, agg_up): (u16, u16)) -> Regu
 }
 
 /// Two racks of four hosts and two core switches; `core` is in Gbit/s, hosts have 10.
-pub(crate) fn two_racks(core: u64) -> Paths {
+fn two_racks(core: u64) -> Paths {
     Paths::new(8, gbps(10), gbps(core), Some(plan(1, 2, 4, (2, 1))))
+}
+
+pub(crate) fn new(core: u64) -> PathScheduler {
+    PathScheduler::new(two_racks(core), gbps(10))
 }
 
 fn arrival(id: u64, src: u32, dst: u32, kb: u64) -> Arrival {
@@ -60,7 +64,7 @@ fn a_flow_takes_its_access_links_and_those_of_its_path() {
 
 #[test]
 fn flows_take_different_paths_and_wait_where_none_is_left() {
-    let mut scheduler = PathScheduler::new(two_racks(10));
+    let mut scheduler = new(10);
     assert_eq!(said(scheduler.arrive(arrival(1, 0, 4, 100))), [(1, Some(Some(0)))]);
     assert_eq!(said(scheduler.arrive(arrival(2, 1, 5, 200))), [(2, Some(Some(1)))]);
     assert_eq!(said(scheduler.arrive(arrival(3, 2, 6, 300))), []);
@@ -77,7 +81,7 @@ fn flows_take_different_paths_and_wait_where_none_is_left() {
 /// for others on one path.
 #[test]
 fn faster_core_links_carry_several_flows() {
-    let mut scheduler = PathScheduler::new(two_racks(25));
+    let mut scheduler = new(25);
     let paths: Vec<_> =
         (0..4).map(|n| said(scheduler.arrive(arrival(n, n as u32, 4 + n as u32, 100)))).collect();
     let path = |flow, path| vec![(flow, Some(Some(path)))];
@@ -86,7 +90,7 @@ fn faster_core_links_carry_several_flows() {
 
 #[test]
 fn a_core_link_slower_than_an_access_link_limits_the_rate() {
-    let mut scheduler = PathScheduler::new(two_racks(4));
+    let mut scheduler = new(4);
     scheduler.arrive(arrival(1, 0, 4, 100));
     scheduler.arrive(arrival(2, 1, 2, 100));
     let rate = |id| scheduler.grant(FlowId(id)).unwrap().rate;
@@ -95,7 +99,7 @@ fn a_core_link_slower_than_an_access_link_limits_the_rate() {
 
 #[test]
 fn what_was_sent_counts_and_the_next_completion_is_known() {
-    let mut scheduler = PathScheduler::new(two_racks(10));
+    let mut scheduler = new(10);
     scheduler.arrive(arrival(1, 0, 4, 125));
     let us = |us| Time::ZERO + Span::from_us(us);
     assert_eq!(scheduler.next_completion(), Some((us(100), FlowId(1))));
@@ -104,6 +108,20 @@ fn what_was_sent_counts_and_the_next_completion_is_known() {
     assert_eq!(said(scheduler.arrive(arrival(2, 0, 5, 25))), []);
     assert_eq!(said(scheduler.correct(FlowId(1), Bytes::new(26_000))).len(), 2);
     assert_eq!(scheduler.next_completion(), Some((us(110), FlowId(2))));
+}
+
+/// 10 Gbit/s are taken of a link, and 5 are sent.
+#[test]
+fn a_window_delays_completions_and_nothing_else() {
+    let mut scheduler = PathScheduler::new(two_racks(25), gbps(5));
+    scheduler.arrive(arrival(1, 0, 4, 125));
+    let us = |us| Time::ZERO + Span::from_us(us);
+    assert_eq!(scheduler.next_completion(), Some((us(200), FlowId(1))));
+    scheduler.advance(us(80));
+    assert_eq!(scheduler.left(FlowId(1)), Some(Left::of(Bytes::new(75_000))));
+    let paths = [(2, 1, 5), (3, 2, 6)]
+        .map(|(id, src, dst)| said(scheduler.arrive(arrival(id, src, dst, 500)))[0].1.flatten());
+    assert_eq!(paths, [Some(0), Some(1)]);
 }
 
 #[test]
@@ -152,6 +170,9 @@ fn any_paths() -> impl Strategy<Value = Paths> {
         Paths::new(n_hosts, gbps(access), gbps(core), has_plan.then_some(plan))
     })
 }
+
+/// What windows allow: less than some links and more than others.
+const PACE: Rate = Rate::from_gbps(7);
 
 /// The flows that a scheduler has.
 #[derive(Default)]
@@ -253,8 +274,8 @@ impl World {
             }
         }
         let ends = self.flows.keys().filter_map(|&id| {
-            let rate = scheduler.grant(id)?.rate;
-            Some(Line::new(scheduler.left(id)?, rate, self.now).end(rate))
+            let speed = scheduler.grant(id)?.rate.min(PACE);
+            Some(Line::new(scheduler.left(id)?, speed, self.now).end(speed))
         });
         prop_assert_eq!(scheduler.next_completion().map(|(end, _)| end), ends.min());
         Ok(())
@@ -269,7 +290,7 @@ proptest! {
         paths in any_paths(),
         steps in steps(),
     ) {
-        let mut scheduler = PathScheduler::new(paths);
+        let mut scheduler = PathScheduler::new(paths, PACE);
         let mut world = World::default();
         for step in &steps {
             let before = world.told.clone();
