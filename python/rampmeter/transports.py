@@ -589,6 +589,8 @@ class Hyline(Transport):
     window_granted: int | None = None
     """Packets that a flow with a grant has in flight at most; `window-max` if left out (1 to
     100000)."""
+    classes: int | None = None
+    """Classes of packets. With 2 those of scheduled messages are in the lower one (1 to 2)."""
     controllers: int | None = None
     """Controllers: hosts turn to the second if the first is silent (1 to 2)."""
     compute_ns: int | None = None
