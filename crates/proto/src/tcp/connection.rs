@@ -146,6 +146,8 @@ pub(super) struct Connection {
     pub(super) grant: Grant,
     /// Its valid entry among the timers.
     pub(super) entry_at: Time,
+    /// Its valid entry among the connections that are paced.
+    pub(super) paced_entry_at: Time,
 }
 
 /// The first byte of data: the SYN is byte 0.
@@ -185,6 +187,7 @@ impl Connection {
             paced_until: Time::ZERO,
             grant: Grant::Own,
             entry_at: Time::NEVER,
+            paced_entry_at: Time::NEVER,
         }
     }
 

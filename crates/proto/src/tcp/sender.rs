@@ -33,6 +33,9 @@ pub(super) struct Sender {
     places: Places,
     turn: u64,
     timers: Timers<(u32, u32)>,
+    /// Connections that pacing lets send later. They have entries of their own: timeouts are far off,
+    /// and an entry for each packet would stay until then.
+    paced: Timers<(u32, u32)>,
 }
 
 impl Sender {
@@ -49,6 +52,7 @@ impl Sender {
             places: Places::default(),
             turn: 0,
             timers: Timers::default(),
+            paced: Timers::default(),
         }
     }
 
@@ -64,7 +68,7 @@ impl Sender {
 
     #[inline]
     pub(super) fn deadline(&self) -> Time {
-        self.timers.next()
+        self.timers.next().min(self.paced.next())
     }
 
     pub(super) fn submit(
@@ -294,10 +298,15 @@ impl Sender {
                 self.ready.remove(&mut self.places, slot);
             }
         }
-        let at = connection.deadline(now);
+        let at = connection.deadline();
         if at < connection.entry_at {
             connection.entry_at = at;
             self.timers.push(at, (slot, connection.number));
+        }
+        let paced = connection.paced_until;
+        if paced > now && paced < connection.paced_entry_at {
+            connection.paced_entry_at = paced;
+            self.paced.push(paced, (slot, connection.number));
         }
     }
 
@@ -320,6 +329,14 @@ impl Sender {
         out: &mut Output<TcpHeader>,
         stats: &mut TcpStats,
     ) {
+        while let Some((at, (slot, number))) = self.paced.pop_due(now) {
+            let connection = self.connections.get_mut(slot);
+            let is_valid = |c: &&mut Connection| c.number == number && c.paced_entry_at == at;
+            if let Some(connection) = connection.filter(is_valid) {
+                connection.paced_entry_at = Time::NEVER;
+                self.update(now, slot, tcp);
+            }
+        }
         while let Some((at, (slot, number))) = self.timers.pop_due(now) {
             let connection = self.connections.get_mut(slot);
             let is_valid = |c: &&mut Connection| c.number == number && c.entry_at == at;

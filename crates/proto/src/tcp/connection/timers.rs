@@ -50,9 +50,8 @@ impl Connection {
     }
 
     /// When [`Self::on_timer`] is to be called.
-    pub(in crate::tcp) fn deadline(&self, now: Time) -> Time {
-        let paced = if self.paced_until > now { self.paced_until } else { Time::NEVER };
-        self.rto_at.min(self.probe_at).min(self.rack.due).min(paced)
+    pub(in crate::tcp) fn deadline(&self) -> Time {
+        self.rto_at.min(self.probe_at).min(self.rack.due)
     }
 
     /// A deadline has passed.
