@@ -3,6 +3,7 @@
 //! The program is [`main`] with a catalogue. A crate with a transport of its own makes a daemon that
 //! knows it by calling [`main`] with its own catalogue.
 
+mod agent;
 mod apps;
 mod check;
 mod config;
@@ -53,9 +54,18 @@ enum Command {
         /// The configuration file.
         config: PathBuf,
     },
-    /// Run an arbiter, or its standby.
+    /// Run an arbiter, or its standby: Fastpass's arbiter, CAPTON's controller.
+    #[command(visible_alias = "controller")]
     #[command(after_help = "Example:\n  rampd arbiter /etc/rampd/arbiter.toml")]
     Arbiter {
+        /// The configuration file.
+        config: PathBuf,
+    },
+    /// Ask CAPTON's controller about what unmodified programs of this host send.
+    ///
+    /// Programs take part that `librampmeter_capton.so` is loaded into (LD_PRELOAD).
+    #[command(after_help = "Example:\n  rampd agent /etc/rampd/node.toml")]
+    Agent {
         /// The configuration file.
         config: PathBuf,
     },
@@ -79,6 +89,7 @@ pub fn main<C: Catalogue>() -> ExitCode {
     let result = match args.command {
         Command::Node { config } => run::node::<C>(&config),
         Command::Arbiter { config } => run::arbiter::<C>(&config),
+        Command::Agent { config } => agent::run::<C>(&config),
         Command::Check { configs } => check::check::<C>(&configs),
         Command::Load(args) => load::load::<C>(&args),
         Command::Middlebox(args) => middlebox::run(&args),

@@ -153,18 +153,7 @@ fn run<E: Endpoint, A: Applications>(
     apps: A,
     signals: &Signals,
 ) -> Result<(), Error> {
-    let incarnation = Incarnation::new(entropy()? as u32);
-    let config = NodeConfig {
-        node: setup.id,
-        transport: setup.transport.wire,
-        incarnation,
-        rate: setup.facts.access_rate,
-        burst: setup.facts.access_rate.bytes_floor(TIMER_LATE),
-        message_max: setup.message_max,
-        patience: setup.patience,
-        peers: setup.udp.peers.iter().map(|p| p.map(|a: SocketAddr| Some(a.ip()))).collect(),
-        seed: entropy()?,
-    };
+    let config = node_config(setup)?;
     match &setup.interface {
         None => {
             let datapath = UdpDatapath::open(&setup.udp)?;
@@ -180,6 +169,21 @@ fn run<E: Endpoint, A: Applications>(
         #[cfg(not(feature = "xdp"))]
         Some(_) => Err(Error::Input("node.datapath: this rampd was built without xdp".to_owned())),
     }
+}
+
+/// What the runtime needs to know of a node, with a new incarnation.
+pub(crate) fn node_config(setup: &Setup) -> io::Result<NodeConfig> {
+    Ok(NodeConfig {
+        node: setup.id,
+        transport: setup.transport.wire,
+        incarnation: Incarnation::new(entropy()? as u32),
+        rate: setup.facts.access_rate,
+        burst: setup.facts.access_rate.bytes_floor(TIMER_LATE),
+        message_max: setup.message_max,
+        patience: setup.patience,
+        peers: setup.udp.peers.iter().map(|p| p.map(|a: SocketAddr| Some(a.ip()))).collect(),
+        seed: entropy()?,
+    })
 }
 
 fn serve<E: Endpoint, D: Datapath, A: Applications>(

@@ -41,10 +41,13 @@ pub use sharing::{AnyScheduler, Sharing};
 pub use split::{LeastShare, SplitScheduler, split};
 pub use spray::AllPaths;
 
-use crate::central::{CentralArbiter, CentralHost};
+use crate::central::{CentralAgent, CentralArbiter, CentralHost};
 
 /// CAPTON at one host.
 pub type CaptonHost = CentralHost<CaptonFamily>;
 
 /// The controller of a network, or its standby.
 pub type CaptonArbiter = CentralArbiter<CaptonFamily>;
+
+/// CAPTON at a host whose programs send by themselves.
+pub type CaptonAgent = CentralAgent<CaptonFamily>;

@@ -1,32 +1,24 @@
 //! The host layer (CAPTON §IV.C): which messages ask the controller, what its orders do to their
 //! connections, and what happens when it is silent.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
-use super::controller::Request;
+use super::asking::{Asking, Due};
 use super::settings::Settings;
 use super::wire::{CentralHeader, Control};
 use super::{Central, Granted, HostStats};
 use crate::beside::with;
-use crate::parts::{Output, Timers};
 use crate::tcp::{Grant, TcpHost};
 
 /// A message that is scheduled.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     message: Message,
-    /// The highest number of an order that was heard.
-    heard: u32,
     /// Whether TCP has the message.
     is_submitted: bool,
-    /// What was left by its last request, in bytes on the wire.
-    reported: u64,
-    /// When its request is repeated; its valid entry among the timers.
-    due: Time,
     /// The path that the controller has chosen.
     path: Option<u16>,
 }
@@ -36,36 +28,18 @@ struct Flow {
 pub struct CentralHost<C: Central> {
     config: Arc<C::Config>,
     tcp: TcpHost,
-    flows: BTreeMap<MsgId, Flow>,
-    out: Output<CentralHeader<C::Orders>>,
-    timers: Timers<MsgId>,
-    /// Which controller requests go to.
-    controller: u32,
-    /// When the first request was sent that has no answer.
-    unanswered: Option<Time>,
-    /// Whether the host does without a controller.
-    is_alone: bool,
-    stats: HostStats,
+    asking: Asking<C, Flow>,
 }
 
 impl<C: Central> CentralHost<C> {
     /// What has been counted so far.
     pub fn stats(&self) -> HostStats {
-        self.stats
+        self.asking.stats
     }
 
     #[inline]
     fn settings(&self) -> &Settings {
         C::settings(&self.config)
-    }
-
-    fn controller(&self) -> NodeId {
-        NodeId::new(self.settings().first_controller.get() + self.controller)
-    }
-
-    /// Queues a message to a controller.
-    fn tell(&mut self, dst: NodeId, msg: MsgId, control: Control<C::Grant>) {
-        self.out.send(dst, msg, CentralHeader::Order(control.into()));
     }
 
     /// What is left of a flow, in bytes on the wire.
@@ -79,33 +53,16 @@ impl<C: Central> CentralHost<C> {
         bytes + packets * tcp.header.get()
     }
 
-    /// Sends a flow's request, and notes when it is to be repeated.
+    /// Sends a flow's request.
     fn request(&mut self, now: Time, msg: MsgId) {
-        let Some(&flow) = self.flows.get(&msg) else { return };
-        let Flow { message, heard, .. } = flow;
-        let (number, dst, left) = (msg.get(), message.dst, self.left(&flow));
-        let request = Request { number, dst, left: Bytes::new(left), heard };
-        self.tell(self.controller(), msg, Control::Request(request));
-        self.stats.requests += 1;
-        self.unanswered.get_or_insert(now);
-        if let Some(flow) = self.flows.get_mut(&msg) {
-            flow.reported = left;
-        }
-        let settings = self.settings();
-        let patience = if self.is_alone { settings.refresh } else { settings.repeat };
-        self.wait(now + patience, msg);
-    }
-
-    fn wait(&mut self, due: Time, msg: MsgId) {
-        if let Some(flow) = self.flows.get_mut(&msg) {
-            flow.due = due;
-            self.timers.push(due, msg);
-        }
+        let Some(flow) = self.asking.get(msg) else { return };
+        let left = self.left(flow);
+        self.asking.request(now, msg, left);
     }
 
     /// Hands a flow to TCP, if it has not got it, and says how fast it goes and by which path.
     fn send_at(&mut self, now: Time, msg: MsgId, grant: Grant, path: Option<u16>) {
-        let Some(flow) = self.flows.get_mut(&msg) else { return };
+        let Some(flow) = self.asking.get_mut(msg) else { return };
         flow.path = path;
         if !std::mem::replace(&mut flow.is_submitted, true) {
             self.tcp.submit(now, flow.message);
@@ -122,52 +79,17 @@ impl<C: Central> CentralHost<C> {
         grant: Option<C::Grant>,
     ) {
         let msg = MsgId::new(number);
-        (self.unanswered, self.is_alone) = (None, false);
-        let (refresh, repeat) = (self.settings().refresh, self.settings().repeat);
-        let Some(flow) = self.flows.get_mut(&msg) else {
-            self.tell(src, msg, Control::Done { number });
-            return;
-        };
-        let is_new = order > flow.heard;
-        flow.heard = flow.heard.max(order);
-        let due = flow.due;
+        let Some(is_new) = self.asking.hear(src, number, order) else { return };
+        let mut left = None;
         match grant {
             _ if !is_new => {}
             Some(grant) => self.send_at(now, msg, Grant::Rate(grant.rate()), grant.path()),
             None => {
                 self.tcp.grant(now, msg, Grant::Stopped);
-                // The controller learns how much is really left, if it does not know. A receiver
-                // that does not answer is asked for at leisure.
-                if self.left(&self.flows[&msg]) != self.flows[&msg].reported {
-                    self.request(now, msg);
-                    return;
-                }
+                left = self.asking.get(msg).map(|flow| self.left(flow));
             }
         }
-        // The next request keeps its time, unless it is the repetition of one that is answered.
-        if due <= now + repeat {
-            self.wait(now + refresh, msg);
-        }
-    }
-
-    /// The controller has been silent for too long: congestion control takes over, and requests go
-    /// to the other controller, if there is one.
-    fn fall_back(&mut self, now: Time) {
-        self.stats.fallbacks += u64::from(!self.is_alone);
-        (self.is_alone, self.unanswered) = (true, Some(now));
-        self.controller = (self.controller + 1) % self.settings().controllers;
-        let all: Vec<MsgId> = self.flows.keys().copied().collect();
-        all.into_iter().for_each(|msg| self.send_at(now, msg, Grant::Own, None));
-    }
-
-    /// A message is over for this host.
-    fn end(&mut self, msg: MsgId) -> Option<Flow> {
-        let flow = self.flows.remove(&msg)?;
-        self.tell(self.controller(), msg, Control::Done { number: msg.get() });
-        if self.flows.is_empty() {
-            self.unanswered = None;
-        }
-        Some(flow)
+        self.asking.obeyed(now, msg, left);
     }
 }
 
@@ -179,13 +101,7 @@ impl<C: Central> Endpoint for CentralHost<C> {
         let tcp = &C::settings(&config).tcp;
         Self {
             tcp: TcpHost::new(Arc::clone(tcp), node, rng, now),
-            flows: BTreeMap::new(),
-            out: Output::new(node, tcp.config.header.get() as u16),
-            timers: Timers::default(),
-            controller: 0,
-            unanswered: None,
-            is_alone: false,
-            stats: HostStats::default(),
+            asking: Asking::new(Arc::clone(&config), node),
             config,
         }
     }
@@ -193,19 +109,18 @@ impl<C: Central> Endpoint for CentralHost<C> {
     fn submit(&mut self, now: Time, message: Message) {
         let msg = message.id;
         if message.size <= self.settings().threshold {
-            self.stats.unscheduled += 1;
+            self.asking.stats.unscheduled += 1;
             self.tcp.submit(now, message);
             if let Some(rate) = self.settings().unscheduled {
                 self.tcp.grant(now, msg, Grant::Rate(rate));
             }
             return;
         }
-        self.stats.scheduled += 1;
-        let due = Time::NEVER;
-        let flow = Flow { message, heard: 0, is_submitted: false, reported: 0, due, path: None };
-        self.flows.insert(msg, flow);
+        self.asking.stats.scheduled += 1;
+        let flow = Flow { message, is_submitted: false, path: None };
+        self.asking.enter(msg, message.dst, flow);
         self.request(now, msg);
-        if self.is_alone {
+        if self.asking.is_alone() {
             self.send_at(now, msg, Grant::Own, None);
         }
     }
@@ -213,8 +128,8 @@ impl<C: Central> Endpoint for CentralHost<C> {
     fn cancel(&mut self, now: Time, msg: MsgId) {
         self.tcp.cancel(now, msg);
         let is_order = |header: &Self::Header| matches!(header, CentralHeader::Order(_));
-        self.out.cancel(msg, is_order);
-        self.end(msg);
+        self.asking.out.cancel(msg, is_order);
+        self.asking.end(msg);
     }
 
     #[inline]
@@ -255,7 +170,7 @@ impl<C: Central> Endpoint for CentralHost<C> {
     }
 
     fn messages(&self) -> Option<(usize, usize)> {
-        let waiting = self.flows.values().filter(|flow| !flow.is_submitted).count();
+        let waiting = self.asking.flows().filter(|(_, flow)| !flow.is_submitted).count();
         self.tcp.messages().map(|(sent, arriving)| (sent + waiting, arriving))
     }
 
@@ -268,25 +183,24 @@ impl<C: Central> Endpoint for CentralHost<C> {
     }
 
     fn forget_peer(&mut self, now: Time, peer: NodeId) {
-        self.out.forget_peer(peer);
+        self.asking.out.forget_peer(peer);
         self.tcp.forget_peer(now, peer);
-        let is_waiting = |flow: &&Flow| flow.message.dst == peer && !flow.is_submitted;
-        let waiting = self.flows.values().filter(is_waiting);
-        let waiting: Vec<MsgId> = waiting.map(|flow| flow.message.id).collect();
+        let is_waiting = |flow: &Flow| flow.message.dst == peer && !flow.is_submitted;
+        let waiting = self.asking.flows().filter(|(_, flow)| is_waiting(flow));
+        let waiting: Vec<MsgId> = waiting.map(|(msg, _)| msg).collect();
         for msg in waiting {
-            self.end(msg);
-            self.out.say(Event::Failed { msg });
+            self.asking.end(msg);
+            self.asking.out.say(Event::Failed { msg });
         }
     }
 
     fn handle_timeout(&mut self, now: Time) {
         self.tcp.handle_timeout(now);
-        while let Some((at, msg)) = self.timers.pop_due(now) {
-            if self.flows.get(&msg).is_none_or(|flow| flow.due != at) {
-                continue;
-            }
-            if self.unanswered.is_some_and(|since| now - since >= self.settings().fallback) {
-                self.fall_back(now);
+        while let Some(Due { msg, falls_back }) = self.asking.poll_due(now) {
+            if falls_back {
+                // Congestion control takes over.
+                let all: Vec<MsgId> = self.asking.flows().map(|(msg, _)| msg).collect();
+                all.into_iter().for_each(|msg| self.send_at(now, msg, Grant::Own, None));
             }
             self.request(now, msg);
         }
@@ -294,13 +208,13 @@ impl<C: Central> Endpoint for CentralHost<C> {
 
     #[inline]
     fn poll_transmit(&mut self, now: Time) -> Option<Packet<Self::Header>> {
-        if let Some(packet) = self.out.next_control() {
+        if let Some(packet) = self.asking.out.next_control() {
             return Some(packet);
         }
         let mut packet = self.tcp.poll_transmit(now)?;
         if C::Grant::HAS_PATH
             && packet.payload.len > 0
-            && let Some(flow) = self.flows.get(&packet.payload.msg)
+            && let Some(flow) = self.asking.get(packet.payload.msg)
         {
             packet.priority = self.settings().scheduled_class;
             if let Some(path) = flow.path {
@@ -313,19 +227,19 @@ impl<C: Central> Endpoint for CentralHost<C> {
 
     #[inline]
     fn wants_transmit(&self) -> bool {
-        self.out.has_control() || self.tcp.wants_transmit()
+        self.asking.out.has_control() || self.tcp.wants_transmit()
     }
 
     #[inline]
     fn poll_timeout(&self) -> Time {
-        self.timers.next().min(self.tcp.poll_timeout())
+        self.asking.next_due().min(self.tcp.poll_timeout())
     }
 
     #[inline]
     fn poll_event(&mut self) -> Option<Event> {
-        let event = self.out.next_event().or_else(|| self.tcp.poll_event())?;
+        let event = self.asking.out.next_event().or_else(|| self.tcp.poll_event())?;
         if let Event::Completed { msg } | Event::Failed { msg } = event {
-            self.end(msg);
+            self.asking.end(msg);
         }
         Some(event)
     }

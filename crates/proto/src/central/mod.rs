@@ -10,10 +10,13 @@
 //! * [`left`]: remaining sizes (CAPTON's equations 1 to 3)
 //! * [`controller`]: the flow register, orders to hosts, and what happens when messages are lost
 //! * `arbiter`: the controller as an endpoint
+//! * `asking`: requests and orders, seen from a host
 //! * `host`: the host layer around TCP
+//! * [`agent`]: the host layer for programs that have a TCP of their own
 //! * [`settings`]: what both need to know
 //! * [`wire`]: control messages and packets
 
+pub mod agent;
 pub mod controller;
 pub mod flow;
 pub mod left;
@@ -21,6 +24,7 @@ pub mod settings;
 pub mod wire;
 
 mod arbiter;
+mod asking;
 mod host;
 #[cfg(test)]
 mod tests;
@@ -29,6 +33,7 @@ use std::fmt::Debug;
 
 use rampmeter_core::Rate;
 
+pub use agent::CentralAgent;
 pub use arbiter::CentralArbiter;
 pub use controller::{Controller, ControllerConfig, ControllerStats, Order, Request};
 pub use flow::{Arrival, Change, FlowId, Schedule};

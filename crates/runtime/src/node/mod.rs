@@ -109,6 +109,12 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         &mut self.state.apps
     }
 
+    /// The endpoint and the applications, for owners that pass on what one says to the other. The
+    /// node must have a turn afterwards.
+    pub fn parts_mut(&mut self) -> (&mut E, &mut A) {
+        (&mut self.state.endpoint, &mut self.state.apps)
+    }
+
     /// The node's datapath.
     pub fn datapath(&self) -> &D {
         &self.datapath

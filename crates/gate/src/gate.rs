@@ -1,0 +1,83 @@
+//! Gates: what a program waits at that may not send.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_send_buffer_size;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
+};
+
+/// The system makes it as small as it allows.
+const BUFFER: usize = 1;
+/// More than a quarter of such a buffer, which is from where on a socket is not writable.
+const FILL: [u8; 2048] = [0; 2048];
+/// Datagrams that are taken at once. A program puts in one at a time.
+const DATAGRAMS: usize = 8;
+
+/// A gate: the program's end and the agent's.
+///
+/// # Errors
+/// No more file descriptors.
+pub fn gate_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::DGRAM, flags, None)?;
+    set_socket_send_buffer_size(&ours, BUFFER)?;
+    Ok((ours, theirs))
+}
+
+/// Closes a gate from the program's end: it is not writable until the agent opens it or ends. An
+/// order must be looked at after this, since the agent may have given it before.
+pub fn close_gate(ours: BorrowedFd<'_>) {
+    // It is closed already if there is no room, and open for good if the agent has gone.
+    let _ = send(ours, &FILL, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+}
+
+/// Opens a gate from the agent's end. The order must have been given before.
+pub fn open_gate(theirs: BorrowedFd<'_>) {
+    let mut byte = [0u8; 1];
+    for _ in 0..DATAGRAMS {
+        if recv(theirs, &mut byte[..], RecvFlags::DONTWAIT).is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    use super::*;
+
+    fn events(gate: &OwnedFd) -> PollFlags {
+        let mut fds = [PollFd::new(gate, PollFlags::OUT)];
+        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap();
+        fds[0].revents()
+    }
+
+    #[test]
+    fn a_gate_is_writable_unless_it_is_closed() {
+        let (ours, theirs) = gate_pair().unwrap();
+        assert_eq!(events(&ours), PollFlags::OUT);
+        for _ in 0..3 {
+            close_gate(ours.as_fd());
+            close_gate(ours.as_fd());
+            assert_eq!(events(&ours), PollFlags::empty());
+            open_gate(theirs.as_fd());
+            assert_eq!(events(&ours), PollFlags::OUT);
+        }
+    }
+
+    /// Nothing but writable: a program would take anything else for the end of its connection.
+    #[test]
+    fn a_gate_opens_when_the_agent_goes() {
+        let (ours, theirs) = gate_pair().unwrap();
+        close_gate(ours.as_fd());
+        drop(theirs);
+        assert_eq!(events(&ours), PollFlags::OUT);
+        close_gate(ours.as_fd());
+        assert_eq!(events(&ours), PollFlags::OUT);
+    }
+}

@@ -1,0 +1,341 @@
+//! The memory of an agent and a program: settings, the addresses of hosts, and slots.
+//!
+//! Words have eight bytes, in the order of the machine.
+//!
+//! | words | what |
+//! |---|---|
+//! | 0 | magic and version |
+//! | 1 | bytes of a burst that are sent at once |
+//! | 2 | bytes that the system may take before it has sent them |
+//! | 3 | addresses |
+//! | 4 | slots |
+//! | 5 | nanoseconds of silence after which an agent is done without |
+//! | 6 | counts the turns of the agent |
+//! | from 16 on | addresses in ascending order, two words each |
+//! | after them | slots of eight words |
+//!
+//! | word of a slot | written by | what |
+//! |---|---|---|
+//! | 0 | program claims, agent frees | whether a connection has it |
+//! | 1 | agent | how often it was freed |
+//! | 2 | program | number of the present burst |
+//! | 3 | agent | the order (see [`Order`]) and the burst that it is about |
+//! | 4 | program | bytes that a call could not send yet |
+//! | 5 | program | bytes given to the system, of all bursts |
+//! | 6 | program | counts calls |
+//! | 7 | program | bytes of the burst that were asked for by calls before the last |
+
+use std::io;
+use std::net::{IpAddr, Ipv6Addr};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create};
+
+use crate::memory::Memory;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"RMGATE\0\x01");
+const HEAD: usize = 16;
+const SLOT: usize = 8;
+
+/// Connections of a program that may be scheduled at once; further ones are not.
+pub const SLOTS: usize = 4096;
+
+/// The most addresses that a region may have.
+const ADDRESSES_MAX: usize = 1 << 20;
+
+/// What an agent tells a program at the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Bytes of a burst that are sent at once.
+    pub threshold: u64,
+    /// Bytes that the system may take before it has sent them.
+    pub unsent: u64,
+    /// Nanoseconds of silence after which an agent is done without.
+    pub patience_ns: u64,
+}
+
+/// The memory that an agent and a program share.
+#[derive(Debug)]
+pub struct Region {
+    memory: Memory,
+    settings: Settings,
+    n_addresses: usize,
+}
+
+/// What a burst may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// It is over, or the agent does not know it.
+    None,
+    /// Wait.
+    Hold,
+    /// Send at a rate in bytes a second; as congestion control allows if there is none.
+    Go(Option<u64>),
+}
+
+/// An order and the burst that it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Orders {
+    /// The burst, modulo 65 536.
+    pub burst: u16,
+    /// The order.
+    pub order: Order,
+}
+
+const RATE_MAX: u64 = (1 << 46) - 1;
+
+impl Orders {
+    fn pack(self) -> u64 {
+        let (state, rate) = match self.order {
+            Order::None => (0, 0),
+            Order::Hold => (1, 0),
+            Order::Go(rate) => (2, rate.map_or(RATE_MAX, |rate| rate.clamp(1, RATE_MAX - 1))),
+        };
+        u64::from(self.burst) << 48 | state << 46 | rate
+    }
+
+    fn unpack(word: u64) -> Self {
+        let rate = word & RATE_MAX;
+        let order = match word >> 46 & 3 {
+            1 => Order::Hold,
+            2 => Order::Go((rate != RATE_MAX).then_some(rate)),
+            _ => Order::None,
+        };
+        Self { burst: (word >> 48) as u16, order }
+    }
+}
+
+/// What a connection and its agent say to each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot<'a>(&'a [AtomicU64]);
+
+impl Region {
+    /// Memory for a program whose peers have `addresses`, and the file that it maps.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn create(settings: Settings, addresses: &[IpAddr]) -> io::Result<(Self, OwnedFd)> {
+        let mut sorted: Vec<[u8; 16]> = addresses.iter().map(|&ip| bytes_of(ip)).collect();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let words = HEAD + sorted.len() * 2 + SLOTS * SLOT;
+        let file = memfd_create("capton", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        ftruncate(&file, words as u64 * 8)?;
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        let memory = Memory::map(file.as_fd(), words)?;
+        let Settings { threshold, unsent, patience_ns } = settings;
+        let n = sorted.len() as u64;
+        let head = [MAGIC, threshold, unsent, n, SLOTS as u64, patience_ns];
+        let of_address = sorted.iter().flat_map(|&bytes| halves(bytes));
+        for (word, value) in memory.words().iter().zip(head) {
+            word.store(value, SeqCst);
+        }
+        for (word, value) in memory.words().iter().skip(HEAD).zip(of_address) {
+            word.store(value, SeqCst);
+        }
+        Ok((Self { memory, settings, n_addresses: sorted.len() }, file))
+    }
+
+    /// Maps the file of an agent.
+    ///
+    /// # Errors
+    /// Those of the system; [`io::ErrorKind::InvalidData`] for any other file.
+    pub fn open(file: &OwnedFd) -> io::Result<Self> {
+        let words = fstat(file)?.st_size as usize / 8;
+        if words < HEAD {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let memory = Memory::map(file.as_fd(), words)?;
+        let word = |idx: usize| memory.words().get(idx).map_or(0, |word| word.load(SeqCst));
+        let n_addresses = word(3) as usize;
+        let is_whole = word(0) == MAGIC
+            && word(4) == SLOTS as u64
+            && n_addresses <= ADDRESSES_MAX
+            && words == HEAD + n_addresses * 2 + SLOTS * SLOT;
+        if !is_whole {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let settings = Settings { threshold: word(1), unsent: word(2), patience_ns: word(5) };
+        Ok(Self { memory, settings, n_addresses })
+    }
+
+    /// What the agent has said.
+    pub fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    /// Whether flows to an address are scheduled.
+    pub fn has_address(&self, ip: IpAddr) -> bool {
+        let wanted = halves(bytes_of(ip));
+        let (mut low, mut high) = (0, self.n_addresses);
+        while low < high {
+            let mid = low.midpoint(high);
+            let at = HEAD + 2 * mid;
+            let Some([a, b]) = self.memory.words().get(at..at + 2) else { return false };
+            match [a.load(SeqCst), b.load(SeqCst)].cmp(&wanted) {
+                std::cmp::Ordering::Equal => return true,
+                std::cmp::Ordering::Less => low = mid + 1,
+                std::cmp::Ordering::Greater => high = mid,
+            }
+        }
+        false
+    }
+
+    /// The agent has had a turn.
+    pub fn beat(&self) {
+        if let Some(word) = self.memory.words().get(6) {
+            word.fetch_add(1, SeqCst);
+        }
+    }
+
+    /// How many turns the agent has had.
+    pub fn beats(&self) -> u64 {
+        self.memory.words().get(6).map_or(0, |word| word.load(SeqCst))
+    }
+
+    /// A slot; `None` beyond the last one.
+    pub fn slot(&self, idx: u32) -> Option<Slot<'_>> {
+        if idx as usize >= SLOTS {
+            return None;
+        }
+        let at = HEAD + self.n_addresses * 2 + idx as usize * SLOT;
+        self.memory.words().get(at..at + SLOT).map(Slot)
+    }
+
+    /// Claims a free slot, looked for from `hint` on; its number and generation.
+    pub fn claim(&self, hint: u32) -> Option<(u32, u64)> {
+        (0..SLOTS as u32).map(|i| hint.wrapping_add(i) % SLOTS as u32).find_map(|idx| {
+            let slot = self.slot(idx)?;
+            slot.0[0].compare_exchange(0, 1, SeqCst, SeqCst).ok()?;
+            Some((idx, slot.generation()))
+        })
+    }
+}
+
+impl Slot<'_> {
+    /// How often the slot was freed: a connection that remembers another number has lost it.
+    pub fn generation(&self) -> u64 {
+        self.0[1].load(SeqCst)
+    }
+
+    /// The connection is gone.
+    pub fn free(&self) {
+        self.0[1].fetch_add(1, SeqCst);
+        self.0[3].store(0, SeqCst);
+        self.0[0].store(0, SeqCst);
+    }
+
+    /// The number of the present burst.
+    pub fn burst(&self) -> u64 {
+        self.0[2].load(SeqCst)
+    }
+
+    /// Begins the burst after `before`; false if somebody else has.
+    pub fn begin(&self, before: u64) -> bool {
+        let next = before.wrapping_add(1);
+        self.0[2].compare_exchange(before, next, SeqCst, SeqCst).is_ok()
+    }
+
+    /// What the agent has said of the present burst; `None` if it has said nothing yet.
+    pub fn order(&self) -> Option<Order> {
+        let orders = Orders::unpack(self.0[3].load(SeqCst));
+        (orders.burst == self.burst() as u16).then_some(orders.order)
+    }
+
+    /// Gives an order.
+    pub fn set(&self, burst: u64, order: Order) {
+        self.0[3].store(Orders { burst: burst as u16, order }.pack(), SeqCst);
+    }
+
+    /// Bytes that a call could not send yet.
+    pub fn asked(&self) -> u64 {
+        self.0[4].load(SeqCst)
+    }
+
+    /// A call has so many bytes left to send.
+    pub fn ask(&self, bytes: u64) {
+        self.0[4].store(bytes, SeqCst);
+    }
+
+    /// The system has taken so many bytes.
+    pub fn wrote(&self, bytes: u64) {
+        self.0[5].fetch_add(bytes, SeqCst);
+    }
+
+    /// What changes whenever the program does something: bytes written and calls made.
+    pub fn activity(&self) -> (u64, u64) {
+        (self.0[5].load(SeqCst), self.0[6].load(SeqCst))
+    }
+
+    /// A call is made.
+    pub fn call(&self) {
+        self.0[6].fetch_add(1, SeqCst);
+    }
+
+    /// Bytes of the burst that were asked for by calls before the last.
+    pub fn age(&self) -> u64 {
+        self.0[7].load(SeqCst)
+    }
+
+    /// Earlier calls of the burst have asked for so many bytes.
+    pub fn set_age(&self, bytes: u64) {
+        self.0[7].store(bytes, SeqCst);
+    }
+}
+
+/// An address as IPv6 has it.
+fn bytes_of(ip: IpAddr) -> [u8; 16] {
+    let v6: Ipv6Addr = match ip {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+        IpAddr::V6(v6) => v6,
+    };
+    v6.octets()
+}
+
+fn halves(bytes: [u8; 16]) -> [u64; 2] {
+    let whole = u128::from_be_bytes(bytes);
+    [(whole >> 64) as u64, whole as u64]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SETTINGS: Settings = Settings { threshold: 14_600, unsent: 16_384, patience_ns: 5 };
+
+    #[test]
+    fn programs_see_what_the_agent_has_written() {
+        let hosts: Vec<IpAddr> = (0..9u8).map(|i| IpAddr::from([10, 0, 9 - i, i])).collect();
+        let (ours, file) = Region::create(SETTINGS, &hosts).unwrap();
+        let theirs = Region::open(&file).unwrap();
+        assert_eq!(theirs.settings(), SETTINGS);
+        assert!(hosts.iter().all(|&ip| theirs.has_address(ip)));
+        assert!(theirs.has_address("::ffff:10.0.9.0".parse().unwrap()));
+        assert!(!theirs.has_address(IpAddr::from([10, 0, 9, 9])));
+        let (idx, generation) = theirs.claim(7).unwrap();
+        assert_eq!((idx, generation), (7, 0));
+        assert_eq!(ours.claim(7).unwrap().0, 8, "a slot has one owner");
+        let (slot, seen) = (theirs.slot(idx).unwrap(), ours.slot(idx).unwrap());
+        assert!(slot.begin(0) && !slot.begin(0));
+        assert_eq!(slot.order(), None, "the agent has not seen the burst");
+        for order in [Order::Hold, Order::Go(Some(125)), Order::Go(None), Order::None] {
+            seen.set(seen.burst(), order);
+            assert_eq!(slot.order(), Some(order));
+        }
+        seen.free();
+        assert_eq!(slot.generation(), 1);
+        assert!(ours.slot(SLOTS as u32).is_none());
+    }
+
+    #[test]
+    fn other_files_are_no_regions() {
+        let (_, file) = Region::create(SETTINGS, &[]).unwrap();
+        let alike = memfd_create("no region", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&alike, fstat(&file).unwrap().st_size as u64).unwrap();
+        assert_eq!(Region::open(&alike).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        let short = memfd_create("short", MemfdFlags::CLOEXEC).unwrap();
+        assert_eq!(Region::open(&short).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+}

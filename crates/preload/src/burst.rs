@@ -1,0 +1,287 @@
+//! When a connection asks, and what it may do.
+
+use std::os::fd::AsFd;
+use std::sync::atomic::Ordering::SeqCst;
+
+use libc::{AF_INET, AF_INET6, TCP_NOTSENT_LOWAT};
+use libc::{IPPROTO_TCP, SO_DOMAIN, SO_MAX_PACING_RATE, SO_PROTOCOL, SOL_SOCKET, c_int};
+use rampmeter_gate::{Note, Order, Slot, Tuple, close_gate, gate_pair};
+
+use crate::link::{Link, keep, link, own};
+use crate::table::{Entry, KNOWN, Kind, entry};
+use crate::{lock, sys, watch};
+
+/// What a call may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// What it would without this library.
+    Free,
+    /// Send; the rate has been set.
+    Open,
+    /// Wait at the gate.
+    Held,
+}
+
+/// How much a call asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asks {
+    /// A call begins.
+    New(usize),
+    /// The rest of a call that has begun.
+    Rest(usize),
+}
+
+impl Asks {
+    fn bytes(self) -> u64 {
+        let (Self::New(bytes) | Self::Rest(bytes)) = self;
+        bytes as u64
+    }
+}
+
+/// What a descriptor is. Connections are [`Kind::Tcp`] until there is an agent who knows their peer.
+pub(crate) fn kind(fd: c_int) -> Kind {
+    let Some(entry) = entry(fd) else { return Kind::Other };
+    let kind = entry.kind();
+    if matches!(kind, Kind::Other | Kind::Scheduled) {
+        return kind;
+    }
+    if kind == Kind::Unknown {
+        let domain = sys::option::<c_int>(fd, SOL_SOCKET, SO_DOMAIN);
+        let is_tcp = matches!(domain, Some(AF_INET | AF_INET6))
+            && sys::option::<c_int>(fd, SOL_SOCKET, SO_PROTOCOL) == Some(IPPROTO_TCP);
+        lock::start();
+        if !lock::is_own_process() {
+            return Kind::Other;
+        }
+        KNOWN.set(fd, true);
+        entry.set_kind(if is_tcp { Kind::Tcp } else { Kind::Other });
+        if !is_tcp {
+            return Kind::Other;
+        }
+    }
+    let Some(link) = link() else { return Kind::Tcp };
+    let Some((_, remote)) = sys::addresses(fd) else { return Kind::Tcp };
+    let is_scheduled = link.region.has_address(remote.ip());
+    entry.set_kind(if is_scheduled { Kind::Scheduled } else { Kind::Other });
+    entry.kind()
+}
+
+/// What a call may do that wants to send on `fd`.
+pub(crate) fn ask(fd: c_int, asks: Asks) -> Way {
+    if kind(fd) != Kind::Scheduled {
+        return Way::Free;
+    }
+    let Some(entry) = entry(fd) else { return Way::Free };
+    let Some(link) = link() else {
+        release(fd, entry);
+        return Way::Free;
+    };
+    if let Some(slot) = slot(link, entry)
+        && is_burst(slot)
+    {
+        note(entry, slot, asks);
+        return way(fd, entry, slot);
+    }
+    let Ok(held) = sys::outq(fd) else {
+        forget(fd);
+        return Way::Free;
+    };
+    if held as u64 + asks.bytes() <= link.region.settings().threshold {
+        pace(fd, entry, None);
+        return Way::Free;
+    }
+    begin(fd, entry, link, asks)
+}
+
+/// Whether a burst is under way in a slot.
+fn is_burst(slot: Slot<'_>) -> bool {
+    slot.order() != Some(Order::None)
+}
+
+/// The slot of a connection; `None` if it has none of this agent's, or has lost it.
+fn slot<'a>(link: &'a Link, entry: &Entry) -> Option<Slot<'a>> {
+    let slot = link.region.slot(entry.slot.load(SeqCst))?;
+    let is_ours = entry.link.load(SeqCst) == link.number
+        && entry.generation.load(SeqCst) == slot.generation();
+    is_ours.then_some(slot)
+}
+
+/// Enters what a call asks for.
+fn note(entry: &Entry, slot: Slot<'_>, asks: Asks) {
+    slot.call();
+    let bytes = asks.bytes();
+    if let Asks::New(_) = asks {
+        let fresh = bytes.saturating_sub(slot.asked());
+        if fresh > 0 {
+            slot.set_age(slot.age().saturating_add(entry.fresh.swap(fresh, SeqCst)));
+        }
+    }
+    slot.ask(bytes);
+}
+
+/// What the agent says.
+fn way(fd: c_int, entry: &Entry, slot: Slot<'_>) -> Way {
+    match slot.order() {
+        None | Some(Order::Hold) => Way::Held,
+        Some(Order::Go(rate)) => {
+            pace(fd, entry, rate);
+            Way::Open
+        }
+        Some(Order::None) => Way::Free,
+    }
+}
+
+/// A burst begins: the agent is asked.
+fn begin(fd: c_int, entry: &Entry, link: &Link, asks: Asks) -> Way {
+    let guard = lock::lock();
+    let Some((slot, number)) = slot_for(fd, entry, link) else {
+        drop(guard);
+        release(fd, entry);
+        return Way::Free;
+    };
+    let before = slot.burst();
+    let is_first = !is_burst(slot);
+    if is_first {
+        slot.set_age(0);
+        slot.ask(asks.bytes());
+        entry.fresh.store(asks.bytes(), SeqCst);
+    }
+    let is_told =
+        !is_first || !slot.begin(before) || link.tell(Note::Begins { slot: number }, None);
+    drop(guard);
+    if !is_told {
+        release(fd, entry);
+        return Way::Free;
+    }
+    if entry.unsent.load(SeqCst) == 0 {
+        let limit = sys::option::<u32>(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT).unwrap_or(0);
+        entry.unsent.store(u64::from(limit) + 1, SeqCst);
+        let unsent = link.region.settings().unsent.min(u64::from(u32::MAX)) as u32;
+        sys::set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, unsent);
+    }
+    way(fd, entry, slot)
+}
+
+/// The slot of a connection, which the agent is told of if it is new. The lock must be held.
+fn slot_for<'a>(fd: c_int, entry: &Entry, link: &'a Link) -> Option<(Slot<'a>, u32)> {
+    if let Some(slot) = slot(link, entry) {
+        return Some((slot, entry.slot.load(SeqCst)));
+    }
+    let (local, remote) = sys::addresses(fd)?;
+    watch::restore_locked(fd, entry);
+    drop_gate(entry);
+    let (ours, theirs) = gate_pair().ok()?;
+    let (number, generation) = link.region.claim(fd as u32)?;
+    let note = Note::Connected { slot: number, tuple: Tuple { local, remote } };
+    if !link.tell(note, Some(theirs.as_fd())) {
+        return None;
+    }
+    entry.gate.store(own(keep(ours)) + 1, SeqCst);
+    entry.slot.store(number, SeqCst);
+    entry.generation.store(generation, SeqCst);
+    entry.link.store(link.number, SeqCst);
+    link.region.slot(number).map(|slot| (slot, number))
+}
+
+/// Sets the rate at which the kernel sends; `None` for as fast as congestion control allows.
+fn pace(fd: c_int, entry: &Entry, rate: Option<u64>) {
+    let wanted = rate.map_or(0, |rate| rate.saturating_add(1));
+    if entry.paced.swap(wanted, SeqCst) != wanted {
+        sys::set_option(fd, SOL_SOCKET, SO_MAX_PACING_RATE, rate.unwrap_or(u64::MAX));
+    }
+}
+
+/// The connection is done without the agent: all is as the program had it.
+fn release(fd: c_int, entry: &Entry) {
+    pace(fd, entry, None);
+    let before = entry.unsent.swap(0, SeqCst);
+    if before > 0 {
+        sys::set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, (before - 1) as u32);
+    }
+    watch::restore(fd);
+}
+
+/// Closes the gate of a connection that is held. Returns the gate, or `None` if the connection is
+/// not held any more.
+pub(crate) fn hold(fd: c_int) -> Option<c_int> {
+    let entry = entry(fd)?;
+    let link = link()?;
+    let slot = slot(link, entry)?;
+    let is_held = || is_burst(slot) && way(fd, entry, slot) == Way::Held;
+    if !is_held() {
+        return None;
+    }
+    link.check();
+    crate::link::link()?;
+    let gate = entry.gate.load(SeqCst) - 1;
+    close(gate)?;
+    // After this the agent opens the gate if it says anything else.
+    is_held().then_some(gate)
+}
+
+#[allow(unsafe_code, reason = "descriptors of this library stay open while entries have them")]
+fn close(gate: c_int) -> Option<()> {
+    if gate < 0 {
+        return None;
+    }
+    // SAFETY: the descriptor is open; if another thread closes the connection meanwhile, a datagram
+    // goes nowhere.
+    close_gate(unsafe { std::os::fd::BorrowedFd::borrow_raw(gate) });
+    Some(())
+}
+
+/// The agent may have ended, or may be silent.
+pub(crate) fn check_agent() {
+    if let Some(link) = link() {
+        link.check();
+    }
+}
+
+/// The descriptor that hangs up when the agent ends.
+pub(crate) fn agent_fd() -> Option<c_int> {
+    link().map(Link::fd)
+}
+
+/// Of a call the system has taken `sent` bytes, and `rest` are left.
+pub(crate) fn sent(fd: c_int, sent: usize, rest: usize) {
+    if let (Some(entry), Some(link)) = (entry(fd), link())
+        && let Some(slot) = slot(link, entry)
+    {
+        slot.wrote(sent as u64);
+        slot.ask(rest as u64);
+    }
+}
+
+/// Closes the program's end of a gate.
+fn drop_gate(entry: &Entry) {
+    let gate = entry.gate.swap(0, SeqCst);
+    if gate > 0 {
+        crate::table::OWN.set(gate - 1, false);
+        sys::close(gate - 1);
+    }
+}
+
+/// A descriptor is closed, or becomes another.
+pub(crate) fn forget(fd: c_int) {
+    if !KNOWN.has(fd) || !lock::is_own_process() {
+        return;
+    }
+    let Some(entry) = entry(fd) else { return };
+    if entry.kind() == Kind::Other {
+        entry.clear();
+        KNOWN.set(fd, false);
+        return;
+    }
+    let _guard = lock::lock();
+    watch::restore_locked(fd, entry);
+    if let Some(link) = link()
+        && let Some(slot) = slot(link, entry)
+    {
+        // What the call that failed has left is not sent any more.
+        slot.ask(0);
+        link.tell(Note::Closed { slot: entry.slot.load(SeqCst) }, None);
+    }
+    drop_gate(entry);
+    entry.clear();
+    KNOWN.set(fd, false);
+}

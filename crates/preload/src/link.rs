@@ -1,0 +1,169 @@
+//! The connection to the agent.
+//!
+//! There is one at a time; a later one has a higher number, and what belongs to an earlier one is
+//! forgotten. Processes that were forked share it.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
+
+use libc::c_int;
+use rampmeter_gate::{Note, Region, default_socket};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recvmsg,
+    sendmsg, socket_with,
+};
+
+use crate::table::OWN;
+use crate::{lock, sys};
+
+/// An agent that this process is attached to.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) number: u64,
+    socket: OwnedFd,
+    pub(crate) region: Region,
+    /// Whether it has ended, or is silent.
+    is_over: AtomicBool,
+    /// The agent's turns when they were last looked at, and when.
+    beats: AtomicU64,
+    heard_ns: AtomicU64,
+}
+
+static CURRENT: AtomicPtr<Link> = AtomicPtr::new(null_mut());
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+/// When the agent was last looked for, plus one.
+static TRIED_NS: AtomicU64 = AtomicU64::new(0);
+
+/// Time between two attempts to reach the agent.
+const AGAIN_NS: u64 = 1_000_000_000;
+/// How long an agent may take to answer.
+const ANSWER_NS: u64 = 500_000_000;
+
+/// The agent, if there is one. Looks for it from time to time.
+pub(crate) fn link() -> Option<&'static Link> {
+    if let Some(link) = current().filter(|link| !link.is_over.load(SeqCst)) {
+        return Some(link);
+    }
+    let (now, tried) = (sys::now_ns() + 1, TRIED_NS.load(SeqCst));
+    if tried != 0 && now.saturating_sub(tried) < AGAIN_NS {
+        return None;
+    }
+    TRIED_NS.compare_exchange(tried, now, SeqCst, SeqCst).ok()?;
+    lock::start();
+    if !lock::is_own_process() {
+        return None;
+    }
+    let link = attach();
+    tell(link.is_some());
+    let link = Box::into_raw(Box::new(link?));
+    CURRENT.store(link, SeqCst);
+    current()
+}
+
+#[allow(unsafe_code, reason = "links are never freed")]
+fn current() -> Option<&'static Link> {
+    // SAFETY: null, or a box that is never freed.
+    unsafe { CURRENT.load(SeqCst).as_ref() }
+}
+
+/// Says whether there is an agent, to those who ask for it.
+fn tell(is_there: bool) {
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    if std::env::var_os("RAMPMETER_CAPTON_VERBOSE").is_some() && !TOLD.swap(true, SeqCst) {
+        let what = if is_there { "attached to" } else { "no agent at" };
+        let text = format!("rampmeter_capton: {what} {}\n", default_socket().display());
+        let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
+    }
+}
+
+fn attach() -> Option<Link> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).ok()?;
+    let socket = keep(socket);
+    connect(&socket, &SocketAddrUnix::new(default_socket()).ok()?).ok()?;
+    let mut fds = [libc::pollfd { fd: raw(&socket), events: libc::POLLIN, revents: 0 }];
+    sys::ppoll(&mut fds, Some(ANSWER_NS)).ok()?;
+    let region = Region::open(&receive(&socket)?).ok()?;
+    let number = NUMBER.fetch_add(1, SeqCst) + 1;
+    let (beats, heard_ns) = (AtomicU64::new(region.beats()), AtomicU64::new(sys::now_ns()));
+    OWN.set(raw(&socket), true);
+    Some(Link { number, socket, region, is_over: AtomicBool::new(false), beats, heard_ns })
+}
+
+/// The memory that the agent sends.
+fn receive(socket: &OwnedFd) -> Option<OwnedFd> {
+    let mut bytes = [0; 16];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, flags).ok()?;
+    ancillary.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut rights) => rights.next(),
+        _ => None,
+    })
+}
+
+fn raw(fd: &OwnedFd) -> c_int {
+    std::os::fd::AsRawFd::as_raw_fd(fd)
+}
+
+/// Moves a descriptor out of the way of those that programs use themselves.
+#[allow(unsafe_code, reason = "a descriptor that has just been made")]
+pub(crate) fn keep(fd: OwnedFd) -> OwnedFd {
+    let least = (sys::fd_limit() / 2).clamp(64, 1 << 15) as c_int;
+    match sys::dup_above(raw(&fd), least) {
+        // SAFETY: nobody else knows of it.
+        Some(kept) => unsafe { OwnedFd::from_raw_fd(kept) },
+        None => fd,
+    }
+}
+
+/// Makes a descriptor the library's own, for good.
+pub(crate) fn own(fd: OwnedFd) -> c_int {
+    let fd = fd.into_raw_fd();
+    OWN.set(fd, true);
+    fd
+}
+
+impl Link {
+    /// Tells the agent something; false if it cannot be told.
+    pub(crate) fn tell(&self, note: Note, gate: Option<BorrowedFd<'_>>) -> bool {
+        let (bytes, fds) = (note.encode(), gate.as_slice());
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        if !fds.is_empty() {
+            ancillary.push(SendAncillaryMessage::ScmRights(fds));
+        }
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let sent = sendmsg(self.socket.as_fd(), &[IoSlice::new(&bytes)], &mut ancillary, flags);
+        if sent.is_err() {
+            self.is_over.store(true, SeqCst);
+        }
+        sent.is_ok()
+    }
+
+    /// The descriptor that hangs up when the agent ends.
+    pub(crate) fn fd(&self) -> c_int {
+        raw(&self.socket)
+    }
+
+    /// Looks whether the agent is there. It is not if it has ended, or has had no turn for longer
+    /// than its patience.
+    pub(crate) fn check(&self) {
+        let mut fds = [libc::pollfd { fd: self.fd(), events: 0, revents: 0 }];
+        let has_ended = sys::ppoll(&mut fds, Some(0)).is_ok_and(|n| n > 0);
+        let (beats, now) = (self.region.beats(), sys::now_ns());
+        if self.beats.swap(beats, SeqCst) != beats {
+            self.heard_ns.store(now, SeqCst);
+        }
+        let silence = now.saturating_sub(self.heard_ns.load(SeqCst));
+        if has_ended || silence > self.region.settings().patience_ns {
+            self.is_over.store(true, SeqCst);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The library's only lock. It is held for a few system calls that do not wait.
+//!
+//! Signals are blocked meanwhile, so that no handler of the same thread waits for it; it is taken
+//! around a fork, so that the child never finds it taken by a thread that it has not got.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64};
+
+use crate::sys;
+
+static TAKEN: AtomicBool = AtomicBool::new(false);
+/// Signals that were blocked before, while a fork has the lock.
+static SIGNALS: AtomicU64 = AtomicU64::new(0);
+static OWNER: AtomicI32 = AtomicI32::new(0);
+static FORKS: AtomicU32 = AtomicU32::new(1);
+static READY: AtomicBool = AtomicBool::new(false);
+
+/// Has the lock until it is dropped.
+pub(crate) struct Guard(u64);
+
+/// Waits for the lock.
+pub(crate) fn lock() -> Guard {
+    let signals = sys::block_signals();
+    take();
+    Guard(signals)
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        TAKEN.store(false, Release);
+        sys::restore_signals(self.0);
+    }
+}
+
+fn take() {
+    while TAKEN.compare_exchange_weak(false, true, Acquire, Relaxed).is_err() {
+        sys::yield_now();
+    }
+}
+
+/// Begins to count forks, once.
+pub(crate) fn start() {
+    if !READY.swap(true, SeqCst) {
+        OWNER.store(sys::pid(), SeqCst);
+        sys::at_fork(before_fork, after_fork, in_child);
+    }
+}
+
+/// Whether this is the process whose memory this is: not the child of a `vfork`, which uses its
+/// parent's until it executes a program.
+pub(crate) fn is_own_process() -> bool {
+    OWNER.load(SeqCst) == sys::pid()
+}
+
+/// How many forks there were on the way to this process.
+pub(crate) fn forks() -> u32 {
+    FORKS.load(SeqCst)
+}
+
+extern "C" fn before_fork() {
+    let signals = sys::block_signals();
+    take();
+    SIGNALS.store(signals, SeqCst);
+}
+
+extern "C" fn after_fork() {
+    let signals = SIGNALS.load(SeqCst);
+    TAKEN.store(false, Release);
+    sys::restore_signals(signals);
+}
+
+extern "C" fn in_child() {
+    OWNER.store(sys::pid(), SeqCst);
+    FORKS.fetch_add(1, SeqCst);
+    after_fork();
+}

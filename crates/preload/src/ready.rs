@@ -1,0 +1,127 @@
+//! `poll` and `select`: a connection that is held is writable when its gate is.
+
+use libc::{EINTR, POLLOUT, POLLWRBAND, POLLWRNORM, c_int, pollfd};
+
+use crate::burst;
+use crate::sys::{self, Answer};
+use crate::table::{KNOWN, Kind, entry};
+
+const OUT: i16 = POLLOUT | POLLWRNORM | POLLWRBAND;
+/// Descriptors for which no memory has to be asked for.
+const FEW: usize = 64;
+
+/// The gate of a connection that somebody wants to write to and may not.
+fn gate(fd: c_int) -> Option<c_int> {
+    let is_scheduled = KNOWN.has(fd) && entry(fd)?.kind() == Kind::Scheduled;
+    if is_scheduled { burst::hold(fd) } else { None }
+}
+
+/// Whether any of the descriptors is a connection that may be held.
+pub(crate) fn concerns(fds: &[pollfd]) -> bool {
+    fds.iter().any(|of| of.events & OUT != 0 && gate(of.fd).is_some())
+}
+
+/// Waits as `poll` does, for at most so many nanoseconds; `wait` is the system's.
+pub(crate) fn wait(
+    fds: &mut [pollfd],
+    time: Option<u64>,
+    wait: &mut dyn FnMut(&mut [pollfd], Option<u64>) -> Answer,
+) -> Answer {
+    let until = time.map(|time| sys::now_ns().saturating_add(time));
+    let mut few = [pollfd { fd: -1, events: 0, revents: 0 }; 2 * FEW];
+    let mut many = Vec::new();
+    let both = match few.get_mut(..2 * fds.len()) {
+        Some(both) => both,
+        None => {
+            many.resize(2 * fds.len(), pollfd { fd: -1, events: 0, revents: 0 });
+            &mut many[..]
+        }
+    };
+    loop {
+        let (connections, gates) = both.split_at_mut(fds.len());
+        for ((of, connection), at) in fds.iter().zip(&mut *connections).zip(&mut *gates) {
+            let gate = if of.events & OUT != 0 { gate(of.fd) } else { None };
+            *connection = pollfd { fd: of.fd, events: of.events, revents: 0 };
+            *at = pollfd { fd: gate.unwrap_or(-1), events: POLLOUT, revents: 0 };
+            if gate.is_some() {
+                connection.events &= !OUT;
+            }
+        }
+        let left = until.map(|until| until.saturating_sub(sys::now_ns()));
+        let answer = wait(both, left);
+        let (connections, _) = both.split_at(fds.len());
+        for (of, connection) in fds.iter_mut().zip(connections) {
+            of.revents = connection.revents;
+        }
+        let n = fds.iter().filter(|of| of.revents != 0).count();
+        match answer {
+            Err(error) => return Err(error),
+            Ok(0) => return Ok(0),
+            // A gate has opened, and the time is not over: is its connection writable?
+            Ok(_) if n == 0 && left != Some(0) => {}
+            Ok(_) => return Ok(n),
+        }
+    }
+}
+
+/// The sets of `select`, one bit a descriptor.
+pub(crate) struct Sets<'a> {
+    pub(crate) read: Option<&'a mut [u64]>,
+    pub(crate) write: Option<&'a mut [u64]>,
+    pub(crate) except: Option<&'a mut [u64]>,
+}
+
+fn has(set: Option<&[u64]>, fd: usize) -> bool {
+    set.and_then(|words| words.get(fd / 64)).is_some_and(|word| word >> (fd % 64) & 1 == 1)
+}
+
+impl Sets<'_> {
+    /// Whether a connection that may be held is among those to write to, up to `n`.
+    pub(crate) fn concern(&self, n: usize) -> bool {
+        let write = self.write.as_deref();
+        (0..n).any(|fd| has(write, fd) && gate(fd as c_int).is_some())
+    }
+
+    /// Waits as `select` does.
+    pub(crate) fn wait(
+        self,
+        n: usize,
+        time: Option<u64>,
+        wait: &mut dyn FnMut(&mut [pollfd], Option<u64>) -> Answer,
+    ) -> Answer {
+        let Self { read, write, except } = self;
+        let wanted = |fd: usize| {
+            let bit = |set: &Option<&mut [u64]>, events| {
+                if has(set.as_deref(), fd) { events } else { 0 }
+            };
+            bit(&read, libc::POLLIN) | bit(&write, POLLOUT) | bit(&except, libc::POLLPRI)
+        };
+        let all = (0..n).map(|fd| pollfd { fd: fd as c_int, events: wanted(fd), revents: 0 });
+        let mut fds: Vec<pollfd> = all.filter(|of| of.events != 0).collect();
+        match self::wait(&mut fds, time, wait) {
+            Err(EINTR) => return Err(EINTR),
+            Err(error) => return Err(error),
+            Ok(_) => {}
+        }
+        if fds.iter().any(|of| of.revents & libc::POLLNVAL != 0) {
+            return Err(libc::EBADF);
+        }
+        let ends = libc::POLLERR | libc::POLLHUP;
+        let mut n_ready = 0;
+        let mut tell = |set: Option<&mut [u64]>, events: i16, also: i16| {
+            let Some(set) = set else { return };
+            set.fill(0);
+            for of in fds.iter().filter(|of| of.events & events != 0) {
+                let (fd, is_ready) = (of.fd as usize, of.revents & (events | also) != 0);
+                if let (Some(word), true) = (set.get_mut(fd / 64), is_ready) {
+                    *word |= 1 << (fd % 64);
+                    n_ready += 1;
+                }
+            }
+        };
+        tell(read, libc::POLLIN, ends);
+        tell(write, POLLOUT, libc::POLLERR);
+        tell(except, libc::POLLPRI, 0);
+        Ok(n_ready)
+    }
+}

@@ -1,0 +1,157 @@
+//! What is known of each descriptor.
+//!
+//! Entries are atomics in memory that is zero at first and never given back. Most are never
+//! written, and take none.
+
+#![allow(unsafe_code, reason = "memory that the system maps")]
+
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64};
+
+use libc::c_int;
+
+use crate::sys;
+
+/// Descriptors beyond are left alone.
+const ENTRIES: usize = 1 << 16;
+/// Epoll descriptors that a connection may be in at the same time.
+pub(crate) const WATCHES: usize = 4;
+
+/// What a descriptor is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Nobody has looked.
+    Unknown,
+    /// None of this library's business.
+    Other,
+    /// A TCP socket whose peer is not known.
+    Tcp,
+    /// A connection to a host that the agent knows.
+    Scheduled,
+}
+
+/// A descriptor. Zero is the initial value of every field; numbers of descriptors are one more.
+#[derive(Debug, Default)]
+pub(crate) struct Entry {
+    kind: AtomicU32,
+    /// Which agent the connection has a slot of, the slot, and its generation.
+    pub(crate) link: AtomicU64,
+    pub(crate) slot: AtomicU32,
+    pub(crate) generation: AtomicU64,
+    /// The program's end of its gate.
+    pub(crate) gate: AtomicI32,
+    /// What the present call asks for beyond the one before.
+    pub(crate) fresh: AtomicU64,
+    /// The pacing rate that was set, plus one.
+    pub(crate) paced: AtomicU64,
+    /// The limit of unsent bytes that the program had, plus one.
+    pub(crate) unsent: AtomicU64,
+    /// How many of the watches are at the gate instead of the connection.
+    pub(crate) diverted: AtomicU32,
+    /// Epoll descriptors that the connection is in.
+    pub(crate) watches: [Watch; WATCHES],
+}
+
+/// How an epoll descriptor waits for a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    pub(crate) epoll: AtomicI32,
+    pub(crate) events: AtomicU32,
+    pub(crate) data: AtomicU64,
+    /// Whether it waits for the gate.
+    pub(crate) is_diverted: AtomicU32,
+    /// The process that it is of.
+    pub(crate) forks: AtomicU32,
+}
+
+impl Entry {
+    pub(crate) fn kind(&self) -> Kind {
+        match self.kind.load(SeqCst) {
+            1 => Kind::Other,
+            2 => Kind::Tcp,
+            3 => Kind::Scheduled,
+            _ => Kind::Unknown,
+        }
+    }
+
+    pub(crate) fn set_kind(&self, kind: Kind) {
+        self.kind.store(kind as u32, SeqCst);
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&self) {
+        let Self { kind, link, slot, generation, gate, fresh, paced, unsent, diverted, watches } =
+            self;
+        for word in [link, generation, fresh, paced, unsent] {
+            word.store(0, SeqCst);
+        }
+        for word in [kind, slot, diverted] {
+            word.store(0, SeqCst);
+        }
+        gate.store(0, SeqCst);
+        watches.iter().for_each(|watch| watch.epoll.store(0, SeqCst));
+    }
+}
+
+static TABLE: AtomicPtr<Entry> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The entry of a descriptor; `None` for those that are left alone.
+pub(crate) fn entry(fd: c_int) -> Option<&'static Entry> {
+    let idx = usize::try_from(fd).ok().filter(|&idx| idx < ENTRIES)?;
+    let mut table = TABLE.load(SeqCst);
+    if table.is_null() {
+        let made: *mut Entry = sys::zeroes(ENTRIES * size_of::<Entry>()).cast();
+        if made.is_null() {
+            return None;
+        }
+        // If two threads are here, one table is used and the other stays empty.
+        table = match TABLE.compare_exchange(std::ptr::null_mut(), made, SeqCst, SeqCst) {
+            Ok(_) => made,
+            Err(other) => other,
+        };
+    }
+    // SAFETY: within the table, which is never unmapped; zeroes are values of all fields, and all
+    // are atomics.
+    Some(unsafe { &*table.add(idx) })
+}
+
+/// A set of descriptors.
+pub(crate) struct Set([AtomicU64; ENTRIES / 64]);
+
+/// Descriptors of this library: gates, and the connection to the agent.
+pub(crate) static OWN: Set = Set::new();
+/// Descriptors of which something is known.
+pub(crate) static KNOWN: Set = Set::new();
+
+impl Set {
+    const fn new() -> Self {
+        Self([const { AtomicU64::new(0) }; ENTRIES / 64])
+    }
+
+    pub(crate) fn has(&self, fd: c_int) -> bool {
+        let word = usize::try_from(fd).ok().and_then(|fd| self.0.get(fd / 64));
+        word.is_some_and(|word| word.load(SeqCst) >> (fd % 64) & 1 == 1)
+    }
+
+    pub(crate) fn set(&self, fd: c_int, is_in: bool) {
+        let Some(word) = usize::try_from(fd).ok().and_then(|fd| self.0.get(fd / 64)) else {
+            return;
+        };
+        match is_in {
+            true => word.fetch_or(1 << (fd % 64), SeqCst),
+            false => word.fetch_and(!(1 << (fd % 64)), SeqCst),
+        };
+    }
+
+    /// The descriptors from `first` to `last` that are in it, in ascending order.
+    pub(crate) fn range(&self, first: u32, last: u32) -> impl Iterator<Item = c_int> {
+        let last = last.min(ENTRIES as u32 - 1);
+        let words = (first as usize / 64)..(last as usize / 64 + 1).min(ENTRIES / 64);
+        let of = |word: usize| self.0.get(word).map_or(0, |bits| bits.load(SeqCst));
+        let all = words.filter(move |&word| of(word) != 0).flat_map(move |word| {
+            let bits = of(word);
+            (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word as u32 * 64 + bit)
+        });
+        all.filter(move |fd| (first..=last).contains(fd)).map(|fd| fd as c_int)
+    }
+}

@@ -1,0 +1,143 @@
+//! Sending piece by piece, and waiting in between as a call that blocks does.
+
+use libc::{
+    EAGAIN, EINTR, POLLERR, POLLHUP, POLLOUT, SO_SNDTIMEO, SOL_SOCKET, c_int, pollfd, timeval,
+};
+
+use crate::burst::{self, Asks, Way};
+use crate::sys::{self, Answer};
+use crate::watch;
+
+/// How often a call that waits looks whether the agent is still there.
+const LOOK_NS: u64 = 1_000_000_000;
+
+/// When a call has waited for too long; `None` for never. Nothing is asked until the call waits.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    fd: c_int,
+    until: Option<Option<u64>>,
+}
+
+impl Patience {
+    fn until(&mut self) -> Option<u64> {
+        let fd = self.fd;
+        *self.until.get_or_insert_with(|| {
+            let time: Time = sys::option(fd, SOL_SOCKET, SO_SNDTIMEO)?;
+            let ns = time.seconds as u64 * 1_000_000_000 + time.micros as u64 * 1_000;
+            (ns > 0).then(|| sys::now_ns().saturating_add(ns))
+        })
+    }
+}
+
+/// A `timeval`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+struct Time {
+    seconds: i64,
+    micros: i64,
+}
+
+const _: () = assert!(size_of::<Time>() == size_of::<timeval>());
+
+/// Sends `len` bytes on a connection, by `piece`, which is told how many are sent already and how
+/// many are left, and must not wait. `None` if the call is none of this library's business.
+pub(crate) fn transfer(
+    fd: c_int,
+    len: usize,
+    dont_wait: bool,
+    piece: &mut dyn FnMut(usize, usize) -> Answer,
+) -> Option<Answer> {
+    let mut way = burst::ask(fd, Asks::New(len));
+    if way == Way::Free {
+        return None;
+    }
+    let dont_wait = dont_wait || sys::is_nonblocking(fd);
+    let mut patience = Patience { fd, until: None };
+    let mut done = 0;
+    let result = loop {
+        let step = match way {
+            Way::Held => held(fd, dont_wait, &mut patience),
+            Way::Open | Way::Free => {
+                watch::restore(fd);
+                match piece(done, len - done) {
+                    // The file that is sent has ended.
+                    Ok(0) => break Ok(0),
+                    Ok(sent) => {
+                        done += sent.min(len - done);
+                        burst::sent(fd, sent, len - done);
+                        if done == len {
+                            break Ok(0);
+                        }
+                        if dont_wait { Err(EAGAIN) } else { wait(fd, None, &mut patience) }
+                    }
+                    Err(EAGAIN) if !dont_wait => wait(fd, None, &mut patience),
+                    Err(error) => Err(error),
+                }
+            }
+        };
+        if let Err(error) = step {
+            break Err(error);
+        }
+        way = burst::ask(fd, Asks::Rest(len - done));
+    };
+    Some(if done > 0 { Ok(done) } else { result })
+}
+
+/// Waits until a connection may send, for calls that cannot be divided.
+pub(crate) fn admit(fd: c_int, len: usize, dont_wait: bool) -> Result<(), c_int> {
+    let mut asks = Asks::New(len);
+    let mut patience = Patience { fd, until: None };
+    while burst::ask(fd, asks) == Way::Held {
+        held(fd, dont_wait || sys::is_nonblocking(fd), &mut patience)?;
+        asks = Asks::Rest(len);
+    }
+    watch::restore(fd);
+    Ok(())
+}
+
+/// A connection is held.
+fn held(fd: c_int, dont_wait: bool, patience: &mut Patience) -> Result<(), c_int> {
+    match burst::hold(fd) {
+        None => Ok(()),
+        Some(gate) if dont_wait => {
+            watch::divert(fd, gate);
+            Err(EAGAIN)
+        }
+        Some(gate) => wait(fd, Some(gate), patience),
+    }
+}
+
+/// Waits for a gate, or for room on the connection; also returns when the connection has failed, or
+/// after some time.
+fn wait(fd: c_int, gate: Option<c_int>, patience: &mut Patience) -> Result<(), c_int> {
+    let until = patience.until();
+    let left = until.map(|until| until.saturating_sub(sys::now_ns()));
+    if left == Some(0) {
+        return Err(EAGAIN);
+    }
+    let look = gate.is_some().then_some(LOOK_NS);
+    let time = match (left, look) {
+        (Some(left), Some(look)) => Some(left.min(look)),
+        (left, look) => left.or(look),
+    };
+    let of = |fd: c_int, events| pollfd { fd, events, revents: 0 };
+    let connection = of(fd, if gate.is_some() { 0 } else { POLLOUT });
+    // A negative number is left out.
+    let agent = gate.and(burst::agent_fd()).unwrap_or(-1);
+    let mut fds = [connection, of(gate.unwrap_or(-1), POLLOUT), of(agent, 0)];
+    match sys::ppoll(&mut fds, time) {
+        Err(EINTR) if sys::restarts_calls() => Ok(()),
+        Err(error) => Err(error),
+        Ok(_) => {
+            burst::check_agent();
+            let has_failed = fds[0].revents & (POLLERR | POLLHUP) != 0 && gate.is_some();
+            if has_failed { Err(failure(fd)) } else { Ok(()) }
+        }
+    }
+}
+
+/// What a call says of a connection that failed while it was held.
+fn failure(fd: c_int) -> c_int {
+    let error = sys::option::<c_int>(fd, SOL_SOCKET, libc::SO_ERROR).unwrap_or(0);
+    if error == 0 { libc::EPIPE } else { error }
+}

@@ -1,0 +1,173 @@
+//! Epoll descriptors that connections are in.
+//!
+//! While a connection is held, epoll waits for its gate in place of `EPOLLOUT`, with the program's
+//! own data. A connection that is served one event at a time (`EPOLLONESHOT`) changes places only
+//! when the program asks for the next event, as anything else would ask for it.
+
+use std::sync::atomic::Ordering::SeqCst;
+
+use libc::{
+    EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, EPOLLET, EPOLLEXCLUSIVE, EPOLLONESHOT, EPOLLOUT,
+    c_int, epoll_event,
+};
+
+use crate::burst;
+use crate::lock::{forks, lock};
+use crate::sys::{self, Answer};
+use crate::table::{Entry, KNOWN, Kind, Watch, entry};
+
+const OUT: u32 = EPOLLOUT as u32;
+const ONCE: u32 = EPOLLONESHOT as u32;
+/// What the gate takes over of the connection's flags.
+const KEPT: u32 = EPOLLET as u32 | ONCE;
+
+impl Watch {
+    /// Whether a program has asked for the connection in this process.
+    fn is_of(&self, epoll: c_int) -> bool {
+        self.epoll.load(SeqCst) == epoll + 1 && self.forks.load(SeqCst) == forks()
+    }
+
+    fn is_used(&self) -> bool {
+        self.epoll.load(SeqCst) != 0 && self.forks.load(SeqCst) == forks()
+    }
+
+    fn is_diverted(&self) -> bool {
+        self.is_diverted.load(SeqCst) != 0
+    }
+
+    fn wants_out(&self) -> bool {
+        let events = self.events.load(SeqCst);
+        events & OUT != 0 && events & EPOLLEXCLUSIVE as u32 == 0
+    }
+
+    fn event(&self, events: u32) -> epoll_event {
+        epoll_event { events, u64: self.data.load(SeqCst) }
+    }
+
+    fn set(&self, epoll: c_int, event: epoll_event) {
+        self.events.store(event.events, SeqCst);
+        self.data.store(event.u64, SeqCst);
+        self.forks.store(forks(), SeqCst);
+        self.epoll.store(epoll + 1, SeqCst);
+    }
+
+    /// Puts the gate beside the connection.
+    fn enter_gate(&self, entry: &Entry, gate: c_int) {
+        let epoll = self.epoll.load(SeqCst) - 1;
+        let event = self.event(OUT | self.events.load(SeqCst) & KEPT);
+        if sys::epoll_ctl(epoll, EPOLL_CTL_ADD, gate, event) == Err(libc::EEXIST) {
+            let _ = sys::epoll_ctl(epoll, EPOLL_CTL_MOD, gate, event);
+        }
+        if self.is_diverted.swap(1, SeqCst) == 0 {
+            entry.diverted.fetch_add(1, SeqCst);
+        }
+    }
+
+    /// Takes the gate out again.
+    fn leave_gate(&self, entry: &Entry) {
+        if self.is_diverted.swap(0, SeqCst) == 0 {
+            return;
+        }
+        entry.diverted.fetch_sub(1, SeqCst);
+        let (epoll, gate) = (self.epoll.load(SeqCst) - 1, entry.gate.load(SeqCst) - 1);
+        let _ = sys::epoll_ctl(epoll, EPOLL_CTL_DEL, gate, self.event(0));
+    }
+}
+
+/// A connection is held and its program has been told so: epoll descriptors wait for the gate.
+pub(crate) fn divert(fd: c_int, gate: c_int) {
+    let Some(entry) = entry(fd) else { return };
+    let is_due = |watch: &&Watch| watch.is_used() && !watch.is_diverted() && watch.wants_out();
+    if !entry.watches.iter().any(|watch| is_due(&watch)) {
+        return;
+    }
+    let _guard = lock();
+    for watch in entry.watches.iter().filter(is_due) {
+        let events = watch.events.load(SeqCst);
+        if events & ONCE != 0 {
+            continue;
+        }
+        let epoll = watch.epoll.load(SeqCst) - 1;
+        match sys::epoll_ctl(epoll, EPOLL_CTL_MOD, fd, watch.event(events & !OUT)) {
+            Ok(_) => watch.enter_gate(entry, gate),
+            // The epoll descriptor is closed, or has another connection of that number.
+            Err(_) => watch.epoll.store(0, SeqCst),
+        }
+    }
+}
+
+/// A connection is not held any more: epoll descriptors wait for it as the program wants.
+pub(crate) fn restore(fd: c_int) {
+    if let Some(entry) = entry(fd)
+        && entry.diverted.load(SeqCst) > 0
+    {
+        let _guard = lock();
+        restore_locked(fd, entry);
+    }
+}
+
+/// As [`restore`]; the lock must be held.
+pub(crate) fn restore_locked(fd: c_int, entry: &Entry) {
+    for watch in entry.watches.iter().filter(|watch| watch.is_used() && watch.is_diverted()) {
+        watch.leave_gate(entry);
+        let events = watch.events.load(SeqCst);
+        if events & ONCE == 0 {
+            let epoll = watch.epoll.load(SeqCst) - 1;
+            let _ = sys::epoll_ctl(epoll, EPOLL_CTL_MOD, fd, watch.event(events));
+        }
+    }
+}
+
+/// A program changes what an epoll descriptor waits for; `None` if that is the system's business
+/// alone.
+pub(crate) fn control(
+    epoll: c_int,
+    op: c_int,
+    fd: c_int,
+    event: Option<epoll_event>,
+) -> Option<Answer> {
+    if burst::kind(fd) == Kind::Other || !KNOWN.has(fd) {
+        return None;
+    }
+    let entry = entry(fd)?;
+    match (op, event) {
+        (EPOLL_CTL_DEL, _) => {
+            let _guard = lock();
+            for watch in entry.watches.iter().filter(|watch| watch.is_of(epoll)) {
+                watch.leave_gate(entry);
+                watch.epoll.store(0, SeqCst);
+            }
+            Some(sys::epoll_ctl(epoll, op, fd, epoll_event { events: 0, u64: 0 }))
+        }
+        (EPOLL_CTL_ADD | EPOLL_CTL_MOD, Some(event)) => Some(enter(entry, epoll, op, fd, event)),
+        _ => None,
+    }
+}
+
+/// A program asks for events of a connection.
+fn enter(entry: &Entry, epoll: c_int, op: c_int, fd: c_int, event: epoll_event) -> Answer {
+    // Before the lock: closing the gate may find out that there is no agent.
+    let wants_out = event.events & OUT != 0 && event.events & EPOLLEXCLUSIVE as u32 == 0;
+    let gate = if wants_out { burst::hold(fd) } else { None };
+    let _guard = lock();
+    let found = entry.watches.iter().find(|watch| watch.is_of(epoll));
+    let watch = found.or_else(|| entry.watches.iter().find(|watch| !watch.is_used()));
+    let (Some(watch), true) = (watch, gate.is_some()) else {
+        let answer = sys::epoll_ctl(epoll, op, fd, event);
+        if let (Some(watch), Ok(_)) = (watch, answer) {
+            watch.leave_gate(entry);
+            watch.set(epoll, event);
+        }
+        return answer;
+    };
+    let without = epoll_event { events: event.events & !OUT, u64: event.u64 };
+    let answer = sys::epoll_ctl(epoll, op, fd, without);
+    if let (Some(gate), Ok(_)) = (gate, answer) {
+        if found.is_none() {
+            watch.is_diverted.store(0, SeqCst);
+        }
+        watch.set(epoll, event);
+        watch.enter_gate(entry, gate);
+    }
+    answer
+}

@@ -1,0 +1,221 @@
+//! The host layer for programs that have a TCP of their own (§IV.C): it asks controllers about the
+//! flows of others, and passes on what they say.
+//!
+//! The owner tells it of flows ([`CentralAgent::begin`], [`CentralAgent::update`],
+//! [`CentralAgent::finish`]) and obeys what it says ([`CentralAgent::poll_verdict`]). It submits no
+//! messages.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rampmeter_core::{
+    Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Rate, Receipt, Rng, Time,
+};
+
+use super::asking::{Asking, Due};
+use super::settings::Settings;
+use super::wire::{CentralHeader, Control};
+use super::{Central, Granted, HostStats};
+use crate::parts::Output;
+
+/// What a flow may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Send at this rate, in bits on the wire.
+    Rate(Rate),
+    /// Wait.
+    Stopped,
+    /// Send as congestion control allows: there is no controller.
+    Free,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    /// What is left, in bytes on the wire.
+    left: u64,
+    /// What the controller was told last, and when.
+    told: (u64, Time),
+    verdict: Verdict,
+}
+
+/// CAPTON at a host whose programs send by themselves.
+#[derive(Debug)]
+pub struct CentralAgent<C: Central> {
+    config: Arc<C::Config>,
+    asking: Asking<C, Flow>,
+    verdicts: VecDeque<(MsgId, Verdict)>,
+    next: u32,
+}
+
+impl<C: Central> CentralAgent<C> {
+    /// What has been counted so far.
+    pub fn stats(&self) -> HostStats {
+        self.asking.stats
+    }
+
+    /// Flows that are not over.
+    pub fn flows(&self) -> usize {
+        self.asking.flows().count()
+    }
+
+    /// What a controller is told of a flow with so many bytes left: as much more, the same for all
+    /// flows, as leaves while a GRANT and a DONE travel. Otherwise it would take short flows for late.
+    fn left(&self, bytes: Bytes) -> u64 {
+        let settings = self.settings();
+        let travel =
+            settings.unscheduled.map_or(0, |rate| rate.bytes_floor(settings.repeat / 2).get());
+        self.on_wire(bytes) + travel
+    }
+
+    /// What so many bytes take on the wire.
+    fn on_wire(&self, bytes: Bytes) -> u64 {
+        let tcp = &self.settings().tcp.config;
+        bytes.get() + bytes.packets_ceil(tcp.payload) * tcp.header.get()
+    }
+
+    fn settings(&self) -> &Settings {
+        C::settings(&self.config)
+    }
+
+    /// A flow begins to which a program has given so many bytes; returns its number. It waits for
+    /// its verdict.
+    pub fn begin(&mut self, now: Time, dst: NodeId, bytes: Bytes) -> MsgId {
+        let msg = MsgId::new(self.next);
+        self.next = self.next.wrapping_add(1);
+        let left = self.left(bytes);
+        let flow = Flow { left, told: (left, now), verdict: Verdict::Stopped };
+        self.asking.stats.scheduled += 1;
+        self.asking.enter(msg, dst, flow);
+        self.asking.request(now, msg, left);
+        if self.asking.is_alone() {
+            self.decide(msg, Verdict::Free);
+        }
+        msg
+    }
+
+    /// So many bytes of a flow are left. The controller is told when that is far more than it
+    /// expects: it takes a flow with a grant to send at its rate.
+    pub fn update(&mut self, now: Time, msg: MsgId, bytes: Bytes) {
+        let left = self.left(bytes);
+        let slack = self.on_wire(self.settings().threshold);
+        let repeat = self.settings().repeat;
+        let Some(flow) = self.asking.get_mut(msg) else { return };
+        flow.left = left;
+        let (told, at) = flow.told;
+        let since = now.saturating_since(at);
+        let expected = match flow.verdict {
+            Verdict::Rate(rate) => told.saturating_sub(rate.bytes_floor(since).get()),
+            Verdict::Stopped | Verdict::Free => told,
+        };
+        if left > expected + slack.max(expected / 2) && since >= repeat {
+            self.request(now, msg);
+        }
+    }
+
+    /// A flow is over.
+    pub fn finish(&mut self, msg: MsgId) {
+        self.asking.end(msg);
+    }
+
+    /// The next flow that may do something else than before.
+    pub fn poll_verdict(&mut self) -> Option<(MsgId, Verdict)> {
+        self.verdicts.pop_front()
+    }
+
+    fn decide(&mut self, msg: MsgId, verdict: Verdict) {
+        let Some(flow) = self.asking.get_mut(msg) else { return };
+        flow.verdict = verdict;
+        self.verdicts.push_back((msg, verdict));
+    }
+
+    fn request(&mut self, now: Time, msg: MsgId) {
+        let Some(flow) = self.asking.get_mut(msg) else { return };
+        flow.told = (flow.left, now);
+        let left = flow.left;
+        self.asking.request(now, msg, left);
+    }
+
+    fn on_order(&mut self, now: Time, src: NodeId, (flow, order): (u32, u32), rate: Option<Rate>) {
+        let msg = MsgId::new(flow);
+        let Some(is_new) = self.asking.hear(src, flow, order) else { return };
+        if is_new {
+            self.decide(msg, rate.map_or(Verdict::Stopped, Verdict::Rate));
+        }
+        let left = match rate {
+            None if is_new => self.asking.get(msg).map(|flow| flow.left),
+            _ => None,
+        };
+        if let (Some(left), Some(flow)) = (left, self.asking.get_mut(msg)) {
+            flow.told = (left, now);
+        }
+        self.asking.obeyed(now, msg, left);
+    }
+}
+
+impl<C: Central> Endpoint for CentralAgent<C> {
+    type Header = CentralHeader<C::Orders>;
+    type Config = C::Config;
+
+    fn new(config: Arc<C::Config>, node: NodeId, _rng: Rng, _now: Time) -> Self {
+        let asking = Asking::new(Arc::clone(&config), node);
+        Self { config, asking, verdicts: VecDeque::new(), next: 0 }
+    }
+
+    fn submit(&mut self, _now: Time, message: Message) {
+        self.asking.out.say(Event::Failed { msg: message.id });
+    }
+
+    fn cancel(&mut self, _now: Time, _msg: MsgId) {}
+
+    fn handle_packet(&mut self, now: Time, packet: &Packet<Self::Header>) -> Receipt {
+        let CentralHeader::Order(order) = packet.header else { return Receipt::Ignored };
+        if packet.src >= self.settings().first_controller
+            && let Control::Order { number, order, grant } = order.into()
+        {
+            self.on_order(now, packet.src, (number, order), grant.map(Granted::rate));
+        }
+        Receipt::Control
+    }
+
+    fn has_delivered(&mut self, _now: Time, _packet: &Packet<Self::Header>) -> bool {
+        false
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.stats().tell(each);
+    }
+
+    fn messages(&self) -> Option<(usize, usize)> {
+        Some((self.flows(), 0))
+    }
+
+    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        Output::forget_peer(&mut self.asking.out, peer);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        while let Some(Due { msg, falls_back }) = self.asking.poll_due(now) {
+            if falls_back {
+                let all: Vec<MsgId> = self.asking.flows().map(|(msg, _)| msg).collect();
+                all.into_iter().for_each(|msg| self.decide(msg, Verdict::Free));
+            }
+            self.request(now, msg);
+        }
+    }
+
+    fn poll_transmit(&mut self, _now: Time) -> Option<Packet<Self::Header>> {
+        self.asking.out.next_control()
+    }
+
+    fn wants_transmit(&self) -> bool {
+        self.asking.out.has_control()
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.asking.next_due()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.asking.out.next_event()
+    }
+}

@@ -1,0 +1,191 @@
+//! What hosts and controllers say about flows, seen from a host: requests and their repetition,
+//! the numbers of orders, and what happens when all controllers are silent.
+//!
+//! [`CentralHost`](super::CentralHost) asks for messages that it sends by TCP itself,
+//! [`CentralAgent`](super::CentralAgent) for what other programs send.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rampmeter_core::{Bytes, MsgId, NodeId, Time};
+
+use super::controller::Request;
+use super::settings::Settings;
+use super::wire::{CentralHeader, Control};
+use super::{Central, HostStats};
+use crate::parts::{Output, Timers};
+
+/// A flow that controllers are asked about; `F` is what its owner knows of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<F> {
+    pub(super) flow: F,
+    dst: NodeId,
+    /// The highest number of an order that was heard.
+    heard: u32,
+    /// What was left by its last request, in bytes on the wire.
+    reported: u64,
+    /// When its request is repeated; its valid entry among the timers.
+    due: Time,
+}
+
+/// The flows of a host that controllers are asked about.
+#[derive(Debug)]
+pub(super) struct Asking<C: Central, F> {
+    config: Arc<C::Config>,
+    flows: BTreeMap<MsgId, Asked<F>>,
+    pub(super) out: Output<CentralHeader<C::Orders>>,
+    timers: Timers<MsgId>,
+    /// Which controller requests go to.
+    controller: u32,
+    /// When the first request was sent that has no answer.
+    unanswered: Option<Time>,
+    /// Whether the host does without a controller.
+    is_alone: bool,
+    pub(super) stats: HostStats,
+}
+
+/// A request is due.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Due {
+    pub(super) msg: MsgId,
+    /// Whether controllers have been silent for too long: from now on the host does without them.
+    pub(super) falls_back: bool,
+}
+
+impl<C: Central, F> Asking<C, F> {
+    pub(super) fn new(config: Arc<C::Config>, node: NodeId) -> Self {
+        Self {
+            flows: BTreeMap::new(),
+            out: Output::new(node, C::settings(&config).tcp.config.header.get() as u16),
+            timers: Timers::default(),
+            controller: 0,
+            unanswered: None,
+            is_alone: false,
+            stats: HostStats::default(),
+            config,
+        }
+    }
+
+    fn settings(&self) -> &Settings {
+        C::settings(&self.config)
+    }
+
+    /// Queues a message to a controller.
+    fn tell(&mut self, dst: NodeId, msg: MsgId, control: Control<C::Grant>) {
+        self.out.send(dst, msg, CentralHeader::Order(control.into()));
+    }
+
+    fn controller(&self) -> NodeId {
+        NodeId::new(self.settings().first_controller.get() + self.controller)
+    }
+
+    /// Whether the host does without a controller.
+    pub(super) fn is_alone(&self) -> bool {
+        self.is_alone
+    }
+
+    pub(super) fn get(&self, msg: MsgId) -> Option<&F> {
+        self.flows.get(&msg).map(|asked| &asked.flow)
+    }
+
+    pub(super) fn get_mut(&mut self, msg: MsgId) -> Option<&mut F> {
+        self.flows.get_mut(&msg).map(|asked| &mut asked.flow)
+    }
+
+    /// Flows by number.
+    pub(super) fn flows(&self) -> impl Iterator<Item = (MsgId, &F)> {
+        self.flows.iter().map(|(&msg, asked)| (msg, &asked.flow))
+    }
+
+    /// Enters a flow. Its first request is up to the owner.
+    pub(super) fn enter(&mut self, msg: MsgId, dst: NodeId, flow: F) {
+        let asked = Asked { flow, dst, heard: 0, reported: 0, due: Time::NEVER };
+        self.flows.insert(msg, asked);
+    }
+
+    /// Sends a flow's request with what is left, in bytes on the wire, and notes when it is to be
+    /// repeated.
+    pub(super) fn request(&mut self, now: Time, msg: MsgId, left: u64) {
+        let controller = self.controller();
+        let Some(asked) = self.flows.get_mut(&msg) else { return };
+        asked.reported = left;
+        let (number, left) = (msg.get(), Bytes::new(left));
+        let request = Request { number, dst: asked.dst, left, heard: asked.heard };
+        self.tell(controller, msg, Control::Request(request));
+        self.stats.requests += 1;
+        self.unanswered.get_or_insert(now);
+        let patience = if self.is_alone { self.settings().refresh } else { self.settings().repeat };
+        self.wait(now + patience, msg);
+    }
+
+    fn wait(&mut self, due: Time, msg: MsgId) {
+        if let Some(asked) = self.flows.get_mut(&msg) {
+            asked.due = due;
+            self.timers.push(due, msg);
+        }
+    }
+
+    /// A controller gives an order. Returns whether it is to be obeyed: it is not if a later one was
+    /// heard before. `None` for a flow that is over. To be followed by [`Asking::obeyed`].
+    pub(super) fn hear(&mut self, src: NodeId, flow: u32, order: u32) -> Option<bool> {
+        (self.unanswered, self.is_alone) = (None, false);
+        let Some(asked) = self.flows.get_mut(&MsgId::new(flow)) else {
+            self.tell(src, MsgId::new(flow), Control::Done { number: flow });
+            return None;
+        };
+        let is_new = order > asked.heard;
+        asked.heard = asked.heard.max(order);
+        Some(is_new)
+    }
+
+    /// An order has been obeyed; `left` is what is left if it was a STOP. The controller learns that
+    /// if it does not know. A receiver that does not answer is asked for at leisure.
+    pub(super) fn obeyed(&mut self, now: Time, msg: MsgId, left: Option<u64>) {
+        let Some(&Asked { due, reported, .. }) = self.flows.get(&msg) else { return };
+        if let Some(left) = left.filter(|&left| left != reported) {
+            self.request(now, msg, left);
+        } else if due <= now + self.settings().repeat {
+            // The next request keeps its time, unless it is the repetition of one that is answered.
+            self.wait(now + self.settings().refresh, msg);
+        }
+    }
+
+    /// The next request that is due. To be followed by [`Asking::request`].
+    pub(super) fn poll_due(&mut self, now: Time) -> Option<Due> {
+        while let Some((at, msg)) = self.timers.pop_due(now) {
+            if self.flows.get(&msg).is_none_or(|asked| asked.due != at) {
+                continue;
+            }
+            let fallback = self.settings().fallback;
+            let falls_back = self.unanswered.is_some_and(|since| now - since >= fallback);
+            if falls_back {
+                self.fall_back(now);
+            }
+            return Some(Due { msg, falls_back });
+        }
+        None
+    }
+
+    /// Requests go to the other controller, if there is one.
+    fn fall_back(&mut self, now: Time) {
+        self.stats.fallbacks += u64::from(!self.is_alone);
+        (self.is_alone, self.unanswered) = (true, Some(now));
+        self.controller = (self.controller + 1) % self.settings().controllers;
+    }
+
+    /// A flow is over.
+    pub(super) fn end(&mut self, msg: MsgId) -> Option<F> {
+        let asked = self.flows.remove(&msg)?;
+        self.tell(self.controller(), msg, Control::Done { number: msg.get() });
+        if self.flows.is_empty() {
+            self.unanswered = None;
+        }
+        Some(asked.flow)
+    }
+
+    /// When [`Asking::poll_due`] has something.
+    #[inline]
+    pub(super) fn next_due(&self) -> Time {
+        self.timers.next()
+    }
+}

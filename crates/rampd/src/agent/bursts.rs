@@ -1,0 +1,251 @@
+//! Bursts: when they begin, what is left of them, and when they are over.
+//!
+//! A burst begins when a program has given a connection more than the threshold. It is over when all
+//! is acknowledged and the program asks for nothing more, or when nothing has moved for
+//! [`STALL`] although it may send.
+//!
+//! What is left is what the connection holds and what a call is waiting to hand over. A program that
+//! sends a long stream hands over a piece at a time; so a burst is expected to have as much before it
+//! as earlier calls have asked for, and loses its place to shorter ones as it goes on.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::AsFd;
+
+use rampmeter_core::{Bytes, MsgId, Rate, Span, Time};
+use rampmeter_gate::{Order, Slot, open_gate};
+use rampmeter_proto::capton::CaptonAgent;
+use rampmeter_proto::central::agent::Verdict;
+
+use super::probe::Probe;
+use super::programs::{Programs, Said};
+
+/// A burst of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Burst {
+    msg: MsgId,
+    /// The program's number of it.
+    number: u64,
+    may_send: bool,
+    /// What the connection held and what the program had done when something last changed, and when
+    /// that was.
+    seen: (u64, (u64, u64)),
+    changed: Time,
+}
+
+/// How often the kernel is asked about bursts that may send, at least.
+const POLL: Span = Span::from_us(2_000);
+/// Time that asking about one burst may take of it.
+const POLL_EACH: Span = Span::from_us(50);
+/// How often it is asked about bursts that may not, in case their connection breaks.
+const POLL_HELD: Span = Span::from_us(50_000);
+/// How often it is asked about connections without a burst.
+const POLL_IDLE: Span = Span::from_us(1_000_000);
+/// A burst that is all acknowledged may go on for so long.
+const IDLE: Span = Span::from_us(2_000);
+/// A burst that does not move for so long is over.
+const STALL: Span = Span::from_us(200_000);
+
+/// All bursts of a host.
+pub(super) struct Bursts {
+    pub(super) programs: Programs,
+    probe: Probe,
+    /// Where the flows of the controller are.
+    places: BTreeMap<MsgId, (u64, u32)>,
+    next_poll: Time,
+    next_idle: Time,
+    /// Bytes of a stream in a byte of the wire.
+    share: f64,
+}
+
+impl Bursts {
+    pub(super) fn new(programs: Programs, probe: Probe, share: f64) -> Self {
+        let (next_poll, next_idle) = (Time::NEVER, Time::ZERO);
+        Self { programs, probe, places: BTreeMap::new(), next_poll, next_idle, share }
+    }
+
+    /// When [`Bursts::turn`] has something to do that no program says.
+    pub(super) fn next(&self) -> Time {
+        self.next_poll.min(self.next_idle)
+    }
+
+    /// Passes on what programs and the controller say.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(super) fn turn(&mut self, now: Time, agent: &mut CaptonAgent) -> io::Result<()> {
+        for said in self.programs.hear()? {
+            match said {
+                Said::Begins { program, slot } => self.begin(now, program, slot, agent)?,
+                Said::Closed { program, slot } => self.look(now, program, slot, agent)?,
+                Said::Gone { program } => self.forget(program, agent),
+            }
+        }
+        if now >= self.next() {
+            self.poll(now, agent)?;
+        }
+        while let Some((msg, verdict)) = agent.poll_verdict() {
+            self.obey(now, msg, verdict);
+        }
+        self.programs.iter().for_each(|(_, program)| program.region.beat());
+        Ok(())
+    }
+
+    fn begin(
+        &mut self,
+        now: Time,
+        program: u64,
+        number: u32,
+        agent: &mut CaptonAgent,
+    ) -> io::Result<()> {
+        let Some(of) = self.programs.get_mut(program) else { return Ok(()) };
+        let Some(slot) = of.region.slot(number) else { return Ok(()) };
+        let Some(connection) = of.connections.get_mut(&number) else { return Ok(()) };
+        let burst = slot.burst();
+        if let Some(before) = connection.burst.take() {
+            agent.finish(before.msg);
+            self.places.remove(&before.msg);
+        }
+        let Some(held) = self.probe.unacknowledged(&connection.tuple)? else {
+            slot.set(burst, Order::Go(None));
+            open_gate(connection.gate.as_fd());
+            return Ok(());
+        };
+        slot.set(burst, Order::Hold);
+        let msg = agent.begin(now, connection.dst, Bytes::new(left(held, slot)));
+        let seen = (held, slot.activity());
+        let may_send = false;
+        connection.burst = Some(Burst { msg, number: burst, may_send, seen, changed: now });
+        connection.probed = now;
+        self.places.insert(msg, (program, number));
+        self.next_poll = self.next_poll.min(now + POLL);
+        Ok(())
+    }
+
+    /// The controller has decided.
+    fn obey(&mut self, now: Time, msg: MsgId, verdict: Verdict) {
+        let Some(&(program, number)) = self.places.get(&msg) else { return };
+        let Some(of) = self.programs.get_mut(program) else { return };
+        let Some(slot) = of.region.slot(number) else { return };
+        let Some(connection) = of.connections.get_mut(&number) else { return };
+        let Some(burst) = &mut connection.burst else { return };
+        let payload = |rate: Rate| (rate.as_bps() as f64 * self.share / 8.0) as u64;
+        let order = match verdict {
+            Verdict::Rate(rate) => Order::Go(Some(payload(rate))),
+            Verdict::Stopped => Order::Hold,
+            Verdict::Free => Order::Go(None),
+        };
+        slot.set(burst.number, order);
+        let may_send = verdict != Verdict::Stopped;
+        if may_send && !burst.may_send {
+            burst.changed = now;
+        }
+        burst.may_send = may_send;
+        if may_send {
+            open_gate(connection.gate.as_fd());
+            self.next_poll = self.next_poll.min(now + POLL);
+        }
+    }
+
+    /// Asks the kernel about connections.
+    fn poll(&mut self, now: Time, agent: &mut CaptonAgent) -> io::Result<()> {
+        let with_idle = now >= self.next_idle;
+        let mut due = Vec::new();
+        let (mut n_sending, mut n_held) = (0u64, 0u64);
+        for (program, of) in self.programs.iter() {
+            for (&number, connection) in &of.connections {
+                let every = match &connection.burst {
+                    Some(burst) if burst.may_send => {
+                        n_sending += 1;
+                        Span::ZERO
+                    }
+                    Some(_) => {
+                        n_held += 1;
+                        POLL_HELD
+                    }
+                    None if with_idle => Span::ZERO,
+                    None => continue,
+                };
+                if now.saturating_since(connection.probed) >= every {
+                    due.push((program, number));
+                }
+            }
+        }
+        for (program, number) in due {
+            self.look(now, program, number, agent)?;
+        }
+        self.next_poll = match (n_sending, n_held) {
+            (0, 0) => Time::NEVER,
+            (0, _) => now + POLL_HELD,
+            (n, _) => now + POLL.max(POLL_EACH * n),
+        };
+        if with_idle {
+            self.next_idle = now + POLL_IDLE;
+        }
+        Ok(())
+    }
+
+    /// Asks the kernel about one connection.
+    fn look(
+        &mut self,
+        now: Time,
+        program: u64,
+        number: u32,
+        agent: &mut CaptonAgent,
+    ) -> io::Result<()> {
+        let Some(of) = self.programs.get_mut(program) else { return Ok(()) };
+        let Some(slot) = of.region.slot(number) else { return Ok(()) };
+        let Some(connection) = of.connections.get_mut(&number) else { return Ok(()) };
+        connection.probed = now;
+        let held = self.probe.unacknowledged(&connection.tuple)?;
+        let is_over = match (&mut connection.burst, held) {
+            (None, Some(_)) => return Ok(()),
+            (None, None) => true,
+            (Some(_), None) => true,
+            (Some(burst), Some(held)) => {
+                agent.update(now, burst.msg, Bytes::new(left(held, slot)));
+                burst.is_over(now, held, slot)
+            }
+        };
+        if !is_over {
+            return Ok(());
+        }
+        if let Some(burst) = connection.burst.take() {
+            slot.set(burst.number, Order::None);
+            agent.finish(burst.msg);
+            self.places.remove(&burst.msg);
+        }
+        open_gate(connection.gate.as_fd());
+        if held.is_none() {
+            of.connections.remove(&number);
+            slot.free();
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, program: u64, agent: &mut CaptonAgent) {
+        let Some(of) = self.programs.remove(program) else { return };
+        for burst in of.connections.into_values().filter_map(|connection| connection.burst) {
+            agent.finish(burst.msg);
+            self.places.remove(&burst.msg);
+        }
+    }
+}
+
+impl Burst {
+    /// Whether nothing more of the burst is to come.
+    fn is_over(&mut self, now: Time, held: u64, slot: Slot<'_>) -> bool {
+        let seen = (held, slot.activity());
+        if seen != self.seen {
+            (self.seen, self.changed) = (seen, now);
+        }
+        let quiet = now.saturating_since(self.changed);
+        let is_all_sent = held == 0 && slot.asked() == 0;
+        (is_all_sent && quiet >= IDLE) || (self.may_send && quiet >= STALL)
+    }
+}
+
+/// What is left of a burst, of which the connection holds so much.
+fn left(held: u64, slot: Slot<'_>) -> u64 {
+    held.saturating_add(slot.asked()).max(slot.age()).min(1 << 40)
+}

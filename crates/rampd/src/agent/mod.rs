@@ -1,0 +1,166 @@
+//! `rampd agent`: CAPTON's host layer for unmodified programs (§IV.C).
+//!
+//! Programs that `librampmeter_capton.so` is loaded into tell the agent when they have more to send
+//! than the threshold. The agent asks the controller, as a host of CAPTON does, and tells programs
+//! what it says. Data goes from the program to the kernel's TCP; the agent never sees it. How much
+//! of it is sent the agent learns from the kernel.
+//!
+//! * `programs`: who is attached
+//! * `bursts`: what they send
+//! * `probe`: what the kernel knows of it
+
+mod bursts;
+mod probe;
+mod programs;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rampmeter_core::{Endpoint, Family, NodeId, Span, Time};
+use rampmeter_gate::Settings;
+use rampmeter_proto::Catalogue;
+use rampmeter_proto::capton::{Capton, CaptonAgent, CaptonFamily};
+use rampmeter_runtime::app::Admission;
+use rampmeter_runtime::datapath::udp::UdpDatapath;
+use rampmeter_runtime::{Applications, Node, Outcome, Submission, Ticket, drive};
+use tracing::info;
+
+use self::bursts::Bursts;
+use self::probe::Probe;
+use self::programs::Programs;
+use crate::apps::Nothing;
+use crate::config::Setup;
+use crate::metrics::Watch;
+use crate::run::{Error, clock, node_config, stop_signals};
+
+/// What the kernel may take of a burst before it has sent it, at least: as much as leaves while a
+/// program wakes up.
+const UNSENT_MIN: u64 = 32 << 10;
+/// Silence after which programs go on without their agent, at least: it has a turn every second.
+const PATIENCE_MIN: Span = Span::from_us(3_000_000);
+
+/// `rampd agent`.
+pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
+    let setup = Setup::load::<C>(file)?;
+    let refuse = |message: &str| Err(Error::Input(format!("{}: {message}", file.display())));
+    if setup.is_arbiter {
+        return refuse("is an arbiter's configuration: use `rampd arbiter`");
+    }
+    if setup.transport.written.name != CaptonFamily::NAME {
+        return refuse("transport.name: expected capton, which agents are for");
+    }
+    if setup.interface.is_some() {
+        return refuse("node.datapath: expected udp, as agents carry no data");
+    }
+    let config = setup.transport.config::<CaptonFamily>();
+    let config = Arc::new(config.map_err(|error| Error::Input(error.to_string()))?);
+    let (signals, clock) = (stop_signals()?, clock(&setup)?);
+    let socket = setup.socket.clone().unwrap_or_else(|| PathBuf::from(rampmeter_gate::SOCKET));
+    let programs = Programs::listen(&socket, settings(&config), nodes(&setup))?;
+    let probe = Probe::new().map_err(|error| {
+        io::Error::new(error.kind(), format!("cannot ask the kernel about connections: {error}"))
+    })?;
+    let host =
+        Host { bursts: Bursts::new(programs, probe, payload_share(&setup)), is_dirty: false };
+    info!(socket = %socket.display(), "programs may attach");
+    let datapath = UdpDatapath::open(&setup.udp)?;
+    let mut node = Node::<CaptonAgent, _, Host>::new(
+        node_config(&setup)?,
+        config,
+        datapath,
+        host,
+        clock.now(),
+    );
+    let mut watch = Watch::start(&setup)?;
+    info!(node = setup.id.get(), address = %setup.udp.local, "started");
+    let mut failed = Ok(());
+    let each = |node: &mut Node<CaptonAgent, _, Host>, now: Time| {
+        let (endpoint, host) = node.parts_mut();
+        if let Err(error) = host.turn(now, endpoint) {
+            failed = Err(error);
+            signals.stop();
+        }
+        watch.look(node, now);
+    };
+    drive(&mut node, &clock, setup.wait, &signals, setup.grace, each)?;
+    watch.report(&node);
+    info!(node = setup.id.get(), "stopped");
+    Ok(failed?)
+}
+
+/// What programs are told.
+fn settings(config: &Capton) -> Settings {
+    let patience = (config.settings.fallback * 2).max(PATIENCE_MIN);
+    Settings {
+        threshold: config.settings.threshold.get(),
+        unsent: config.settings.tcp.granted_window.clamp(UNSENT_MIN, 1 << 20),
+        patience_ns: patience.as_ps() / 1_000,
+    }
+}
+
+/// The other hosts.
+fn nodes(setup: &Setup) -> BTreeMap<IpAddr, NodeId> {
+    let own = setup.udp.local.ip();
+    let peers = setup.udp.peers.iter().zip(0..setup.facts.n_hosts);
+    let others = peers.filter_map(|(peer, node)| Some((peer.as_ref()?.ip(), NodeId::new(node))));
+    others.filter(|(ip, _)| *ip != own).collect()
+}
+
+/// Bytes of a stream in a byte on the wire: segments with timestamps, in Ethernet frames.
+fn payload_share(setup: &Setup) -> f64 {
+    let headers = if setup.udp.local.is_ipv4() { 20.0 } else { 40.0 } + 32.0;
+    let mtu = setup.udp.mtu as f64;
+    (mtu - headers) / (mtu + 38.0)
+}
+
+/// The programs of the host, as the runtime sees them: applications that send no messages.
+struct Host {
+    bursts: Bursts,
+    /// Whether the endpoint has been told something, so that the node must have a turn.
+    is_dirty: bool,
+}
+
+impl Host {
+    fn turn(&mut self, now: Time, agent: &mut CaptonAgent) -> io::Result<()> {
+        self.bursts.turn(now, agent)?;
+        self.is_dirty = agent.wants_transmit();
+        Ok(())
+    }
+}
+
+impl Applications for Host {
+    type Payload = Vec<u8>;
+    type Assembly = Nothing;
+
+    fn poll_submission(&mut self) -> Option<Submission<Vec<u8>>> {
+        None
+    }
+
+    fn next_submission(&self) -> Time {
+        self.bursts.next()
+    }
+
+    fn finish(&mut self, _app: u32, _ticket: Ticket, _outcome: Outcome) {}
+
+    fn admission(&self, _service: u16, _size: u32) -> Admission {
+        Admission::Absent
+    }
+
+    fn open(&mut self, _service: u16, _size: u32) -> Nothing {
+        Nothing
+    }
+
+    fn deliver(&mut self, _from: NodeId, _service: u16, _message: Nothing) {}
+
+    fn arm(&mut self) -> bool {
+        std::mem::take(&mut self.is_dirty)
+    }
+
+    fn wakers(&self) -> Vec<BorrowedFd<'_>> {
+        vec![self.bursts.programs.waker()]
+    }
+}

@@ -1,0 +1,235 @@
+//! Programs that are attached: their memory, their connections, and what they say.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+use rampmeter_core::{NodeId, Time};
+use rampmeter_gate::{NOTE_LEN, Note, Region, Settings, Tuple};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{Timespec, epoll::CreateFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind,
+    listen, recvmsg, sendmsg, socket_with,
+};
+use tracing::debug;
+
+use super::bursts::Burst;
+
+/// A connection that has a slot.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) tuple: Tuple,
+    pub(super) dst: NodeId,
+    /// The agent's end.
+    pub(super) gate: OwnedFd,
+    pub(super) burst: Option<Burst>,
+    /// When the kernel was last asked about it.
+    pub(super) probed: Time,
+}
+
+/// A program, with all processes that it has forked.
+#[derive(Debug)]
+pub(super) struct Program {
+    socket: OwnedFd,
+    pub(super) region: Region,
+    pub(super) connections: BTreeMap<u32, Connection>,
+}
+
+/// What a program has done.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Said {
+    /// A burst begins on a connection.
+    Begins { program: u64, slot: u32 },
+    /// A connection may be gone.
+    Closed { program: u64, slot: u32 },
+    /// All processes of a program have ended.
+    Gone { program: u64 },
+}
+
+/// All programs of a host.
+#[derive(Debug)]
+pub(super) struct Programs {
+    listener: OwnedFd,
+    epoll: OwnedFd,
+    programs: BTreeMap<u64, Program>,
+    next: u64,
+    settings: Settings,
+    nodes: BTreeMap<IpAddr, NodeId>,
+    /// Held for as long as the agent lives.
+    _lock: OwnedFd,
+}
+
+const LISTENER: u64 = 0;
+/// Notes that are taken from one program before others have their turn.
+const NOTES: usize = 64;
+/// Programs with something to say that are heard in a turn.
+const EVENTS: usize = 64;
+const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+impl Programs {
+    /// Listens at `path` for programs that send to `nodes`.
+    ///
+    /// # Errors
+    /// Another agent listens there, something else is there, or the system does not let it.
+    pub(super) fn listen(
+        path: &Path,
+        settings: Settings,
+        nodes: BTreeMap<IpAddr, NodeId>,
+    ) -> io::Result<Self> {
+        let what = |error: io::Error| {
+            io::Error::new(error.kind(), format!("cannot listen on {}: {error}", path.display()))
+        };
+        let lock = lock(path).map_err(|error| match error {
+            Errno::WOULDBLOCK => what(io::Error::other("another agent does")),
+            error => what(error.into()),
+        })?;
+        let open = || -> io::Result<(OwnedFd, OwnedFd)> {
+            match fs::symlink_metadata(path) {
+                Ok(found) if found.file_type().is_socket() => fs::remove_file(path)?,
+                Ok(_) => return Err(io::Error::other("expected a socket or nothing there")),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+            bind(&listener, &SocketAddrUnix::new(path)?)?;
+            listen(&listener, 1024)?;
+            let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+            epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+            Ok((listener, epoll))
+        };
+        let (listener, epoll) = open().map_err(what)?;
+        let programs = BTreeMap::new();
+        Ok(Self { listener, epoll, programs, next: 1, settings, nodes, _lock: lock })
+    }
+
+    /// What becomes readable when a program says something.
+    pub(super) fn waker(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+
+    pub(super) fn get_mut(&mut self, program: u64) -> Option<&mut Program> {
+        self.programs.get_mut(&program)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Program)> {
+        self.programs.iter().map(|(&number, program)| (number, program))
+    }
+
+    /// Forgets a program.
+    pub(super) fn remove(&mut self, program: u64) -> Option<Program> {
+        self.programs.remove(&program)
+    }
+
+    /// Hears what programs have to say.
+    ///
+    /// # Errors
+    /// Those of the system's calls for waiting.
+    pub(super) fn hear(&mut self) -> io::Result<Vec<Said>> {
+        let mut events = Vec::with_capacity(EVENTS);
+        match epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&NOW)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut said = Vec::new();
+        for event in &events {
+            match event.data.u64() {
+                LISTENER => self.admit(),
+                program => self.take_notes(program, &mut said),
+            }
+        }
+        Ok(said)
+    }
+
+    /// Lets programs in that knock.
+    fn admit(&mut self) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        while let Ok(socket) = accept_with(&self.listener, flags) {
+            match self.welcome(&socket) {
+                Ok(region) => {
+                    let connections = BTreeMap::new();
+                    self.programs.insert(self.next, Program { socket, region, connections });
+                    self.next += 1;
+                }
+                // It goes on without.
+                Err(error) => debug!(%error, "cannot let a program in"),
+            }
+        }
+    }
+
+    /// Gives a program its memory.
+    fn welcome(&self, socket: &OwnedFd) -> io::Result<Region> {
+        let addresses: Vec<IpAddr> = self.nodes.keys().copied().collect();
+        let (region, file) = Region::create(self.settings, &addresses)?;
+        let fds = [file.as_fd()];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        ancillary.push(SendAncillaryMessage::ScmRights(&fds));
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        sendmsg(socket, &[IoSlice::new(b"capton")], &mut ancillary, flags)?;
+        epoll::add(&self.epoll, socket, EventData::new_u64(self.next), EventFlags::IN)?;
+        Ok(region)
+    }
+
+    fn take_notes(&mut self, number: u64, said: &mut Vec<Said>) {
+        let Some(program) = self.programs.get_mut(&number) else { return };
+        for _ in 0..NOTES {
+            let (note, gate) = match receive(&program.socket) {
+                Ok(Some(note)) => note,
+                Err(Errno::WOULDBLOCK | Errno::INTR) => return,
+                // A program that breaks the rules is done without, as one that has ended.
+                Ok(None) | Err(_) => {
+                    said.push(Said::Gone { program: number });
+                    return;
+                }
+            };
+            match (note, gate) {
+                (Note::Connected { slot, tuple }, Some(gate)) => {
+                    let Some(&dst) = self.nodes.get(&tuple.remote.ip()) else { continue };
+                    let probed = Time::ZERO;
+                    let connection = Connection { tuple, dst, gate, burst: None, probed };
+                    program.connections.insert(slot, connection);
+                }
+                (Note::Connected { .. }, None) => {}
+                (Note::Begins { slot }, _) => said.push(Said::Begins { program: number, slot }),
+                (Note::Closed { slot }, _) => said.push(Said::Closed { program: number, slot }),
+            }
+        }
+    }
+}
+
+/// A note, and the descriptor that comes with it; `None` at the end, and for what is no note.
+fn receive(socket: &OwnedFd) -> Result<Option<(Note, Option<OwnedFd>)>, Errno> {
+    let mut bytes = [0; NOTE_LEN + 1];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    let got = recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, flags)?.bytes;
+    let mut gate = None;
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            gate = rights.last().or(gate);
+        }
+    }
+    Ok(bytes.get(..got).and_then(Note::decode).map(|note| (note, gate)))
+}
+
+/// Locks the file beside the socket: a socket that lies there while it is free is of a dead agent.
+fn lock(path: &Path) -> Result<OwnedFd, Errno> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = rustix::fs::open(&name, flags, Mode::RUSR | Mode::WUSR)?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(file)
+}

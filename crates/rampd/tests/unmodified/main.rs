@@ -1,0 +1,223 @@
+//! Programs that know nothing of CAPTON, with the library loaded before them: every byte arrives,
+//! in every way of sending, whatever happens to agent and controller; and the controller decides.
+
+#![allow(clippy::disallowed_methods, reason = "programs run on the real clock")]
+#![allow(clippy::print_stdout, reason = "tests say why they are skipped")]
+
+mod host;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use host::{Host, PATIENCE, Receiver, finish, has_python};
+
+const MIB: usize = 1 << 20;
+
+/// Sends in some way, and checks what arrives on `streams` connections.
+fn all_arrives(way: &str, streams: usize) {
+    if !has_python() {
+        return;
+    }
+    let mut host = Host::started(400, "");
+    let receiver = Receiver::new(&host);
+    let readers: Vec<_> = (0..streams).map(|_| receiver.read()).collect();
+    finish(host.send(way, &receiver, 2 * MIB));
+    for reader in readers {
+        assert_eq!(reader.join().unwrap().0, 2 * MIB);
+    }
+    assert!(host.counted("scheduled") >= streams as u64, "the controller has been asked");
+}
+
+macro_rules! ways {
+    ($($name:ident: $way:literal, $streams:literal;)*) => {
+        $(#[test]
+        fn $name() {
+            all_arrives($way, $streams);
+        })*
+    };
+}
+
+ways! {
+    a_call_that_blocks: "blocking", 1;
+    many_calls: "pieces", 1;
+    writev: "vectors", 1;
+    sendmsg: "messages", 1;
+    sendfile: "files", 1;
+    poll: "poll", 1;
+    select: "select", 1;
+    epoll_by_level: "epoll", 1;
+    epoll_by_edge: "epoll-edge", 1;
+    epoll_one_shot: "epoll-once", 1;
+    epoll_registered_before: "epoll-before", 1;
+    threads: "threads", 4;
+    fork: "forks", 1;
+    exec: "executes", 1;
+    half_closed: "half-closes", 1;
+}
+
+/// Small messages never ask.
+#[test]
+fn what_is_within_the_threshold_is_sent_at_once() {
+    if !has_python() {
+        return;
+    }
+    let mut host = Host::started(400, "");
+    let receiver = Receiver::new(&host);
+    let reader = receiver.read();
+    finish(host.send("blocking", &receiver, 14_000));
+    assert_eq!(reader.join().unwrap().0, 14_000);
+    assert_eq!(host.counted("scheduled"), 0);
+}
+
+/// The kernel paces what is granted.
+#[test]
+fn the_granted_rate_is_kept() {
+    if !has_python() {
+        return;
+    }
+    let host = Host::started(40, "");
+    let receiver = Receiver::new(&host);
+    let before = Instant::now();
+    let reader = receiver.read();
+    finish(host.send("blocking", &receiver, 2 * MIB));
+    let took = reader.join().unwrap().1 - before;
+    // 40 Mbit/s of frames: 2 MiB of segments take 440 ms.
+    assert!(took > Duration::from_millis(350), "{took:?}");
+}
+
+#[test]
+fn a_peer_that_never_reads_holds_up_nobody_else() {
+    if !has_python() {
+        return;
+    }
+    let host = Host::started(400, "");
+    let receiver = Receiver::new(&host);
+    let silent = host.send("times-out", &receiver, MIB);
+    let _unread = receiver.accept();
+    thread::sleep(Duration::from_millis(300));
+    let reader = receiver.read();
+    finish(host.send("blocking", &receiver, MIB));
+    assert_eq!(reader.join().unwrap().0, MIB);
+    finish(silent);
+}
+
+/// Without agent, controller or both, programs send as they always do.
+#[test]
+fn without_an_agent_programs_go_on() {
+    if !has_python() {
+        return;
+    }
+    let host = Host::new(40, "");
+    for way in ["blocking", "poll", "epoll-edge"] {
+        let receiver = Receiver::new(&host);
+        let reader = receiver.read();
+        finish(host.send(way, &receiver, MIB));
+        assert_eq!(reader.join().unwrap().0, MIB);
+    }
+}
+
+#[test]
+fn a_controller_that_is_silent_costs_the_fallback() {
+    if !has_python() {
+        return;
+    }
+    let mut host = Host::new(400, "fallback-us = 500000");
+    host.start_agent();
+    for way in ["blocking", "poll", "epoll-edge"] {
+        let receiver = Receiver::new(&host);
+        let reader = receiver.read();
+        finish(host.send(way, &receiver, MIB));
+        assert_eq!(reader.join().unwrap().0, MIB);
+    }
+    assert_eq!(host.counted("fallbacks"), 1);
+}
+
+/// It learns the flows anew, and hosts obey it.
+#[test]
+fn a_controller_that_is_killed_comes_back() {
+    if !has_python() {
+        return;
+    }
+    let mut host = Host::started(40, "fallback-us = 200000");
+    let receiver = Receiver::new(&host);
+    let reader = receiver.read();
+    let long = host.send("blocking", &receiver, 4 * MIB);
+    thread::sleep(Duration::from_millis(300));
+    host.kill_controller();
+    host.start_controller();
+    finish(long);
+    assert_eq!(reader.join().unwrap().0, 4 * MIB);
+    let before = Instant::now();
+    let reader = receiver.read();
+    finish(host.send("pieces", &receiver, 2 * MIB));
+    let took = reader.join().unwrap().1 - before;
+    assert!(took > Duration::from_millis(300), "the new controller's rate: {took:?}");
+}
+
+/// Programs that are held go on at once when their agent is killed, whatever they wait with; a new
+/// agent has them back.
+#[test]
+fn an_agent_that_is_killed_lets_programs_go() {
+    if !has_python() {
+        return;
+    }
+    // Nobody answers its requests.
+    let mut host = Host::new(400, "fallback-us = 60000000");
+    for way in ["blocking", "poll", "select", "epoll", "epoll-edge", "files"] {
+        host.start_agent();
+        let receiver = Receiver::new(&host);
+        let reader = receiver.read();
+        let mut program = host.send(way, &receiver, MIB);
+        thread::sleep(Duration::from_millis(700));
+        assert!(program.try_wait().unwrap().is_none(), "{way}: held");
+        host.kill_agent();
+        let before = Instant::now();
+        finish(program);
+        assert!(before.elapsed() < PATIENCE / 4, "{way}");
+        assert_eq!(reader.join().unwrap().0, MIB);
+    }
+    host.start_controller();
+    host.start_agent();
+    let receiver = Receiver::new(&host);
+    let reader = receiver.read();
+    finish(host.send("blocking", &receiver, MIB));
+    reader.join().unwrap();
+    assert_eq!(host.counted("scheduled"), 1);
+}
+
+#[test]
+fn a_signal_ends_a_call_that_is_held() {
+    if !has_python() {
+        return;
+    }
+    let mut host = Host::new(400, "fallback-us = 60000000");
+    host.start_agent();
+    let receiver = Receiver::new(&host);
+    let program = host.send("is-interrupted", &receiver, MIB);
+    let _unread = receiver.accept();
+    finish(program);
+}
+
+/// SRPT: while the shorter of two flows is sent, the longer one waits.
+#[test]
+fn the_shorter_flow_goes_first() {
+    if !has_python() {
+        return;
+    }
+    let host = Host::started(40, "");
+    let receiver = Receiver::new(&host);
+    let long_reader = receiver.read();
+    let long = host.send("blocking", &receiver, 6 * MIB);
+    // It must have connected, so that its reader has it.
+    thread::sleep(Duration::from_millis(500));
+    let short_reader = receiver.read();
+    finish(host.send("blocking", &receiver, MIB));
+    let (_, short_ends) = short_reader.join().unwrap();
+    finish(long);
+    let (_, long_ends) = long_reader.join().unwrap();
+    // At 40 Mbit/s the long one has about 5 MiB left when the short one begins; sharing, the short
+    // one would end when the long one has 4 MiB left, which takes 880 ms.
+    assert!(long_ends > short_ends, "the short flow is over first");
+    let after = long_ends - short_ends;
+    assert!(after > Duration::from_millis(450), "{after:?}");
+}
