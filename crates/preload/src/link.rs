@@ -6,7 +6,9 @@
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64};
 
@@ -32,6 +34,24 @@ pub(crate) struct Link {
     /// The agent's turns when they were last looked at, and when.
     beats: AtomicU64,
     heard_ns: AtomicU64,
+}
+
+/// Where the agent is. It is looked up when the library is loaded: programs such as nginx clear their
+/// environment.
+static PLACE: OnceLock<PathBuf> = OnceLock::new();
+
+#[used]
+#[allow(unsafe_code, reason = "called when the library is loaded")]
+#[unsafe(link_section = ".init_array")]
+static AT_LOAD: extern "C" fn() = {
+    extern "C" fn at_load() {
+        place();
+    }
+    at_load
+};
+
+fn place() -> &'static Path {
+    PLACE.get_or_init(default_socket)
 }
 
 static CURRENT: AtomicPtr<Link> = AtomicPtr::new(null_mut());
@@ -76,7 +96,7 @@ fn tell(is_there: bool) {
     static TOLD: AtomicBool = AtomicBool::new(false);
     if std::env::var_os("RAMPMETER_CAPTON_VERBOSE").is_some() && !TOLD.swap(true, SeqCst) {
         let what = if is_there { "attached to" } else { "no agent at" };
-        let text = format!("rampmeter_capton: {what} {}\n", default_socket().display());
+        let text = format!("rampmeter_capton: {what} {}\n", place().display());
         let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
     }
 }
@@ -85,7 +105,7 @@ fn attach() -> Option<Link> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).ok()?;
     let socket = keep(socket);
-    connect(&socket, &SocketAddrUnix::new(default_socket()).ok()?).ok()?;
+    connect(&socket, &SocketAddrUnix::new(place()).ok()?).ok()?;
     let mut fds = [libc::pollfd { fd: raw(&socket), events: libc::POLLIN, revents: 0 }];
     sys::ppoll(&mut fds, Some(ANSWER_NS)).ok()?;
     let region = Region::open(&receive(&socket)?).ok()?;

@@ -16,6 +16,7 @@ use rampmeter_core::{Bytes, MsgId, Rate, Span, Time};
 use rampmeter_gate::{Order, Slot, open_gate};
 use rampmeter_proto::capton::CaptonAgent;
 use rampmeter_proto::central::agent::Verdict;
+use tracing::debug;
 
 use super::probe::Probe;
 use super::programs::{Programs, Said};
@@ -27,22 +28,23 @@ pub(super) struct Burst {
     /// The program's number of it.
     number: u64,
     may_send: bool,
+    /// Its rate, if there is one.
+    rate: Option<Rate>,
     /// What the connection held and what the program had done when something last changed, and when
     /// that was.
     seen: (u64, (u64, u64)),
     changed: Time,
 }
 
-/// How often the kernel is asked about bursts that may send, at least.
+/// How often the kernel is asked about bursts that may send, at least, and at most.
 const POLL: Span = Span::from_us(2_000);
+const POLL_MIN: Span = Span::from_us(100);
 /// Time that asking about one burst may take of it.
 const POLL_EACH: Span = Span::from_us(50);
 /// How often it is asked about bursts that may not, in case their connection breaks.
 const POLL_HELD: Span = Span::from_us(50_000);
 /// How often it is asked about connections without a burst.
 const POLL_IDLE: Span = Span::from_us(1_000_000);
-/// A burst that is all acknowledged may go on for so long.
-const IDLE: Span = Span::from_us(2_000);
 /// A burst that does not move for so long is over.
 const STALL: Span = Span::from_us(200_000);
 
@@ -115,7 +117,8 @@ impl Bursts {
         let msg = agent.begin(now, connection.dst, Bytes::new(left(held, slot)));
         let seen = (held, slot.activity());
         let may_send = false;
-        connection.burst = Some(Burst { msg, number: burst, may_send, seen, changed: now });
+        connection.burst =
+            Some(Burst { msg, number: burst, may_send, rate: None, seen, changed: now });
         connection.probed = now;
         self.places.insert(msg, (program, number));
         self.next_poll = self.next_poll.min(now + POLL);
@@ -136,11 +139,14 @@ impl Bursts {
             Verdict::Free => Order::Go(None),
         };
         slot.set(burst.number, order);
+        let asked = slot.asked();
+        debug!(?now, program, number, ?order, seen = burst.seen.0, asked, "order");
         let may_send = verdict != Verdict::Stopped;
         if may_send && !burst.may_send {
             burst.changed = now;
         }
         burst.may_send = may_send;
+        burst.rate = if let Verdict::Rate(rate) = verdict { Some(rate) } else { None };
         if may_send {
             open_gate(connection.gate.as_fd());
             self.next_poll = self.next_poll.min(now + POLL);
@@ -177,12 +183,20 @@ impl Bursts {
         self.next_poll = match (n_sending, n_held) {
             (0, 0) => Time::NEVER,
             (0, _) => now + POLL_HELD,
-            (n, _) => now + POLL.max(POLL_EACH * n),
+            (n, _) => now + self.soonest().max(POLL_EACH * n),
         };
         if with_idle {
             self.next_idle = now + POLL_IDLE;
         }
         Ok(())
+    }
+
+    /// When the first burst may be over.
+    fn soonest(&self) -> Span {
+        let connections = self.programs.iter().flat_map(|(_, of)| of.connections.values());
+        let bursts = connections.filter_map(|connection| connection.burst.as_ref());
+        let left = bursts.filter_map(|burst| Some(burst.rate?.tx_time(Bytes::new(burst.seen.0))));
+        left.min().map_or(POLL, |left| left.clamp(POLL_MIN, POLL))
     }
 
     /// Asks the kernel about one connection.
@@ -241,7 +255,7 @@ impl Burst {
         }
         let quiet = now.saturating_since(self.changed);
         let is_all_sent = held == 0 && slot.asked() == 0;
-        (is_all_sent && quiet >= IDLE) || (self.may_send && quiet >= STALL)
+        is_all_sent || (self.may_send && quiet >= STALL)
     }
 }
 

@@ -39,7 +39,7 @@ use crate::run::{Error, clock, node_config, stop_signals};
 
 /// What the kernel may take of a burst before it has sent it, at least: as much as leaves while a
 /// program wakes up.
-const UNSENT_MIN: u64 = 32 << 10;
+const UNSENT_MIN: u64 = 16 << 10;
 /// Silence after which programs go on without their agent, at least: it has a turn every second.
 const PATIENCE_MIN: Span = Span::from_us(3_000_000);
 

@@ -9,7 +9,7 @@ use netlink_packet_core::{
 };
 use netlink_packet_sock_diag::SockDiagMessage;
 use netlink_packet_sock_diag::constants::{
-    AF_INET, AF_INET6, IPPROTO_TCP, TCP_CLOSE, TCP_TIME_WAIT,
+    AF_INET, AF_INET6, IPPROTO_TCP, TCP_CLOSE, TCP_LISTEN, TCP_TIME_WAIT,
 };
 use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, SocketId, StateFlags};
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
@@ -84,7 +84,8 @@ impl Probe {
             else {
                 return Ok(None);
             };
-            let is_over = matches!(found.header.state, TCP_CLOSE | TCP_TIME_WAIT);
+            // Where there is no connection, the kernel tells of the listener that would take one.
+            let is_over = matches!(found.header.state, TCP_CLOSE | TCP_LISTEN | TCP_TIME_WAIT);
             return Ok((!is_over).then_some(found.header.send_queue.into()));
         }
     }
@@ -116,5 +117,13 @@ mod tests {
         assert!(waiting.is_some_and(|bytes| bytes > 1 << 16), "{waiting:?}");
         drop((stream, peer));
         assert_eq!(probe.unacknowledged(&tuple).unwrap(), None);
+    }
+
+    #[test]
+    fn a_listener_is_no_connection() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let local = listener.local_addr().unwrap();
+        let tuple = Tuple { local, remote: "127.0.0.1:9".parse().unwrap() };
+        assert_eq!(Probe::new().unwrap().unacknowledged(&tuple).unwrap(), None);
     }
 }
