@@ -223,7 +223,8 @@ impl Slot<'_> {
     /// The connection is gone.
     pub fn free(&self) {
         self.0[1].fetch_add(1, SeqCst);
-        self.0[3].store(0, SeqCst);
+        // Bursts go on counting; the next connection must not take the last one for its own.
+        self.set(self.burst(), Order::None);
         self.0[0].store(0, SeqCst);
     }
 
@@ -324,8 +325,11 @@ mod tests {
             seen.set(seen.burst(), order);
             assert_eq!(slot.order(), Some(order));
         }
+        slot.begin(1);
         seen.free();
         assert_eq!(slot.generation(), 1);
+        assert_eq!(theirs.claim(7), Some((7, 1)));
+        assert_eq!(slot.order(), Some(Order::None), "the next connection has no burst yet");
         assert!(ours.slot(SLOTS as u32).is_none());
     }
 

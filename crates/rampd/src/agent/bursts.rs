@@ -139,8 +139,7 @@ impl Bursts {
             Verdict::Free => Order::Go(None),
         };
         slot.set(burst.number, order);
-        let asked = slot.asked();
-        debug!(?now, program, number, ?order, seen = burst.seen.0, asked, "order");
+        debug!(program, slot = number, ?order, held = burst.seen.0, asked = slot.asked(), "order");
         let may_send = verdict != Verdict::Stopped;
         if may_send && !burst.may_send {
             burst.changed = now;

@@ -55,6 +55,22 @@ ways! {
     half_closed: "half-closes", 1;
 }
 
+/// What is known of a connection must not be taken for the next one's.
+#[test]
+fn connections_that_follow_one_another() {
+    if !has_python() {
+        return;
+    }
+    let mut host = Host::started(400, "");
+    let receiver = Receiver::new(&host);
+    let readers: Vec<_> = (0..20).map(|_| receiver.read()).collect();
+    finish(host.send("in-turn", &receiver, 100_000));
+    for reader in readers {
+        assert_eq!(reader.join().unwrap().0, 100_000);
+    }
+    assert_eq!(host.counted("scheduled"), 20);
+}
+
 /// Small messages never ask.
 #[test]
 fn what_is_within_the_threshold_is_sent_at_once() {

@@ -134,6 +134,14 @@ def threads() -> None:
         thread.join()
 
 
+def in_turn() -> None:
+    """Connections that are closed and made anew, so that numbers come again; there are 20."""
+    for _ in range(20):
+        with connect() as stream:
+            stream.sendall(words(BYTES))
+        time.sleep(0.05)
+
+
 def forks() -> None:
     """One connection, used before a fork, by the child, and by the parent afterwards."""
     stream, third = connect(), BYTES // 12 * 4
@@ -212,6 +220,7 @@ WAYS = {
     "epoll-once": lambda: epolling(select.EPOLLONESHOT),
     "epoll-before": registered_before,
     "threads": threads,
+    "in-turn": in_turn,
     "forks": forks,
     "executes": executes,
     "half-closes": half_closes,
