@@ -141,7 +141,7 @@ generate: $(BUILT) ## Renew the Python classes of transports and the tables of d
 	$(BIN)/python -m rampmeter.generate
 
 .PHONY: build
-build: $(BUILT) $(DAEMON) ## The virtual environment with the package and the daemon in it
+build: $(BUILT) $(DAEMON) ## The virtual environment with the package, the daemon and the library for LD_PRELOAD in it
 
 $(LOCKED): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -155,8 +155,9 @@ $(BUILT): $(LOCKED) $(RUST_SOURCES) pyproject.toml
 	@touch $@
 
 $(DAEMON): $(BUILT)
-	cargo build --release --locked --package rampd
+	cargo build --release --locked --package rampd --package rampmeter-preload
 	cp target/release/rampd $(BIN)/rampd
+	cp target/release/librampmeter_capton.so $(VENV)/lib/
 	@touch $@
 
 .PHONY: lock

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -156,7 +157,7 @@ def iperf(bed: Bed, _seed: int) -> dict[str, list[float]]:
     with ExitStack() as stack:
         for client in CLIENTS:
             bed.start(client, ["iperf3", "-s", "-1"], stdout=subprocess.DEVNULL)
-            _wait(lambda host=client: _listens(bed, host, 5201), "iperf3")
+            _wait(partial(_listens, bed, client, 5201), "iperf3")
         sizes = (2, 6, 18)
         pool = stack.enter_context(ThreadPoolExecutor(len(sizes)))
 
@@ -169,8 +170,7 @@ def iperf(bed: Bed, _seed: int) -> dict[str, list[float]]:
             return float(got["seconds"]) * (size << 20) / float(got["bytes"])
 
         ends = list(pool.map(stream, SERVERS, sizes))
-        times = {f"iperf3 {size} MB": [end] for size, end in zip(sizes, ends, strict=True)}
-    return times
+        return {f"iperf3 {size} MB": [end] for size, end in zip(sizes, ends, strict=True)}
 
 
 def _listens(bed: Bed, host: int, port: int) -> bool:
@@ -202,7 +202,7 @@ def nginx(bed: Bed, seed: int) -> dict[str, list[float]]:
         text = NGINX.format(folder=bed.folder, host=host, address=SHAPE.address(host))
         config.write_text(text, encoding="utf-8")
         bed.start(host, [tool("nginx"), "-c", str(config)], stderr=subprocess.DEVNULL)
-        _wait(lambda host=host: _answers(bed, host, 8080), "nginx")
+        _wait(partial(_answers, bed, host, 8080), "nginx")
     rng = random.Random(seed)
     at, plan = 0.0, []
     while at < SECONDS:
@@ -242,7 +242,7 @@ def redis(bed: Bed, _seed: int) -> dict[str, list[float]]:
         address = str(SHAPE.address(host))
         argv = ["redis-server", "--bind", address, "--port", "6379", "--save", ""]
         bed.start(host, [*argv, "--protected-mode", "no"], stdout=subprocess.DEVNULL)
-        _wait(lambda host=host: _answers(bed, host, 6379), "redis-server")
+        _wait(partial(_answers, bed, host, 6379), "redis-server")
         path = bed.folder / "value"
         path.write_text(value, encoding="ascii")
         cli = ["redis-cli", "-h", address]
@@ -262,7 +262,9 @@ def redis(bed: Bed, _seed: int) -> dict[str, list[float]]:
         return {"redis 100 kB": list(pool.map(ask, SERVERS))}
 
 
-WORKLOADS: Final[dict[str, tuple[Callable[[Bed, int], dict[str, list[float]]], tuple[str, ...]]]] = {
+WORKLOADS: Final[
+    dict[str, tuple[Callable[[Bed, int], dict[str, list[float]]], tuple[str, ...]]]
+] = {
     "iperf3": (iperf, ("iperf3",)),
     "nginx": (nginx, ("nginx", "curl")),
     "redis": (redis, ("redis-server", "redis-benchmark", "redis-cli")),
@@ -304,8 +306,10 @@ def _is_installed(program: str) -> bool:
 
 
 def _table(results: dict[str, dict[str, dict[str, Any]]]) -> str:
-    lines = ["| | n | plain, mean ms | capton, mean ms | plain, p95 | capton, p95 |", "|---|" * 1]
-    lines[1] = "|---|---|---|---|---|---|"
+    lines = [
+        "| | n | plain, mean ms | capton, mean ms | plain, p95 | capton, p95 |",
+        "|---|---|---|---|---|---|",
+    ]
     for arms in results.values():
         plain, capton = (arms[arm]["times"] for arm in ARMS)
         for key in plain:
@@ -315,9 +319,7 @@ def _table(results: dict[str, dict[str, dict[str, Any]]]) -> str:
             lines.append(f"| {key} | {len(a)} | {shown} |")
     lines += ["", "| segments sent again | plain | capton |", "|---|---|---|"]
     for name, arms in results.items():
-        shown = " | ".join(
-            f"{arms[arm]['retransmitted']} of {arms[arm]['sent']}" for arm in ARMS
-        )
+        shown = " | ".join(f"{arms[arm]['retransmitted']} of {arms[arm]['sent']}" for arm in ARMS)
         lines.append(f"| {name} | {shown} |")
     return "\n".join(lines)
 

@@ -1,6 +1,7 @@
 """A program that sends to a host in one of many ways; it knows nothing of CAPTON.
 
-Usage: program.py WAY HOST PORT BYTES. Sends words that the receiver can foretell, and prints "done".
+Usage: program.py WAY HOST PORT BYTES. Sends words that the receiver can foretell, and prints
+"done".
 """
 
 import array
@@ -177,7 +178,7 @@ def half_closes() -> None:
 def times_out() -> None:
     """The peer never reads: the call ends when its time is over."""
     stream = connect()
-    timeout = (300_000 << 64) .to_bytes(16, "little")
+    timeout = (300_000 << 64).to_bytes(16, "little")
     stream.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeout)
     started, done = time.monotonic(), 0
     try:
