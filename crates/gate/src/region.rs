@@ -142,7 +142,7 @@ impl Region {
     ///
     /// # Errors
     /// Those of the system; [`io::ErrorKind::InvalidData`] for any other file.
-    pub fn open(file: &OwnedFd) -> io::Result<Self> {
+    pub fn open(file: impl AsFd + Copy) -> io::Result<Self> {
         let words = fstat(file)?.st_size as usize / 8;
         if words < HEAD {
             return Err(io::ErrorKind::InvalidData.into());

@@ -1,13 +1,12 @@
 //! When a connection asks, and what it may do.
 
-use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::SeqCst;
 
 use libc::{AF_INET, AF_INET6, TCP_NOTSENT_LOWAT};
 use libc::{IPPROTO_TCP, SO_DOMAIN, SO_MAX_PACING_RATE, SO_PROTOCOL, SOL_SOCKET, c_int};
 use rampmeter_gate::{Note, Order, Slot, Tuple, close_gate, gate_pair};
 
-use crate::link::{Link, keep, link, own};
+use crate::link::{Link, Quiet, keep, link, own};
 use crate::table::{Entry, KNOWN, Kind, entry};
 use crate::{lock, sys, watch};
 
@@ -88,6 +87,7 @@ pub(crate) fn ask(fd: c_int, asks: Asks) -> Way {
     };
     if held as u64 + asks.bytes() <= link.region.settings().threshold {
         pace(fd, entry, None);
+        watch::restore(fd);
         return Way::Free;
     }
     begin(fd, entry, link, asks)
@@ -127,7 +127,10 @@ fn way(fd: c_int, entry: &Entry, slot: Slot<'_>) -> Way {
             pace(fd, entry, rate);
             Way::Open
         }
-        Some(Order::None) => Way::Free,
+        Some(Order::None) => {
+            watch::restore(fd);
+            Way::Free
+        }
     }
 }
 
@@ -171,12 +174,13 @@ fn slot_for<'a>(fd: c_int, entry: &Entry, link: &'a Link) -> Option<(Slot<'a>, u
     watch::restore_locked(fd, entry);
     drop_gate(entry);
     let (ours, theirs) = gate_pair().ok()?;
+    let (ours, theirs) = (keep(ours), Quiet::new(theirs));
     let (number, generation) = link.region.claim(fd as u32)?;
     let note = Note::Connected { slot: number, tuple: Tuple { local, remote } };
-    if !link.tell(note, Some(theirs.as_fd())) {
+    if !link.tell(note, theirs.as_fd()) {
         return None;
     }
-    entry.gate.store(own(keep(ours)) + 1, SeqCst);
+    entry.gate.store(own(ours.into_inner()?) + 1, SeqCst);
     entry.slot.store(number, SeqCst);
     entry.generation.store(generation, SeqCst);
     entry.link.store(link.number, SeqCst);

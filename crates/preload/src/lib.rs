@@ -20,7 +20,7 @@
 //!   a socket that does not block fails with `EAGAIN`; one that blocks waits, as long as
 //!   `SO_SNDTIMEO` and signals let it.
 //! * **Whatever fails, the program goes on**, as if the library were not there: no agent, one that
-//!   ends or hangs, no more descriptors or slots.
+//!   ends, no more descriptors or slots. Calls that block go on without an agent that hangs, too.
 //! * Calls that nobody can hold pass: `io_uring`, system calls without the C library (programs in
 //!   Go), and the C library's own streams (`fdopen` on a socket).
 //!
@@ -33,8 +33,8 @@
 //! * `link`: the agent
 //! * `table`, `lock`, `sys`, `real`: descriptors, the lock, the system, the C library
 //!
-//! Nothing here panics on purpose, and nothing indexes. `unsafe` is in `sys`, `real`, `table`,
-//! `link` and the hooks.
+//! Nothing here panics on purpose. `unsafe` is in `sys`, `real`, `table`, `link`, `burst` and the
+//! hooks.
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 compile_error!("rampmeter-preload: expected Linux on a machine of 64 bits");

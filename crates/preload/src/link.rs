@@ -104,11 +104,15 @@ fn tell(is_there: bool) {
 fn attach() -> Option<Link> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).ok()?;
-    let socket = keep(socket);
-    connect(&socket, &SocketAddrUnix::new(place()).ok()?).ok()?;
-    let mut fds = [libc::pollfd { fd: raw(&socket), events: libc::POLLIN, revents: 0 }];
+    let kept = keep(socket);
+    let socket = kept.as_fd()?;
+    connect(socket, &SocketAddrUnix::new(place()).ok()?).ok()?;
+    let number = std::os::fd::AsRawFd::as_raw_fd(&socket);
+    let mut fds = [libc::pollfd { fd: number, events: libc::POLLIN, revents: 0 }];
     sys::ppoll(&mut fds, Some(ANSWER_NS)).ok()?;
-    let region = Region::open(&receive(&socket)?).ok()?;
+    let memory = Quiet::new(receive(socket)?);
+    let region = Region::open(memory.as_fd()?).ok()?;
+    let socket = kept.into_inner()?;
     let number = NUMBER.fetch_add(1, SeqCst) + 1;
     let (beats, heard_ns) = (AtomicU64::new(region.beats()), AtomicU64::new(sys::now_ns()));
     OWN.set(raw(&socket), true);
@@ -116,7 +120,7 @@ fn attach() -> Option<Link> {
 }
 
 /// The memory that the agent sends.
-fn receive(socket: &OwnedFd) -> Option<OwnedFd> {
+fn receive(socket: BorrowedFd<'_>) -> Option<OwnedFd> {
     let mut bytes = [0; 16];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -132,14 +136,43 @@ fn raw(fd: &OwnedFd) -> c_int {
     std::os::fd::AsRawFd::as_raw_fd(fd)
 }
 
+/// A descriptor that is closed past this library's own `close`, which takes the lock.
+#[derive(Debug)]
+pub(crate) struct Quiet(Option<OwnedFd>);
+
+impl Quiet {
+    pub(crate) fn new(fd: OwnedFd) -> Self {
+        Self(Some(fd))
+    }
+
+    pub(crate) fn into_inner(mut self) -> Option<OwnedFd> {
+        self.0.take()
+    }
+
+    pub(crate) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.0.as_ref().map(AsFd::as_fd)
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        if let Some(fd) = self.0.take() {
+            sys::close(fd.into_raw_fd());
+        }
+    }
+}
+
 /// Moves a descriptor out of the way of those that programs use themselves.
 #[allow(unsafe_code, reason = "a descriptor that has just been made")]
-pub(crate) fn keep(fd: OwnedFd) -> OwnedFd {
+pub(crate) fn keep(fd: OwnedFd) -> Quiet {
     let least = (sys::fd_limit() / 2).clamp(64, 1 << 15) as c_int;
     match sys::dup_above(raw(&fd), least) {
-        // SAFETY: nobody else knows of it.
-        Some(kept) => unsafe { OwnedFd::from_raw_fd(kept) },
-        None => fd,
+        Some(kept) => {
+            drop(Quiet::new(fd));
+            // SAFETY: nobody else knows of it.
+            Quiet::new(unsafe { OwnedFd::from_raw_fd(kept) })
+        }
+        None => Quiet::new(fd),
     }
 }
 
@@ -178,8 +211,10 @@ impl Link {
         let mut fds = [libc::pollfd { fd: self.fd(), events: 0, revents: 0 }];
         let has_ended = sys::ppoll(&mut fds, Some(0)).is_ok_and(|n| n > 0);
         let (beats, now) = (self.region.beats(), sys::now_ns());
-        if self.beats.swap(beats, SeqCst) != beats {
+        if self.beats.load(SeqCst) != beats {
+            // In this order: another thread that sees the new turn sees its time as well.
             self.heard_ns.store(now, SeqCst);
+            self.beats.store(beats, SeqCst);
         }
         let silence = now.saturating_sub(self.heard_ns.load(SeqCst));
         if has_ended || silence > self.region.settings().patience_ns {

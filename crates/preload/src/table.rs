@@ -89,7 +89,10 @@ impl Entry {
             word.store(0, SeqCst);
         }
         gate.store(0, SeqCst);
-        watches.iter().for_each(|watch| watch.epoll.store(0, SeqCst));
+        for watch in watches {
+            watch.epoll.store(0, SeqCst);
+            watch.is_diverted.store(0, SeqCst);
+        }
     }
 }
 

@@ -61,7 +61,10 @@ pub(crate) fn transfer(
                 watch::restore(fd);
                 match piece(done, len - done) {
                     // The file that is sent has ended.
-                    Ok(0) => break Ok(0),
+                    Ok(0) => {
+                        burst::sent(fd, 0, 0);
+                        break Ok(0);
+                    }
                     Ok(sent) => {
                         done += sent.min(len - done);
                         burst::sent(fd, sent, len - done);

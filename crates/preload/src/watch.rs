@@ -155,7 +155,11 @@ fn enter(entry: &Entry, epoll: c_int, op: c_int, fd: c_int, event: epoll_event) 
     let (Some(watch), true) = (watch, gate.is_some()) else {
         let answer = sys::epoll_ctl(epoll, op, fd, event);
         if let (Some(watch), Ok(_)) = (watch, answer) {
-            watch.leave_gate(entry);
+            match found {
+                Some(_) => watch.leave_gate(entry),
+                // What another process has left is its own.
+                None => watch.is_diverted.store(0, SeqCst),
+            }
             watch.set(epoll, event);
         }
         return answer;

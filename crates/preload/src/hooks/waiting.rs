@@ -157,7 +157,9 @@ pub(crate) unsafe extern "C-unwind" fn select(
     let count = usize::try_from(n).unwrap_or(0);
     // SAFETY: the caller's.
     let all = unsafe { sets(count, read, write, except) };
-    if !all.concern(count) {
+    // SAFETY: null or the caller's.
+    let is_bad = unsafe { time.as_ref() }.is_some_and(|t| t.tv_sec < 0 || t.tv_usec < 0);
+    if is_bad || !all.concern(count) {
         return real!(select(
             n => c_int, read => *mut fd_set, write => *mut fd_set, except => *mut fd_set,
             time => *mut timeval
@@ -165,7 +167,10 @@ pub(crate) unsafe extern "C-unwind" fn select(
     }
     // SAFETY: null or the caller's.
     let given = unsafe { time.as_mut() };
-    let ns = given.as_ref().map(|t| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000);
+    let ns = given.as_ref().map(|t| {
+        let seconds = (t.tv_sec as u64).saturating_mul(1_000_000_000);
+        seconds.saturating_add((t.tv_usec as u64).saturating_mul(1_000))
+    });
     let until = ns.map(|ns| sys::now_ns().saturating_add(ns));
     let wait = &mut |fds: &mut [pollfd], time| ppoll_real(fds, time, std::ptr::null());
     let answer = all.wait(count, ns, wait);

@@ -236,7 +236,7 @@ fn levels(paths: &RegularPaths, access: Rate, link: Rate, core: Option<Rate>) ->
     let hosts = paths.rack_of.iter().map(|&rack| member(rack, Some(access))).collect();
     let racks = paths.pod_of.iter().map(|&pod| member(pod, of_rack)).collect();
     let mut levels = vec![hosts, racks];
-    if paths.agg_up > 1 {
+    if paths.pod_of.iter().any(|&pod| pod > 0) {
         let pods = paths.pod_of.iter().max().map_or(0, |&last| usize::from(last) + 1);
         let of_pod = times(u64::from(paths.tor_up) * u64::from(paths.agg_up));
         levels.push(vec![member(0, of_pod); pods]);

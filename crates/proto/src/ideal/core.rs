@@ -45,7 +45,10 @@ impl Core {
         let (up, above) = (u64::from(paths.tor_up), u64::from(paths.agg_up));
         let pod_of = |&rack: &u16| paths.pod_of[usize::from(rack)];
         let pods = || Tier::new(paths.rack_of.iter().map(pod_of).collect(), flows(up * above));
-        Self { racks: Tier::new(paths.rack_of.clone(), flows(up)), pods: (above > 1).then(pods) }
+        Self {
+            racks: Tier::new(paths.rack_of.clone(), flows(up)),
+            pods: paths.pod_of.iter().any(|&pod| pod > 0).then(pods),
+        }
     }
 
     /// No flow is served.

@@ -333,7 +333,9 @@ impl Connection {
             self.limited_end = start;
             return None;
         }
-        let len = self.fit(start, len, in_flight)?;
+        let Some(len) = self.fit(start, len, in_flight) else {
+            return self.rest(tcp).filter(|rest| has_room(rest.len.into()));
+        };
         Some(Next { start, len: len as u32, is_new: true })
     }
 

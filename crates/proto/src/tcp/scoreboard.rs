@@ -190,6 +190,9 @@ impl Scoreboard {
         ack: u64,
         sacks: impl Iterator<Item = Range>,
     ) -> Told {
+        // What ends within a segment counts up to its start: receivers take whole segments.
+        let within = self.segments.get(self.place(ack)).filter(|segment| segment.start < ack);
+        let ack = within.map_or(ack, |segment| segment.start);
         let mut told = Told { cumulative: ack - self.una, ..Told::default() };
         while let Some(&segment) = self.segments.front().filter(|segment| segment.end() <= ack) {
             self.segments.pop_front();
@@ -323,6 +326,17 @@ mod tests {
         board.resend(at(11), 1);
         board.resend(at(11), 101);
         assert_eq!((board.next_lost().is_none(), board.in_flight()), (true, 300));
+    }
+
+    #[test]
+    fn an_acknowledgement_of_half_a_segment_counts_to_its_start() {
+        let mut board = sent(3);
+        board.on_ack(at(10), 1, [(101, 201)].into_iter());
+        board.lose(|segment| Some(segment.start == 1));
+        assert_eq!(board.on_ack(at(11), 51, [].into_iter()).cumulative, 0);
+        assert_eq!((board.una(), board.in_flight()), (1, 100));
+        board.on_ack(at(12), 250, [].into_iter());
+        assert_eq!((board.una(), board.in_flight()), (201, 100));
     }
 
     /// A segment that was sent twice says nothing of the round trip (Karn).

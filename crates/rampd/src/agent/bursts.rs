@@ -102,8 +102,12 @@ impl Bursts {
     ) -> io::Result<()> {
         let Some(of) = self.programs.get_mut(program) else { return Ok(()) };
         let Some(slot) = of.region.slot(number) else { return Ok(()) };
-        let Some(connection) = of.connections.get_mut(&number) else { return Ok(()) };
         let burst = slot.burst();
+        let Some(connection) = of.connections.get_mut(&number) else {
+            // Its gate was lost, as when there are no descriptors left: it is let through.
+            slot.set(burst, Order::Go(None));
+            return Ok(());
+        };
         if let Some(before) = connection.burst.take() {
             agent.finish(before.msg);
             self.places.remove(&before.msg);
@@ -221,6 +225,10 @@ impl Bursts {
             }
         };
         if !is_over {
+            // Threads that waited at the same time may have closed the gate again.
+            if connection.burst.is_some_and(|burst| burst.may_send) {
+                open_gate(connection.gate.as_fd());
+            }
             return Ok(());
         }
         if let Some(burst) = connection.burst.take() {

@@ -194,6 +194,13 @@ impl Programs {
                 }
             };
             match (note, gate) {
+                (Note::Connected { slot, .. }, _)
+                    if program.region.slot(slot).is_none()
+                        || program.connections.contains_key(&slot) =>
+                {
+                    said.push(Said::Gone { program: number });
+                    return;
+                }
                 (Note::Connected { slot, tuple }, Some(gate)) => {
                     let Some(&dst) = self.nodes.get(&tuple.remote.ip()) else { continue };
                     let probed = Time::ZERO;
