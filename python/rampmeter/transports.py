@@ -583,9 +583,11 @@ class Hyline(Transport):
     threshold_bytes: int | None = None
     """Messages up to so many bytes are sent at once, without asking (0 to 1000000000000)."""
     window_initial: int | None = None
-    """First window of messages that are not scheduled, in packets (1 to 100000)."""
+    """First window of messages that are not scheduled, in packets; if left out 25 for each 10
+    Gbit/s of a host's link, rounded up (1 to 100000)."""
     window_max: int | None = None
-    """Largest window of messages that are not scheduled, in packets (1 to 100000)."""
+    """Largest window of messages that are not scheduled, in packets; if left out 50 for each 10
+    Gbit/s (1 to 100000)."""
     window_granted: int | None = None
     """Packets that a flow with a grant has in flight at most; `window-max` if left out (1 to
     100000)."""

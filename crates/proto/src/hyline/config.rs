@@ -23,12 +23,14 @@ pub struct HylineConfig {
     /// Messages up to so many bytes are sent at once, without asking.
     #[schemars(range(min = 0, max = 1_000_000_000_000_u64))]
     pub threshold_bytes: u64,
-    /// First window of messages that are not scheduled, in packets.
+    /// First window of messages that are not scheduled, in packets; if left out 25 for each 10 Gbit/s
+    /// of a host's link, rounded up.
     #[schemars(range(min = 1, max = 100_000))]
-    pub window_initial: u32,
-    /// Largest window of messages that are not scheduled, in packets.
+    pub window_initial: Option<u32>,
+    /// Largest window of messages that are not scheduled, in packets; if left out 50 for each 10
+    /// Gbit/s.
     #[schemars(range(min = 1, max = 100_000))]
-    pub window_max: u32,
+    pub window_max: Option<u32>,
     /// Packets that a flow with a grant has in flight at most; `window-max` if left out.
     #[schemars(range(min = 1, max = 100_000))]
     pub window_granted: Option<u32>,
@@ -90,8 +92,8 @@ impl HylineConfig {
     pub fn paper() -> Self {
         Self {
             threshold_bytes: 4_470_000,
-            window_initial: 25,
-            window_max: 50,
+            window_initial: None,
+            window_max: None,
             window_granted: None,
             classes: 1,
             controllers: 1,
@@ -110,9 +112,8 @@ impl HylineConfig {
 
     /// The TCP below, on connections that are there. A message has one path, so that segments that
     /// overtake others tell of losses.
-    fn tcp(&self) -> TcpConfig {
-        let &Self { window_initial, window_max, rto_min_us, .. } = self;
-        let &Self { padding, payload, header, attempts_max, .. } = self;
+    fn tcp(&self, (window_initial, window_max): (u32, u32)) -> TcpConfig {
+        let &Self { rto_min_us, padding, payload, header, attempts_max, .. } = self;
         TcpConfig {
             congestion_control: Algorithm::NewReno,
             loss_detection: LossDetection::DupAck,
@@ -154,8 +155,11 @@ impl HylineConfig {
         let facts = &site.facts;
         let (payload, header) = site.packet((self.payload, self.header));
         let config = Self { payload, header, ..self };
-        let mut tcp = config.tcp().on(facts, Vec::new())?;
-        let window = config.window_granted.unwrap_or(config.window_max);
+        let tens = facts.access_rate.as_bps().div_ceil(10_000_000_000).min(2_000) as u32;
+        let initial = config.window_initial.unwrap_or(25 * tens);
+        let max = config.window_max.unwrap_or(50 * tens);
+        let mut tcp = config.tcp((initial, max)).on(facts, Vec::new())?;
+        let window = config.window_granted.unwrap_or(max);
         tcp.granted_window = u64::from(window) * config.payload.get();
         let pace = pace((config.payload + config.header) * u64::from(window), facts);
         let waits = Waits {
