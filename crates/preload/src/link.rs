@@ -58,11 +58,15 @@ static CURRENT: AtomicPtr<Link> = AtomicPtr::new(null_mut());
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 /// When the agent was last looked for, plus one.
 static TRIED_NS: AtomicU64 = AtomicU64::new(0);
+/// The time of the last attempt that has ended.
+static ENDED_NS: AtomicU64 = AtomicU64::new(0);
 
 /// Time between two attempts to reach the agent.
 const AGAIN_NS: u64 = 1_000_000_000;
 /// How long an agent may take to answer.
 const ANSWER_NS: u64 = 500_000_000;
+/// How often other threads look whether it has.
+const PAUSE_NS: u64 = 100_000;
 
 /// The agent, if there is one. Looks for it from time to time.
 pub(crate) fn link() -> Option<&'static Link> {
@@ -71,18 +75,33 @@ pub(crate) fn link() -> Option<&'static Link> {
     }
     let (now, tried) = (sys::now_ns() + 1, TRIED_NS.load(SeqCst));
     if tried != 0 && now.saturating_sub(tried) < AGAIN_NS {
-        return None;
+        return answer();
     }
-    TRIED_NS.compare_exchange(tried, now, SeqCst, SeqCst).ok()?;
+    if TRIED_NS.compare_exchange(tried, now, SeqCst, SeqCst).is_err() {
+        return answer();
+    }
     lock::start();
     if !lock::is_own_process() {
+        ENDED_NS.store(now, SeqCst);
         return None;
     }
     let link = attach();
     tell(link.is_some());
-    let link = Box::into_raw(Box::new(link?));
-    CURRENT.store(link, SeqCst);
-    current()
+    if let Some(link) = link {
+        CURRENT.store(Box::into_raw(Box::new(link)), SeqCst);
+    }
+    ENDED_NS.store(now, SeqCst);
+    current().filter(|link| !link.is_over.load(SeqCst))
+}
+
+/// What a thread finds that looks for the agent at present: without waiting for it, the first bursts
+/// of several threads would pass but for one.
+fn answer() -> Option<&'static Link> {
+    let tried = TRIED_NS.load(SeqCst);
+    while ENDED_NS.load(SeqCst) != tried && sys::now_ns() < tried.saturating_add(ANSWER_NS) {
+        let _ = sys::ppoll(&mut [], Some(PAUSE_NS));
+    }
+    current().filter(|link| !link.is_over.load(SeqCst))
 }
 
 #[allow(unsafe_code, reason = "links are never freed")]
