@@ -103,13 +103,15 @@ impl Settings {
     /// What follows from the parameters.
     pub(crate) fn describe(&self) -> Vec<Derived> {
         let window = self.tcp.granted_window / self.tcp.config.payload.get();
-        vec![
+        let mut derived = vec![
             Derived::packets("window", window as u32),
             Derived::time("repeat", self.repeat),
             Derived::time("fallback", self.fallback),
             Derived::time("refresh", self.refresh),
             Derived::count("threshold-bytes", self.threshold.get()),
-        ]
+        ];
+        derived.extend(self.tcp.describe());
+        derived
     }
 }
 
