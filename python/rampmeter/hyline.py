@@ -9,6 +9,7 @@ of the uplinks of racks. Both are one function of the load, which the table roun
 """
 
 from math import exp, log
+from statistics import linear_regression
 from typing import Final, Literal
 
 TABLE: Final = {
@@ -63,9 +64,6 @@ def power_law(sizes: str) -> tuple[float, float]:
 
     It has the least squares of relative errors, in logarithms.
     """
-    points = [(log(load), log(threshold)) for load, threshold in TABLE[sizes].items()]
-    mean_x = sum(x for x, _ in points) / len(points)
-    mean_y = sum(y for _, y in points) / len(points)
-    covariance = sum((x - mean_x) * (y - mean_y) for x, y in points)
-    exponent = covariance / sum((x - mean_x) ** 2 for x, _ in points)
-    return exp(mean_y - exponent * mean_x), exponent
+    loads, thresholds = TABLE[sizes].keys(), TABLE[sizes].values()
+    exponent, offset = linear_regression([log(x) for x in loads], [log(y) for y in thresholds])
+    return exp(offset), exponent
