@@ -46,11 +46,11 @@ pub struct PayloadRef {
     pub len: u16,
 }
 
-/// A packet. With a header of at most 32 bytes it fills one cache line in the simulator's slab.
+/// A packet. With a header of at most 32 bytes it fills one cache line in the simulator's slab. A
+/// longer header goes into a second line, which ports do not look at.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
 pub struct Packet<H> {
-    /// The protocol's own part.
-    pub header: H,
     /// The bytes carried.
     pub payload: PayloadRef,
     /// The sending host.
@@ -65,6 +65,8 @@ pub struct Packet<H> {
     pub priority: Priority,
     /// Marks that switches set; see [`Marks`].
     pub marks: Marks,
+    /// The protocol's own part.
+    pub header: H,
 }
 
 /// What a fabric may write on a packet: congestion experienced, payload trimmed, and whether the

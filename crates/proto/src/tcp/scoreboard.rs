@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use rampmeter_core::{Span, Time};
 
 use super::seq::Range;
+use super::wire::SACK_MAX;
 
 /// What is known of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +80,16 @@ pub(super) struct Scoreboard {
     fack: u64,
     /// No segment below is lost.
     lost_from: u64,
+    /// No segment below is in flight for the first time, or above `fack`.
+    hole_from: u64,
+    /// No segment below is in flight for the first time: all were overtaken.
+    overtaken: u64,
+    /// Ranges of which every segment has arrived: those that acknowledgements told of last.
+    known: [Range; KNOWN],
 }
+
+/// Ranges that are remembered. Acknowledgements tell of up to [`SACK_MAX`] that change slowly.
+const KNOWN: usize = SACK_MAX + 1;
 
 impl Scoreboard {
     /// Nothing sent; the first byte is `start`.
@@ -94,6 +104,9 @@ impl Scoreboard {
             n_sacked: 0,
             fack: start,
             lost_from: start,
+            hole_from: start,
+            overtaken: start,
+            known: [(start, start); KNOWN],
         }
     }
 
@@ -173,9 +186,18 @@ impl Scoreboard {
     }
 
     /// The first segment that was sent once, has not arrived, and is below one that has.
-    pub(super) fn first_hole(&self) -> Option<Segment> {
-        let below = self.segments.iter().take_while(|segment| segment.end() < self.fack);
-        below.filter(|segment| segment.fate == Fate::InFlight && segment.sends == 1).copied().next()
+    pub(super) fn first_hole(&mut self) -> Option<Segment> {
+        let from = self.place(self.hole_from);
+        for segment in self.segments.range(from..) {
+            self.hole_from = segment.start;
+            if segment.end() >= self.fack {
+                return None;
+            }
+            if segment.fate == Fate::InFlight && segment.sends == 1 {
+                return Some(*segment);
+            }
+        }
+        None
     }
 
     /// The place of the segment that has byte `offset`.
@@ -190,10 +212,7 @@ impl Scoreboard {
         ack: u64,
         sacks: impl Iterator<Item = Range>,
     ) -> Told {
-        // What ends within a segment counts up to its start: receivers take whole segments.
-        let within = self.segments.get(self.place(ack)).filter(|segment| segment.start < ack);
-        let ack = within.map_or(ack, |segment| segment.start);
-        let mut told = Told { cumulative: ack - self.una, ..Told::default() };
+        let mut told = Told::default();
         while let Some(&segment) = self.segments.front().filter(|segment| segment.end() <= ack) {
             self.segments.pop_front();
             let len = u64::from(segment.len);
@@ -209,6 +228,9 @@ impl Scoreboard {
                 self.learn(now, segment, &mut told);
             }
         }
+        // What ends within a segment counts up to its start: receivers take whole segments.
+        let ack = self.segments.front().map_or(ack, |segment| ack.min(segment.start));
+        told.cumulative = ack - self.una;
         self.una = ack;
         self.fack = self.fack.max(ack);
         for (start, end) in sacks {
@@ -222,6 +244,27 @@ impl Scoreboard {
     }
 
     fn sack(&mut self, now: Time, (start, end): Range, told: &mut Told) {
+        let touches = |known: &Range| known.0 <= end && start <= known.1;
+        let place = self.known.iter().position(touches).unwrap_or(KNOWN - 1);
+        self.known[..=place].rotate_right(1);
+        let known = self.known[0];
+        if known.0 <= start && end <= known.1 {
+            return;
+        }
+        let is_part = touches(&known) && start <= known.0 && known.1 <= end;
+        if is_part {
+            self.sack_new(now, (start, known.0), told);
+            self.sack_new(now, (known.1, end), told);
+        } else {
+            self.sack_new(now, (start, end), told);
+        }
+        self.known[0] = (start, end.min(self.next));
+    }
+
+    fn sack_new(&mut self, now: Time, (start, end): Range, told: &mut Told) {
+        if start >= end {
+            return;
+        }
         let mut place = self.place(start);
         while let Some(segment) = self.segments.get_mut(place).filter(|s| s.end() <= end) {
             place += 1;
@@ -257,28 +300,60 @@ impl Scoreboard {
     /// `judge` answers whether a segment is lost, and `None` to stop.
     pub(super) fn lose(&mut self, mut judge: impl FnMut(&Segment) -> Option<bool>) -> bool {
         let before = self.lost;
-        for segment in &mut self.segments {
+        let mut place = 0;
+        while let Some(&segment) = self.segments.get(place) {
             if segment.fate != Fate::InFlight {
+                place = self.next_place(place, &segment);
                 continue;
             }
-            match judge(segment) {
+            match judge(&segment) {
                 None => break,
                 Some(false) => {}
-                Some(true) => {
-                    let len = u64::from(segment.len);
-                    self.doubled -= if segment.is_double { len } else { 0 };
-                    (segment.fate, segment.is_double) = (Fate::Lost, false);
-                    self.lost += len;
-                    self.lost_from = self.lost_from.min(segment.start);
-                }
+                Some(true) => self.mark_lost(place),
             }
+            place += 1;
         }
         self.lost > before
     }
 
+    /// Loses the segments sent once above which `n` others have arrived; returns whether there were
+    /// any (RFC 6675 §4).
+    pub(super) fn lose_overtaken(&mut self, n: u32) -> bool {
+        let before = self.lost;
+        let below = self.overtaken_below(n);
+        if below <= self.overtaken {
+            return false;
+        }
+        let (from, end) = (self.place(self.overtaken), self.place(below));
+        for place in from..end {
+            let segment = &self.segments[place];
+            if segment.fate == Fate::InFlight && segment.sends == 1 {
+                self.mark_lost(place);
+            }
+        }
+        self.overtaken = below;
+        self.lost > before
+    }
+
+    fn mark_lost(&mut self, place: usize) {
+        let segment = &mut self.segments[place];
+        let len = u64::from(segment.len);
+        self.doubled -= if segment.is_double { len } else { 0 };
+        (segment.fate, segment.is_double) = (Fate::Lost, false);
+        self.lost += len;
+        self.lost_from = self.lost_from.min(segment.start);
+    }
+
+    /// The place of the next segment that may be in flight after one that is not.
+    fn next_place(&self, place: usize, segment: &Segment) -> usize {
+        let is_around = |known: &&Range| known.0 <= segment.start && segment.end() < known.1;
+        let known = self.known.iter().find(is_around);
+        known.map_or(place + 1, |known| self.place(known.1))
+    }
+
     /// The place in the stream below which a segment that has not arrived is lost because `n`
     /// segments above it have (RFC 6675's IsLost).
-    pub(super) fn overtaken_below(&self, n: u32) -> u64 {
+    fn overtaken_below(&self, n: u32) -> u64 {
         if self.n_sacked < n {
             return self.una;
         }
@@ -290,70 +365,4 @@ impl Scoreboard {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(us: u64) -> Time {
-        Time::ZERO + Span::from_us(us)
-    }
-
-    fn sent(n: u64) -> Scoreboard {
-        let mut board = Scoreboard::new(1);
-        (0..n).for_each(|us| board.send(at(us), 100));
-        board
-    }
-
-    #[test]
-    fn what_arrived_above_a_hole_is_not_in_flight() {
-        let mut board = sent(5);
-        let told = board.on_ack(at(10), 1, [(201, 401)].into_iter());
-        assert_eq!((told.delivered, told.rtt), (200, Some(Span::from_us(7))));
-        assert_eq!((board.in_flight(), board.n_sacked()), (300, 2));
-        let told = board.on_ack(at(12), 401, [].into_iter());
-        assert_eq!((told.cumulative, told.delivered, board.in_flight()), (400, 200, 100));
-        assert!(told.is_reordered);
-    }
-
-    #[test]
-    fn segments_below_n_that_have_arrived_are_lost_and_sent_again_in_order() {
-        let mut board = sent(6);
-        board.on_ack(at(10), 1, [(201, 301), (401, 601)].into_iter());
-        let below = board.overtaken_below(3);
-        assert_eq!(below, 201);
-        assert!(board.lose(|segment| Some(segment.start < below)));
-        assert_eq!(board.in_flight(), 100);
-        assert_eq!(board.next_lost().map(|segment| segment.start), Some(1));
-        board.resend(at(11), 1);
-        board.resend(at(11), 101);
-        assert_eq!((board.next_lost().is_none(), board.in_flight()), (true, 300));
-    }
-
-    #[test]
-    fn an_acknowledgement_of_half_a_segment_counts_to_its_start() {
-        let mut board = sent(3);
-        board.on_ack(at(10), 1, [(101, 201)].into_iter());
-        board.lose(|segment| Some(segment.start == 1));
-        assert_eq!(board.on_ack(at(11), 51, [].into_iter()).cumulative, 0);
-        assert_eq!((board.una(), board.in_flight()), (1, 100));
-        board.on_ack(at(12), 250, [].into_iter());
-        assert_eq!((board.una(), board.in_flight()), (201, 100));
-    }
-
-    /// A segment that was sent twice says nothing of the round trip (Karn).
-    #[test]
-    fn only_segments_sent_once_are_samples() {
-        let mut board = sent(2);
-        board.lose(|segment| Some(segment.start == 1));
-        board.resend(at(5), 1);
-        let told = board.on_ack(at(9), 101, [].into_iter());
-        assert_eq!((told.rtt, told.latest.map(|segment| segment.sends)), (None, Some(2)));
-        assert_eq!(board.on_ack(at(9), 201, [].into_iter()).rtt, Some(Span::from_us(8)));
-    }
-
-    #[test]
-    fn a_range_below_the_acknowledgement_tells_of_a_duplicate() {
-        let mut board = sent(3);
-        let told = board.on_ack(at(9), 201, [(1, 101)].into_iter());
-        assert!(told.has_duplicate);
-    }
-}
+mod tests;

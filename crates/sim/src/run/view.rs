@@ -23,12 +23,20 @@ impl<F: Family, A, P> Sim<F, A, P> {
     pub fn transport_counters(&self) -> Vec<(&'static str, u64)> {
         let mut sums: Vec<(&'static str, u64)> = Vec::new();
         for station in &self.stations {
-            station.endpoint.counters(&mut |name, value| match sums
-                .iter_mut()
-                .find(|(known, _)| *known == name)
-            {
-                Some((_, sum)) => *sum += value,
-                None => sums.push((name, value)),
+            // Stations of a kind tell the same names in the same order.
+            let mut next = 0;
+            station.endpoint.counters(&mut |name, value| {
+                let is_next = sums.get(next).is_some_and(|&(known, _)| std::ptr::eq(known, name));
+                let place = match is_next {
+                    true => Some(next),
+                    false => sums.iter().position(|&(known, _)| known == name),
+                };
+                let place = place.unwrap_or_else(|| {
+                    sums.push((name, 0));
+                    sums.len() - 1
+                });
+                sums[place].1 += value;
+                next = place + 1;
             });
         }
         sums

@@ -15,13 +15,7 @@ impl Connection {
                 let is_urgent = is_recovering || self.board.n_sacked() >= reordering;
                 self.rack.find(now, &mut self.board, is_urgent, self.rtt.smoothed())
             }
-            LossDetection::DupAck => {
-                let below = self.board.overtaken_below(reordering);
-                self.board.lose(|segment| {
-                    let is_below = segment.end() <= below;
-                    is_below.then_some(segment.sends == 1)
-                })
-            }
+            LossDetection::DupAck => self.board.lose_overtaken(reordering),
         };
         if has_lost && !is_recovering {
             stats.recoveries += 1;
@@ -55,15 +49,16 @@ impl Connection {
     /// What a recovery sends again when there is nothing else to send: segments that may be lost, and
     /// once the end of the flight (RFC 6675 §4, NextSeg's rules 3 and 4). RACK has a timer and a probe
     /// for these.
-    pub(super) fn rest(&self, tcp: &Tcp) -> Option<Next> {
+    pub(super) fn rest(&mut self, tcp: &Tcp) -> Option<Next> {
         if tcp.config.loss_detection != LossDetection::DupAck
             || !matches!(self.recovery, Recovery::Fast(_))
         {
             return None;
         }
-        let end = || self.board.last().filter(|last| last.fate == Fate::InFlight).copied();
-        let rescue = || if self.board.una() > self.rescue_end { end() } else { None };
-        let segment = self.board.first_hole().or_else(rescue)?;
+        let may_rescue = self.board.una() > self.rescue_end;
+        let hole = self.board.first_hole();
+        let end = || self.board.last().filter(|last| may_rescue && last.fate == Fate::InFlight);
+        let segment = hole.or_else(|| end().copied())?;
         let len = if segment.start == self.end { 0 } else { segment.len };
         Some(Next { start: segment.start, len, is_new: false })
     }
