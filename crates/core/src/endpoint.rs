@@ -14,6 +14,7 @@
 
 use std::sync::Arc;
 
+use crate::fabric::LinksDown;
 use crate::id::{MsgId, NodeId, TenantId};
 use crate::packet::Packet;
 use crate::rng::Rng;
@@ -201,6 +202,9 @@ pub trait Endpoint: Sized {
     /// and what is known of messages from it is forgotten. Drivers keep packets of its earlier
     /// life, and those meant for it, from its new one.
     fn forget_peer(&mut self, now: Time, peer: NodeId);
+
+    /// Routing uses all links but these from now on. Drivers that know tell arbiters.
+    fn handle_links(&mut self, _now: Time, _down: &LinksDown) {}
 
     /// A deadline may have passed. Calls before the deadline change nothing.
     fn handle_timeout(&mut self, now: Time);

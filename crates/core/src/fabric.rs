@@ -71,6 +71,25 @@ pub struct RegularPaths {
     pub agg_up: u16,
 }
 
+/// Links of a network that routing does not use, because they have failed. Members and ways are
+/// numbered as in [`RegularPaths`]; a network that is not regular tells of its hosts alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinksDown {
+    /// Hosts whose link is down.
+    pub hosts: Vec<u32>,
+    /// Ways up from the switch of a rack: (rack, way).
+    pub racks: Vec<(u16, u16)>,
+    /// Ways up from a switch above the racks: (pod, switch of the pod, way).
+    pub pods: Vec<(u16, u16, u16)>,
+}
+
+impl LinksDown {
+    /// Whether all links are in use.
+    pub fn is_empty(&self) -> bool {
+        self.hosts.is_empty() && self.racks.is_empty() && self.pods.is_empty()
+    }
+}
+
 /// What a transport asks of one setting of the fabric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Need<T> {

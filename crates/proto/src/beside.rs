@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::LinksDown;
 use rampmeter_core::wire::{Reader, Writer};
 use rampmeter_core::{
     Crossing, Departure, Endpoint, Event, FabricFacts, Family, Header, Hop, Message, MsgId, NodeId,
@@ -388,6 +389,13 @@ impl<A: Family, B: Family> Endpoint for BesideArbiter<A, B> {
         match self {
             Self::Upper(arbiter) => arbiter.handle_timeout(now),
             Self::Lower(arbiter) => arbiter.handle_timeout(now),
+        }
+    }
+
+    fn handle_links(&mut self, now: Time, down: &LinksDown) {
+        match self {
+            Self::Upper(arbiter) => arbiter.handle_links(now, down),
+            Self::Lower(arbiter) => arbiter.handle_links(now, down),
         }
     }
 

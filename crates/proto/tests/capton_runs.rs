@@ -77,3 +77,42 @@ fn a_dead_controller_costs_the_fallback_time() {
     let alone = delivered(&keys, vec![arrival(0, 0, 4, 1_000_000)])[0];
     assert!(took > fallback && took < fallback * 1.1 + alone * 1.3, "{took} us");
 }
+
+/// Twelve hosts of a rack with four uplinks send a message each to the other rack, after an uplink
+/// has failed. Answers when the messages were delivered, in microseconds, in order.
+fn over_three_of_four_uplinks(keys: &CaptonConfig) -> Vec<f64> {
+    let network = leaf_spine_of([10.0, 10.0], 2, 12, 4).build().unwrap();
+    let Place { topology, config, fabric, .. } = Capton::simulated(keys, network);
+    let is_uplink = |link: &topo::Link| link.a == Node::Switch(0) && link.b == Node::Switch(2);
+    let uplink = topology.links().iter().position(is_uplink).unwrap() as u32;
+    let mut spec = SimSpec { fabric, ..spec(topology, 1) };
+    let outage = Outage { target: Target::Link(uplink), from: Time::ZERO, until: Time::NEVER };
+    spec.faults.outages.push(outage);
+    let arrivals = (0..12).map(|n| arrival(1_000_000, n, 12 + n, 3_000_000)).collect();
+    let (status, records) = run::<CaptonFamily>(config, spec, arrivals);
+    assert_eq!(status, Status::Finished);
+    let mut delivered: Vec<f64> =
+        records.iter().map(|r| (r.delivered.unwrap() - r.arrival).as_us_f64()).collect();
+    delivered.sort_by(f64::total_cmp);
+    delivered
+}
+
+/// A controller that hears of a failed uplink lets three flows transmit, each at the rate of its
+/// host. One that has the rack's capacity from its configuration hears nothing and lets four
+/// transmit, which share three links.
+#[test]
+fn the_controller_reckons_with_the_links_that_routing_uses() {
+    let packets = 3_000_000_f64 / 1460.0;
+    let message = packets * 1500.0 * 8.0 / 10e3;
+    let told = over_three_of_four_uplinks(&CaptonConfig::paper());
+    for (delivered, place) in told.iter().zip(0..) {
+        let rounds = f64::from(place / 3 + 1);
+        assert!(*delivered > rounds * message, "{place}: {delivered} us");
+        assert!(*delivered < rounds * message * 1.05, "{place}: {delivered} us");
+    }
+    let (core_mbps, rack_hosts) = (Some(40_000), Some(12));
+    let keys = CaptonConfig { core_mbps, rack_hosts, ..CaptonConfig::paper() };
+    let untold = over_three_of_four_uplinks(&keys);
+    let first = message * 4.0 / 3.0;
+    assert!(untold[0] > first * 0.95, "{} us", untold[0]);
+}

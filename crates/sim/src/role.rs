@@ -1,5 +1,6 @@
 //! What sits at the end of a link: a host or an arbiter.
 
+use rampmeter_core::fabric::LinksDown;
 use rampmeter_core::{Endpoint, Event, Message, Packet, Phase, Promise, Receipt, Time};
 
 /// A host's endpoint or an arbiter's. For families without arbiter the second is a type without
@@ -34,6 +35,13 @@ where
         match self {
             Self::Host(e) => e.handle_packet(now, packet),
             Self::Arbiter(e) => e.handle_packet(now, packet),
+        }
+    }
+
+    pub(crate) fn handle_links(&mut self, now: Time, down: &LinksDown) {
+        match self {
+            Self::Host(e) => e.handle_links(now, down),
+            Self::Arbiter(e) => e.handle_links(now, down),
         }
     }
 

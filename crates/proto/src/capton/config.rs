@@ -223,7 +223,9 @@ impl CaptonConfig {
             // Without regular paths the core is taken for as wide as it needs to be.
             return Network::new(&[(0..n).map(|_| host(0)).collect()], Narrow::Shrink).map_err(bad);
         };
-        Network::new(&levels(paths, access, link, core), Narrow::Shrink).map_err(bad)
+        let ways = [paths.tor_up.into(), u32::from(paths.tor_up) * u32::from(paths.agg_up)];
+        let network = Network::new(&levels(paths, access, link, core), Narrow::Shrink);
+        Ok(network.map_err(bad)?.with_ways(&ways))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The choice between the paper's scheduler and the one that splits rates.
 
+use rampmeter_core::fabric::LinksDown;
 use rampmeter_core::{Bytes, Rate, Time};
 
 use super::network::{LinkId, Network};
@@ -88,6 +89,15 @@ impl Schedule for AnyScheduler {
 
     fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change<Rate>] {
         either!(self, scheduler => scheduler.correct(id, left))
+    }
+
+    fn set_links(&mut self, down: &LinksDown) -> Vec<Change<Rate>> {
+        let changed = self.network().without(down);
+        let mut changes = Vec::new();
+        for (link, capacity) in changed {
+            changes.extend_from_slice(self.set_capacity(link, capacity));
+        }
+        changes
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use rampmeter_core::fabric::LinksDown;
 use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
 
 use super::Central;
@@ -81,6 +82,11 @@ impl<C: Central> Endpoint for CentralArbiter<C> {
     fn forget_peer(&mut self, now: Time, peer: NodeId) {
         self.out.forget_peer(peer);
         self.controller.forget(now, peer);
+        self.pump(now);
+    }
+
+    fn handle_links(&mut self, now: Time, down: &LinksDown) {
+        self.controller.handle_links(now, down);
         self.pump(now);
     }
 

@@ -49,6 +49,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use rampmeter_core::fabric::LinksDown;
 use rampmeter_core::{Bytes, NodeId, Span, Time};
 
 use super::flow::{Arrival, Change, FlowId, Schedule};
@@ -245,6 +246,13 @@ impl<S: Schedule> Controller<S> {
         let all = FlowId::new(host, 0)..=FlowId::new(host, u32::MAX);
         let ids: Vec<FlowId> = self.register.range(all).map(|(&id, _)| id).collect();
         ids.into_iter().for_each(|id| self.remove(id));
+    }
+
+    /// Routing uses all links but these.
+    pub fn handle_links(&mut self, now: Time, down: &LinksDown) {
+        self.scheduler.advance(now);
+        let changes = self.scheduler.set_links(down);
+        give_all(&mut self.register, &mut self.orders, &mut self.stats, &changes);
     }
 
     /// Something else that the scheduler knows has changed: `change` tells it.

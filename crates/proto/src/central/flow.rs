@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use rampmeter_core::fabric::LinksDown;
 use rampmeter_core::{Bytes, NodeId, Time};
 
 use super::Granted;
@@ -79,4 +80,10 @@ pub trait Schedule: Debug {
 
     /// A flow has so much left, whatever was calculated. Does nothing for one that is not known.
     fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change<Self::Grant>];
+
+    /// Routing uses all links but these. Answers with what changes, in order: a flow may be in it
+    /// more than once. Nothing by default.
+    fn set_links(&mut self, _down: &LinksDown) -> Vec<Change<Self::Grant>> {
+        Vec::new()
+    }
 }

@@ -1,5 +1,6 @@
 //! What faults do to the packets of a fabric.
 
+use rampmeter_core::fabric::LinksDown;
 use rampmeter_core::{Header, Hop, Queueing, Time};
 
 use super::Fabric;
@@ -54,8 +55,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.faults.next_change()
     }
 
-    /// Carries out the failures, repairs and changes of routing that are due at `now`.
-    pub(crate) fn apply_outages(&mut self, now: Time) {
+    /// Carries out the failures, repairs and changes of routing that are due at `now`. Returns
+    /// whether routing uses other links than before.
+    pub(crate) fn apply_outages(&mut self, now: Time) -> bool {
         for (link, up) in self.faults.due(now, &self.topology) {
             for number in 0..self.ports.len() as u32 {
                 if self.routes.end(number).0 != link {
@@ -74,10 +76,17 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 }
             }
         }
-        if self.faults.follow(now, &self.topology) {
+        let differs = self.faults.follow(now, &self.topology);
+        if differs {
             let faults = &self.faults;
             self.routes = Routes::new(&self.topology, &|link| faults.is_routed(link));
         }
+        differs
+    }
+
+    /// The links that routing does not use.
+    pub(crate) fn links_down(&self) -> LinksDown {
+        self.topology.links_down(&|link| self.faults.is_routed(link))
     }
 
     /// The switches that come back at `now`, by number.

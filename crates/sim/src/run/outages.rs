@@ -12,13 +12,16 @@ use crate::source::Source;
 impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
     /// Applies the failures and repairs that are due.
     pub(super) fn apply_outages(&mut self) {
-        self.fabric.apply_outages(self.now);
+        let has_rerouted = self.fabric.apply_outages(self.now);
         for switch in self.fabric.switches_restarting(self.now) {
             let hop = |switch| F::hop(&self.config, switch);
             self.fabric.reboot(switch, self.seed, hop, self.now, &mut self.wheel);
         }
         for arbiter in self.fabric.arbiters_restarting(self.now) {
             self.restart_arbiter(arbiter);
+        }
+        if has_rerouted {
+            (0..self.fabric.topology().n_arbiters()).for_each(|arbiter| self.tell_links(arbiter));
         }
         self.schedule_outage();
     }
@@ -40,6 +43,15 @@ impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
         let arbiter = F::arbiter(config, number, NodeId::new(station), rng, now);
         state.endpoint = Role::Arbiter(arbiter);
         state.timer_at = Time::NEVER;
+        self.tell_links(number);
+    }
+
+    /// An arbiter hears of the links that routing does not use.
+    fn tell_links(&mut self, number: u32) {
+        let station = self.fabric.topology().n_hosts() + number;
+        let down = self.fabric.links_down();
+        let state = &mut self.stations[station as usize];
+        state.endpoint.handle_links(state.clock.local(self.now), &down);
         self.after_input(station);
     }
 }

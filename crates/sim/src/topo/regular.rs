@@ -1,5 +1,6 @@
 //! Networks regular enough for a scheduler to choose paths by number.
 
+use rampmeter_core::fabric::LinksDown;
 pub use rampmeter_core::fabric::RegularPaths;
 
 use super::{Node, Topology};
@@ -11,19 +12,11 @@ impl Topology {
         if self.rails().iter().any(|&rails| rails > 1) {
             return None;
         }
-        let mut above: Vec<Vec<u32>> = vec![Vec::new(); self.levels.len()];
-        for link in &self.links {
-            let (Node::Switch(a), Node::Switch(b)) = (link.a, link.b) else { continue };
-            match self.levels[a as usize].cmp(&self.levels[b as usize]) {
-                std::cmp::Ordering::Less => above[a as usize].push(b),
-                std::cmp::Ordering::Greater => above[b as usize].push(a),
-                std::cmp::Ordering::Equal => return None,
-            }
-        }
+        let above = self.above()?;
+        let above: Vec<Vec<u32>> =
+            above.into_iter().map(|ways| ways.into_iter().map(|(_, to)| to).collect()).collect();
         let hosts = &self.tors[..self.n_hosts() as usize];
-        let mut tors = hosts.to_vec();
-        tors.sort_unstable();
-        tors.dedup();
+        let tors = self.racks();
         let rack = |tor: &u32| tors.binary_search(tor).map(|r| r as u16).ok();
         let rack_of: Vec<u16> = hosts.iter().map(rack).collect::<Option<_>>()?;
         let mut pods: Vec<&[u32]> = Vec::new();
@@ -58,14 +51,62 @@ impl Topology {
         let (tor_up, agg_up) = (tor_up as u16, (agg_up as u16).max(1));
         is_regular.then_some(RegularPaths { rack_of, pod_of, tor_up, agg_up })
     }
+
+    /// The links that are down, as [`Topology::regular_paths`] numbers ways; `is_up` by link.
+    pub(crate) fn links_down(&self, is_up: &dyn Fn(u32) -> bool) -> LinksDown {
+        let mut down = LinksDown::default();
+        let ends = self.links.iter().zip(0..).filter(|&(_, number)| !is_up(number));
+        down.hosts.extend(ends.filter_map(|(link, _)| match (link.a, link.b) {
+            (Node::Host(host), _) | (_, Node::Host(host)) => Some(host),
+            _ => None,
+        }));
+        let (Some(paths), Some(above)) = (self.regular_paths(), self.above()) else { return down };
+        let ways = |switch: u32| above[switch as usize].iter().zip(0..);
+        let mut pods_seen = 0;
+        for (&tor, (rack, &pod)) in self.racks().iter().zip((0..).zip(&paths.pod_of)) {
+            let failed = ways(tor).filter(|((link, _), _)| !is_up(*link));
+            down.racks.extend(failed.map(|(_, way)| (rack, way)));
+            if pod < pods_seen {
+                continue;
+            }
+            pods_seen = pod + 1;
+            for ((_, agg), place) in ways(tor) {
+                let failed = ways(*agg).filter(|((link, _), _)| !is_up(*link));
+                down.pods.extend(failed.map(|(_, way)| (pod, place, way)));
+            }
+        }
+        down
+    }
+
+    /// The switches of racks, in the order of racks.
+    fn racks(&self) -> Vec<u32> {
+        let mut tors = self.tors[..self.n_hosts() as usize].to_vec();
+        tors.sort_unstable();
+        tors.dedup();
+        tors
+    }
+
+    /// By switch, the links up with the switches that they lead to; `None` if some lead sideways.
+    fn above(&self) -> Option<Vec<Vec<(u32, u32)>>> {
+        let mut above = vec![Vec::new(); self.levels.len()];
+        for (link, number) in self.links.iter().zip(0..) {
+            let (Node::Switch(a), Node::Switch(b)) = (link.a, link.b) else { continue };
+            match self.levels[a as usize].cmp(&self.levels[b as usize]) {
+                std::cmp::Ordering::Less => above[a as usize].push((number, b)),
+                std::cmp::Ordering::Greater => above[b as usize].push((number, a)),
+                std::cmp::Ordering::Equal => return None,
+            }
+        }
+        Some(above)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use rampmeter_core::{Rate, Span};
 
-    use crate::topo::Topology;
     use crate::topo::build::Wires;
+    use crate::topo::{Node, Topology};
 
     const WIRES: Wires = Wires {
         access: Rate::from_gbps(10),
@@ -86,5 +127,25 @@ mod tests {
         let star = Topology::star(4, &WIRES).unwrap();
         assert_eq!(star.regular_paths().unwrap().tor_up, 1);
         assert!(Topology::dumbbell(2, &WIRES).unwrap().regular_paths().is_none());
+    }
+
+    /// A link of each tier of a fat-tree with four ports a switch.
+    #[test]
+    fn links_that_are_down_are_told_by_host_rack_and_pod() {
+        let tree = Topology::fat_tree(4, &WIRES).unwrap();
+        let paths = tree.regular_paths().unwrap();
+        let above = tree.above().unwrap();
+        let tor = tree.racks()[5];
+        let (_, agg) = above[tor as usize][1];
+        let (way, _) = above[tor as usize][0];
+        let (top, _) = above[agg as usize][1];
+        let access = tree.links_of(Node::Host(7))[0];
+        let down = tree.links_down(&|link| ![way, top, access].contains(&link));
+        let pod = paths.pod_of[5];
+        assert_eq!((down.hosts, down.racks, down.pods), (vec![7], vec![(5, 0)], vec![(pod, 1, 1)]));
+        assert!(tree.links_down(&|_| true).is_empty());
+        let dumbbell = Topology::dumbbell(2, &WIRES).unwrap();
+        let down = dumbbell.links_down(&|_| false);
+        assert_eq!((down.hosts.len(), down.racks.len()), (4, 0));
     }
 }
