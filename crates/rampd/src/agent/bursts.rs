@@ -76,7 +76,7 @@ impl Bursts {
     /// # Errors
     /// Those of the system.
     pub(super) fn turn(&mut self, now: Time, agent: &mut CaptonAgent) -> io::Result<()> {
-        for said in self.programs.hear()? {
+        for said in self.programs.hear(now)? {
             match said {
                 Said::Begins { program, slot } => self.begin(now, program, slot, agent)?,
                 Said::Closed { program, slot } => self.look(now, program, slot, agent)?,

@@ -27,7 +27,8 @@ use rampmeter_proto::capton::{Capton, CaptonAgent, CaptonFamily};
 use rampmeter_runtime::app::Admission;
 use rampmeter_runtime::datapath::udp::UdpDatapath;
 use rampmeter_runtime::{Applications, Node, Outcome, Submission, Ticket, drive};
-use tracing::info;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tracing::{info, warn};
 
 use self::bursts::Bursts;
 use self::probe::Probe;
@@ -59,6 +60,7 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     let config = setup.transport.config::<CaptonFamily>();
     let config = Arc::new(config.map_err(|error| Error::Input(error.to_string()))?);
     let (signals, clock) = (stop_signals()?, clock(&setup)?);
+    raise_descriptor_limit();
     let socket = setup.socket.clone().unwrap_or_else(|| PathBuf::from(rampmeter_gate::SOCKET));
     let programs = Programs::listen(&socket, settings(&config), nodes(&setup))?;
     let probe = Probe::new().map_err(|error| {
@@ -90,6 +92,15 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     watch.report(&node);
     info!(node = setup.id.get(), "stopped");
     Ok(failed?)
+}
+
+/// Takes as many descriptors as the system allows: every program takes three, every connection one.
+fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        warn!(%error, "cannot raise the limit of descriptors");
+    }
 }
 
 /// What programs are told.

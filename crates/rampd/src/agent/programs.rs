@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-use rampmeter_core::{NodeId, Time};
+use rampmeter_core::{NodeId, Span, Time};
 use rampmeter_gate::{NOTE_LEN, Note, Region, Settings, Tuple};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -21,7 +21,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind,
     listen, recvmsg, sendmsg, socket_with,
 };
-use tracing::debug;
+use tracing::{debug, warn};
 
 use super::bursts::Burst;
 
@@ -65,11 +65,15 @@ pub(super) struct Programs {
     next: u64,
     settings: Settings,
     nodes: BTreeMap<IpAddr, NodeId>,
+    /// When programs that knock are heard again, after descriptors ran out.
+    deaf_until: Time,
     /// Held for as long as the agent lives.
     _lock: OwnedFd,
 }
 
 const LISTENER: u64 = 0;
+/// How long programs are not let in after that has failed.
+const DEAF: Span = Span::from_us(1_000_000);
 /// Notes that are taken from one program before others have their turn.
 const NOTES: usize = 64;
 /// Programs with something to say that are heard in a turn.
@@ -110,7 +114,8 @@ impl Programs {
         };
         let (listener, epoll) = open().map_err(what)?;
         let programs = BTreeMap::new();
-        Ok(Self { listener, epoll, programs, next: 1, settings, nodes, _lock: lock })
+        let deaf_until = Time::ZERO;
+        Ok(Self { listener, epoll, programs, next: 1, settings, nodes, deaf_until, _lock: lock })
     }
 
     /// What becomes readable when a program says something.
@@ -135,7 +140,11 @@ impl Programs {
     ///
     /// # Errors
     /// Those of the system's calls for waiting.
-    pub(super) fn hear(&mut self) -> io::Result<Vec<Said>> {
+    pub(super) fn hear(&mut self, now: Time) -> io::Result<Vec<Said>> {
+        if self.deaf_until > Time::ZERO && self.deaf_until <= now {
+            self.deaf_until = Time::ZERO;
+            self.watch_listener(EventFlags::IN)?;
+        }
         let mut events = Vec::with_capacity(EVENTS);
         match epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&NOW)) {
             Ok(_) | Err(Errno::INTR) => {}
@@ -144,17 +153,27 @@ impl Programs {
         let mut said = Vec::new();
         for event in &events {
             match event.data.u64() {
-                LISTENER => self.admit(),
+                LISTENER => self.admit(now)?,
                 program => self.take_notes(program, &mut said),
             }
         }
         Ok(said)
     }
 
-    /// Lets programs in that knock.
-    fn admit(&mut self) {
+    /// Lets programs in that knock. If there are no descriptors for them they have to wait.
+    fn admit(&mut self, now: Time) -> io::Result<()> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        while let Ok(socket) = accept_with(&self.listener, flags) {
+        loop {
+            let socket = match accept_with(&self.listener, flags) {
+                Ok(socket) => socket,
+                Err(Errno::INTR | Errno::CONNABORTED) => continue,
+                Err(Errno::WOULDBLOCK) => return Ok(()),
+                Err(error) => {
+                    warn!(%error, "programs have to wait: cannot let them in");
+                    self.deaf_until = now + DEAF;
+                    return self.watch_listener(EventFlags::empty());
+                }
+            };
             match self.welcome(&socket) {
                 Ok(region) => {
                     let connections = BTreeMap::new();
@@ -165,6 +184,10 @@ impl Programs {
                 Err(error) => debug!(%error, "cannot let a program in"),
             }
         }
+    }
+
+    fn watch_listener(&self, flags: EventFlags) -> io::Result<()> {
+        Ok(epoll::modify(&self.epoll, &self.listener, EventData::new_u64(LISTENER), flags)?)
     }
 
     /// Gives a program its memory.

@@ -84,19 +84,36 @@ impl Host {
     }
 
     fn daemon(&self, command: &str, name: &str) -> Child {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_rampd"));
+        program.args([command, &format!("{name}.toml")]);
+        self.spawn(program, name)
+    }
+
+    fn spawn(&self, mut program: Command, name: &str) -> Child {
         let log = fs::File::create(self.folder.path().join(format!("{name}.log"))).unwrap();
-        Command::new(env!("CARGO_BIN_EXE_rampd"))
-            .args([command, &format!("{name}.toml")])
-            .env("NO_COLOR", "1")
-            .current_dir(self.folder.path())
-            .stderr(log)
-            .spawn()
-            .unwrap()
+        program.env("NO_COLOR", "1").current_dir(self.folder.path()).stderr(log).spawn().unwrap()
     }
 
     pub(crate) fn start_agent(&mut self) {
         self.agent = Some(self.daemon("agent", "agent"));
         self.wait_for("agent", "started");
+    }
+
+    /// Starts an agent that may have so many descriptors.
+    pub(crate) fn start_agent_with(&mut self, descriptors: u32) {
+        let mut program = Command::new("sh");
+        let limited = format!("ulimit -n {descriptors}; exec \"$0\" agent agent.toml");
+        program.args(["-c", &limited, env!("CARGO_BIN_EXE_rampd")]);
+        self.agent = Some(self.spawn(program, "agent"));
+        self.wait_for("agent", "started");
+    }
+
+    /// What the agent has taken of the processor so far, in hundredths of a second.
+    pub(crate) fn agent_ticks(&self) -> u64 {
+        let agent = self.agent.as_ref().expect("the agent runs");
+        let stat = fs::read_to_string(format!("/proc/{}/stat", agent.id())).unwrap();
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
     }
 
     pub(crate) fn start_controller(&mut self) {

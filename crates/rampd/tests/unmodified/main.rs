@@ -201,6 +201,30 @@ fn an_agent_that_is_killed_lets_programs_go() {
     assert_eq!(host.counted("scheduled"), 1);
 }
 
+/// Programs for which the agent has no descriptors go on without it, and those that knock do not
+/// keep it awake.
+#[test]
+fn an_agent_without_descriptors_rests() {
+    if !has_python() {
+        return;
+    }
+    for descriptors in [40, 41] {
+        let mut host = Host::new(400, "");
+        host.start_controller();
+        host.start_agent_with(descriptors);
+        let receiver = Receiver::new(&host);
+        let readers: Vec<_> = (0..12).map(|_| receiver.read()).collect();
+        let programs: Vec<_> = (0..12).map(|_| host.send("waits", &receiver, MIB)).collect();
+        thread::sleep(Duration::from_secs(1));
+        let before = host.agent_ticks();
+        thread::sleep(Duration::from_secs(2));
+        let ticks = host.agent_ticks() - before;
+        assert!(ticks < 50, "{descriptors}: {ticks} hundredths of a second");
+        programs.into_iter().for_each(|program| drop(finish(program)));
+        readers.into_iter().for_each(|reader| assert_eq!(reader.join().unwrap().0, MIB));
+    }
+}
+
 #[test]
 fn a_signal_ends_a_call_that_is_held() {
     if !has_python() {

@@ -34,6 +34,13 @@ def blocking() -> None:
     connect().sendall(words(BYTES))
 
 
+def waits() -> None:
+    """Stays for a while after it has sent."""
+    stream = connect()
+    stream.sendall(words(BYTES))
+    time.sleep(4)
+
+
 def pieces() -> None:
     stream, data = connect(), words(BYTES)
     for at in range(0, BYTES, 20_000):
@@ -209,6 +216,7 @@ def is_interrupted() -> None:
 
 
 WAYS = {
+    "waits": waits,
     "blocking": blocking,
     "pieces": pieces,
     "vectors": vectors,
