@@ -1,6 +1,7 @@
 //! The transport of a node: found by name in a catalogue, configured for real hosts.
 
 use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::{Need, Spray};
 use rampmeter_core::{Bytes, FabricFacts};
 use rampmeter_exp::Written;
 use rampmeter_proto::beside::{Both, below, wire};
@@ -22,6 +23,8 @@ pub(crate) struct HostTransport {
     pub(crate) wire: TransportId,
     /// Central controllers that it needs.
     pub(crate) arbiters: u32,
+    /// How its packets take paths; with a transport in lower classes those of both as the upper's.
+    pub(crate) spray: Spray,
     /// What follows from its parameters.
     pub(crate) derived: Vec<Derived>,
 }
@@ -98,6 +101,14 @@ fn both<U: Transport, L: Transport>(
     Both::configure::<U, L>(upper.keys()?, keys, site, told)
 }
 
+/// The paths that a transport is designed for.
+fn wanted(need: Need<Spray>) -> Spray {
+    match need {
+        Need::Prefer(spray) | Need::Only(spray) => spray,
+        Need::Any => Spray::Random,
+    }
+}
+
 struct Configure {
     written: Written,
     lower: Option<Written>,
@@ -110,9 +121,10 @@ impl Action for Configure {
     fn run<T: Transport>(self) -> Self::Output {
         let Self { written, lower, site } = self;
         let keys: T::Keys = written.keys()?;
-        let arbiters = T::needs(&keys, &site.facts).arbiters.len() as u32;
+        let needs = T::needs(&keys, &site.facts);
+        let (arbiters, spray) = (needs.arbiters.len() as u32, wanted(needs.spray));
         let derived = T::describe(&T::configure(keys, &site)?);
-        Ok(HostTransport { written, lower, site, wire: T::WIRE, arbiters, derived })
+        Ok(HostTransport { written, lower, site, wire: T::WIRE, arbiters, spray, derived })
     }
 
     fn beside<U: Transport, L: Transport>(self) -> Self::Output {
@@ -121,13 +133,14 @@ impl Action for Configure {
         let expected = "a transport with a number below 8";
         let wire = wire(U::WIRE, L::WIRE)
             .ok_or_else(|| BadKey::new("best-effort.name", expected, L::NAME))?;
-        let of_upper = U::needs(&written.keys()?, &site.facts).arbiters.len() as u32;
+        let needs = U::needs(&written.keys()?, &site.facts);
+        let (of_upper, spray) = (needs.arbiters.len() as u32, wanted(needs.spray));
         let of_lower = lower.as_ref().map_or(Ok(0), |lower| {
             let keys: L::Keys = lower.keys().map_err(below)?;
             Ok(L::needs(&keys, &site.facts).arbiters.len() as u32)
         });
         let arbiters = of_upper + of_lower?;
         let derived = U::describe(&both.upper);
-        Ok(HostTransport { written, lower, site, wire, arbiters, derived })
+        Ok(HostTransport { written, lower, site, wire, arbiters, spray, derived })
     }
 }

@@ -179,6 +179,7 @@ pub(crate) fn node_config(setup: &Setup) -> io::Result<NodeConfig> {
         incarnation: Incarnation::new(entropy()? as u32),
         rate: setup.facts.access_rate,
         burst: setup.facts.access_rate.bytes_floor(TIMER_LATE),
+        spray: setup.transport.spray,
         message_max: setup.message_max,
         patience: setup.patience,
         peers: setup.udp.peers.iter().map(|p| p.map(|a: SocketAddr| Some(a.ip()))).collect(),

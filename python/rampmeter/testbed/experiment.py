@@ -144,13 +144,14 @@ def with_delays(plan: Plan, delays: Delays) -> Plan:
 
     The delay of a way is charged to the receiving host, whose processor has to wake.
     """
+    has_one_path = plan.check()["fabric"]["spray"] == "ecmp"
     return plan.with_(
         ("topology.host-ns", round(delays.round_trip_ns / 2)),
         ("topology.switch-ns", 0.0),
         ("topology.propagation-ns", 0.0),
         ("fabric.switching", "shaped"),
         ("fabric.shaper-burst-us", BURST_SECONDS * 1e6),
-        ("fabric.spray", "random"),
+        ("fabric.spray", "ecmp" if has_one_path else "random"),
         ("run.drain-us", DRAIN_SECONDS * 1e6),
     )
 

@@ -124,6 +124,7 @@ fn run<T: Transport>(
         incarnation: Incarnation::new(1_000 + node as u32),
         rate: Rate::from_bps(bed.mbps * 1_000_000).unwrap(),
         burst: Bytes::new(15_000),
+        spray: rampmeter_core::fabric::Spray::Random,
         message_max: NodeConfig::MESSAGE_MAX,
         patience: bed.patience,
         peers: peers.iter().map(|addr| addr.map(|a| Some(a.ip()))).collect(),

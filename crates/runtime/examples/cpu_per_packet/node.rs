@@ -102,6 +102,7 @@ fn run<E: Endpoint, D: Datapath>(
         incarnation: Incarnation::new(1 + host as u32),
         rate: facts.access_rate,
         burst: facts.access_rate.bytes_floor(Span::from_us(250)),
+        spray: rampmeter_core::fabric::Spray::Random,
         message_max: NodeConfig::MESSAGE_MAX,
         patience: limit,
         peers: net.hosts.iter().map(|host| Some(Some(IpAddr::from(host.ip)))).collect(),

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use rampmeter_core::fabric::Spray;
 use rampmeter_core::{Bytes, NodeId, Rate, Span};
 
 use crate::wire::{Incarnation, TransportId};
@@ -19,6 +20,9 @@ pub struct NodeConfig {
     pub rate: Rate,
     /// Bytes that may leave together when the node was late.
     pub burst: Bytes,
+    /// How packets take one of several paths: with [`Spray::Ecmp`] those of a message take the same,
+    /// with the others each takes any.
+    pub spray: Spray,
     /// Bytes of the longest message that it sends or takes: at most 1 GiB.
     pub message_max: u32,
     /// How long a message waits for a receiver that has not been heard yet.

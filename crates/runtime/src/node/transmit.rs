@@ -2,8 +2,11 @@
 
 use std::io;
 
+use rampmeter_core::fabric::Spray;
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Endpoint, Header, NodeId, Packet, PayloadRef, Priority, Time, WireError};
+use rampmeter_core::{
+    Endpoint, Header, MsgId, NodeId, Packet, PayloadRef, Priority, Time, WireError,
+};
 
 use super::{BATCH, State};
 use crate::app::{Applications, Failure, Outcome, Payload, Submission};
@@ -89,9 +92,10 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             (Kind::Data { msg, fragment }, Some(&message.payload))
         };
         let envelope = self.envelope(packet.dst, Some(life), kind);
-        let path = match packet.marks.contains(Marks::ROUTED) {
-            true => packet.path,
-            false => self.rng.bits() as u16,
+        let path = match self.config.spray {
+            _ if packet.marks.contains(Marks::ROUTED) => packet.path,
+            Spray::Ecmp => path_of(packet.dst, msg),
+            Spray::SourceRoundRobin | Spray::Random => self.rng.bits() as u16,
         };
         let (class, marks) = (packet.priority, packet.marks);
         let route = Route { dst: packet.dst, class, path, marks };
@@ -143,6 +147,12 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     }
 }
 
+/// The one path of a message's packets: numbers that follow one another are far apart.
+fn path_of(dst: NodeId, msg: MsgId) -> u16 {
+    let mixed = dst.get().rotate_left(16).wrapping_add(msg.get()).wrapping_mul(0x9e37_79b1);
+    (mixed >> 16) as u16
+}
+
 /// Writes a whole datagram; returns its length.
 fn compose<H: Header, P: Payload>(
     envelope: &Envelope,
@@ -160,4 +170,21 @@ fn compose<H: Header, P: Payload>(
     };
     payload.copy_to(offset as usize, body);
     Ok(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_take_all_paths_alike() {
+        let mut of_path = [0; 16];
+        for dst in 0..8 {
+            for msg in 0..200 {
+                let path = path_of(NodeId::new(dst), MsgId::new(msg));
+                of_path[usize::from(path) % 16] += 1;
+            }
+        }
+        assert!(of_path.iter().all(|n| (75..=125).contains(n)), "{of_path:?}");
+    }
 }

@@ -105,6 +105,7 @@ impl<E: Endpoint> Fed<E> {
             incarnation: MY_LIFE,
             rate,
             burst: Bytes::new(BURST),
+            spray: rampmeter_core::fabric::Spray::Random,
             message_max: 1 << 20,
             patience: Span::from_us(50_000),
             peers: vec![Some(None); 2],

@@ -56,6 +56,7 @@ where
         incarnation: Incarnation::new(1_000 + node as u32),
         rate: facts.access_rate,
         burst: Bytes::new(3_000),
+        spray: rampmeter_core::fabric::Spray::Random,
         message_max: NodeConfig::MESSAGE_MAX,
         patience: Span::from_us(10_000_000),
         peers: ips.iter().map(|ip| Some(Some(*ip))).collect(),

@@ -132,6 +132,7 @@ impl<E: Endpoint> MemBed<E> {
             incarnation: Incarnation::new(self.lives),
             rate: self.rate,
             burst: Bytes::new(3_000),
+            spray: rampmeter_core::fabric::Spray::Random,
             message_max: NodeConfig::MESSAGE_MAX,
             patience: Span::from_us(2_000_000),
             peers: vec![Some(None); self.nodes.len()],
