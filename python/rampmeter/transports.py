@@ -278,6 +278,10 @@ class Tcp(Transport):
     Linux and ns-3 have it."""
     reno_friendly: bool | None = None
     """Whether Cubic's window is at least what NewReno's would be (RFC 9438 §4.3)."""
+    reno_catch_up: bool | None = None
+    """Whether what NewReno's window would be grows by a whole segment a round trip once it has
+    reached the window before the loss, as NewReno's does (RFC 9438 §4.3). In Linux it goes on by
+    9/17 of a segment."""
     round_trips: Literal["exact", "milliseconds"] | None = None
     """How round trips are measured."""
     loss_detection: Literal["rack-tlp", "dup-ack"] | None = None
@@ -288,6 +292,10 @@ class Tcp(Transport):
     """Quarters of the shortest round trip that a segment may come late with `rack-tlp`, whatever
     has happened so far. RFC 8985's if left out: none before segments overtook one another, then one
     (1 to 64)."""
+    probe_slack_us: int | None = None
+    """What `rack-tlp` waits beyond two round trips before it probes the end of a flight, in
+    microseconds. RFC 8985 §7.2 has nothing; Linux two ticks of its clock, 8000 at 250 Hz (0 to
+    1000000)."""
     rto: Literal["estimated", "fixed"] | None = None
     """How long a sender waits."""
     rto_min_us: int | None = None
@@ -363,6 +371,10 @@ class Dctcp(Transport):
     Linux and ns-3 have it."""
     reno_friendly: bool | None = None
     """Whether Cubic's window is at least what NewReno's would be (RFC 9438 §4.3)."""
+    reno_catch_up: bool | None = None
+    """Whether what NewReno's window would be grows by a whole segment a round trip once it has
+    reached the window before the loss, as NewReno's does (RFC 9438 §4.3). In Linux it goes on by
+    9/17 of a segment."""
     round_trips: Literal["exact", "milliseconds"] | None = None
     """How round trips are measured."""
     loss_detection: Literal["rack-tlp", "dup-ack"] | None = None
@@ -373,6 +385,10 @@ class Dctcp(Transport):
     """Quarters of the shortest round trip that a segment may come late with `rack-tlp`, whatever
     has happened so far. RFC 8985's if left out: none before segments overtook one another, then one
     (1 to 64)."""
+    probe_slack_us: int | None = None
+    """What `rack-tlp` waits beyond two round trips before it probes the end of a flight, in
+    microseconds. RFC 8985 §7.2 has nothing; Linux two ticks of its clock, 8000 at 250 Hz (0 to
+    1000000)."""
     rto: Literal["estimated", "fixed"] | None = None
     """How long a sender waits."""
     rto_min_us: int | None = None
@@ -457,6 +473,10 @@ class Pias(Transport):
     Linux and ns-3 have it."""
     reno_friendly: bool | None = None
     """Whether Cubic's window is at least what NewReno's would be (RFC 9438 §4.3)."""
+    reno_catch_up: bool | None = None
+    """Whether what NewReno's window would be grows by a whole segment a round trip once it has
+    reached the window before the loss, as NewReno's does (RFC 9438 §4.3). In Linux it goes on by
+    9/17 of a segment."""
     round_trips: Literal["exact", "milliseconds"] | None = None
     """How round trips are measured."""
     loss_detection: Literal["rack-tlp", "dup-ack"] | None = None
@@ -467,6 +487,10 @@ class Pias(Transport):
     """Quarters of the shortest round trip that a segment may come late with `rack-tlp`, whatever
     has happened so far. RFC 8985's if left out: none before segments overtook one another, then one
     (1 to 64)."""
+    probe_slack_us: int | None = None
+    """What `rack-tlp` waits beyond two round trips before it probes the end of a flight, in
+    microseconds. RFC 8985 §7.2 has nothing; Linux two ticks of its clock, 8000 at 250 Hz (0 to
+    1000000)."""
     rto: Literal["estimated", "fixed"] | None = None
     """How long a sender waits."""
     rto_min_us: int | None = None

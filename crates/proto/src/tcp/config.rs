@@ -92,6 +92,10 @@ pub struct TcpConfig {
     pub early_growth: bool,
     /// Whether Cubic's window is at least what NewReno's would be (RFC 9438 §4.3).
     pub reno_friendly: bool,
+    /// Whether what NewReno's window would be grows by a whole segment a round trip once it has
+    /// reached the window before the loss, as NewReno's does (RFC 9438 §4.3). In Linux it goes on by
+    /// 9/17 of a segment.
+    pub reno_catch_up: bool,
     /// How round trips are measured.
     pub round_trips: RoundTrips,
     /// How losses are found.
@@ -103,6 +107,10 @@ pub struct TcpConfig {
     /// happened so far. RFC 8985's if left out: none before segments overtook one another, then one.
     #[schemars(range(min = 1, max = 64))]
     pub rack_quarters: Option<u8>,
+    /// What `rack-tlp` waits beyond two round trips before it probes the end of a flight, in
+    /// microseconds. RFC 8985 §7.2 has nothing; Linux two ticks of its clock, 8000 at 250 Hz.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub probe_slack_us: u64,
     /// How long a sender waits.
     pub rto: Timeout,
     /// Smallest retransmission timeout in microseconds.
@@ -189,10 +197,12 @@ impl TcpConfig {
             slow_start_exit: SlowStartExit::Never,
             early_growth: true,
             reno_friendly: true,
+            reno_catch_up: true,
             round_trips: RoundTrips::Exact,
             loss_detection: LossDetection::RackTlp,
             reordering: 3,
             rack_quarters: None,
+            probe_slack_us: 0,
             rto: Timeout::Estimated,
             rto_min_us: 5_000,
             rto_max_us: 1_000_000,
@@ -297,6 +307,7 @@ impl TcpConfig {
             slow_start_exit: self.slow_start_exit,
             early_growth: self.early_growth,
             reno_friendly: self.reno_friendly,
+            reno_catch_up: self.reno_catch_up,
             gain: self.gain,
             alpha: self.alpha,
         };

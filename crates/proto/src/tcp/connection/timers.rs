@@ -29,7 +29,8 @@ impl Connection {
         if is_wanted {
             let delay = Span::from_us(tcp.config.ack_delay_us);
             let delay = if tcp.config.ack_every > 1 { delay } else { Span::ZERO };
-            let after = Rack::probe_after(self.rtt.smoothed(), self.board.len() == 1, delay);
+            let after = Rack::probe_after(self.rtt.smoothed(), self.board.len() == 1, delay)
+                + Span::from_us(tcp.config.probe_slack_us);
             let at = now.saturating_add(after);
             if at < self.rto_at {
                 self.probe_at = at;

@@ -30,6 +30,8 @@ pub struct Cubic {
     early_growth: bool,
     /// Whether the window is at least what NewReno's would be.
     reno_friendly: bool,
+    /// Whether that grows by a whole segment a round trip beyond the window before the loss.
+    reno_catch_up: bool,
     /// When congestion avoidance began, and what followed from it.
     epoch: Option<Epoch>,
 }
@@ -52,9 +54,19 @@ impl Cubic {
         let reno = Reno::new(start);
         let cwnd = reno.cwnd as f64 / reno.mss as f64;
         let hystart = HyStart::new(start.slow_start_exit);
-        let &Start { early_growth, reno_friendly, .. } = start;
+        let &Start { early_growth, reno_friendly, reno_catch_up, .. } = start;
         let (w_max, prior, epoch) = (0.0, 0.0, None);
-        Self { reno, hystart, cwnd, w_max, prior, early_growth, reno_friendly, epoch }
+        Self {
+            reno,
+            hystart,
+            cwnd,
+            w_max,
+            prior,
+            early_growth,
+            reno_friendly,
+            reno_catch_up,
+            epoch,
+        }
     }
 
     /// The cubic function, so long after the start of an epoch (RFC 9438 §4.2, W_cubic), in
@@ -75,7 +87,8 @@ impl Cubic {
         let mut epoch = self.epoch.unwrap_or_else(|| self.begin(now));
         let (since, before) = (now.saturating_since(epoch.start), self.cwnd);
         // As fast as NewReno with the same average window (RFC 9438 §4.3).
-        let slope = if epoch.reno < self.prior { 3.0 * (1.0 - LEFT) / (1.0 + LEFT) } else { 1.0 };
+        let has_caught_up = self.reno_catch_up && epoch.reno >= self.prior;
+        let slope = if has_caught_up { 1.0 } else { 3.0 * (1.0 - LEFT) / (1.0 + LEFT) };
         epoch.reno += slope * segments / self.cwnd;
         if self.reno_friendly && Self::target(&epoch, since) < epoch.reno {
             self.cwnd = self.cwnd.max(epoch.reno);

@@ -44,6 +44,8 @@ pub struct Start {
     pub early_growth: bool,
     /// Whether Cubic's window is at least what NewReno's would be.
     pub reno_friendly: bool,
+    /// Whether that grows as NewReno's once it has reached the window before the loss.
+    pub reno_catch_up: bool,
     /// DCTCP's weight of a new measurement (RFC 8257 §4.2, g).
     pub gain: f64,
     /// DCTCP's first estimate of the share of marked bytes (RFC 8257 §3.3, alpha).

@@ -13,6 +13,7 @@ fn start() -> Start {
         slow_start_exit: SlowStartExit::Never,
         early_growth: false,
         reno_friendly: true,
+        reno_catch_up: true,
         gain: 0.0625,
         alpha: 0.0,
     }
@@ -73,6 +74,27 @@ fn cubic_is_no_slower_than_reno() {
     let grown = (cubic.cwnd() as f64 - before) / MSS as f64;
     let slope = 3.0 * 0.3 / 1.7;
     assert!((grown / (20.0 * slope) - 1.0).abs() < 0.02, "{grown} segments in 20 round trips");
+}
+
+/// §4.3: beyond the window before the loss it grows by a segment a round trip, in Linux as before.
+#[test]
+fn cubic_catches_up_with_reno_if_asked() {
+    let grown = |reno_catch_up| {
+        let mut cubic = Cubic::new(&Start { reno_catch_up, initial: 100 * MSS, ..start() });
+        cubic.on_loss(at(0), 100 * MSS);
+        let mut us = 0;
+        while cubic.cwnd() < 100 * MSS {
+            round(&mut cubic, us, 100);
+            us += 100;
+        }
+        let before = cubic.cwnd() as f64;
+        for i in 0..20 {
+            round(&mut cubic, us + i * 100, 100);
+        }
+        (cubic.cwnd() as f64 - before) / MSS as f64 / 20.0
+    };
+    assert!((grown(true) - 1.0).abs() < 0.02, "{} segments a round trip", grown(true));
+    assert!((grown(false) - 0.9 / 1.7).abs() < 0.02, "{} segments a round trip", grown(false));
 }
 
 /// §4.7: a second loss below the last maximum leaves room for others.

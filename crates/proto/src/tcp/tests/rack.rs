@@ -79,6 +79,15 @@ fn the_end_of_a_flight_is_probed() {
 }
 
 #[test]
+fn a_probe_waits_longer_if_told() {
+    let config = TcpConfig { rto_min_us: 5_000, probe_slack_us: 1_000, ..rack() };
+    let mut script = Script::open(config, 3_000);
+    assert_eq!(script.sent().len(), 4);
+    assert!(script.at(1_299).sent().is_empty());
+    assert_eq!(script.at(1_300).sent(), ["fin 3001"]);
+}
+
+#[test]
 fn a_probe_is_new_data_if_there_is_any() {
     let mut script = Script::open(TcpConfig { rto_min_us: 5_000, ..rack() }, 100_000);
     assert_eq!(script.sent().len(), 10);
