@@ -45,6 +45,8 @@ pub(crate) struct LoadArgs {
     /// What carries the messages.
     #[arg(long, value_enum, default_value_t = Over::Udp)]
     over: Over,
+    #[command(flatten)]
+    kernel: tcp::Kernel,
 }
 
 /// What carries messages.
@@ -75,7 +77,7 @@ pub(crate) fn load<C: Catalogue>(args: &LoadArgs) -> Result<(), Error> {
             let load = Load::new(timetable, log, clock, drain, signals.clone());
             run_host::<C, _>(&setup, clock, load, &signals)
         }
-        Over::Tcp => tcp::run(&setup, timetable, log, clock, drain, &signals),
+        Over::Tcp => tcp::run((&setup, &args.kernel), timetable, log, clock, drain, &signals),
     }
 }
 

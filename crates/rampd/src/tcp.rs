@@ -2,8 +2,9 @@
 //!
 //! A message is a header (flow and size) and its bytes on a connection that it has for itself while
 //! it lasts. Connections are kept and used again, so that only the first messages of a pair pay for
-//! handshakes and slow start from the beginning. A message counts as delivered when its last byte
-//! has been read, and as completed when the receiver has said so.
+//! handshakes and slow start from the beginning, unless each message is to have a new one. A message
+//! counts as delivered when its last byte has been read, and as completed when the receiver has said
+//! so.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -13,8 +14,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use clap::Args;
 use rampmeter_core::{Span, Time};
 use rampmeter_runtime::{Clock, Payload, Signals};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
 use tracing::warn;
 
 use crate::config::Setup;
@@ -32,13 +35,25 @@ const TRIES: u32 = 250;
 /// Connections to each host that no message has now.
 type Idle = Arc<Mutex<BTreeMap<u32, Vec<TcpStream>>>>;
 
+/// How the kernel's TCP is used; nothing of it counts for other carriers.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Kernel {
+    /// The kernel's congestion control, with `--over tcp`; the system's default if left out. Those
+    /// that not everybody may use need CAP_NET_ADMIN.
+    #[arg(long)]
+    congestion_control: Option<String>,
+    /// Give each message a new connection, with `--over tcp`.
+    #[arg(long)]
+    connection_per_message: bool,
+}
+
 /// What threads of connections tell the loop.
 struct Note(&'static str, u32, Time);
 
 /// Sends and receives until `drain` after the last message was to be sent, or after the last one that
 /// others may wait for.
 pub(crate) fn run(
-    setup: &Setup,
+    (setup, kernel): (&Setup, &Kernel),
     mut timetable: Timetable,
     mut log: Log,
     clock: Clock,
@@ -49,7 +64,7 @@ pub(crate) fn run(
     let listener = TcpListener::bind(setup.udp.local)?;
     let accepted = notes.clone();
     thread::spawn(move || accept(&listener, &accepted, clock));
-    let idle = Idle::default();
+    let (idle, kernel) = (Idle::default(), Arc::new(kernel.clone()));
     let (start, mut over, all) = (timetable.start, 0, timetable.unsent + timetable.expected);
     let mut ends = timetable.last.saturating_add(drain);
     while !signals.is_stopping() && clock.now() < ends {
@@ -59,8 +74,9 @@ pub(crate) fn run(
                 log.note("submitted", row.flow, now.saturating_since(start));
                 let address = setup.udp.peers[row.dst as usize];
                 let address = address.ok_or_else(|| Error::Input("no such peer".to_owned()))?;
-                let (idle, notes) = (Arc::clone(&idle), notes.clone());
-                thread::spawn(move || send(row, address, &idle, &notes, clock));
+                let (idle, kernel) = (Arc::clone(&idle), Arc::clone(&kernel));
+                let notes = notes.clone();
+                thread::spawn(move || send(row, address, (&idle, &kernel), &notes, clock));
             }
             None => {
                 let at = timetable.next().unwrap_or(ends).min(ends);
@@ -110,13 +126,20 @@ fn write_notes(
     over
 }
 
-fn send(row: FlowRow, to: SocketAddr, idle: &Idle, notes: &Sender<Note>, clock: Clock) {
+fn send(
+    row: FlowRow,
+    to: SocketAddr,
+    (idle, kernel): (&Idle, &Kernel),
+    notes: &Sender<Note>,
+    clock: Clock,
+) {
     let pooled = {
         let mut idle = idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.get_mut(&row.dst).and_then(Vec::pop)
     };
-    let sent = pooled.map_or_else(|| connect(to), Ok).and_then(|stream| transfer(&row, stream));
-    let what = match sent {
+    let stream = pooled.map_or_else(|| connect(to, kernel), Ok);
+    let what = match stream.and_then(|stream| transfer(&row, stream)) {
+        Ok(_closed) if kernel.connection_per_message => "completed",
         Ok(stream) => {
             let mut idle = idle.lock().unwrap_or_else(PoisonError::into_inner);
             idle.entry(row.dst).or_default().push(stream);
@@ -130,10 +153,25 @@ fn send(row: FlowRow, to: SocketAddr, idle: &Idle, notes: &Sender<Note>, clock: 
     let _ = notes.send(Note(what, row.flow, clock.now()));
 }
 
-fn connect(to: SocketAddr) -> io::Result<TcpStream> {
+/// A socket that has its congestion control from the handshake on: some leave things behind, such as
+/// pacing, when another takes over.
+fn open(to: SocketAddr, kernel: &Kernel) -> io::Result<TcpStream> {
+    let Some(control) = &kernel.congestion_control else { return TcpStream::connect(to) };
+    let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC;
+    let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+    sockopt::set_tcp_congestion(&socket, control).map_err(|error| {
+        let error = io::Error::from(error);
+        io::Error::new(error.kind(), format!("congestion control {control}: {error}"))
+    })?;
+    rustix::net::connect(&socket, &to)?;
+    Ok(socket.into())
+}
+
+fn connect(to: SocketAddr, kernel: &Kernel) -> io::Result<TcpStream> {
     let mut tries = 0;
     loop {
-        match TcpStream::connect(to) {
+        match open(to, kernel) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
                 return Ok(stream);

@@ -64,7 +64,7 @@ def tool(name: str) -> str:
     folders = os.pathsep.join((os.environ.get("PATH", os.defpath), *SYSTEM_FOLDERS))
     found = shutil.which(name, path=folders)
     if found is None:
-        package = "util-linux" if name == "unshare" else "iproute2"
+        package = "util-linux" if name in ("unshare", "chrt") else "iproute2"
         raise TestbedError(f"testbed: expected the program {name}, install {package}")
     return found
 

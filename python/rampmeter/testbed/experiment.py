@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,9 +24,10 @@ from rampmeter import _core, schema
 from rampmeter._core import PlanError
 from rampmeter.plan import Plan
 from rampmeter.results import Run
-from rampmeter.testbed.command import TestbedError
+from rampmeter.testbed.command import TestbedError, tool
 from rampmeter.testbed.delay import Delays
 from rampmeter.testbed.fabric import Fabric
+from rampmeter.testbed.marking import Watch
 from rampmeter.testbed.queueing import BURST_SECONDS
 from rampmeter.testbed.shape import Shape
 from rampmeter.toml import Table, TomlValue, dumps
@@ -65,6 +66,22 @@ class Bed:
     shape: Shape
     transport: Table
     """The plan's transport without what hosts find out themselves."""
+    mark_above_bytes: float | None
+    """What a packet finds at a port at least that is marked."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How hosts carry a plan, beyond the plan."""
+
+    kernel: Sequence[str] = ()
+    """Arguments of `rampd load` for the kernel's TCP: `--congestion-control`, with the name, and
+    `--connection-per-message`."""
+    realtime: bool = False
+    """Whether hosts go before all other work of this machine (`SCHED_FIFO`), as if each had a
+    processor of its own. Needs root; other work stands still while they compute."""
+    watches: bool = False
+    """Whether times at ports are counted where nothing is marked too; they go to `waits.json`."""
 
 
 def run_arms(
@@ -98,17 +115,25 @@ def run_arms(
 
 
 def run_testbed(
-    plan: Plan, out: Path, over: Over = "rampd", progress: Progress | None = None
+    plan: Plan,
+    out: Path,
+    over: Over = "rampd",
+    progress: Progress | None = None,
+    options: Options = Options(),
 ) -> Run:
     """Run a plan in namespaces; results go to the folder `out`.
 
-    Raises `PlanError` for a plan that namespaces cannot run, `TestbedError` where the system lacks
-    something or a host failed.
+    Ports mark packets where the plan's do. Raises `PlanError` for a plan that namespaces cannot
+    run, `TestbedError` where the system lacks something or a host failed.
     """
     bed = bed_of(plan)
     rampd = find_rampd()
     Fabric.sweep()
-    with Fabric(bed.shape) as fabric:
+    with ExitStack() as stack:
+        fabric = stack.enter_context(Fabric(bed.shape))
+        watch: Watch | None = None
+        if options.watches or bed.mark_above_bytes is not None:
+            watch = stack.enter_context(Watch(fabric, bed.mark_above_bytes))
         delays = fabric.delays(0, bed.shape.n_hosts - 1)
         effective = with_delays(bed.plan, delays)
         out.mkdir(parents=True, exist_ok=True)
@@ -117,9 +142,12 @@ def run_testbed(
         facts = json.loads(_core.testbed_prepare(effective.text, str(plan.base), table))
         _write_configs(bed, facts, out)
         started = time.monotonic()
-        with _hosts(fabric, bed, rampd, out, over, facts) as logs:
+        carrier = ["--over", "udp" if over == "rampd" else "tcp", *options.kernel]
+        before = [tool("chrt"), "--fifo", "10"] if options.realtime else []
+        with _hosts(fabric, bed, [*before, rampd], out, carrier) as logs:
             _watch(logs, facts["flows"], facts["last_arrival_ps"] / 1e12, progress)
         ports = fabric.port_counters()
+        _write_counters(fabric, watch, out)
     wall = time.monotonic() - started
     (out / "ports.json").write_text(
         json.dumps({name: [vars(c) for c in of] for name, of in ports.items()}, indent=1)
@@ -206,7 +234,18 @@ def bed_of(plan: Plan) -> Bed:
         plan.check()
     mine = ("payload-bytes", "header-bytes")
     own = {key: value for key, value in transport.items() if key not in mine}
-    return Bed(plan, shape, own)
+    return Bed(plan, shape, own, checked["fabric"]["ecn-bytes"])
+
+
+def _write_counters(fabric: Fabric, watch: Watch | None, out: Path) -> None:
+    """What hosts' TCP has counted, and the times at ports if they were watched."""
+    hosts = range(fabric.shape.n_hosts)
+    tcp = [fabric.tcp_counters(host) for host in hosts]
+    sums = {name: sum(of.get(name, 0) for of in tcp) for name in tcp[0]}
+    (out / "tcp.json").write_text(json.dumps(sums, indent=1), encoding="utf-8")
+    if watch is not None:
+        waits = {name: vars(of) for name, of in watch.read().items()}
+        (out / "waits.json").write_text(json.dumps(waits), encoding="utf-8")
 
 
 def _without_packets(name: str) -> str | None:
@@ -246,7 +285,7 @@ def _config(out: Path, node: int) -> Path:
 
 @contextmanager
 def _hosts(
-    fabric: Fabric, bed: Bed, rampd: str, out: Path, over: Over, facts: dict[str, Any]
+    fabric: Fabric, bed: Bed, rampd: Sequence[str], out: Path, carrier: Sequence[str]
 ) -> Iterator[list[Path]]:
     """All hosts at work: yields their logs, and ends them."""
     start_ns = time.monotonic_ns() + round(START_SECONDS * 1e9)
@@ -254,14 +293,13 @@ def _hosts(
     logs = [out / "nodes" / f"{host}.csv" for host in range(bed.shape.n_hosts)]
     for log in logs:
         log.unlink(missing_ok=True)
-    carrier = "udp" if over == "rampd" else "tcp"
     for node in [*bed.shape.arbiters, *range(bed.shape.n_hosts)]:
-        argv = [rampd, "arbiter", str(_config(out, node))]
+        argv = [*rampd, "arbiter", str(_config(out, node))]
         if node < bed.shape.n_hosts:
-            argv = [rampd, "load", str(_config(out, node)), "--flows", str(out / "hosts.csv")]
-            argv += ["--log", str(logs[node]), "--start-ns", str(start_ns), "--over", carrier]
+            argv = [*rampd, "load", str(_config(out, node)), "--flows", str(out / "hosts.csv")]
+            argv += ["--log", str(logs[node]), "--start-ns", str(start_ns), *carrier]
             argv += ["--drain-ms", str(DRAIN_SECONDS * 1e3)]
-        elif over == "tcp":
+        elif "tcp" in carrier:
             continue
         with (out / "nodes" / f"{node}.log").open("w", encoding="utf-8") as said:
             started[node] = fabric.run(node, argv, stdout=said, stderr=said)

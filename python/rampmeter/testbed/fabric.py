@@ -114,6 +114,20 @@ class Fabric:
                 counters[f"{node}:{interface}"] = of_port
         return counters
 
+    def tcp_counters(self, host: int) -> dict[str, int]:
+        """What the kernel's TCP of a host has counted since the fabric was built, by the names of
+        `/proc/net/snmp` and `/proc/net/netstat`, such as `RetransSegs` and `TCPTimeouts`.
+        """
+        files = [f"/proc/net/{name}" for name in ("snmp", "netstat")]
+        enter = [command.tool("ip"), "netns", "exec", self.namespace(f"h{host}")]
+        lines = command.run([*enter, "cat", *files]).splitlines()
+        counters: dict[str, int] = {}
+        for names, values in zip(lines[::2], lines[1::2], strict=True):
+            if names.startswith(("Tcp:", "TcpExt:")):
+                pairs = zip(names.split()[1:], values.split()[1:], strict=True)
+                counters |= {name: int(value) for name, value in pairs}
+        return counters
+
     def delays(self, a: int, b: int) -> delay.Delays:
         """Measure how long a small packet of the highest priority takes from `a` to `b` and back.
 
