@@ -257,7 +257,7 @@ fn distribution_points(
     let sizes = spec.resolve("", Bytes::new(payload), &base).map_err(plan_error)?;
     let unit = sizes.unit().get() as f64;
     let points = sizes.points().map(|(at, cdf)| (at * unit, cdf)).collect();
-    Ok((points, sizes.shape() == Shape::Linear))
+    Ok((points, sizes.shape() != Shape::Steps))
 }
 
 /// The module with the transports of this repository.

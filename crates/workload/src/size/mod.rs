@@ -29,6 +29,8 @@ pub use published::{NAMES, named};
 pub enum Shape {
     /// Sizes are interpolated linearly and rounded to the nearest unit, at least one.
     Linear,
+    /// Sizes are interpolated linearly and rounded up to whole units, as in public ns-2 scripts.
+    RoundedUp,
     /// Only the listed sizes occur.
     Steps,
 }
@@ -165,12 +167,13 @@ impl SizeDist {
         let upper = self.points.partition_point(|point| point.cdf < p);
         let to = self.points[upper.min(self.points.len() - 1)];
         let units = match (self.shape, upper.checked_sub(1)) {
-            (Shape::Linear, Some(lower)) => {
+            (Shape::Linear | Shape::RoundedUp, Some(lower)) => {
                 let from = self.points[lower];
                 from.at + (to.at - from.at) * (p - from.cdf) / (to.cdf - from.cdf)
             }
-            (Shape::Linear, None) | (Shape::Steps, _) => to.at,
+            (Shape::Linear | Shape::RoundedUp, None) | (Shape::Steps, _) => to.at,
         };
+        let units = if self.shape == Shape::RoundedUp { units.ceil() } else { units };
         Bytes::new(round_units(units) * self.unit.get())
     }
 
@@ -211,7 +214,11 @@ fn mean_units(points: &[Point], shape: Shape) -> f64 {
             Shape::Linear if to.at > from.at => {
                 (rounded_integral(to.at) - rounded_integral(from.at)) / (to.at - from.at)
             }
+            Shape::RoundedUp if to.at > from.at => {
+                (ceil_integral(to.at) - ceil_integral(from.at)) / (to.at - from.at)
+            }
             Shape::Linear => round_units(to.at) as f64,
+            Shape::RoundedUp => to.at.ceil().max(1.0),
         };
         mean += (to.cdf - from.cdf) * size;
     }
@@ -224,6 +231,12 @@ fn rounded_integral(x: f64) -> f64 {
     let n = (x + 0.5).floor().max(1.0);
     // The whole steps below n give 3/2 + (2 + ... + (n - 1)), the last one n (x - n + 1/2).
     if n == 1.0 { x } else { 1.5 + (n * (n - 1.0) / 2.0 - 1.0) + n * (x - n + 0.5) }
+}
+
+/// The integral from 0 to `x` of rounding up.
+fn ceil_integral(x: f64) -> f64 {
+    let n = x.floor();
+    n * (n + 1.0) / 2.0 + (x - n) * (n + 1.0)
 }
 
 /// The largest size in bytes that a distribution may contain: a pebibyte.

@@ -5,10 +5,12 @@ use rampmeter_core::Bytes;
 use super::{Shape, SizeDist, SizeError, homa};
 
 /// The names that [`named`] knows.
-pub const NAMES: [&str; 10] = [
+pub const NAMES: [&str; 12] = [
     "imc10",
     "web-search",
     "data-mining",
+    "ns-2-web-search",
+    "ns-2-data-mining",
     "hpcc-web-search",
     "ali-storage",
     "homa-w1",
@@ -28,6 +30,8 @@ pub fn named(name: &str) -> Result<SizeDist, SizeError> {
         "imc10" => linear(IMC10, PACKET),
         "web-search" => linear(WEB_SEARCH, PACKET),
         "data-mining" => linear(DATA_MINING, PACKET),
+        "ns-2-web-search" => SizeDist::new(WEB_SEARCH, Shape::RoundedUp, PACKET),
+        "ns-2-data-mining" => SizeDist::new(DATA_MINING, Shape::RoundedUp, PACKET),
         "hpcc-web-search" => linear(HPCC_WEB_SEARCH, BYTE),
         "ali-storage" => linear(ALI_STORAGE, BYTE),
         "homa-w1" => SizeDist::new(&homa::w1(), Shape::Steps, BYTE),
