@@ -72,10 +72,10 @@ pub struct RegularPaths {
 }
 
 /// Links of a network that routing does not use, because they have failed. Members and ways are
-/// numbered as in [`RegularPaths`]; a network that is not regular tells of its hosts alone.
+/// numbered as in [`RegularPaths`]. In a network that is not regular only hosts are listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinksDown {
-    /// Hosts whose link is down.
+    /// Hosts all of whose links are down.
     pub hosts: Vec<u32>,
     /// Ways up from the switch of a rack: (rack, way).
     pub racks: Vec<(u16, u16)>,

@@ -77,28 +77,29 @@ impl Load {
     }
 }
 
-/// The paper's network, two of 10 000 hosts with the same over-subscription, in two tiers and in
+/// The paper's network with this many flows.
+fn paper(flows: usize) -> (String, Network, usize) {
+    let (access, core) = (Rate::from_gbps(10), Rate::from_gbps(40));
+    let network = Network::leaf_spine(12, 12, access, core).expect("a valid network");
+    (format!("144 hosts, {flows} flows"), network, flows)
+}
+
+/// The paper's network with up to 640 flows, two of 10 000 hosts with the same over-subscription, in two tiers and in
 /// three.
-fn networks() -> Vec<(&'static str, Network, usize)> {
+fn networks() -> Vec<(String, Network, usize)> {
     let gbps = Rate::from_gbps;
-    let leaf_spine = |racks, hosts, core| {
-        Network::leaf_spine(racks, hosts, gbps(10), gbps(core)).expect("a valid network")
-    };
     let member = |group, rate| Member { group, up: Some(gbps(rate)), down: Some(gbps(rate)) };
     let tiers = [
         (0..10_000).map(|host| member(host / 40, 10)).collect(),
         (0..250).map(|rack| member(rack / 25, 200)).collect(),
         (0..10).map(|_| member(0, 3_330)).collect(),
     ];
-    vec![
-        ("144 hosts, 640 flows", leaf_spine(12, 12, 40), 640),
-        ("10 000 hosts, 100 000 flows", leaf_spine(250, 40, 130), 100_000),
-        (
-            "10 000 hosts in pods, 100 000 flows",
-            Network::new(&tiers, Narrow::Shrink).expect("a valid network"),
-            100_000,
-        ),
-    ]
+    let wide = Network::leaf_spine(250, 40, gbps(10), gbps(130)).expect("a valid network");
+    let pods = Network::new(&tiers, Narrow::Shrink).expect("a valid network");
+    let mut all: Vec<_> = [10, 40, 160, 640].map(paper).into();
+    all.push(("10 000 hosts, 100 000 flows".to_owned(), wide, 100_000));
+    all.push(("10 000 hosts in pods, 100 000 flows".to_owned(), pods, 100_000));
+    all
 }
 
 fn whole(c: &mut Criterion) {
@@ -107,7 +108,7 @@ fn whole(c: &mut Criterion) {
     for (name, network, flows) in networks() {
         let load = Load::new(network, flows);
         let pending = load.pending();
-        group.bench_function(BenchmarkId::from_parameter(name), |b| {
+        group.bench_function(BenchmarkId::from_parameter(&name), |b| {
             b.iter(|| figure6(load.scheduler.network(), &pending));
         });
     }
@@ -120,7 +121,7 @@ fn incremental(c: &mut Criterion) {
     group.throughput(Throughput::Elements(2));
     for (name, network, flows) in networks() {
         let mut load = Load::new(network, flows);
-        group.bench_function(BenchmarkId::from_parameter(name), |b| {
+        group.bench_function(BenchmarkId::from_parameter(&name), |b| {
             b.iter(|| {
                 load.complete();
                 load.arrive();

@@ -1,5 +1,4 @@
-//! Two transports on one network: one that promises a bound, and another, in lower classes, for
-//! everything else (cosy §4).
+//! Two transports on one network: one that promises a bound, and one in lower classes (cosy §4).
 //!
 //! Messages of the first tenant belong to the upper transport, all others to the lower. Both see
 //! the links as theirs: the upper because its classes go first, the lower because what the upper
@@ -9,12 +8,11 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::LinksDown;
 use rampmeter_core::wire::{Reader, Writer};
 use rampmeter_core::{
     Crossing, Departure, Endpoint, Event, FabricFacts, Family, Header, Hop, Message, MsgId, NodeId,
     Packet, Phase, Priority, Promise, Queueing, Receipt, Rng, SwitchFacts, TenantId, Time, Verdict,
-    WireError,
+    WireError, fabric::LinksDown,
 };
 
 use crate::keys::BadKey;

@@ -98,8 +98,8 @@ fn over_three_of_four_uplinks(keys: &CaptonConfig) -> Vec<f64> {
 }
 
 /// A controller that hears of a failed uplink lets three flows transmit, each at the rate of its
-/// host. One that has the rack's capacity from its configuration hears nothing and lets four
-/// transmit, which share three links.
+/// host. With `rack-hosts` the ways of a rack are not known, and it lets four transmit, which
+/// share three links.
 #[test]
 fn the_controller_reckons_with_the_links_that_routing_uses() {
     let packets = 3_000_000_f64 / 1460.0;

@@ -67,7 +67,7 @@ class Bed:
     transport: Table
     """The plan's transport without what hosts find out themselves."""
     mark_above_bytes: float | None
-    """What a packet finds at a port at least that is marked."""
+    """Bytes of wait at a port above which packets are marked; `None` for no marks."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ until its last byte has been read.
 
 On a machine that does other work too, say `--realtime`: else the state machine, which is a process,
 waits for the processor for milliseconds, and the kernel's TCP does not.
+
+Needs root (CAP_BPF and CAP_NET_ADMIN) and Linux 6.6 or later.
 """
 
 import argparse
@@ -258,7 +260,7 @@ def _cell(name: str, results: Sequence[Result]) -> str:
 
 
 def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
-    """The ratio of means over the same flows, seed by seed."""
+    """The ratio of means, seed by seed. Each is over the flows that arrived in its arm."""
     return interval(our / their for our, their in zip(ours, theirs, strict=True))
 
 
@@ -269,7 +271,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--rampd", type=Path, help="the daemon; the one that is installed")
     parser.add_argument("--seeds", type=int, default=3, help="from 1 on")
-    parser.add_argument("--arms", nargs="*", choices=ARMS, default=list(ARMS))
+    parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
     for name, value in vars(preset).items():
         option = f"--{name.replace('_', '-')}"
         if isinstance(value, bool):
@@ -277,6 +279,10 @@ def main() -> None:
         else:
             parser.add_argument(option, type=type(value), default=value)
     args = parser.parse_args()
+    if args.seeds < 1:
+        parser.error(f"--seeds: expected 1 or more, got {args.seeds}")
+    if args.racks < 1 or args.hosts % args.racks:
+        parser.error(f"--hosts: expected a multiple of --racks ({args.racks}), got {args.hosts}")
     if args.rampd is not None:
         os.environ["RAMPMETER_RAMPD"] = str(args.rampd.resolve())
     enter_user_namespace(sys.orig_argv)

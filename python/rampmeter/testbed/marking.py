@@ -8,7 +8,8 @@ counts all packets by their time at the port.
 
 They are eight and some thirty instructions, so they are written here as such and given to the
 system's call: that needs neither a compiler nor a loader. The kernel removes them when their
-descriptors are closed, however this process ends. Needs Linux 6.6 or later, and CAP_BPF.
+descriptors are closed, however this process ends. Needs Linux 6.6 or later, CAP_BPF and
+CAP_NET_ADMIN.
 """
 
 import ctypes
@@ -335,7 +336,7 @@ def _bpf(command: int, args: bytes, what: str) -> int:
     result: int = _libc().syscall(number, command, ctypes.byref(buffer), len(args))
     if result < 0:
         error = os.strerror(ctypes.get_errno())
-        raise TestbedError(f"testbed: cannot {what}: {error}; expected Linux 6.6 and CAP_BPF")
+        raise TestbedError(f"testbed: cannot {what}: {error}; expected Linux 6.6 and root")
     return result
 
 

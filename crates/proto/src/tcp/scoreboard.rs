@@ -80,15 +80,18 @@ pub(super) struct Scoreboard {
     fack: u64,
     /// No segment below is lost.
     lost_from: u64,
-    /// No segment below is in flight for the first time, or above `fack`.
+    /// Where [`Scoreboard::first_hole`] goes on: every segment below has arrived, is lost or was sent
+    /// again.
     hole_from: u64,
-    /// No segment below is in flight for the first time: all were overtaken.
+    /// Where [`Scoreboard::lose_overtaken`] goes on: as above.
     overtaken: u64,
     /// Ranges of which every segment has arrived: those that acknowledgements told of last.
     known: [Range; KNOWN],
 }
 
-/// Ranges that are remembered. Acknowledgements tell of up to [`SACK_MAX`] that change slowly.
+/// Ranges that are remembered: those of an acknowledgement and one more. The one that was told of
+/// longest ago is forgotten first; that costs a pass over its segments and nothing else. Ranges may
+/// lie below the cumulative acknowledgement.
 const KNOWN: usize = SACK_MAX + 1;
 
 impl Scoreboard {

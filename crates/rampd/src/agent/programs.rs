@@ -65,15 +65,15 @@ pub(super) struct Programs {
     next: u64,
     settings: Settings,
     nodes: BTreeMap<IpAddr, NodeId>,
-    /// When programs that knock are heard again, after descriptors ran out.
-    deaf_until: Time,
+    /// When connections are accepted again after descriptors ran out; zero if they did not.
+    accept_at: Time,
     /// Held for as long as the agent lives.
     _lock: OwnedFd,
 }
 
 const LISTENER: u64 = 0;
-/// How long programs are not let in after that has failed.
-const DEAF: Span = Span::from_us(1_000_000);
+/// How long no connection is accepted after descriptors have run out.
+const ACCEPT_PAUSE: Span = Span::from_us(1_000_000);
 /// Notes that are taken from one program before others have their turn.
 const NOTES: usize = 64;
 /// Programs with something to say that are heard in a turn.
@@ -114,8 +114,8 @@ impl Programs {
         };
         let (listener, epoll) = open().map_err(what)?;
         let programs = BTreeMap::new();
-        let deaf_until = Time::ZERO;
-        Ok(Self { listener, epoll, programs, next: 1, settings, nodes, deaf_until, _lock: lock })
+        let accept_at = Time::ZERO;
+        Ok(Self { listener, epoll, programs, next: 1, settings, nodes, accept_at, _lock: lock })
     }
 
     /// What becomes readable when a program says something.
@@ -141,8 +141,8 @@ impl Programs {
     /// # Errors
     /// Those of the system's calls for waiting.
     pub(super) fn hear(&mut self, now: Time) -> io::Result<Vec<Said>> {
-        if self.deaf_until > Time::ZERO && self.deaf_until <= now {
-            self.deaf_until = Time::ZERO;
+        if self.accept_at > Time::ZERO && self.accept_at <= now {
+            self.accept_at = Time::ZERO;
             self.watch_listener(EventFlags::IN)?;
         }
         let mut events = Vec::with_capacity(EVENTS);
@@ -160,7 +160,7 @@ impl Programs {
         Ok(said)
     }
 
-    /// Lets programs in that knock. If there are no descriptors for them they have to wait.
+    /// Accepts programs. Without descriptors for them it stops doing so for [`ACCEPT_PAUSE`].
     fn admit(&mut self, now: Time) -> io::Result<()> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         loop {
@@ -169,8 +169,8 @@ impl Programs {
                 Err(Errno::INTR | Errno::CONNABORTED) => continue,
                 Err(Errno::WOULDBLOCK) => return Ok(()),
                 Err(error) => {
-                    warn!(%error, "programs have to wait: cannot let them in");
-                    self.deaf_until = now + DEAF;
+                    warn!(%error, "cannot accept programs for now");
+                    self.accept_at = now + ACCEPT_PAUSE;
                     return self.watch_listener(EventFlags::empty());
                 }
             };

@@ -202,7 +202,7 @@ fn an_agent_that_is_killed_lets_programs_go() {
 }
 
 /// Programs for which the agent has no descriptors go on without it, and those that knock do not
-/// keep it awake.
+/// keep it awake. With these limits there are descriptors for some of the programs.
 #[test]
 fn an_agent_without_descriptors_rests() {
     if !has_python() {
@@ -222,6 +222,8 @@ fn an_agent_without_descriptors_rests() {
         assert!(ticks < 50, "{descriptors}: {ticks} hundredths of a second");
         programs.into_iter().for_each(|program| drop(finish(program)));
         readers.into_iter().for_each(|reader| assert_eq!(reader.join().unwrap().0, MIB));
+        let scheduled = host.counted("scheduled");
+        assert!((1..12).contains(&scheduled), "{descriptors}: {scheduled} of 12 programs");
     }
 }
 

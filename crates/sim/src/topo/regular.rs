@@ -55,11 +55,11 @@ impl Topology {
     /// The links that are down, as [`Topology::regular_paths`] numbers ways; `is_up` by link.
     pub(crate) fn links_down(&self, is_up: &dyn Fn(u32) -> bool) -> LinksDown {
         let mut down = LinksDown::default();
-        let ends = self.links.iter().zip(0..).filter(|&(_, number)| !is_up(number));
-        down.hosts.extend(ends.filter_map(|(link, _)| match (link.a, link.b) {
-            (Node::Host(host), _) | (_, Node::Host(host)) => Some(host),
-            _ => None,
-        }));
+        let is_cut_off = |host: &u32| {
+            let links = self.links_of(Node::Host(*host));
+            !links.is_empty() && !links.iter().any(|&link| is_up(link))
+        };
+        down.hosts.extend((0..self.n_hosts()).filter(is_cut_off));
         let (Some(paths), Some(above)) = (self.regular_paths(), self.above()) else { return down };
         let ways = |switch: u32| above[switch as usize].iter().zip(0..);
         let mut pods_seen = 0;

@@ -197,8 +197,8 @@ fn points_are_checked_by_number() {
     assert_eq!(message, "the distribution: expected at least one point, got none");
 }
 
-/// The shares of messages of up to ten packets that CAPTON's paper has (tables 5 and 6): 17.9 and
-/// 80.2 %, the second of a draw.
+/// The shares of messages of up to ten packets. CAPTON's paper measured 17.9 and 80.2 % (tables 5
+/// and 6).
 #[test]
 fn sizes_of_ns_2_are_rounded_up() {
     let share = |name: &str, packets: u64| {

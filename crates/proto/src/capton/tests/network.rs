@@ -1,6 +1,7 @@
 //! Networks and paths.
 
 use rampmeter_core::NodeId;
+use rampmeter_core::fabric::LinksDown;
 
 use super::super::network::*;
 use super::{gbps, two_racks};
@@ -39,6 +40,51 @@ fn the_rate_is_the_least_of_the_path_and_none_if_a_link_is_down() {
     assert_eq!(network.rate(&path), Some(gbps(1)));
     network.set_capacity(network.down(0, 4).unwrap(), None);
     assert_eq!(network.rate(&path), None);
+}
+
+/// Two pods of two racks of two hosts; racks have two ways up, pods four. All links have 10 Gbit/s.
+fn two_pods() -> Network {
+    let of = |group, rate| Member { group, up: Some(gbps(rate)), down: Some(gbps(rate)) };
+    let hosts = (0..8).map(|host| of(host / 2, 10)).collect();
+    let racks = (0..4).map(|rack| of(rack / 2, 20)).collect();
+    let pods = vec![of(0, 40); 2];
+    Network::new(&[hosts, racks, pods], Narrow::Shrink).unwrap().with_ways(&[2, 4])
+}
+
+#[test]
+fn members_have_the_capacity_of_the_ways_that_are_left() {
+    let mut network = two_pods();
+    let set = |network: &mut Network, down: &LinksDown| {
+        let changed = network.without(down);
+        changed.iter().for_each(|&(link, capacity)| network.set_capacity(link, capacity));
+        changed.len()
+    };
+    let both = |network: &Network, level, member| {
+        let links = [network.up(level, member).unwrap(), network.down(level, member).unwrap()];
+        assert_eq!(network.capacity(links[0]), network.capacity(links[1]));
+        network.capacity(links[0])
+    };
+    let mut down = LinksDown { hosts: vec![5], racks: vec![(2, 1)], pods: vec![(1, 0, 1)] };
+    assert_eq!(set(&mut network, &down), 6);
+    assert_eq!(both(&network, 0, 5), None);
+    assert_eq!(both(&network, 1, 2), Some(gbps(10)));
+    assert_eq!(both(&network, 2, 1), Some(gbps(30)));
+    assert_eq!(set(&mut network, &down), 0);
+    // A second failure, repairs, and what the network does not have.
+    down = LinksDown { hosts: vec![99], racks: vec![(2, 1), (2, 0)], pods: Vec::new() };
+    assert_eq!(set(&mut network, &down), 6);
+    assert_eq!(both(&network, 1, 2), None);
+    assert_eq!(set(&mut network, &LinksDown::default()), 2);
+    assert_eq!(network, two_pods());
+}
+
+#[test]
+fn racks_whose_ways_are_not_known_keep_their_capacity() {
+    let network = two_racks();
+    let down = LinksDown { hosts: vec![1], racks: vec![(0, 0)], pods: Vec::new() };
+    let changed = network.without(&down);
+    let of_host = [network.up(0, 1).unwrap(), network.down(0, 1).unwrap()];
+    assert_eq!(changed, of_host.map(|link| (link, None)));
 }
 
 #[test]

@@ -108,7 +108,7 @@ proptest! {
     /// whole.
     #[test]
     fn cursors_and_known_ranges_find_what_a_whole_pass_finds(
-        steps in prop::collection::vec((0u8..5, 0u64..40, 1u64..12, 0usize..3), 1..200),
+        steps in prop::collection::vec((0u8..6, 0u64..40, 1u64..12, 0usize..3), 1..200),
     ) {
         let mut board = Scoreboard::new(0);
         let mut naive = Naive::default();
@@ -132,6 +132,19 @@ proptest! {
                     naive.on_ack(board.una(), &told);
                     board.lose_overtaken(3);
                     naive.lose_overtaken(3);
+                }
+                // Some of those in flight up to a place, as RACK judges them by time.
+                5 => {
+                    let end = board.una() + 10 * place;
+                    let judge = |segment: &Segment| {
+                        (segment.start < end).then_some(segment.start.is_multiple_of(30))
+                    };
+                    board.lose(judge);
+                    for segment in &mut naive.0 {
+                        if segment.fate == Fate::InFlight && judge(segment) == Some(true) {
+                            segment.fate = Fate::Lost;
+                        }
+                    }
                 }
                 3 => {
                     let ack = (board.una() + 10 * (place / 8)).min(board.next());
