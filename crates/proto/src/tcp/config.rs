@@ -298,6 +298,12 @@ impl TcpConfig {
         if self.congestion_control == Algorithm::Dctcp && !self.ecn {
             return Err(BadKey::new("ecn", "true, as DCTCP needs marks", self.ecn));
         }
+        // Timeouts that do not grow end before the first answer, however often they are repeated.
+        let round_trip = facts.data_rtt.as_us_f64();
+        if self.rto == Timeout::Fixed && (self.rto_min_us as f64) < round_trip {
+            let expected = format!("a round trip ({round_trip:.1}) or more, as timeouts are fixed");
+            return Err(BadKey::new("rto-min-us", expected, self.rto_min_us));
+        }
         let mss = self.payload.get();
         let max = u64::from(self.window_max) * mss;
         let start = Start {
