@@ -164,7 +164,8 @@ impl Network {
     }
 
     /// The links that have another capacity than now if these are down, with that capacity: what
-    /// the ways that are left have together. Levels whose ways are not known stay as they are.
+    /// the ways that are left have together. Levels whose ways are not known stay as they are, and
+    /// so does what has no way left.
     pub fn without(&self, down: &LinksDown) -> Vec<(LinkId, Option<Rate>)> {
         let mut failed: Vec<Vec<u32>> = vec![Vec::new(); self.ways.len()];
         let of_pods = down.pods.iter().map(|&(pod, ..)| u32::from(pod));
@@ -187,7 +188,9 @@ impl Network {
             let member = link.0 / 2;
             let ways = u64::from(self.ways[level_of(member)]);
             let share = |rate: Rate| rate.as_bps() / ways.max(1) * u64::from(left[member as usize]);
-            let capacity = match u64::from(left[member as usize]) == ways {
+            // Flows of what is cut off keep their turn: TCP finds out that nobody answers.
+            let is_whole = left[member as usize] == 0 || u64::from(left[member as usize]) == ways;
+            let capacity = match is_whole {
                 true => self.whole[link.idx()],
                 false => self.whole[link.idx()].and_then(|rate| Rate::from_bps(share(rate))),
             };
