@@ -203,7 +203,8 @@ pub trait Endpoint: Sized {
     /// life, and those meant for it, from its new one.
     fn forget_peer(&mut self, now: Time, peer: NodeId);
 
-    /// Routing uses all links but these from now on. Drivers that know tell arbiters.
+    /// These links between switches have failed, all others work, and routing goes by that from now
+    /// on. A driver that knows the network calls it for arbiters.
     fn handle_links(&mut self, _now: Time, _down: &LinksDown) {}
 
     /// A deadline may have passed. Calls before the deadline change nothing.

@@ -71,23 +71,14 @@ pub struct RegularPaths {
     pub agg_up: u16,
 }
 
-/// Links of a network that routing does not use, because they have failed. Members and ways are
-/// numbered as in [`RegularPaths`]. In a network that is not regular only hosts are listed.
+/// Links between switches of a regular network that have failed, so that routing does not use them.
+/// Racks, pods and ways are numbered as in [`RegularPaths`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinksDown {
-    /// Hosts all of whose links are down.
-    pub hosts: Vec<u32>,
     /// Ways up from the switch of a rack: (rack, way).
     pub racks: Vec<(u16, u16)>,
     /// Ways up from a switch above the racks: (pod, switch of the pod, way).
     pub pods: Vec<(u16, u16, u16)>,
-}
-
-impl LinksDown {
-    /// Whether all links are in use.
-    pub fn is_empty(&self) -> bool {
-        self.hosts.is_empty() && self.racks.is_empty() && self.pods.is_empty()
-    }
 }
 
 /// What a transport asks of one setting of the fabric.

@@ -97,9 +97,9 @@ fn over_three_of_four_uplinks(keys: &CaptonConfig) -> Vec<f64> {
     delivered
 }
 
-/// A controller that hears of a failed uplink lets three flows transmit, each at the rate of its
-/// host. With `rack-hosts` the ways of a rack are not known, and it lets four transmit, which
-/// share three links.
+/// One of four uplinks has failed. The controller is told, and grants three flows at a time, each at
+/// the full rate of its host's link. With `rack-hosts` it does not know how many uplinks a rack has,
+/// and grants four, which share three uplinks.
 #[test]
 fn the_controller_reckons_with_the_links_that_routing_uses() {
     let packets = 3_000_000_f64 / 1460.0;

@@ -8,6 +8,8 @@
 //! A flow takes its source's links up and its destination's links down, from the hosts to the level
 //! where both are in one group.
 
+use std::collections::BTreeMap;
+
 use rampmeter_core::fabric::LinksDown;
 use rampmeter_core::{NodeId, Rate};
 use thiserror::Error;
@@ -103,7 +105,7 @@ pub struct Network {
     groups: Vec<u32>,
     /// By link: up and down of each member in turn.
     capacities: Vec<Option<Rate>>,
-    /// Parallel ways that links stand for, by level; zero where that is not known.
+    /// Parallel ways that a member's links stand for, by level; zero where that is not known.
     ways: Vec<u32>,
     /// Capacities with all ways.
     whole: Vec<Option<Rate>>,
@@ -148,13 +150,11 @@ impl Network {
             }
         }
         let n_hosts = levels[0].len() as u32;
-        let ways = (0..levels.len()).map(|level| u32::from(level == 0)).collect();
-        let whole = capacities.clone();
+        let (ways, whole) = (vec![0; levels.len()], capacities.clone());
         Ok(Self { n_hosts, narrow, starts, groups, capacities, ways, whole })
     }
 
-    /// The links of each level stand for so many parallel ways of the same capacity; those of hosts
-    /// for one.
+    /// The links of racks, and those of pods, stand for so many parallel ways of equal capacity.
     #[must_use]
     pub fn with_ways(mut self, above: &[u32]) -> Self {
         for (ways, &above) in self.ways[1..].iter_mut().zip(above) {
@@ -163,40 +163,34 @@ impl Network {
         self
     }
 
-    /// The links that have another capacity than now if these are down, with that capacity: what
-    /// the ways that are left have together. Levels whose ways are not known stay as they are, and
-    /// so does what has no way left.
+    /// The links whose capacity differs from the present one if these ways are down, with that
+    /// capacity: what the ways that are left have together. A member keeps its capacity if its ways
+    /// are not known or none is left: TCP finds out that nobody answers.
     pub fn without(&self, down: &LinksDown) -> Vec<(LinkId, Option<Rate>)> {
-        let mut failed: Vec<Vec<u32>> = vec![Vec::new(); self.ways.len()];
-        let of_pods = down.pods.iter().map(|&(pod, ..)| u32::from(pod));
-        let of_racks = down.racks.iter().map(|&(rack, _)| u32::from(rack));
-        let told: [Vec<u32>; 3] = [down.hosts.clone(), of_racks.collect(), of_pods.collect()];
-        failed.iter_mut().zip(told).for_each(|(failed, told)| *failed = told);
-        let mut left = vec![0; self.groups.len()];
-        for (level, &start) in self.starts.iter().enumerate() {
-            let end = self.starts.get(level + 1).map_or(self.groups.len(), |&end| end as usize);
-            left[start as usize..end].fill(self.ways[level]);
-            for member in &failed[level] {
-                let place = start as usize + *member as usize;
-                if let Some(left) = left[..end].get_mut(place) {
-                    *left = left.saturating_sub(1);
+        let of_racks = down.racks.iter().map(|&(rack, _)| (1, u32::from(rack)));
+        let of_pods = down.pods.iter().map(|&(pod, ..)| (2, u32::from(pod)));
+        let mut lost = BTreeMap::new();
+        for link in of_racks.chain(of_pods).filter_map(|(level, member)| self.up(level, member)) {
+            *lost.entry(link).or_insert(0) += 1;
+        }
+        let mut changed = Vec::new();
+        for (level, &ways) in self.ways.iter().enumerate().skip(1) {
+            for (member, up) in (0..).map_while(|member| Some((member, self.up(level, member)?))) {
+                let left = ways.saturating_sub(lost.get(&up).copied().unwrap_or(0));
+                for link in [Some(up), self.down(level, member)].into_iter().flatten() {
+                    let whole = self.whole[link.idx()];
+                    let share = |rate: Rate| rate.as_bps() / u64::from(ways) * u64::from(left);
+                    let capacity = match left == 0 || left == ways {
+                        true => whole,
+                        false => whole.and_then(|rate| Rate::from_bps(share(rate))),
+                    };
+                    if capacity != self.capacities[link.idx()] {
+                        changed.push((link, capacity));
+                    }
                 }
             }
         }
-        let level_of = |member: u32| self.starts.partition_point(|&start| start <= member) - 1;
-        let changed = self.links().filter_map(|link| {
-            let member = link.0 / 2;
-            let ways = u64::from(self.ways[level_of(member)]);
-            let share = |rate: Rate| rate.as_bps() / ways.max(1) * u64::from(left[member as usize]);
-            // Flows of what is cut off keep their turn: TCP finds out that nobody answers.
-            let is_whole = left[member as usize] == 0 || u64::from(left[member as usize]) == ways;
-            let capacity = match is_whole {
-                true => self.whole[link.idx()],
-                false => self.whole[link.idx()].and_then(|rate| Rate::from_bps(share(rate))),
-            };
-            (capacity != self.capacities[link.idx()]).then_some((link, capacity))
-        });
-        changed.collect()
+        changed
     }
 
     /// A leaf-spine network. `core` is the sum of a rack's uplinks.

@@ -94,7 +94,8 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     Ok(failed?)
 }
 
-/// Takes as many descriptors as the system allows: every program takes three, every connection one.
+/// Takes as many descriptors as the system allows: a program needs one, and so does each of its
+/// connections.
 fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };

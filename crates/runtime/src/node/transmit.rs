@@ -4,6 +4,7 @@ use std::io;
 
 use rampmeter_core::fabric::Spray;
 use rampmeter_core::packet::Marks;
+use rampmeter_core::rng::mix;
 use rampmeter_core::{
     Endpoint, Header, MsgId, NodeId, Packet, PayloadRef, Priority, Time, WireError,
 };
@@ -92,8 +93,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             (Kind::Data { msg, fragment }, Some(&message.payload))
         };
         let envelope = self.envelope(packet.dst, Some(life), kind);
+        let is_routed = packet.marks.contains(Marks::ROUTED);
         let path = match self.config.spray {
-            _ if packet.marks.contains(Marks::ROUTED) => packet.path,
+            _ if is_routed => packet.path,
             Spray::Ecmp => path_of(packet.dst, msg),
             Spray::SourceRoundRobin | Spray::Random => self.rng.bits() as u16,
         };
@@ -147,10 +149,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     }
 }
 
-/// The one path of a message's packets: numbers that follow one another are far apart.
+/// The path that all packets of a message take.
 fn path_of(dst: NodeId, msg: MsgId) -> u16 {
-    let mixed = dst.get().rotate_left(16).wrapping_add(msg.get()).wrapping_mul(0x9e37_79b1);
-    (mixed >> 16) as u16
+    mix(u64::from(dst.get()) << 32 | u64::from(msg.get())) as u16
 }
 
 /// Writes a whole datagram; returns its length.

@@ -46,7 +46,7 @@ impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
         self.tell_links(number);
     }
 
-    /// An arbiter hears of the links that routing does not use.
+    /// Tells an arbiter which links routing does not use.
     fn tell_links(&mut self, number: u32) {
         let station = self.fabric.topology().n_hosts() + number;
         let down = self.fabric.links_down();

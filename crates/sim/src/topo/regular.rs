@@ -52,14 +52,10 @@ impl Topology {
         is_regular.then_some(RegularPaths { rack_of, pod_of, tor_up, agg_up })
     }
 
-    /// The links that are down, as [`Topology::regular_paths`] numbers ways; `is_up` by link.
+    /// The links between switches that are down, as [`Topology::regular_paths`] numbers them; none
+    /// where the network is not regular. `is_up` answers by link.
     pub(crate) fn links_down(&self, is_up: &dyn Fn(u32) -> bool) -> LinksDown {
         let mut down = LinksDown::default();
-        let is_cut_off = |host: &u32| {
-            let links = self.links_of(Node::Host(*host));
-            !links.is_empty() && !links.iter().any(|&link| is_up(link))
-        };
-        down.hosts.extend((0..self.n_hosts()).filter(is_cut_off));
         let (Some(paths), Some(above)) = (self.regular_paths(), self.above()) else { return down };
         let ways = |switch: u32| above[switch as usize].iter().zip(0..);
         let mut pods_seen = 0;
@@ -105,8 +101,10 @@ impl Topology {
 mod tests {
     use rampmeter_core::{Rate, Span};
 
+    use crate::topo::Topology;
     use crate::topo::build::Wires;
-    use crate::topo::{Node, Topology};
+
+    use super::LinksDown;
 
     const WIRES: Wires = Wires {
         access: Rate::from_gbps(10),
@@ -131,7 +129,7 @@ mod tests {
 
     /// A link of each tier of a fat-tree with four ports a switch.
     #[test]
-    fn links_that_are_down_are_told_by_host_rack_and_pod() {
+    fn links_that_are_down_are_told_by_rack_and_pod() {
         let tree = Topology::fat_tree(4, &WIRES).unwrap();
         let paths = tree.regular_paths().unwrap();
         let above = tree.above().unwrap();
@@ -139,13 +137,11 @@ mod tests {
         let (_, agg) = above[tor as usize][1];
         let (way, _) = above[tor as usize][0];
         let (top, _) = above[agg as usize][1];
-        let access = tree.links_of(Node::Host(7))[0];
-        let down = tree.links_down(&|link| ![way, top, access].contains(&link));
+        let down = tree.links_down(&|link| ![way, top].contains(&link));
         let pod = paths.pod_of[5];
-        assert_eq!((down.hosts, down.racks, down.pods), (vec![7], vec![(5, 0)], vec![(pod, 1, 1)]));
-        assert!(tree.links_down(&|_| true).is_empty());
+        assert_eq!((down.racks, down.pods), (vec![(5, 0)], vec![(pod, 1, 1)]));
+        assert_eq!(tree.links_down(&|_| true), LinksDown::default());
         let dumbbell = Topology::dumbbell(2, &WIRES).unwrap();
-        let down = dumbbell.links_down(&|_| false);
-        assert_eq!((down.hosts.len(), down.racks.len()), (4, 0));
+        assert_eq!(dumbbell.links_down(&|_| false), LinksDown::default());
     }
 }
