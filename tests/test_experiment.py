@@ -12,6 +12,7 @@ from rampmeter.plan import Plan
 from rampmeter.results import Run
 from rampmeter.testbed import Fabric, Shape, TestbedError, is_privileged
 from rampmeter.testbed.experiment import Follower, bed_of, find_rampd, run_testbed
+from rampmeter.testbed.marking import mark_above_max
 from rampmeter.toml import TomlValue
 
 PLAN = """
@@ -113,6 +114,14 @@ def test_a_buffer_that_is_too_small_is_refused_before_anything_is_built() -> Non
     asked = plan("cosy").with_(("fabric.buffer-bytes", 3000))
     with pytest.raises(PlanError, match=r"fabric\.buffer-bytes: expected at least"):
         bed_of(asked)
+
+
+def test_a_threshold_of_marks_is_at_most_what_ports_can_compare_with() -> None:
+    marking = plan("dctcp").with_(("topology.access-gbps", 0.5), ("topology.core-gbps", 10.0))
+    most = mark_above_max(0.5e9)
+    assert bed_of(marking.with_(("fabric.ecn-bytes", most))).mark_above_bytes == most
+    with pytest.raises(PlanError, match=f"ecn-bytes: expected at most {most} between hosts"):
+        bed_of(marking.with_(("fabric.ecn-bytes", most + 1)))
 
 
 def test_an_arm_that_does_not_exist_is_an_error(tmp_path: Path) -> None:

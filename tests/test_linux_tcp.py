@@ -34,31 +34,25 @@ for _ in range(int(sys.argv[3])):
 """
 
 
-def why_not() -> str | None:
-    """What the system lacks for ports that mark."""
+@pytest.fixture(scope="module")
+def marks() -> None:
+    """A system whose ports can mark."""
     if not is_privileged():
-        return "needs root"
+        pytest.skip("no marks here: needs root")
     try:
         with Fabric(TINY) as fabric, Watch(fabric):
             pass
     except TestbedError as error:
-        return str(error)
-    return None
+        pytest.skip(f"no marks here: {error}")
 
 
-def why_no_daemon() -> str | None:
-    """What the system lacks for the arms."""
+@pytest.fixture(scope="module")
+def daemon(marks: None) -> None:
+    """All that the arms need."""
     try:
         find_rampd()
     except TestbedError as error:
-        return str(error)
-    return REASON
-
-
-REASON = why_not()
-needs_marks = pytest.mark.skipif(REASON is not None, reason=f"no marks here: {REASON}")
-NO_DAEMON = why_no_daemon()
-needs_daemon = pytest.mark.skipif(NO_DAEMON is not None, reason=f"no testbed here: {NO_DAEMON}")
+        pytest.skip(f"no testbed here: {error}")
 
 
 def burst(fabric: Fabric, tos: int, n: int) -> list[int]:
@@ -75,7 +69,7 @@ def burst(fabric: Fabric, tos: int, n: int) -> list[int]:
     return bits
 
 
-@needs_marks
+@pytest.mark.usefixtures("marks")
 def test_packets_are_marked_that_wait_for_longer_than_the_threshold() -> None:
     with Fabric(TINY) as fabric, Watch(fabric, mark_above_bytes=10 * TINY.frame_bytes) as watch:
         bits = burst(fabric, tos=2, n=40)
@@ -91,7 +85,7 @@ def test_packets_are_marked_that_wait_for_longer_than_the_threshold() -> None:
     assert port.mean_s() == pytest.approx(20 * FRAME_S, rel=0.15)
 
 
-@needs_marks
+@pytest.mark.usefixtures("marks")
 def test_packets_of_others_are_counted_and_left_alone() -> None:
     with Fabric(TINY) as fabric, Watch(fabric, mark_above_bytes=10 * TINY.frame_bytes) as watch:
         assert burst(fabric, tos=0, n=40) == [0] * 40
@@ -99,7 +93,7 @@ def test_packets_of_others_are_counted_and_left_alone() -> None:
     assert (port.marks, port.packets) == (0, 40)
 
 
-@needs_daemon
+@pytest.mark.usefixtures("daemon")
 def test_all_arms_deliver_the_same_flows(tmp_path: Path) -> None:
     setting = Setting(hosts=3, flows=40, realtime=True)
     results = compare(setting, tmp_path, [1], ARMS)

@@ -27,7 +27,7 @@ from rampmeter.results import Run
 from rampmeter.testbed.command import TestbedError, tool
 from rampmeter.testbed.delay import Delays
 from rampmeter.testbed.fabric import Fabric
-from rampmeter.testbed.marking import Watch
+from rampmeter.testbed.marking import Watch, mark_above_max
 from rampmeter.testbed.queueing import BURST_SECONDS
 from rampmeter.testbed.shape import Shape
 from rampmeter.toml import Table, TomlValue, dumps
@@ -232,9 +232,14 @@ def bed_of(plan: Plan) -> Bed:
     if plan.get("fabric.buffer-bytes") is None:
         plan = plan.with_(("fabric.buffer-bytes", shape.queue_frames * shape.frame_bytes))
         plan.check()
+    mark_above = checked["fabric"]["ecn-bytes"]
+    most = mark_above_max(min(shape.access_bps, shape.core_bps or shape.access_bps))
+    if mark_above is not None and mark_above > most:
+        expected = f"expected at most {most} between hosts"
+        raise PlanError(f"{plan.origin}: fabric.ecn-bytes: {expected}, got {mark_above}")
     mine = ("payload-bytes", "header-bytes")
     own = {key: value for key, value in transport.items() if key not in mine}
-    return Bed(plan, shape, own, checked["fabric"]["ecn-bytes"])
+    return Bed(plan, shape, own, mark_above)
 
 
 def _write_counters(fabric: Fabric, watch: Watch | None, out: Path) -> None:

@@ -32,6 +32,8 @@ BINS: Final = 1024
 """Bins of times at a port; the last one holds all that is longer."""
 BINS_PER_FRAME: Final = 4
 """Bins in the time that a full packet takes on the link."""
+THRESHOLD_NS_MAX: Final = 2**31 - 1
+"""The longest threshold: the programs compare with a number of 32 bits and a sign."""
 
 SYSCALL: Final = {"x86_64": 321, "aarch64": 280, "riscv64": 280}
 """The number of the system call `bpf`."""
@@ -124,6 +126,10 @@ class Watch:
         counts = self._keep(_create_map())
         self._maps[port.name] = (counts, bin_ns)
         above = self._mark_above_bytes
+        if above is not None and above > mark_above_max(port.rate_bps):
+            most = mark_above_max(port.rate_bps)
+            message = f"expected marks above at most {most} bytes at {port.name}, got {above:.0f}"
+            raise TestbedError(message)
         return _load(_judge(counts, bin_ns, None if above is None else round(above * byte_ns)))
 
     def _keep(self, descriptor: int) -> int:
@@ -154,6 +160,11 @@ class Watch:
             os.close(descriptor)
         self._open.clear()
         self._maps.clear()
+
+
+def mark_above_max(rate_bps: float) -> int:
+    """The most bytes above which a port of that rate can mark."""
+    return int(THRESHOLD_NS_MAX * rate_bps / 8e9)
 
 
 class Insn(NamedTuple):
