@@ -203,9 +203,16 @@ impl Scoreboard {
         None
     }
 
-    /// The place of the segment that has byte `offset`.
+    /// The place of the segment that has byte `offset`. Where all segments below are as long as the
+    /// first, as most are, there is nothing to search.
     fn place(&self, offset: u64) -> usize {
-        self.segments.partition_point(|segment| segment.end() <= offset)
+        let Some(first) = self.segments.front() else { return 0 };
+        let before = offset.saturating_sub(first.start).checked_div(first.len.into());
+        let place = before.map_or(usize::MAX, |before| before as usize);
+        match self.segments.get(place) {
+            Some(guess) if guess.start <= offset && offset < guess.end() => place,
+            _ => self.segments.partition_point(|segment| segment.end() <= offset),
+        }
     }
 
     /// Takes an acknowledgement of all below `ack`, and of `sacks`.
