@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 import pytest
 
 import rampmeter as rm
+from rampmeter.papers.measure import BY_POINT
 from rampmeter.results import overall_slowdown, slowdown_groups
 
 from .conftest import SMALL
@@ -50,6 +51,24 @@ def test_the_tables_have_the_documented_columns(small_run: rm.Run) -> None:
     series = ["time_ps", "tier", "utilisation", "queue_mean_bytes", "queue_max_bytes"]
     assert small_run.series.column_names == series
     assert small_run.queues.column_names[:3] == ["tier", "queue_bytes", "samples"]
+
+
+def test_latencies_are_those_of_the_summary(small_run: rm.Run) -> None:
+    table = small_run.latencies
+    assert table is not None
+    for kind, summary in small_run.summary["latency"].items():
+        rows = table.filter(pc.equal(table["packets"], kind)).to_pylist()
+        assert sum(row["count"] for row in rows) == summary["count"]
+        for quantile in (50, 99):
+            at = next(row["latency_ps"] for row in rows if row["cdf"] >= quantile / 100)
+            assert at == pytest.approx(summary[f"p{quantile}_ps"], rel=1e-3)
+        assert rows[-1]["cdf"] == 1.0
+    points = (0.0, 3.0, 4.0, 1e6)
+    data = [row for row in table.to_pylist() if row["packets"] == "data"]
+    total = sum(row["count"] for row in data)
+    at_most = [sum(r["count"] for r in data if r["latency_ps"] <= 1e6 * us) for us in points]
+    assert BY_POINT["packets-below"](small_run, points) == [n / total for n in at_most]
+    assert 0 == at_most[0] < at_most[1] < at_most[2] <= at_most[3] == total
 
 
 def test_every_flow_has_a_row_and_none_beats_the_ideal(small_run: rm.Run) -> None:

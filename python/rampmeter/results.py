@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 FLOWS = "flows.parquet"
 SERIES = "series.parquet"
 QUEUES = "queues.parquet"
+LATENCIES = "latencies.parquet"
 TENANTS = "tenants.parquet"
 PATHS = "paths.parquet"
 SUMMARY = "summary.json"
@@ -83,6 +84,11 @@ class Run:
     def queues(self) -> "pa.Table":
         """How often queues had which length, by tier."""
         return self._table(QUEUES)
+
+    @cached_property
+    def latencies(self) -> "pa.Table | None":
+        """How many packets were in the fabric for how long; `None` if no packet arrived."""
+        return self._table(LATENCIES) if (self.path / LATENCIES).is_file() else None
 
     @cached_property
     def tenants(self) -> "pa.Table | None":

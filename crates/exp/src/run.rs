@@ -25,8 +25,8 @@ use crate::summary::{Outcome, Summary};
 use crate::version::{COMMIT, PROFILE, VERSION};
 
 /// Runs `plan` and writes to the folder `out`: `flows.parquet`, `series.parquet` and
-/// `queues.parquet`; `tenants.parquet`, `transport.parquet`, `links.parquet`, `drops.parquet` and
-/// `outages.parquet` where there is anything to tell; capture, timeline and `paths.parquet` where the
+/// `queues.parquet`; `latencies.parquet`, `tenants.parquet`, `transport.parquet`, `links.parquet`,
+/// `drops.parquet` and `outages.parquet` where there is anything to tell; capture, timeline and `paths.parquet` where the
 /// plan asks for them;
 /// `summary.json`, and last `manifest.json`. A run that is stopped keeps what it has.
 ///
@@ -43,8 +43,9 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
 }
 
 /// What not every run writes, and the manifest.
-const OPTIONAL: [&str; 7] = [
+const OPTIONAL: [&str; 8] = [
     "manifest.json",
+    "latencies.parquet",
     "tenants.parquet",
     "transport.parquet",
     "links.parquet",
@@ -79,6 +80,9 @@ pub(crate) fn publish(
     let metadata = metadata(plan);
     recorder.finish(&metadata)?;
     write_samples(plan, &recorder.samples, out, &metadata)?;
+    let (data, control) = (&recorder.data_latency, &recorder.control_latency);
+    let latencies: Vec<_> = data.rows("data").chain(control.rows("control")).collect();
+    write_some(&out.join("latencies.parquet"), &latencies, &metadata)?;
     let observed = observed.map(|o| o.finish(ran.end, out, &metadata)).transpose()?;
     let observed = observed.unwrap_or_default();
     let manifest_text = |summary: &Summary| {

@@ -7,8 +7,14 @@ use rampmeter_exp::{Observer, Plan, Progress, Registry, RunStatus, Silent, run};
 use rampmeter_proto::{Builtin, Transport};
 use rampmeter_testkit::{Body, Case, Suite, here};
 
-const FILES: [&str; 5] =
-    ["flows.parquet", "series.parquet", "queues.parquet", "transport.parquet", "summary.json"];
+const FILES: [&str; 6] = [
+    "flows.parquet",
+    "series.parquet",
+    "queues.parquet",
+    "latencies.parquet",
+    "transport.parquet",
+    "summary.json",
+];
 
 fn plan(seed: u64, preset: &str) -> String {
     plan_of("dcpim", seed, preset)

@@ -11,7 +11,8 @@ use std::path::Path;
 use rampmeter_exp::Summary;
 use rampmeter_metrics::paths::PathRow;
 use rampmeter_metrics::series::{
-    CounterSample, DropSample, LinkSample, OutageRow, QueueRow, TenantSample, TierSample,
+    CounterSample, DropSample, LatencyRow, LinkSample, OutageRow, QueueRow, TenantSample,
+    TierSample,
 };
 use rampmeter_metrics::{About, FlowRow, Row};
 use schemars::SchemaGenerator;
@@ -27,6 +28,7 @@ fn the_page_of_results_has_every_column_and_key() {
         ("flows", FlowRow::ABOUT),
         ("series", TierSample::ABOUT),
         ("queues", QueueRow::ABOUT),
+        ("latencies", LatencyRow::ABOUT),
         ("links", LinkSample::ABOUT),
         ("drops", DropSample::ABOUT),
         ("outages", OutageRow::ABOUT),

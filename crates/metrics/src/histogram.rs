@@ -5,6 +5,8 @@ use rampmeter_core::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::series::LatencyRow;
+
 /// A histogram of latencies from 1 ps to 53 days with three significant digits; some 450 kB,
 /// however many packets there are.
 #[derive(Clone, Debug)]
@@ -56,17 +58,16 @@ impl LatencyHistogram {
         self.counts.len()
     }
 
-    /// The share of packets at or below each recorded latency, ascending.
-    pub fn cdf(&self) -> Vec<(Span, f64)> {
+    /// A row for each latency that was recorded, ascending, of packets of the kind `packets`.
+    pub fn rows(&self, packets: &'static str) -> impl Iterator<Item = LatencyRow> {
         let total = self.counts.len() as f64;
         let mut seen = 0;
-        self.counts
-            .iter_recorded()
-            .map(|step| {
-                seen += step.count_at_value();
-                (Span::from_ps(step.value_iterated_to()), seen as f64 / total)
-            })
-            .collect()
+        self.counts.iter_recorded().map(move |step| {
+            let count = step.count_at_value();
+            seen += count;
+            let (latency_ps, cdf) = (step.value_iterated_to(), seen as f64 / total);
+            LatencyRow { packets: packets.into(), latency_ps, count, cdf }
+        })
     }
 
     /// The summary; `None` of no packets.
@@ -116,8 +117,10 @@ mod tests {
         b.record(Span::from_us(1));
         b.record(Span::from_us(2_000_000));
         a.merge(&b);
-        let cdf = a.cdf();
-        assert_eq!((a.count(), cdf.len()), (3, 2));
-        assert!((cdf[0].1 - 2.0 / 3.0).abs() < 1e-12 && cdf[1].1 == 1.0);
+        let rows: Vec<LatencyRow> = a.rows("data").collect();
+        assert_eq!((a.count(), rows.len()), (3, 2));
+        assert_eq!((rows[0].count, rows[1].count), (2, 1));
+        assert!((rows[0].cdf - 2.0 / 3.0).abs() < 1e-12 && rows[1].cdf == 1.0);
+        assert!((rows[0].latency_ps as f64 / 1e6 - 1.0).abs() < 1e-3, "{rows:?}");
     }
 }

@@ -136,6 +136,22 @@ rows! {
     }
 }
 
+rows! {
+    /// How many packets were in the fabric for one time, to one part in a thousand: a row of
+    /// `latencies.parquet`.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct LatencyRow, LatencyRows {
+        /// Which packets: `data` or `control`.
+        [""] packets: Cow<'static, str>,
+        /// From the first bit at the sender's interface to the last bit at the receiver.
+        ["ps"] latency_ps: u64,
+        /// Packets with this latency.
+        [""] count: u64,
+        /// The share of these packets at or below it.
+        ["1"] cdf: f64,
+    }
+}
+
 /// How long queues were, by tier: a count of samples for every length that occurred.
 #[derive(Clone, Debug, Default)]
 pub struct QueueDistribution {
@@ -249,6 +265,7 @@ mod tests {
             LinkSample::ABOUT,
             DropSample::ABOUT,
             OutageRow::ABOUT,
+            LatencyRow::ABOUT,
             TenantSample::ABOUT,
             CounterSample::ABOUT,
             QueueRow::ABOUT,

@@ -41,6 +41,7 @@ Y_LABELS: dict[Metric, str] = {
     "kiops": "Reads (thousands a second)",
     "batch": "Packets a batch",
     "gaps-below": "Fraction of times",
+    "packets-below": "Fraction of packets",
 }
 
 EXPECTED = "expected"

@@ -156,6 +156,17 @@ def _hop_drops(run: Run, points: Points) -> list[float]:
     return [rates.get(HOPS[int(point) - 1], 0.0) for point in points]
 
 
+def _packets_below(run: Run, points: Points) -> list[float]:
+    """The share of data packets that were in the fabric for at most so many microseconds."""
+    table = run.latencies
+    if table is None:
+        return [math.nan] * len(points)
+    data = table["packets"].to_numpy(zero_copy_only=False) == "data"
+    latency, count = (table[name].to_numpy()[data] for name in ("latency_ps", "count"))
+    total = max(1, int(count.sum()))
+    return [float(count[latency <= point * 1e6].sum() / total) for point in points]
+
+
 def _late(run: Run) -> float:
     """The share of messages, but for rejected ones, whose sender knew too late that they arrived.
 
@@ -183,5 +194,6 @@ def _statistic(group: Statistics, metric: Metric) -> tuple[float, int]:
 BY_POINT: dict[Metric, Callable[[Run, Points], list[float]]] = {
     "tenant-share": _tenant_shares,
     "drop-rate": _hop_drops,
+    "packets-below": _packets_below,
 }
 """Metrics of whole runs that have a value a point, in panels that have points."""

@@ -29,6 +29,7 @@ Metric: TypeAlias = Literal[
     "kiops",
     "batch",
     "gaps-below",
+    "packets-below",
 ]
 
 OF_FLOWS = ("min", "mean", "p99", "p999", "max", "fct-ms")
