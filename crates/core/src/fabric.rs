@@ -39,6 +39,16 @@ pub enum Overflow {
     PushOut,
 }
 
+/// When a switch may begin to forward a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Forwarding {
+    /// When the last bit is in.
+    StoreAndForward,
+    /// When the header is in.
+    CutThrough,
+}
+
 /// How switches share their packet memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Buffer {
@@ -69,6 +79,80 @@ pub struct RegularPaths {
     /// Ways up from a switch above it; the rest of the number is the way taken there. 1 in two
     /// tiers.
     pub agg_up: u16,
+}
+
+/// The ports by which a packet leaves the switches on its way, the first switch's first; ports are
+/// numbered within their switch. Up to three ports below [`SourceRoute::PORTS`]: enough for a pod of
+/// 32-port switches, with two arbiters at each rack's switch (Fastpod §3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct SourceRoute(u16);
+
+impl SourceRoute {
+    /// Ports of a switch that a route can name.
+    pub const PORTS: u16 = 40;
+    /// Switches on the longest route.
+    pub const HOPS: usize = 3;
+
+    /// The route by `ports`; `None` if there are too many, or one of them has no number in a route.
+    pub fn new(ports: &[u16]) -> Option<Self> {
+        if ports.len() > Self::HOPS || ports.iter().any(|&port| port >= Self::PORTS) {
+            return None;
+        }
+        let digits = ports.iter().rev();
+        Some(Self(digits.fold(0, |route, &port| route * Self::PORTS + port)))
+    }
+
+    /// As packets carry it ([`Packet::path`](crate::Packet)).
+    #[inline]
+    pub const fn path(self) -> u16 {
+        self.0
+    }
+
+    /// The port that a path names for the next switch, and the path from there on.
+    #[inline]
+    pub const fn split(path: u16) -> (u16, u16) {
+        (path % Self::PORTS, path / Self::PORTS)
+    }
+}
+
+/// A pod: racks of hosts whose switches have a link to each of the aggregation switches, and
+/// arbiters with a link to every rack's switch. All links have one rate, and switches cut through.
+/// What a sender needs to choose routes and instants (Fastpod §3.1, §3.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pod {
+    /// Rate of all links.
+    pub rate: Rate,
+    /// Bytes that must be in before a switch forwards.
+    pub header: Bytes,
+    /// Processing in each switch.
+    pub switch_latency: Span,
+    /// Processing in each host and arbiter.
+    pub host_latency: Span,
+    /// Rack and cable of each host.
+    pub hosts: Vec<PodHost>,
+    /// Shortest and longest propagation between a rack's switch and an aggregation switch.
+    pub trunks: (Span, Span),
+    /// Propagation between each rack's switch and the arbiters: rack, then arbiter.
+    pub arbiters: Vec<Vec<Span>>,
+    /// Ports of racks' switches to aggregation switches: rack, then aggregation switch.
+    pub to_agg: Vec<Vec<u16>>,
+    /// Ports of aggregation switches to racks' switches: aggregation switch, then rack.
+    pub to_rack: Vec<Vec<u16>>,
+    /// Ports of racks' switches to arbiters: rack, then arbiter.
+    pub to_arbiter: Vec<Vec<u16>>,
+}
+
+/// A host of a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PodHost {
+    /// Its rack.
+    pub rack: u16,
+    /// Its number among the hosts of the rack, from zero.
+    pub place: u16,
+    /// The port of the rack's switch that leads to it.
+    pub port: u16,
+    /// Propagation to the rack's switch.
+    pub cable: Span,
 }
 
 /// Links between switches of a regular network that have failed, so that routing does not use them.
@@ -106,6 +190,8 @@ pub struct FabricNeeds {
     pub interface: Need<Interface>,
     /// Queue length, in bytes, from which ports mark ECN-capable packets; `None` for no marks.
     pub ecn: Need<Option<Bytes>>,
+    /// When switches begin to forward.
+    pub switching: Need<Forwarding>,
     /// Memory that a waiting packet takes at least, in bytes: as much as a full packet takes where
     /// queues are counted in packets.
     pub slot: Need<u16>,
@@ -122,8 +208,20 @@ pub struct FabricNeeds {
 /// One central controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArbiterNeed {
-    /// The rate of its link.
+    /// The rate of its link, or of each of its links.
     pub rate: ArbiterRate,
+    /// Where it is.
+    pub place: ArbiterPlace,
+}
+
+/// Where a controller is joined to the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ArbiterPlace {
+    /// By one link, at the first rack.
+    #[default]
+    FirstRack,
+    /// By a link to the switch of every rack (Fastpod §3.2).
+    EveryRack,
 }
 
 /// The rate of a controller's link.
@@ -146,5 +244,25 @@ impl ArbiterRate {
                 Rate::from_bps(fastest.as_bps().saturating_mul(links)).unwrap_or(fastest)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_route_names_its_ports_in_turn() {
+        for ports in [&[][..], &[0], &[39, 0, 1], &[4, 17, 39], &[39, 39, 39]] {
+            let route = SourceRoute::new(ports).unwrap();
+            let mut path = route.path();
+            for &port in ports {
+                let (next, rest) = SourceRoute::split(path);
+                assert_eq!(next, port);
+                path = rest;
+            }
+            assert_eq!(path, 0);
+        }
+        assert_eq!((SourceRoute::new(&[40]), SourceRoute::new(&[0; 4])), (None, None));
     }
 }

@@ -85,6 +85,12 @@ impl Marks {
     pub const TRIMMED: Self = Self(4);
     /// The sender has chosen the path; interfaces and switches keep to it.
     pub const ROUTED: Self = Self(8);
+    /// The path is a [`SourceRoute`](crate::fabric::SourceRoute): each switch takes the port that it
+    /// names, and looks at no table. Comes with [`Marks::ROUTED`].
+    pub const SOURCE_ROUTED: Self = Self(16);
+    /// Sent without a schedule: switches without memory drop it, or cut it off, for any other
+    /// packet (selective dropping, Fastpod §3.3).
+    pub const UNSCHEDULED: Self = Self(32);
 
     /// These marks and `other`.
     #[must_use]

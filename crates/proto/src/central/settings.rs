@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_core::fabric::{
-    ArbiterNeed, ArbiterRate, Buffer, FabricNeeds, Interface, Need, Overflow,
+    ArbiterNeed, ArbiterPlace, ArbiterRate, Buffer, FabricNeeds, Interface, Need, Overflow,
 };
 use rampmeter_core::{Bytes, FabricFacts, NodeId, Priority, Rate, Span};
 
@@ -124,7 +124,7 @@ pub(crate) fn needs(
 ) -> FabricNeeds {
     let own = |packets: u32| packet * u64::from(packets);
     let buffer = queue.map_or_else(|| two_bdps(packet, facts), own);
-    let need = ArbiterNeed { rate: ArbiterRate::Slowest };
+    let need = ArbiterNeed { rate: ArbiterRate::Slowest, place: ArbiterPlace::FirstRack };
     FabricNeeds {
         buffer: Need::Prefer(Buffer::PerPort(buffer)),
         overflow: Need::Prefer(Overflow::TailDrop),

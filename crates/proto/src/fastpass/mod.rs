@@ -40,7 +40,7 @@ pub use host::FastpassHost;
 use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{ArbiterNeed, ArbiterRate, FabricNeeds, Need};
+use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate, FabricNeeds, Need};
 use rampmeter_core::{FabricFacts, Family, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
@@ -96,10 +96,12 @@ impl Transport for FastpassFamily {
     /// host in every batch, so it has as many interfaces as fast as the fastest link as that takes;
     /// the link of the epoch model is as fast as a host's.
     fn needs(keys: &FastpassConfig, facts: &FabricFacts) -> FabricNeeds {
+        let (rate, place) = (arbiter_rate(keys, facts), ArbiterPlace::FirstRack);
+        let arbiter = ArbiterNeed { rate, place };
         FabricNeeds {
             buffer: Need::Prefer(phost_study_buffer(keys.payload + keys.header, facts)),
             priorities: 2,
-            arbiters: vec![ArbiterNeed { rate: arbiter_rate(keys, facts) }; keys.arbiters as usize],
+            arbiters: vec![arbiter; keys.arbiters as usize],
             ..FabricNeeds::default()
         }
     }
