@@ -34,6 +34,8 @@ pub enum Purpose {
     Hello = 10,
     /// Decisions of a switch's program.
     Hop = 11,
+    /// Lengths of cables.
+    Cable = 12,
 }
 
 /// One random stream.

@@ -6,7 +6,7 @@ use std::path::Path;
 use rampmeter_core::{Bytes, FabricFacts, Span};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::transport::{Derived, Network, Place, Quantity, Site};
-use rampmeter_sim::{ClockSpec, Shape, SimSpec, Topology, TopologySpec};
+use rampmeter_sim::{ClockSpec, FabricConfig, Shape, SimSpec, Switching, Topology, TopologySpec};
 use rampmeter_workload::{ValidWorkload, WorkloadContext};
 
 use crate::capture::CaptureConfig;
@@ -49,7 +49,7 @@ impl Plan {
         let needs = self.transport.needs(&facts);
         let fabric = resolve(&mut self.fabric, &needs, &cx)?;
         let topology = topology.with_arbiters(&needs.arbiters);
-        let transport = transport(&self.transport, &facts, &topology).map_err(|bad| {
+        let transport = transport(&self.transport, &facts, &topology, &fabric).map_err(|bad| {
             let message = format!("expected {}, got {}", bad.expected, bad.got);
             cx.bad(&format!("transport.{}", bad.key), message)
         })?;
@@ -169,7 +169,7 @@ fn topology(spec: &TopologySpec, cx: &Context<'_>) -> Result<Topology, PlanError
 fn hosts_per_rack(spec: &TopologySpec) -> Option<u32> {
     match *spec {
         TopologySpec::LeafSpine { hosts_per_rack, .. } => Some(hosts_per_rack as u32),
-        TopologySpec::FatTree { k, .. } => Some(k as u32 / 2),
+        TopologySpec::FatTree { k, .. } | TopologySpec::Pod { k, .. } => Some(k as u32 / 2),
         TopologySpec::Dumbbell { hosts_per_side, .. } => Some(hosts_per_side as u32),
         TopologySpec::Star { .. } | TopologySpec::Links { .. } | TopologySpec::File { .. } => None,
     }
@@ -179,11 +179,17 @@ fn transport(
     spec: &TransportSpec,
     facts: &FabricFacts,
     topology: &Topology,
+    fabric: &FabricConfig,
 ) -> Result<ValidTransport, BadKey> {
     let Shape { switches, ratio, ports, has_slower, rails } = topology.shape();
     let (slowest, fastest) = topology.rates();
     let paths = topology.regular_paths();
-    let network = Network { switches, ratio, ports, has_slower, rails, slowest, fastest, paths };
+    let pod = match fabric.switching {
+        Switching::CutThrough { header } => topology.pod(header),
+        Switching::StoreAndForward | Switching::Shaped { .. } => None,
+    };
+    let network =
+        Network { switches, ratio, ports, has_slower, rails, slowest, fastest, paths, pod };
     spec.configure(&Site { facts: *facts, place: Place::Network(network), lower: None })
 }
 

@@ -2,7 +2,7 @@
 //! follows from both on one network.
 
 use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{FabricNeeds, RegularPaths};
+use rampmeter_core::fabric::{FabricNeeds, Pod, RegularPaths};
 use rampmeter_core::wire::Formats;
 use rampmeter_core::{Bytes, FabricFacts, Family, Rate, Span};
 
@@ -62,6 +62,7 @@ pub struct Site {
 }
 
 /// A simulated network or real hosts.
+#[expect(clippy::large_enum_variant, reason = "there is one a run")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Place {
     /// A simulated network.
@@ -94,6 +95,8 @@ pub struct Network {
     pub fastest: Rate,
     /// The paths between racks, where they are regular.
     pub paths: Option<RegularPaths>,
+    /// The pod that the network is, if it is one whose switches cut through.
+    pub pod: Option<Pod>,
 }
 
 impl Site {

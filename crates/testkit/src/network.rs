@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::fabric::{FabricNeeds, Need};
+use rampmeter_core::fabric::{FabricNeeds, Forwarding, Need};
 use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Purpose, Rate, Rng, Span, Time};
 use rampmeter_proto::Transport;
 use rampmeter_proto::transport::{self, Network, Site};
-use rampmeter_sim::{FabricConfig, Shape, Topology, TopologySpec};
+use rampmeter_sim::{FabricConfig, Shape, Switching, Topology, TopologySpec};
 
 /// A leaf-spine network of hosts at 100 Gbit/s with the delays of the dcPIM study.
 pub fn leaf_spine(racks: u64, hosts_per_rack: u64, spines: u64) -> Topology {
@@ -78,12 +78,17 @@ impl<T: Transport> Place<T> {
         let topology = topology.with_arbiters(&needs.arbiters);
         let (slowest, fastest) = topology.rates();
         let paths = topology.regular_paths();
+        let fabric = fabric(&needs);
+        let pod = match fabric.switching {
+            Switching::CutThrough { header } => topology.pod(header),
+            _ => None,
+        };
         let network =
-            Network { switches, ratio, ports, has_slower, rails, slowest, fastest, paths };
+            Network { switches, ratio, ports, has_slower, rails, slowest, fastest, paths, pod };
         let site = Site { facts, place: transport::Place::Network(network), lower: None };
         let config = T::configure(keys.clone(), &site).expect("presets fit the networks of tests");
         let clocks_within = needs.clocks_within;
-        Self { topology, fabric: fabric(&needs), clocks_within, config }
+        Self { topology, fabric, clocks_within, config }
     }
 }
 
@@ -133,6 +138,10 @@ fn fabric(needs: &FabricNeeds) -> FabricConfig {
         overflow: only(needs.overflow, default.overflow),
         spray: only(needs.spray, default.spray),
         interface: only(needs.interface, default.interface),
+        switching: match needs.switching {
+            Need::Only(Forwarding::CutThrough) => Switching::CutThrough { header: Bytes::new(64) },
+            _ => default.switching,
+        },
         express: only(needs.express, default.express),
         mark_above: only(needs.ecn, default.mark_above),
         ..default

@@ -130,6 +130,7 @@ pub fn configured<T: Transport>(keys: &T::Keys) -> (Arc<T::Config>, u32) {
         slowest: RATE,
         fastest: RATE,
         paths: None,
+        pod: None,
     };
     let site = Site { facts, place: Place::Network(network), lower: None };
     let config = T::configure(keys.clone(), &site).expect("presets fit the wire");

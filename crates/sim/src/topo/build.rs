@@ -130,8 +130,16 @@ impl Topology {
         let levels = levels(n_switches, &joined, &links);
         let (host_latency, switch_latency) = (wires.host_latency, wires.switch_latency);
         let (n_stations, n_arbiters) = (n_hosts, 0);
-        let topology =
-            Self { n_stations, n_arbiters, levels, links, host_latency, switch_latency, tors };
+        let topology = Self {
+            n_stations,
+            n_arbiters,
+            levels,
+            links,
+            host_latency,
+            switch_latency,
+            tors,
+            cables: None,
+        };
         let routes = crate::fabric::Routes::new(&topology, &|_| true);
         let is_joined = |switch, host| routes.first_port(Node::Switch(switch), host).is_some();
         if let Some(host) = (1..n_hosts).find(|&host| !is_joined(topology.tors[0], host)) {

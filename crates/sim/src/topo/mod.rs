@@ -6,6 +6,7 @@
 
 mod build;
 mod cut;
+mod pod;
 mod regular;
 mod spec;
 
@@ -18,7 +19,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::fabric::{Routes, Target};
-use rampmeter_core::fabric::ArbiterNeed;
+use pod::Cables;
+use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace};
 use rampmeter_core::{Bytes, FabricFacts, Rate, Span};
 
 /// One end of a link.
@@ -79,6 +81,8 @@ pub struct Topology {
     pub(crate) switch_latency: Span,
     /// The switch of each host and arbiter; of several, the first.
     pub(crate) tors: Vec<u32>,
+    /// Where cables differ, how much.
+    cables: Option<Cables>,
 }
 
 /// What bounds on queueing depend on.
@@ -141,17 +145,38 @@ impl Topology {
         self
     }
 
-    /// The topology with the arbiters that a transport needs, all at the first rack, with the delay
-    /// of the first link.
+    /// The topology with the arbiters that a transport needs: at the first rack, with the delay of
+    /// the first link, or at every rack, with the delay of that rack's first host. In pods whose
+    /// cables differ those of arbiters at every rack do too.
     #[must_use]
     pub fn with_arbiters(mut self, needs: &[ArbiterNeed]) -> Self {
         let (slowest, fastest) = self.rates();
         for need in needs {
             let rate = need.rate.of(slowest, fastest);
-            let (switch, propagation) = (self.rack(0), self.links[0].propagation);
-            self = self.with_arbiter(ArbiterLink { switch, rate, propagation });
+            let first = (self.rack(0), self.links[0].propagation);
+            let ends = match need.place {
+                ArbiterPlace::FirstRack => vec![first],
+                ArbiterPlace::EveryRack => self.cables_of_racks(),
+            };
+            let link = |(switch, propagation)| ArbiterLink { switch, rate, propagation };
+            self = self.with_arbiter_at(&ends.into_iter().map(link).collect::<Vec<_>>());
         }
         self
+    }
+
+    /// The switch of each rack with the propagation of one more arbiter's link to it.
+    fn cables_of_racks(&self) -> Vec<(u32, Span)> {
+        let racks = self.racks();
+        if let Some(cables) = self.cables {
+            let drawn = cables.of_arbiter(self.n_stations, racks.len());
+            return racks.into_iter().zip(drawn).collect();
+        }
+        let first = |rack: u32| {
+            let mut links = self.access().map(|(_, link)| link);
+            let its = links.find(|link| [link.a, link.b].contains(&Node::Switch(rack)));
+            its.map(|link| (rack, link.propagation))
+        };
+        racks.into_iter().filter_map(first).collect()
     }
 
     /// The rates of the slowest and the fastest link.

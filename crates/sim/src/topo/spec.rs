@@ -101,6 +101,27 @@ pub enum TopologySpec {
         #[serde(default = "processing")]
         host_ns: f64,
     },
+    /// A pod of a fat-tree of k-port switches: k/2 racks of k/2 hosts, and k/2 switches above.
+    #[serde(rename_all = "kebab-case")]
+    Pod {
+        /// Ports a switch, even, 4 to 32.
+        k: u64,
+        /// Rate of all links.
+        #[serde(default = "access")]
+        gbps: f64,
+        /// Propagation of every link; of hosts' and arbiters' the least.
+        #[serde(default = "propagation")]
+        propagation_ns: f64,
+        /// Processing in every switch.
+        #[serde(default = "processing")]
+        switch_ns: f64,
+        /// Processing in every host.
+        #[serde(default = "processing")]
+        host_ns: f64,
+        /// By how much the propagation of hosts' and arbiters' links is longer at most.
+        #[serde(default)]
+        cable_spread_ns: f64,
+    },
     /// Any graph: hosts `h0`, `h1`, ... and switches `s0`, `s1`, ... joined by `links`.
     #[serde(rename_all = "kebab-case")]
     Links {
@@ -196,6 +217,15 @@ impl TopologySpec {
                 check_count("hosts", u64::from(side) * 2, 2, "2 to 65536")?;
                 Topology::dumbbell(side, &self.wires(core_gbps)?)
             }
+            Self::Pod { k, gbps, cable_spread_ns, .. } => {
+                if !(4..=32).contains(&k) || !k.is_multiple_of(2) {
+                    let expected = "an even number from 4 to 32";
+                    return Err(TopologyError::Count { what: "k", expected, got: k });
+                }
+                rate("gbps", gbps)?;
+                let spread = delay("cable-spread-ns", cable_spread_ns)?;
+                Topology::new_pod(k as u32, spread, &self.wires(gbps)?)
+            }
             Self::Links { hosts, switches, ref links, .. } => {
                 let hosts = check_count("hosts", hosts, 2, "2 to 65536")?;
                 let switches = check_count("switches", switches, 1, "1 to 65536")?;
@@ -219,6 +249,9 @@ impl TopologySpec {
             | Self::Star { access_gbps, propagation_ns, switch_ns, host_ns, .. }
             | Self::Dumbbell { access_gbps, propagation_ns, switch_ns, host_ns, .. } => {
                 (access_gbps, propagation_ns, switch_ns, host_ns)
+            }
+            Self::Pod { gbps, propagation_ns, switch_ns, host_ns, .. } => {
+                (gbps, propagation_ns, switch_ns, host_ns)
             }
             Self::Links { switch_ns, host_ns, .. } => (access(), propagation(), switch_ns, host_ns),
             Self::File { .. } => (access(), propagation(), processing(), processing()),

@@ -1,0 +1,243 @@
+//! Pods: two tiers in which every rack's switch has a link to every switch above, with arbiters at
+//! all racks.
+
+use rampmeter_core::fabric::{Pod, PodHost, SourceRoute};
+use rampmeter_core::{Bytes, Purpose, Rng, Span};
+
+use super::build::{TopologyError, Wires};
+use super::{Link, Node, Topology};
+
+/// How long the cables of a pod's hosts and arbiters are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cables {
+    /// The shortest.
+    pub(super) least: Span,
+    /// By how much they are longer at most.
+    pub(super) spread: Span,
+}
+
+impl Cables {
+    /// The stream of the cables of a host or arbiter; topologies have no seed.
+    fn stream(station: u32) -> Rng {
+        Rng::new(0, u64::from(station), Purpose::Cable)
+    }
+
+    /// Draws a cable.
+    fn draw(self, rng: &mut Rng) -> Span {
+        self.least + Span::from_ps(rng.below(self.spread.as_ps() as usize + 1) as u64)
+    }
+
+    /// The cables from an arbiter to so many racks.
+    pub(super) fn of_arbiter(self, station: u32, racks: usize) -> Vec<Span> {
+        let mut rng = Self::stream(station);
+        (0..racks).map(|_| self.draw(&mut rng)).collect()
+    }
+}
+
+/// A link with its number within the ports of the switch that it is seen from.
+struct Port {
+    number: u16,
+    link: Link,
+    to: Node,
+}
+
+impl Topology {
+    /// A pod of a fat-tree of `k`-port switches: k/2 racks of k/2 hosts, and k/2 switches above
+    /// them. Each host's cable is longer than the wires' propagation by up to `spread`.
+    pub(super) fn new_pod(k: u32, spread: Span, wires: &Wires) -> Result<Self, TopologyError> {
+        let racks = k / 2;
+        let mut pod = Self::leaf_spine((racks, 1), racks, racks, wires)?;
+        let cables = Cables { least: wires.propagation, spread };
+        for link in &mut pod.links {
+            if let Node::Host(host) = link.a {
+                link.propagation = cables.draw(&mut Cables::stream(host));
+            }
+        }
+        pod.cables = Some(cables);
+        Ok(pod)
+    }
+
+    /// The pod that this network is, whose switches forward when `header` is in; `None` if it is
+    /// none.
+    ///
+    /// Every switch has hosts, or a link to every switch that has. Hosts have one link, arbiters
+    /// one to every rack's switch, all of one rate, and no switch has more ports than source routes
+    /// can name.
+    pub fn pod(&self, header: Bytes) -> Option<Pod> {
+        let (rate, fastest) = self.rates();
+        let is_two_tiered = self.levels.iter().all(|&level| level == 1 || level == 2);
+        if rate != fastest || !is_two_tiered || self.rails().iter().any(|&rails| rails != 1) {
+            return None;
+        }
+        let racks = self.racks();
+        let above: Vec<u32> =
+            (0..self.n_switches()).filter(|switch| self.levels[*switch as usize] == 2).collect();
+        if above.is_empty() {
+            return None;
+        }
+        let ports: Vec<Vec<Port>> = (0..self.n_switches()).map(|s| self.ports_of(s)).collect();
+        if ports.iter().any(|of| of.len() > usize::from(SourceRoute::PORTS)) {
+            return None;
+        }
+        let port = |at: u32, to: Node| ports[at as usize].iter().find(|port| port.to == to);
+        let all = |froms: &[u32], tos: &[Node]| -> Option<Vec<Vec<&Port>>> {
+            froms.iter().map(|&at| tos.iter().map(|&to| port(at, to)).collect()).collect()
+        };
+        let switches = |of: &[u32]| of.iter().map(|&s| Node::Switch(s)).collect::<Vec<_>>();
+        let to_agg = all(&racks, &switches(&above))?;
+        let to_rack = all(&above, &switches(&racks))?;
+        let arbiters: Vec<Node> = (0..self.n_arbiters).map(Node::Arbiter).collect();
+        let to_arbiter = all(&racks, &arbiters)?;
+        let mut places = vec![0; racks.len()];
+        let hosts = (0..self.n_hosts()).map(|host| {
+            let rack = racks.binary_search(&self.rack(host)).ok()?;
+            let port = port(self.rack(host), Node::Host(host))?;
+            let place = places[rack];
+            places[rack] += 1;
+            let (rack, cable) = (rack as u16, port.link.propagation);
+            Some(PodHost { rack, place, port: port.number, cable })
+        });
+        let hosts = hosts.collect::<Option<_>>()?;
+        let trunks = || to_agg.iter().flatten().map(|port| port.link.propagation);
+        let numbers = |ports: &[Vec<&Port>]| -> Vec<Vec<u16>> {
+            ports.iter().map(|of| of.iter().map(|port| port.number).collect()).collect()
+        };
+        let cables = |of: &Vec<&Port>| of.iter().map(|port| port.link.propagation).collect();
+        Some(Pod {
+            rate,
+            header,
+            switch_latency: self.switch_latency,
+            host_latency: self.host_latency,
+            hosts,
+            trunks: (trunks().min()?, trunks().max()?),
+            arbiters: to_arbiter.iter().map(cables).collect(),
+            to_agg: numbers(&to_agg),
+            to_rack: numbers(&to_rack),
+            to_arbiter: numbers(&to_arbiter),
+        })
+    }
+
+    /// The ports of a switch, in the order of its links.
+    fn ports_of(&self, switch: u32) -> Vec<Port> {
+        let of = self.links_of(Node::Switch(switch)).into_iter().zip(0..);
+        of.map(|(link, number)| {
+            let link = self.links[link as usize];
+            let to = if link.a == Node::Switch(switch) { link.b } else { link.a };
+            Port { number, link, to }
+        })
+        .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate};
+
+    use super::*;
+    use crate::TopologySpec;
+    use crate::fabric::Routes;
+
+    const HEADER: Bytes = Bytes::new(64);
+
+    fn build(text: &str) -> Topology {
+        toml::from_str::<TopologySpec>(text).unwrap().build().unwrap()
+    }
+
+    fn with_arbiters(topology: Topology, place: ArbiterPlace, n: usize) -> Topology {
+        topology.with_arbiters(&vec![ArbiterNeed { rate: ArbiterRate::Slowest, place }; n])
+    }
+
+    /// The end that a switch's port leads to.
+    fn leads_to(topology: &Topology, switch: u32, port: u16) -> Node {
+        let routes = Routes::new(topology, &|_| true);
+        let of = |number: &u32| {
+            let (link, to) = routes.end(*number);
+            let link = topology.links()[link as usize];
+            let from = if link.a == to { link.b } else { link.a };
+            from == Node::Switch(switch)
+        };
+        let mut ports = (0..routes.n_ports() as u32).filter(of);
+        routes.end(ports.nth(port.into()).unwrap()).1
+    }
+
+    #[test]
+    fn ports_lead_where_a_pod_says() {
+        let topology = with_arbiters(build("kind = 'pod'\nk = 8"), ArbiterPlace::EveryRack, 2);
+        let pod = topology.pod(HEADER).unwrap();
+        assert_eq!((topology.n_hosts(), topology.n_switches()), (16, 8));
+        assert_eq!((pod.hosts.len(), pod.to_agg.len(), pod.to_rack.len()), (16, 4, 4));
+        for (host, of) in (0..).zip(&pod.hosts) {
+            assert_eq!((u32::from(of.rack), u32::from(of.place)), (host / 4, host % 4));
+            assert_eq!(leads_to(&topology, of.rack.into(), of.port), Node::Host(host));
+        }
+        for rack in 0..4u32 {
+            for n in 0..4u32 {
+                let up = pod.to_agg[rack as usize][n as usize];
+                assert_eq!(leads_to(&topology, rack, up), Node::Switch(4 + n));
+                let down = pod.to_rack[n as usize][rack as usize];
+                assert_eq!(leads_to(&topology, 4 + n, down), Node::Switch(rack));
+            }
+            for arbiter in 0..2u32 {
+                let port = pod.to_arbiter[rack as usize][arbiter as usize];
+                assert_eq!(leads_to(&topology, rack, port), Node::Arbiter(arbiter));
+            }
+        }
+    }
+
+    #[test]
+    fn cables_differ_by_the_spread_at_most_and_are_always_the_same() {
+        let text = "kind = 'pod'\nk = 8\npropagation-ns = 100\ncable-spread-ns = 50";
+        let topology = with_arbiters(build(text), ArbiterPlace::EveryRack, 2);
+        let pod = topology.pod(HEADER).unwrap();
+        let least = Span::from_ns(100);
+        let mut cables: Vec<Span> = pod.hosts.iter().map(|host| host.cable).collect();
+        cables.extend(pod.arbiters.iter().flatten());
+        assert!(cables.iter().all(|&cable| cable >= least && cable <= Span::from_ns(150)));
+        let longest = cables.iter().max().unwrap();
+        assert!(
+            *longest > Span::from_ns(140) && cables.iter().min().unwrap() < &Span::from_ns(110)
+        );
+        cables.sort_unstable();
+        cables.dedup();
+        assert_eq!(cables.len(), 16 + 8, "whole picoseconds seldom agree");
+        assert_eq!(pod.trunks, (least, least));
+        let again = with_arbiters(build(text), ArbiterPlace::EveryRack, 2);
+        assert_eq!(again, topology);
+        let even = build("kind = 'pod'\nk = 8\npropagation-ns = 100").pod(HEADER).unwrap();
+        assert!(even.hosts.iter().all(|host| host.cable == least));
+    }
+
+    #[test]
+    fn leaf_spines_of_one_rate_are_pods_and_other_networks_are_not() {
+        let leaf_spine = "kind = 'leaf-spine'\nracks = 3\nhosts-per-rack = 2\nspines = 2\n";
+        let even = build(&format!("{leaf_spine}core-gbps = 100"));
+        assert!(even.pod(HEADER).is_some());
+        let first = with_arbiters(even.clone(), ArbiterPlace::FirstRack, 1);
+        assert!(first.pod(HEADER).is_none());
+        let every = with_arbiters(even, ArbiterPlace::EveryRack, 1);
+        assert!(every.pod(HEADER).is_some());
+        for text in [
+            format!("{leaf_spine}core-gbps = 400"),
+            format!("{leaf_spine}core-gbps = 100\nrails = 2"),
+            "kind = 'fat-tree'\nk = 4".into(),
+            "kind = 'star'\nhosts = 4".into(),
+            "kind = 'dumbbell'\nhosts-per-side = 4".into(),
+            "kind = 'leaf-spine'\nracks = 1\nhosts-per-rack = 40\nspines = 1\ncore-gbps = 100"
+                .into(),
+        ] {
+            assert!(build(&text).pod(HEADER).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn arbiters_at_every_rack_have_its_first_hosts_delay() {
+        let text = "kind = 'links'\nhosts = 3\nswitches = 3\nlinks = [\n\
+                    { between = ['h0', 's0'], propagation-ns = 10 },\n\
+                    { between = ['h1', 's1'], propagation-ns = 20 },\n\
+                    { between = ['h2', 's1'], propagation-ns = 30 },\n\
+                    { between = ['s0', 's2'] }, { between = ['s1', 's2'] }]";
+        let topology = with_arbiters(build(text), ArbiterPlace::EveryRack, 1);
+        let pod = topology.pod(HEADER).unwrap();
+        assert_eq!(pod.arbiters, [[Span::from_ns(10)], [Span::from_ns(20)]]);
+    }
+}
