@@ -1,7 +1,7 @@
 //! The fabric of a run: what the plan says, what the transport needs, and defaults.
 
 use rampmeter_core::Bytes;
-use rampmeter_core::fabric::{Buffer, FabricNeeds, Need};
+use rampmeter_core::fabric::{Buffer, FabricNeeds, Forwarding, Need};
 use rampmeter_sim::{FabricConfig, Switching};
 
 use crate::context::Context;
@@ -36,9 +36,11 @@ pub(crate) fn resolve(
         spec.slot_bytes.map(|bytes| cx.range("fabric.slot-bytes", bytes as f64, 0.0, 9_100.0));
     let slot = slot.transpose()?.map(|bytes| bytes as u16);
     let slot = choose("slot-bytes", slot, needs.slot, default.slot, cx)?;
-    let switching = spec.switching.unwrap_or(SwitchingSpec::StoreAndForward);
+    let (asked, stored) = (spec.switching, SwitchingSpec::StoreAndForward);
+    let switching = choose("switching", asked, switching(needs.switching), stored, cx)?;
     let header = spec.cut_through_bytes.unwrap_or(64);
     cx.range("fabric.cut-through-bytes", header as f64, 1.0, 4e9)?;
+    let unscheduled = spec.unscheduled.unwrap_or(default.unscheduled);
     let burst_us = spec.shaper_burst_us.unwrap_or(0.0);
     let burst = cx.micros("fabric.shaper-burst-us", burst_us, 0.0)?;
     let (buffer_bytes, shared_buffer_bytes, alpha) = match buffer {
@@ -53,6 +55,7 @@ pub(crate) fn resolve(
         spray: Some(spray),
         ecn_bytes: ecn.map(Bytes::get),
         switching: Some(switching),
+        unscheduled: Some(unscheduled),
         interface: Some(interface),
         cut_through_bytes: Some(header),
         shaper_burst_us: Some(burst_us),
@@ -69,11 +72,25 @@ pub(crate) fn resolve(
             SwitchingSpec::CutThrough => Switching::CutThrough { header: Bytes::new(header) },
             SwitchingSpec::Shaped => Switching::Shaped { burst },
         },
+        unscheduled,
         express,
         mark_above: ecn,
         slot,
         ..default
     })
+}
+
+/// What is needed, as plans say it.
+fn switching(need: Need<Forwarding>) -> Need<SwitchingSpec> {
+    let spec = |forwarding| match forwarding {
+        Forwarding::StoreAndForward => SwitchingSpec::StoreAndForward,
+        Forwarding::CutThrough => SwitchingSpec::CutThrough,
+    };
+    match need {
+        Need::Any => Need::Any,
+        Need::Prefer(needed) => Need::Prefer(spec(needed)),
+        Need::Only(needed) => Need::Only(spec(needed)),
+    }
 }
 
 /// Checks that a port may hold `least`. Of a shared memory it may hold what its dynamic threshold

@@ -1,7 +1,7 @@
 //! Plans as people write them: TOML with defaults, unknown keys refused.
 
 use rampmeter_proto::keys::BadKey;
-use rampmeter_sim::{Interface, Overflow, Spray, TopologySpec};
+use rampmeter_sim::{Interface, Overflow, Spray, TopologySpec, Unscheduled};
 use rampmeter_workload::WorkloadSpec;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -88,6 +88,8 @@ pub struct FabricSpec {
     pub ecn_bytes: Option<u64>,
     /// When forwarding begins.
     pub switching: Option<SwitchingSpec>,
+    /// What becomes of packets without a schedule that are cut off, where nothing may wait.
+    pub unscheduled: Option<Unscheduled>,
     /// Where packets wait in hosts.
     pub interface: Option<Interface>,
     /// Bytes that must be in before cut-through forwarding begins.

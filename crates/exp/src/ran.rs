@@ -2,7 +2,7 @@
 
 use rampmeter_core::Time;
 use rampmeter_sim::Counters;
-use rampmeter_sim::fabric::TierStats;
+use rampmeter_sim::fabric::{Collisions, TierStats};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -29,6 +29,8 @@ pub(crate) struct Ran {
     pub(crate) hops: u64,
     pub(crate) end: Time,
     pub(crate) tiers: Vec<TierStats>,
+    /// Of fabrics in which nothing may wait.
+    pub(crate) collisions: Option<Collisions>,
     /// What endpoints have counted, all together.
     pub(crate) transport: Vec<(&'static str, u64)>,
     pub(crate) collectives: Vec<CollectiveRound>,

@@ -79,6 +79,7 @@ fn drive<F: Family, A: Source, P: Probe>(
         hops: sim.fabric().stats().hops,
         end: sim.now(),
         tiers: sim.fabric().tier_stats(),
+        collisions: sim.fabric().stats().collisions.clone(),
         transport: sim.transport_counters(),
         collectives: vec![],
         offered_packets: 0,

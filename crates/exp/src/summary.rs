@@ -4,7 +4,7 @@ use rampmeter_core::Time;
 use rampmeter_metrics::histogram::LatencySummary;
 use rampmeter_metrics::series::QueueSummary;
 use rampmeter_metrics::{BinStats, Bins, Ideal, Order, Sample, Stats, by_size};
-use rampmeter_sim::fabric::{DropReason, TierStats};
+use rampmeter_sim::fabric::{Collisions, DropReason, TierStats};
 use rampmeter_sim::{Counters, Node};
 use rampmeter_workload::Process;
 use schemars::JsonSchema;
@@ -12,6 +12,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 use crate::collective::CollectiveRound;
+use crate::collisions::CollisionReport;
 use crate::plan::MeasureSpec;
 use crate::ran::RunStatus;
 use crate::record::{Kept, Recorder};
@@ -49,6 +50,9 @@ pub struct Summary {
     pub slowdown: BTreeMap<&'static str, Slowdown>,
     /// Totals by hop tier.
     pub tiers: Vec<Tier>,
+    /// Packets that found their port busy. Only of fabrics in which nothing may wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collisions: Option<CollisionReport>,
     /// Queue lengths by tier, sampled.
     pub queues: Vec<QueueSummary>,
     /// Time of packets in the fabric, `data` and `control`.
@@ -157,6 +161,7 @@ pub(crate) struct Outcome<'a> {
     pub(crate) packet_hops: u64,
     pub(crate) end_ps: u64,
     pub(crate) tiers: Vec<TierStats>,
+    pub(crate) collisions: Option<&'a Collisions>,
     pub(crate) transport: BTreeMap<&'static str, u64>,
     pub(crate) collectives: Vec<CollectiveRound>,
     /// Packets of all flows submitted.
@@ -257,6 +262,7 @@ impl Summary {
             tenants: by_tenant(&counted, order),
             slowdown,
             tiers,
+            collisions: outcome.collisions.map(CollisionReport::of),
             queues: recorder.samples.queues.summaries(),
             latency: latency.into_iter().collect(),
             transport: outcome.transport,

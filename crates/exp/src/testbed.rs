@@ -189,8 +189,17 @@ pub fn collect(
     let status = if is_finished { RunStatus::Finished } else { RunStatus::Censored };
     let (tiers, transport) = (Vec::new(), Vec::new());
     let collectives = rounds.results(&graph, &mut Ideals::new(&plan.sim, plan.cut));
-    let ran =
-        Ran { status, counters, hops: 0, end, tiers, transport, collectives, offered_packets };
+    let ran = Ran {
+        status,
+        counters,
+        hops: 0,
+        end,
+        tiers,
+        collisions: None,
+        transport,
+        collectives,
+        offered_packets,
+    };
     Ok(publish(plan, recorder, None, &ran, wall, out)?)
 }
 

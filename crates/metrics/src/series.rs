@@ -67,7 +67,7 @@ rows! {
         [""] to: Cow<'static, str>,
         /// The tier of the port.
         [""] tier: Cow<'static, str>,
-        /// Why: buffer, pushed-out, loss, link-down, no-route or program.
+        /// Why: buffer, pushed-out, loss, link-down, no-route, program, collision or cut-off.
         [""] reason: Cow<'static, str>,
         /// Packets dropped in the interval.
         [""] packets: u64,

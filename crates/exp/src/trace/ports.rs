@@ -98,6 +98,13 @@ impl Arrows {
                 let said = self.said(packet, Arrow::None, Says::Ends);
                 tracks.at_port(port, at, &Said { label: Label::Word("mark"), ..said })
             }
+            PortChange::Cuts { packet, .. } => {
+                if !window.holds(at) || !tracks.is_port_shown(port) || !window.take(at) {
+                    return Ok(());
+                }
+                let said = self.said(packet, Arrow::None, Says::Ends);
+                tracks.at_port(port, at, &Said { label: Label::Word("cut"), ..said })
+            }
             PortChange::Doubles { .. } => Ok(()),
             PortChange::Fails => on_outage(event, "down", window, tracks),
             PortChange::Recovers => on_outage(event, "up", window, tracks),

@@ -2,6 +2,7 @@
 
 pub use rampmeter_core::fabric::{Buffer, Interface, Overflow, Spray};
 use rampmeter_core::{Bytes, Span};
+use serde::{Deserialize, Serialize};
 
 /// When a switch may begin to forward a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,17 @@ pub enum Switching {
     },
 }
 
+/// What becomes of a packet that is cut off on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unscheduled {
+    /// What has been sent of it goes on, and keeps the links ahead busy.
+    #[default]
+    CutOff,
+    /// It frees the links ahead at once.
+    Vanish,
+}
+
 /// The settings of a fabric; the default is the dcPIM paper's (table 1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FabricConfig {
@@ -33,6 +45,9 @@ pub struct FabricConfig {
     pub spray: Spray,
     /// When forwarding begins.
     pub switching: Switching,
+    /// What becomes of packets without a schedule that are cut off for others, where nothing may
+    /// wait.
+    pub unscheduled: Unscheduled,
     /// Where packets wait in hosts.
     pub interface: Interface,
     /// Packets of the highest priority up to this length get their departure time when they reach a
@@ -59,6 +74,7 @@ impl Default for FabricConfig {
             overflow: Overflow::PushOut,
             spray: Spray::SourceRoundRobin,
             switching: Switching::StoreAndForward,
+            unscheduled: Unscheduled::default(),
             interface: Interface::Pull,
             express: 64,
             mark_above: None,
@@ -77,10 +93,15 @@ impl FabricConfig {
         }
     }
 
+    /// Whether nothing may wait in switches.
+    pub(crate) fn is_memoryless(&self) -> bool {
+        self.buffer == Buffer::PerPort(Bytes::ZERO)
+    }
+
     /// The longest packet that is express. Where nothing may wait, none is.
     #[inline]
     pub(crate) fn express(&self) -> u16 {
-        if self.buffer == Buffer::PerPort(Bytes::ZERO) { 0 } else { self.express }
+        if self.is_memoryless() { 0 } else { self.express }
     }
 
     /// The longest queue whose packets are not marked.

@@ -8,6 +8,7 @@
 //! What an arrival goes through is always inlined: simulators with and without a view of packets
 //! share these functions, and a compiler that sees two callers would make calls of them.
 
+mod collide;
 mod config;
 mod fault;
 mod ingress;
@@ -20,7 +21,8 @@ mod uplink;
 mod waiting;
 mod watch;
 
-pub use config::{Buffer, FabricConfig, Interface, Overflow, Spray, Switching};
+pub use collide::{CollisionKind, Collisions, Party, Violation};
+pub use config::{Buffer, FabricConfig, Interface, Overflow, Spray, Switching, Unscheduled};
 pub use fault::{FaultSpec, LinkFault, Outage, Target};
 pub use routing::Routes;
 pub use stats::{DropCount, DropReason, FabricStats, PortId, PortSample, TierStats};
@@ -29,9 +31,11 @@ pub use watch::{PortChange, PortEvent};
 use crate::engine::event::{ARRIVE, PORTS_END, READY, packet_event};
 use crate::engine::{Handle, PacketPool, Wheel};
 use crate::topo::{Node, Topology};
+use collide::Occupancy;
 use fault::Faults;
 use ingress::Ingress;
 use port::{Port, Queues};
+use rampmeter_core::fabric::SourceRoute;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::rng::mix;
 use rampmeter_core::{
@@ -49,6 +53,8 @@ pub struct Fabric<H, P> {
     n_stations: u32,
     /// Ports of hosts and arbiters.
     n_interfaces: u32,
+    /// The first port of each switch, and last the number of ports.
+    first_ports: Vec<u32>,
     pub(crate) ports: Vec<Port>,
     queues: Vec<Queues>,
     rates: Vec<Rate>,
@@ -62,6 +68,8 @@ pub struct Fabric<H, P> {
     opposite: Vec<u32>,
     /// Waiting bytes by the port that they came by.
     ingress: Ingress,
+    /// Who is on which link, where nothing may wait.
+    occupancy: Occupancy,
     /// The longest packet that is express.
     express: u16,
     /// Switch ports with longer queues mark packets.
@@ -96,6 +104,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         assert!(n_ports < PORTS_END, "a fabric of {n_ports} ports");
         let (n_stations, n_switches) = (topology.n_stations, topology.n_switches());
         let (tiers, tier_of) = stats::tiers(&topology, &routes);
+        // Where nothing may wait, arbiters with several links send at once or not at all.
+        let arbiters_wait = !(config.is_memoryless() && topology.has_several_links());
+        let may_wait = |port: u32| arbiters_wait || routes.owner(port) < topology.n_hosts();
         let mut ports = Vec::with_capacity(n_ports);
         let mut rates = Vec::with_capacity(n_ports);
         for (number, &tier) in tier_of.iter().enumerate() {
@@ -108,11 +119,13 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 Node::Switch(s) => n_stations + s,
                 end => topology.station(end).expect("what is no switch is an end"),
             };
-            let queues_anyway = config.interface == Interface::Pull && switch == n_switches;
+            let is_pulling = config.interface == Interface::Pull && switch == n_switches;
+            let queues_anyway = is_pulling && may_wait(number as u32);
             let buffer = if queues_anyway { u32::MAX } else { config.port_buffer() };
             ports.push(Port::new(link.rate, delay, to, switch, tier, (buffer, config.slot)));
             rates.push(link.rate);
         }
+        let first_ports = first_ports(&ports, routes.n_interfaces(), n_switches);
         let stream = |node: u32| Rng::new(seed, u64::from(node), Purpose::Spray);
         let next_path = (0..n_stations).map(|h| stream(h).bits() as u16).collect();
         let digits = stats::path_digits(&topology, &routes);
@@ -130,15 +143,17 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             timers: if P::TIMERS { vec![Time::NEVER; n_switches as usize] } else { Vec::new() },
             opposite,
             ingress: Ingress::new(by_ingress, n_ports),
+            occupancy: Occupancy::new(&config, n_ports),
             used: vec![0; n_switches as usize + 1],
             spray: (0..n_switches).map(|s| stream(n_stations + s)).collect(),
-            stats: FabricStats::new(tiers),
+            stats: FabricStats::new(tiers, config.is_memoryless()),
             pool: PacketPool::new(),
             express: config.express(),
             mark_above: config.mark_above(),
             config,
             n_stations,
             n_interfaces: routes.n_interfaces(),
+            first_ports,
             ports,
             rates,
             topology,
@@ -185,6 +200,10 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             return None;
         }
         let to = self.ports[via as usize].to;
+        if self.occupancy.is_on && self.ends_here(handle, to < self.n_stations) {
+            self.discard(via, handle, DropReason::CutOff);
+            return None;
+        }
         if to < self.n_stations {
             self.note(via, |fabric| PortChange::Arrives {
                 handle,
@@ -226,7 +245,15 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             Spray::Random => self.spray[switch as usize].bits() as u16,
             Spray::Ecmp => flow_hash(packet, switch) as u16,
         };
-        let mut egress = self.routes.by_path(switch, dst, path);
+        let mut egress = match packet.marks.contains(Marks::SOURCE_ROUTED) {
+            false => self.routes.by_path(switch, dst, path),
+            true => {
+                let (digit, rest) = SourceRoute::split(packet.path);
+                packet.path = rest;
+                let port = self.first_ports[switch as usize] + u32::from(digit);
+                (port < self.first_ports[switch as usize + 1]).then_some(port)
+            }
+        };
         if P::ACTIVE {
             let choices = self.routes.next(switch, dst);
             let ingress = self.opposite[via as usize];
@@ -280,6 +307,10 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 
     /// The packet that was too early is not any more.
     pub(crate) fn ready(&mut self, egress: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
+        if self.occupancy.is_on && self.ends_here(handle, false) {
+            self.discard(egress, handle, DropReason::CutOff);
+            return;
+        }
         let switch = self.ports[egress as usize].switch;
         self.send_or_queue(switch, egress, handle, now, wheel);
     }
@@ -351,6 +382,10 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         port.tx_bytes += u64::from(bytes);
         self.stats.hops += 1;
         let (until, is_faulty) = (port.busy_until, port.faulty);
+        if self.occupancy.is_on {
+            let from = Time::from_ps(until.as_ps() - tx.as_ps());
+            self.occupancy.take(number, handle, self.pool.get(handle), from);
+        }
         self.note(number, |fabric| {
             let (packet, from) = (*fabric.pool.get(handle), until.as_ps() - tx.as_ps());
             PortChange::Sends { handle, packet, from: Time::from_ps(from), until }
@@ -366,6 +401,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 
     fn discard(&mut self, number: u32, handle: Handle, reason: DropReason) {
         let packet = self.pool.remove(handle);
+        self.occupancy.forget(handle);
         self.note(number, |_| PortChange::Drops { handle, packet, reason });
         let tier = self.ports[number as usize].tier;
         self.stats.count_drop((number, tier), reason, packet.wire_bytes, packet.payload.len > 0);
@@ -379,6 +415,13 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         assert!(made == ended, "{made} packets made, {ended} delivered, dropped or in flight");
         self.ingress.check(self.used[..self.used.len() - 1].iter().sum());
     }
+}
+
+/// The first port of each switch, and last the number of ports.
+fn first_ports(ports: &[Port], n_interfaces: u32, n_switches: u32) -> Vec<u32> {
+    let of_switches = &ports[n_interfaces as usize..];
+    let first = |switch| of_switches.partition_point(|port| port.switch < switch) as u32;
+    (0..=n_switches).map(|switch| n_interfaces + first(switch)).collect()
 }
 
 /// The hash by which equal-cost multipath keeps a message on one path.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::topo::{Node, Topology};
 use rampmeter_core::{Bytes, Header, Hop, Rate, Time};
 
+use super::collide::Collisions;
 use super::port::Port;
 use super::{Fabric, Routes};
 
@@ -23,14 +24,26 @@ pub enum DropReason {
     NoRoute,
     /// The switch's program dropped it.
     Program,
+    /// It found its port busy, and nothing may wait there.
+    Collision,
+    /// It was cut off for another packet on its way.
+    CutOff,
 }
 
 impl DropReason {
     /// How many reasons there are.
-    pub const COUNT: usize = 6;
+    pub const COUNT: usize = 8;
     /// Their names in results, in order.
-    pub const NAMES: [&'static str; Self::COUNT] =
-        ["buffer", "pushed-out", "loss", "link-down", "no-route", "program"];
+    pub const NAMES: [&'static str; Self::COUNT] = [
+        "buffer",
+        "pushed-out",
+        "loss",
+        "link-down",
+        "no-route",
+        "program",
+        "collision",
+        "cut-off",
+    ];
 }
 
 /// A port at an instant.
@@ -97,6 +110,8 @@ pub struct FabricStats {
     pub duplicated: u64,
     /// Packets that reached their host.
     pub delivered: u64,
+    /// Packets that found their port busy; `None` where packets may wait.
+    pub collisions: Option<Collisions>,
     pub(super) tiers: Vec<TierStats>,
     /// Drops since they were last taken, by port and reason.
     drops: BTreeMap<(u32, u8), DropCount>,
@@ -116,9 +131,10 @@ pub struct DropCount {
 }
 
 impl FabricStats {
-    pub(super) fn new(tiers: Vec<TierStats>) -> Self {
+    pub(super) fn new(tiers: Vec<TierStats>, is_memoryless: bool) -> Self {
         let (drops, peaks) = (BTreeMap::new(), vec![None; tiers.len()]);
-        Self { hops: 0, injected: 0, duplicated: 0, delivered: 0, tiers, drops, peaks }
+        let collisions = is_memoryless.then(Collisions::default);
+        Self { hops: 0, injected: 0, duplicated: 0, delivered: 0, collisions, tiers, drops, peaks }
     }
 
     #[cold]

@@ -64,6 +64,10 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             self.discard(egress, handle, DropReason::LinkDown);
             return;
         }
+        if self.occupancy.is_on && self.ports[egress as usize].buffer == 0 {
+            self.collide(egress, handle, now, wheel);
+            return;
+        }
         if !self.make_room(switch, egress, handle) {
             self.discard(egress, handle, DropReason::Buffer);
             return;

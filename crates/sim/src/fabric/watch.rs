@@ -56,6 +56,13 @@ pub enum PortChange<H> {
         /// Why.
         reason: DropReason,
     },
+    /// The packet on its link is cut off for another; the link is free.
+    Cuts {
+        /// Which packet.
+        handle: Handle,
+        /// The packet, as long as it was.
+        packet: Packet<H>,
+    },
     /// A packet that is about to queue is marked: it has experienced congestion.
     Marks {
         /// Which packet.

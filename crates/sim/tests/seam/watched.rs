@@ -15,6 +15,7 @@ impl Probe for Log {
             PortChange::Queue { bytes } => format!("queue {bytes}"),
             PortChange::Drops { reason, .. } => format!("drops {reason:?}"),
             PortChange::Marks { packet, .. } => format!("marks {:?}", packet.marks),
+            PortChange::Cuts { .. } => "cuts".to_owned(),
             PortChange::Doubles { .. } => "doubles".to_owned(),
             PortChange::Fails => "fails".to_owned(),
             PortChange::Recovers => "recovers".to_owned(),

@@ -1,0 +1,271 @@
+//! Collisions: packets that find their port busy where nothing may wait (Fastpod §3.3).
+//!
+//! A packet that was sent without a schedule makes way for any other. What has been sent of it, its
+//! stump, goes on: the links ahead are busy for the stump only, and the end that it reaches, or a
+//! switch that waits for more of it than there is, drops it.
+
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{Header, Hop, MsgId, NodeId, Packet, Time};
+
+use super::config::{FabricConfig, Switching, Unscheduled};
+use super::stats::DropReason;
+use super::{Fabric, PortChange};
+use crate::engine::{Handle, NIL, Wheel};
+use crate::topo::Node;
+
+/// What collided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CollisionKind {
+    /// Two control packets: they carry no payload.
+    ControlControl,
+    /// A control packet and scheduled data.
+    ControlData,
+    /// Two packets of scheduled data.
+    ScheduledScheduled,
+    /// A packet without a schedule and any other.
+    Unscheduled,
+}
+
+impl CollisionKind {
+    /// How many kinds there are.
+    pub const COUNT: usize = 4;
+    /// Their names in results, in order.
+    pub const NAMES: [&'static str; Self::COUNT] =
+        ["control-control", "control-data", "scheduled-scheduled", "unscheduled"];
+
+    fn of(a: Party, b: Party) -> Self {
+        match (a.is_unscheduled || b.is_unscheduled, a.is_control, b.is_control) {
+            (true, ..) => Self::Unscheduled,
+            (false, true, true) => Self::ControlControl,
+            (false, false, false) => Self::ScheduledScheduled,
+            (false, ..) => Self::ControlData,
+        }
+    }
+}
+
+/// A packet that takes part in a collision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Party {
+    /// Its sender.
+    pub src: NodeId,
+    /// Its receiver.
+    pub dst: NodeId,
+    /// The message that it is about.
+    pub msg: MsgId,
+    /// The first of the message's bytes that it carries.
+    pub offset: u64,
+    /// Whether it carries none.
+    pub is_control: bool,
+    /// Whether it was sent without a schedule.
+    pub is_unscheduled: bool,
+}
+
+impl Party {
+    fn of<H>(packet: &Packet<H>) -> Self {
+        Self {
+            src: packet.src,
+            dst: packet.dst,
+            msg: packet.payload.msg,
+            offset: packet.payload.offset,
+            is_control: packet.payload.len == 0,
+            is_unscheduled: packet.marks.contains(Marks::UNSCHEDULED),
+        }
+    }
+}
+
+/// A collision of two packets of which neither makes way: somebody has broken the schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// When the head of the second packet was at the port.
+    pub at: Time,
+    /// The end of the port's link that sends.
+    pub from: Node,
+    /// The end that receives.
+    pub to: Node,
+    /// What collided.
+    pub kind: CollisionKind,
+    /// The packet that was dropped.
+    pub newcomer: Party,
+    /// The packet on the link.
+    pub occupant: Party,
+}
+
+/// The collisions of a fabric.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Collisions {
+    /// How many there were, by [`CollisionKind`].
+    pub kinds: [u64; CollisionKind::COUNT],
+    /// The first of those in which neither packet made way.
+    pub violations: Vec<Violation>,
+}
+
+impl Collisions {
+    /// How many violations are kept.
+    pub const KEPT: usize = 16;
+}
+
+/// The packet that a port's link was given last.
+#[derive(Clone, Copy, Debug)]
+struct Occupant {
+    handle: Handle,
+    /// Tells it from later packets of the same handle.
+    life: u32,
+    /// When transmission began.
+    from: Time,
+    /// How much of it is sent.
+    bytes: u16,
+    who: Party,
+}
+
+/// What became of a packet under way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fate {
+    /// How many packets of this handle have been dropped.
+    life: u32,
+    is_cut: bool,
+}
+
+/// Who is on which link. Off, as it is where packets may wait, it holds nothing and is told nothing.
+#[derive(Debug)]
+pub(super) struct Occupancy {
+    pub(super) is_on: bool,
+    /// By port.
+    last: Vec<Occupant>,
+    /// By handle.
+    fates: Vec<Fate>,
+}
+
+impl Occupancy {
+    pub(super) fn new(config: &FabricConfig, n_ports: usize) -> Self {
+        let is_on = config.is_memoryless();
+        let nobody = Party {
+            src: NodeId::new(0),
+            dst: NodeId::new(0),
+            msg: MsgId::new(0),
+            offset: 0,
+            is_control: false,
+            is_unscheduled: false,
+        };
+        let none = Occupant { handle: NIL, life: 0, from: Time::ZERO, bytes: 0, who: nobody };
+        Self { is_on, last: vec![none; if is_on { n_ports } else { 0 }], fates: Vec::new() }
+    }
+
+    /// A link is given a packet.
+    pub(super) fn take<H>(&mut self, port: u32, handle: Handle, packet: &Packet<H>, from: Time) {
+        if self.fates.len() <= handle as usize {
+            self.fates.resize(handle as usize + 1, Fate::default());
+        }
+        let (life, bytes) = (self.fates[handle as usize].life, packet.wire_bytes);
+        self.last[port as usize] = Occupant { handle, life, from, bytes, who: Party::of(packet) };
+    }
+
+    /// A packet is dropped, and its handle may stand for another.
+    pub(super) fn forget(&mut self, handle: Handle) {
+        if let Some(fate) = self.fates.get_mut(handle as usize) {
+            *fate = Fate { life: fate.life.wrapping_add(1), is_cut: false };
+        }
+    }
+
+    /// Whether a packet has been cut off.
+    fn is_cut(&self, handle: Handle) -> bool {
+        self.fates.get(handle as usize).is_some_and(|fate| fate.is_cut)
+    }
+}
+
+impl<H: Header, P: Hop<H>> Fabric<H, P> {
+    /// Whether a packet that arrives at a switch, or at an end, goes no further as it was cut off.
+    #[inline]
+    pub(super) fn ends_here(&self, handle: Handle, is_end: bool) -> bool {
+        if !self.occupancy.is_cut(handle) {
+            return false;
+        }
+        let bytes = u64::from(self.pool.get(handle).wire_bytes);
+        match self.config.switching {
+            Switching::CutThrough { header } => {
+                is_end || self.config.unscheduled == Unscheduled::Vanish || bytes < header.get()
+            }
+            // The whole packet is there before it goes on, and seen to be damaged.
+            Switching::StoreAndForward | Switching::Shaped { .. } => true,
+        }
+    }
+
+    /// A packet finds its port busy, and cannot wait.
+    #[cold]
+    pub(super) fn collide(&mut self, port: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
+        let newcomer = Party::of(self.pool.get(handle));
+        let occupant = self.occupancy.last[port as usize].who;
+        let kind = CollisionKind::of(newcomer, occupant);
+        let makes_way = occupant.is_unscheduled && !newcomer.is_unscheduled;
+        let (from, to) = (self.port(port).from, self.port(port).to);
+        let collisions = self.stats.collisions.get_or_insert_default();
+        collisions.kinds[kind as usize] += 1;
+        if makes_way {
+            self.cut_off(port, now);
+            self.start_tx(port, handle, now, wheel);
+            return;
+        }
+        if kind != CollisionKind::Unscheduled && collisions.violations.len() < Collisions::KEPT {
+            let violation = Violation { at: now, from, to, kind, newcomer, occupant };
+            collisions.violations.push(violation);
+        }
+        self.discard(port, handle, DropReason::Collision);
+    }
+
+    /// Cuts off the packet on a port's link, which is free at once.
+    fn cut_off(&mut self, port: u32, now: Time) {
+        let Occupant { handle, life, .. } = self.occupancy.last[port as usize];
+        let stump = self.sent_by(port, now);
+        self.shorten(port, stump);
+        self.ports[port as usize].busy_until = now;
+        if self.occupancy.fates[handle as usize].life != life {
+            // The head has been dropped already; this was the rest.
+            return;
+        }
+        self.note(port, |fabric| PortChange::Cuts { handle, packet: *fabric.pool.get(handle) });
+        self.occupancy.fates[handle as usize].is_cut = true;
+        let bytes = &mut self.pool.get_mut(handle).wire_bytes;
+        *bytes = stump.min(*bytes);
+        let mut last = port;
+        while let Some(next) = self.port_ahead(last, handle, life, now) {
+            match self.config.unscheduled {
+                Unscheduled::CutOff => self.shorten(next, stump),
+                Unscheduled::Vanish => {
+                    self.shorten(next, self.sent_by(next, now));
+                    self.ports[next as usize].busy_until = now;
+                }
+            }
+            last = next;
+        }
+        let port = &self.ports[last as usize];
+        self.pool.stamps(handle).tail = port.busy_until + port.delay;
+    }
+
+    /// The port of the next switch whose link a packet is on too.
+    fn port_ahead(&self, port: u32, handle: Handle, life: u32, now: Time) -> Option<u32> {
+        let switch = self.ports[port as usize].to.checked_sub(self.n_stations)? as usize;
+        (self.first_ports[switch]..self.first_ports[switch + 1]).find(|&next| {
+            let on_it = &self.occupancy.last[next as usize];
+            let is_busy = self.ports[next as usize].busy_until > now;
+            is_busy && on_it.handle == handle && on_it.life == life
+        })
+    }
+
+    /// How many whole bytes of the packet on its link a port has sent.
+    fn sent_by(&self, port: u32, now: Time) -> u16 {
+        let Occupant { from, bytes, .. } = self.occupancy.last[port as usize];
+        let sent = self.rates[port as usize].bytes_floor(now.saturating_since(from));
+        sent.get().min(u64::from(bytes)) as u16
+    }
+
+    /// Takes back what a port will not send of the packet on its link, all but `bytes`.
+    fn shorten(&mut self, number: u32, bytes: u16) {
+        let occupant = &mut self.occupancy.last[number as usize];
+        if bytes >= occupant.bytes {
+            return;
+        }
+        let port = &mut self.ports[number as usize];
+        port.tx_bytes -= u64::from(occupant.bytes - bytes);
+        port.busy_until = occupant.from + port.tx_time(bytes, &self.rates, number);
+        occupant.bytes = bytes;
+    }
+}

@@ -1,0 +1,219 @@
+//! A packet without a schedule is cut off: what the links ahead carry of it, against a model that
+//! moves single bytes.
+
+use proptest::prelude::*;
+use rampmeter_core::fabric::Pod;
+
+use super::*;
+
+const BYTES: usize = 1_500;
+/// Host 0, switch 0, switch 2, switch 1, host 2.
+const LINKS: usize = 4;
+
+/// When each byte of the victim begins and ends on each link; `None` for those that never do.
+type Bits = Vec<Vec<Option<(Time, Time)>>>;
+
+/// Moves the victim byte by byte. The link `cut` stops at an instant; without `goes_on` so do the
+/// links ahead of it.
+fn bytewise(start: Time, cut: usize, stop: Time, goes_on: bool) -> Bits {
+    let mut links: Bits = Vec::new();
+    for link in 0..LINKS {
+        let mut bytes: Vec<Option<(Time, Time)>> = Vec::new();
+        let mut free = start;
+        for n in 0..BYTES {
+            // The first byte waits for the header, every other for itself.
+            let awaited = if n == 0 { HEADER as usize - 1 } else { n };
+            let here = match links.last() {
+                None => Some(start),
+                Some(before) => before[awaited]
+                    .and(before[n])
+                    .map(|_| before[awaited].expect("it was there").1 + HOP),
+            };
+            let follows = n == 0 || bytes[n - 1].is_some();
+            let stops = link == cut || (link > cut && !goes_on);
+            let sent = here.filter(|_| follows).map(|here| (here.max(free), here.max(free) + BYTE));
+            let sent = sent.filter(|(_, end)| !stops || *end <= stop);
+            free = sent.map_or(free, |(_, end)| end);
+            bytes.push(sent);
+        }
+        links.push(bytes);
+    }
+    links
+}
+
+/// From the first byte's begin to the last one's end.
+fn busy(bytes: &[Option<(Time, Time)>]) -> Option<(Time, Time)> {
+    let mut sent = bytes.iter().flatten();
+    let (from, end) = sent.next()?;
+    Some((*from, sent.last().map_or(*end, |(_, end)| *end)))
+}
+
+/// When the head of a control packet must leave its end to be at its `n`th switch at `time`.
+fn ahead(time: Time, n: u64) -> Time {
+    let before = (HOP + BYTE * HEADER) * n;
+    Time::from_ps(time.as_ps() - before.as_ps())
+}
+
+/// A control packet whose head is in front of the link when that is at `time`, from an end that
+/// shares no port with others; further on it takes other ports than the victim.
+fn meets(pod: &Pod, link: usize, time: Time) -> Send {
+    match link {
+        1 => Send { path: by_agg(pod, 1, 0, 1), ..Send::new(ahead(time, 1), 1, 1) },
+        2 => Send { path: by_agg(pod, 3, 0, 3), ..Send::new(ahead(time, 2), 3, 3) },
+        _ => Send { path: route(&[pod.hosts[2].port]), ..Send::new(ahead(time, 1), 3, 2) },
+    }
+}
+
+/// The same from other ends still.
+fn looks_at(pod: &Pod, link: usize, time: Time) -> Send {
+    let probe = match link {
+        1 => meets(pod, 1, time),
+        2 => Send { path: by_agg(pod, 2, 0, 3), ..Send::new(ahead(time, 2), 2, 3) },
+        _ => Send { src: ARBITER, ..meets(pod, 3, time) },
+    };
+    Send { is_unscheduled: true, ..probe }
+}
+
+/// Bytes that the port of a link has sent.
+fn sent_on(sim: &Ran, link: usize) -> u64 {
+    let ends = [("h0", "s0"), ("s0", "s2"), ("s2", "s1"), ("s1", "h2")][link];
+    let is_it = |port: &u32| {
+        let fabric::PortId { from, to, .. } = sim.fabric().port(*port);
+        (from.to_string(), to.to_string()) == (ends.0.into(), ends.1.into())
+    };
+    let mut samples = (0..).zip(sim.fabric().port_samples());
+    samples.find(|(port, _)| is_it(port)).unwrap().1.sent
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    goes_on: bool,
+    /// The link on which the victim is cut off, and after how many picoseconds there.
+    cut: usize,
+    after: u64,
+    /// The link that is looked at, and when.
+    seen: usize,
+    /// After the victim's head is on it, or before its last byte, as far as that goes.
+    look: u64,
+    from_end: bool,
+}
+
+fn check(case: Case) {
+    let Case { goes_on, cut, after, seen, look, from_end } = case;
+    let pod = pod();
+    let start = at(0);
+    let head = |link: usize| start + (HOP + BYTE * HEADER) * link as u64;
+    let stop = head(cut) + Span::from_ps(after);
+    let model = bytewise(start, cut, stop, goes_on);
+    let busy = busy(&model[seen]);
+    // Never before the head would be there: the victim would make way.
+    let last = busy.map_or(head(seen), |(_, end)| end).as_ps();
+    let time = if from_end { last + 500 - look % 1_000 } else { head(seen).as_ps() + look };
+    let time = Time::from_ps(time.max(head(seen).as_ps() + 1));
+    // What comes first in one picosecond is not the model's business.
+    let time = if time == stop { time + Span::from_ps(1) } else { time };
+    let victim =
+        Send { bytes: BYTES as u16, path: by_agg(&pod, 0, 0, 2), ..Send::new(start, 0, 2) };
+    let victim = Send { is_control: false, is_unscheduled: true, ..victim };
+    let sends = [victim, meets(&pod, cut, stop), looks_at(&pod, seen, time)];
+    let mut spec = spec(topology(0.0));
+    spec.fabric.unscheduled = if goes_on { Unscheduled::CutOff } else { Unscheduled::Vanish };
+    let sim = run(spec, sends.into());
+    let heard: Vec<u64> = script::heard(&sim).iter().map(|heard| heard.id).collect();
+    // Until it is cut off, the whole victim is to be sent.
+    let planned = head(seen) + BYTE * BYTES as u64;
+    let passes = match busy {
+        _ if time < stop => time >= planned,
+        Some((_, end)) => time >= end,
+        None => true,
+    };
+    assert_eq!(heard, if passes { vec![1, 2] } else { vec![1] }, "{case:?}");
+    let mut drops = vec![("cut-off", 1)];
+    if !passes {
+        drops.insert(0, ("collision", 1));
+    }
+    assert_eq!(dropped(&sim), drops, "{case:?}");
+    for (link, bytes) in model.iter().enumerate() {
+        let own = bytes.iter().flatten().count() as u64;
+        let others = 64 * (u64::from(link == cut) + u64::from(link == seen && passes));
+        assert_eq!(sent_on(&sim, link), own + others, "link {link} of {case:?}");
+    }
+    let collisions = sim.fabric().stats().collisions.clone().unwrap();
+    assert_eq!(collisions.kinds, [0, 0, 0, 1 + u64::from(!passes)]);
+    assert!(collisions.violations.is_empty());
+}
+
+const PACKET: u64 = BYTES as u64 * 80;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn links_carry_what_a_bytewise_model_says(
+        goes_on: bool,
+        cut in 1..4usize,
+        other in 1..3usize,
+        after in prop_oneof![1..64 * 80u64, 1..PACKET, PACKET - 200..PACKET],
+        look in 1..2 * PACKET,
+        from_end: bool,
+    ) {
+        let seen = 1 + (cut - 1 + other) % 3;
+        check(Case { goes_on, cut, after, seen, look, from_end });
+    }
+}
+
+/// A cut at every byte's end, a picosecond before and after.
+#[test]
+fn stumps_are_the_bytes_that_were_sent_whole() {
+    for bytes in [1, 2, 63, 64, 65, 66, 750, 1_498, 1_499] {
+        for off in [-1, 0, 1] {
+            let after = (bytes * 80_i64 + off) as u64;
+            for (cut, seen) in [(1, 3), (1, 2), (2, 3), (3, 1)] {
+                let (look, from_end) = (500, true);
+                check(Case { goes_on: true, cut, after, seen, look, from_end });
+                check(Case { goes_on: false, cut, after, seen, look, from_end });
+            }
+        }
+    }
+}
+
+/// The victim is cut off by its second switch, then by its first: the shorter stump stays.
+#[test]
+fn a_stump_can_be_cut_again() {
+    let pod = pod();
+    let head = |link: u64| at(0) + (HOP + BYTE * HEADER) * link;
+    let victim = Send { bytes: 40_000, path: by_agg(&pod, 0, 0, 2), ..Send::new(at(0), 0, 2) };
+    let victim = Send { is_control: false, is_unscheduled: true, ..victim };
+    let stump = 1_000;
+    for (first, second) in [(30_000, stump), (stump, 30_000)] {
+        let sends = [
+            victim,
+            meets(&pod, 1, head(1) + BYTE * first),
+            meets(&pod, 2, head(2) + BYTE * second),
+        ];
+        let sim = run(spec(topology(0.0)), sends.into());
+        assert_eq!(dropped(&sim), [("cut-off", 1)]);
+        assert_eq!(sent_on(&sim, 0), 40_000);
+        assert_eq!(sent_on(&sim, 1), first + 64);
+        assert_eq!(sent_on(&sim, 2), stump + 64);
+        assert_eq!(sent_on(&sim, 3), stump);
+    }
+}
+
+/// The head is dropped at the second switch while the rest still comes by the first, where it is
+/// cut off.
+#[test]
+fn the_rest_of_a_packet_whose_head_was_dropped_makes_way_too() {
+    let pod = pod();
+    let head = |link: u64| at(0) + (HOP + BYTE * HEADER) * link;
+    let victim = Send { bytes: 40_000, path: by_agg(&pod, 0, 0, 2), ..Send::new(at(0), 0, 2) };
+    let victim = Send { is_control: false, is_unscheduled: true, ..victim };
+    let blocks = Send { bytes: 9_000, is_control: false, ..meets(&pod, 2, head(2)) };
+    let blocks = Send { at: Time::from_ps(blocks.at.as_ps() - 1_000), ..blocks };
+    let sim =
+        run(spec(topology(0.0)), vec![victim, blocks, meets(&pod, 1, head(1) + BYTE * 30_000)]);
+    let heard: Vec<u64> = script::heard(&sim).iter().map(|heard| heard.id).collect();
+    assert_eq!(heard, [1, 2]);
+    assert_eq!(dropped(&sim), [("collision", 1)]);
+    assert_eq!((sent_on(&sim, 1), sent_on(&sim, 2)), (30_000 + 64, 9_000));
+}

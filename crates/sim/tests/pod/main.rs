@@ -1,0 +1,150 @@
+//! Pods whose switches hold nothing: source routes, collisions, and packets that are cut off.
+
+mod collisions;
+#[allow(dead_code, reason = "other test programs use the rest")]
+#[path = "../common/mod.rs"]
+mod common;
+mod cuts;
+mod random;
+mod script;
+
+use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate, Pod, SourceRoute};
+use rampmeter_core::{Bytes, Span, Time};
+use rampmeter_sim::*;
+
+use script::{Heard, Ran, Send, run};
+
+/// What a switch waits for.
+const HEADER: u64 = 64;
+/// A byte's time at 100 Gbit/s.
+const BYTE: Span = Span::from_ps(80);
+/// Propagation and processing of a hop.
+const HOP: Span = Span::from_ns(1_000 + 450);
+
+/// A pod of 4-port switches with an arbiter at both racks, and cables that differ by up to `spread`
+/// nanoseconds. Hosts 0 and 1 are at switch 0, hosts 2 and 3 at switch 1.
+fn topology(spread: f64) -> Topology {
+    let spec = TopologySpec::Pod {
+        k: 4,
+        gbps: 100.0,
+        propagation_ns: 1_000.0,
+        switch_ns: 450.0,
+        host_ns: 450.0,
+        cable_spread_ns: spread,
+    };
+    let need = ArbiterNeed { rate: ArbiterRate::Slowest, place: ArbiterPlace::EveryRack };
+    spec.build().unwrap().with_arbiters(&[need])
+}
+
+/// A fabric without memory, which cuts through.
+fn spec(topology: Topology) -> SimSpec {
+    let mut spec = rampmeter_testkit::spec(topology, 1);
+    spec.fabric.buffer = Buffer::PerPort(Bytes::ZERO);
+    spec.fabric.switching = Switching::CutThrough { header: Bytes::new(HEADER) };
+    spec.sample = Some(Span::from_us(1));
+    spec
+}
+
+fn pod() -> Pod {
+    topology(0.0).pod(Bytes::new(HEADER)).unwrap()
+}
+
+/// The number of the arbiter's station.
+const ARBITER: u32 = 4;
+
+/// Time zero of tests that send something before it.
+fn at(ps: u64) -> Time {
+    Time::from_ps(100_000_000 + ps)
+}
+
+fn route(ports: &[u16]) -> u16 {
+    SourceRoute::new(ports).unwrap().path()
+}
+
+/// From a host by aggregation switch `agg` to another.
+fn by_agg(pod: &Pod, src: u32, agg: usize, dst: u32) -> u16 {
+    let (from, to) = (pod.hosts[src as usize], pod.hosts[dst as usize]);
+    let (up, down) = (usize::from(from.rack), usize::from(to.rack));
+    route(&[pod.to_agg[up][agg], pod.to_rack[agg][down], to.port])
+}
+
+/// When the last bit of a lone packet of `bytes` has been received by an end, over so many links.
+fn latency(links: u64, bytes: u64) -> Span {
+    HOP * links + BYTE * (HEADER.min(bytes) * (links - 1) + bytes)
+}
+
+#[test]
+fn source_routes_reach_every_host_by_every_way_in_constant_time() {
+    let pod = pod();
+    let mut sends = Vec::new();
+    for src in 0..4 {
+        for dst in (0..4).filter(|dst| *dst != src) {
+            for agg in 0..2 {
+                for bytes in [40, 64, 65, 1_500] {
+                    let time = at(100_000_000 * sends.len() as u64);
+                    let path = by_agg(&pod, src, agg, dst);
+                    sends.push(Send { bytes, path, ..Send::new(time, src, dst) });
+                }
+            }
+        }
+    }
+    let sim = run(spec(topology(0.0)), sends.clone());
+    let heard = script::heard(&sim);
+    assert_eq!(heard.len(), sends.len());
+    for (id, send) in (0..).zip(&sends) {
+        // Three switches, also within a rack.
+        let at = send.at + latency(4, send.bytes.into());
+        assert_eq!(heard[id], Heard { at, by: send.dst, id: id as u64, bytes: send.bytes });
+    }
+    let sent =
+        |tier: &str| sim.fabric().tier_stats().iter().find(|t| t.name == tier).unwrap().bytes;
+    assert_eq!((sent("host-up"), sent("tor-up")), (sent("tor-up"), sent("spine-down")));
+}
+
+#[test]
+fn cables_add_what_they_are_longer() {
+    let topology = topology(200.0);
+    let pod = topology.pod(Bytes::new(HEADER)).unwrap();
+    let (from, to) = (pod.hosts[1].cable, pod.hosts[2].cable);
+    assert_ne!(from, to);
+    let path = by_agg(&pod, 1, 1, 2);
+    let to_arbiter = route(&[pod.to_arbiter[0][0]]);
+    let sends = [
+        Send { bytes: 1_500, path, ..Send::new(at(0), 1, 2) },
+        Send { path: to_arbiter, ..Send::new(at(9_000_000), 1, ARBITER) },
+        Send { path: route(&[pod.hosts[2].port]), ..Send::new(at(9_000_000), ARBITER, 2) },
+    ];
+    let heard = script::heard(&run(spec(topology), sends.into()));
+    let short = Span::from_ns(1_000);
+    let more = |cable: Span| cable.saturating_sub(short);
+    assert_eq!(heard[0].at, at(0) + latency(4, 1_500) + more(from) + more(to));
+    let last = |cable: Span| at(9_000_000) + latency(2, 64) + more(cable);
+    assert_eq!(heard[1].at, last(from) + more(pod.arbiters[0][0]));
+    assert_eq!(heard[2].at, last(to) + more(pod.arbiters[1][0]));
+}
+
+#[test]
+fn ports_that_a_switch_does_not_have_and_links_that_are_down_drop() {
+    let pod = pod();
+    let has = pod.to_arbiter[0][0] + 1;
+    let sends = [
+        Send { path: route(&[has]), ..Send::new(at(0), 0, 2) },
+        Send { path: by_agg(&pod, 0, 0, 2), ..Send::new(at(9_000_000), 0, 2) },
+        Send { path: by_agg(&pod, 0, 1, 2), ..Send::new(at(18_000_000), 0, 2) },
+    ];
+    let mut spec = spec(topology(0.0));
+    let link = spec.topology.link_named("s0-s2").unwrap();
+    let (from, until) = (Time::from_ps(1), Time::NEVER);
+    spec.faults.outages.push(Outage { target: Target::Link(link), from, until });
+    let sim = run(spec, sends.into());
+    assert_eq!(script::heard(&sim).iter().map(|heard| heard.id).collect::<Vec<_>>(), [2]);
+    assert_eq!(dropped(&sim), [("link-down", 1), ("no-route", 1)]);
+}
+
+/// Packets dropped by reason, without those that did not occur.
+fn dropped(sim: &Ran) -> Vec<(&'static str, u64)> {
+    let tiers = sim.fabric().tier_stats();
+    let sum = |reason: usize| tiers.iter().map(|tier| tier.drops[reason]).sum::<u64>();
+    let all = fabric::DropReason::NAMES.into_iter().zip((0..).map(sum));
+    all.filter(|(_, count)| *count > 0).collect()
+}

@@ -1,0 +1,75 @@
+//! Random traffic: nothing gets lost without being counted, and nothing of a schedule for anything
+//! without one.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Any packet: a sender, another host, a way, a length, an instant.
+fn any_send() -> impl Strategy<Value = Send> {
+    let bytes = prop_oneof![Just(64u16), Just(1_500), 1..9_000u16];
+    (0..5u32, 0..3u32, 0..2usize, bytes, 0..3_000_000u64, any::<bool>()).prop_map(
+        |(src, dst, agg, bytes, ps, is_unscheduled)| {
+            let pod = pod();
+            let (dst, path) = match src {
+                ARBITER => (dst, route(&[pod.hosts[dst as usize].port])),
+                _ => {
+                    let dst = (src + 1 + dst) % 4;
+                    (dst, by_agg(&pod, src, agg, dst))
+                }
+            };
+            let is_control = bytes == 64;
+            Send { bytes, path, is_control, is_unscheduled, ..Send::new(at(ps), src, dst) }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_packet_is_accounted_for(
+        sends in prop::collection::vec(any_send(), 1..120),
+        vanish: bool,
+        is_lossy: bool,
+    ) {
+        let mut spec = spec(topology(300.0));
+        spec.fabric.unscheduled = if vanish { Unscheduled::Vanish } else { Unscheduled::CutOff };
+        if is_lossy {
+            let delay_max = Span::from_ns(300);
+            spec.faults.every_link = LinkFault { loss: 0.05, reorder: 0.05, duplicate: 0.0, delay_max };
+        }
+        let sim = run(spec, sends.clone());
+        let heard = script::heard(&sim);
+        let n_heard = |is_free: bool| {
+            heard.iter().filter(|h| sends[h.id as usize].is_unscheduled == is_free).count() as u64
+        };
+        let n_sent = |is_free| sends.iter().filter(|s| s.is_unscheduled == is_free).count() as u64;
+        let of = |name| {
+            let reasons = dropped(&sim);
+            reasons.iter().find(|(reason, _)| *reason == name).map_or(0, |(_, count)| *count)
+        };
+        let kinds = sim.fabric().stats().collisions.clone().unwrap().kinds;
+        let violations: u64 = kinds[..3].iter().sum();
+        // Whole packets only, each of them once.
+        prop_assert!(heard.windows(2).all(|pair| pair[0].id < pair[1].id));
+        prop_assert!(heard.iter().all(|h| h.bytes == sends[h.id as usize].bytes));
+        let lost = sends.len() as u64 - heard.len() as u64;
+        prop_assert_eq!(lost, of("collision") + of("cut-off") + of("loss"));
+        if !is_lossy {
+            // Only those of a schedule that met others of one are lost.
+            prop_assert_eq!(n_sent(false) - n_heard(false), violations);
+            let free_lost = n_sent(true) - n_heard(true);
+            prop_assert_eq!(free_lost, of("cut-off") + of("collision") - violations);
+            prop_assert!(kinds[3] >= free_lost);
+        }
+        let sent: u64 = sim.fabric().tier_stats()[0].bytes;
+        let bytes = |of: &mut dyn Iterator<Item = u16>| of.map(u64::from).sum::<u64>();
+        let given = bytes(&mut sends.iter().filter(|s| s.src != ARBITER).map(|s| s.bytes));
+        prop_assert_eq!(sent, given, "hosts send all they have");
+        // What links to hosts have carried is what hosts heard, and stumps.
+        let downs = sim.fabric().tier_stats();
+        let down = downs.iter().find(|tier| tier.name == "tor-down").unwrap().bytes;
+        prop_assert!(down >= bytes(&mut heard.iter().map(|h| h.bytes)));
+    }
+}

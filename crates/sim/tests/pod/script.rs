@@ -1,0 +1,164 @@
+//! Hosts and arbiters that send given packets at given instants and note what they hear.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{
+    Bytes, Endpoint, Event, Family, Message, MsgId, NodeId, Packet, Passive, PayloadRef, Priority,
+    Receipt, Rng, Span, SwitchFacts, Time,
+};
+use rampmeter_sim::*;
+
+use crate::common::BlastHeader;
+
+/// A packet to send. Its number is its place in the script.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Send {
+    pub(crate) at: Time,
+    pub(crate) src: u32,
+    pub(crate) dst: u32,
+    pub(crate) bytes: u16,
+    pub(crate) path: u16,
+    pub(crate) is_control: bool,
+    pub(crate) is_unscheduled: bool,
+}
+
+impl Send {
+    /// A scheduled control packet of 64 bytes.
+    pub(crate) fn new(at: Time, src: u32, dst: u32) -> Self {
+        let (bytes, path, is_control, is_unscheduled) = (64, 0, true, false);
+        Self { at, src, dst, bytes, path, is_control, is_unscheduled }
+    }
+
+    fn packet(&self, id: u64) -> Packet<BlastHeader> {
+        let marks = Marks::ROUTED.with(Marks::SOURCE_ROUTED);
+        let len = if self.is_control { 0 } else { self.bytes };
+        Packet {
+            header: BlastHeader::Data { packets: 0 },
+            // A message that no application knows of.
+            payload: PayloadRef { msg: MsgId::new(1_000_000), offset: id, len },
+            src: NodeId::new(self.src),
+            dst: NodeId::new(self.dst),
+            wire_bytes: self.bytes,
+            path: self.path,
+            priority: Priority::HIGHEST,
+            marks: if self.is_unscheduled { marks.with(Marks::UNSCHEDULED) } else { marks },
+        }
+    }
+}
+
+/// A packet that was received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Heard {
+    pub(crate) at: Time,
+    pub(crate) by: u32,
+    pub(crate) id: u64,
+    pub(crate) bytes: u16,
+}
+
+pub(crate) struct Scripted;
+
+impl Family for Scripted {
+    const NAME: &'static str = "scripted";
+    const HAS_ARBITERS: bool = true;
+    type Config = Vec<Send>;
+    type Header = BlastHeader;
+    type Host = Station;
+    type Arbiter = Station;
+    type Hop = Passive;
+
+    fn arbiter(config: Arc<Vec<Send>>, _: u32, node: NodeId, rng: Rng, now: Time) -> Station {
+        Station::new(config, node, rng, now)
+    }
+
+    fn hop(_config: &Arc<Vec<Send>>, _switch: SwitchFacts) -> Passive {
+        Passive
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Station {
+    node: NodeId,
+    later: VecDeque<(Time, Packet<BlastHeader>)>,
+    due: VecDeque<Packet<BlastHeader>>,
+    pub(crate) heard: Vec<Heard>,
+}
+
+impl Endpoint for Station {
+    type Header = BlastHeader;
+    type Config = Vec<Send>;
+
+    fn new(config: Arc<Vec<Send>>, node: NodeId, _rng: Rng, _now: Time) -> Self {
+        let own = (0..).zip(config.iter()).filter(|(_, send)| send.src == node.get());
+        let mut later: Vec<_> = own.map(|(id, send)| (send.at, send.packet(id))).collect();
+        later.sort_by_key(|(at, _)| *at);
+        Self { node, later: later.into(), due: VecDeque::new(), heard: Vec::new() }
+    }
+
+    fn submit(&mut self, _now: Time, _message: Message) {}
+
+    fn cancel(&mut self, _now: Time, _msg: MsgId) {}
+
+    fn handle_packet(&mut self, at: Time, packet: &Packet<BlastHeader>) -> Receipt {
+        assert_eq!(packet.dst, self.node);
+        let (id, bytes) = (packet.payload.offset, packet.wire_bytes);
+        self.heard.push(Heard { at, by: self.node.get(), id, bytes });
+        Receipt::Ignored
+    }
+
+    fn has_delivered(&mut self, _now: Time, _packet: &Packet<BlastHeader>) -> bool {
+        false
+    }
+
+    fn forget_peer(&mut self, _now: Time, _peer: NodeId) {}
+
+    fn handle_timeout(&mut self, now: Time) {
+        while self.later.front().is_some_and(|(at, _)| *at <= now) {
+            self.due.extend(self.later.pop_front().map(|(_, packet)| packet));
+        }
+    }
+
+    fn poll_transmit(&mut self, _now: Time) -> Option<Packet<BlastHeader>> {
+        self.due.pop_front()
+    }
+
+    fn wants_transmit(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.later.front().map_or(Time::NEVER, |(at, _)| *at)
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        None
+    }
+}
+
+pub(crate) type Ran = Sim<Scripted, std::vec::IntoIter<Arrival>, NoProbe>;
+
+/// Sends it all and waits until everything has arrived.
+pub(crate) fn run(mut spec: SimSpec, sends: Vec<Send>) -> Ran {
+    let last = sends.iter().map(|send| send.at).max().unwrap_or(Time::ZERO);
+    // A message that nobody sends keeps the run going.
+    let end = last + Span::from_us(200);
+    let arrival = Arrival::new(end, NodeId::new(0), NodeId::new(1), Bytes::new(1));
+    spec.drain = Span::ZERO;
+    let mut sim =
+        Sim::<Scripted, _, _>::new(spec, Arc::new(sends), vec![arrival].into_iter(), NoProbe);
+    assert_eq!(sim.run(u64::MAX), Status::Censored);
+    let stats = sim.fabric().stats();
+    assert_eq!(stats.injected + stats.duplicated, stats.delivered + stats.dropped());
+    sim
+}
+
+/// What all ends have heard, in the order of packets' numbers.
+pub(crate) fn heard(sim: &Ran) -> Vec<Heard> {
+    let topology = sim.fabric().topology();
+    let hosts = (0..topology.n_hosts()).flat_map(|host| &sim.endpoint(host).heard);
+    let arbiters = (0..topology.n_arbiters()).flat_map(|arbiter| &sim.arbiter(arbiter).heard);
+    let mut heard: Vec<Heard> = hosts.chain(arbiters).copied().collect();
+    heard.sort_by_key(|heard| heard.id);
+    heard
+}
