@@ -112,6 +112,21 @@ class Dumbbell(Topology):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Pod(Part):
+    """A pod of a fat-tree of k-port switches: k/2 racks of k/2 hosts, and k/2 switches above."""
+
+    TAG = ("kind", "pod")
+    k: int
+    gbps: float | None = None
+    """Rate of all links."""
+    propagation_ns: float | None = None
+    switch_ns: float | None = None
+    host_ns: float | None = None
+    cable_spread_ns: float | None = None
+    """By how much links of hosts and arbiters have more propagation at most."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class TopologyFile(Part):
     """A topology from a file of nodes and links."""
 
@@ -130,6 +145,7 @@ class Fabric(Part):
     spray: str | None = None
     switching: str | None = None
     cut_through_bytes: int | None = None
+    unscheduled: str | None = None
     interface: str | None = None
     express_bytes: int | None = None
     slot_bytes: int | None = None
@@ -289,6 +305,11 @@ def dumbbell(
 ) -> Dumbbell:
     """Two switches with hosts, and one link between them."""
     return Dumbbell(hosts_per_side=hosts_per_side, access_gbps=access_gbps, core_gbps=core_gbps)
+
+
+def pod(k: int, *, gbps: float | None = None, cable_spread_ns: float | None = None) -> Pod:
+    """A pod of a fat-tree of k-port switches, k even."""
+    return Pod(k=k, gbps=gbps, cable_spread_ns=cable_spread_ns)
 
 
 def all_to_all(sizes: Sizes, load: float, flows: int) -> AllToAll:

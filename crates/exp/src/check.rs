@@ -12,7 +12,7 @@ use rampmeter_workload::{ValidWorkload, WorkloadContext};
 use crate::capture::CaptureConfig;
 use crate::context::Context;
 use crate::cut::Cut;
-use crate::fabric::{check_buffer, port_memory, resolve};
+use crate::fabric::{check_buffer, port_memory, resolve, works_without_memory};
 use crate::faults::faults;
 use crate::overload;
 use crate::plan::{ClocksSpec, DeadlinesSpec, Plan, PlanError, RunSpec, locate};
@@ -53,7 +53,9 @@ impl Plan {
             let message = format!("expected {}, got {}", bad.expected, bad.got);
             cx.bad(&format!("transport.{}", bad.key), message)
         })?;
-        check_buffer(&fabric.buffer, transport.ready.buffer_min(), &cx)?;
+        if !(fabric.is_memoryless() && works_without_memory(&needs)) {
+            check_buffer(&fabric.buffer, transport.ready.buffer_min(), &cx)?;
+        }
         let context = WorkloadContext {
             n_hosts: topology.n_hosts(),
             access_rate: facts.access_rate,

@@ -82,3 +82,48 @@ impl PartyReport {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rampmeter_core::{MsgId, NodeId, Time};
+    use rampmeter_sim::Node;
+
+    use super::*;
+
+    #[test]
+    fn a_report_names_ports_kinds_and_both_packets() {
+        let party = |src, is_control| Party {
+            src: NodeId::new(src),
+            dst: NodeId::new(2),
+            msg: MsgId::new(7),
+            offset: 1_460,
+            is_control,
+            is_unscheduled: false,
+        };
+        let violation = Violation {
+            at: Time::from_ps(5),
+            from: Node::Switch(1),
+            to: Node::Host(2),
+            kind: CollisionKind::ControlData,
+            newcomer: party(3, true),
+            occupant: party(4, false),
+        };
+        let collisions = Collisions { kinds: [1, 2, 3, 4], violations: vec![violation] };
+        let report = serde_json::to_value(CollisionReport::of(&collisions)).unwrap();
+        let packet = |src: u32, control: bool| {
+            serde_json::json!({
+                "src": src, "dst": 2, "msg": 7, "offset": 1460, "control": control
+            })
+        };
+        let expected = serde_json::json!({
+            "kinds": {
+                "control-control": 1, "control-data": 2, "scheduled-scheduled": 3, "unscheduled": 4
+            },
+            "violations": [{
+                "time_ps": 5, "from": "s1", "to": "h2", "kind": "control-data",
+                "newcomer": packet(3, true), "occupant": packet(4, false),
+            }],
+        });
+        assert_eq!(report, expected);
+    }
+}

@@ -93,6 +93,12 @@ fn switching(need: Need<Forwarding>) -> Need<SwitchingSpec> {
     }
 }
 
+/// Whether a transport is designed for switches in which nothing may wait.
+pub(crate) fn works_without_memory(needs: &FabricNeeds) -> bool {
+    let none = Buffer::PerPort(Bytes::ZERO);
+    matches!(needs.buffer, Need::Prefer(buffer) | Need::Only(buffer) if buffer == none)
+}
+
 /// Checks that a port may hold `least`. Of a shared memory it may hold what its dynamic threshold
 /// allows when no other port holds anything.
 pub(crate) fn check_buffer(
@@ -183,4 +189,56 @@ fn buffer(spec: &FabricSpec, needs: &FabricNeeds, cx: &Context<'_>) -> Result<Bu
         (None, None) => None,
     };
     choose("buffer-bytes", asked, needs.buffer, FabricConfig::default().buffer, cx)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use rampmeter_sim::Unscheduled;
+
+    use super::*;
+
+    fn resolved(
+        plan: &str,
+        switching: Need<Forwarding>,
+    ) -> Result<(FabricSpec, FabricConfig), PlanError> {
+        let mut spec: FabricSpec = toml::from_str(plan).unwrap();
+        let needs = FabricNeeds { switching, ..FabricNeeds::default() };
+        let config = resolve(&mut spec, &needs, &Context::new("plan", Path::new(".")))?;
+        Ok((spec, config))
+    }
+
+    #[test]
+    fn switching_is_what_the_plan_says_or_the_transport_needs() {
+        let cut_through = Switching::CutThrough { header: Bytes::new(64) };
+        let needed = Forwarding::CutThrough;
+        let switching = |plan, need| resolved(plan, need).unwrap().1.switching;
+        let stored = "switching = 'store-and-forward'";
+        assert_eq!(switching("", Need::Any), Switching::StoreAndForward);
+        assert_eq!(switching("", Need::Prefer(needed)), cut_through);
+        assert_eq!(switching("", Need::Only(needed)), cut_through);
+        assert_eq!(switching(stored, Need::Prefer(needed)), Switching::StoreAndForward);
+        let only = Need::Only(Forwarding::StoreAndForward);
+        assert_eq!(switching(stored, only), Switching::StoreAndForward);
+        let PlanError::Value { key, message, .. } =
+            resolved("switching = 'shaped'", Need::Only(needed)).unwrap_err()
+        else {
+            panic!("a value is wrong");
+        };
+        let expected =
+            "expected cut-through, the only value that the transport works with, got shaped";
+        assert_eq!((key.as_str(), message.as_str()), ("fabric.switching", expected));
+    }
+
+    #[test]
+    fn resolved_fabrics_have_what_was_left_out() {
+        let (spec, config) = resolved("", Need::Prefer(Forwarding::CutThrough)).unwrap();
+        assert_eq!(spec.switching, Some(SwitchingSpec::CutThrough));
+        assert_eq!(spec.unscheduled, Some(Unscheduled::CutOff));
+        assert_eq!(config.unscheduled, Unscheduled::CutOff);
+        let (spec, config) = resolved("unscheduled = 'vanish'", Need::Any).unwrap();
+        assert_eq!(spec.unscheduled, Some(Unscheduled::Vanish));
+        assert_eq!(config.unscheduled, Unscheduled::Vanish);
+    }
 }

@@ -61,7 +61,7 @@ impl Draw {
 
     fn topology(&mut self) -> (Table, u64) {
         let mut table = Table::new();
-        let (kind, hosts) = match self.0.below(5) {
+        let (kind, hosts) = match self.0.below(6) {
             0 => {
                 let hosts = self.int(2, 20);
                 table.insert("hosts".into(), hosts.into());
@@ -84,6 +84,7 @@ impl Draw {
                 table.insert("hosts-per-side".into(), side.into());
                 ("dumbbell", 2 * side)
             }
+            4 => return self.pod(),
             _ => return self.graph(),
         };
         table.insert("kind".into(), kind.into());
@@ -93,6 +94,18 @@ impl Draw {
         }
         self.delays(&mut table, &["propagation-ns", "switch-ns", "host-ns"]);
         (table, hosts as u64)
+    }
+
+    /// A pod, with cables that differ at times.
+    fn pod(&mut self) -> (Table, u64) {
+        let mut table = Table::new();
+        let k = self.pick(&[4, 6, 8]);
+        table.insert("kind".into(), "pod".into());
+        table.insert("k".into(), k.into());
+        self.maybe(&mut table, "gbps", |d| d.pick(&[0.1, 1.0, 10.0, 25.0, 400.0]).into());
+        self.maybe(&mut table, "cable-spread-ns", |d| d.num(0.0, 1_000.0).into());
+        self.delays(&mut table, &["propagation-ns", "switch-ns", "host-ns"]);
+        (table, (k * k / 4) as u64)
     }
 
     /// Delays, all zero at times.
@@ -153,6 +166,7 @@ impl Draw {
         self.maybe(&mut table, "ecn-bytes", |d| d.int(0, 100_000).into());
         let modes = ["store-and-forward", "cut-through", "shaped"];
         self.maybe(&mut table, "switching", |d| d.pick(&modes).into());
+        self.maybe(&mut table, "unscheduled", |d| d.pick(&["cut-off", "vanish"]).into());
         self.maybe(&mut table, "interface", |d| d.pick(&["pull", "queue"]).into());
         self.maybe(&mut table, "cut-through-bytes", |d| d.int(0, 1_000).into());
         self.maybe(&mut table, "shaper-burst-us", |d| d.num(0.0, 100.0).into());

@@ -94,7 +94,7 @@ impl FabricConfig {
     }
 
     /// Whether nothing may wait in switches.
-    pub(crate) fn is_memoryless(&self) -> bool {
+    pub fn is_memoryless(&self) -> bool {
         self.buffer == Buffer::PerPort(Bytes::ZERO)
     }
 
