@@ -195,7 +195,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let newcomer = Party::of(self.pool.get(handle));
         let occupant = self.occupancy.last[port as usize].who;
         let kind = CollisionKind::of(newcomer, occupant);
-        let makes_way = occupant.is_unscheduled && !newcomer.is_unscheduled;
+        // Only switches cut off. An end does not begin what it is not to finish.
+        let is_switch = port >= self.n_interfaces;
+        let makes_way = is_switch && occupant.is_unscheduled && !newcomer.is_unscheduled;
         let (from, to) = (self.port(port).from, self.port(port).to);
         let collisions = self.stats.collisions.get_or_insert_default();
         collisions.kinds[kind as usize] += 1;
@@ -204,7 +206,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             self.start_tx(port, handle, now, wheel);
             return;
         }
-        if kind != CollisionKind::Unscheduled && collisions.violations.len() < Collisions::KEPT {
+        if !newcomer.is_unscheduled && collisions.violations.len() < Collisions::KEPT {
             let violation = Violation { at: now, from, to, kind, newcomer, occupant };
             collisions.violations.push(violation);
         }
@@ -224,7 +226,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.note(port, |fabric| PortChange::Cuts { handle, packet: *fabric.pool.get(handle) });
         self.occupancy.fates[handle as usize].is_cut = true;
         let bytes = &mut self.pool.get_mut(handle).wire_bytes;
-        *bytes = stump.min(*bytes);
+        if stump >= *bytes {
+            // A switch further on has cut off more.
+            return;
+        }
+        *bytes = stump;
         let mut last = port;
         while let Some(next) = self.port_ahead(last, handle, life, now) {
             match self.config.unscheduled {

@@ -32,7 +32,7 @@ pub enum PortChange<H> {
         packet: Packet<H>,
         /// When transmission begins.
         from: Time,
-        /// When the link is free again.
+        /// When the link is free again, unless the packet is cut off.
         until: Time,
     },
     /// Its link has brought a packet to a host or an arbiter.

@@ -185,18 +185,24 @@ fn a_stump_can_be_cut_again() {
     let victim = Send { bytes: 40_000, path: by_agg(&pod, 0, 0, 2), ..Send::new(at(0), 0, 2) };
     let victim = Send { is_control: false, is_unscheduled: true, ..victim };
     let stump = 1_000;
-    for (first, second) in [(30_000, stump), (stump, 30_000)] {
+    let end = head(3) + BYTE * stump;
+    for (first, second, early) in
+        [(30_000, stump, 1), (30_000, stump, 0), (stump, 30_000, 1), (stump, 30_000, 0)]
+    {
         let sends = [
             victim,
             meets(&pod, 1, head(1) + BYTE * first),
             meets(&pod, 2, head(2) + BYTE * second),
+            looks_at(&pod, 3, Time::from_ps(end.as_ps() - early)),
         ];
         let sim = run(spec(topology(0.0)), sends.into());
-        assert_eq!(dropped(&sim), [("cut-off", 1)]);
+        let heard: Vec<u64> = script::heard(&sim).iter().map(|heard| heard.id).collect();
+        assert_eq!(heard, if early == 1 { vec![1, 2] } else { vec![1, 2, 3] });
+        assert!(dropped(&sim).contains(&("cut-off", 1)));
         assert_eq!(sent_on(&sim, 0), 40_000);
         assert_eq!(sent_on(&sim, 1), first + 64);
         assert_eq!(sent_on(&sim, 2), stump + 64);
-        assert_eq!(sent_on(&sim, 3), stump);
+        assert_eq!(sent_on(&sim, 3), stump + 64 * (1 - early));
     }
 }
 

@@ -19,9 +19,35 @@ fn any_send() -> impl Strategy<Value = Send> {
                 }
             };
             let is_control = bytes == 64;
+            let is_unscheduled = is_unscheduled && src != ARBITER;
             Send { bytes, path, is_control, is_unscheduled, ..Send::new(at(ps), src, dst) }
         },
     )
+}
+
+/// When each packet is received if nothing stops it: ends send one after the other, arbiters by
+/// every link at once, and nothing waits on the way.
+fn unhindered(sends: &[Send], pod: &Pod) -> Vec<Time> {
+    let short = Span::from_ns(1_000);
+    let mut order: Vec<usize> = (0..sends.len()).collect();
+    order.sort_by_key(|&id| sends[id].at);
+    let mut free = [Time::ZERO; 4];
+    let mut times = vec![Time::ZERO; sends.len()];
+    for id in order {
+        let Send { at, src, dst, bytes, .. } = sends[id];
+        let to = pod.hosts[dst as usize];
+        let (start, links, cable) = match src {
+            ARBITER => (at, 2, pod.arbiters[usize::from(to.rack)][0]),
+            _ => {
+                let start = at.max(free[src as usize]);
+                free[src as usize] = start + BYTE * u64::from(bytes);
+                (start, 4, pod.hosts[src as usize].cable)
+            }
+        };
+        let more = cable.saturating_sub(short) + to.cable.saturating_sub(short);
+        times[id] = start + latency(links, bytes.into()) + more;
+    }
+    times
 }
 
 proptest! {
@@ -57,6 +83,11 @@ proptest! {
         let lost = sends.len() as u64 - heard.len() as u64;
         prop_assert_eq!(lost, of("collision") + of("cut-off") + of("loss"));
         if !is_lossy {
+            let pod = topology(300.0).pod(Bytes::new(HEADER)).unwrap();
+            let times = unhindered(&sends, &pod);
+            for h in &heard {
+                prop_assert_eq!(h.at, times[h.id as usize], "{}", h.id);
+            }
             // Only those of a schedule that met others of one are lost.
             prop_assert_eq!(n_sent(false) - n_heard(false), violations);
             let free_lost = n_sent(true) - n_heard(true);
