@@ -216,10 +216,14 @@ fn the_rest_of_a_packet_whose_head_was_dropped_makes_way_too() {
     let victim = Send { is_control: false, is_unscheduled: true, ..victim };
     let blocks = Send { bytes: 9_000, is_control: false, ..meets(&pod, 2, head(2)) };
     let blocks = Send { at: Time::from_ps(blocks.at.as_ps() - 1_000), ..blocks };
-    let sim =
-        run(spec(topology(0.0)), vec![victim, blocks, meets(&pod, 1, head(1) + BYTE * 30_000)]);
+    // Two that are on their way when the rest is cut off; one of them has the victim's place.
+    let path = route(&[pod.hosts[1].port]);
+    let next = Send { path, ..Send::new(head(2) + Span::from_ns(1), ARBITER, 1) };
+    let after = Send { at: next.at + Span::from_ns(10), ..next };
+    let rival = meets(&pod, 1, head(1) + BYTE * 30_000);
+    let sim = run(spec(topology(0.0)), vec![victim, blocks, rival, next, after]);
     let heard: Vec<u64> = script::heard(&sim).iter().map(|heard| heard.id).collect();
-    assert_eq!(heard, [1, 2]);
+    assert_eq!(heard, [1, 2, 3, 4]);
     assert_eq!(dropped(&sim), [("collision", 1)]);
     assert_eq!((sent_on(&sim, 1), sent_on(&sim, 2)), (30_000 + 64, 9_000));
 }
