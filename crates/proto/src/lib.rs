@@ -10,6 +10,7 @@ pub mod central;
 pub mod cosy;
 pub mod dcpim;
 pub mod fastpass;
+pub mod fastpod;
 mod formats;
 pub mod hyline;
 pub mod ideal;

@@ -1,0 +1,323 @@
+//! The arbiter (Fastpod §3.1, §3.2, §4): an endpoint like any other. For each slot it decides who
+//! sends to whom by which aggregation switch, and says so in SCHDs that fill the gaps of an earlier
+//! slot. The other arbiter listens, and takes over when all slots that may have been given are over.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Time};
+
+use super::config::Fastpod;
+use super::demands::{Clients, Given};
+use super::routes;
+use super::timing::Instant;
+use super::wire::{FastpodHeader, NOBODY};
+
+/// Fastpod's arbiter, or its standby.
+#[derive(Debug)]
+pub struct FastpodArbiter {
+    fastpod: Arc<Fastpod>,
+    number: u32,
+    role: Role,
+    /// Its epoch while it gives out slots, else the greatest heard of.
+    epoch: u32,
+    clients: Clients,
+    /// RTSs that have arrived since the last slot was decided, with their times.
+    inbox: VecDeque<(Time, Packet<FastpodHeader>)>,
+    /// Who is to send to whom, by slot.
+    plans: BTreeMap<u64, Vec<Given>>,
+    /// The first slot whose SCHDs are not decided.
+    next_slot: u64,
+    /// All hosts hear the next SCHDs: they are the first of an epoch.
+    is_first: bool,
+    /// SCHDs by instant and host.
+    waiting: BTreeMap<(Time, u32), Packet<FastpodHeader>>,
+    ready: VecDeque<(Time, Packet<FastpodHeader>)>,
+}
+
+/// What an arbiter does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// Gives out slots.
+    Active,
+    /// Has heard the other arbiter, or come to life, then.
+    Listening(Time),
+}
+
+fn time(at: Instant) -> Time {
+    Time::from_ps(u64::try_from(at.max(0)).unwrap_or(u64::MAX))
+}
+
+impl FastpodArbiter {
+    fn is_active(&self) -> bool {
+        self.role == Role::Active
+    }
+
+    /// Gives out slots from now on, under an epoch of its own that is greater than any heard of.
+    fn take_over(&mut self, now: Time) {
+        // Epochs of two arbiters are odd and even.
+        self.epoch = (self.epoch / 2 + 1) * 2 + self.number;
+        self.clients.clear();
+        self.inbox.clear();
+        self.plans.clear();
+        (self.role, self.is_first) = (Role::Active, true);
+        self.next_slot = self.slot_after(now);
+    }
+
+    /// Another arbiter gives out slots, or did so before this one was started again.
+    fn listen(&mut self, now: Time, epoch: u32) {
+        self.role = Role::Listening(now);
+        self.epoch = self.epoch.max(epoch);
+        self.waiting.clear();
+        self.ready.clear();
+    }
+
+    /// The first slot that is decided after `now`.
+    fn slot_after(&self, now: Time) -> u64 {
+        let at = i128::from(now.as_ps());
+        self.fastpod.timing.tick_after(self.number, at).unwrap_or(0)
+    }
+
+    /// The next slot whose SCHDs must be decided.
+    fn next_busy(&self) -> u64 {
+        let next = self.next_slot;
+        if self.is_first || !self.inbox.is_empty() || self.clients.is_busy() {
+            return next;
+        }
+        // Receivers of cells always hear an SCHD, so that unscheduled cells fare the same however
+        // often idle hosts hear one.
+        let planned = self.plans.range(next..).next().map_or(u64::MAX, |(&slot, _)| slot);
+        let beacon = next.next_multiple_of(self.fastpod.config.beacon_slots.into());
+        let watchdog = match self.fastpod.config.arbiters {
+            1 => u64::MAX,
+            _ => next.next_multiple_of(self.fastpod.watchdog_slots),
+        };
+        planned.min(beacon).min(watchdog)
+    }
+
+    /// Decides what the SCHDs of a slot say.
+    fn decide(&mut self, slot: u64, at: Time) {
+        // RTSs of several racks arrive at the same instant: their order is that of hosts.
+        let n_heard = self.inbox.iter().take_while(|(heard, _)| *heard < at).count();
+        let heard = &mut self.inbox.make_contiguous()[..n_heard];
+        heard.sort_by_key(|(heard, packet)| (*heard, packet.src));
+        for (_, packet) in self.inbox.drain(..n_heard) {
+            self.clients.on_rts(packet.src, &packet.header, &self.fastpod);
+        }
+        let given = slot + self.fastpod.timing.ahead;
+        let plan = self.clients.give(&self.fastpod);
+        let mut grants: Vec<Option<Given>> = vec![None; self.fastpod.n_hosts as usize];
+        plan.iter().for_each(|one| grants[usize::from(one.src)] = Some(*one));
+        if !plan.is_empty() {
+            self.plans.insert(given, plan);
+        }
+        let mut senders: Vec<Option<u16>> = vec![None; self.fastpod.n_hosts as usize];
+        for one in self.plans.get(&slot).into_iter().flatten() {
+            senders[usize::from(one.dst)] = Some(one.src);
+        }
+        while self.plans.first_key_value().is_some_and(|(&first, _)| first <= slot) {
+            self.plans.pop_first();
+        }
+        let beacon = u64::from(self.fastpod.config.beacon_slots);
+        let is_for_all = std::mem::take(&mut self.is_first) || slot.is_multiple_of(beacon);
+        for host in 0..self.fastpod.n_hosts as u16 {
+            let (grant, sender) = (grants[usize::from(host)], senders[usize::from(host)]);
+            let has_news = self.clients.has_news(host);
+            if is_for_all || has_news || grant.is_some() || sender.is_some() {
+                self.send(slot, (given, grant), (host, sender));
+            }
+        }
+        if self.fastpod.config.arbiters > 1 && slot.is_multiple_of(self.fastpod.watchdog_slots) {
+            self.send_watchdog(slot);
+        }
+        self.next_slot = slot + 1;
+    }
+
+    /// Sends the SCHD of a slot to a host, into the gap that its sender leaves.
+    fn send(
+        &mut self,
+        slot: u64,
+        (given, grant): (u64, Option<Given>),
+        (host, sender): (u16, Option<u16>),
+    ) {
+        let (timing, slots) = (&self.fastpod.timing, &self.fastpod.slots);
+        let j = timing.place(host);
+        let gap = match sender {
+            Some(src) => slots.gap_at(timing.place(src), j),
+            None => slots.idle_gap(j),
+        };
+        let at = timing.schd_at(self.number, host, (slot, gap));
+        let (dst, agg) = grant.map_or((NOBODY, 0), |grant| (grant.dst, grant.agg));
+        let answer = self.clients.answer(host, grant.is_some());
+        let header = FastpodHeader::Schd {
+            epoch: self.epoch,
+            stamp: 0,
+            slot: given as u32,
+            dst,
+            agg,
+            incarnation: answer.incarnation,
+            heard: answer.heard,
+            given: answer.given,
+            acks: answer.acks,
+        };
+        let own = self.fastpod.arbiter(self.number).get();
+        let dst = NodeId::new(host.into());
+        let mut packet = routes::control(&self.fastpod, own, dst, header);
+        routes::schd(&self.fastpod, &mut packet);
+        self.waiting.insert((time(at), host.into()), packet);
+    }
+
+    fn send_watchdog(&mut self, slot: u64) {
+        let (own, other) = (self.fastpod.arbiter(self.number), 1 - self.number);
+        let header = FastpodHeader::Watchdog { epoch: self.epoch };
+        let dst = self.fastpod.arbiter(other);
+        let mut packet = routes::control(&self.fastpod, own.get(), dst, header);
+        routes::watchdog(&self.fastpod, other, &mut packet);
+        let position = self.fastpod.slots.watchdog_at();
+        let at = self.fastpod.timing.rack_at(self.number, 0, (slot, position));
+        self.waiting.insert((time(at), dst.get()), packet);
+    }
+
+    /// When the next slot is to be decided.
+    fn tick(&self) -> Time {
+        time(self.fastpod.timing.tick_at(self.number, self.next_busy()))
+    }
+
+    /// On networks with buffers a process may have slept: slots that nobody could use any more are
+    /// left out.
+    fn skip(&mut self, now: Time) {
+        if !self.fastpod.is_exact() {
+            let present = self.slot_after(now);
+            let ahead = self.fastpod.timing.ahead;
+            if self.next_busy() + ahead < present {
+                self.next_slot = self.next_slot.max(present);
+            }
+        }
+    }
+}
+
+impl Endpoint for FastpodArbiter {
+    type Header = FastpodHeader;
+    type Config = Fastpod;
+
+    fn new(config: Arc<Fastpod>, node: NodeId, _rng: Rng, now: Time) -> Self {
+        let number = node.get() - config.n_hosts;
+        let mut arbiter = Self {
+            number,
+            role: Role::Listening(now),
+            epoch: 0,
+            clients: Clients::new(config.n_hosts),
+            inbox: VecDeque::new(),
+            plans: BTreeMap::new(),
+            next_slot: 0,
+            is_first: false,
+            waiting: BTreeMap::new(),
+            ready: VecDeque::new(),
+            fastpod: config,
+        };
+        // One that is started later may have lived before: slots that it gave may not be over.
+        if number == 0 && now == Time::ZERO {
+            arbiter.take_over(now);
+            arbiter.next_slot = 0;
+        }
+        arbiter
+    }
+
+    fn submit(&mut self, _now: Time, _message: Message) {}
+
+    fn cancel(&mut self, _now: Time, _msg: MsgId) {}
+
+    fn handle_packet(&mut self, now: Time, packet: &Packet<FastpodHeader>) -> Receipt {
+        match packet.header {
+            FastpodHeader::Rts { epoch, .. } => match self.role {
+                Role::Active if epoch > self.epoch => self.listen(now, epoch),
+                // Hosts of an earlier epoch ask anew when they hear of this one.
+                Role::Active if epoch == self.epoch => {
+                    if self.inbox.is_empty() && !self.clients.is_busy() {
+                        // Nothing was to be said in the slots since.
+                        let next = self.slot_after(now);
+                        self.next_slot = self.next_slot.max(next.min(self.next_busy()));
+                    }
+                    self.inbox.push_back((now, *packet));
+                }
+                Role::Active => {}
+                Role::Listening(_) => self.epoch = self.epoch.max(epoch),
+            },
+            FastpodHeader::Watchdog { epoch } if epoch >= self.epoch => self.listen(now, epoch),
+            _ => {}
+        }
+        Receipt::Control
+    }
+
+    /// The slots that are given out, by the first that is not.
+    fn phases(&self, each: &mut dyn FnMut(Phase)) {
+        let name = match self.role {
+            Role::Active if self.clients.is_busy() => "scheduling",
+            Role::Active => "idle",
+            Role::Listening(_) => "listening",
+        };
+        each(Phase { track: "arbiter", name, number: self.epoch.into() });
+    }
+
+    fn has_delivered(&mut self, _now: Time, _packet: &Packet<FastpodHeader>) -> bool {
+        false
+    }
+
+    /// The host counts its incarnations from the start again.
+    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        self.inbox.retain(|(_, packet)| packet.src != peer);
+        self.clients.forget(peer, &self.fastpod);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        if let Role::Listening(since) = self.role
+            && since + self.fastpod.patience <= now
+        {
+            self.take_over(now);
+        }
+        if self.is_active() {
+            self.skip(now);
+            while self.tick() <= now {
+                let slot = self.next_busy();
+                self.decide(slot, self.tick());
+            }
+        }
+        while let Some((&key, _)) = self.waiting.first_key_value()
+            && key.0 <= now
+            && let Some(packet) = self.waiting.remove(&key)
+        {
+            self.ready.push_back((key.0, packet));
+        }
+    }
+
+    /// An SCHD says when it leaves.
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<FastpodHeader>> {
+        while let Some((at, mut packet)) = self.ready.pop_front() {
+            if self.fastpod.is_exact() && now > at + self.fastpod.late_max {
+                continue;
+            }
+            if let FastpodHeader::Schd { stamp, .. } = &mut packet.header {
+                *stamp = now.as_ps();
+            }
+            return Some(packet);
+        }
+        None
+    }
+
+    fn wants_transmit(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    fn poll_timeout(&self) -> Time {
+        let first = self.waiting.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
+        let turn = match self.role {
+            Role::Active => self.tick(),
+            Role::Listening(since) => since + self.fastpod.patience,
+        };
+        first.min(turn)
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        None
+    }
+}

@@ -1,0 +1,344 @@
+//! What a host asks its arbiter for, and what it is given.
+//!
+//! RTSs hold totals by destination, so that a lost or doubled one does no harm. SCHDs say up to
+//! which RTS all have been heard, and how many slots have been given. A host that misses some, or
+//! that is not heard, starts anew, with the next incarnation number and totals of what it still
+//! wants; so it does when another arbiter has taken over.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use rampmeter_core::collections::IdMap;
+use rampmeter_core::{Span, Time};
+
+use super::config::Fastpod;
+use super::wire::{DEMANDS_MAX, Demand, List};
+
+/// What a host wants of one destination, in slots.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wanted {
+    /// Asked for and given in this incarnation.
+    total: u32,
+    given: u32,
+    /// Given for slots that have not begun.
+    held: u32,
+    is_dirty: bool,
+}
+
+/// A slot that a host may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Grant {
+    pub(super) dst: u16,
+    /// The aggregation switch to send by.
+    pub(super) agg: u8,
+}
+
+/// What an SCHD says of what has been asked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answer {
+    pub(super) incarnation: u32,
+    pub(super) heard: u32,
+    pub(super) given: u32,
+}
+
+/// The demands of one host.
+#[derive(Debug)]
+pub(super) struct Asking {
+    incarnation: u32,
+    /// RTSs with demands in this incarnation.
+    number: u32,
+    heard: u32,
+    wanted: IdMap<u16, Wanted>,
+    /// Destinations whose totals have not been sent.
+    dirty: VecDeque<u16>,
+    /// Slots to come.
+    grants: BTreeMap<u64, Grant>,
+    /// Slots that the arbiter says it has given in this incarnation, and those that have come.
+    given: u32,
+    received: u32,
+    /// Since when some of them are missing, and since when an RTS has no answer.
+    missing_since: Time,
+    unheard_since: Time,
+    /// When an arbiter was last heard, or the host began to wait, and when it last gave a slot.
+    heard_at: Time,
+    given_at: Time,
+    attempts: u32,
+}
+
+/// How often the time before the next attempt doubles.
+const BACKOFF_MAX: u32 = 6;
+/// Times of an answer without a slot after which a host asks anew.
+const WAITS: u64 = 64;
+
+impl Asking {
+    pub(super) fn new(now: Time) -> Self {
+        Self {
+            incarnation: 1,
+            number: 0,
+            heard: 0,
+            wanted: IdMap::default(),
+            dirty: VecDeque::new(),
+            grants: BTreeMap::new(),
+            given: 0,
+            received: 0,
+            missing_since: Time::NEVER,
+            unheard_since: Time::NEVER,
+            heard_at: now,
+            given_at: now,
+            attempts: 0,
+        }
+    }
+
+    /// The host's incarnation and how many RTSs have had demands.
+    pub(super) fn stamp(&self) -> (u32, u32) {
+        (self.incarnation, self.number)
+    }
+
+    /// The host begins to wait: from now on its arbiter should be heard.
+    pub(super) fn begin(&mut self, now: Time) {
+        self.heard_at = self.heard_at.max(now);
+        self.given_at = self.given_at.max(now);
+        self.attempts = 0;
+    }
+
+    /// Sees to it that enough slots are asked for to send `cells` to a destination. Returns whether
+    /// an RTS will say so; if not, they have been asked for.
+    pub(super) fn want(&mut self, dst: u16, cells: u64, fastpod: &Fastpod) -> bool {
+        let need = cells.div_ceil(fastpod.slots.cells().into());
+        let need = u32::try_from(need).unwrap_or(u32::MAX);
+        let wanted = self.wanted.entry(dst).or_default();
+        let have = wanted.total.saturating_sub(wanted.given).saturating_add(wanted.held);
+        if need <= have {
+            return wanted.is_dirty;
+        }
+        wanted.total = wanted.total.saturating_add(need - have);
+        if !wanted.is_dirty {
+            wanted.is_dirty = true;
+            self.dirty.push_back(dst);
+        }
+        true
+    }
+
+    /// Whether there is something to ask for.
+    #[inline]
+    pub(super) fn is_dirty(&self) -> bool {
+        !self.dirty.is_empty()
+    }
+
+    /// Takes the demands for the next RTS.
+    pub(super) fn take(&mut self, now: Time) -> List<Demand, DEMANDS_MAX> {
+        let mut demands = List::default();
+        while let Some(&dst) = self.dirty.front() {
+            let Some(wanted) = self.wanted.get_mut(&dst) else {
+                self.dirty.pop_front();
+                continue;
+            };
+            if !demands.push(Demand { dst, total: wanted.total }) {
+                break;
+            }
+            wanted.is_dirty = false;
+            self.dirty.pop_front();
+        }
+        if !demands.as_slice().is_empty() {
+            self.number += 1;
+            self.unheard_since = self.unheard_since.min(now);
+        }
+        demands
+    }
+
+    /// The arbiter has been heard.
+    pub(super) fn on_schd(&mut self, now: Time, answer: Answer, grant: Option<(u64, Grant)>) {
+        self.heard_at = now;
+        let is_of_this = answer.incarnation == self.incarnation;
+        if let Some((slot, grant)) = grant
+            && self.grants.insert(slot, grant).is_none()
+        {
+            self.given_at = now;
+            let wanted = self.wanted.entry(grant.dst).or_default();
+            wanted.held += 1;
+            if is_of_this {
+                wanted.given += 1;
+                self.received += 1;
+            }
+        }
+        if !is_of_this {
+            return;
+        }
+        if answer.heard > self.heard {
+            self.heard = answer.heard;
+            self.attempts = 0;
+            self.unheard_since = if self.heard < self.number { now } else { Time::NEVER };
+        }
+        self.given = self.given.max(answer.given);
+        self.missing_since = match self.received < self.given {
+            true => self.missing_since.min(now),
+            false => Time::NEVER,
+        };
+        if self.unheard_since == Time::NEVER && self.missing_since == Time::NEVER {
+            self.attempts = 0;
+        }
+    }
+
+    /// The grant of a slot.
+    #[inline]
+    pub(super) fn grant(&self, slot: u64) -> Option<Grant> {
+        self.grants.get(&slot).copied()
+    }
+
+    /// The slots with grants after `slot`, in order.
+    #[inline]
+    pub(super) fn after(&self, slot: u64) -> impl Iterator<Item = u64> {
+        self.grants.range(slot + 1..).map(|(&slot, _)| slot)
+    }
+
+    /// Takes the first grant of a slot up to `slot`.
+    pub(super) fn take_until(&mut self, slot: u64) -> Option<(u64, Grant)> {
+        let first = self.grants.first_entry().filter(|first| *first.key() <= slot)?;
+        let (slot, grant) = first.remove_entry();
+        if let Some(wanted) = self.wanted.get_mut(&grant.dst) {
+            wanted.held -= 1;
+        }
+        Some((slot, grant))
+    }
+
+    /// Forgets what was asked for. What is still wanted is asked for by [`Asking::want`] again.
+    pub(super) fn start_anew(&mut self) {
+        self.incarnation += 1;
+        (self.number, self.heard, self.given, self.received) = (0, 0, 0, 0);
+        (self.missing_since, self.unheard_since) = (Time::NEVER, Time::NEVER);
+        self.dirty.clear();
+        self.wanted.retain(|_, wanted| {
+            *wanted = Wanted { held: wanted.held, ..Wanted::default() };
+            wanted.held > 0
+        });
+    }
+
+    /// Another arbiter has taken over: its slots are others.
+    pub(super) fn turn_over(&mut self, now: Time) {
+        self.grants.clear();
+        self.wanted.clear();
+        self.start_anew();
+        (self.heard_at, self.given_at, self.attempts) = (now, now, 0);
+    }
+
+    fn due(&self, fastpod: &Fastpod) -> Time {
+        let backoff = 1 << self.attempts.min(BACKOFF_MAX);
+        let after = |since: Time, wait: Span| since.saturating_add(wait * backoff);
+        let quiet = self.unheard_since.min(self.missing_since);
+        let answer = after(quiet, fastpod.retry).min(after(self.heard_at, fastpod.silence));
+        // In case that the totals of both ends have parted.
+        answer.min(self.given_at.saturating_add(fastpod.retry * WAITS))
+    }
+
+    /// The next instant at which there is something to do, for a host that waits.
+    #[inline]
+    pub(super) fn deadline(&self, waits: bool, fastpod: &Fastpod) -> Time {
+        if waits { self.due(fastpod) } else { Time::NEVER }
+    }
+
+    /// What is to be done where there is no answer.
+    pub(super) fn handle_timeout(&mut self, now: Time, fastpod: &Fastpod) -> Outcome {
+        if self.due(fastpod) > now {
+            return Outcome::Nothing;
+        }
+        // One that hears its arbiter and waits long for a slot is not without hope.
+        let is_heard = self.attempts == 0
+            && self.unheard_since.min(self.missing_since) == Time::NEVER
+            && now < self.heard_at.saturating_add(fastpod.silence);
+        self.attempts += u32::from(!is_heard);
+        self.heard_at = self.heard_at.max(now);
+        self.given_at = now;
+        if self.attempts > fastpod.config.attempts_max {
+            self.attempts = 0;
+            return Outcome::GiveUp;
+        }
+        self.start_anew();
+        Outcome::AskAnew
+    }
+}
+
+/// What a host does that has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Nothing,
+    AskAnew,
+    GiveUp,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fastpod::FastpodConfig;
+    use rampmeter_core::{FabricFacts, Rate};
+
+    fn fastpod() -> Fastpod {
+        let facts = FabricFacts {
+            n_hosts: 4,
+            access_rate: Rate::from_gbps(100),
+            data_rtt: Span::from_us(12),
+            control_rtt: Span::from_us(10),
+        };
+        FastpodConfig::paper().on(&facts, None).unwrap()
+    }
+
+    fn answer(incarnation: u32, heard: u32, given: u32) -> Answer {
+        Answer { incarnation, heard, given }
+    }
+
+    const GRANT: Grant = Grant { dst: 1, agg: 0 };
+
+    /// Three cells fit a slot; what has been asked for is not asked for again.
+    #[test]
+    fn totals_cover_what_waits_and_no_more() {
+        let (fastpod, mut asking) = (fastpod(), Asking::new(Time::ZERO));
+        assert!(asking.want(1, 4, &fastpod));
+        assert_eq!(asking.take(Time::ZERO).as_slice(), [Demand { dst: 1, total: 2 }]);
+        assert!(!asking.want(1, 6, &fastpod));
+        assert!(asking.want(1, 7, &fastpod));
+        assert_eq!(asking.take(Time::ZERO).as_slice(), [Demand { dst: 1, total: 3 }]);
+        // One is given: two are to come, and that one.
+        asking.on_schd(Time::ZERO, answer(1, 2, 1), Some((50, GRANT)));
+        assert!(!asking.want(1, 9, &fastpod));
+        assert_eq!(asking.take_until(50), Some((50, GRANT)));
+        assert!(!asking.want(1, 6, &fastpod) && asking.want(1, 7, &fastpod));
+    }
+
+    #[test]
+    fn a_host_asks_anew_where_an_rts_is_not_heard_or_a_slot_is_missing() {
+        let (fastpod, mut asking) = (fastpod(), Asking::new(Time::ZERO));
+        asking.want(1, 3, &fastpod);
+        asking.take(Time::ZERO);
+        let late = Time::ZERO + fastpod.retry;
+        asking.on_schd(late, answer(0, 0, 0), None);
+        assert_eq!(asking.deadline(true, &fastpod), late);
+        assert_eq!(asking.handle_timeout(late, &fastpod), Outcome::AskAnew);
+        assert_eq!(asking.stamp(), (2, 0));
+        asking.want(1, 3, &fastpod);
+        asking.take(late);
+        // Heard, but the SCHD with the slot is lost.
+        asking.on_schd(late, answer(2, 1, 1), None);
+        assert!(asking.deadline(true, &fastpod) <= late + fastpod.retry * 2);
+        let later = late + fastpod.retry * 2;
+        assert_eq!(asking.handle_timeout(later, &fastpod), Outcome::AskAnew);
+    }
+
+    /// A doubled SCHD stands for one that is lost; no count shows it.
+    #[test]
+    fn a_host_that_waits_long_for_a_slot_asks_anew() {
+        let (fastpod, mut asking) = (fastpod(), Asking::new(Time::ZERO));
+        asking.want(1, 6, &fastpod);
+        asking.take(Time::ZERO);
+        for given in [1, 2] {
+            asking.on_schd(Time::ZERO, answer(1, 1, given), Some((50, GRANT)));
+            asking.take_until(50);
+        }
+        let wait = fastpod.retry * WAITS;
+        let mut now = Time::ZERO;
+        while now + fastpod.silence / 2 < Time::ZERO + wait {
+            now += fastpod.silence / 2;
+            asking.on_schd(now, answer(1, 1, 2), None);
+            assert_eq!(asking.handle_timeout(now, &fastpod), Outcome::Nothing);
+        }
+        assert_eq!(asking.handle_timeout(Time::ZERO + wait, &fastpod), Outcome::AskAnew);
+        assert!(asking.want(1, 3, &fastpod));
+    }
+}

@@ -1,0 +1,256 @@
+//! Fastpod's parameters and what they imply for one network.
+
+use rampmeter_core::fabric::Pod;
+use rampmeter_core::{Bytes, FabricFacts, NodeId, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::slots::Slots;
+use super::timing::Timing;
+use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::parts::{Framing, Padding, within};
+
+/// Which of the messages to one destination is sent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// The one with the fewest cells left.
+    Srpt,
+    /// The one that was submitted first.
+    Fifo,
+}
+
+/// Fastpod's parameters. [`FastpodConfig::paper`] is the preset.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct FastpodConfig {
+    /// Arbiters: one, or one and its standby.
+    #[schemars(range(min = 1, max = 2))]
+    pub arbiters: u32,
+    /// Whether messages are sent before they are scheduled, where nothing else waits (§3.3).
+    pub optimistic: bool,
+    /// Which of the messages to one destination is sent first.
+    pub order: Order,
+    /// Slots from one control packet without content to the next, in each direction of each host.
+    #[schemars(range(min = 1, max = 65_536))]
+    pub beacon_slots: u32,
+    /// How long the arbiter computes each slot; none if left out. Slots are computed in parallel.
+    #[serde(rename = "compute-us", with = "crate::keys::micros")]
+    #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e6))]
+    pub compute: Option<Span>,
+    /// Drift of clocks that guard bands allow for, in thousandths of a part per million.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub clock_ppb: u32,
+    /// Error of a time stamp that guard bands allow for, in nanoseconds.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub clock_jitter_ns: u32,
+    /// Charged length of last cells.
+    pub padding: Padding,
+    /// Payload of a full cell.
+    #[serde(rename = "payload-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 9_000))]
+    pub payload: Bytes,
+    /// Bytes of headers charged to each cell.
+    #[serde(rename = "header-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 1_000))]
+    pub header: Bytes,
+    /// Bytes charged to an RTS or SCHD.
+    #[serde(rename = "control-bytes")]
+    #[schemars(with = "u64", range(min = 46, max = 1_000))]
+    pub control: Bytes,
+    /// Unanswered repetitions after which a flow is reported as failed.
+    #[schemars(range(min = 1, max = 1000))]
+    pub attempts_max: u32,
+}
+
+impl Default for FastpodConfig {
+    fn default() -> Self {
+        Self::paper()
+    }
+}
+
+impl Keys for FastpodConfig {
+    const PRESETS: &'static [Preset<Self>] = &[("paper", FastpodConfig::paper)];
+}
+
+impl FastpodConfig {
+    /// The paper's evaluation (§5): cells of 1500 bytes, control packets of 64, one arbiter, and
+    /// clocks that agree.
+    pub fn paper() -> Self {
+        Self {
+            arbiters: 1,
+            optimistic: true,
+            order: Order::Srpt,
+            beacon_slots: 64,
+            compute: None,
+            clock_ppb: 0,
+            clock_jitter_ns: 0,
+            padding: Padding::Full,
+            payload: Bytes::new(1460),
+            header: Bytes::new(40),
+            control: Bytes::new(64),
+            attempts_max: 24,
+        }
+    }
+
+    /// Checks the parameters and derives what follows from them on a network. Without a pod there
+    /// are no source routes, and delays are taken as a quarter of `control_rtt` a hop.
+    ///
+    /// # Errors
+    /// A parameter out of range, or a pod that no arbiter of Fastpod can schedule.
+    pub fn on(self, facts: &FabricFacts, pod: Option<Pod>) -> Result<Fastpod, BadKey> {
+        check_ranges(&self)?;
+        let rate = pod.as_ref().map_or(facts.access_rate, |pod| pod.rate);
+        let cell = rate.tx_time(self.payload + self.header);
+        let control = rate.tx_time(self.control);
+        let hosts = match &pod {
+            Some(pod) => self.pod_hosts(pod)?,
+            None => HOSTS_ELSEWHERE,
+        };
+        let compute = self.compute.unwrap_or(Span::ZERO);
+        let perfect = Slots { hosts, cell, control, error: Span::ZERO };
+        let ahead = Timing::new(facts, pod.as_ref(), perfect, compute).ahead;
+        let spread = pod.as_ref().map_or(Span::ZERO, |pod| pod.trunks.1 - pod.trunks.0);
+        let clock_error = self.clock_error(&perfect, ahead)?;
+        // A clock that is set may pass over an instant by as much as it was wrong.
+        let slots = Slots { error: clock_error * 2 + spread, ..perfect };
+        let least = slots.shortest_cell(self.arbiters);
+        if cell < least {
+            let header = self.header.get();
+            let expected = format!("cells of {} ns or more", least.as_ps().div_ceil(1_000));
+            let got = format!(
+                "{} and {header} of header: {} ns",
+                self.payload.get(),
+                cell.as_ps() / 1_000
+            );
+            return Err(BadKey::new("payload-bytes", expected, got));
+        }
+        let timing = Timing::new(facts, pod.as_ref(), slots, compute);
+        let slot = slots.length();
+        let beacon = slot * u64::from(self.beacon_slots);
+        let retry = timing.answer * 2 + slot * 4;
+        Ok(Fastpod {
+            n_hosts: facts.n_hosts,
+            slots,
+            slot,
+            rto: timing.answer * 4 + slot * 64,
+            retry,
+            silence: retry + beacon * 2,
+            late_max: clock_error,
+            watchdog_slots: timing.ahead + 2,
+            patience: slot * (timing.ahead + 2) * PATIENCE,
+            forget: (retry + beacon * 2) * u64::from(self.attempts_max) * 64,
+            timing,
+            pod,
+            config: self,
+        })
+    }
+
+    /// How far a host's clock may be from the arbiter's, either way: two clocks drift apart from
+    /// one SCHD to the next and for the slot that has begun by then, and both ends read a time
+    /// stamp with an error (§4).
+    fn clock_error(&self, perfect: &Slots, ahead: u64) -> Result<Span, BadKey> {
+        if self.clock_ppb == 0 && self.clock_jitter_ns == 0 {
+            return Ok(Span::ZERO);
+        }
+        // Guard bands lengthen the slots that they follow from: the error is drift x slots x
+        // (length + 12 errors) + read-out, solved for the error.
+        const BILLION: u128 = 1_000_000_000;
+        let slots = u128::from(self.beacon_slots) + u128::from(ahead) + SLOTS_OLD;
+        let drift = 2 * u128::from(self.clock_ppb) * slots;
+        let Some(rest) = BILLION.checked_sub(12 * drift).filter(|&rest| rest > 0) else {
+            let expected =
+                format!("less than {} between SCHDs so far apart", BILLION / (24 * slots));
+            return Err(BadKey::new("clock-ppb", expected, self.clock_ppb));
+        };
+        let read_out = 2_000 * u128::from(self.clock_jitter_ns) + ROUNDING_PS;
+        let error = drift * u128::from(perfect.length().as_ps()) + read_out * BILLION;
+        Ok(Span::from_ps(error.div_ceil(rest) as u64))
+    }
+
+    /// The hosts of a rack of a pod that can be scheduled.
+    fn pod_hosts(&self, pod: &Pod) -> Result<u16, BadKey> {
+        let hosts = pod.hosts.iter().map(|host| host.place + 1).max().unwrap_or(0);
+        let n_aggs = pod.to_rack.len();
+        if !(2..=n_aggs).contains(&usize::from(hosts)) {
+            let expected = format!("one for {hosts} hosts a rack and {n_aggs} switches above");
+            return Err(BadKey::new("name", expected, "fastpod, for 2 hosts to as many"));
+        }
+        let arbiters = pod.arbiters.iter().map(Vec::len).min().unwrap_or(0);
+        let expected = format!("at most the {arbiters} at the switch of every rack");
+        within("arbiters", self.arbiters.into(), 1..=arbiters as u64, &expected)?;
+        let expected = format!("the {} with which switches forward, or more", pod.header.get());
+        within("control-bytes", self.control.get(), pod.header.get()..=u64::MAX, &expected)?;
+        Ok(hosts)
+    }
+}
+
+/// Hosts of a rack where racks are not known: those of the paper's pod.
+const HOSTS_ELSEWHERE: u16 = 4;
+/// Slots for which a clock is used beyond a beacon's interval and the way of the SCHD: positions
+/// differ from slot to slot, a slot that has begun keeps its clock, and its last packets wait where
+/// the clock runs faster than the link.
+const SLOTS_OLD: u128 = 5;
+/// Rounding of clocks to picoseconds.
+const ROUNDING_PS: u128 = 8;
+/// Watchdog intervals without a sign of the other arbiter after which an arbiter takes over.
+const PATIENCE: u64 = 4;
+
+/// The parameters of Fastpod on one network: a configuration that has been checked, and the times
+/// and counts that follow from it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fastpod {
+    /// The parameters.
+    pub config: FastpodConfig,
+    /// How many hosts there are; arbiters' numbers follow.
+    pub n_hosts: u32,
+    /// The pod, if the network is one.
+    pub pod: Option<Pod>,
+    /// What is sent when in a slot.
+    pub slots: Slots,
+    /// Length of a slot.
+    pub slot: Span,
+    /// When slots are, at each host and arbiter.
+    pub timing: Timing,
+    /// When a message that has not been acknowledged is sent again.
+    pub rto: Span,
+    /// When a host that has no answer to an RTS asks anew.
+    pub retry: Span,
+    /// When a host that waits gives up that an arbiter is heard.
+    pub silence: Span,
+    /// How late a packet may leave, in a pod: a clock that is set may pass over an instant, and one
+    /// that runs fast puts cells closer together than the link can take them.
+    pub late_max: Span,
+    /// Slots from one sign of an arbiter to the other to the next.
+    pub watchdog_slots: u64,
+    /// How long an arbiter listens before it takes over.
+    pub patience: Span,
+    /// When a receiver forgets a message whose sender is silent.
+    pub forget: Span,
+}
+
+impl Fastpod {
+    #[inline]
+    pub(super) fn framing(&self) -> Framing {
+        let FastpodConfig { payload, header, padding, .. } = self.config;
+        Framing { payload, header, padding }
+    }
+
+    /// Whether packets may only leave at their instants.
+    #[inline]
+    pub(super) fn is_exact(&self) -> bool {
+        self.pod.is_some()
+    }
+
+    /// The numbers in their racks of a pair of hosts.
+    #[inline]
+    pub(super) fn pair(&self, src: u16, dst: u16) -> (u16, u16) {
+        (self.timing.place(src), self.timing.place(dst))
+    }
+
+    /// The arbiter with this number.
+    #[inline]
+    pub(super) fn arbiter(&self, number: u32) -> NodeId {
+        NodeId::new(self.n_hosts + number)
+    }
+}

@@ -1,0 +1,170 @@
+//! Fastpod (Wang, Liang, Liu, Jiang, Cui: *Towards "Zero-buffer" Datacenter Networks*, 2021).
+//!
+//! A pod whose switches have no memory. An arbiter with a link to every rack says in which slot each
+//! host sends to which, and by which aggregation switch, so that no cells meet. Requests and
+//! schedules pass in gaps between cells whose places follow from the slot alone. Before a message is
+//! scheduled its cells may be sent without a schedule; switches drop them for any other packet.
+//!
+//! * [`config`]: parameters, the `paper` preset, what follows from them
+//! * [`wire`]: the packets
+//! * [`slots`]: what is sent when in a slot (§3.2)
+//! * [`timing`]: when slots are at each host and arbiter
+//! * `demands`, `arbiter`: the arbiter and its standby (§3.1, §4)
+//! * `asking`: what a host asks for and is given
+//! * `queues`: messages by destination, with and without schedule (§3.3)
+//! * `receiver`: what arrives, and what is acknowledged
+//! * `host`, `routes`: when a host sends, and which way
+//!
+//! `docs/protocols/fastpod.md` lists the packets, and what differs from the paper.
+
+pub mod config;
+pub mod slots;
+pub mod timing;
+pub mod wire;
+
+mod arbiter;
+mod asking;
+mod demands;
+mod host;
+mod queues;
+mod receiver;
+mod routes;
+
+#[cfg(test)]
+mod tests;
+
+pub use arbiter::FastpodArbiter;
+pub use config::{Fastpod, FastpodConfig, Order};
+pub use host::FastpodHost;
+
+use std::sync::Arc;
+
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::{
+    ArbiterNeed, ArbiterPlace, ArbiterRate, Buffer, FabricNeeds, Forwarding, Need,
+};
+use rampmeter_core::{Bytes, FabricFacts, Family, Passive, SwitchFacts};
+
+use crate::keys::BadKey;
+use crate::parts::Framing;
+use crate::transport::{Derived, Network, Place, Site, Transport};
+
+/// The Fastpod family.
+#[derive(Clone, Copy, Debug)]
+pub struct FastpodFamily;
+
+impl Family for FastpodFamily {
+    const NAME: &'static str = "fastpod";
+    const HAS_ARBITERS: bool = true;
+    type Config = Fastpod;
+    type Header = wire::FastpodHeader;
+    type Host = FastpodHost;
+    type Arbiter = FastpodArbiter;
+    type Hop = Passive;
+
+    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Passive {
+        Passive
+    }
+}
+
+impl Transport for FastpodFamily {
+    type Keys = FastpodConfig;
+    const TITLE: &'static str = "Fastpod";
+    const SUMMARY: &'static str =
+        "An arbiter that gives out slots of a pod whose switches have no memory (Fastpod).";
+    const WIRE: TransportId = TransportId(11);
+
+    fn framing(keys: &FastpodConfig) -> Framing {
+        let &FastpodConfig { payload, header, padding, .. } = keys;
+        Framing { payload, header, padding }
+    }
+
+    /// Switches without memory that cut through (§5), and arbiters with a link to every rack (§3.2).
+    fn needs(keys: &FastpodConfig, _facts: &FabricFacts) -> FabricNeeds {
+        let arbiter = ArbiterNeed { rate: ArbiterRate::Slowest, place: ArbiterPlace::EveryRack };
+        FabricNeeds {
+            buffer: Need::Prefer(Buffer::PerPort(Bytes::ZERO)),
+            switching: Need::Prefer(Forwarding::CutThrough),
+            priorities: 2,
+            arbiters: vec![arbiter; keys.arbiters as usize],
+            ..FabricNeeds::default()
+        }
+    }
+
+    /// Only pods have routes and instants. Elsewhere arbiters give out the time of hosts' links, so
+    /// that links between switches must not be slower.
+    fn configure(keys: FastpodConfig, site: &Site) -> Result<Fastpod, BadKey> {
+        let (payload, header) = site.packet((keys.payload, keys.header));
+        let keys = FastpodConfig { payload, header, ..keys };
+        let pod = match &site.place {
+            Place::Hosts { .. } => None,
+            Place::Network(Network { pod: Some(pod), .. }) => Some(pod.clone()),
+            Place::Network(Network { has_slower: true, .. }) => {
+                let expected = "one for networks with links slower than those of hosts";
+                return Err(BadKey::new("name", expected, Self::NAME));
+            }
+            Place::Network(_) => None,
+        };
+        keys.on(&site.facts, pod)
+    }
+
+    /// Only pods work without memory: elsewhere cells of several senders meet at a receiver.
+    fn buffer_min(config: &Fastpod) -> Bytes {
+        let cell = config.config.payload + config.config.header;
+        if config.is_exact() { Bytes::ZERO } else { cell * 16 }
+    }
+
+    fn describe(config: &Fastpod) -> Vec<Derived> {
+        vec![
+            Derived::time("slot", config.slot),
+            Derived::count("cells-of-a-slot", config.slots.cells().into()),
+            Derived::time("clock-error", config.slots.error),
+            Derived::count("planned-ahead-slots", config.timing.ahead),
+            Derived::time("answer", config.timing.answer),
+            Derived::time("timeout", config.rto),
+            Derived::time("retry", config.retry),
+            Derived::time("silence", config.silence),
+            Derived::count("watchdog-slots", config.watchdog_slots),
+            Derived::time("patience", config.patience),
+            Derived::time("forget", config.forget),
+        ]
+    }
+}
+
+/// What a host counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FastpodStats {
+    /// RTSs sent.
+    pub rtss: u64,
+    /// Cells sent without a schedule.
+    pub cells_unscheduled: u64,
+    /// Slots given to the host in which it had no cell to send.
+    pub slots_unused: u64,
+    /// Slots that were over when the host heard of them.
+    pub grants_late: u64,
+    /// Packets that the link could not take at their instant, and that were not sent.
+    pub packets_late: u64,
+    /// Messages that were sent again because no acknowledgement came.
+    pub timeouts: u64,
+    /// Times that the host asked its arbiter anew.
+    pub resets: u64,
+    /// Times that another arbiter took over.
+    pub turn_overs: u64,
+}
+
+impl FastpodStats {
+    /// Tells `each` every count with its name, in the order above.
+    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
+        let all = [
+            ("rtss", self.rtss),
+            ("cells_unscheduled", self.cells_unscheduled),
+            ("slots_unused", self.slots_unused),
+            ("grants_late", self.grants_late),
+            ("packets_late", self.packets_late),
+            ("timeouts", self.timeouts),
+            ("resets", self.resets),
+            ("turn_overs", self.turn_overs),
+        ];
+        all.into_iter().for_each(|(name, value)| each(name, value));
+    }
+}

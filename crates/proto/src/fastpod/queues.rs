@@ -1,0 +1,312 @@
+//! The virtual output queues of a host: its messages by destination, what of them has been sent in
+//! which way, and what has been acknowledged.
+//!
+//! Scheduled slots send every cell of a message in order. Before that, the same cells may have been
+//! sent without a schedule (§3.3); whether they arrived is not known.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use rampmeter_core::collections::IdMap;
+use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Time};
+
+use super::config::{Fastpod, Order};
+use super::timing::Instant;
+use super::wire::FastpodHeader;
+use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
+
+/// A message's own part.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// The next cell that is sent by schedule, and without.
+    next: u32,
+    free: u32,
+    /// Its place in its queue.
+    key: u64,
+    /// When it was submitted.
+    at: Time,
+    /// Until when it may be sent without a schedule; `None` while the arbiter has not been asked.
+    until: Option<Instant>,
+}
+
+/// Messages to one destination that have cells to send by schedule.
+#[derive(Debug, Default)]
+struct Queue {
+    /// By order, then by slot at the source.
+    waiting: BTreeSet<(u64, u32)>,
+    cells: u64,
+}
+
+/// The queues of one host.
+#[derive(Debug)]
+pub(super) struct Queues {
+    flows: OutgoingFlows<Progress>,
+    queues: IdMap<u16, Queue>,
+    /// Messages by destination and number, as acknowledgements name them.
+    numbers: IdMap<(u32, u32), u32>,
+    /// Messages that may be sent without a schedule, earliest first.
+    hopeful: VecDeque<(u32, MsgId)>,
+    submitted: u64,
+    /// Cells of all queues.
+    cells: u64,
+}
+
+/// How often the timeout of a message doubles.
+const BACKOFF_MAX: u32 = 6;
+
+fn number(flow: &OutgoingFlow<Progress>) -> (u32, u32) {
+    (flow.dst.get(), flow.flow & 0xffff)
+}
+
+impl Queues {
+    pub(super) fn new(node: NodeId) -> Self {
+        Self {
+            flows: OutgoingFlows::new(node),
+            queues: IdMap::default(),
+            numbers: IdMap::default(),
+            hopeful: VecDeque::new(),
+            submitted: 0,
+            cells: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Cells that wait for scheduled slots to a destination.
+    #[inline]
+    pub(super) fn waiting(&self, dst: u16) -> u64 {
+        self.queues.get(&dst).map_or(0, |queue| queue.cells)
+    }
+
+    /// Whether any cell waits.
+    #[inline]
+    pub(super) fn has_waiting(&self) -> bool {
+        self.cells > 0
+    }
+
+    /// Destinations for which cells wait, in order.
+    pub(super) fn destinations(&self) -> Vec<u16> {
+        let waiting = self.queues.iter().filter(|(_, queue)| queue.cells > 0);
+        let mut dsts: Vec<u16> = waiting.map(|(&dst, _)| dst).collect();
+        dsts.sort_unstable();
+        dsts
+    }
+
+    /// Enters a message. It may be sent without a schedule if nothing waits for its destination.
+    pub(super) fn submit(&mut self, now: Time, message: &Message, fastpod: &Fastpod) {
+        let packets = fastpod.framing().packets(message.size);
+        let is_alone = self.waiting(message.dst.get() as u16) == 0;
+        let slot = self.flows.submit(message, packets, Progress { at: now, ..Progress::default() });
+        self.numbers.insert(number(&self.flows[slot]), slot);
+        self.submitted += 1;
+        if fastpod.config.optimistic && is_alone {
+            self.hopeful.push_back((slot, message.id));
+        }
+        self.enter(slot, fastpod.config.order);
+    }
+
+    /// Puts all cells of a message into its queue.
+    fn enter(&mut self, slot: u32, order: Order) {
+        let submitted = self.submitted;
+        let flow = &mut self.flows[slot];
+        flow.state.next = 0;
+        flow.state.key = match order {
+            Order::Srpt => flow.packets.into(),
+            Order::Fifo => submitted,
+        };
+        let queue = self.queues.entry(flow.dst.get() as u16).or_default();
+        queue.waiting.insert((flow.state.key, slot));
+        queue.cells += u64::from(flow.packets);
+        self.cells += u64::from(flow.packets);
+    }
+
+    /// Takes a message out of its queue.
+    fn leave(&mut self, slot: u32) {
+        let flow = &mut self.flows[slot];
+        let left = u64::from(flow.packets - flow.state.next);
+        if left == 0 {
+            return;
+        }
+        flow.state.next = flow.packets;
+        if let Some(queue) = self.queues.get_mut(&(flow.dst.get() as u16)) {
+            queue.waiting.remove(&(flow.state.key, slot));
+            queue.cells -= left;
+            self.cells -= left;
+        }
+    }
+
+    fn cell(&self, slot: u32, seq: u32, fastpod: &Fastpod) -> Packet<FastpodHeader> {
+        let flow = &self.flows[slot];
+        let header = FastpodHeader::Cell { flow: flow.flow, tx_slot: slot, seq, size: flow.size };
+        fastpod.framing().data(self.flows.outgoing(slot), seq, Priority::new(1), header)
+    }
+
+    /// The next cell to a destination, in a scheduled slot.
+    pub(super) fn scheduled(
+        &mut self,
+        now: Time,
+        dst: u16,
+        fastpod: &Fastpod,
+    ) -> Option<Packet<FastpodHeader>> {
+        let queue = self.queues.get_mut(&dst)?;
+        let (key, slot) = *queue.waiting.first()?;
+        let flow = &mut self.flows[slot];
+        let seq = flow.state.next;
+        flow.state.next += 1;
+        queue.cells -= 1;
+        self.cells -= 1;
+        let is_last = flow.state.next == flow.packets;
+        if is_last || fastpod.config.order == Order::Srpt {
+            queue.waiting.remove(&(key, slot));
+        }
+        if is_last {
+            // Waits longer after each attempt.
+            let wait = fastpod.rto * (1 << flow.retry.attempts().min(BACKOFF_MAX));
+            self.flows.defer_timer(slot, now + wait);
+        } else if fastpod.config.order == Order::Srpt {
+            flow.state.key = (flow.packets - flow.state.next).into();
+            queue.waiting.insert((flow.state.key, slot));
+        }
+        Some(self.cell(slot, seq, fastpod))
+    }
+
+    /// The messages that may still be sent without a schedule at `at`, earliest first.
+    fn hopeful(&self, at: Instant) -> impl Iterator<Item = &OutgoingFlow<Progress>> {
+        let flows = self
+            .hopeful
+            .iter()
+            .filter_map(|&(slot, msg)| self.flows.get(slot).filter(|flow| flow.msg == msg));
+        flows.filter(move |f| is_hopeful(&f.state, f.packets, at))
+    }
+
+    /// The destination of the earliest of them, and when it was submitted.
+    #[inline]
+    pub(super) fn earliest(&self, at: Instant) -> Option<(u16, Time)> {
+        self.hopeful(at).next().map(|flow| (flow.dst.get() as u16, flow.state.at))
+    }
+
+    /// Whether one of them is for `dst`.
+    #[inline]
+    pub(super) fn hopes(&self, dst: u16, at: Instant) -> bool {
+        self.hopeful(at).any(|flow| flow.dst.get() == u32::from(dst))
+    }
+
+    /// The next cell to `dst` without a schedule.
+    pub(super) fn unscheduled(
+        &mut self,
+        dst: u16,
+        at: Instant,
+        fastpod: &Fastpod,
+    ) -> Option<Packet<FastpodHeader>> {
+        let flow = self.hopeful(at).find(|flow| flow.dst.get() == u32::from(dst))?;
+        let slot = self.flows.slot(flow.msg)?;
+        let seq = self.flows[slot].state.free;
+        self.flows[slot].state.free += 1;
+        Some(self.cell(slot, seq, fastpod))
+    }
+
+    /// Forgets messages that can no longer be sent without a schedule at `at`.
+    pub(super) fn give_up_hope(&mut self, at: Instant) {
+        let flows = &self.flows;
+        self.hopeful.retain(|&(slot, msg)| {
+            let flow = flows.get(slot).filter(|flow| flow.msg == msg);
+            flow.is_some_and(|f| is_hopeful(&f.state, f.packets, at))
+        });
+    }
+
+    /// The arbiter has been asked for slots to `dst`: what nobody has asked for before may be sent
+    /// without them until `until`.
+    pub(super) fn on_asked(&mut self, dst: u16, until: Instant) {
+        for &(slot, msg) in &self.hopeful {
+            let flow = self.flows.of(slot, msg).filter(|flow| flow.dst.get() == u32::from(dst));
+            if let Some(flow) = flow {
+                flow.state.until.get_or_insert(until);
+            }
+        }
+    }
+
+    /// The message is not to be sent any more.
+    fn remove(&mut self, slot: u32) -> Option<OutgoingFlow<Progress>> {
+        self.flows.get(slot)?;
+        self.leave(slot);
+        let flow = self.flows.remove(slot)?;
+        // A number is used again after 65536 messages.
+        if self.numbers.get(&number(&flow)) == Some(&slot) {
+            self.numbers.remove(&number(&flow));
+        }
+        Some(flow)
+    }
+
+    /// A message has arrived.
+    pub(super) fn on_ack(&mut self, dst: u16, flow: u16, out: &mut Output<FastpodHeader>) {
+        let Some(&slot) = self.numbers.get(&(u32::from(dst), u32::from(flow))) else { return };
+        // What has not been sent has not arrived: the number is that of an earlier message.
+        let is_sent = self.flows.get(slot).is_some_and(|flow| {
+            flow.state.next > 0 || flow.state.free > 0 || flow.retry.attempts() > 0
+        });
+        if is_sent && let Some(flow) = self.remove(slot) {
+            out.say(Event::Completed { msg: flow.msg });
+        }
+    }
+
+    #[inline]
+    pub(super) fn deadline(&self) -> Time {
+        self.flows.deadline()
+    }
+
+    /// Puts messages that were sent and not acknowledged into their queues again. Returns the
+    /// destination of the next; `None` if no other is due.
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Time,
+        fastpod: &Fastpod,
+        out: &mut Output<FastpodHeader>,
+    ) -> Option<u16> {
+        let slot = self.flows.next_due(now)?;
+        let flow = &mut self.flows[slot];
+        let dst = flow.dst.get() as u16;
+        if flow.state.next < flow.packets {
+            return Some(dst);
+        }
+        if flow.retry.attempt(fastpod.config.attempts_max) {
+            self.enter(slot, fastpod.config.order);
+        } else if let Some(flow) = self.remove(slot) {
+            out.say(Event::Failed { msg: flow.msg });
+        }
+        Some(dst)
+    }
+
+    /// The message is not to be sent after all.
+    pub(super) fn cancel(&mut self, msg: MsgId) {
+        if let Some(slot) = self.flows.slot(msg) {
+            self.remove(slot);
+        }
+    }
+
+    fn fail(&mut self, is_one: impl Fn(&OutgoingFlow<Progress>) -> bool) -> Vec<MsgId> {
+        let all = self.flows.iter().filter(|(_, flow)| is_one(flow));
+        let all: Vec<(u32, MsgId)> = all.map(|(slot, flow)| (slot, flow.msg)).collect();
+        let remove = |(slot, msg)| self.remove(slot).map(|_| msg);
+        all.into_iter().filter_map(remove).collect()
+    }
+
+    /// The destination has lost its state: messages to it fail, and others are numbered anew.
+    pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<FastpodHeader>) {
+        for msg in self.fail(|flow| flow.dst == peer) {
+            out.say(Event::Failed { msg });
+        }
+        self.flows.forget_peer(peer, out, |_, _| {});
+    }
+
+    /// Gives up every message with cells to send.
+    pub(super) fn fail_waiting(&mut self, out: &mut Output<FastpodHeader>) {
+        for msg in self.fail(|flow| flow.state.next < flow.packets) {
+            out.say(Event::Failed { msg });
+        }
+    }
+}
+
+fn is_hopeful(state: &Progress, packets: u32, at: Instant) -> bool {
+    state.next == 0 && state.free < packets && state.until.is_none_or(|until| at < until)
+}

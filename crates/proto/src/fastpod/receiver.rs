@@ -1,0 +1,94 @@
+//! What arrives at a host. Cells come more than once: without a schedule, by schedule, and again
+//! where no acknowledgement has arrived.
+
+use std::collections::VecDeque;
+
+use rampmeter_core::{NodeId, Receipt, Time};
+
+use super::config::Fastpod;
+use super::wire::{ACKS_MAX, Ack, FastpodHeader, List};
+use crate::parts::{Announcement, ArrivingFlows, Found, Output};
+
+/// The messages that arrive at a host.
+#[derive(Debug, Default)]
+pub(super) struct Receiver {
+    pub(super) flows: ArrivingFlows<()>,
+    /// Messages that have arrived, of which no RTS has told.
+    acks: VecDeque<Ack>,
+}
+
+impl Receiver {
+    /// Takes cell `seq` of a message.
+    pub(super) fn on_cell(
+        &mut self,
+        now: Time,
+        of: Announcement,
+        seq: u32,
+        fastpod: &Fastpod,
+        out: &mut Output<FastpodHeader>,
+    ) -> Receipt {
+        if seq >= of.packets {
+            return Receipt::Ignored;
+        }
+        self.flows.sweep(now, fastpod.forget, out);
+        let slot = match self.flows.find(of.src, of.flow) {
+            Found::Arriving(slot) => slot,
+            Found::New => match self.flows.enter(now, of, ()) {
+                Some(slot) => slot,
+                None => return Receipt::Ignored,
+            },
+            Found::Abandoned => return Receipt::Ignored,
+            Found::Over => {
+                // The sender has not heard of it, or not yet: it is told again once a round.
+                if seq + 1 == of.packets {
+                    self.acknowledge(of);
+                }
+                return Receipt::Duplicate;
+            }
+        };
+        let flow = &mut self.flows[slot];
+        // Only a broken packet is longer than the first one of its flow said.
+        if seq >= flow.of.packets {
+            return Receipt::Ignored;
+        }
+        flow.heard = now;
+        if !flow.got.insert(seq) {
+            return Receipt::Duplicate;
+        }
+        if flow.remaining() == 0 {
+            self.flows.deliver(slot, out);
+            self.acknowledge(of);
+        }
+        Receipt::Fresh
+    }
+
+    fn acknowledge(&mut self, of: Announcement) {
+        let ack = Ack { host: of.src.get() as u16, flow: of.flow as u16 };
+        if !self.acks.contains(&ack) {
+            self.acks.push_back(ack);
+        }
+    }
+
+    /// Whether an RTS has something to tell.
+    #[inline]
+    pub(super) fn has_acks(&self) -> bool {
+        !self.acks.is_empty()
+    }
+
+    /// Takes acknowledgements for the next RTS.
+    pub(super) fn take_acks(&mut self) -> List<Ack, ACKS_MAX> {
+        let mut acks = List::default();
+        while let Some(&ack) = self.acks.front()
+            && acks.push(ack)
+        {
+            self.acks.pop_front();
+        }
+        acks
+    }
+
+    /// A source has lost its state.
+    pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<FastpodHeader>) {
+        self.acks.retain(|ack| u32::from(ack.host) != peer.get());
+        self.flows.forget_peer(peer, out, |_, _| {});
+    }
+}

@@ -1,0 +1,302 @@
+//! A slot: what is sent when (Fastpod §3.2, figures 3 and 4).
+//!
+//! A slot has one cell less than a rack has hosts, and two control slots. The host with number i in
+//! its rack sends its RTS before cell i. A host that sends to the one with number j of a rack leaves
+//! a gap before cell j, in which the arbiter's SCHD reaches the receiver. Where i = j the RTS is
+//! first. Positions are times from the start of the slot, at the racks' switches.
+
+use rampmeter_core::Span;
+
+/// What a slot is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slots {
+    /// Hosts of a rack, at least 2: one more than cells of a slot.
+    pub hosts: u16,
+    /// Time of a cell on a link.
+    pub cell: Span,
+    /// Time of an RTS or SCHD on a link.
+    pub control: Span,
+    /// How far a clock may be from the arbiter's, either way. A control slot is longer than a
+    /// control packet by twice that, and so is the slot than what is in it (§4).
+    pub error: Span,
+}
+
+impl Slots {
+    /// Cells of a slot.
+    pub fn cells(&self) -> u16 {
+        self.hosts - 1
+    }
+
+    /// A control slot: a control packet with its guard band.
+    pub fn control_slot(&self) -> Span {
+        self.control + self.error * 2
+    }
+
+    /// The length of a slot.
+    pub fn length(&self) -> Span {
+        self.cell * u64::from(self.cells()) + self.control_slot() * 2 + self.error * 2
+    }
+
+    /// The start of cell `p` from host `i` of a rack to host `j` of a rack.
+    #[inline]
+    pub fn cell_at(&self, p: u16, (i, j): (u16, u16)) -> Span {
+        let control_slots = u64::from(i <= p) + u64::from(j <= p);
+        self.cell * u64::from(p) + self.control_slot() * control_slots
+    }
+
+    /// The start of host `i`'s RTS in a slot to host `j` of a rack, or to nobody. It is in the
+    /// middle of its control slot.
+    #[inline]
+    pub fn rts_at(&self, i: u16, j: Option<u16>) -> Span {
+        let gap = u64::from(j.is_some_and(|j| j < i));
+        self.cell * u64::from(i) + self.control_slot() * gap + self.error
+    }
+
+    /// The start of the SCHD to host `j` of a rack, in a slot in which host `i` of a rack sends to
+    /// it.
+    #[inline]
+    pub fn gap_at(&self, i: u16, j: u16) -> Span {
+        self.cell * u64::from(j) + self.control_slot() * u64::from(i <= j) + self.error
+    }
+
+    /// The start of the SCHD to host `j` of a rack in a slot in which nobody is to send to it:
+    /// where most senders leave a gap.
+    #[inline]
+    pub fn idle_gap(&self, j: u16) -> Span {
+        let is_late = 2 * j >= self.hosts;
+        self.cell * u64::from(j) + self.control_slot() * u64::from(is_late) + self.error
+    }
+
+    /// Whether cell `p` from `i` to `j` leaves the control slot free that the SCHD to an idle
+    /// receiver takes. Unscheduled cells that do not are not sent.
+    #[inline]
+    pub fn is_clear(&self, p: u16, (i, j): (u16, u16)) -> bool {
+        let (cell, gap) = (self.cell_at(p, (i, j)), self.idle_gap(j).saturating_sub(self.error));
+        cell + self.cell <= gap || gap + self.control_slot() <= cell
+    }
+
+    /// The start of a packet from an arbiter to the other: no SCHD passes the switches of racks then.
+    pub fn watchdog_at(&self) -> Span {
+        self.control_slot() * 2 + self.error
+    }
+
+    /// The shortest cell with which control packets of a rack do not meet: two control slots, or
+    /// three where arbiters tell each other that they live.
+    pub fn shortest_cell(&self, arbiters: u32) -> Span {
+        self.control_slot() * if arbiters > 1 { 3 } else { 2 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Starts and lengths, in picoseconds.
+    type Item = (i64, i64);
+
+    fn overlap(items: &mut [Item]) -> bool {
+        items.sort_unstable();
+        items.windows(2).any(|w| w[0].0 + w[0].1 > w[1].0)
+    }
+
+    fn slots(hosts: u16, error: u64) -> Slots {
+        let ns = Span::from_ps;
+        Slots { hosts, cell: ns(120_000), control: ns(5_120), error: ns(error) }
+    }
+
+    /// A rule for the position of the gap for the SCHD.
+    type Gap = fn(&Slots, u16, u16) -> Span;
+
+    fn at(span: Span, slot: i64, error: i64, slots: &Slots) -> i64 {
+        span.as_ps() as i64 + slot * slots.length().as_ps() as i64 + error
+    }
+
+    fn errors(error: i64) -> impl Iterator<Item = (i64, i64)> {
+        let each = [-error, 0, error];
+        each.into_iter().flat_map(move |a| each.map(|b| (a, b)))
+    }
+
+    /// Whom a host sends to, or a receiver hears: a number in a rack, or nobody.
+    fn anybody(n: u16) -> impl Iterator<Item = Option<u16>> + Clone {
+        (0..n).map(Some).chain([None])
+    }
+
+    fn cells(slots: &Slots, pair: (u16, u16), slot: i64, error: i64, items: &mut Vec<Item>) {
+        let len = slots.cell.as_ps() as i64;
+        items.extend(
+            (0..slots.cells()).map(|p| (at(slots.cell_at(p, pair), slot, error, slots), len)),
+        );
+    }
+
+    /// Whether anything meets on the link to a receiver: two slots of any two senders.
+    fn meets_at_receiver(slots: &Slots, gap: Gap, error: i64) -> bool {
+        let (n, control) = (slots.hosts, slots.control.as_ps() as i64);
+        let mut items = Vec::new();
+        let mut meets = false;
+        for j in 0..n {
+            for (one, other) in anybody(n).flat_map(|a| anybody(n).map(move |b| (a, b))) {
+                for (a, b) in errors(error) {
+                    items.clear();
+                    for (slot, (sender, error)) in (0..).zip([(one, a), (other, b)]) {
+                        let schd = match sender {
+                            Some(i) => {
+                                cells(slots, (i, j), slot, error, &mut items);
+                                gap(slots, i, j)
+                            }
+                            None => slots.idle_gap(j),
+                        };
+                        items.push((at(schd, slot, 0, slots), control));
+                    }
+                    meets |= overlap(&mut items);
+                }
+            }
+        }
+        meets
+    }
+
+    /// Whether anything meets on the link of a sender, whose clock is set between slots.
+    fn meets_at_sender(slots: &Slots, error: i64) -> bool {
+        let (n, control) = (slots.hosts, slots.control.as_ps() as i64);
+        let mut meets = false;
+        for i in 0..n {
+            for (one, other) in anybody(n).flat_map(|a| anybody(n).map(move |b| (a, b))) {
+                for (a, b) in errors(error) {
+                    let mut items = Vec::new();
+                    for (slot, (dst, error)) in (0..).zip([(one, a), (other, b)]) {
+                        if let Some(j) = dst {
+                            cells(slots, (i, j), slot, error, &mut items);
+                        }
+                        items.push((at(slots.rts_at(i, dst), slot, error, slots), control));
+                    }
+                    meets |= overlap(&mut items);
+                }
+            }
+        }
+        meets
+    }
+
+    /// Whether RTSs of a rack meet on the link to the arbiter, in one slot or two.
+    fn meets_at_arbiter(slots: &Slots, error: i64) -> bool {
+        let (n, control) = (slots.hosts, slots.control.as_ps() as i64);
+        let mut meets = false;
+        for (i, k) in (0..n).flat_map(|i| (0..n).map(move |k| (i, k))) {
+            for (one, other) in anybody(n).flat_map(|a| anybody(n).map(move |b| (a, b))) {
+                for (a, b) in errors(error) {
+                    let first = (at(slots.rts_at(i, one), 0, a, slots), control);
+                    if i != k {
+                        let same = (at(slots.rts_at(k, other), 0, b, slots), control);
+                        meets |= overlap(&mut [first, same]);
+                    }
+                    let next = (at(slots.rts_at(k, other), 1, b, slots), control);
+                    meets |= overlap(&mut [first, next]);
+                }
+            }
+        }
+        meets
+    }
+
+    /// Whether packets of an arbiter meet on its link to a rack.
+    fn meets_on_the_way_down(slots: &Slots, gap: Gap) -> bool {
+        let (n, control) = (slots.hosts, slots.control.as_ps() as i64);
+        let schd = |sender: Option<u16>, j| sender.map_or(slots.idle_gap(j), |i| gap(slots, i, j));
+        let mut meets = false;
+        for (j, k) in (0..n).flat_map(|j| (0..n).map(move |k| (j, k))) {
+            for (one, other) in anybody(n).flat_map(|a| anybody(n).map(move |b| (a, b))) {
+                let first = (at(schd(one, j), 0, 0, slots), control);
+                let watchdog = (at(slots.watchdog_at(), 0, 0, slots), control);
+                let next = (at(schd(other, k), 1, 0, slots), control);
+                meets |= overlap(&mut [first, watchdog, next]);
+                if j != k {
+                    meets |= overlap(&mut [first, (at(schd(other, k), 0, 0, slots), control)]);
+                }
+            }
+        }
+        meets
+    }
+
+    /// §3.2, for all racks of 2 to 16 hosts, with and without clocks that are apart.
+    #[test]
+    fn nothing_meets_whoever_sends_to_whom() {
+        for n in 2..=16 {
+            for error in [0, 700] {
+                let (slots, error) = (slots(n, error), error as i64);
+                assert!(!meets_at_receiver(&slots, Slots::gap_at, error), "{n} hosts");
+                assert!(!meets_at_sender(&slots, error), "{n} hosts");
+                assert!(!meets_at_arbiter(&slots, error), "{n} hosts");
+                assert!(!meets_on_the_way_down(&slots, Slots::gap_at), "{n} hosts");
+                assert!(slots.cell >= slots.shortest_cell(2));
+            }
+        }
+    }
+
+    /// Guard bands are as short as can be: a clock that is apart by a picosecond more is too much.
+    #[test]
+    fn clocks_further_apart_than_the_guard_bands_allow_make_packets_meet() {
+        for n in 2..=16 {
+            assert!(meets_at_receiver(&slots(n, 0), Slots::gap_at, 1), "{n} hosts");
+            assert!(meets_at_receiver(&slots(n, 700), Slots::gap_at, 701), "{n} hosts");
+        }
+    }
+
+    /// The checks see a gap that does not follow the sender's RTS, that precedes it where it should
+    /// follow, or that is where the RTS was. The last is free at the receiver, but SCHDs to several
+    /// receivers of a rack meet, which is why there are two gaps (§3.2).
+    #[test]
+    fn a_gap_in_another_place_is_found() {
+        let wrong: [Gap; 2] = [
+            |s, _, j| s.cell * u64::from(j) + s.error,
+            |s, i, j| s.cell * u64::from(j) + s.control_slot() * u64::from(j < i) + s.error,
+        ];
+        let of_rts: Gap = |s, i, j| s.rts_at(i, Some(j));
+        for n in 2..=16 {
+            for gap in wrong {
+                assert!(meets_at_receiver(&slots(n, 0), gap, 0), "{n} hosts");
+            }
+            assert!(!meets_at_receiver(&slots(n, 0), of_rts, 0), "{n} hosts");
+            assert!(meets_on_the_way_down(&slots(n, 0), of_rts), "{n} hosts");
+        }
+    }
+
+    /// Cells so short that two control slots do not fit make RTSs meet.
+    #[test]
+    fn the_shortest_cell_is_no_longer_than_need_be() {
+        for (n, error) in [(3, 0), (4, 0), (16, 0), (4, 700)] {
+            let cell = slots(n, error).shortest_cell(1);
+            let slots = Slots { cell, ..slots(n, error) };
+            assert!(!meets_at_arbiter(&slots, error as i64), "{n} hosts");
+            let shorter = Span::from_ps(cell.as_ps() - 1);
+            assert!(meets_at_arbiter(&Slots { cell: shorter, ..slots }, error as i64), "{n} hosts");
+        }
+    }
+
+    /// §3.3: what is left out is what an SCHD to an idle receiver would cut off, and no more than
+    /// one cell.
+    #[test]
+    fn unscheduled_cells_never_meet_an_schd_to_an_idle_receiver() {
+        for n in 2..=16 {
+            for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
+                for (error, sign) in [(0, 0), (700, -1), (700, 1)] {
+                    let (slots, error) = (slots(n, error), sign * error as i64);
+                    let (cell, control) = (slots.cell.as_ps() as i64, slots.control.as_ps() as i64);
+                    let schd = (at(slots.idle_gap(j), 0, 0, &slots), control);
+                    let meets = |p| {
+                        let start = at(slots.cell_at(p, (i, j)), 0, error, &slots);
+                        overlap(&mut [(start, cell), schd])
+                    };
+                    let clear = |p: &u16| slots.is_clear(*p, (i, j));
+                    assert!(!(0..slots.cells()).filter(clear).any(meets), "{i} to {j} of {n}");
+                    let left_out: Vec<u16> = (0..slots.cells()).filter(|p| !clear(p)).collect();
+                    assert!(left_out.len() <= 1 && left_out.into_iter().all(meets));
+                }
+            }
+        }
+    }
+
+    /// §5: three cells and two control packets for racks of four hosts.
+    #[test]
+    fn a_slot_of_the_papers_pod_takes_370_ns() {
+        assert_eq!(slots(4, 0).length(), Span::from_ps(370_240));
+        // Two guard bands of control slots and one of the slot.
+        assert_eq!(slots(4, 1_000).length(), Span::from_ps(370_240 + 6_000));
+    }
+}

@@ -1,0 +1,279 @@
+//! Tests of a whole pod.
+
+mod pod;
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use rampmeter_core::{Purpose, Rng, Span, Time};
+
+use super::{Fastpod, FastpodConfig, FastpodStats, Order};
+use pod::{CABLE, HEADER, HOST, RATE, Run, SWITCH, fastpod, pod};
+
+const ONE_MS: Time = Time::from_ps(1_000_000_000);
+
+fn us(n: u64) -> Time {
+    Time::ZERO + Span::from_us(n)
+}
+
+fn config() -> FastpodConfig {
+    FastpodConfig::paper()
+}
+
+/// A pod of `racks` racks of `per_rack` hosts, all cables alike.
+fn alike(config: FastpodConfig, racks: u16, per_rack: u16) -> Arc<Fastpod> {
+    spread(config, racks, per_rack, 0, 1)
+}
+
+/// The same with cables that are longer by up to `spread_ns`.
+fn spread(
+    config: FastpodConfig,
+    racks: u16,
+    per_rack: u16,
+    spread_ns: u64,
+    seed: u64,
+) -> Arc<Fastpod> {
+    let mut rng = Rng::new(seed, 0, Purpose::Test);
+    let arbiters = config.arbiters as u16;
+    let pod = pod(racks, per_rack, arbiters, Span::from_ns(spread_ns), &mut rng);
+    fastpod(config, Some(pod), u32::from(racks * per_rack))
+}
+
+/// Random messages in the first `us` microseconds, some of them long.
+fn fill(run: &mut Run, n_hosts: u32, messages: usize, us: u64, seed: u64) {
+    let mut rng = Rng::new(seed, 1, Purpose::Test);
+    for _ in 0..messages {
+        let at = Time::from_ps(rng.below(us as usize * 1_000_000) as u64);
+        let src = rng.below(n_hosts as usize) as u32;
+        let dst = (src + 1 + rng.below(n_hosts as usize - 1) as u32) % n_hosts;
+        let most = if rng.chance(0.1) { 200_000 } else { 6_000 };
+        run.submit(at, src, dst, 1 + rng.below(most) as u64);
+    }
+}
+
+/// Everything arrived once, and nothing but unscheduled cells met anything.
+fn assert_all_fine(run: &Run) {
+    assert_eq!(run.violations, []);
+    let n = run.messages.len();
+    assert_eq!((run.delivered.len(), run.completed.len(), run.failed.len()), (n, n, 0));
+    assert_eq!(run.left(), 0);
+    let FastpodStats { grants_late, packets_late, timeouts, resets, .. } = run.stats();
+    assert_eq!((grants_late, packets_late, timeouts, resets), (0, 0, 0, 0));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// §3.2, §5: no collision but of unscheduled cells, whatever is sent and however long cables are.
+    #[test]
+    fn scheduled_and_control_packets_never_meet(
+        seed in any::<u64>(),
+        (racks, per_rack) in (1u16..5, 2u16..9),
+        spread_ns in prop_oneof![Just(0u64), 0u64..3_000],
+        optimistic in any::<bool>(),
+        beacon_slots in prop_oneof![Just(1u32), Just(64)],
+        fifo in any::<bool>(),
+    ) {
+        let order = if fifo { Order::Fifo } else { Order::Srpt };
+        let config = FastpodConfig { optimistic, beacon_slots, order, ..config() };
+        let fastpod = spread(config, racks, per_rack, spread_ns, seed);
+        let mut run = Run::new(&fastpod, seed);
+        fill(&mut run, fastpod.n_hosts, 150, 60, seed);
+        run.run(ONE_MS);
+        assert_all_fine(&run);
+        prop_assert!(optimistic || run.stats().cells_unscheduled == 0);
+    }
+
+    /// RTSs and SCHDs without content change nothing: hosts and arbiters know where they are.
+    #[test]
+    fn control_packets_without_content_may_be_left_out(seed in any::<u64>(), optimistic in any::<bool>()) {
+        let results = [1, 64].map(|beacon_slots| {
+            let config = FastpodConfig { beacon_slots, optimistic, ..config() };
+            // A pod whose slots do not depend on the interval.
+            let fastpod = alike(config, 4, 4);
+            let mut run = Run::new(&fastpod, seed);
+            fill(&mut run, fastpod.n_hosts, 200, 80, seed);
+            run.run(ONE_MS);
+            assert_all_fine(&run);
+            (run.delivered, run.completed, run.dropped_unscheduled, run.controls)
+        });
+        let [(all, all_ends, all_drops, all_controls), (few, few_ends, few_drops, few_controls)] = results;
+        prop_assert_eq!((all, all_ends, all_drops), (few, few_ends, few_drops));
+        prop_assert!(few_controls * 2 < all_controls);
+    }
+
+    /// §4: with guard bands clocks may drift.
+    #[test]
+    fn clocks_may_drift_as_far_as_guard_bands_allow(seed in any::<u64>(), beacon_slots in 1u32..100) {
+        let config = FastpodConfig { clock_ppb: 100_000, beacon_slots, ..config() };
+        let run = drifting(config, seed);
+        assert_all_fine(&run);
+    }
+}
+
+/// A run with clocks that drift by up to 100 parts per million.
+fn drifting(config: FastpodConfig, seed: u64) -> Run {
+    let fastpod = alike(config, 4, 4);
+    let mut run = Run::new(&fastpod, seed);
+    let mut rng = Rng::new(seed, 2, Purpose::Test);
+    for clock in &mut run.clocks {
+        clock.1 = if rng.chance(0.5) { 100_000 } else { -100_000 };
+    }
+    fill(&mut run, fastpod.n_hosts, 200, 100, seed);
+    run.run(ONE_MS);
+    run
+}
+
+/// The same with guard bands for clocks that hardly drift: the run sees packets meet.
+#[test]
+fn clocks_that_drift_further_make_packets_meet() {
+    let run = drifting(FastpodConfig { clock_ppb: 100, ..config() }, 1);
+    assert!(!run.violations.is_empty());
+}
+
+/// §3.3: a lone cell leaves at its place in the present slot and takes four links.
+#[test]
+fn a_lone_message_is_not_held_up_by_the_arbiter() {
+    let fastpod = alike(config(), 4, 4);
+    let mut run = Run::new(&fastpod, 1);
+    let slot = fastpod.slot.as_ps();
+    // Host 0 of rack 0 to host 1 of rack 1, at the start of a slot: its RTS is first.
+    let at = Time::from_ps(slot * 100);
+    let msg = run.submit(at, 0, 5, 1_000);
+    run.run(ONE_MS);
+    assert_all_fine(&run);
+    let leaves = at + fastpod.slots.cell_at(0, (0, 1));
+    let hop = RATE.tx_time(HEADER) + CABLE + SWITCH;
+    // Cell 0 of this pair is where an SCHD to an idle receiver may be; the next follows.
+    assert!(!fastpod.slots.is_clear(0, (0, 1)));
+    let leaves = leaves.max(at + fastpod.slots.cell_at(1, (0, 1)));
+    let arrives = leaves + hop * 3 + fastpod.slots.cell + CABLE + HOST;
+    assert_eq!(run.delivered[&msg], arrives);
+}
+
+/// Without optimism a message waits for the arbiter: RTS, decision, SCHD, slot.
+#[test]
+fn a_scheduled_message_waits_for_its_slot() {
+    let fastpod = alike(FastpodConfig { optimistic: false, ..config() }, 4, 4);
+    let mut run = Run::new(&fastpod, 1);
+    let slot = fastpod.slot.as_ps();
+    let at = Time::from_ps(slot * 100);
+    let msg = run.submit(at, 0, 5, 1_000);
+    run.run(ONE_MS);
+    assert_all_fine(&run);
+    let heard =
+        at + (RATE.tx_time(HEADER) + CABLE + SWITCH) + (fastpod.slots.control + CABLE + HOST);
+    let decided = fastpod.timing.tick_after(0, i128::from(heard.as_ps())).unwrap();
+    let used = decided + fastpod.timing.ahead;
+    let leaves = Time::from_ps(slot * used) + fastpod.slots.cell_at(0, (0, 1));
+    let hop = RATE.tx_time(HEADER) + CABLE + SWITCH;
+    assert_eq!(run.delivered[&msg], leaves + hop * 3 + fastpod.slots.cell + CABLE + HOST);
+}
+
+/// Two hosts that send all they can to different ones fill all slots.
+#[test]
+fn long_messages_fill_their_slots() {
+    let fastpod = alike(FastpodConfig { optimistic: false, ..config() }, 2, 4);
+    let mut run = Run::new(&fastpod, 1);
+    let cells = 3_000;
+    for (src, dst) in [(0, 4), (1, 5), (2, 6), (3, 7)] {
+        run.submit(us(20), src, dst, 1460 * cells);
+    }
+    run.run(ONE_MS);
+    assert_all_fine(&run);
+    let last = *run.delivered.values().max().unwrap();
+    let least = fastpod.slot * (cells / 3);
+    assert!(last > us(20) + least && last < us(20) + least + Span::from_us(16), "{last:?}");
+    assert_eq!(run.stats().slots_unused, 0);
+}
+
+/// A standby takes over without a collision, and the arbiter that comes back listens.
+#[test]
+fn the_standby_takes_over_when_all_slots_given_are_over() {
+    for seed in 0..8 {
+        let config = FastpodConfig { arbiters: 2, ..config() };
+        let fastpod = spread(config, 4, 4, 500, seed);
+        let mut run = Run::new(&fastpod, seed);
+        fill(&mut run, fastpod.n_hosts, 300, 200, seed);
+        run.kill(us(60 + seed), 0);
+        run.restart(us(150), 0);
+        run.kill(us(400), 1);
+        for src in 0..16 {
+            run.submit(us(390), src, (src + 5) % 16, 100_000);
+        }
+        run.run(Time::ZERO + Span::from_us(4_000));
+        assert_eq!(run.violations, []);
+        let n = run.messages.len();
+        assert_eq!((run.delivered.len(), run.completed.len(), run.failed.len()), (n, n, 0));
+        // Each of the 16 hosts has turned over twice.
+        assert_eq!(run.stats().turn_overs, 32);
+    }
+}
+
+/// A single arbiter that comes back listens first, for slots that it gave may not be over.
+#[test]
+fn an_arbiter_that_comes_back_gives_no_slot_twice() {
+    for seed in 0..8 {
+        let fastpod = alike(config(), 4, 4);
+        let mut run = Run::new(&fastpod, seed);
+        fill(&mut run, fastpod.n_hosts, 300, 200, seed);
+        run.kill(us(60), 0);
+        run.restart(us(60 + seed), 0);
+        run.run(Time::ZERO + Span::from_us(4_000));
+        assert_eq!(run.violations, []);
+        let n = run.messages.len();
+        assert_eq!((run.delivered.len(), run.completed.len(), run.failed.len()), (n, n, 0));
+        assert_eq!(run.stats().turn_overs, 16);
+    }
+}
+
+/// Without an arbiter messages fail in the end.
+#[test]
+fn messages_fail_where_no_arbiter_answers() {
+    let fastpod = alike(FastpodConfig { attempts_max: 3, ..config() }, 2, 4);
+    let mut run = Run::new(&fastpod, 1);
+    run.kill(Time::ZERO, 0);
+    let msg = run.submit(us(1), 0, 1, 10_000);
+    run.run(Time::ZERO + Span::from_us(10_000));
+    assert!(run.failed.contains(&msg) && run.left() == 0);
+}
+
+/// On other networks, which lose and delay packets, Fastpod works without routes.
+#[test]
+fn messages_arrive_over_networks_that_lose_packets() {
+    for seed in 0..8 {
+        let fastpod = fastpod(config(), None, 6);
+        let mut run = Run::new(&fastpod, seed);
+        run.loss = 0.05;
+        fill(&mut run, 6, 100, 100, seed);
+        run.run(Time::ZERO + Span::from_us(200_000));
+        let n = run.messages.len();
+        assert_eq!((run.delivered.len(), run.completed.len(), run.failed.len()), (n, n, 0));
+        assert!(run.stats().timeouts > 0);
+    }
+}
+
+#[test]
+fn what_no_arbiter_can_schedule_is_refused() {
+    let facts = rampmeter_core::FabricFacts {
+        n_hosts: 16,
+        access_rate: RATE,
+        data_rtt: Span::from_us(12),
+        control_rtt: Span::from_us(10),
+    };
+    let mut rng = Rng::new(1, 0, Purpose::Test);
+    let of = pod(4, 4, 1, Span::ZERO, &mut rng);
+    let bad = |config: FastpodConfig, pod: &_| {
+        config.on(&facts, Some(Clone::clone(pod))).unwrap_err().key
+    };
+    let mut few = of.clone();
+    few.to_rack.pop();
+    assert_eq!(bad(config(), &few), "name");
+    assert_eq!(bad(FastpodConfig { arbiters: 2, ..config() }, &of), "arbiters");
+    let payload = rampmeter_core::Bytes::new(80);
+    assert_eq!(bad(FastpodConfig { payload, ..config() }, &of), "payload-bytes");
+    let drifts = FastpodConfig { clock_ppb: 1_000_000, beacon_slots: 65_536, ..config() };
+    assert_eq!(bad(drifts, &of), "clock-ppb");
+    let slow = rampmeter_core::Bytes::new(46);
+    assert_eq!(bad(FastpodConfig { control: slow, ..config() }, &of), "control-bytes");
+}

@@ -1,0 +1,116 @@
+//! Fastpod's packets.
+//!
+//! A header starts with a type byte; integers are big-endian. RTS and SCHD fit an Ethernet frame of
+//! 64 bytes, of which 46 are payload; that bounds their lists.
+
+pub use rampmeter_core::wire::List;
+use rampmeter_core::{headers, items};
+
+/// Destinations in one RTS.
+pub const DEMANDS_MAX: usize = 3;
+/// Messages acknowledged in one RTS or SCHD.
+pub const ACKS_MAX: usize = 3;
+/// Bytes of an RTS or SCHD at most.
+pub const CONTROL_MAX: usize = 46;
+/// The destination of an SCHD that grants nothing.
+pub const NOBODY: u16 = u16::MAX;
+
+items! {
+    /// Slots that a host has asked for to one destination.
+    pub struct Demand {
+        /// The destination.
+        dst: u16 as "Destination",
+        /// Slots asked for since the start of the incarnation.
+        total: u32 as "Slots in all",
+    }
+}
+
+items! {
+    /// A message that has arrived.
+    pub struct Ack {
+        /// Its source in an RTS, its destination in an SCHD.
+        host: u16 as "Other end",
+        /// Its number among those of its pair, less whole multiples of 65536.
+        flow: u16 as "Flow, numbered among those of the pair",
+    }
+}
+
+headers! {
+    /// A Fastpod header.
+    pub enum FastpodHeader {
+        /// Source to destination: one cell.
+        1 Cell (data "cell", S to D) "flow {flow} of {size} bytes, cell {seq}" {
+            /// The flow's number among those of this pair.
+            flow: u32 as "Flow, numbered among those of the pair",
+            /// Its slot at the source.
+            tx_slot: u32 as "Slot at the sender",
+            /// The cell's number in the flow.
+            seq: u32 as "Cell",
+            /// The flow's size in bytes.
+            size: u64 as "Bytes of the flow" [size at least 1],
+        },
+        /// Host to arbiter: slots wanted, and messages that have arrived.
+        2 Rts (control "rts", H to A) "slots in all: {demand:{total} to {dst}}" {
+            /// The latest epoch that the host has heard of.
+            epoch: u32 as "Epoch",
+            /// Grows whenever the host starts its totals anew.
+            incarnation: u32 as "Incarnation of the demands",
+            /// How many RTSs with demands there have been in this incarnation, with this one.
+            number: u32 as "Number",
+            /// Totals by destination.
+            demands as demand: List<Demand, DEMANDS_MAX> as "Demand",
+            /// Messages to the host that have arrived.
+            acks as ack: List<Ack, ACKS_MAX> as "Message that has arrived",
+        },
+        /// Arbiter to host: a slot given, and messages that have arrived.
+        3 Schd (control "schd", A to H) "slot {slot} to {dst}" {
+            /// Grows whenever another arbiter takes over.
+            epoch: u32,
+            /// When the packet leaves the arbiter, in picoseconds by its clock.
+            stamp: u64 as "Time of the arbiter in picoseconds",
+            /// The number of the slot that is given, less whole multiples of 2^32.
+            slot: u32 as "Slot",
+            /// Whom the host may send to in it; 65535 if none is given.
+            dst: u16 as "Destination",
+            /// The aggregation switch to send by.
+            agg: u8 as "Aggregation switch",
+            /// The host's incarnation of which the arbiter knows.
+            incarnation: u32,
+            /// The latest RTS of it up to which all have been heard.
+            heard: u32 as "Latest RTS heard",
+            /// Slots given to it so far, this one included.
+            given: u32 as "Slots given in all",
+            /// Messages of the host that have arrived.
+            acks as ack: List<Ack, ACKS_MAX>,
+        },
+        /// Arbiter to the other: I give out slots.
+        4 Watchdog (control "watchdog", A to A) "the arbiter of epoch {epoch} lives" {
+            /// Its epoch.
+            epoch: u32,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rampmeter_core::wire::{Formats, Header};
+    use rampmeter_core::{Purpose, Rng};
+
+    #[test]
+    fn control_packets_fit_a_frame_of_64_bytes_and_return_from_the_wire() {
+        let mut rng = Rng::new(1, 0, Purpose::Test);
+        let mut longest = [0; 5];
+        for code in 1..=4 {
+            for _ in 0..2_000 {
+                let header = FastpodHeader::arbitrary(code, &mut || rng.bits()).unwrap();
+                let mut bytes = [0; 64];
+                let len = header.encode(&mut bytes).unwrap();
+                assert_eq!(FastpodHeader::decode(&bytes[..len]), Ok((header, len)));
+                longest[usize::from(code)] = longest[usize::from(code)].max(len);
+            }
+        }
+        assert_eq!(longest, [0, 21, 45, 45, 5]);
+        assert!(longest[2..].iter().all(|&len| len <= CONTROL_MAX));
+    }
+}
