@@ -159,6 +159,9 @@ pub struct FabricFacts {
     pub data_rtt: Span,
     /// The same with a control packet each way (dcPIM's cRTT, 5.2 us).
     pub control_rtt: Span,
+    /// Whether the network is a pod without over-subscription; see
+    /// [`Pod`](crate::fabric::Pod).
+    pub is_pod: bool,
 }
 
 impl FabricFacts {

@@ -129,7 +129,7 @@ impl ValidPlan {
 
     /// What follows from plan and network, under names that end in their units.
     pub fn derived(&self) -> BTreeMap<String, f64> {
-        let FabricFacts { n_hosts, access_rate, data_rtt, control_rtt } = self.facts;
+        let FabricFacts { n_hosts, access_rate, data_rtt, control_rtt, is_pod: _ } = self.facts;
         let packet = self.cut.payload + self.cut.header;
         let bytes = |name, bytes: Bytes| Derived { name, quantity: Quantity::Bytes(bytes.get()) };
         let common = [

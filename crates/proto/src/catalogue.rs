@@ -9,6 +9,7 @@ use crate::capton::CaptonFamily;
 use crate::cosy::CosyFamily;
 use crate::dcpim::DcpimFamily;
 use crate::fastpass::FastpassFamily;
+use crate::fastpod::FastpodFamily;
 use crate::hyline::HylineFamily;
 use crate::keys::BadKey;
 use crate::pfabric::PfabricFamily;
@@ -49,6 +50,7 @@ impl Catalogue for Builtin {
         visitor.transport::<PiasFamily>();
         visitor.transport::<CaptonFamily>();
         visitor.transport::<HylineFamily>();
+        visitor.transport::<FastpodFamily>();
         visitor.beside::<CosyFamily, DcpimFamily>();
         visitor.beside::<CosyFamily, PhostFamily>();
     }

@@ -120,7 +120,7 @@ pub fn promises<T: Transport>(config: &Arc<T::Config>) -> bool {
 pub fn host_facts(n_hosts: u32, mbps: u64, rtt: Span) -> FabricFacts {
     let access_rate = Rate::from_bps(mbps * 1_000_000).expect("links have a rate");
     let mtu = access_rate.tx_time(Bytes::new(1_500));
-    FabricFacts { n_hosts, access_rate, data_rtt: rtt + mtu * 4, control_rtt: rtt }
+    FabricFacts { n_hosts, access_rate, data_rtt: rtt + mtu * 4, control_rtt: rtt, is_pod: false }
 }
 
 /// The default fabric, but for what a transport cannot do without.

@@ -25,7 +25,13 @@ const DELAY: Span = Span::from_us(2);
 pub fn facts() -> FabricFacts {
     let mtu = RATE.tx_time(Bytes::new(1_500));
     let control_rtt = DELAY * 2 + Span::from_ns(128);
-    FabricFacts { n_hosts: N_HOSTS, access_rate: RATE, data_rtt: DELAY * 2 + mtu * 2, control_rtt }
+    FabricFacts {
+        n_hosts: N_HOSTS,
+        access_rate: RATE,
+        data_rtt: DELAY * 2 + mtu * 2,
+        control_rtt,
+        is_pod: false,
+    }
 }
 
 /// A message of a host to one of the two others, and how long after its submission it is cancelled.

@@ -373,8 +373,13 @@ const SIZE: Bytes = Bytes::new(2_000);
 /// `states_min` at least: a model that has lost its steps must not pass.
 fn check(slots: u32, [losses, doubles, crashes]: [u32; 3], states_min: usize) {
     let config = CosyConfig { slots, hold: Some(Span::from_us(12)), ..CosyConfig::paper() };
-    let facts =
-        FabricFacts { n_hosts: 4, access_rate: RATE, data_rtt: HOP * 8, control_rtt: HOP * 8 };
+    let facts = FabricFacts {
+        n_hosts: 4,
+        access_rate: RATE,
+        data_rtt: HOP * 8,
+        control_rtt: HOP * 8,
+        is_pod: false,
+    };
     let paths = PathFacts { switches: 3, ratio: 1, ports: 4, has_slower: false };
     let at = |&(at, src, dst): &(u64, u32, u32)| (Time::ZERO + Span::from_ns(at), src, dst);
     let cosy = Arc::new(config.on(&facts, paths).unwrap());

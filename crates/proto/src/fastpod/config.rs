@@ -1,7 +1,7 @@
 //! Fastpod's parameters and what they imply for one network.
 
 use rampmeter_core::fabric::Pod;
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Span};
+use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -101,14 +101,13 @@ impl FastpodConfig {
     pub fn on(self, facts: &FabricFacts, pod: Option<Pod>) -> Result<Fastpod, BadKey> {
         check_ranges(&self)?;
         let rate = pod.as_ref().map_or(facts.access_rate, |pod| pod.rate);
-        let cell = rate.tx_time(self.payload + self.header);
-        let control = rate.tx_time(self.control);
         let hosts = match &pod {
             Some(pod) => self.pod_hosts(pod)?,
             None => HOSTS_ELSEWHERE,
         };
         let compute = self.compute.unwrap_or(Span::ZERO);
-        let perfect = Slots { hosts, cell, control, error: Span::ZERO };
+        let perfect = self.slots(rate, hosts);
+        let cell = perfect.cell;
         let ahead = Timing::new(facts, pod.as_ref(), perfect, compute).ahead;
         let spread = pod.as_ref().map_or(Span::ZERO, |pod| pod.trunks.1 - pod.trunks.0);
         let clock_error = self.clock_error(&perfect, ahead)?;
@@ -144,6 +143,12 @@ impl FastpodConfig {
             pod,
             config: self,
         })
+    }
+
+    /// The slots of racks of so many hosts, where clocks agree.
+    pub(super) fn slots(&self, rate: Rate, hosts: u16) -> Slots {
+        let cell = rate.tx_time(self.payload + self.header);
+        Slots { hosts, cell, control: rate.tx_time(self.control), error: Span::ZERO }
     }
 
     /// How far a host's clock may be from the arbiter's, either way: two clocks drift apart from
@@ -186,7 +191,7 @@ impl FastpodConfig {
 }
 
 /// Hosts of a rack where racks are not known: those of the paper's pod.
-const HOSTS_ELSEWHERE: u16 = 4;
+pub(super) const HOSTS_ELSEWHERE: u16 = 4;
 /// Slots for which a clock is used beyond a beacon's interval and the way of the SCHD: positions
 /// differ from slot to slot, a slot that has begun keeps its clock, and its last packets wait where
 /// the clock runs faster than the link.

@@ -46,7 +46,7 @@ use rampmeter_core::fabric::{
 use rampmeter_core::{Bytes, FabricFacts, Family, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
-use crate::parts::Framing;
+use crate::parts::{Framing, phost_study_buffer};
 use crate::transport::{Derived, Network, Place, Site, Transport};
 
 /// The Fastpod family.
@@ -79,33 +79,46 @@ impl Transport for FastpodFamily {
         Framing { payload, header, padding }
     }
 
-    /// Switches without memory that cut through (§5), and arbiters with a link to every rack (§3.2).
-    fn needs(keys: &FastpodConfig, _facts: &FabricFacts) -> FabricNeeds {
-        let arbiter = ArbiterNeed { rate: ArbiterRate::Slowest, place: ArbiterPlace::EveryRack };
+    /// In a pod: switches that cut through and have no memory, and arbiters at every rack (§3.1,
+    /// §3.2). In other networks nothing keeps packets apart, so ports have memory there, and the
+    /// arbiter's link takes as many RTSs and SCHDs in a slot as there are hosts.
+    fn needs(keys: &FastpodConfig, facts: &FabricFacts) -> FabricNeeds {
+        let n_arbiters = keys.arbiters as usize;
+        let needs = FabricNeeds { priorities: 2, ..FabricNeeds::default() };
+        if facts.is_pod {
+            let (rate, place) = (ArbiterRate::Slowest, ArbiterPlace::EveryRack);
+            return FabricNeeds {
+                buffer: Need::Only(Buffer::PerPort(Bytes::ZERO)),
+                switching: Need::Only(Forwarding::CutThrough),
+                arbiters: vec![ArbiterNeed { rate, place }; n_arbiters],
+                ..needs
+            };
+        }
+        let slot = keys.slots(facts.access_rate, config::HOSTS_ELSEWHERE).length();
+        let bits = u128::from(keys.control.get()) * 8 * u128::from(facts.n_hosts);
+        let bps = (bits * 1_000_000_000_000).div_ceil(slot.as_ps().max(1).into());
+        let rate = ArbiterRate::AtLeast(u64::try_from(bps * 10 / 9).unwrap_or(u64::MAX));
         FabricNeeds {
-            buffer: Need::Prefer(Buffer::PerPort(Bytes::ZERO)),
-            switching: Need::Prefer(Forwarding::CutThrough),
-            priorities: 2,
-            arbiters: vec![arbiter; keys.arbiters as usize],
-            ..FabricNeeds::default()
+            buffer: Need::Prefer(phost_study_buffer(keys.payload + keys.header, facts)),
+            arbiters: vec![ArbiterNeed { rate, place: ArbiterPlace::FirstRack }; n_arbiters],
+            ..needs
         }
     }
 
-    /// Only pods have routes and instants. Elsewhere arbiters give out the time of hosts' links, so
-    /// that links between switches must not be slower.
+    /// Between real hosts, and in networks that are no pods, there are slots but no source routes.
+    /// Arbiters give out the time of hosts' links there, so that links between switches must not be
+    /// slower.
     fn configure(keys: FastpodConfig, site: &Site) -> Result<Fastpod, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));
-        let keys = FastpodConfig { payload, header, ..keys };
         let pod = match &site.place {
-            Place::Hosts { .. } => None,
-            Place::Network(Network { pod: Some(pod), .. }) => Some(pod.clone()),
+            Place::Network(Network { pod, .. }) if site.facts.is_pod => pod.clone(),
             Place::Network(Network { has_slower: true, .. }) => {
                 let expected = "one for networks with links slower than those of hosts";
                 return Err(BadKey::new("name", expected, Self::NAME));
             }
-            Place::Network(_) => None,
+            Place::Network(_) | Place::Hosts { .. } => None,
         };
-        keys.on(&site.facts, pod)
+        FastpodConfig { payload, header, ..keys }.on(&site.facts, pod)
     }
 
     /// Only pods work without memory: elsewhere cells of several senders meet at a receiver.
@@ -116,6 +129,7 @@ impl Transport for FastpodFamily {
 
     fn describe(config: &Fastpod) -> Vec<Derived> {
         vec![
+            Derived::count("pod-without-memory", config.is_exact().into()),
             Derived::time("slot", config.slot),
             Derived::count("cells-of-a-slot", config.slots.cells().into()),
             Derived::time("clock-error", config.slots.error),

@@ -260,6 +260,7 @@ fn what_no_arbiter_can_schedule_is_refused() {
         access_rate: RATE,
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
+        is_pod: false,
     };
     let mut rng = Rng::new(1, 0, Purpose::Test);
     let of = pod(4, 4, 1, Span::ZERO, &mut rng);

@@ -308,6 +308,7 @@ impl Topology {
             access_rate: slowest.expect("a topology has hosts, and they have links"),
             data_rtt: one_way(data) * 2,
             control_rtt: one_way(control) * 2,
+            is_pod: self.is_pod(),
         }
     }
 

@@ -117,6 +117,14 @@ impl Topology {
         })
     }
 
+    /// Whether this network is a pod in which every rack has two hosts or more, and at least as many
+    /// ways up as hosts.
+    pub(super) fn is_pod(&self) -> bool {
+        let Some(pod) = self.pod(Bytes::new(1)) else { return false };
+        let most = pod.hosts.iter().map(|host| usize::from(host.place) + 1).max();
+        most.is_some_and(|most| (2..=pod.to_rack.len()).contains(&most))
+    }
+
     /// The ports of a switch, in the order of its links.
     fn ports_of(&self, switch: u32) -> Vec<Port> {
         let of = self.links_of(Node::Switch(switch)).into_iter().zip(0..);

@@ -52,6 +52,7 @@ pub(super) fn fastpod(config: FastpodConfig, pod: Option<Pod>, n_hosts: u32) -> 
         access_rate: RATE,
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
+        is_pod: false,
     };
     Arc::new(config.on(&facts, pod).unwrap())
 }
