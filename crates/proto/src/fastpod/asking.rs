@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use rampmeter_core::collections::IdMap;
+use rampmeter_core::collections::{IdMap, SeqSet};
 use rampmeter_core::{Span, Time};
 
 use super::config::Fastpod;
@@ -54,7 +54,7 @@ pub(super) struct Asking {
     grants: BTreeMap<u64, Grant>,
     /// Slots that the arbiter says it has given in this incarnation, and those that have come.
     given: u32,
-    received: u32,
+    received: SeqSet,
     /// Since when some of them are missing, and since when an RTS has no answer.
     missing_since: Time,
     unheard_since: Time,
@@ -64,6 +64,8 @@ pub(super) struct Asking {
     attempts: u32,
 }
 
+/// Slots after one that is missing that are remembered.
+const MISSING_MAX: u32 = 4_096;
 /// How often the time before the next attempt doubles.
 const BACKOFF_MAX: u32 = 6;
 /// Times of an answer without a slot after which a host asks anew.
@@ -79,7 +81,7 @@ impl Asking {
             dirty: VecDeque::new(),
             grants: BTreeMap::new(),
             given: 0,
-            received: 0,
+            received: SeqSet::default(),
             missing_since: Time::NEVER,
             unheard_since: Time::NEVER,
             heard_at: now,
@@ -150,15 +152,13 @@ impl Asking {
         self.heard_at = now;
         let is_of_this = answer.incarnation == self.incarnation;
         if let Some((slot, grant)) = grant
+            && (!is_of_this || self.is_new(answer.given))
             && self.grants.insert(slot, grant).is_none()
         {
             self.given_at = now;
             let wanted = self.wanted.entry(grant.dst).or_default();
             wanted.held += 1;
-            if is_of_this {
-                wanted.given += 1;
-                self.received += 1;
-            }
+            wanted.given += u32::from(is_of_this);
         }
         if !is_of_this {
             return;
@@ -169,13 +169,21 @@ impl Asking {
             self.unheard_since = if self.heard < self.number { now } else { Time::NEVER };
         }
         self.given = self.given.max(answer.given);
-        self.missing_since = match self.received < self.given {
+        self.missing_since = match self.received.len() < self.given {
             true => self.missing_since.min(now),
             false => Time::NEVER,
         };
         if self.unheard_since == Time::NEVER && self.missing_since == Time::NEVER {
             self.attempts = 0;
         }
+    }
+
+    /// Counts the slot of this incarnation that is number `given`, from one; false if it has come
+    /// before. Networks may double and reorder SCHDs.
+    fn is_new(&mut self, given: u32) -> bool {
+        let Some(number) = given.checked_sub(1) else { return false };
+        let is_near = number < self.received.first_missing().saturating_add(MISSING_MAX);
+        is_near && self.received.insert(number)
     }
 
     /// The grant of a slot.
@@ -203,7 +211,8 @@ impl Asking {
     /// Forgets what was asked for. What is still wanted is asked for by [`Asking::want`] again.
     pub(super) fn start_anew(&mut self) {
         self.incarnation += 1;
-        (self.number, self.heard, self.given, self.received) = (0, 0, 0, 0);
+        (self.number, self.heard, self.given) = (0, 0, 0);
+        self.received = SeqSet::default();
         (self.missing_since, self.unheard_since) = (Time::NEVER, Time::NEVER);
         self.dirty.clear();
         self.wanted.retain(|_, wanted| {
