@@ -285,6 +285,7 @@ mod tests {
             access_rate: Rate::from_gbps(100),
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
+            is_pod: false,
         };
         FastpodConfig::paper().on(&facts, None).unwrap()
     }
