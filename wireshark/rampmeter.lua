@@ -520,6 +520,32 @@ local TRANSPORTS = {
       "done", "flow {flow} is over", u32("flow", "Flow, numbered by its source"),
     },
   },
+  [11] = {
+    name = "fastpod",
+    title = "Fastpod",
+    [1] = {
+      "cell", "flow {flow} of {size} bytes, cell {seq}",
+      u32("flow", "Flow, numbered among those of the pair"), u32("tx_slot", "Slot at the sender"),
+      u32("seq", "Cell"), u64("size", "Bytes of the flow", at_least(1)),
+    },
+    [2] = {
+      "rts", "slots in all: {demand:{total} to {dst}}", u32("epoch", "Epoch"),
+      u32("incarnation", "Incarnation of the demands"), u32("number", "Number"),
+      list("demand", "Demand", 3, { u16("dst", "Destination"), u32("total", "Slots in all") }),
+      list("ack", "Message that has arrived", 3, { u16("host", "Other end"), u16("flow", "Flow, numbered among those of the pair") }),
+    },
+    [3] = {
+      "schd", "slot {slot} to {dst}", u32("epoch", "Epoch"),
+      u64("stamp", "Time of the arbiter in picoseconds"), u32("slot", "Slot"),
+      u16("dst", "Destination"), u8("agg", "Aggregation switch"),
+      u32("incarnation", "Incarnation of the demands"), u32("heard", "Latest RTS heard"),
+      u32("given", "Slots given in all"),
+      list("ack", "Message that has arrived", 3, { u16("host", "Other end"), u16("flow", "Flow, numbered among those of the pair") }),
+    },
+    [4] = {
+      "watchdog", "the arbiter of epoch {epoch} lives", u32("epoch", "Epoch"),
+    },
+  },
 }
 -- </transports>
 
