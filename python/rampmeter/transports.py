@@ -15,6 +15,7 @@ __all__ = [
     "DcPim",
     "Dctcp",
     "Fastpass",
+    "Fastpod",
     "Hyline",
     "Ideal",
     "PFabric",
@@ -643,6 +644,46 @@ class Hyline(Transport):
     """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
     attempts_max: int | None = None
     """Timeouts in a row after which a message is reported as failed (1 to 1000000)."""
+    control_rtt_us: float | None = None
+    """Round trip of a control packet that the transport is told."""
+    data_rtt_us: float | None = None
+    """Round trip of a full packet that the transport is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fastpod(Transport):
+    """An arbiter that gives out slots of a pod whose switches have no memory (Fastpod)."""
+
+    name: str = field(default="fastpod", init=False)
+    preset: Literal["paper"] | None = None
+    """Where the values of keys come from that are left out: `paper` (the default)."""
+    arbiters: int | None = None
+    """Arbiters: one, or one and its standby (1 to 2)."""
+    optimistic: bool | None = None
+    """Whether messages are sent before they are scheduled, where nothing else waits (§3.3)."""
+    order: Literal["srpt", "fifo"] | None = None
+    """Which of the messages to one destination is sent first."""
+    beacon_slots: int | None = None
+    """Slots from one control packet without content to the next, in each direction of each host (1
+    to 65536)."""
+    compute_us: float | None = None
+    """How long the arbiter computes each slot; none if left out. Slots are computed in parallel (0
+    to 1000000)."""
+    clock_ppb: int | None = None
+    """Drift of clocks that guard bands allow for, in thousandths of a part per million (0 to
+    1000000)."""
+    clock_jitter_ns: int | None = None
+    """Error of a time stamp that guard bands allow for, in nanoseconds (0 to 1000000)."""
+    padding: Literal["exact", "full"] | None = None
+    """Charged length of last cells."""
+    payload_bytes: int | None = None
+    """Payload of a full cell (1 to 9000)."""
+    header_bytes: int | None = None
+    """Bytes of headers charged to each cell (1 to 1000)."""
+    control_bytes: int | None = None
+    """Bytes charged to an RTS or SCHD (46 to 1000)."""
+    attempts_max: int | None = None
+    """Unanswered repetitions after which a flow is reported as failed (1 to 1000)."""
     control_rtt_us: float | None = None
     """Round trip of a control packet that the transport is told."""
     data_rtt_us: float | None = None

@@ -96,7 +96,8 @@ def _drop_rates(run: Run) -> dict[str, float]:
 def _throughput(run: Run) -> float:
     """Bytes delivered until arrivals stopped, over what all access links carry in that time."""
     ports = {str(tier["name"]): int(tier["ports"]) for tier in run.summary["tiers"]}
-    gbps = float(run.manifest["plan"]["topology"]["access-gbps"])
+    topology = run.manifest["plan"]["topology"]
+    gbps = float(topology.get("access-gbps", topology.get("gbps")))
     return float(run.summary["goodput_gbps"]) / (ports["host-up"] * gbps)
 
 
