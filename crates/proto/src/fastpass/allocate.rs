@@ -32,6 +32,8 @@ struct Demand {
     dst: u16,
     /// Slots still wanted.
     slots: u32,
+    /// The slot that it was last given, counted from one; zero if none.
+    last: u64,
 }
 
 /// The demands of all pairs, and who was served when.
@@ -52,6 +54,10 @@ pub struct Allocator {
     /// Free slots of each host as a source and as a destination.
     src_free: Vec<u64>,
     dst_free: Vec<u64>,
+    /// Slots of all batches so far.
+    filled: u64,
+    /// The last slots of pairs without demand, if these are remembered.
+    last: Option<IdMap<u32, u64>>,
 }
 
 impl Allocator {
@@ -70,7 +76,16 @@ impl Allocator {
             unserved: Vec::new(),
             src_free: vec![0; n_hosts as usize],
             dst_free: vec![0; n_hosts as usize],
+            filled: 0,
+            last: None,
         }
+    }
+
+    /// The same, but a pair that has had no demand for a while comes before those that were served
+    /// in the meantime. It would come after them.
+    #[must_use]
+    pub fn that_remembers(self) -> Self {
+        Self { last: Some(IdMap::default()), ..self }
     }
 
     /// Adds demand of a pair.
@@ -84,7 +99,8 @@ impl Allocator {
             demand.slots = demand.slots.saturating_add(slots);
             return;
         }
-        let demand = Demand { src, dst, slots };
+        let last = self.last.as_ref().map_or(self.filled, |last| last.get(&key).map_or(0, |&n| n));
+        let demand = Demand { src, dst, slots, last };
         let place = match self.vacant.pop() {
             Some(place) => {
                 self.demands[place as usize] = demand;
@@ -96,7 +112,11 @@ impl Allocator {
             }
         };
         self.places.insert(key, place);
-        self.queue.push(place);
+        let before = |&other: &u32| self.demands[other as usize].last <= last;
+        match self.last {
+            Some(_) => self.queue.insert(self.queue.partition_point(before), place),
+            None => self.queue.push(place),
+        }
     }
 
     /// Forgets the demand of a source.
@@ -135,6 +155,7 @@ impl Allocator {
         let mut order = std::mem::take(&mut self.unserved);
         order.append(&mut self.queue);
         self.queue = order;
+        self.filled += u64::from(self.batch);
     }
 
     /// Gives a pair that was last served in `after` of this batch, or before the batch, one slot.
@@ -142,7 +163,11 @@ impl Allocator {
     fn serve(&mut self, place: u32, after: Option<usize>, out: &mut Vec<Allocation>) {
         let demand = &mut self.demands[place as usize];
         if demand.slots == 0 {
-            self.places.remove(&(u32::from(demand.src) << 16 | u32::from(demand.dst)));
+            let key = u32::from(demand.src) << 16 | u32::from(demand.dst);
+            self.places.remove(&key);
+            if let Some(last) = &mut self.last {
+                last.insert(key, demand.last);
+            }
             self.vacant.push(place);
             return;
         }
@@ -160,6 +185,7 @@ impl Allocator {
         self.src_free[usize::from(src)] ^= bit;
         self.dst_free[usize::from(dst)] ^= bit;
         demand.slots -= 1;
+        demand.last = self.filled + slot as u64 + 1;
         out.push(Allocation { slot: slot as u8, src, dst });
         self.served[slot.max(after.unwrap_or(0))].push(place);
     }

@@ -70,6 +70,36 @@ mod allocate {
         assert_eq!(slots, [0, 4, 8, 12]);
     }
 
+    /// Hosts 1 to 3 send to host 0; host 4 has something for it now and then.
+    #[test]
+    fn a_pair_that_was_idle_comes_first_only_where_that_is_remembered() {
+        let waits = |mut allocator: Allocator| {
+            (1..4).for_each(|src| allocator.request(src, 0, 100));
+            let mut next = || {
+                let mut out = Vec::new();
+                allocator.allocate(&mut out);
+                assert_eq!(out.len(), 1);
+                out[0].src
+            };
+            let warm: Vec<u16> = (0..6).map(|_| next()).collect();
+            assert_eq!(warm, [1, 2, 3, 1, 2, 3]);
+            let mut waits = Vec::new();
+            for _ in 0..2 {
+                allocator.request(4, 0, 1);
+                let mut served = || {
+                    let mut out = Vec::new();
+                    allocator.allocate(&mut out);
+                    out[0].src
+                };
+                waits.push((0..).find(|_| served() == 4).unwrap());
+                (0..6).for_each(|_| assert_ne!(served(), 4));
+            }
+            waits
+        };
+        assert_eq!(waits(Allocator::new(5, 1)), [3, 3]);
+        assert_eq!(waits(Allocator::new(5, 1).that_remembers()), [0, 0]);
+    }
+
     #[test]
     fn a_source_that_withdraws_gets_nothing_more() {
         let mut allocator = Allocator::new(4, 16);

@@ -59,7 +59,7 @@ pub(super) struct Clients {
 impl Clients {
     pub(super) fn new(n_hosts: u32) -> Self {
         Self {
-            allocator: Allocator::new(n_hosts, 1),
+            allocator: Allocator::new(n_hosts, 1).that_remembers(),
             colouring: Colouring::default(),
             clients: (0..n_hosts).map(|_| Client::default()).collect(),
             wanted: 0,
