@@ -1,5 +1,5 @@
 //! Every transport at every rate on every kind of network: a lone flow has the link to itself, at half
-//! load no flow fails, and nothing is sent twice unless something was lost or expired.
+//! load no flow fails, and nothing is sent twice unless something was lost or expired, or is meant to be.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -57,6 +57,13 @@ fn result(transport: &str, topology: &str, workload: &str) -> (Summary, BTreeMap
 /// dcPIM are the most.
 const START_RTTS: f64 = 12.0;
 
+/// Bytes that are sent twice on purpose: what Fastpod sends without a schedule it sends with one too,
+/// and a message that is not acknowledged it sends again as a whole.
+fn sent_twice(summary: &Summary) -> u64 {
+    let count = |name| summary.transport.get(name).copied().unwrap_or(0);
+    1_460 * (count("cells_unscheduled") + count("cells_again"))
+}
+
 /// A lone flow of 10 MB, between racks where there are several, takes at most 6 % longer than it
 /// would without a protocol, its start not counted.
 #[derive(Clone, Copy)]
@@ -74,7 +81,7 @@ impl Body for LoneFlow {
             let ideal_us = 10e6 * 8.0 * 1500.0 / 1460.0 / f64::from(gbps) / 1e3;
             let most = 1.06 + START_RTTS * derived["data-rtt-us"] / ideal_us;
             let doubled = summary.counters.duplicate_bytes;
-            let is_right = (1.0..=most).contains(&slowdown) && doubled == 0;
+            let is_right = (1.0..=most).contains(&slowdown) && doubled <= sent_twice(&summary);
             (!is_right).then(|| format!("slowdown {slowdown:.3} of {most:.3}, {doubled} B twice"))
         });
     }
@@ -102,7 +109,7 @@ impl Body for HalfLoad {
             let (flows, status) = (&summary.flows, summary.status);
             let is_right = matches!(status, RunStatus::Finished | RunStatus::Incomplete)
                 && flows.failed == 0
-                && doubled <= 1_460 * (lost + expired) + held_up;
+                && doubled <= 1_460 * (lost + expired) + held_up + sent_twice(&summary);
             (!is_right).then(|| {
                 format!("{status:?}, {flows:?}, {doubled} B twice, {lost} lost, {expired} expired")
             })

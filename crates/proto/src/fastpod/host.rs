@@ -222,9 +222,9 @@ impl FastpodHost {
     }
 
     fn send_scheduled(&mut self, now: Time, at: Time, grant: Grant) -> bool {
-        let Some(mut packet) = self.queues.scheduled(now, grant.dst, &self.fastpod) else {
-            return false;
-        };
+        let next = self.queues.scheduled(now, grant.dst, &self.fastpod);
+        let Some((mut packet, is_again)) = next else { return false };
+        self.stats.cells_again += u64::from(is_again);
         routes::cell(&self.fastpod, self.node, grant.agg, &mut packet);
         self.ready.push_back((at, packet));
         true

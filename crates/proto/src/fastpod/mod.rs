@@ -46,7 +46,7 @@ use rampmeter_core::fabric::{
 use rampmeter_core::{Bytes, FabricFacts, Family, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
-use crate::parts::{Framing, phost_study_buffer};
+use crate::parts::Framing;
 use crate::transport::{Derived, Network, Place, Site, Transport};
 
 /// The Fastpod family.
@@ -99,7 +99,6 @@ impl Transport for FastpodFamily {
         let bps = (bits * 1_000_000_000_000).div_ceil(slot.as_ps().max(1).into());
         let rate = ArbiterRate::AtLeast(u64::try_from(bps * 10 / 9).unwrap_or(u64::MAX));
         FabricNeeds {
-            buffer: Need::Prefer(phost_study_buffer(keys.payload + keys.header, facts)),
             arbiters: vec![ArbiterNeed { rate, place: ArbiterPlace::FirstRack }; n_arbiters],
             ..needs
         }
@@ -152,6 +151,8 @@ pub struct FastpodStats {
     pub rtss: u64,
     /// Cells sent without a schedule.
     pub cells_unscheduled: u64,
+    /// Cells of messages that were sent before as a whole, and not acknowledged in time.
+    pub cells_again: u64,
     /// Slots given to the host in which it had no cell to send.
     pub slots_unused: u64,
     /// Slots that were over when the host heard of them.
@@ -172,6 +173,7 @@ impl FastpodStats {
         let all = [
             ("rtss", self.rtss),
             ("cells_unscheduled", self.cells_unscheduled),
+            ("cells_again", self.cells_again),
             ("slots_unused", self.slots_unused),
             ("grants_late", self.grants_late),
             ("packets_late", self.packets_late),

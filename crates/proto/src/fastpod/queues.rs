@@ -142,13 +142,13 @@ impl Queues {
         fastpod.framing().data(self.flows.outgoing(slot), seq, Priority::new(1), header)
     }
 
-    /// The next cell to a destination, in a scheduled slot.
+    /// The next cell to a destination, in a scheduled slot, and whether it was sent in one before.
     pub(super) fn scheduled(
         &mut self,
         now: Time,
         dst: u16,
         fastpod: &Fastpod,
-    ) -> Option<Packet<FastpodHeader>> {
+    ) -> Option<(Packet<FastpodHeader>, bool)> {
         let queue = self.queues.get_mut(&dst)?;
         let (key, slot) = *queue.waiting.first()?;
         let flow = &mut self.flows[slot];
@@ -168,7 +168,8 @@ impl Queues {
             flow.state.key = (flow.packets - flow.state.next).into();
             queue.waiting.insert((flow.state.key, slot));
         }
-        Some(self.cell(slot, seq, fastpod))
+        let is_again = self.flows[slot].retry.attempts() > 0;
+        Some((self.cell(slot, seq, fastpod), is_again))
     }
 
     /// The messages that may still be sent without a schedule at `at`, earliest first.
