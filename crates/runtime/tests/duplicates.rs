@@ -43,7 +43,8 @@ impl<T: Transport> Pair<T> {
         let protocol = || with_keys::<T>(keys, &facts);
         let config = Arc::new(protocol());
         let port = PortConfig { depth: 1, budget: SIZE };
-        let fed = Fed::<T::Host>::new(protocol(), facts.access_rate, port);
+        let (n_arbiters, rate) = (n_arbiters::<T>(keys, &facts), facts.access_rate);
+        let fed = Fed::<T::Host>::with_arbiters(n_arbiters, protocol(), rate, port);
         let rng = |node: u32| Rng::new(1, node.into(), Purpose::Endpoint);
         let arbiter = |number: u32| {
             let node = 2 + number;
@@ -51,16 +52,18 @@ impl<T: Transport> Pair<T> {
         };
         Self {
             peer: T::Host::new(Arc::clone(&config), PEER, rng(1), fed.now),
-            arbiters: (0..n_arbiters::<T>(keys, &facts)).map(arbiter).collect(),
+            arbiters: (0..n_arbiters).map(arbiter).collect(),
             events: Vec::new(),
             has_bound: promises::<T>(&config),
             fed,
         }
     }
 
-    /// Lets the peer and its arbiters do what is due. Returns what the peer sends to the node.
+    /// Lets all ends do what is due. Returns what the peer sends to the node.
     fn turn(&mut self) -> Vec<Packet<T::Header>> {
         self.fed.now += Span::from_us(10);
+        self.fed.step(None);
+        self.take_answers();
         let now = self.fed.now;
         if self.peer.poll_timeout() <= now {
             self.peer.handle_timeout(now);
@@ -74,28 +77,39 @@ impl<T: Transport> Pair<T> {
                 None => to_node.push(packet),
             }
         }
+        let mut of_arbiters = Vec::new();
         for arbiter in &mut self.arbiters {
             if arbiter.poll_timeout() <= now {
                 arbiter.handle_timeout(now);
             }
-            while let Some(packet) = arbiter.poll_transmit(now) {
-                if packet.dst == PEER {
-                    self.peer.handle_packet(now, &packet);
-                }
+            of_arbiters.extend(std::iter::from_fn(|| arbiter.poll_transmit(now)));
+        }
+        for packet in of_arbiters {
+            match packet.dst {
+                PEER => drop(self.peer.handle_packet(now, &packet)),
+                ME => self.exchange(&packet),
+                _ => {}
             }
         }
         self.events.extend(std::iter::from_fn(|| self.peer.poll_event()));
         to_node
     }
 
-    /// Gives a packet of the peer to the node, and what the node answers to the peer.
+    /// Gives a packet to the node, and what the node answers to the peer or its arbiter.
     fn exchange(&mut self, packet: &Packet<T::Header>) {
         self.fed.step(Some(datagram_with(packet)));
+        self.take_answers();
+    }
+
+    fn take_answers(&mut self) {
         for (envelope, header) in self.fed.take_packets::<T::Header>() {
             assert!(!matches!(envelope.kind, Kind::Refused { .. }));
             if let Some(header) = header {
                 let answer = answer(&envelope, header);
-                self.peer.handle_packet(self.fed.now, &answer);
+                match answer.dst.idx().checked_sub(2) {
+                    Some(number) => self.arbiters[number].handle_packet(self.fed.now, &answer),
+                    None => self.peer.handle_packet(self.fed.now, &answer),
+                };
             }
         }
     }
@@ -122,7 +136,7 @@ fn datagram_with<H: Header>(packet: &Packet<H>) -> Vec<u8> {
     }
     let mut body = vec![0; packet.header.wire_len()];
     packet.header.encode(&mut body).unwrap();
-    datagram(Kind::Control { msg: packet.payload.msg }, &body)
+    datagram_of_end(packet.src, Kind::Control { msg: packet.payload.msg }, &body)
 }
 
 /// A message arrives, and what the node answers is lost. Its sender learns of it nevertheless, also

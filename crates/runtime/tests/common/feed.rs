@@ -65,8 +65,17 @@ impl Datapath for Feed {
 
 /// A datagram of the peer's life `src_life`.
 pub(crate) fn datagram_of(src_life: Incarnation, kind: Kind, body: &[u8]) -> Vec<u8> {
+    datagram_from(PEER, src_life, kind, body)
+}
+
+/// A datagram of an end that the node has met.
+pub(crate) fn datagram_of_end(src: NodeId, kind: Kind, body: &[u8]) -> Vec<u8> {
+    datagram_from(src, PEER_LIFE, kind, body)
+}
+
+fn datagram_from(src: NodeId, src_life: Incarnation, kind: Kind, body: &[u8]) -> Vec<u8> {
     let dst_life = Some(MY_LIFE);
-    let envelope = Envelope { transport: TRANSPORT, src: PEER, dst: ME, src_life, dst_life, kind };
+    let envelope = Envelope { transport: TRANSPORT, src, dst: ME, src_life, dst_life, kind };
     let mut bytes = vec![0; Envelope::LEN_MAX];
     let len = envelope.encode(&mut bytes).unwrap();
     bytes.truncate(len);
@@ -88,7 +97,7 @@ pub(crate) fn whole_message(msg: MsgId, header: &impl Header, size: usize) -> Ve
     datagram(Kind::Data { msg, fragment }, &body)
 }
 
-/// A node that has met one peer, and its application.
+/// A node that has met one peer, and arbiters if there are any, and its application.
 pub(crate) struct Fed<E: Endpoint> {
     pub(crate) node: Node<E, Feed, Hub>,
     pub(crate) feed: Feed,
@@ -99,6 +108,15 @@ pub(crate) struct Fed<E: Endpoint> {
 
 impl<E: Endpoint> Fed<E> {
     pub(crate) fn new(protocol: E::Config, rate: Rate, port: PortConfig) -> Self {
+        Self::with_arbiters(0, protocol, rate, port)
+    }
+
+    pub(crate) fn with_arbiters(
+        n_arbiters: u32,
+        protocol: E::Config,
+        rate: Rate,
+        port: PortConfig,
+    ) -> Self {
         let config = NodeConfig {
             node: ME,
             transport: TRANSPORT,
@@ -108,7 +126,7 @@ impl<E: Endpoint> Fed<E> {
             spray: rampmeter_core::fabric::Spray::Random,
             message_max: 1 << 20,
             patience: Span::from_us(50_000),
-            peers: vec![Some(None); 2],
+            peers: vec![Some(None); 2 + n_arbiters as usize],
             seed: 1,
         };
         let (hub, handle) = Hub::new().unwrap();
@@ -116,20 +134,21 @@ impl<E: Endpoint> Fed<E> {
         let feed = Feed::default();
         let node = Node::new(config, Arc::new(protocol), feed.clone(), hub, Time::ZERO);
         let mut this = Self { node, feed, handle, port, now: Time::ZERO };
-        this.meet();
+        (1..2 + n_arbiters).for_each(|end| this.meet(NodeId::new(end)));
         this
     }
 
-    /// The node learns the peer's incarnation: its hello is answered.
-    fn meet(&mut self) {
-        self.step(Some(datagram(Kind::Hello { nonce: 5 }, &[])));
+    /// The node learns the incarnation of an end: its hello is answered.
+    fn meet(&mut self, end: NodeId) {
+        let known = self.node.n_peers_known();
+        self.step(Some(datagram_of_end(end, Kind::Hello { nonce: 5 }, &[])));
         let nonce = self.take_sent().into_iter().find_map(|envelope| match envelope.kind {
-            Kind::Hello { nonce } => Some(nonce),
+            Kind::Hello { nonce } if envelope.dst == end => Some(nonce),
             _ => None,
         });
         let here = Kind::Here { nonce: nonce.expect("a node greets those who greet it") };
-        self.step(Some(datagram(here, &[])));
-        assert_eq!(self.node.n_peers_known(), 1);
+        self.step(Some(datagram_of_end(end, here, &[])));
+        assert_eq!(self.node.n_peers_known(), known + 1);
         self.take_sent();
     }
 

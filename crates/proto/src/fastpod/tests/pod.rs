@@ -197,6 +197,7 @@ impl Run {
                 timeouts,
                 resets,
                 turn_overs,
+                cells_again: _,
             } = host.stats();
             all.rtss += rtss;
             all.cells_unscheduled += cells_unscheduled;
