@@ -117,6 +117,20 @@ fn the_standby_takes_over_without_a_collision() {
     }
 }
 
+/// The watchdogs of a living arbiter reach its standby, which never takes over.
+#[test]
+fn the_standby_listens_while_the_arbiter_lives() {
+    let config = FastpodConfig { arbiters: 2, ..FastpodConfig::paper() };
+    let (topology, fastpod) = pod(config, 8, 300);
+    let arrivals = arrivals(16, 1).into_iter();
+    let spec = spec_of(topology, 1);
+    let mut sim = Sim::<FastpodFamily, _, _>::new(spec, Arc::new(fastpod), arrivals, NoProbe);
+    assert_eq!(sim.run(u64::MAX), Status::Finished);
+    let turn_overs = (0..16).map(|host| sim.endpoint(host).stats().turn_overs);
+    assert_eq!(turn_overs.sum::<u64>(), 0);
+    assert_eq!(sim.fabric().stats().collisions.as_ref().unwrap().violations, []);
+}
+
 /// §4: clocks start apart and drift by up to 50 parts per million, with guard bands for that.
 #[test]
 fn guard_bands_hold_where_clocks_drift() {
