@@ -12,14 +12,14 @@ pub struct CollisionReport {
     /// How many collisions there were, by what collided: `control-control`, `control-data`,
     /// `scheduled-scheduled`, or `unscheduled`, where packets without a schedule made way.
     pub kinds: BTreeMap<&'static str, u64>,
-    /// The first of those in which neither packet made way.
+    /// The first 16 of those in which neither packet made way.
     pub violations: Vec<ViolationReport>,
 }
 
 /// A collision of two packets that should not have met.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ViolationReport {
-    /// When.
+    /// When the second packet reached the port.
     pub time_ps: u64,
     /// The end of the link that sends.
     pub from: String,
@@ -29,7 +29,7 @@ pub struct ViolationReport {
     pub kind: &'static str,
     /// The packet that was dropped.
     pub newcomer: PartyReport,
-    /// The packet that was on the link.
+    /// The packet that was on the link, in the same words.
     pub occupant: PartyReport,
 }
 
@@ -44,7 +44,7 @@ pub struct PartyReport {
     pub msg: u32,
     /// The first of the message's bytes that it carries.
     pub offset: u64,
-    /// Whether it carries none.
+    /// True if it carries no payload.
     pub control: bool,
 }
 

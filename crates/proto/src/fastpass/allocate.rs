@@ -82,7 +82,7 @@ impl Allocator {
     }
 
     /// The same, but a pair that has had no demand for a while comes before those that were served
-    /// in the meantime. It would come after them.
+    /// in the meantime. Without this, a pair that becomes active again is queued last.
     #[must_use]
     pub fn that_remembers(self) -> Self {
         Self { last: Some(IdMap::default()), ..self }

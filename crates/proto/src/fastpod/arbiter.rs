@@ -55,8 +55,9 @@ impl FastpodArbiter {
 
     /// Gives out slots from now on, under an epoch of its own that is greater than any heard of.
     fn take_over(&mut self, now: Time) {
-        // Epochs of two arbiters are odd and even.
-        self.epoch = (self.epoch / 2 + 1) * 2 + self.number;
+        // Epochs of two arbiters are odd and even. Only forged packets have the greatest.
+        self.epoch =
+            ((self.epoch / 2).saturating_add(1).saturating_mul(2)).saturating_add(self.number);
         self.clients.clear();
         self.inbox.clear();
         self.plans.clear();

@@ -68,7 +68,7 @@ pub(super) struct Asking {
 const MISSING_MAX: u32 = 4_096;
 /// How often the time before the next attempt doubles.
 const BACKOFF_MAX: u32 = 6;
-/// Times of an answer without a slot after which a host asks anew.
+/// A host that waits so many times `retry` without a slot asks anew.
 const WAITS: u64 = 64;
 
 impl Asking {
@@ -153,8 +153,9 @@ impl Asking {
         let is_of_this = answer.incarnation == self.incarnation;
         if let Some((slot, grant)) = grant
             && (!is_of_this || self.is_new(answer.given))
-            && self.grants.insert(slot, grant).is_none()
+            && !self.grants.contains_key(&slot)
         {
+            self.grants.insert(slot, grant);
             self.given_at = now;
             let wanted = self.wanted.entry(grant.dst).or_default();
             wanted.held += 1;
@@ -331,7 +332,19 @@ mod tests {
         assert_eq!(asking.handle_timeout(later, &fastpod), Outcome::AskAnew);
     }
 
-    /// A doubled SCHD stands for one that is lost; no count shows it.
+    /// A broken arbiter gives one slot twice: the first grant holds.
+    #[test]
+    fn a_slot_that_is_given_twice_is_held_once() {
+        let (fastpod, mut asking) = (fastpod(), Asking::new(Time::ZERO));
+        asking.want(1, 3, &fastpod);
+        asking.take(Time::ZERO);
+        asking.on_schd(Time::ZERO, answer(1, 1, 1), Some((50, GRANT)));
+        asking.on_schd(Time::ZERO, answer(1, 1, 2), Some((50, Grant { dst: 2, agg: 0 })));
+        assert_eq!(asking.take_until(50), Some((50, GRANT)));
+        assert_eq!(asking.take_until(50), None);
+    }
+
+    /// Whatever has come of the totals of both ends.
     #[test]
     fn a_host_that_waits_long_for_a_slot_asks_anew() {
         let (fastpod, mut asking) = (fastpod(), Asking::new(Time::ZERO));

@@ -137,7 +137,8 @@ impl FastpodConfig {
             silence: retry + beacon * 2,
             late_max: clock_error,
             watchdog_slots: timing.ahead + 2,
-            patience: slot * (timing.ahead + 2) * PATIENCE,
+            // Hosts say at least every beacon's interval which epoch they know.
+            patience: slot * ((timing.ahead + 2) * PATIENCE).max(2 * u64::from(self.beacon_slots)),
             forget: (retry + beacon * 2) * u64::from(self.attempts_max) * 64,
             timing,
             pod,
@@ -175,6 +176,10 @@ impl FastpodConfig {
 
     /// The hosts of a rack of a pod that can be scheduled.
     fn pod_hosts(&self, pod: &Pod) -> Result<u16, BadKey> {
+        if self.padding == Padding::Exact {
+            let expected = "full in pods without memory: instants are those of whole cells";
+            return Err(BadKey::new("padding", expected, "exact"));
+        }
         let hosts = pod.hosts.iter().map(|host| host.place + 1).max().unwrap_or(0);
         let n_aggs = pod.to_rack.len();
         if !(2..=n_aggs).contains(&usize::from(hosts)) {

@@ -153,9 +153,9 @@ pub struct FastpodStats {
     pub cells_unscheduled: u64,
     /// Cells of messages that were sent before as a whole, and not acknowledged in time.
     pub cells_again: u64,
-    /// Slots given to the host in which it had no cell to send.
+    /// Slots given to the host in which it sent no cell at its instant.
     pub slots_unused: u64,
-    /// Slots that were over when the host heard of them.
+    /// Slots that were over before the host used them.
     pub grants_late: u64,
     /// Packets that the link could not take at their instant, and that were not sent.
     pub packets_late: u64,

@@ -263,7 +263,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         sent.get().min(u64::from(bytes)) as u16
     }
 
-    /// Takes back what a port will not send of the packet on its link, all but `bytes`.
+    /// Shortens the packet on this link: frees the link earlier, and corrects the count of bytes of the packet on its link, all but `bytes`.
     fn shorten(&mut self, number: u32, bytes: u16) {
         let occupant = &mut self.occupancy.last[number as usize];
         if bytes >= occupant.bytes {

@@ -117,10 +117,14 @@ impl Topology {
         })
     }
 
-    /// Whether this network is a pod in which every rack has two hosts or more, and at least as many
-    /// ways up as hosts.
+    /// Whether this network is a pod in which every rack has two hosts or more, at least as many
+    /// ways up as hosts, and room for two arbiters.
     pub(super) fn is_pod(&self) -> bool {
         let Some(pod) = self.pod(Bytes::new(1)) else { return false };
+        let ports = self.racks().into_iter().map(|rack| self.ports_of(rack).len() + 2);
+        if ports.max() > Some(usize::from(SourceRoute::PORTS)) {
+            return false;
+        }
         let most = pod.hosts.iter().map(|host| usize::from(host.place) + 1).max();
         most.is_some_and(|most| (2..=pod.to_rack.len()).contains(&most))
     }
@@ -235,6 +239,24 @@ mod tests {
         ] {
             assert!(build(&text).pod(HEADER).is_none(), "{text}");
         }
+    }
+
+    /// Source routes must be able to name the ports to two arbiters as well.
+    #[test]
+    fn racks_whose_switches_have_no_ports_left_for_arbiters_are_no_pods() {
+        let of = |n: u32| {
+            let text = format!(
+                "kind = 'leaf-spine'\nracks = 3\nhosts-per-rack = {n}\nspines = {n}\ncore-gbps = 100"
+            );
+            build(&text).is_pod()
+        };
+        assert!(of(19) && !of(20));
+        assert!(
+            !build(
+                "kind = 'leaf-spine'\nracks = 3\nhosts-per-rack = 4\nspines = 2\ncore-gbps = 100"
+            )
+            .is_pod()
+        );
     }
 
     #[test]
