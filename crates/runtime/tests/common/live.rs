@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -103,13 +104,19 @@ pub(crate) fn all_arrive<T: Transport, D: Datapath>(
     };
     let arbiters: Vec<Running> = (hosts..ips.len()).map(start).collect();
     let nodes: Vec<Running> = (0..hosts).map(start).collect();
+    let n_done = Arc::new(AtomicUsize::new(0));
     let applications = nodes.into_iter().enumerate().map(|(src, mut running)| {
+        let n_done = Arc::clone(&n_done);
         thread::spawn(move || {
             let mut rng = Rng::new(1, src as u64, Purpose::Test);
             let (mut seen, mut number, mut over) = (Seen::default(), 0, 0);
-            let mut silent = 0;
-            // Other nodes may still be sending when this one has done.
-            while over < each || silent < 20 {
+            let (mut silent, mut is_done) = (0, false);
+            // Other nodes may still be sending when this one has done, and may pause meanwhile.
+            while silent < if n_done.load(Ordering::Acquire) < hosts { 1_000 } else { 20 } {
+                if over == each && !is_done {
+                    is_done = true;
+                    n_done.fetch_add(1, Ordering::AcqRel);
+                }
                 let dst = NodeId::new(((src + 1 + rng.below(hosts - 1)) % hosts) as u32);
                 let bytes = message(src as u32, 1, number, mixed_size(&mut rng));
                 if number < each && number < over + 8 {
