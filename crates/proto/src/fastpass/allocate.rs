@@ -37,7 +37,7 @@ struct Demand {
 }
 
 /// The demands of all pairs, and who was served when.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Allocator {
     batch: u32,
     demands: Vec<Demand>,

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 /// Colours multigraphs, one after the other, in buffers that it keeps.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Colouring {
     n_racks: usize,
     /// The two ends of each edge: a source rack, and a destination rack counted behind those.
@@ -34,7 +34,7 @@ pub struct Colouring {
 }
 
 /// The edges at each rack, by their places among the edges that are looked at.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Around {
     /// Where each rack's edges begin in `places`, and last the end.
     first: Vec<u32>,

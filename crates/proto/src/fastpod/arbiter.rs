@@ -14,7 +14,7 @@ use super::timing::Instant;
 use super::wire::{FastpodHeader, NOBODY};
 
 /// Fastpod's arbiter, or its standby.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FastpodArbiter {
     fastpod: Arc<Fastpod>,
     number: u32,

@@ -41,7 +41,7 @@ pub(super) struct Answer {
 }
 
 /// The demands of one host.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Asking {
     incarnation: u32,
     /// RTSs with demands in this incarnation.

@@ -30,7 +30,7 @@ pub(super) struct News {
 }
 
 /// What an arbiter knows of a host.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Client {
     incarnation: u32,
     heard: u32,
@@ -44,7 +44,7 @@ struct Client {
 }
 
 /// The hosts of an arbiter.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Clients {
     allocator: Allocator,
     colouring: Colouring,

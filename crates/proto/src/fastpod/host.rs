@@ -20,7 +20,7 @@ use super::wire::{Ack, FastpodHeader};
 use crate::parts::{Announcement, Output};
 
 /// Fastpod at one host.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct FastpodHost {
     fastpod: Arc<Fastpod>,
     node: u16,

@@ -15,7 +15,7 @@ use super::wire::FastpodHeader;
 use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
 
 /// A message's own part.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
     /// The next cell that is sent by schedule, and without.
     next: u32,
@@ -29,7 +29,7 @@ pub(super) struct Progress {
 }
 
 /// Messages to one destination that have cells to send by schedule.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Queue {
     /// By order, then by slot at the source.
     waiting: BTreeSet<(u64, u32)>,
@@ -37,7 +37,7 @@ struct Queue {
 }
 
 /// The queues of one host.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Queues {
     flows: OutgoingFlows<Progress>,
     queues: IdMap<u16, Queue>,

@@ -10,7 +10,7 @@ use super::wire::{ACKS_MAX, Ack, FastpodHeader, List};
 use crate::parts::{Announcement, ArrivingFlows, Found, Output};
 
 /// The messages that arrive at a host.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Receiver {
     pub(super) flows: ArrivingFlows<()>,
     /// Messages that have arrived, of which no RTS has told.

@@ -1,5 +1,6 @@
 //! Tests of a whole pod.
 
+mod model;
 mod pod;
 
 use std::sync::Arc;

@@ -68,7 +68,7 @@ pub(super) enum Port {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
+pub(super) enum What {
     Submit(usize),
     Timer(u32),
     Idle(u32),
@@ -80,6 +80,7 @@ enum What {
     Restart(u32),
 }
 
+#[derive(Clone, Debug)]
 enum Node {
     Host(Box<FastpodHost>),
     Arbiter(Box<FastpodArbiter>),
@@ -97,6 +98,7 @@ macro_rules! with {
 }
 
 /// A pod at work.
+#[derive(Clone, Debug)]
 pub(super) struct Run {
     fastpod: Arc<Fastpod>,
     pod: Option<Pod>,
@@ -260,17 +262,78 @@ impl Run {
 
     /// Runs until `end`.
     pub(super) fn run(&mut self, end: Time) {
+        self.start_all();
+        self.run_to(end, |_, _| false);
+    }
+
+    /// Lets all nodes begin.
+    pub(super) fn start_all(&mut self) {
         for node in 0..self.nodes.len() as u32 {
             self.after(node);
         }
-        while let Some(&Reverse((at, _, _, what))) = self.events.peek() {
-            if at > end {
-                break;
-            }
-            self.events.pop();
-            self.now = at;
-            self.handle(what);
+    }
+
+    /// Runs until `end`, or until an event for which `stops` holds, which is left to
+    /// [`Run::step`].
+    pub(super) fn run_to(&mut self, end: Time, stops: impl Fn(&Self, What) -> bool) {
+        while let Some(what) = self.next(end)
+            && !stops(self, what)
+        {
+            self.step();
         }
+    }
+
+    /// What happens next, if it is up to `end`.
+    pub(super) fn next(&self, end: Time) -> Option<What> {
+        let Reverse((at, _, _, what)) = self.events.peek()?;
+        (*at <= end).then_some(*what)
+    }
+
+    /// Takes one step in time.
+    pub(super) fn step(&mut self) {
+        let Some(Reverse((at, _, _, what))) = self.events.pop() else { return };
+        self.now = at;
+        self.handle(what);
+    }
+
+    /// The packet that comes next is lost.
+    pub(super) fn lose(&mut self) {
+        if let Some(Reverse((at, _, _, What::Deliver(_, id)))) = self.events.pop() {
+            self.now = at;
+            self.cut.remove(&id);
+            self.packets.remove(&id);
+        }
+    }
+
+    /// Stops a node for good.
+    pub(super) fn crash(&mut self, node: u32) {
+        self.handle(What::Kill(node));
+    }
+
+    /// The packet with this number, if it is under way.
+    pub(super) fn peek(&self, id: u64) -> Option<&P> {
+        self.packets.get(&id)
+    }
+
+    /// Sends a cell that is at its source's rack by this aggregation switch.
+    pub(super) fn turn(&mut self, id: u64, agg: u16) {
+        let pod = self.pod.as_ref().expect("racks are of pods");
+        let packet = self.packets.get_mut(&id).expect("it is under way");
+        let rack = |host: NodeId| usize::from(pod.hosts[host.idx()].rack);
+        let (from, to) = (rack(packet.src), rack(packet.dst));
+        let up = pod.to_agg[from][usize::from(agg)];
+        let down = pod.to_rack[usize::from(agg)][to];
+        let route = SourceRoute::new(&[up, down, pod.hosts[packet.dst.idx()].port]);
+        packet.path = route.expect("a route of the pod").path();
+    }
+
+    /// Whether a packet is at the rack's switch that its source is at, and not at its receiver's.
+    pub(super) fn is_at_start(&self, rack: u16, id: u64) -> bool {
+        let Some(pod) = &self.pod else { return false };
+        let port = |packet: &P| SourceRoute::split(packet.path).0;
+        self.packets
+            .get(&id)
+            .is_some_and(|packet| pod.to_agg[usize::from(rack)].contains(&port(packet)))
     }
 
     fn handle(&mut self, what: What) {

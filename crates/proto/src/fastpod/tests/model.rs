@@ -1,0 +1,211 @@
+//! Slots, optimism and recovery, model-checked: the real state machines of two racks of two hosts,
+//! an arbiter and its standby, in a pod to the picosecond. Every choice of aggregation switches for
+//! unscheduled cells is tried, and every packet lost and every node crashed as far as the budget
+//! goes.
+//!
+//! Between these choices nothing is left to chance, so that a state is what lies between two.
+
+use std::hash::{Hash, Hasher};
+
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{MsgId, Span, Time};
+use stateright::{Checker, Model, Property};
+
+use super::pod::{Run, What};
+use super::{FastpodConfig, alike, us};
+
+/// Two racks of two hosts.
+const HOSTS: u32 = 4;
+/// Everything that can arrive has arrived by then, and has been acknowledged.
+const END: Time = Time::from_ps(600_000_000);
+
+/// What is explored.
+struct Pods {
+    config: FastpodConfig,
+    /// When each message is submitted, from and to whom, and its bytes.
+    messages: &'static [(u64, u32, u32, u64)],
+    losses: u32,
+    crashes: u32,
+}
+
+#[derive(Clone, Debug)]
+struct World {
+    run: Run,
+    losses: u32,
+    crashed: Vec<u32>,
+    crashes: u32,
+}
+
+/// States are equal if they look equal: all that the future depends on is printed.
+impl Hash for World {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        format!("{self:?}").hash(state);
+    }
+}
+
+impl PartialEq for World {
+    fn eq(&self, other: &Self) -> bool {
+        format!("{self:?}") == format!("{other:?}")
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Step {
+    /// What comes next happens.
+    Happen,
+    /// The unscheduled cell at its source's rack goes by this aggregation switch.
+    Way(u16),
+    /// The packet that arrives next is lost.
+    Lose,
+    /// A node stops for good: hosts, then arbiters.
+    Crash(u32),
+}
+
+impl World {
+    fn new(model: &Pods) -> Self {
+        let fastpod = alike(model.config.clone(), 2, 2);
+        let mut run = Run::new(&fastpod, 1);
+        for &(at, src, dst, bytes) in model.messages {
+            run.submit(us(20) + Span::from_ns(at), src, dst, bytes);
+        }
+        run.start_all();
+        // Hosts have heard the arbiter by now.
+        run.run_to(us(20), |_, what| matches!(what, What::Submit(_)));
+        let mut world =
+            Self { run, losses: model.losses, crashed: Vec::new(), crashes: model.crashes };
+        world.settle();
+        world
+    }
+
+    /// The unscheduled cell that is at its source's rack next, if one is.
+    fn cell_at_rack(run: &Run, what: What) -> Option<u64> {
+        let What::AtRack(rack, id) = what else { return None };
+        let is_free = run.peek(id)?.marks.contains(Marks::UNSCHEDULED);
+        (is_free && run.is_at_start(rack, id)).then_some(id)
+    }
+
+    /// Runs on to the next choice, or to the end.
+    fn settle(&mut self) {
+        let may_fail = self.losses > 0 || self.crashes > 0;
+        self.run.run_to(END, |run, what| {
+            Self::cell_at_rack(run, what).is_some() || may_fail && matches!(what, What::Deliver(..))
+        });
+    }
+
+    fn is_over(&self) -> bool {
+        self.run.next(END).is_none()
+    }
+
+    fn is_alive(&self, host: u32) -> bool {
+        !self.crashed.contains(&host)
+    }
+}
+
+impl Model for Pods {
+    type State = World;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<World> {
+        vec![World::new(self)]
+    }
+
+    fn actions(&self, world: &World, steps: &mut Vec<Step>) {
+        let Some(what) = world.run.next(END) else { return };
+        if World::cell_at_rack(&world.run, what).is_some() {
+            steps.extend([Step::Way(0), Step::Way(1)]);
+            return;
+        }
+        steps.push(Step::Happen);
+        // Once all is done there is nothing to be lost.
+        if world.run.completed.len() == self.messages.len() {
+            return;
+        }
+        if world.losses > 0 {
+            steps.push(Step::Lose);
+        }
+        if world.crashes > 0 {
+            let nodes = HOSTS + self.config.arbiters;
+            steps.extend((0..nodes).map(Step::Crash));
+        }
+    }
+
+    fn next_state(&self, world: &World, step: Step) -> Option<World> {
+        let mut next = world.clone();
+        match step {
+            Step::Happen => next.run.step(),
+            Step::Way(agg) => {
+                let what = next.run.next(END)?;
+                let id = World::cell_at_rack(&next.run, what)?;
+                next.run.turn(id, agg);
+                next.run.step();
+            }
+            Step::Lose => {
+                next.losses -= 1;
+                next.run.lose();
+            }
+            Step::Crash(node) => {
+                next.crashes -= 1;
+                next.crashed.push(node);
+                next.run.crash(node);
+            }
+        }
+        next.settle();
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("only unscheduled cells collide", |_, world: &World| {
+                world.run.violations.is_empty()
+            }),
+            // That nothing arrives or ends twice, and all of its bytes arrive, is asserted by the pod.
+            Property::always("what can arrive arrives", |model: &Self, world: &World| {
+                !world.is_over()
+                    || (0..).zip(model.messages).all(|(number, &(_, src, dst, _))| {
+                        let id = MsgId::new(number);
+                        !(world.is_alive(src) && world.is_alive(dst))
+                            || world.run.completed.contains_key(&id)
+                    })
+            }),
+            Property::always("nothing is given up", |_, world: &World| world.run.failed.is_empty()),
+            Property::sometimes("all arrive without a schedule or by one", |_, world: &World| {
+                world.is_over() && world.run.left() == 0
+            }),
+            Property::sometimes("unscheduled cells are dropped", |model: &Self, world: &World| {
+                !model.config.optimistic || world.run.dropped_unscheduled > 0
+            }),
+        ]
+    }
+}
+
+/// Both hosts of a rack send to one of the other, which answers, and to each other: cells meet at
+/// the receiver, on the ways up and down, and the arbiter's packets pass between them.
+const CROSSED: &[(u64, u32, u32, u64)] = &[(0, 0, 2, 2_000), (10, 1, 2, 1_000), (300, 2, 1, 1_000)];
+
+/// Visits every state that is reached with so many losses and crashes; at least `states_min`: a
+/// model that has lost its steps must not pass.
+fn check(config: FastpodConfig, [losses, crashes]: [u32; 2], states_min: usize) {
+    let model = Pods { config, messages: CROSSED, losses, crashes };
+    let checker = model.checker().threads(1).spawn_dfs().join();
+    checker.assert_properties();
+    let states = checker.unique_state_count();
+    assert!(states >= states_min, "{states} states");
+}
+
+fn config(optimistic: bool) -> FastpodConfig {
+    FastpodConfig { arbiters: 2, optimistic, ..FastpodConfig::paper() }
+}
+
+#[test]
+fn one_failure_breaks_no_promise_of_scheduled_cells() {
+    for (budget, states_min) in [([1, 0], 600), ([0, 1], 600)] {
+        check(config(false), budget, states_min);
+    }
+}
+
+#[test]
+fn two_failures_break_no_promise() {
+    for (budget, states_min) in [([2, 0], 150_000), ([1, 1], 400_000)] {
+        check(config(true), budget, states_min);
+    }
+}
