@@ -40,6 +40,8 @@ def panel(metric: Metric, *points: float) -> SubFigure:
         rejected_max=0.0,
         cores=32,
         over="",
+        links=(),
+        window_ns=(0.0, 1.0),
         theorems=None,
     )
 

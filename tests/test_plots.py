@@ -180,3 +180,22 @@ class TestPanels:
         panel = self.FIGURE.sub_figures[4]
         figure = draw(self.FIGURE, panel, rows_of(self.FIGURE, panel, {}, Mode(), [1]))
         assert heights(figure) == {"measured": []}
+
+
+def test_packets_on_links_are_bars_from_their_first_bit_to_their_last() -> None:
+    links = {
+        "h0 → s0": [plots.Passage("cell", 110, 230, "h5"), plots.Passage("rts", 230, 235)],
+        "s0 → a0": [plots.Passage("rts", 235, 240)],
+    }
+    kinds = ("cell", "rts", "schd")
+    figure = plots.time_space(links, (100, 300), kinds=kinds, every_ns=100, title="a slot")
+    axes = figure.axes[0]
+    spans = [bar.get_extents().transformed(axes.transData.inverted()) for bar in axes.patches]
+    assert [span.x0 for span in spans] == pytest.approx([10, 130, 135])
+    assert [span.x1 for span in spans] == pytest.approx([130, 135, 140])
+    assert [text.get_text() for text in axes.texts] == ["h5"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["cell", "rts"]
+    # Bars of one kind look alike in all diagrams with these kinds.
+    assert axes.patches[1].get_facecolor() == axes.patches[2].get_facecolor()
+    lines = [np.asarray(line.get_xdata()).tolist() for line in axes.lines]
+    assert lines == [[100, 100], [200, 200]]

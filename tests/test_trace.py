@@ -1,21 +1,16 @@
 """Timelines, read by Perfetto's own schema: they say what the results of the run say."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (  # type: ignore[import-untyped]
-    Trace,
-    TrackEvent,
-)
 
 import rampmeter as rm
 from rampmeter import schema
+from rampmeter.timeline import Event, Timeline, Track
 
 TRANSPORTS = tuple(about["name"] for about in schema.transports() if about["wire"])
 GBPS = {
@@ -49,127 +44,15 @@ def plan(
     )
 
 
-@dataclass
-class Event:
-    """A slice, an instant or a value."""
-
-    at: int
-    name: str = ""
-    until: int = 0
-    value: int = 0
-    args: dict[str, Any] = field(default_factory=dict)
-    arrows: list[int] = field(default_factory=list)
-    is_last: bool = False
-
-
-@dataclass
-class Row:
-    """A track."""
-
-    group: str
-    name: str
-    slices: list[Event] = field(default_factory=list)
-    instants: list[Event] = field(default_factory=list)
-    values: list[Event] = field(default_factory=list)
-
-    @property
-    def tier(self) -> str:
-        """The tier of the port that the track is of."""
-        source, target = self.name.split(" ")[0].split(">")
-        ends = {"h": "host-up", "a": "arbiter-up"}
-        if source[0] in ends:
-            return ends[source[0]]
-        if target[0] in ends:
-            return "tor-down" if target[0] == "h" else "arbiter-down"
-        return "tor-up" if int(source[1:]) < RACKS else "spine-down"
-
-
-class Timeline:
-    """A trace, by track."""
-
-    def __init__(self, file: Path) -> None:
-        trace = Trace()
-        trace.ParseFromString(file.read_bytes())
-        self.tracks: dict[int, Row] = {}
-        self._names: dict[int, str] = {}
-        self._arg_names: dict[int, str] = {}
-        open_slices: dict[int, Event] = {}
-        for packet in trace.packet:
-            self._intern(packet.interned_data)
-            if packet.HasField("track_descriptor"):
-                self._describe(packet.track_descriptor)
-            if not packet.HasField("track_event"):
-                continue
-            event, at = packet.track_event, packet.timestamp
-            track = self.tracks[event.track_uuid]
-            match event.type:
-                case TrackEvent.TYPE_SLICE_BEGIN:
-                    assert event.track_uuid not in open_slices
-                    open_slices[event.track_uuid] = self._event(at, event)
-                case TrackEvent.TYPE_SLICE_END:
-                    begun = open_slices.pop(event.track_uuid)
-                    begun.until = at
-                    track.slices.append(begun)
-                case TrackEvent.TYPE_INSTANT:
-                    track.instants.append(self._event(at, event))
-                case TrackEvent.TYPE_COUNTER:
-                    track.values.append(Event(at, value=event.counter_value))
-                case other:
-                    pytest.fail(f"an event of type {other}")
-        assert not open_slices
-
-    def _intern(self, data: Any) -> None:
-        for known, new in (
-            (self._names, data.event_names),
-            (self._arg_names, data.debug_annotation_names),
-        ):
-            for entry in new:
-                assert entry.iid not in known
-                known[entry.iid] = entry.name
-
-    def _describe(self, descriptor: Any) -> None:
-        assert descriptor.uuid not in self.tracks
-        if descriptor.HasField("process"):
-            row = Row(descriptor.process.process_name, "")
-        else:
-            row = Row(self.tracks[descriptor.parent_uuid].group, descriptor.name)
-        self.tracks[descriptor.uuid] = row
-
-    def _event(self, at: int, event: Any) -> Event:
-        arrows = [*event.flow_ids, *event.terminating_flow_ids]
-        return Event(
-            at,
-            event.name or self._names[event.name_iid],
-            args=self._args(event.debug_annotations),
-            arrows=arrows,
-            is_last=bool(event.terminating_flow_ids),
-        )
-
-    def _args(self, annotations: Iterable[Any]) -> dict[str, Any]:
-        return {self._arg_names[a.name_iid]: self._value(a) for a in annotations}
-
-    def _value(self, annotation: Any) -> Any:
-        if annotation.dict_entries:
-            return self._args(annotation.dict_entries)
-        return getattr(annotation, annotation.WhichOneof("value"))
-
-    def rows(self, name: str) -> list[Row]:
-        """All tracks of a name, of whatever group."""
-        return [row for row in self.tracks.values() if row.name == name]
-
-    @cached_property
-    def links(self) -> list[Row]:
-        """The tracks of ports' links."""
-        return [row for row in self.tracks.values() if ">" in row.name and " " not in row.name]
-
-    def at_ports(self, suffix: str) -> list[Row]:
-        """The tracks of ports with that after the port's name."""
-        return [r for r in self.tracks.values() if ">" in r.name and r.name.endswith(suffix)]
-
-    def flows(self, way: str) -> dict[int, tuple[str, Event]]:
-        """Each flow's slice and the host whose track it is on."""
-        rows = self.rows(f"flows {way}")
-        return {event.args["flow"]: (row.group, event) for row in rows for event in row.slices}
+def tier(track: Track) -> str:
+    """The tier of the port that a track is of."""
+    source, target = track.name.split(" ")[0].split(">")
+    ends = {"h": "host-up", "a": "arbiter-up"}
+    if source[0] in ends:
+        return ends[source[0]]
+    if target[0] in ends:
+        return "tor-down" if target[0] == "h" else "arbiter-down"
+    return "tor-up" if int(source[1:]) < RACKS else "spine-down"
 
 
 def run(plan: rm.Plan, out: Path) -> tuple[rm.Run, Timeline]:
@@ -177,7 +60,7 @@ def run(plan: rm.Plan, out: Path) -> tuple[rm.Run, Timeline]:
     done = rm.run(plan, out=out, quiet=True)
     assert done.trace_file is not None
     assert not list(out.glob("*.partial"))
-    return done, Timeline(done.trace_file)
+    return done, Timeline.load(done.trace_file)
 
 
 @pytest.fixture(scope="module")
@@ -223,12 +106,12 @@ def check_links(run: rm.Run, timeline: Timeline) -> None:
     for row in timeline.links:
         for before, after in pairwise(row.slices):
             assert before.at < before.until <= after.at < after.until
-        busy[row.tier] += sum(event.until - event.at for event in row.slices)
-        carried[row.tier] += sum(event.args["bytes"] for event in row.slices)
-    for tier in run.summary["tiers"]:
-        name = tier["name"]
-        assert carried[name] == tier["bytes"]
-        assert busy[name] * gbps(run)[name] == tier["bytes"] * 8 * 1000
+        busy[tier(row)] += sum(event.until - event.at for event in row.slices)
+        carried[tier(row)] += sum(event.args["bytes"] for event in row.slices)
+    for of in run.summary["tiers"]:
+        name = of["name"]
+        assert carried[name] == of["bytes"]
+        assert busy[name] * gbps(run)[name] == of["bytes"] * 8 * 1000
 
 
 def check_queues(run: rm.Run, timeline: Timeline) -> None:
@@ -236,10 +119,10 @@ def check_queues(run: rm.Run, timeline: Timeline) -> None:
     longest: Counter[str] = Counter()
     for row in timeline.at_ports(" queue"):
         assert all(before.at <= after.at for before, after in pairwise(row.values))
-        longest[row.tier] = max(longest[row.tier], *(event.value for event in row.values))
+        longest[tier(row)] = max(longest[tier(row)], *(event.value for event in row.values))
         assert row.values[-1].value == 0
-    for tier in run.summary["tiers"]:
-        assert longest[tier["name"]] == tier["queue_max_bytes"]
+    for of in run.summary["tiers"]:
+        assert longest[of["name"]] == of["queue_max_bytes"]
 
 
 def check_drops(run: rm.Run, timeline: Timeline) -> int:
@@ -248,9 +131,9 @@ def check_drops(run: rm.Run, timeline: Timeline) -> int:
     for row in timeline.at_ports(" drops, marks, outages"):
         for event in row.instants:
             if event.name == "drop":
-                drops[row.tier][event.args["reason"]] += 1
-    for tier in run.summary["tiers"]:
-        assert drops[tier["name"]] == tier["drops"]
+                drops[tier(row)][event.args["reason"]] += 1
+    for of in run.summary["tiers"]:
+        assert drops[of["name"]] == of["drops"]
     return sum(sum(by_reason.values()) for by_reason in drops.values())
 
 
@@ -263,7 +146,7 @@ def check_paths(run: rm.Run, timeline: Timeline) -> None:
             hops[arrow].append((event.at, row.name, event))
     taken: Counter[tuple[int, str]] = Counter()
     carried: Counter[tuple[int, str]] = Counter()
-    for row in timeline.rows("data received"):
+    for row in timeline.named("data received"):
         for event in row.instants:
             assert event.is_last
             way = [name for _, name, _ in sorted(hops[event.arrows[0]], key=lambda hop: hop[0])]
@@ -302,10 +185,10 @@ def test_links_carry_in_every_interval_what_the_series_says(
     whole: tuple[rm.Run, Timeline],
 ) -> None:
     done, timeline = whole
-    ports = {tier["name"]: tier["ports"] for tier in done.summary["tiers"]}
+    ports = {of["name"]: of["ports"] for of in done.summary["tiers"]}
     begun: dict[str, list[Event]] = defaultdict(list)
     for row in timeline.links:
-        begun[row.tier] += row.slices
+        begun[tier(row)] += row.slices
     interval = 10_000_000
     sent: dict[str, Counter[int]] = defaultdict(Counter)
     for name, events in begun.items():
@@ -340,7 +223,7 @@ def test_arrows_follow_packets_along_the_paths_of_the_table(
 def test_the_stages_of_dcpim_follow_one_another(whole: tuple[rm.Run, Timeline]) -> None:
     done, timeline = whole
     stage = done.manifest["derived"]["transport.matching-stage-us"] * 1e6
-    rows = timeline.rows("matching")
+    rows = timeline.named("matching")
     assert len(rows) == RACKS * HOSTS
     for row in rows:
         *all_but_last, last = row.slices
@@ -358,21 +241,21 @@ def test_the_stages_of_dcpim_follow_one_another(whole: tuple[rm.Run, Timeline]) 
             "accept 4",
         ]
         assert last.until == done.summary["counters"]["end_ps"]
-    for row in timeline.rows("data phase"):
+    for row in timeline.named("data phase"):
         assert [event.args["number"] for event in row.slices] == list(range(len(row.slices)))
 
 
 def test_control_packets_are_instants_at_both_ends(whole: tuple[rm.Run, Timeline]) -> None:
     done, timeline = whole
     sent, received = (
-        Counter(e.name for row in timeline.rows(f"control {way}") for e in row.instants)
+        Counter(e.name for row in timeline.named(f"control {way}") for e in row.instants)
         for way in ("sent", "received")
     )
     assert sent == received
     assert sent["token"] == done.summary["transport"]["tokens_sent"]
     assert sent["request"] > sent["grant"] >= sent["accept"] > 0
     token = next(
-        e for row in timeline.rows("control sent") for e in row.instants if e.name == "token"
+        e for row in timeline.named("control sent") for e in row.instants if e.name == "token"
     )
     assert token.args["header"].keys() >= {"seq"}
 
@@ -394,9 +277,9 @@ def test_two_transports_on_one_network_share_a_timeline(tmp_path: Path) -> None:
     text = plan(transport="cosy", flows=50).text
     below = text.replace('name = "cosy"', 'name = "cosy"\nbest-effort = { name = "dcpim" }')
     _, timeline = run(rm.Plan(below), tmp_path)
-    kinds = {e.name for row in timeline.rows("control sent") for e in row.instants}
+    kinds = {e.name for row in timeline.named("control sent") for e in row.instants}
     assert "packet" not in kinds
-    assert timeline.rows("matching")
+    assert timeline.named("matching")
 
 
 def test_a_window_holds_what_overlaps_it(whole: tuple[rm.Run, Timeline], tmp_path: Path) -> None:
@@ -409,13 +292,13 @@ def test_a_window_holds_what_overlaps_it(whole: tuple[rm.Run, Timeline], tmp_pat
     def known(timeline: Timeline) -> set[tuple[str, str, int, int, str]]:
         return {
             (row.group, row.name.split(" ")[0], event.at, event.until, event.name)
-            for row in timeline.tracks.values()
+            for row in timeline.tracks
             for event in row.slices
             if event.at < end and event.until >= begin
         }
 
     assert known(timeline) == known(whole[1])
-    assert sum(len(row.slices) for row in timeline.tracks.values()) == len(known(timeline))
+    assert sum(len(row.slices) for row in timeline.tracks) == len(known(timeline))
     queues = {row.name: row for row in whole[1].at_ports(" queue")}
     for row in timeline.at_ports(" queue"):
         inside = [e for e in queues[row.name].values if begin <= e.at < end]
@@ -433,7 +316,7 @@ def test_a_timeline_that_is_full_ends_there(whole: tuple[rm.Run, Timeline], tmp_
     assert 0 < until < done.summary["counters"]["end_ps"]
 
     def received(timeline: Timeline) -> list[tuple[str, list[int]]]:
-        rows = timeline.rows("data received")
+        rows = timeline.named("data received")
         return [(row.group, [e.at for e in row.instants if e.at < until]) for row in rows]
 
     assert received(timeline) == received(whole[1])[: len(received(timeline))]
@@ -441,7 +324,7 @@ def test_a_timeline_that_is_full_ends_there(whole: tuple[rm.Run, Timeline], tmp_
 
 def test_only_chosen_nodes_are_shown(tmp_path: Path) -> None:
     _, timeline = run(plan("trace-hosts = [1, 5]\ntrace-switches = [0]"), tmp_path)
-    groups = {row.group for row in timeline.tracks.values() if row.name}
+    groups = {row.group for row in timeline.tracks if row.name}
     assert groups == {"h1", "h5", "s0"}
     flows = [*timeline.flows("out").values(), *timeline.flows("in").values()]
     assert {group for group, _ in flows} == {"h1", "h5"}
@@ -453,7 +336,7 @@ def test_outages_are_told_at_the_network_and_at_both_ports(tmp_path: Path) -> No
         "outages = [{ switch = 2, from-us = 100.5, until-us = 200.25 }]\n"
     )
     done, timeline = run(plan(more=faults), tmp_path)
-    [outages] = timeline.rows("outages")
+    [outages] = timeline.named("outages")
     expected = [
         (at, f"s{tor}-s2 {what}")
         for at, what in ((100_500_000, "down"), (200_250_000, "up"))

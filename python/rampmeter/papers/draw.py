@@ -11,6 +11,7 @@ from rampmeter.papers.figure import Figure, SubFigure
 from rampmeter.papers.label import load, workload
 from rampmeter.papers.metric import Metric
 from rampmeter.papers.pareto import LeastBound
+from rampmeter.papers.slots import draw_slots
 from rampmeter.papers.verdict import Measured, Row
 from rampmeter.results import Run
 
@@ -42,6 +43,7 @@ Y_LABELS: dict[Metric, str] = {
     "batch": "Packets a batch",
     "gaps-below": "Fraction of times",
     "packets-below": "Fraction of packets",
+    "violations": "Collisions of scheduled and control packets",
 }
 
 EXPECTED = "expected"
@@ -98,6 +100,9 @@ def draw(
                 title=title,
                 log=panel.log,
             )
+        case "time-space":
+            run = next(iter((runs or {})[panel.runs[0]].values()))
+            return draw_slots(run, panel.links, panel.window_ns, title)
         case "operating-points":
             return plots.operating_points(_operating_points(figure, rows), title=title)
         case "probes" | "crashes":

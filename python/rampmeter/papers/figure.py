@@ -30,6 +30,7 @@ Drawing: TypeAlias = Literal[
     "probes",
     "crashes",
     "operating-points",
+    "time-space",
 ]
 DRAWINGS = get_args(Drawing)
 LEAST_BOUND_OF: tuple[Metric, ...] = ("rejected", "bound-us")
@@ -130,6 +131,10 @@ class SubFigure:
     """Core switches of the networks that a share of the sustainable load is drawn for."""
     over: str
     """The plan's key of which a Pareto curve takes the value with the least bound."""
+    links: tuple[str, ...]
+    """The links of a time-space diagram, such as `h0>s0`."""
+    window_ns: tuple[float, float]
+    """The time that it shows."""
     theorems: Theorems | None
     """Where theorems' points are drawn beside Pareto curves."""
 
@@ -255,6 +260,8 @@ def _sub_figure(section: Section, ids: Sequence[str]) -> SubFigure:
         rejected_max=section.take("rejected-max", float, 0.0),
         cores=section.take("cores", int, 32),
         over=section.take("over", str, "transport.hold-us"),
+        links=tuple(str(link) for link in section.take("links", list, [])),
+        window_ns=_window_ns(section),
         theorems=_theorems(section),
     )
     section.end()
@@ -263,6 +270,18 @@ def _sub_figure(section: Section, ids: Sequence[str]) -> SubFigure:
             if metric not in sub_figure.metrics:
                 raise PlanError(f"{section.where}: metrics: expected {metric} for pareto")
     return sub_figure
+
+
+def _window_ns(section: Section) -> tuple[float, float]:
+    """The time that a time-space diagram shows, which plans have in microseconds."""
+    window = section.take("window-us", list, [0.0, 1.0])
+    match window:
+        case [int() | float() as start, int() | float() as end] if start < end:
+            return start * 1e3, end * 1e3
+    raise PlanError(
+        f"{section.where}: window-us: expected two times in microseconds, the earlier one first, "
+        f"got {window}"
+    )
 
 
 def _theorems(section: Section) -> Theorems | None:

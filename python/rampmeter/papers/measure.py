@@ -67,6 +67,8 @@ def _of_run(run: Run, metric: Metric) -> float:
         return _unscheduled(run)
     if metric == "tenant-share":
         return _tenant_share(run)
+    if metric == "violations":
+        return _violations(run)
     if metric == "rejected":
         return float(summary["flows"]["rejected"] / max(1, summary["flows"]["submitted"]))
     if metric == "late":
@@ -116,6 +118,14 @@ def _unscheduled(run: Run) -> float:
         return math.nan
     unscheduled, scheduled = int(counts["unscheduled"]), int(counts["scheduled"])
     return unscheduled / max(1, unscheduled + scheduled)
+
+
+def _violations(run: Run) -> float:
+    """Collisions in which no packet was unscheduled; NaN where switches have memory."""
+    collisions = run.summary["collisions"]
+    if collisions is None:
+        return math.nan
+    return float(sum(n for kind, n in collisions["kinds"].items() if kind != "unscheduled"))
 
 
 def _tenant_share(run: Run) -> float:

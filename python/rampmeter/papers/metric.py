@@ -30,6 +30,7 @@ Metric: TypeAlias = Literal[
     "batch",
     "gaps-below",
     "packets-below",
+    "violations",
 ]
 
 OF_FLOWS = ("min", "mean", "p99", "p999", "max", "fct-ms")

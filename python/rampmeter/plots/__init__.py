@@ -15,6 +15,7 @@ from rampmeter.plots.pareto import Curve, pareto
 from rampmeter.plots.replicated import Series, replicated
 from rampmeter.plots.size import SLOWDOWN, BarSeries, SizeSeries, bars, slowdown_by_size
 from rampmeter.plots.time import tenant_shares, utilisation
+from rampmeter.plots.time_space import Passage, time_space
 
 __all__ = [
     "SLOWDOWN",
@@ -22,6 +23,7 @@ __all__ = [
     "Curve",
     "Line",
     "OperatingPoint",
+    "Passage",
     "Point",
     "Series",
     "SizeSeries",
@@ -43,6 +45,7 @@ __all__ = [
     "spread",
     "sustainable_share",
     "tenant_shares",
+    "time_space",
     "tradeoff",
     "utilisation",
 ]

@@ -1,0 +1,139 @@
+"""Timelines of runs: what was on each link when, read from the file that `run.trace` writes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (  # type: ignore[import-untyped]
+    Trace,
+    TrackEvent,
+)
+
+
+@dataclass
+class Event:
+    """A slice, an instant or a value."""
+
+    at: int
+    """When it is, or begins, in picoseconds."""
+    name: str = ""
+    until: int = 0
+    """When a slice ends, in picoseconds."""
+    value: int = 0
+    args: dict[str, Any] = field(default_factory=dict)
+    """Its fields, such as `flow` and `bytes` of a packet on a link."""
+    arrows: list[int] = field(default_factory=list)
+    """Numbers of the arrows that begin, pass or end here."""
+    is_last: bool = False
+    """Whether an arrow ends here."""
+
+
+@dataclass
+class Track:
+    """A track of a timeline."""
+
+    group: str
+    """The node that it belongs to: `h0`, `s3`, `a0`."""
+    name: str
+    """Its name: that of a link is `h0>s0`."""
+    slices: list[Event] = field(default_factory=list)
+    instants: list[Event] = field(default_factory=list)
+    values: list[Event] = field(default_factory=list)
+
+
+class Timeline:
+    """A timeline, by track."""
+
+    def __init__(self, tracks: Iterable[Track]) -> None:
+        self.tracks = tuple(tracks)
+
+    @classmethod
+    def load(cls, file: Path) -> "Timeline":
+        """The timeline in a file."""
+        return cls(_Reader(file).tracks.values())
+
+    def named(self, name: str) -> list[Track]:
+        """All tracks of a name, of whatever node."""
+        return [track for track in self.tracks if track.name == name]
+
+    @property
+    def links(self) -> list[Track]:
+        """The tracks of links: a slice for each packet."""
+        return [track for track in self.tracks if ">" in track.name and " " not in track.name]
+
+    def at_ports(self, suffix: str) -> list[Track]:
+        """The tracks of ports with that after the port's name, such as ` queue`."""
+        ports = [track for track in self.tracks if ">" in track.name]
+        return [track for track in ports if track.name.endswith(suffix)]
+
+    def flows(self, way: str) -> dict[int, tuple[str, Event]]:
+        """Each flow's slice and its host. `way` is `in` or `out`."""
+        tracks = self.named(f"flows {way}")
+        return {
+            event.args["flow"]: (track.group, event) for track in tracks for event in track.slices
+        }
+
+
+class _Reader:
+    """Takes a file of Perfetto's schema apart."""
+
+    def __init__(self, file: Path) -> None:
+        trace = Trace()
+        trace.ParseFromString(file.read_bytes())
+        self.tracks: dict[int, Track] = {}
+        self._names: dict[int, str] = {}
+        self._arg_names: dict[int, str] = {}
+        open_slices: dict[int, Event] = {}
+        for packet in trace.packet:
+            self._intern(packet.interned_data)
+            if packet.HasField("track_descriptor"):
+                self._describe(packet.track_descriptor)
+            if not packet.HasField("track_event"):
+                continue
+            event, at = packet.track_event, packet.timestamp
+            track = self.tracks[event.track_uuid]
+            match event.type:
+                case TrackEvent.TYPE_SLICE_BEGIN:
+                    open_slices[event.track_uuid] = self._event(at, event)
+                case TrackEvent.TYPE_SLICE_END:
+                    begun = open_slices.pop(event.track_uuid)
+                    begun.until = at
+                    track.slices.append(begun)
+                case TrackEvent.TYPE_INSTANT:
+                    track.instants.append(self._event(at, event))
+                case TrackEvent.TYPE_COUNTER:
+                    track.values.append(Event(at, value=event.counter_value))
+        if open_slices:
+            raise ValueError(f"{file}: expected every slice to end, got {len(open_slices)} open")
+
+    def _intern(self, data: Any) -> None:
+        for known, new in (
+            (self._names, data.event_names),
+            (self._arg_names, data.debug_annotation_names),
+        ):
+            known.update({entry.iid: entry.name for entry in new})
+
+    def _describe(self, descriptor: Any) -> None:
+        if descriptor.HasField("process"):
+            track = Track(descriptor.process.process_name, "")
+        else:
+            track = Track(self.tracks[descriptor.parent_uuid].group, descriptor.name)
+        self.tracks[descriptor.uuid] = track
+
+    def _event(self, at: int, event: Any) -> Event:
+        return Event(
+            at,
+            event.name or self._names[event.name_iid],
+            args=self._args(event.debug_annotations),
+            arrows=[*event.flow_ids, *event.terminating_flow_ids],
+            is_last=bool(event.terminating_flow_ids),
+        )
+
+    def _args(self, annotations: Iterable[Any]) -> dict[str, Any]:
+        return {self._arg_names[a.name_iid]: self._value(a) for a in annotations}
+
+    def _value(self, annotation: Any) -> Any:
+        if annotation.dict_entries:
+            return self._args(annotation.dict_entries)
+        return getattr(annotation, annotation.WhichOneof("value"))
