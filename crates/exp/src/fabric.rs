@@ -127,6 +127,14 @@ pub(crate) fn check_buffer(
     }
 }
 
+/// The memory of ports in words.
+fn memory(buffer: &Buffer) -> String {
+    match *buffer {
+        Buffer::PerPort(own) => format!("{} bytes a port", own.get()),
+        Buffer::Shared { per_switch, .. } => format!("{} shared bytes a switch", per_switch.get()),
+    }
+}
+
 /// What a port may hold at most: of a shared memory, what it may when no other port holds anything.
 pub(crate) fn port_memory(buffer: &Buffer) -> Bytes {
     match *buffer {
@@ -188,6 +196,14 @@ fn buffer(spec: &FabricSpec, needs: &FabricNeeds, cx: &Context<'_>) -> Result<Bu
         }
         (None, None) => None,
     };
+    if let (Some(asked), Need::Only(needed)) = (asked, needs.buffer)
+        && asked != needed
+    {
+        let (needed, asked) = (memory(&needed), memory(&asked));
+        let why = "the only memory that the transport works with";
+        let message = format!("expected {needed}, {why}, got {asked}");
+        return Err(cx.bad("fabric.buffer-bytes", message));
+    }
     choose("buffer-bytes", asked, needs.buffer, FabricConfig::default().buffer, cx)
 }
 

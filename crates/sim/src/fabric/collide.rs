@@ -263,7 +263,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         sent.get().min(u64::from(bytes)) as u16
     }
 
-    /// Shortens the packet on this link: frees the link earlier, and corrects the count of bytes of the packet on its link, all but `bytes`.
+    /// Shortens the packet on a port's link to `bytes`: frees the link earlier, and corrects the
+    /// port's count of bytes.
     fn shorten(&mut self, number: u32, bytes: u16) {
         let occupant = &mut self.occupancy.last[number as usize];
         if bytes >= occupant.bytes {
