@@ -82,7 +82,7 @@ pub struct RegularPaths {
 }
 
 /// The ports by which a packet leaves the switches on its way, the first switch's first; ports are
-/// numbered within their switch. Up to three ports below [`SourceRoute::PORTS`]: enough for a pod of
+/// numbered within their switch. An end with several links names its own link before them. Up to three ports below [`SourceRoute::PORTS`]: enough for a pod of
 /// 32-port switches, with two arbiters at each rack's switch (Fastpod §3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SourceRoute(u16);
@@ -115,9 +115,42 @@ impl SourceRoute {
     }
 }
 
+/// The pods of a network: one, or several of as many racks and hosts that core switches join
+/// (Fastpod §3.4). Arbiters are numbered pod by pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pods {
+    /// The pods, in the order of their hosts.
+    pub pods: Vec<Pod>,
+    /// The core switches, by aggregation switch, then by place; none in a pod alone.
+    pub cores: Vec<Core>,
+}
+
+impl From<Pod> for Pods {
+    /// A pod alone.
+    fn from(pod: Pod) -> Self {
+        Self { pods: vec![pod], cores: Vec::new() }
+    }
+}
+
+/// A core switch: it has a link to the aggregation switch of one number in every pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Core {
+    /// Its number among all switches.
+    pub switch: u32,
+    /// The number of its aggregation switches in their pods.
+    pub agg: u16,
+    /// Its number among the core switches of these, from zero.
+    pub place: u16,
+    /// Propagation to the aggregation switches.
+    pub cable: Span,
+    /// Its ports by pod, numbered within it.
+    pub ports: Vec<u16>,
+}
+
 /// A pod: racks of hosts whose switches have a link to each of the aggregation switches, and
 /// arbiters with a link to every rack's switch. All links have one rate, and switches cut through.
-/// What a sender needs to choose routes and instants (Fastpod §3.1, §3.2).
+/// What a sender needs to choose routes and instants (Fastpod §3.1, §3.2). Where there are several
+/// pods, arbiters have a link to every aggregation switch too, after those to racks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pod {
     /// Rate of all links.
@@ -140,6 +173,17 @@ pub struct Pod {
     pub to_rack: Vec<Vec<u16>>,
     /// Ports of racks' switches to arbiters: rack, then arbiter.
     pub to_arbiter: Vec<Vec<u16>>,
+    /// The number of its first host; those of the others follow.
+    pub first_host: u32,
+    /// Ports of aggregation switches to core switches: aggregation switch, then the core switches
+    /// joined to it. Empty in a pod alone.
+    pub to_core: Vec<Vec<u16>>,
+    /// Propagation between each aggregation switch and the arbiters: aggregation switch, then
+    /// arbiter. Empty in a pod alone.
+    pub agg_arbiters: Vec<Vec<Span>>,
+    /// Ports of aggregation switches to arbiters: aggregation switch, then arbiter. Empty in a pod
+    /// alone.
+    pub agg_to_arbiter: Vec<Vec<u16>>,
 }
 
 /// A host of a pod.
@@ -222,6 +266,9 @@ pub enum ArbiterPlace {
     FirstRack,
     /// By a link to the switch of every rack (Fastpod §3.2).
     EveryRack,
+    /// By a link to the switch of every rack of the pod with this number, and then to each of its
+    /// aggregation switches (Fastpod §3.4).
+    PodSwitches(u16),
 }
 
 /// The rate of a controller's link.

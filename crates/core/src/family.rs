@@ -20,6 +20,9 @@ pub enum Verdict {
     Via(u32),
     /// Drop, and count it as dropped by the program.
     Drop,
+    /// The program has taken the packet: it is out of the fabric. What the program sends in its
+    /// place is a packet that it has made.
+    Keep,
 }
 
 /// Which packet a port sends next, and which one it drops when it is full.
@@ -56,7 +59,7 @@ pub struct Crossing<'a> {
     pub ingress: u32,
     /// The port that the routes and the path choice of the fabric say; `None` if there is no way.
     pub egress: Option<u32>,
-    /// All ports on shortest paths to its destination.
+    /// All ports on shortest paths to its destination; none for a packet with a source route.
     pub choices: &'a [u32],
 }
 
@@ -100,6 +103,12 @@ pub trait Hop<H> {
     /// How its ports queue.
     const QUEUEING: Queueing = Queueing::Classes;
 
+    /// Whether this switch's program wants to see packets, where programs differ by switch.
+    #[inline]
+    fn is_on(&self) -> bool {
+        true
+    }
+
     /// A packet is about to be queued for an output port.
     fn on_forward(&mut self, crossing: Crossing<'_>, packet: &mut Packet<H>) -> Verdict;
 
@@ -121,6 +130,10 @@ pub trait Hop<H> {
     fn poll_transmit(&mut self) -> Option<(u32, Packet<H>)> {
         None
     }
+
+    /// Tells `each` what the program has counted since it was made. Results hold the sums over all
+    /// endpoints and programs, but of names that end in `_max` the greatest.
+    fn counters(&self, _each: &mut dyn FnMut(&'static str, u64)) {}
 }
 
 /// The hop program of an ordinary switch: nothing.
@@ -159,9 +172,9 @@ pub struct FabricFacts {
     pub data_rtt: Span,
     /// The same with a control packet each way (dcPIM's cRTT, 5.2 us).
     pub control_rtt: Span,
-    /// Whether the network is a pod without over-subscription; see
-    /// [`Pod`](crate::fabric::Pod).
-    pub is_pod: bool,
+    /// How many pods without over-subscription the network is made of: none, one, or those of a
+    /// fat-tree; see [`Pods`](crate::fabric::Pods).
+    pub n_pods: u16,
 }
 
 impl FabricFacts {

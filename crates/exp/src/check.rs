@@ -129,7 +129,7 @@ impl ValidPlan {
 
     /// What follows from plan and network, under names that end in their units.
     pub fn derived(&self) -> BTreeMap<String, f64> {
-        let FabricFacts { n_hosts, access_rate, data_rtt, control_rtt, is_pod: _ } = self.facts;
+        let FabricFacts { n_hosts, access_rate, data_rtt, control_rtt, n_pods: _ } = self.facts;
         let packet = self.cut.payload + self.cut.header;
         let bytes = |name, bytes: Bytes| Derived { name, quantity: Quantity::Bytes(bytes.get()) };
         let common = [
@@ -186,12 +186,12 @@ fn transport(
     let Shape { switches, ratio, ports, has_slower, rails } = topology.shape();
     let (slowest, fastest) = topology.rates();
     let paths = topology.regular_paths();
-    let pod = match fabric.switching {
-        Switching::CutThrough { header } => topology.pod(header),
+    let pods = match fabric.switching {
+        Switching::CutThrough { header } => topology.pods(header),
         Switching::StoreAndForward | Switching::Shaped { .. } => None,
     };
     let network =
-        Network { switches, ratio, ports, has_slower, rails, slowest, fastest, paths, pod };
+        Network { switches, ratio, ports, has_slower, rails, slowest, fastest, paths, pods };
     spec.configure(&Site { facts: *facts, place: Place::Network(network), lower: None })
 }
 

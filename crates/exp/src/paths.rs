@@ -67,7 +67,9 @@ impl PathTable {
                 *self.path_mut(handle) = self.step(before, event.port);
             }
             PortChange::Doubles { handle, twin } => *self.path_mut(twin) = self.path(handle),
-            PortChange::Drops { handle, .. } => *self.path_mut(handle) = NONE,
+            PortChange::Drops { handle, .. } | PortChange::Keeps { handle } => {
+                *self.path_mut(handle) = NONE
+            }
             PortChange::Arrives { handle, ref packet } => {
                 let path = std::mem::replace(self.path_mut(handle), NONE);
                 if packet.payload.len > 0 {

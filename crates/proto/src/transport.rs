@@ -2,7 +2,7 @@
 //! follows from both on one network.
 
 use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{FabricNeeds, Pod, RegularPaths};
+use rampmeter_core::fabric::{FabricNeeds, Pods, RegularPaths};
 use rampmeter_core::wire::Formats;
 use rampmeter_core::{Bytes, FabricFacts, Family, Rate, Span};
 
@@ -95,8 +95,8 @@ pub struct Network {
     pub fastest: Rate,
     /// The paths between racks, where they are regular.
     pub paths: Option<RegularPaths>,
-    /// The pod that the network is, if it is one whose switches cut through.
-    pub pod: Option<Pod>,
+    /// The pods that the network is made of, if its switches cut through.
+    pub pods: Option<Pods>,
 }
 
 impl Site {

@@ -22,8 +22,8 @@ fn pod(config: FastpodConfig, k: u32, spread_ns: u32) -> (Topology, Fastpod) {
     let facts = topology.facts(Bytes::new(1500), Bytes::new(64));
     let needs = FastpodFamily::needs(&config, &facts);
     let topology = topology.with_arbiters(&needs.arbiters);
-    let pod = topology.pod(HEADER).expect("a pod");
-    let fastpod = config.on(&facts, Some(pod)).unwrap();
+    let pods = topology.pods(HEADER).expect("a pod");
+    let fastpod = config.on(&facts, Some(pods)).unwrap();
     (topology, fastpod)
 }
 

@@ -75,6 +75,7 @@ fn forward(c: &mut Criterion) {
         host_ns: 450.0,
     };
     let fat_tree = TopologySpec::FatTree {
+        pods: None,
         k: 16,
         access_gbps: 100.0,
         core_gbps: 100.0,

@@ -52,6 +52,11 @@ impl<H, P: Hop<H>> Hop<H> for WatchedHop<P> {
         self.0.on_forward(crossing, packet)
     }
 
+    #[inline]
+    fn is_on(&self) -> bool {
+        self.0.is_on()
+    }
+
     fn on_depart(&mut self, departure: Departure, packet: &mut Packet<H>) {
         self.0.on_depart(departure, packet);
     }
@@ -66,5 +71,9 @@ impl<H, P: Hop<H>> Hop<H> for WatchedHop<P> {
 
     fn poll_transmit(&mut self) -> Option<(u32, Packet<H>)> {
         self.0.poll_transmit()
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.0.counters(each);
     }
 }

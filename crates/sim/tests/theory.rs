@@ -96,6 +96,7 @@ fn a_lone_message_takes_exactly_the_pipeline_time_on_every_topology() {
         host_ns: 450.0,
     };
     let fat_tree = TopologySpec::FatTree {
+        pods: None,
         k: 4,
         access_gbps: 100.0,
         core_gbps: 100.0,

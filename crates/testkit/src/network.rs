@@ -79,12 +79,12 @@ impl<T: Transport> Place<T> {
         let (slowest, fastest) = topology.rates();
         let paths = topology.regular_paths();
         let fabric = fabric(&needs);
-        let pod = match fabric.switching {
-            Switching::CutThrough { header } => topology.pod(header),
+        let pods = match fabric.switching {
+            Switching::CutThrough { header } => topology.pods(header),
             _ => None,
         };
         let network =
-            Network { switches, ratio, ports, has_slower, rails, slowest, fastest, paths, pod };
+            Network { switches, ratio, ports, has_slower, rails, slowest, fastest, paths, pods };
         let site = Site { facts, place: transport::Place::Network(network), lower: None };
         let config = T::configure(keys.clone(), &site).expect("presets fit the networks of tests");
         let clocks_within = needs.clocks_within;
@@ -120,7 +120,7 @@ pub fn promises<T: Transport>(config: &Arc<T::Config>) -> bool {
 pub fn host_facts(n_hosts: u32, mbps: u64, rtt: Span) -> FabricFacts {
     let access_rate = Rate::from_bps(mbps * 1_000_000).expect("links have a rate");
     let mtu = access_rate.tx_time(Bytes::new(1_500));
-    FabricFacts { n_hosts, access_rate, data_rtt: rtt + mtu * 4, control_rtt: rtt, is_pod: false }
+    FabricFacts { n_hosts, access_rate, data_rtt: rtt + mtu * 4, control_rtt: rtt, n_pods: 0 }
 }
 
 /// The default fabric, but for what a transport cannot do without.

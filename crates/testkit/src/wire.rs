@@ -30,7 +30,7 @@ pub fn facts() -> FabricFacts {
         access_rate: RATE,
         data_rtt: DELAY * 2 + mtu * 2,
         control_rtt,
-        is_pod: false,
+        n_pods: 0,
     }
 }
 
@@ -136,7 +136,7 @@ pub fn configured<T: Transport>(keys: &T::Keys) -> (Arc<T::Config>, u32) {
         slowest: RATE,
         fastest: RATE,
         paths: None,
-        pod: None,
+        pods: None,
     };
     let site = Site { facts, place: Place::Network(network), lower: None };
     let config = T::configure(keys.clone(), &site).expect("presets fit the wire");

@@ -105,6 +105,10 @@ impl Arrows {
                 let said = self.said(packet, Arrow::None, Says::Ends);
                 tracks.at_port(port, at, &Said { label: Label::Word("cut"), ..said })
             }
+            PortChange::Keeps { handle } => {
+                self.end(*handle);
+                Ok(())
+            }
             PortChange::Doubles { .. } => Ok(()),
             PortChange::Fails => on_outage(event, "down", window, tracks),
             PortChange::Recovers => on_outage(event, "up", window, tracks),

@@ -189,7 +189,7 @@ impl World {
         match verdict {
             Verdict::Forward => up.first().into_iter().for_each(|&port| self.fly(port, packet)),
             Verdict::Via(port) => self.fly(port, packet),
-            Verdict::Drop => {}
+            Verdict::Drop | Verdict::Keep => {}
         }
     }
 
@@ -378,7 +378,7 @@ fn check(slots: u32, [losses, doubles, crashes]: [u32; 3], states_min: usize) {
         access_rate: RATE,
         data_rtt: HOP * 8,
         control_rtt: HOP * 8,
-        is_pod: false,
+        n_pods: 0,
     };
     let paths = PathFacts { switches: 3, ratio: 1, ports: 4, has_slower: false };
     let at = |&(at, src, dst): &(u64, u32, u32)| (Time::ZERO + Span::from_ns(at), src, dst);

@@ -34,7 +34,7 @@ fn facts(gbps: u64, [data_us, control_us]: [u64; 2]) -> FabricFacts {
         access_rate: Rate::from_gbps(gbps),
         data_rtt: Span::from_us(data_us),
         control_rtt: Span::from_us(control_us),
-        is_pod: false,
+        n_pods: 0,
     }
 }
 

@@ -35,7 +35,7 @@ mod config {
             access_rate: Rate::from_gbps(100),
             data_rtt: Span::from_ns(5_800),
             control_rtt: Span::from_ns(5_216),
-            is_pod: false,
+            n_pods: 0,
         }
     }
 
@@ -70,7 +70,7 @@ mod schedule {
             access_rate: Rate::from_gbps(100),
             data_rtt: Span::from_us(6),
             control_rtt: Span::from_us(5),
-            is_pod: false,
+            n_pods: 0,
         };
         let dcpim = config.on(&facts).unwrap();
         let mut schedule = Schedule::from(Time::ZERO, &dcpim);
@@ -340,7 +340,7 @@ mod tokens {
             access_rate: Rate::from_gbps(100),
             data_rtt: Span::from_ns(5_800),
             control_rtt: Span::from_ns(5_216),
-            is_pod: false,
+            n_pods: 0,
         };
         let dcpim = Arc::new(config.on(&facts).unwrap());
         let rng = Rng::new(1, 0, Purpose::Test);

@@ -252,7 +252,7 @@ mod arbiters {
             access_rate: RATE,
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
-            is_pod: false,
+            n_pods: 0,
         };
         let config = FastpassConfig { arbiters: 2, ..config };
         let time = RATE.tx_time(allocations(2, config.header, config.batch));
@@ -312,7 +312,7 @@ mod arbiters {
             access_rate: RATE,
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
-            is_pod: false,
+            n_pods: 0,
         };
         let config = FastpassConfig { compute: Some(Span::from_us(21)), ..FastpassConfig::paper() };
         let bad = config.on(&facts, None, Span::ZERO).unwrap_err();

@@ -10,7 +10,7 @@ use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Phase, Rec
 use super::config::Fastpod;
 use super::demands::{Clients, Given};
 use super::routes;
-use super::timing::Instant;
+use super::timing::{Instant, Timing};
 use super::wire::{FastpodHeader, NOBODY};
 
 /// Fastpod's arbiter, or its standby.
@@ -49,6 +49,10 @@ fn time(at: Instant) -> Time {
 }
 
 impl FastpodArbiter {
+    fn timing(&self) -> &Timing {
+        self.fastpod.timing(0)
+    }
+
     fn is_active(&self) -> bool {
         self.role == Role::Active
     }
@@ -76,7 +80,7 @@ impl FastpodArbiter {
     /// The first slot that is decided after `now`.
     fn slot_after(&self, now: Time) -> u64 {
         let at = i128::from(now.as_ps());
-        self.fastpod.timing.tick_after(self.number, at).unwrap_or(0)
+        self.timing().tick_after(self.number, at).unwrap_or(0)
     }
 
     /// The next slot whose SCHDs must be decided.
@@ -105,7 +109,7 @@ impl FastpodArbiter {
         for (_, packet) in self.inbox.drain(..n_heard) {
             self.clients.on_rts(packet.src, &packet.header, &self.fastpod);
         }
-        let given = slot + self.fastpod.timing.ahead;
+        let given = slot + self.timing().ahead;
         let plan = self.clients.give(&self.fastpod);
         let mut grants: Vec<Option<Given>> = vec![None; self.fastpod.n_hosts as usize];
         plan.iter().for_each(|one| grants[usize::from(one.src)] = Some(*one));
@@ -141,7 +145,7 @@ impl FastpodArbiter {
         (given, grant): (u64, Option<Given>),
         (host, sender): (u16, Option<u16>),
     ) {
-        let (timing, slots) = (&self.fastpod.timing, &self.fastpod.slots);
+        let (timing, slots) = (self.timing(), &self.fastpod.slots);
         let j = timing.place(host);
         let gap = match sender {
             Some(src) => slots.gap_at(timing.place(src), j),
@@ -161,7 +165,7 @@ impl FastpodArbiter {
             given: answer.given,
             acks: answer.acks,
         };
-        let own = self.fastpod.arbiter(self.number).get();
+        let own = self.fastpod.arbiter(0, self.number).get();
         let dst = NodeId::new(host.into());
         let mut packet = routes::control(&self.fastpod, own, dst, header);
         routes::schd(&self.fastpod, &mut packet);
@@ -169,19 +173,19 @@ impl FastpodArbiter {
     }
 
     fn send_watchdog(&mut self, slot: u64) {
-        let (own, other) = (self.fastpod.arbiter(self.number), 1 - self.number);
+        let (own, other) = (self.fastpod.arbiter(0, self.number), 1 - self.number);
         let header = FastpodHeader::Watchdog { epoch: self.epoch };
-        let dst = self.fastpod.arbiter(other);
+        let dst = self.fastpod.arbiter(0, other);
         let mut packet = routes::control(&self.fastpod, own.get(), dst, header);
-        routes::watchdog(&self.fastpod, other, &mut packet);
+        routes::watchdog(&self.fastpod, (0, other), &mut packet);
         let position = self.fastpod.slots.watchdog_at();
-        let at = self.fastpod.timing.rack_at(self.number, 0, (slot, position));
+        let at = self.timing().leaf_at(self.number, 0, (slot, position));
         self.waiting.insert((time(at), dst.get()), packet);
     }
 
     /// When the next slot is to be decided.
     fn tick(&self) -> Time {
-        time(self.fastpod.timing.tick_at(self.number, self.next_busy()))
+        time(self.timing().tick_at(self.number, self.next_busy()))
     }
 
     /// On networks with buffers a process may have slept: slots that nobody could use any more are
@@ -189,7 +193,7 @@ impl FastpodArbiter {
     fn skip(&mut self, now: Time) {
         if !self.fastpod.is_exact() {
             let present = self.slot_after(now);
-            let ahead = self.fastpod.timing.ahead;
+            let ahead = self.timing().ahead;
             if self.next_busy() + ahead < present {
                 self.next_slot = self.next_slot.max(present);
             }

@@ -11,7 +11,7 @@ use rampmeter_core::collections::{IdMap, SeqSet};
 use rampmeter_core::{Span, Time};
 
 use super::config::Fastpod;
-use super::wire::{DEMANDS_MAX, Demand, List};
+use super::wire::{Demand, List};
 
 /// What a host wants of one destination, in slots.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,9 +72,9 @@ const BACKOFF_MAX: u32 = 6;
 const WAITS: u64 = 64;
 
 impl Asking {
-    pub(super) fn new(now: Time) -> Self {
+    pub(super) fn new(now: Time, incarnation: u32) -> Self {
         Self {
-            incarnation: 1,
+            incarnation,
             number: 0,
             heard: 0,
             wanted: IdMap::default(),
@@ -127,7 +127,7 @@ impl Asking {
     }
 
     /// Takes the demands for the next RTS.
-    pub(super) fn take(&mut self, now: Time) -> List<Demand, DEMANDS_MAX> {
+    pub(super) fn take<const N: usize>(&mut self, now: Time) -> List<Demand, N> {
         let mut demands = List::default();
         while let Some(&dst) = self.dirty.front() {
             let Some(wanted) = self.wanted.get_mut(&dst) else {
@@ -286,9 +286,13 @@ mod tests {
             access_rate: Rate::from_gbps(100),
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
-            is_pod: false,
+            n_pods: 0,
         };
         FastpodConfig::paper().on(&facts, None).unwrap()
+    }
+
+    fn take(asking: &mut Asking, now: Time) -> List<Demand, 3> {
+        asking.take(now)
     }
 
     fn answer(incarnation: u32, heard: u32, given: u32) -> Answer {
@@ -300,12 +304,12 @@ mod tests {
     /// Three cells fit a slot; what has been asked for is not asked for again.
     #[test]
     fn totals_cover_what_waits_and_no_more() {
-        let (fastpod, mut asking) = (fastpod(), Asking::new(Time::ZERO));
+        let (fastpod, mut asking) = (fastpod(), Asking::new(Time::ZERO, 1));
         assert!(asking.want(1, 4, &fastpod));
-        assert_eq!(asking.take(Time::ZERO).as_slice(), [Demand { dst: 1, total: 2 }]);
+        assert_eq!(take(&mut asking, Time::ZERO).as_slice(), [Demand { dst: 1, total: 2 }]);
         assert!(!asking.want(1, 6, &fastpod));
         assert!(asking.want(1, 7, &fastpod));
-        assert_eq!(asking.take(Time::ZERO).as_slice(), [Demand { dst: 1, total: 3 }]);
+        assert_eq!(take(&mut asking, Time::ZERO).as_slice(), [Demand { dst: 1, total: 3 }]);
         // One is given: two are to come, and that one.
         asking.on_schd(Time::ZERO, answer(1, 2, 1), Some((50, GRANT)));
         assert!(!asking.want(1, 9, &fastpod));
@@ -315,16 +319,16 @@ mod tests {
 
     #[test]
     fn a_host_asks_anew_where_an_rts_is_not_heard_or_a_slot_is_missing() {
-        let (fastpod, mut asking) = (fastpod(), Asking::new(Time::ZERO));
+        let (fastpod, mut asking) = (fastpod(), Asking::new(Time::ZERO, 1));
         asking.want(1, 3, &fastpod);
-        asking.take(Time::ZERO);
+        take(&mut asking, Time::ZERO);
         let late = Time::ZERO + fastpod.retry;
         asking.on_schd(late, answer(0, 0, 0), None);
         assert_eq!(asking.deadline(true, &fastpod), late);
         assert_eq!(asking.handle_timeout(late, &fastpod), Outcome::AskAnew);
         assert_eq!(asking.stamp(), (2, 0));
         asking.want(1, 3, &fastpod);
-        asking.take(late);
+        take(&mut asking, late);
         // Heard, but the SCHD with the slot is lost.
         asking.on_schd(late, answer(2, 1, 1), None);
         assert!(asking.deadline(true, &fastpod) <= late + fastpod.retry * 2);
@@ -335,9 +339,9 @@ mod tests {
     /// A broken arbiter gives one slot twice: the first grant holds.
     #[test]
     fn a_slot_that_is_given_twice_is_held_once() {
-        let (fastpod, mut asking) = (fastpod(), Asking::new(Time::ZERO));
+        let (fastpod, mut asking) = (fastpod(), Asking::new(Time::ZERO, 1));
         asking.want(1, 3, &fastpod);
-        asking.take(Time::ZERO);
+        take(&mut asking, Time::ZERO);
         asking.on_schd(Time::ZERO, answer(1, 1, 1), Some((50, GRANT)));
         asking.on_schd(Time::ZERO, answer(1, 1, 2), Some((50, Grant { dst: 2, agg: 0 })));
         assert_eq!(asking.take_until(50), Some((50, GRANT)));
@@ -347,9 +351,9 @@ mod tests {
     /// Whatever has come of the totals of both ends.
     #[test]
     fn a_host_that_waits_long_for_a_slot_asks_anew() {
-        let (fastpod, mut asking) = (fastpod(), Asking::new(Time::ZERO));
+        let (fastpod, mut asking) = (fastpod(), Asking::new(Time::ZERO, 1));
         asking.want(1, 6, &fastpod);
-        asking.take(Time::ZERO);
+        take(&mut asking, Time::ZERO);
         for given in [1, 2] {
             asking.on_schd(Time::ZERO, answer(1, 1, given), Some((50, GRANT)));
             asking.take_until(50);

@@ -1,6 +1,8 @@
 //! Fastpod's parameters and what they imply for one network.
 
-use rampmeter_core::fabric::Pod;
+use std::ops::Range;
+
+use rampmeter_core::fabric::{Pod, Pods};
 use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -58,6 +60,13 @@ pub struct FastpodConfig {
     #[serde(rename = "control-bytes")]
     #[schemars(with = "u64", range(min = 46, max = 1_000))]
     pub control: Bytes,
+    /// Cells for one pod that a core switch holds before arbiters of other pods hear that they may
+    /// not send more by it (§3.4).
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub core_queue_cells: u32,
+    /// The same for cells to all pods together.
+    #[schemars(range(min = 1, max = 16_000_000))]
+    pub core_buffer_cells: u32,
     /// Unanswered repetitions after which a flow is reported as failed.
     #[schemars(range(min = 1, max = 1000))]
     pub attempts_max: u32,
@@ -89,27 +98,30 @@ impl FastpodConfig {
             payload: Bytes::new(1460),
             header: Bytes::new(40),
             control: Bytes::new(64),
+            core_queue_cells: 512,
+            core_buffer_cells: 2_048,
             attempts_max: 24,
         }
     }
 
-    /// Checks the parameters and derives what follows from them on a network. Without a pod there
+    /// Checks the parameters and derives what follows from them on a network. Without pods there
     /// are no source routes, and delays are taken as a quarter of `control_rtt` a hop.
     ///
     /// # Errors
     /// A parameter out of range, or a pod that no arbiter of Fastpod can schedule.
-    pub fn on(self, facts: &FabricFacts, pod: Option<Pod>) -> Result<Fastpod, BadKey> {
+    pub fn on(self, facts: &FabricFacts, pods: Option<Pods>) -> Result<Fastpod, BadKey> {
         check_ranges(&self)?;
-        let rate = pod.as_ref().map_or(facts.access_rate, |pod| pod.rate);
-        let hosts = match &pod {
-            Some(pod) => self.pod_hosts(pod)?,
-            None => HOSTS_ELSEWHERE,
-        };
+        let all = pods.iter().flat_map(|pods| &pods.pods);
+        let rate = pods.as_ref().map_or(facts.access_rate, |pods| pods.pods[0].rate);
+        let mut hosts = if pods.is_some() { 0 } else { HOSTS_ELSEWHERE };
+        for pod in all.clone() {
+            hosts = hosts.max(self.pod_hosts(pod)?);
+        }
         let compute = self.compute.unwrap_or(Span::ZERO);
         let perfect = self.slots(rate, hosts);
         let cell = perfect.cell;
-        let ahead = Timing::new(facts, pod.as_ref(), perfect, compute).ahead;
-        let spread = pod.as_ref().map_or(Span::ZERO, |pod| pod.trunks.1 - pod.trunks.0);
+        let ahead = most(&timings(facts, pods.as_ref(), perfect, compute), |timing| timing.ahead);
+        let spread = all.map(|pod| pod.trunks.1 - pod.trunks.0).max().unwrap_or(Span::ZERO);
         let clock_error = self.clock_error(&perfect, ahead)?;
         // A clock that is set may pass over an instant by as much as it was wrong.
         let slots = Slots { error: clock_error * 2 + spread, ..perfect };
@@ -124,24 +136,32 @@ impl FastpodConfig {
             );
             return Err(BadKey::new("payload-bytes", expected, got));
         }
-        let timing = Timing::new(facts, pod.as_ref(), slots, compute);
+        let timings = timings(facts, pods.as_ref(), slots, compute);
+        let (ahead, answer) = (most(&timings, |t| t.ahead), most(&timings, |t| t.answer));
         let slot = slots.length();
         let beacon = slot * u64::from(self.beacon_slots);
-        let retry = timing.answer * 2 + slot * 4;
+        let retry = answer * 2 + slot * 4;
+        let rto = answer * 4 + slot * 64;
+        // A host that sends to another pod, and its acknowledgement, wait for two arbiters each, and
+        // at a core switch for a full queue.
+        let queue = cell * u64::from(self.core_queue_cells);
         Ok(Fastpod {
             n_hosts: facts.n_hosts,
             slots,
             slot,
-            rto: timing.answer * 4 + slot * 64,
+            rto,
+            rto_far: rto * 2 + queue * 2,
             retry,
             silence: retry + beacon * 2,
             late_max: clock_error,
-            watchdog_slots: timing.ahead + 2,
+            ahead,
+            answer,
+            watchdog_slots: ahead + 2,
             // Hosts say at least every beacon's interval which epoch they know.
-            patience: slot * ((timing.ahead + 2) * PATIENCE).max(2 * u64::from(self.beacon_slots)),
+            patience: slot * ((ahead + 2) * PATIENCE).max(2 * u64::from(self.beacon_slots)),
             forget: (retry + beacon * 2) * u64::from(self.attempts_max) * 64,
-            timing,
-            pod,
+            timings,
+            pods,
             config: self,
         })
     }
@@ -195,6 +215,21 @@ impl FastpodConfig {
     }
 }
 
+/// The times of all pods; of another network as those of one.
+fn timings(facts: &FabricFacts, pods: Option<&Pods>, slots: Slots, compute: Span) -> Vec<Timing> {
+    match pods {
+        None => vec![Timing::elsewhere(facts, slots, compute)],
+        Some(Pods { pods, cores }) => {
+            pods.iter().map(|pod| Timing::of_pod(pod, cores, slots, compute)).collect()
+        }
+    }
+}
+
+/// The greatest of what follows from the times of pods.
+fn most<T: Ord + Default>(timings: &[Timing], of: impl Fn(&Timing) -> T) -> T {
+    timings.iter().map(of).max().unwrap_or_default()
+}
+
 /// Hosts of a rack where racks are not known: those of the paper's pod.
 pub(super) const HOSTS_ELSEWHERE: u16 = 4;
 /// Slots for which a clock is used beyond a beacon's interval and the way of the SCHD: positions
@@ -214,16 +249,22 @@ pub struct Fastpod {
     pub config: FastpodConfig,
     /// How many hosts there are; arbiters' numbers follow.
     pub n_hosts: u32,
-    /// The pod, if the network is one.
-    pub pod: Option<Pod>,
+    /// The pods that the network is made of, if it is.
+    pub pods: Option<Pods>,
     /// What is sent when in a slot.
     pub slots: Slots,
     /// Length of a slot.
     pub slot: Span,
-    /// When slots are, at each host and arbiter.
-    pub timing: Timing,
+    /// When slots are, at each host and arbiter of each pod; elsewhere all are of one.
+    pub timings: Vec<Timing>,
+    /// How many slots after its SCHD a slot that is given is, at most.
+    pub ahead: u64,
+    /// The longest time from an RTS that asks to the SCHD that answers.
+    pub answer: Span,
     /// When a message that has not been acknowledged is sent again.
     pub rto: Span,
+    /// The same for a message to another pod.
+    pub rto_far: Span,
     /// When a host that has no answer to an RTS asks anew.
     pub retry: Span,
     /// When a host that waits gives up that an arbiter is heard.
@@ -239,6 +280,7 @@ pub struct Fastpod {
     pub forget: Span,
 }
 
+#[allow(dead_code, reason = "numbers of several pods")]
 impl Fastpod {
     #[inline]
     pub(super) fn framing(&self) -> Framing {
@@ -249,18 +291,108 @@ impl Fastpod {
     /// Whether packets may only leave at their instants.
     #[inline]
     pub(super) fn is_exact(&self) -> bool {
-        self.pod.is_some()
+        self.pods.is_some()
+    }
+
+    /// How many pods there are; elsewhere one.
+    #[inline]
+    pub(super) fn n_pods(&self) -> u16 {
+        self.timings.len() as u16
+    }
+
+    /// How many core switches there are.
+    #[inline]
+    pub(super) fn n_cores(&self) -> u16 {
+        self.pods.as_ref().map_or(0, |pods| pods.cores.len() as u16)
+    }
+
+    /// The pod of a host.
+    #[inline]
+    pub(super) fn pod_of(&self, host: u16) -> u16 {
+        // Pods have as many hosts.
+        match self.timings.len() {
+            1 => 0,
+            _ => (u32::from(host) / self.timings[0].n_hosts()) as u16,
+        }
+    }
+
+    /// The hosts of a pod.
+    #[inline]
+    pub(super) fn hosts_of(&self, pod: u16) -> Range<u32> {
+        let (pod, n) = (u32::from(pod), self.timings[0].n_hosts());
+        pod * n..(pod + 1) * n
+    }
+
+    /// The number of a host among the ends of its pod.
+    #[inline]
+    pub(super) fn end_of(&self, host: u16) -> u16 {
+        match self.timings.len() {
+            1 => host,
+            _ => (u32::from(host) % self.timings[0].n_hosts()) as u16,
+        }
+    }
+
+    /// The number of a core switch among the ends of each pod.
+    #[inline]
+    pub(super) fn end_of_core(&self, core: u16) -> u16 {
+        self.timings[0].n_hosts() as u16 + core
+    }
+
+    /// The times of the pod with this number.
+    #[inline]
+    pub(super) fn timing(&self, pod: u16) -> &Timing {
+        &self.timings[usize::from(pod)]
+    }
+
+    /// The number of a host in its rack.
+    #[inline]
+    pub(super) fn place(&self, host: u16) -> u16 {
+        self.timing(self.pod_of(host)).place(self.end_of(host))
+    }
+
+    /// The number of a core switch among those of an aggregation switch.
+    #[inline]
+    pub(super) fn core_place(&self, core: u16) -> u16 {
+        self.timings[0].place(self.end_of_core(core))
     }
 
     /// The numbers in their racks of a pair of hosts.
     #[inline]
     pub(super) fn pair(&self, src: u16, dst: u16) -> (u16, u16) {
-        (self.timing.place(src), self.timing.place(dst))
+        (self.place(src), self.place(dst))
     }
 
-    /// The arbiter with this number.
+    /// The arbiter of a pod with this number among those of the pod.
     #[inline]
-    pub(super) fn arbiter(&self, number: u32) -> NodeId {
-        NodeId::new(self.n_hosts + number)
+    pub(super) fn arbiter(&self, pod: u16, which: u32) -> NodeId {
+        NodeId::new(self.n_hosts + u32::from(pod) * self.config.arbiters + which)
+    }
+
+    /// The pod of an arbiter and its number among those of the pod; `None` if the node is none.
+    #[inline]
+    pub(super) fn arbiter_of(&self, node: NodeId) -> Option<(u16, u32)> {
+        let number = node.get().checked_sub(self.n_hosts)?;
+        let pod = u16::try_from(number / self.config.arbiters).ok()?;
+        (pod < self.n_pods()).then_some((pod, number % self.config.arbiters))
+    }
+
+    /// What packets call a core switch.
+    #[inline]
+    pub(super) fn core(&self, core: u16) -> NodeId {
+        NodeId::new(self.arbiter(self.n_pods(), 0).get() + u32::from(core))
+    }
+
+    /// The core switch that packets call so; `None` if the node is none.
+    #[inline]
+    pub(super) fn core_of(&self, node: NodeId) -> Option<u16> {
+        let core = node.get().checked_sub(self.core(0).get())?;
+        u16::try_from(core).ok().filter(|&core| core < self.n_cores())
+    }
+
+    /// The most cells that a core switch ever holds: those of its limit, and those that are under
+    /// way to it when arbiters hear of it.
+    pub(super) fn core_cells_max(&self) -> u64 {
+        let on_way = self.timings.iter().map(|timing| timing.on_way_to_core).sum::<u64>();
+        u64::from(self.config.core_buffer_cells) + on_way * u64::from(self.slots.cells())
     }
 }

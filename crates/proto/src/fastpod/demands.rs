@@ -149,13 +149,13 @@ impl Clients {
         self.allocator.allocate(&mut self.allocations);
         self.wanted -= self.allocations.len() as u64;
         self.allocations.sort_unstable();
-        if fastpod.pod.is_none() {
+        if fastpod.pods.is_none() {
             let give = |a: &Allocation| Given { src: a.src, dst: a.dst, agg: 0 };
             return self.allocations.iter().map(give).collect();
         }
-        let timing = &fastpod.timing;
+        let timing = fastpod.timing(0);
         self.racks.clear();
-        let racks = self.allocations.iter().map(|a| (timing.rack(a.src), timing.rack(a.dst)));
+        let racks = self.allocations.iter().map(|a| (timing.leaf(a.src), timing.leaf(a.dst)));
         self.racks.extend(racks);
         // No rack sends or receives more than it has hosts, and there are as many switches above.
         let (colours, _) = self.colouring.colour(timing.n_racks(), &self.racks);

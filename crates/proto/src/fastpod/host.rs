@@ -15,7 +15,7 @@ use super::config::Fastpod;
 use super::queues::Queues;
 use super::receiver::Receiver;
 use super::routes;
-use super::timing::Instant;
+use super::timing::{Instant, Timing};
 use super::wire::{Ack, FastpodHeader};
 use crate::parts::{Announcement, Output};
 
@@ -24,6 +24,9 @@ use crate::parts::{Announcement, Output};
 pub struct FastpodHost {
     fastpod: Arc<Fastpod>,
     node: u16,
+    /// Its pod, and its number among the ends of the pod.
+    pod: u16,
+    end: u16,
     rng: Rng,
     queues: Queues,
     asking: Asking,
@@ -77,6 +80,10 @@ impl FastpodHost {
         self.stats
     }
 
+    fn timing(&self) -> &Timing {
+        self.fastpod.timing(self.pod)
+    }
+
     /// From when on packets may still leave.
     fn earliest(&self, now: Time) -> Instant {
         match self.fastpod.is_exact() {
@@ -89,9 +96,9 @@ impl FastpodHost {
     fn next_in(&self, number: u64, from: Instant) -> Option<(Instant, Item)> {
         let open = self.open.filter(|open| open.number == number);
         let offset = open.map_or(self.offset?, |open| open.offset);
-        let timing = &self.fastpod.timing;
+        let timing = self.timing();
         let slots = &self.fastpod.slots;
-        let start = timing.host_start(self.node, number) - offset;
+        let start = timing.start(self.end, number) - offset;
         let grant = open.map_or_else(|| self.asking.grant(number), |open| open.grant);
         // Whoever is first at the start of the slot has all of it.
         let free_to = match grant {
@@ -105,7 +112,7 @@ impl FastpodHost {
         let after =
             |position: Span| Some(start + i128::from(position.as_ps())).filter(|&at| at >= from);
         let wants_rts = self.wants_rts(number) && !open.is_some_and(|open| open.has_rts);
-        let i = timing.place(self.node);
+        let i = timing.place(self.end);
         // A message that comes later does not move the RTS, which may have been sent.
         let alone = start + i128::from(slots.rts_at(i, None).as_ps());
         let is_known = grant.is_some() || free_to.is_some_and(|(_, at)| instant(at) < alone);
@@ -151,15 +158,15 @@ impl FastpodHost {
 
     fn next_item(&self, now: Time) -> Option<Instant> {
         let (offset, from) = (self.offset?, self.earliest(now));
-        let present = self.fastpod.timing.host_slot(self.node, instant(now) + offset).unwrap_or(0);
+        let present = self.timing().slot_at(self.end, instant(now) + offset).unwrap_or(0);
         let present = self.open.map_or(present, |open| open.number.max(present));
         // What is not in this slot or the next one is in one without a grant, or it is the next
         // grant's or the next RTS without content.
-        for slot in present..=present + self.fastpod.timing.ahead + 1 {
+        for slot in present..=present + self.timing().ahead + 1 {
             if let Some((at, _)) = self.next_in(slot, from) {
                 return Some(at);
             }
-            let start = self.fastpod.timing.host_start(self.node, slot);
+            let start = self.timing().start(self.end, slot);
             let may_hope = self.queues.earliest(start).is_some();
             if slot > present && (!may_hope || self.asking.grant(slot).is_none()) {
                 break;
@@ -176,7 +183,7 @@ impl FastpodHost {
     fn advance(&mut self, now: Time) {
         let Some(offset) = self.offset else { return };
         let at = instant(now) + offset;
-        let Some(number) = self.fastpod.timing.host_slot(self.node, at) else { return };
+        let Some(number) = self.timing().slot_at(self.end, at) else { return };
         if self.open.is_some_and(|open| open.number >= number) {
             return;
         }
@@ -196,7 +203,7 @@ impl FastpodHost {
             self.stats.slots_unused += u64::from(!is_late);
             self.close(now, given, 0);
         }
-        self.queues.give_up_hope(self.fastpod.timing.host_start(self.node, number));
+        self.queues.give_up_hope(self.timing().start(self.end, number));
         let (free_to, has_rts, next_cell) = (None, false, 0);
         self.open = Some(OpenSlot { number, offset, grant, free_to, has_rts, next_cell });
         if let Some(grant) = grant {
@@ -271,11 +278,11 @@ impl FastpodHost {
     fn send_rts(&mut self, now: Time, at: Instant, offset: Instant) {
         let demands = self.asking.take(now);
         let acks = self.receiver.take_acks();
-        let knowing = self.fastpod.timing.knowing(self.arbiter, self.node, at + offset);
+        let knowing = self.timing().knowing(self.arbiter, self.end, at + offset);
         demands.as_slice().iter().for_each(|demand| self.queues.on_asked(demand.dst, knowing));
         let (incarnation, number) = self.asking.stamp();
         let header = FastpodHeader::Rts { epoch: self.epoch, incarnation, number, demands, acks };
-        let dst = self.fastpod.arbiter(self.arbiter);
+        let dst = self.fastpod.arbiter(self.pod, self.arbiter);
         let mut packet = routes::control(&self.fastpod, self.node.into(), dst, header);
         routes::rts(&self.fastpod, self.node, self.arbiter, &mut packet);
         self.stats.rtss += 1;
@@ -288,7 +295,7 @@ impl FastpodHost {
         if !self.asking.want(dst, cells, &self.fastpod) {
             // Slots are on their way.
             let until = instant(now) + self.offset.unwrap_or(0);
-            let answer = i128::from(self.fastpod.timing.answer.as_ps());
+            let answer = i128::from(self.fastpod.answer.as_ps());
             self.queues.on_asked(dst, until + answer);
         }
     }
@@ -298,7 +305,7 @@ impl FastpodHost {
         let Some(open) = self.open.filter(|open| open.grant.is_some_and(|g| g.dst == dst)) else {
             return 0;
         };
-        let start = self.fastpod.timing.host_start(self.node, open.number) - open.offset;
+        let start = self.timing().start(self.end, open.number) - open.offset;
         let pair = self.fastpod.pair(self.node, dst);
         let (from, slots) = (self.earliest(now), &self.fastpod.slots);
         let at = |p: u16| start + i128::from(slots.cell_at(p, pair).as_ps());
@@ -315,20 +322,18 @@ impl FastpodHost {
         else {
             return;
         };
-        let arbiter = from.get().wrapping_sub(self.fastpod.n_hosts);
-        if arbiter >= self.fastpod.config.arbiters || epoch < self.epoch {
-            return;
-        }
+        let arbiter = self.fastpod.arbiter_of(from).filter(|(pod, _)| *pod == self.pod);
+        let Some((_, arbiter)) = arbiter.filter(|_| epoch >= self.epoch) else { return };
         if epoch > self.epoch {
             self.stats.turn_overs += u64::from(self.epoch > 0);
             (self.epoch, self.arbiter, self.open) = (epoch, arbiter, None);
             self.asking.turn_over(now);
             self.want_all(now);
         }
-        let delay = self.fastpod.timing.schd_delay(arbiter, self.node);
+        let delay = self.timing().schd_delay(arbiter, self.end);
         let offset = i128::from(stamp) + i128::from(delay.as_ps()) - instant(now);
         self.offset = Some(offset);
-        let present = self.fastpod.timing.host_slot(self.node, instant(now) + offset).unwrap_or(0);
+        let present = self.timing().slot_at(self.end, instant(now) + offset).unwrap_or(0);
         // The slot is less than 2^31 slots away.
         let ahead = i64::from(slot.wrapping_sub(present as u32) as i32);
         let is_fine = u32::from(dst) < self.fastpod.n_hosts
@@ -363,11 +368,14 @@ impl Endpoint for FastpodHost {
     type Config = Fastpod;
 
     fn new(config: Arc<Fastpod>, node: NodeId, rng: Rng, now: Time) -> Self {
+        let host = node.get() as u16;
         Self {
-            node: node.get() as u16,
+            node: host,
+            pod: config.pod_of(host),
+            end: config.end_of(host),
             rng,
             queues: Queues::new(node),
-            asking: Asking::new(now),
+            asking: Asking::new(now, 1),
             receiver: Receiver::default(),
             out: Output::new(node, config.config.control.get() as u16),
             epoch: 0,
@@ -409,7 +417,10 @@ impl Endpoint for FastpodHost {
                 self.on_schd(now, packet.src, &packet.header);
                 Receipt::Control
             }
-            FastpodHeader::Rts { .. } | FastpodHeader::Watchdog { .. } => Receipt::Control,
+            FastpodHeader::Rts { .. }
+            | FastpodHeader::Watchdog { .. }
+            | FastpodHeader::CoreRts { .. }
+            | FastpodHeader::CoreSchd { .. } => Receipt::Control,
         };
         self.plan(now);
         receipt
@@ -440,7 +451,7 @@ impl Endpoint for FastpodHost {
         self.ready.retain(|(_, packet)| packet.dst != peer);
         self.queues.forget_peer(peer, &mut self.out);
         self.receiver.forget_peer(peer, &mut self.out);
-        if peer == self.fastpod.arbiter(self.arbiter) {
+        if peer == self.fastpod.arbiter(self.pod, self.arbiter) {
             // It counts its epochs from the start.
             (self.epoch, self.offset, self.open) = (0, None, None);
             self.asking.turn_over(now);

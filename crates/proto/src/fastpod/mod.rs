@@ -28,6 +28,7 @@ mod demands;
 mod host;
 mod queues;
 mod receiver;
+#[allow(dead_code, reason = "ways of several pods")]
 mod routes;
 
 #[cfg(test)]
@@ -79,18 +80,23 @@ impl Transport for FastpodFamily {
         Framing { payload, header, padding }
     }
 
-    /// In a pod: switches that cut through and have no memory, and arbiters at every rack (§3.1,
-    /// §3.2). In other networks nothing keeps packets apart, so ports have memory there, and the
+    /// In pods: switches that cut through and have no memory, and arbiters at every rack (§3.1,
+    /// §3.2), of several pods at aggregation switches too (§3.4). In other networks nothing keeps packets apart, so ports have memory there, and the
     /// arbiter's link takes as many RTSs and SCHDs in a slot as there are hosts.
     fn needs(keys: &FastpodConfig, facts: &FabricFacts) -> FabricNeeds {
         let n_arbiters = keys.arbiters as usize;
         let needs = FabricNeeds { priorities: 2, ..FabricNeeds::default() };
-        if facts.is_pod {
-            let (rate, place) = (ArbiterRate::Slowest, ArbiterPlace::EveryRack);
+        if is_of_pods(facts) {
+            let rate = ArbiterRate::Slowest;
+            let place = |pod| match facts.n_pods {
+                1 => ArbiterPlace::EveryRack,
+                _ => ArbiterPlace::PodSwitches(pod),
+            };
+            let of_pod = |pod| vec![ArbiterNeed { rate, place: place(pod) }; n_arbiters];
             return FabricNeeds {
                 buffer: Need::Only(Buffer::PerPort(Bytes::ZERO)),
                 switching: Need::Only(Forwarding::CutThrough),
-                arbiters: vec![ArbiterNeed { rate, place }; n_arbiters],
+                arbiters: (0..facts.n_pods).flat_map(of_pod).collect(),
                 ..needs
             };
         }
@@ -109,15 +115,15 @@ impl Transport for FastpodFamily {
     /// slower.
     fn configure(keys: FastpodConfig, site: &Site) -> Result<Fastpod, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));
-        let pod = match &site.place {
-            Place::Network(Network { pod, .. }) if site.facts.is_pod => pod.clone(),
+        let pods = match &site.place {
+            Place::Network(Network { pods, .. }) if is_of_pods(&site.facts) => pods.clone(),
             Place::Network(Network { has_slower: true, .. }) => {
                 let expected = "one for networks with links slower than those of hosts";
                 return Err(BadKey::new("name", expected, Self::NAME));
             }
             Place::Network(_) | Place::Hosts { .. } => None,
         };
-        FastpodConfig { payload, header, ..keys }.on(&site.facts, pod)
+        FastpodConfig { payload, header, ..keys }.on(&site.facts, pods)
     }
 
     /// Only pods work without memory: elsewhere cells of several senders meet at a receiver.
@@ -132,8 +138,8 @@ impl Transport for FastpodFamily {
             Derived::time("slot", config.slot),
             Derived::count("cells-of-a-slot", config.slots.cells().into()),
             Derived::time("clock-error", config.slots.error),
-            Derived::count("planned-ahead-slots", config.timing.ahead),
-            Derived::time("answer", config.timing.answer),
+            Derived::count("planned-ahead-slots", config.ahead),
+            Derived::time("answer", config.answer),
             Derived::time("timeout", config.rto),
             Derived::time("retry", config.retry),
             Derived::time("silence", config.silence),
@@ -142,6 +148,14 @@ impl Transport for FastpodFamily {
             Derived::time("forget", config.forget),
         ]
     }
+}
+
+/// Whether several pods, with core switches between them, are scheduled.
+const HAS_SEVERAL_PODS: bool = false;
+
+/// Whether instants are exact: the network is made of pods.
+fn is_of_pods(facts: &FabricFacts) -> bool {
+    facts.n_pods == 1 || facts.n_pods > 1 && HAS_SEVERAL_PODS
 }
 
 /// What a host counts.

@@ -1,17 +1,29 @@
-//! The ways of packets through a pod: the sender names every port (§3.2). Other networks route by
+//! The ways of packets through pods: the sender names every port (§3.2). Other networks route by
 //! themselves.
 
-use rampmeter_core::fabric::{Pod, SourceRoute};
+use rampmeter_core::fabric::{Pod, PodHost, Pods, SourceRoute};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{MsgId, NodeId, Packet, PayloadRef, Priority};
 
 use super::config::Fastpod;
 use super::wire::FastpodHeader;
 
+/// The pod with this number, where there are pods.
+#[inline]
+fn pod(fastpod: &Fastpod, number: u16) -> Option<&Pod> {
+    fastpod.pods.as_ref().map(|pods| &pods.pods[usize::from(number)])
+}
+
+/// The number of an end among the hosts of a pod.
+#[inline]
+fn host(pod: &Pod, node: u32) -> &PodHost {
+    &pod.hosts[(node - pod.first_host) as usize]
+}
+
 /// Aggregation switches to choose from.
 #[inline]
 pub(super) fn aggs(fastpod: &Fastpod) -> usize {
-    fastpod.pod.as_ref().map_or(1, |pod| pod.to_rack.len())
+    pod(fastpod, 0).map_or(1, |pod| pod.to_rack.len())
 }
 
 /// A control packet on its way to an end.
@@ -39,36 +51,88 @@ fn set(packet: &mut Packet<FastpodHeader>, ports: &[u16]) {
     packet.marks = packet.marks.with(Marks::ROUTED).with(Marks::SOURCE_ROUTED);
 }
 
-/// A cell goes by an aggregation switch, within a rack too (§5).
+/// A cell to a host of the pod goes by an aggregation switch, within a rack too (§5).
 #[inline]
 pub(super) fn cell(fastpod: &Fastpod, src: u16, agg: u8, packet: &mut Packet<FastpodHeader>) {
-    let Some(pod) = &fastpod.pod else { return };
-    let (from, to) = (&pod.hosts[usize::from(src)], &pod.hosts[packet.dst.idx()]);
+    let Some(pod) = pod(fastpod, fastpod.pod_of(src)) else { return };
+    let (from, to) = (host(pod, src.into()), host(pod, packet.dst.get()));
     let agg = usize::from(agg);
     let up = pod.to_agg[usize::from(from.rack)][agg];
     let down = pod.to_rack[agg][usize::from(to.rack)];
     set(packet, &[up, down, to.port]);
 }
 
+/// A cell to another pod goes to a core switch (§3.4).
+pub(super) fn cell_to_core(
+    fastpod: &Fastpod,
+    src: u16,
+    core: u16,
+    packet: &mut Packet<FastpodHeader>,
+) {
+    let Some(Pods { pods, cores }) = &fastpod.pods else { return };
+    let (pod, core) = (&pods[usize::from(fastpod.pod_of(src))], &cores[usize::from(core)]);
+    let agg = usize::from(core.agg);
+    let up = pod.to_agg[usize::from(host(pod, src.into()).rack)][agg];
+    set(packet, &[up, pod.to_core[agg][usize::from(core.place)]]);
+}
+
+/// From a core switch to a host of a pod.
+pub(super) fn cell_from_core(fastpod: &Fastpod, core: u16, packet: &mut Packet<FastpodHeader>) {
+    let Some(Pods { pods, cores }) = &fastpod.pods else { return };
+    let dst = packet.dst.get();
+    let pod = &pods[usize::from(fastpod.pod_of(dst as u16))];
+    let to = host(pod, dst);
+    let agg = usize::from(cores[usize::from(core)].agg);
+    set(packet, &[pod.to_rack[agg][usize::from(to.rack)], to.port]);
+}
+
 /// An RTS goes straight from the rack to the arbiter.
 pub(super) fn rts(fastpod: &Fastpod, src: u16, arbiter: u32, packet: &mut Packet<FastpodHeader>) {
-    let Some(pod) = &fastpod.pod else { return };
-    let rack = pod.hosts[usize::from(src)].rack;
-    set(packet, &[to_arbiter(pod, rack, arbiter)]);
+    let Some(pod) = pod(fastpod, fastpod.pod_of(src)) else { return };
+    let rack = host(pod, src.into()).rack;
+    set(packet, &[pod.to_arbiter[usize::from(rack)][arbiter as usize]]);
 }
 
-/// An SCHD goes from the receiver's rack to it.
+/// One of a core switch goes straight from the aggregation switch to an arbiter of a pod.
+pub(super) fn core_rts(
+    fastpod: &Fastpod,
+    core: u16,
+    (to, arbiter): (u16, u32),
+    packet: &mut Packet<FastpodHeader>,
+) {
+    let Some(Pods { pods, cores }) = &fastpod.pods else { return };
+    let agg = usize::from(cores[usize::from(core)].agg);
+    set(packet, &[pods[usize::from(to)].agg_to_arbiter[agg][arbiter as usize]]);
+}
+
+/// An SCHD goes from the receiver's rack to it. Arbiters name the link to the rack before.
 pub(super) fn schd(fastpod: &Fastpod, packet: &mut Packet<FastpodHeader>) {
-    let Some(pod) = &fastpod.pod else { return };
-    set(packet, &[pod.hosts[packet.dst.idx()].port]);
+    let dst = packet.dst.get();
+    let Some(pod) = pod(fastpod, fastpod.pod_of(dst as u16)) else { return };
+    let to = host(pod, dst);
+    set(packet, &[to.rack, to.port]);
 }
 
-/// Arbiters talk by the first rack's switch.
-pub(super) fn watchdog(fastpod: &Fastpod, arbiter: u32, packet: &mut Packet<FastpodHeader>) {
-    let Some(pod) = &fastpod.pod else { return };
-    set(packet, &[to_arbiter(pod, 0, arbiter)]);
+/// One to a core switch goes from the aggregation switch of the arbiter's pod.
+pub(super) fn core_schd(
+    fastpod: &Fastpod,
+    from: u16,
+    core: u16,
+    packet: &mut Packet<FastpodHeader>,
+) {
+    let Some(Pods { pods, cores }) = &fastpod.pods else { return };
+    let (pod, core) = (&pods[usize::from(from)], &cores[usize::from(core)]);
+    let n_racks = pod.to_agg.len() as u16;
+    let port = pod.to_core[usize::from(core.agg)][usize::from(core.place)];
+    set(packet, &[n_racks + core.agg, port]);
 }
 
-fn to_arbiter(pod: &Pod, rack: u16, arbiter: u32) -> u16 {
-    pod.to_arbiter[usize::from(rack)][arbiter as usize]
+/// Arbiters of a pod talk by its first rack's switch.
+pub(super) fn watchdog(
+    fastpod: &Fastpod,
+    (of, arbiter): (u16, u32),
+    packet: &mut Packet<FastpodHeader>,
+) {
+    let Some(pod) = pod(fastpod, of) else { return };
+    set(packet, &[0, pod.to_arbiter[0][arbiter as usize]]);
 }

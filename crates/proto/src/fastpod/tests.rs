@@ -6,6 +6,7 @@ mod pod;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use rampmeter_core::fabric::Pod;
 use rampmeter_core::{Purpose, Rng, Span, Time};
 
 use super::{Fastpod, FastpodConfig, FastpodStats, Order};
@@ -167,8 +168,8 @@ fn a_scheduled_message_waits_for_its_slot() {
     assert_all_fine(&run);
     let heard =
         at + (RATE.tx_time(HEADER) + CABLE + SWITCH) + (fastpod.slots.control + CABLE + HOST);
-    let decided = fastpod.timing.tick_after(0, i128::from(heard.as_ps())).unwrap();
-    let used = decided + fastpod.timing.ahead;
+    let decided = fastpod.timing(0).tick_after(0, i128::from(heard.as_ps())).unwrap();
+    let used = decided + fastpod.ahead;
     let leaves = Time::from_ps(slot * used) + fastpod.slots.cell_at(0, (0, 1));
     let hop = RATE.tx_time(HEADER) + CABLE + SWITCH;
     assert_eq!(run.delivered[&msg], leaves + hop * 3 + fastpod.slots.cell + CABLE + HOST);
@@ -275,12 +276,12 @@ fn what_no_arbiter_can_schedule_is_refused() {
         access_rate: RATE,
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
-        is_pod: false,
+        n_pods: 0,
     };
     let mut rng = Rng::new(1, 0, Purpose::Test);
     let of = pod(4, 4, 1, Span::ZERO, &mut rng);
-    let bad = |config: FastpodConfig, pod: &_| {
-        config.on(&facts, Some(Clone::clone(pod))).unwrap_err().key
+    let bad = |config: FastpodConfig, pod: &Pod| {
+        config.on(&facts, Some(pod.clone().into())).unwrap_err().key
     };
     let mut few = of.clone();
     few.to_rack.pop();

@@ -1,10 +1,12 @@
-//! When slots are: instants by the arbiter's clock at which hosts and arbiters send (§3.2).
+//! When slots are: instants by the arbiter's clock at which hosts, core switches and arbiters send
+//! (§3.2, §3.4).
 //!
 //! Slot n is [n x length, (n + 1) x length) at the racks' switches, later by the time that the
-//! slowest host's packets take there. Hosts with shorter cables wait for the others. Cells are at
-//! their receivers' racks two switches later, and so are SCHDs.
+//! slowest host's packets take there. Hosts with shorter cables wait for the others. Cells pass
+//! aggregation switches one switch later, whether they come from hosts or from core switches, and
+//! their receivers' racks two switches later. So do SCHDs, at the receiver's switch.
 
-use rampmeter_core::fabric::{Pod, PodHost};
+use rampmeter_core::fabric::{Core, Pod, PodHost};
 use rampmeter_core::{FabricFacts, Span};
 
 use super::slots::Slots;
@@ -12,128 +14,189 @@ use super::slots::Slots;
 /// A time by an arbiter's clock in picoseconds. Hosts' clocks may be ahead of it from the start.
 pub type Instant = i128;
 
-/// A host and its delays.
+/// A host of the pod, or a core switch, and its delays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Host {
-    rack: u16,
+struct End {
+    leaf: u16,
     place: u16,
-    /// From the first bit that it sends to the first that leaves the rack's switch.
+    /// From the first bit that it sends to the first that leaves the leaf.
     up: Span,
-    /// From the first bit of a control packet that leaves the switch to its being heard.
+    /// From the first bit of a control packet that leaves the leaf to its being heard.
     down: Span,
 }
 
-/// When slots are at each host and arbiter.
+/// A switch to which ends are joined, and arbiters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Leaf {
+    /// When cells of a slot leave it: those from its ends, and those to them.
+    from_ends: Span,
+    to_ends: Span,
+    /// Of each arbiter the same delays as of ends: up and down.
+    arbiters: Vec<(Span, Span)>,
+}
+
+/// When slots are at each end of a pod and at its arbiters.
+///
+/// Ends are numbered from zero in each pod: its hosts, then all core switches. Leaves are the
+/// switches of its racks, then its aggregation switches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timing {
     slots: Slots,
-    hosts: Vec<Host>,
-    /// The same delays between racks and arbiters: rack, then arbiter: up and down.
-    arbiters: Vec<Vec<(Span, Span)>>,
-    /// The longest way up of a host.
-    up_max: Span,
-    /// From a source's rack to the receiver's.
-    across: Span,
+    n_hosts: u32,
+    n_racks: u16,
+    ends: Vec<End>,
+    leaves: Vec<Leaf>,
+    /// The time from the start of a slot's number to the slot at the racks' switches.
+    base: Span,
     /// From an arbiter's look at demands to its first SCHD of a slot.
     compute: Span,
     /// How many slots after its SCHD a slot that is given is.
     pub ahead: u64,
     /// The longest time from an RTS that asks to the SCHD that answers.
     pub answer: Span,
+    /// The most slots whose cells reach a core switch after it has decided that there should be no
+    /// more, until its RTS is obeyed.
+    pub on_way_to_core: u64,
+}
+
+fn most(spans: impl Iterator<Item = Span>) -> Span {
+    spans.max().unwrap_or(Span::ZERO)
 }
 
 impl Timing {
-    /// The times of a pod, or of another network. Slots are computed in `compute`.
-    pub(super) fn new(facts: &FabricFacts, pod: Option<&Pod>, slots: Slots, compute: Span) -> Self {
-        let (hosts, arbiters, across) = match pod {
-            Some(pod) => of_pod(pod, slots.control),
-            None => elsewhere(facts, slots.hosts),
-        };
-        let most = |spans: &mut dyn Iterator<Item = Span>| spans.max().unwrap_or(Span::ZERO);
-        let up_max = most(&mut hosts.iter().map(|host| host.up));
-        let down_max = most(&mut hosts.iter().map(|host| host.down));
-        let to_arbiter = most(&mut arbiters.iter().flatten().map(|delays| delays.1));
-        // From the start of the slot of an SCHD at its sender to the start of the one given: hosts
-        // hear the last SCHD of a slot, and then send.
-        let heard = up_max + across + down_max + slots.length() + slots.error * 2;
+    /// The times of a pod, which the core switches join to others. Slots are computed in `compute`.
+    pub(super) fn of_pod(pod: &Pod, cores: &[Core], slots: Slots, compute: Span) -> Self {
+        let ends = (pod.hosts.len() as u32, ends_of_pod(pod, cores, slots.control));
+        Self::new(
+            ends,
+            (pod.arbiters.len(), leaves_of_pod(pod, slots.control)),
+            (slots, compute),
+            1,
+        )
+    }
+
+    /// Other networks have two hops between a host and an arbiter, and four between hosts.
+    pub(super) fn elsewhere(facts: &FabricFacts, slots: Slots, compute: Span) -> Self {
+        let hop = facts.control_rtt / 4;
+        let place = |number: u32| (number % u32::from(slots.hosts)) as u16;
+        let end = |number| End { leaf: 0, place: place(number), up: hop, down: hop };
+        let arbiters = vec![(hop, hop); 2];
+        let leaf = Leaf { from_ends: Span::ZERO, to_ends: hop * 2, arbiters };
+        let ends = (0..facts.n_hosts).map(end).collect();
         // Networks with queues are late.
-        let slack = if pod.is_some() { 1 } else { 3 };
+        Self::new((facts.n_hosts, ends), (1, vec![leaf]), (slots, compute), 3)
+    }
+
+    fn new(
+        (n_hosts, ends): (u32, Vec<End>),
+        (n_racks, leaves): (usize, Vec<Leaf>),
+        (slots, compute): (Slots, Span),
+        slack: u64,
+    ) -> Self {
+        let (hosts, cores) = ends.split_at(n_hosts as usize);
+        let ups = |of: &[End]| most(of.iter().map(|end| end.up));
+        let downs = |of: &[End]| most(of.iter().map(|end| end.down));
+        let early = |end: &End| end.up.saturating_sub(leaves[usize::from(end.leaf)].from_ends);
+        let base = most(ends.iter().map(early));
+        let across = most(leaves.iter().map(|leaf| leaf.to_ends));
+        let arbiters = || leaves.iter().flat_map(|leaf| &leaf.arbiters);
+        let up_arbiter = most(arbiters().map(|delays| delays.0));
+        let to_arbiter = most(arbiters().map(|delays| delays.1));
+        // From the start of the slot of an SCHD at its sender to the start of the one given: ends
+        // hear the last SCHD of a slot, and then send.
+        let way = (ups(hosts) + across + downs(hosts)).max(ups(cores) + downs(cores));
+        let heard = way + slots.length() + slots.error * 2;
         let ahead = heard.div_floor(slots.length()) + slack;
-        let up_arbiter = most(&mut arbiters.iter().flatten().map(|delays| delays.0));
-        let rts = slots.length() * 2 + up_max + to_arbiter;
-        let answer = rts + compute + slots.length() * 2 + up_arbiter + across + up_max + down_max;
-        Self { slots, hosts, arbiters, up_max, across, compute, ahead, answer }
+        let (up, down) = (ups(&ends), downs(&ends));
+        let rts = slots.length() * 2 + up + to_arbiter;
+        let answer = rts + compute + slots.length() * 2 + up_arbiter + across + up + down;
+        // From the arrival of a cell to that of the RTS that it makes the switch send in the next
+        // slot or the one after; then two slots until what it says holds for a decision, at the end
+        // of which the way of a cell to the switch began later.
+        let obeyed = slots.length() * 4 + ups(cores) + to_arbiter + compute + up_arbiter + across;
+        let on_way = obeyed + downs(cores) + slots.error * 2;
+        let on_way_to_core = match cores {
+            [] => 0,
+            _ => on_way.div_floor(slots.length()) + 1 + ahead,
+        };
+        let n_racks = n_racks as u16;
+        Self { slots, n_hosts, n_racks, ends, leaves, base, compute, ahead, answer, on_way_to_core }
     }
 
-    /// The number of a host in its rack.
+    /// How many hosts the pod has.
     #[inline]
-    pub(super) fn place(&self, host: u16) -> u16 {
-        self.hosts[usize::from(host)].place
+    pub(super) fn n_hosts(&self) -> u32 {
+        self.n_hosts
     }
 
-    /// The rack of a host.
+    /// The number of an end at its leaf.
     #[inline]
-    pub(super) fn rack(&self, host: u16) -> u16 {
-        self.hosts[usize::from(host)].rack
+    pub(super) fn place(&self, end: u16) -> u16 {
+        self.ends[usize::from(end)].place
+    }
+
+    /// The switch that an end is joined to.
+    #[inline]
+    pub(super) fn leaf(&self, end: u16) -> u16 {
+        self.ends[usize::from(end)].leaf
     }
 
     /// How many racks there are.
     pub(super) fn n_racks(&self) -> usize {
-        self.arbiters.len()
+        self.n_racks.into()
     }
 
-    fn start(&self, slot: u64) -> Instant {
+    /// The start of the slot at racks' switches, for ends without a way there.
+    fn number_start(&self, slot: u64) -> Instant {
         i128::from(slot) * i128::from(self.slots.length().as_ps())
     }
 
-    /// When a host sends what is at the start of a slot.
+    /// When an end sends what is at the start of a slot.
     #[inline]
-    pub(super) fn host_start(&self, host: u16, slot: u64) -> Instant {
-        self.start(slot) + ps(self.up_max) - ps(self.hosts[usize::from(host)].up)
+    pub(super) fn start(&self, end: u16, slot: u64) -> Instant {
+        let End { leaf, up, .. } = self.ends[usize::from(end)];
+        let phase = self.leaves[usize::from(leaf)].from_ends;
+        self.number_start(slot) + ps(self.base) + ps(phase) - ps(up)
     }
 
-    /// The slot that a host is in; `None` before the first.
+    /// The slot that an end is in; `None` before the first.
     #[inline]
-    pub(super) fn host_slot(&self, host: u16, at: Instant) -> Option<u64> {
-        let since = at - self.host_start(host, 0);
+    pub(super) fn slot_at(&self, end: u16, at: Instant) -> Option<u64> {
+        let since = at - self.start(end, 0);
         u64::try_from(since.div_euclid(ps(self.slots.length()))).ok()
     }
 
-    /// When an arbiter sends a host what is at `position` of a slot at the host's rack.
+    /// When an arbiter sends an end what is at `position` of a slot at the end's leaf.
     #[inline]
-    pub(super) fn schd_at(
-        &self,
-        arbiter: u32,
-        host: u16,
-        (slot, position): (u64, Span),
-    ) -> Instant {
-        self.rack_at(arbiter, self.rack(host), (slot, position))
+    pub(super) fn schd_at(&self, arbiter: u32, end: u16, (slot, position): (u64, Span)) -> Instant {
+        self.leaf_at(arbiter, self.leaf(end), (slot, position))
     }
 
-    /// The same for packets to a rack.
-    pub(super) fn rack_at(
+    /// The same for packets to a leaf.
+    pub(super) fn leaf_at(
         &self,
         arbiter: u32,
-        rack: u16,
+        leaf: u16,
         (slot, position): (u64, Span),
     ) -> Instant {
-        let up = self.arbiters[usize::from(rack)][arbiter as usize].0;
-        self.start(slot) + ps(position) + ps(self.up_max) + ps(self.across) - ps(up)
+        let leaf = &self.leaves[usize::from(leaf)];
+        let up = leaf.arbiters[arbiter as usize].0;
+        self.number_start(slot) + ps(position) + ps(self.base) + ps(leaf.to_ends) - ps(up)
     }
 
     /// From the departure of an SCHD to its being heard.
     #[inline]
-    pub(super) fn schd_delay(&self, arbiter: u32, host: u16) -> Span {
-        let Host { rack, down, .. } = self.hosts[usize::from(host)];
-        self.arbiters[usize::from(rack)][arbiter as usize].0 + down
+    pub(super) fn schd_delay(&self, arbiter: u32, end: u16) -> Span {
+        let End { leaf, down, .. } = self.ends[usize::from(end)];
+        self.leaves[usize::from(leaf)].arbiters[arbiter as usize].0 + down
     }
 
     /// When an arbiter decides what the SCHDs of a slot say. It knows what it has heard before.
     #[inline]
     pub(super) fn tick_at(&self, arbiter: u32, slot: u64) -> Instant {
-        let ups = self.arbiters.iter().map(|rack| rack[arbiter as usize].0);
-        let first = ps(self.up_max) + ps(self.across) - ps(ups.max().unwrap_or(Span::ZERO));
-        self.start(slot) + first - ps(self.compute)
+        let first = |leaf: &Leaf| ps(leaf.to_ends) - ps(leaf.arbiters[arbiter as usize].0);
+        let first = self.leaves.iter().map(first).min().unwrap_or(0);
+        self.number_start(slot) + ps(self.base) + first - ps(self.compute)
     }
 
     /// The first slot of which an arbiter decides after `at`; `None` if it is before the first.
@@ -143,14 +206,15 @@ impl Timing {
         u64::try_from(since.div_euclid(ps(self.slots.length())) + 1).ok()
     }
 
-    /// When a host that sends an RTS at `sent` hears the first SCHD that can know of it, if
+    /// When an end that sends an RTS at `sent` hears the first SCHD that can know of it, if
     /// nobody is scheduled to send to it then (§3.3).
-    pub(super) fn knowing(&self, arbiter: u32, host: u16, sent: Instant) -> Instant {
-        let Host { rack, place, up, .. } = self.hosts[usize::from(host)];
-        let heard = sent + ps(up) + ps(self.arbiters[usize::from(rack)][arbiter as usize].1);
+    pub(super) fn knowing(&self, arbiter: u32, end: u16, sent: Instant) -> Instant {
+        let End { leaf, place, up, .. } = self.ends[usize::from(end)];
+        let down = self.leaves[usize::from(leaf)].arbiters[arbiter as usize].1;
+        let heard = sent + ps(up) + ps(down);
         let slot = self.tick_after(arbiter, heard).unwrap_or(0);
-        let schd = self.schd_at(arbiter, host, (slot, self.slots.idle_gap(place)));
-        schd + ps(self.schd_delay(arbiter, host))
+        let schd = self.schd_at(arbiter, end, (slot, self.slots.idle_gap(place)));
+        schd + ps(self.schd_delay(arbiter, end))
     }
 }
 
@@ -159,35 +223,43 @@ fn ps(span: Span) -> Instant {
     i128::from(span.as_ps())
 }
 
-type Delays = (Vec<Host>, Vec<Vec<(Span, Span)>>, Span);
-
-/// A switch forwards when the header is in; a host hears a packet when all of it is.
-fn of_pod(pod: &Pod, control: Span) -> Delays {
-    let head = pod.rate.tx_time(pod.header);
-    let up = |cable: Span| head + cable + pod.switch_latency;
-    let down = |cable: Span| control + cable + pod.host_latency;
-    let of_host = |host: &PodHost| Host {
-        rack: host.rack,
-        place: host.place,
-        up: up(host.cable),
-        down: down(host.cable),
-    };
-    let hosts = pod.hosts.iter().map(of_host).collect();
-    let both = |cables: &Vec<Span>| cables.iter().map(|&c| (up(c), down(c))).collect();
-    let arbiters = pod.arbiters.iter().map(both).collect();
-    // Where trunks differ, guard bands allow for half of that either way on each of the two.
-    let trunks = pod.trunks.0 + pod.trunks.1;
-    (hosts, arbiters, (head + pod.switch_latency) * 2 + trunks)
+/// From the first bit on a link to the first that leaves the switch at its end, which forwards when
+/// the header is in.
+fn to_switch(pod: &Pod, cable: Span) -> Span {
+    pod.rate.tx_time(pod.header) + cable + pod.switch_latency
 }
 
-/// Two hops between a host and an arbiter, four between hosts.
-fn elsewhere(facts: &FabricFacts, per_rack: u16) -> Delays {
-    let hop = facts.control_rtt / 4;
-    let host = |number: u32| Host {
-        rack: 0,
-        place: (number % u32::from(per_rack)) as u16,
-        up: hop,
-        down: hop,
+/// A host hears a packet when all of it is in.
+fn to_host(pod: &Pod, cable: Span, control: Span) -> Span {
+    control + cable + pod.host_latency
+}
+
+fn ends_of_pod(pod: &Pod, cores: &[Core], control: Span) -> Vec<End> {
+    let of_host = |host: &PodHost| End {
+        leaf: host.rack,
+        place: host.place,
+        up: to_switch(pod, host.cable),
+        down: to_host(pod, host.cable, control),
     };
-    ((0..facts.n_hosts).map(host).collect(), vec![vec![(hop, hop); 2]], hop * 2)
+    let n_racks = pod.arbiters.len() as u16;
+    let of_core = |core: &Core| End {
+        leaf: n_racks + core.agg,
+        place: core.place,
+        up: to_switch(pod, core.cable),
+        down: to_switch(pod, core.cable),
+    };
+    pod.hosts.iter().map(of_host).chain(cores.iter().map(of_core)).collect()
+}
+
+fn leaves_of_pod(pod: &Pod, control: Span) -> Vec<Leaf> {
+    let both = |&cable: &Span| (to_switch(pod, cable), to_host(pod, cable, control));
+    // Where trunks differ, guard bands allow for half of that either way on each of the two.
+    let (near, far) = (to_switch(pod, pod.trunks.0), to_switch(pod, pod.trunks.1));
+    let leaf = |cables: &Vec<Span>, from_ends, to_ends| Leaf {
+        from_ends,
+        to_ends,
+        arbiters: cables.iter().map(both).collect(),
+    };
+    let racks = pod.arbiters.iter().map(|cables| leaf(cables, Span::ZERO, near + far));
+    racks.chain(pod.agg_arbiters.iter().map(|cables| leaf(cables, near, near))).collect()
 }

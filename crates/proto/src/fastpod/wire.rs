@@ -10,6 +10,14 @@ use rampmeter_core::{headers, items};
 pub const DEMANDS_MAX: usize = 3;
 /// Messages acknowledged in one RTS or SCHD.
 pub const ACKS_MAX: usize = 3;
+/// Destinations in one RTS of a core switch.
+pub const CORE_DEMANDS_MAX: usize = 2;
+/// Messages acknowledged in one RTS or SCHD of a core switch.
+pub const RELAYS_MAX: usize = 2;
+/// Pods that core switches may join: those of an RTS's mask.
+pub const PODS_MAX: usize = 32;
+/// In demands and SCHDs of hosts: the destination is the pod of the number without this bit.
+pub const POD_FLAG: u16 = 1 << 15;
 /// Bytes of an RTS or SCHD at most.
 pub const CONTROL_MAX: usize = 46;
 /// The destination of an SCHD that grants nothing.
@@ -18,7 +26,7 @@ pub const NOBODY: u16 = u16::MAX;
 items! {
     /// Slots that a host has asked for to one destination.
     pub struct Demand {
-        /// The destination.
+        /// The destination: a host, or a pod with 32768 added.
         dst: u16 as "Destination",
         /// Slots asked for since the start of the incarnation.
         total: u32 as "Slots in all",
@@ -30,6 +38,18 @@ items! {
     pub struct Ack {
         /// Its source in an RTS, its destination in an SCHD.
         host: u16 as "Other end",
+        /// Its number among those of its pair, less whole multiples of 65536.
+        flow: u16 as "Flow, numbered among those of the pair",
+    }
+}
+
+items! {
+    /// A message to a host of another pod that has arrived.
+    pub struct Relay {
+        /// Its source, which is to be told.
+        to: u16 as "Source",
+        /// Its destination.
+        from: u16 as "Receiver",
         /// Its number among those of its pair, less whole multiples of 65536.
         flow: u16 as "Flow, numbered among those of the pair",
     }
@@ -70,10 +90,11 @@ headers! {
             stamp: u64 as "Time of the arbiter in picoseconds",
             /// The number of the slot that is given, less whole multiples of 2^32.
             slot: u32 as "Slot",
-            /// Whom the host may send to in it; 65535 if none is given.
+            /// Whom the host may send to in it: a host, or a pod with 32768 added; 65535 if none is
+            /// given.
             dst: u16 as "Destination",
-            /// The aggregation switch to send by.
-            agg: u8 as "Aggregation switch",
+            /// The aggregation switch to send by, to another pod the core switch.
+            agg: u8 as "Aggregation or core switch",
             /// The host's incarnation of which the arbiter knows.
             incarnation: u32,
             /// The latest RTS of it up to which all have been heard.
@@ -88,6 +109,41 @@ headers! {
             /// Its epoch.
             epoch: u32,
         },
+        /// Core switch to arbiter: slots wanted, and pods that the arbiter's hosts may send to by
+        /// it.
+        5 CoreRts (control "core-rts", C to A) "slots in all: {demand:{total} to {dst}}" {
+            /// The latest epoch of the pod that the switch has heard of.
+            epoch: u32,
+            /// Grows whenever the switch starts its totals anew.
+            incarnation: u32,
+            /// How many RTSs with demands there have been in this incarnation, with this one.
+            number: u32,
+            /// A bit for each pod, the lowest for the first: whether there is room for cells to it.
+            open: u32 as hex "Pods with room",
+            /// Totals by host of the pod.
+            demands as demand: List<Demand, CORE_DEMANDS_MAX>,
+            /// Messages of hosts of the pod that have arrived in others.
+            relays as relay: List<Relay, RELAYS_MAX> as "Message that has arrived elsewhere",
+        },
+        /// Arbiter to core switch: a slot given, and messages that have arrived in the pod.
+        6 CoreSchd (control "core-schd", A to C) "slot {slot} to {dst}" {
+            /// Grows whenever another arbiter takes over.
+            epoch: u32,
+            /// When the packet leaves the arbiter, in picoseconds by its clock.
+            stamp: u64,
+            /// The number of the slot that is given, less whole multiples of 2^32.
+            slot: u32,
+            /// The host that the switch may send to in it; 65535 if none is given.
+            dst: u16,
+            /// The switch's incarnation of which the arbiter knows.
+            incarnation: u32,
+            /// The latest RTS of it up to which all have been heard.
+            heard: u32,
+            /// Slots given to it so far, this one included.
+            given: u32,
+            /// Messages to hosts of the pod that have arrived, for the pods of their sources.
+            relays as relay: List<Relay, RELAYS_MAX>,
+        },
     }
 }
 
@@ -100,8 +156,8 @@ mod tests {
     #[test]
     fn control_packets_fit_a_frame_of_64_bytes_and_return_from_the_wire() {
         let mut rng = Rng::new(1, 0, Purpose::Test);
-        let mut longest = [0; 5];
-        for code in 1..=4 {
+        let mut longest = [0; 7];
+        for code in 1..=6 {
             for _ in 0..2_000 {
                 let header = FastpodHeader::arbitrary(code, &mut || rng.bits()).unwrap();
                 let mut bytes = [0; 64];
@@ -110,7 +166,7 @@ mod tests {
                 longest[usize::from(code)] = longest[usize::from(code)].max(len);
             }
         }
-        assert_eq!(longest, [0, 21, 45, 45, 5]);
+        assert_eq!(longest, [0, 21, 45, 45, 5, 43, 44]);
         assert!(longest[2..].iter().all(|&len| len <= CONTROL_MAX));
     }
 }

@@ -68,7 +68,7 @@ mod tests {
             access_rate: Rate::from_bps(mbps * 1_000_000).unwrap(),
             data_rtt: Span::from_ns(data_rtt_ns),
             control_rtt: Span::from_ns(data_rtt_ns / 2),
-            is_pod: false,
+            n_pods: 0,
         }
     }
 

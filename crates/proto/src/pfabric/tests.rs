@@ -34,7 +34,7 @@ mod sender {
             access_rate: Rate::from_gbps(10),
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
-            is_pod: false,
+            n_pods: 0,
         };
         let pfabric = Arc::new(config.on(&facts).unwrap());
         let rng = Rng::new(1, 0, Purpose::Test);

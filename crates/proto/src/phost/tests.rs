@@ -49,7 +49,7 @@ mod tokens {
             access_rate: Rate::from_gbps(10),
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
-            is_pod: false,
+            n_pods: 0,
         };
         let phost = Arc::new(config.on(&facts).unwrap());
         let rng = Rng::new(1, 0, Purpose::Test);

@@ -12,7 +12,7 @@ fn facts() -> FabricFacts {
         access_rate: Rate::from_gbps(10),
         data_rtt: Span::from_us(10),
         control_rtt: Span::from_us(8),
-        is_pod: false,
+        n_pods: 0,
     }
 }
 

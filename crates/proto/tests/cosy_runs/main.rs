@@ -189,6 +189,7 @@ fn every_promise_is_kept_up_to_saturation_and_beyond() {
     let wanted = std::env::var("RAMPMETER_PACKETS").ok().and_then(|n| n.parse().ok());
     let wanted: u64 = wanted.unwrap_or(1_000_000);
     let fat_tree = TopologySpec::FatTree {
+        pods: None,
         k: 8,
         access_gbps: 100.0,
         core_gbps: 100.0,

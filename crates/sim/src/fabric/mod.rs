@@ -254,8 +254,12 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 (port < self.first_ports[switch as usize + 1]).then_some(port)
             }
         };
-        if P::ACTIVE {
-            let choices = self.routes.next(switch, dst);
+        if P::ACTIVE && self.hops[switch as usize].is_on() {
+            // A source route may lead to what routing has no table for.
+            let choices = match packet.marks.contains(Marks::SOURCE_ROUTED) {
+                false => self.routes.next(switch, dst),
+                true => &[],
+            };
             let ingress = self.opposite[via as usize];
             let crossing = Crossing { now, ingress, egress, choices };
             match self.hops[switch as usize].on_forward(crossing, packet) {
@@ -263,6 +267,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 Verdict::Via(port) => egress = Some(port),
                 Verdict::Drop => {
                     self.discard(via, handle, DropReason::Program);
+                    self.run_program(switch, now, wheel);
+                    return;
+                }
+                Verdict::Keep => {
+                    self.keep(via, handle);
                     self.run_program(switch, now, wheel);
                     return;
                 }
@@ -411,8 +420,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     pub(crate) fn check_conservation(&self) {
         let s = &self.stats;
         let made = s.injected + s.duplicated;
-        let ended = s.delivered + s.dropped() + self.pool.len() as u64;
-        assert!(made == ended, "{made} packets made, {ended} delivered, dropped or in flight");
+        let ended = s.delivered + s.dropped() + s.kept + self.pool.len() as u64;
+        assert!(
+            made == ended,
+            "{made} packets made, {ended} delivered, dropped, kept or in flight"
+        );
         self.ingress.check(self.used[..self.used.len() - 1].iter().sum());
     }
 }

@@ -3,7 +3,7 @@
 
 use rampmeter_core::{Departure, Header, Hop, Packet, Purpose, Rng, SwitchFacts, Time};
 
-use super::Fabric;
+use super::{Fabric, PortChange};
 use crate::engine::event::{PROGRAM, event};
 use crate::engine::{Handle, Wheel};
 
@@ -11,6 +11,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// The program of a switch.
     pub fn program(&self, switch: u32) -> &P {
         &self.hops[switch as usize]
+    }
+
+    /// The programs of all switches, in their order.
+    pub(crate) fn programs(&self) -> &[P] {
+        &self.hops
     }
 
     /// What the program of a switch is told.
@@ -73,6 +78,14 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         if P::TIMERS {
             self.set_program_timer(switch, now, wheel);
         }
+    }
+
+    /// Takes a packet out of the fabric that a program has kept.
+    pub(super) fn keep(&mut self, via: u32, handle: Handle) {
+        self.note(via, |_| PortChange::Keeps { handle });
+        self.pool.remove(handle);
+        self.occupancy.forget(handle);
+        self.stats.kept += 1;
     }
 
     /// Sends a packet that a program has made. Not inlined: most inputs make none.

@@ -143,6 +143,12 @@ impl Routes {
         Some(&self.uplinks[at].1[self.hosts[dst as usize].0 as usize])
     }
 
+    /// Whether a host or arbiter has several links.
+    #[inline]
+    pub(crate) fn has_several(&self, end: u32) -> bool {
+        self.uplinks.binary_search_by_key(&end, |(of, _)| *of).is_ok()
+    }
+
     /// All ports of a host or arbiter.
     pub(crate) fn uplinks_of(&self, end: u32) -> impl Iterator<Item = u32> + use<> {
         // The further uplinks are in the order of their ends.

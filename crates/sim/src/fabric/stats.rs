@@ -104,12 +104,14 @@ pub struct TierStats {
 pub struct FabricStats {
     /// Packets put on links.
     pub hops: u64,
-    /// Packets that hosts sent.
+    /// Packets that hosts and programs of switches sent.
     pub injected: u64,
     /// Packets that links doubled.
     pub duplicated: u64,
     /// Packets that reached their host.
     pub delivered: u64,
+    /// Packets that programs of switches took out of the fabric.
+    pub kept: u64,
     /// Packets that found their port busy; `None` where packets may wait.
     pub collisions: Option<Collisions>,
     pub(super) tiers: Vec<TierStats>,
@@ -134,7 +136,8 @@ impl FabricStats {
     pub(super) fn new(tiers: Vec<TierStats>, is_memoryless: bool) -> Self {
         let (drops, peaks) = (BTreeMap::new(), vec![None; tiers.len()]);
         let collisions = is_memoryless.then(Collisions::default);
-        Self { hops: 0, injected: 0, duplicated: 0, delivered: 0, collisions, tiers, drops, peaks }
+        let (hops, injected, duplicated, delivered, kept) = (0, 0, 0, 0, 0);
+        Self { hops, injected, duplicated, delivered, kept, collisions, tiers, drops, peaks }
     }
 
     #[cold]

@@ -1,5 +1,6 @@
 //! The interfaces of hosts and arbiters: how packets enter the fabric.
 
+use rampmeter_core::fabric::SourceRoute;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Header, Hop, Packet, Time};
 
@@ -49,8 +50,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     }
 
     /// Puts a packet of a host with several links on an idle one of those that are nearest to its
-    /// destination, by turns; it waits at one of these if none is idle. `leaves` is called with it
-    /// when it starts.
+    /// destination, by turns; it waits at one of these if none is idle. One with a source route
+    /// takes the link that it names. `leaves` is called with it when it starts.
     pub(crate) fn inject_by_rails(
         &mut self,
         host: u32,
@@ -59,6 +60,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         wheel: &mut Wheel,
         leaves: impl FnOnce(&Packet<H>),
     ) {
+        if packet.marks.contains(Marks::SOURCE_ROUTED) && self.routes.has_several(host) {
+            return self.inject_queued(host, packet, now, wheel, leaves);
+        }
         let only = [host];
         let ports = self.routes.interfaces(host, packet.dst.get()).unwrap_or(&only);
         let turn = usize::from(self.next_path[host as usize]);
@@ -119,7 +123,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     }
 
     /// Queues a packet of `host` at its interface, or puts it on the link if that is idle; then
-    /// `leaves` is called with it.
+    /// `leaves` is called with it. Of several links a source route names the one.
     pub(crate) fn inject_queued(
         &mut self,
         host: u32,
@@ -128,7 +132,16 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         wheel: &mut Wheel,
         leaves: impl FnOnce(&Packet<H>),
     ) {
-        let port = self.routes.interface(host, packet.dst.get());
+        let mut packet = packet;
+        let port = match packet.marks.contains(Marks::SOURCE_ROUTED) {
+            true if self.routes.has_several(host) => {
+                let (link, rest) = SourceRoute::split(packet.path);
+                packet.path = rest;
+                self.routes.uplinks_of(host).nth(link.into())
+            }
+            true => Some(host),
+            false => self.routes.interface(host, packet.dst.get()),
+        };
         if let Some(port) = port
             && self.uplink_idle(port, now)
         {

@@ -56,6 +56,11 @@ pub enum PortChange<H> {
         /// Why.
         reason: DropReason,
     },
+    /// A packet that its link has brought is taken out of the fabric by the program of a switch.
+    Keeps {
+        /// Which packet.
+        handle: Handle,
+    },
     /// The packet on its link is cut off for another; the link is free.
     Cuts {
         /// Which packet.

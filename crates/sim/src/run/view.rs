@@ -1,6 +1,6 @@
 //! What a simulation shows of itself.
 
-use rampmeter_core::{Family, Time};
+use rampmeter_core::{Family, Hop, Time};
 
 use super::Sim;
 use crate::fabric::Fabric;
@@ -18,28 +18,20 @@ impl<F: Family, A, P> Sim<F, A, P> {
         &self.ledger.counters
     }
 
-    /// What the endpoints of all hosts and arbiters have counted, added up by name; names in the
-    /// order in which endpoints tell them.
+    /// What the endpoints of all hosts and arbiters, and the programs of all switches, have
+    /// counted, added up by name, but of names that end in `_max` the greatest; names in the order
+    /// in which they are told.
     pub fn transport_counters(&self) -> Vec<(&'static str, u64)> {
-        let mut sums: Vec<(&'static str, u64)> = Vec::new();
+        let mut totals = Totals::default();
         for station in &self.stations {
-            // Stations of a kind tell the same names in the same order.
-            let mut next = 0;
-            station.endpoint.counters(&mut |name, value| {
-                let is_next = sums.get(next).is_some_and(|&(known, _)| std::ptr::eq(known, name));
-                let place = match is_next {
-                    true => Some(next),
-                    false => sums.iter().position(|&(known, _)| known == name),
-                };
-                let place = place.unwrap_or_else(|| {
-                    sums.push((name, 0));
-                    sums.len() - 1
-                });
-                sums[place].1 += value;
-                next = place + 1;
-            });
+            totals.next = 0;
+            station.endpoint.counters(&mut |name, value| totals.add(name, value));
         }
-        sums
+        for program in self.fabric.programs() {
+            totals.next = 0;
+            program.counters(&mut |name, value| totals.add(name, value));
+        }
+        totals.all
     }
 
     /// The fabric.
@@ -67,5 +59,30 @@ impl<F: Family, A, P> Sim<F, A, P> {
     /// The probe.
     pub fn probe(&self) -> &P {
         &self.probe
+    }
+}
+
+/// Counters of all endpoints and programs, by name.
+#[derive(Default)]
+struct Totals {
+    all: Vec<(&'static str, u64)>,
+    /// Where the next name is expected: those of a kind tell the same names in the same order.
+    next: usize,
+}
+
+impl Totals {
+    fn add(&mut self, name: &'static str, value: u64) {
+        let is_next = self.all.get(self.next).is_some_and(|&(known, _)| std::ptr::eq(known, name));
+        let place = match is_next {
+            true => Some(self.next),
+            false => self.all.iter().position(|&(known, _)| known == name),
+        };
+        let place = place.unwrap_or_else(|| {
+            self.all.push((name, 0));
+            self.all.len() - 1
+        });
+        let total = &mut self.all[place].1;
+        *total = if name.ends_with("_max") { value.max(*total) } else { *total + value };
+        self.next = place + 1;
     }
 }

@@ -174,20 +174,20 @@ impl Topology {
         Self::check(n_hosts, leaves + spines, links, wires)
     }
 
-    /// A three-tier fat-tree of `k`-port switches: k pods of k/2 edge and k/2 aggregation switches,
-    /// (k/2)^2 core switches, k^3/4 hosts.
-    pub(super) fn fat_tree(k: u32, wires: &Wires) -> Result<Self, TopologyError> {
+    /// A three-tier fat-tree of `k`-port switches: `pods` pods, k at most, of k/2 edge and k/2
+    /// aggregation switches with (k/2)^2 hosts each, and (k/2)^2 core switches.
+    pub(super) fn fat_tree(k: u32, pods: u32, wires: &Wires) -> Result<Self, TopologyError> {
         let half = k / 2;
-        let (n_edge, n_hosts) = (k * half, k * half * half);
+        let (n_edge, n_hosts) = (pods * half, pods * half * half);
         let mut links = attach(n_hosts, half, wires);
-        for pod in 0..k {
+        for pod in 0..pods {
             for edge in 0..half {
                 for agg in 0..half {
                     links.push(trunk(pod * half + edge, n_edge + pod * half + agg, wires));
                 }
             }
         }
-        for pod in 0..k {
+        for pod in 0..pods {
             for agg in 0..half {
                 for core in 0..half {
                     let core = 2 * n_edge + agg * half + core;

@@ -7,6 +7,7 @@
 mod build;
 mod cut;
 mod pod;
+mod pods;
 mod regular;
 mod spec;
 
@@ -146,8 +147,12 @@ impl Topology {
     }
 
     /// The topology with the arbiters that a transport needs: at the first rack, with the delay of
-    /// the first link, or at every rack, with the delay of that rack's first host. In pods whose
-    /// cables differ those of arbiters at every rack do too.
+    /// the first link, or at every rack, with the delay of that rack's first host, or at the
+    /// switches of a pod of a fat-tree. In pods whose cables differ those of arbiters at every rack
+    /// do too.
+    ///
+    /// # Panics
+    /// If the network has no such pod.
     #[must_use]
     pub fn with_arbiters(mut self, needs: &[ArbiterNeed]) -> Self {
         let (slowest, fastest) = self.rates();
@@ -157,6 +162,7 @@ impl Topology {
             let ends = match need.place {
                 ArbiterPlace::FirstRack => vec![first],
                 ArbiterPlace::EveryRack => self.cables_of_racks(),
+                ArbiterPlace::PodSwitches(pod) => self.cables_of_pod(pod),
             };
             let link = |(switch, propagation)| ArbiterLink { switch, rate, propagation };
             self = self.with_arbiter_at(&ends.into_iter().map(link).collect::<Vec<_>>());
@@ -308,7 +314,7 @@ impl Topology {
             access_rate: slowest.expect("a topology has hosts, and they have links"),
             data_rtt: one_way(data) * 2,
             control_rtt: one_way(control) * 2,
-            is_pod: self.is_pod(),
+            n_pods: self.n_pods(),
         }
     }
 

@@ -5,7 +5,8 @@ use rampmeter_core::fabric::{Pod, PodHost, SourceRoute};
 use rampmeter_core::{Bytes, Purpose, Rng, Span};
 
 use super::build::{TopologyError, Wires};
-use super::{Link, Node, Topology};
+use super::pods::{Ports, cables, numbers, switches};
+use super::{Node, Topology};
 
 /// How long the cables of a pod's hosts and arbiters are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,13 +33,6 @@ impl Cables {
         let mut rng = Self::stream(station);
         (0..racks).map(|_| self.draw(&mut rng)).collect()
     }
-}
-
-/// A link with its number within the ports of the switch that it is seen from.
-struct Port {
-    number: u16,
-    link: Link,
-    to: Node,
 }
 
 impl Topology {
@@ -75,23 +69,22 @@ impl Topology {
         if above.is_empty() {
             return None;
         }
-        let ports: Vec<Vec<Port>> = (0..self.n_switches()).map(|s| self.ports_of(s)).collect();
-        if ports.iter().any(|of| of.len() > usize::from(SourceRoute::PORTS)) {
+        let ports = Ports::of(self);
+        if ports.most() > usize::from(SourceRoute::PORTS) {
             return None;
         }
-        let port = |at: u32, to: Node| ports[at as usize].iter().find(|port| port.to == to);
-        let all = |froms: &[u32], tos: &[Node]| -> Option<Vec<Vec<&Port>>> {
-            froms.iter().map(|&at| tos.iter().map(|&to| port(at, to)).collect()).collect()
-        };
-        let switches = |of: &[u32]| of.iter().map(|&s| Node::Switch(s)).collect::<Vec<_>>();
-        let to_agg = all(&racks, &switches(&above))?;
-        let to_rack = all(&above, &switches(&racks))?;
+        let to_agg = ports.between(&racks, &switches(&above))?;
+        let to_rack = ports.between(&above, &switches(&racks))?;
         let arbiters: Vec<Node> = (0..self.n_arbiters).map(Node::Arbiter).collect();
-        let to_arbiter = all(&racks, &arbiters)?;
+        // A source route names the links of arbiters by their order.
+        if arbiters.iter().any(|&arbiter| self.ends_of(arbiter) != switches(&racks)) {
+            return None;
+        }
+        let to_arbiter = ports.between(&racks, &arbiters)?;
         let mut places = vec![0; racks.len()];
         let hosts = (0..self.n_hosts()).map(|host| {
             let rack = racks.binary_search(&self.rack(host)).ok()?;
-            let port = port(self.rack(host), Node::Host(host))?;
+            let port = ports.to(self.rack(host), Node::Host(host))?;
             let place = places[rack];
             places[rack] += 1;
             let (rack, cable) = (rack as u16, port.link.propagation);
@@ -99,10 +92,6 @@ impl Topology {
         });
         let hosts = hosts.collect::<Option<_>>()?;
         let trunks = || to_agg.iter().flatten().map(|port| port.link.propagation);
-        let numbers = |ports: &[Vec<&Port>]| -> Vec<Vec<u16>> {
-            ports.iter().map(|of| of.iter().map(|port| port.number).collect()).collect()
-        };
-        let cables = |of: &Vec<&Port>| of.iter().map(|port| port.link.propagation).collect();
         Some(Pod {
             rate,
             header,
@@ -110,10 +99,14 @@ impl Topology {
             host_latency: self.host_latency,
             hosts,
             trunks: (trunks().min()?, trunks().max()?),
-            arbiters: to_arbiter.iter().map(cables).collect(),
+            arbiters: cables(&to_arbiter),
             to_agg: numbers(&to_agg),
             to_rack: numbers(&to_rack),
             to_arbiter: numbers(&to_arbiter),
+            first_host: 0,
+            to_core: Vec::new(),
+            agg_arbiters: Vec::new(),
+            agg_to_arbiter: Vec::new(),
         })
     }
 
@@ -121,23 +114,13 @@ impl Topology {
     /// ways up as hosts, and room for two arbiters.
     pub(super) fn is_pod(&self) -> bool {
         let Some(pod) = self.pod(Bytes::new(1)) else { return false };
-        let ports = self.racks().into_iter().map(|rack| self.ports_of(rack).len() + 2);
+        let ports = Ports::of(self);
+        let ports = self.racks().into_iter().map(|rack| ports.at(rack).len() + 2);
         if ports.max() > Some(usize::from(SourceRoute::PORTS)) {
             return false;
         }
         let most = pod.hosts.iter().map(|host| usize::from(host.place) + 1).max();
         most.is_some_and(|most| (2..=pod.to_rack.len()).contains(&most))
-    }
-
-    /// The ports of a switch, in the order of its links.
-    fn ports_of(&self, switch: u32) -> Vec<Port> {
-        let of = self.links_of(Node::Switch(switch)).into_iter().zip(0..);
-        of.map(|(link, number)| {
-            let link = self.links[link as usize];
-            let to = if link.a == Node::Switch(switch) { link.b } else { link.a };
-            Port { number, link, to }
-        })
-        .collect()
     }
 }
 

@@ -83,7 +83,7 @@ impl Topology {
     }
 
     /// By switch, the links up with the switches that they lead to; `None` if some lead sideways.
-    fn above(&self) -> Option<Vec<Vec<(u32, u32)>>> {
+    pub(super) fn above(&self) -> Option<Vec<Vec<(u32, u32)>>> {
         let mut above = vec![Vec::new(); self.levels.len()];
         for (link, number) in self.links.iter().zip(0..) {
             let (Node::Switch(a), Node::Switch(b)) = (link.a, link.b) else { continue };
@@ -119,7 +119,7 @@ mod tests {
         let paths = Topology::leaf_spine((3, 1), 2, 5, &WIRES).unwrap().regular_paths().unwrap();
         assert_eq!((paths.tor_up, paths.agg_up), (5, 1));
         assert_eq!((paths.rack_of, paths.pod_of), (vec![0, 0, 1, 1, 2, 2], vec![0, 0, 0]));
-        let paths = Topology::fat_tree(4, &WIRES).unwrap().regular_paths().unwrap();
+        let paths = Topology::fat_tree(4, 4, &WIRES).unwrap().regular_paths().unwrap();
         assert_eq!((paths.tor_up, paths.agg_up), (2, 2));
         assert_eq!(paths.pod_of, [0, 0, 1, 1, 2, 2, 3, 3]);
         let star = Topology::star(4, &WIRES).unwrap();
@@ -130,7 +130,7 @@ mod tests {
     /// A link of each tier of a fat-tree with four ports a switch.
     #[test]
     fn links_that_are_down_are_told_by_rack_and_pod() {
-        let tree = Topology::fat_tree(4, &WIRES).unwrap();
+        let tree = Topology::fat_tree(4, 4, &WIRES).unwrap();
         let paths = tree.regular_paths().unwrap();
         let above = tree.above().unwrap();
         let tor = tree.racks()[5];

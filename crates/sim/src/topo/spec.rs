@@ -41,11 +41,14 @@ pub enum TopologySpec {
         #[serde(default = "processing")]
         host_ns: f64,
     },
-    /// Three tiers of k-port switches, k^3/4 hosts.
+    /// Three tiers of k-port switches, k^2/4 hosts in each pod.
     #[serde(rename_all = "kebab-case")]
     FatTree {
         /// Ports a switch, even, 2 or more.
         k: u64,
+        /// Pods, 2 to k; k if left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pods: Option<u64>,
         /// Rate of host links.
         #[serde(default = "access")]
         access_gbps: f64,
@@ -201,12 +204,17 @@ impl TopologySpec {
                 let racks = (racks, rails as u32);
                 Topology::leaf_spine(racks, per_rack, spines, &self.wires(core_gbps)?)
             }
-            Self::FatTree { k, core_gbps, .. } => {
+            Self::FatTree { k, pods, core_gbps, .. } => {
                 if !(2..=64).contains(&k) || !k.is_multiple_of(2) {
                     let expected = "an even number from 2 to 64";
                     return Err(TopologyError::Count { what: "k", expected, got: k });
                 }
-                Topology::fat_tree(k as u32, &self.wires(core_gbps)?)
+                let pods = pods.unwrap_or(k);
+                if !(2..=k).contains(&pods) {
+                    let expected = "2 to k";
+                    return Err(TopologyError::Count { what: "pods", expected, got: pods });
+                }
+                Topology::fat_tree(k as u32, pods as u32, &self.wires(core_gbps)?)
             }
             Self::Star { hosts, access_gbps, .. } => {
                 let hosts = check_count("hosts", hosts, 2, "2 to 65536")?;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use rampmeter_core::fabric::SourceRoute;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
     Bytes, Endpoint, Event, Family, Message, MsgId, NodeId, Packet, Passive, PayloadRef, Priority,
@@ -10,6 +11,7 @@ use rampmeter_core::{
 };
 use rampmeter_sim::*;
 
+use crate::ARBITER;
 use crate::common::BlastHeader;
 
 /// A packet to send. Its number is its place in the script.
@@ -41,7 +43,11 @@ impl Send {
             src: NodeId::new(self.src),
             dst: NodeId::new(self.dst),
             wire_bytes: self.bytes,
-            path: self.path,
+            // An arbiter names its link, that to the receiver's rack, before the ports of switches.
+            path: match self.src == ARBITER {
+                true => self.path * SourceRoute::PORTS + self.dst as u16 / 2,
+                false => self.path,
+            },
             priority: Priority::HIGHEST,
             marks: if self.is_unscheduled { marks.with(Marks::UNSCHEDULED) } else { marks },
         }

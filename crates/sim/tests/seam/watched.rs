@@ -17,6 +17,7 @@ impl Probe for Log {
             PortChange::Marks { packet, .. } => format!("marks {:?}", packet.marks),
             PortChange::Cuts { .. } => "cuts".to_owned(),
             PortChange::Doubles { .. } => "doubles".to_owned(),
+            PortChange::Keeps { .. } => "keeps".to_owned(),
             PortChange::Fails => "fails".to_owned(),
             PortChange::Recovers => "recovers".to_owned(),
         };

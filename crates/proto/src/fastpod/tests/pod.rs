@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
-use rampmeter_core::fabric::{Pod, PodHost, SourceRoute};
+use rampmeter_core::fabric::{Pod, PodHost, Pods, SourceRoute};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
     Bytes, Endpoint, Event, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Receipt,
@@ -43,6 +43,10 @@ pub(super) fn pod(racks: u16, per_rack: u16, arbiters: u16, spread: Span, rng: &
         to_agg: of_racks(per_rack, per_rack),
         to_rack: vec![(0..racks).collect(); per_rack.into()],
         to_arbiter: of_racks(2 * per_rack, arbiters),
+        first_host: 0,
+        to_core: Vec::new(),
+        agg_arbiters: Vec::new(),
+        agg_to_arbiter: Vec::new(),
     }
 }
 
@@ -52,9 +56,9 @@ pub(super) fn fastpod(config: FastpodConfig, pod: Option<Pod>, n_hosts: u32) -> 
         access_rate: RATE,
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
-        is_pod: false,
+        n_pods: 0,
     };
-    Arc::new(config.on(&facts, pod).unwrap())
+    Arc::new(config.on(&facts, pod.map(Pods::from)).unwrap())
 }
 
 type P = Packet<FastpodHeader>;
@@ -132,7 +136,7 @@ impl Run {
         let n = fastpod.n_hosts + fastpod.config.arbiters;
         let mut run = Self {
             fastpod: Arc::clone(fastpod),
-            pod: fastpod.pod.clone(),
+            pod: fastpod.pods.as_ref().map(|pods| pods.pods[0].clone()),
             now: Time::ZERO,
             nodes: Vec::new(),
             clocks: vec![(0, 0); n as usize],
@@ -478,7 +482,7 @@ impl Run {
         let id = self.n_events;
         self.controls += u64::from(packet.payload.len == 0);
         self.packets.insert(id, packet);
-        let Some(pod) = &self.pod else {
+        let Some(pod) = self.pod.clone() else {
             let tx = RATE.tx_time(Bytes::new(packet.wire_bytes.into()));
             self.links.insert(Port::Node(node, 0), (self.now + tx, id));
             if self.rng.chance(self.loss) {
@@ -489,11 +493,10 @@ impl Run {
             let at = self.now + tx + Span::from_us(4) + late;
             return self.push(at, What::Deliver(packet.dst.get(), id));
         };
-        let host = |host: NodeId| pod.hosts.get(host.idx());
-        let (rack, delay, link) = match (host(packet.src), host(packet.dst)) {
-            (Some(host), _) => (host.rack, host.cable, 0),
-            (None, to) => {
-                let rack = to.map_or(0, |to| to.rack);
+        let (rack, delay, link) = match pod.hosts.get(packet.src.idx()) {
+            Some(host) => (host.rack, host.cable, 0),
+            None => {
+                let rack = self.take_port(id);
                 let arbiter = (node - self.fastpod.n_hosts) as usize;
                 (rack, pod.arbiters[usize::from(rack)][arbiter], rack)
             }

@@ -67,7 +67,7 @@ impl Script {
             access_rate: Rate::from_gbps(10),
             data_rtt: Span::from_us(10),
             control_rtt: Span::from_us(8),
-            is_pod: false,
+            n_pods: 0,
         };
         let (window, ecn) = (config.receive_buffer as u32, config.ecn);
         let tcp = Arc::new(config.on(&facts, Vec::new()).unwrap());
