@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Time};
+use rampmeter_core::{
+    Endpoint, Event, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Span, Time,
+};
 
 use super::config::Fastpod;
 use super::demands::{Clients, Given};
@@ -22,6 +24,8 @@ pub struct FastpodArbiter {
     /// Its epoch while it gives out slots, else the greatest heard of.
     epoch: u32,
     clients: Clients,
+    /// When a host was last heard, or this arbiter took over.
+    heard_at: Time,
     /// RTSs that have arrived since the last slot was decided, with their times.
     inbox: VecDeque<(Time, Packet<FastpodHeader>)>,
     /// Who is to send to whom, by slot.
@@ -40,9 +44,16 @@ pub struct FastpodArbiter {
 enum Role {
     /// Gives out slots.
     Active,
-    /// Has heard the other arbiter, or come to life, then.
+    /// Listens since then: it has heard the other arbiter, or come to life.
     Listening(Time),
+    /// Has told the other arbiter that it takes over, and does so then.
+    Claiming(Time),
 }
+
+/// How many times its patience an arbiter listens longer that is cut off, and hears nobody.
+const DEAF: u64 = 64;
+/// The epoch of the first arbiter of a run.
+const FIRST_EPOCH: u32 = 2;
 
 fn time(at: Instant) -> Time {
     Time::from_ps(u64::try_from(at.max(0)).unwrap_or(u64::MAX))
@@ -57,15 +68,28 @@ impl FastpodArbiter {
         self.role == Role::Active
     }
 
-    /// Gives out slots from now on, under an epoch of its own that is greater than any heard of.
-    fn take_over(&mut self, now: Time) {
+    /// Tells the other arbiter that it takes over, under an epoch of its own that is greater than
+    /// any heard of. Of two that do so at one time the one with the lesser epoch listens.
+    fn claim(&mut self, now: Time) {
         // Epochs of two arbiters are odd and even. Only forged packets have the greatest.
         self.epoch =
             ((self.epoch / 2).saturating_add(1).saturating_mul(2)).saturating_add(self.number);
+        let wait = match self.fastpod.config.arbiters {
+            1 => Span::ZERO,
+            _ => self.fastpod.slot * self.fastpod.watchdog_slots,
+        };
+        self.role = Role::Claiming(now + wait);
+        if wait > Span::ZERO {
+            self.send_watchdogs(self.slot_after(now));
+        }
+    }
+
+    /// Gives out slots from now on.
+    fn take_over(&mut self, now: Time) {
         self.clients.clear();
         self.inbox.clear();
         self.plans.clear();
-        (self.role, self.is_first) = (Role::Active, true);
+        (self.role, self.is_first, self.heard_at) = (Role::Active, true, now);
         self.next_slot = self.slot_after(now);
     }
 
@@ -133,7 +157,7 @@ impl FastpodArbiter {
             }
         }
         if self.fastpod.config.arbiters > 1 && slot.is_multiple_of(self.fastpod.watchdog_slots) {
-            self.send_watchdog(slot);
+            self.send_watchdogs(slot);
         }
         self.next_slot = slot + 1;
     }
@@ -172,15 +196,24 @@ impl FastpodArbiter {
         self.waiting.insert((time(at), host.into()), packet);
     }
 
-    fn send_watchdog(&mut self, slot: u64) {
+    /// Tells the other arbiter by every rack, so that it does not take over while one works.
+    fn send_watchdogs(&mut self, slot: u64) {
         let (own, other) = (self.fastpod.arbiter(0, self.number), 1 - self.number);
         let header = FastpodHeader::Watchdog { epoch: self.epoch };
         let dst = self.fastpod.arbiter(0, other);
-        let mut packet = routes::control(&self.fastpod, own.get(), dst, header);
-        routes::watchdog(&self.fastpod, (0, other), &mut packet);
-        let position = self.fastpod.slots.watchdog_at();
-        let at = self.timing().leaf_at(self.number, 0, (slot, position));
-        self.waiting.insert((time(at), dst.get()), packet);
+        let position = self.timing().watchdog_at;
+        for rack in 0..self.timing().n_racks() as u16 {
+            let mut packet = routes::control(&self.fastpod, own.get(), dst, header);
+            routes::watchdog(&self.fastpod, (0, other), rack, &mut packet);
+            let at = self.timing().leaf_at(self.number, rack, (slot, position));
+            self.waiting.insert((time(at), u32::MAX - u32::from(rack)), packet);
+        }
+    }
+
+    /// Whether no host has been heard for so long that the other arbiter may take over soon.
+    fn is_cut_off(&self, now: Time) -> bool {
+        let has_standby = self.fastpod.is_exact() && self.fastpod.config.arbiters > 1;
+        has_standby && self.heard_at + self.fastpod.patience * 3 / 4 < now
     }
 
     /// When the next slot is to be decided.
@@ -212,6 +245,7 @@ impl Endpoint for FastpodArbiter {
             role: Role::Listening(now),
             epoch: 0,
             clients: Clients::new(config.n_hosts),
+            heard_at: now,
             inbox: VecDeque::new(),
             plans: BTreeMap::new(),
             next_slot: 0,
@@ -222,6 +256,7 @@ impl Endpoint for FastpodArbiter {
         };
         // One that is started later may have lived before: slots that it gave may not be over.
         if number == 0 && now == Time::ZERO {
+            arbiter.epoch = FIRST_EPOCH;
             arbiter.take_over(now);
             arbiter.next_slot = 0;
         }
@@ -238,6 +273,7 @@ impl Endpoint for FastpodArbiter {
                 Role::Active if epoch > self.epoch => self.listen(now, epoch),
                 // Hosts of an earlier epoch ask anew when they hear of this one.
                 Role::Active if epoch == self.epoch => {
+                    self.heard_at = now;
                     if self.inbox.is_empty() && !self.clients.is_busy() {
                         // Nothing was to be said in the slots since.
                         let next = self.slot_after(now);
@@ -246,7 +282,12 @@ impl Endpoint for FastpodArbiter {
                     self.inbox.push_back((now, *packet));
                 }
                 Role::Active => {}
-                Role::Listening(_) => self.epoch = self.epoch.max(epoch),
+                Role::Listening(since) => {
+                    self.role = Role::Listening(since.min(now));
+                    self.epoch = self.epoch.max(epoch);
+                }
+                Role::Claiming(_) if epoch > self.epoch => self.listen(now, epoch),
+                Role::Claiming(_) => {}
             },
             FastpodHeader::Watchdog { epoch } if epoch >= self.epoch => self.listen(now, epoch),
             _ => {}
@@ -260,6 +301,7 @@ impl Endpoint for FastpodArbiter {
             Role::Active if self.clients.is_busy() => "scheduling",
             Role::Active => "idle",
             Role::Listening(_) => "listening",
+            Role::Claiming(_) => "claiming",
         };
         each(Phase { track: "arbiter", name, number: self.epoch.into() });
     }
@@ -278,7 +320,16 @@ impl Endpoint for FastpodArbiter {
         if let Role::Listening(since) = self.role
             && since + self.fastpod.patience <= now
         {
+            self.claim(now);
+        }
+        if let Role::Claiming(until) = self.role
+            && until <= now
+        {
             self.take_over(now);
+        }
+        if self.is_active() && self.is_cut_off(now) {
+            // Until it hears somebody its links may be down, and the other arbiter at work.
+            self.listen(now + self.fastpod.patience * DEAF, self.epoch);
         }
         if self.is_active() {
             self.skip(now);
@@ -318,6 +369,7 @@ impl Endpoint for FastpodArbiter {
         let turn = match self.role {
             Role::Active => self.tick(),
             Role::Listening(since) => since + self.fastpod.patience,
+            Role::Claiming(until) => until,
         };
         first.min(turn)
     }

@@ -154,6 +154,7 @@ impl FastpodConfig {
             retry,
             silence: retry + beacon * 2,
             late_max: clock_error,
+            clock_life: self.clock_life(slot, ahead),
             ahead,
             answer,
             watchdog_slots: ahead + 2,
@@ -192,6 +193,15 @@ impl FastpodConfig {
         let read_out = 2_000 * u128::from(self.clock_jitter_ns) + ROUNDING_PS;
         let error = drift * u128::from(perfect.length().as_ps()) + read_out * BILLION;
         Ok(Span::from_ps(error.div_ceil(rest) as u64))
+    }
+
+    /// How long a clock may be used after it was set. The slot that has begun by then, and the last
+    /// packets of it, are within the guard bands.
+    fn clock_life(&self, slot: Span, ahead: u64) -> Span {
+        if self.clock_ppb == 0 {
+            return Span::MAX;
+        }
+        slot * (u64::from(self.beacon_slots) + ahead + SLOTS_OLD as u64 - 2)
     }
 
     /// The hosts of a rack of a pod that can be scheduled.
@@ -272,6 +282,9 @@ pub struct Fastpod {
     /// How late a packet may leave, in a pod: a clock that is set may pass over an instant, and one
     /// that runs fast puts cells closer together than the link can take them.
     pub late_max: Span,
+    /// How long a clock may be used after it was set; [`Span::MAX`] where clocks do not drift. A host
+    /// that has not heard its arbiter for longer sends nothing.
+    pub clock_life: Span,
     /// Slots from one sign of an arbiter to the other to the next.
     pub watchdog_slots: u64,
     /// How long an arbiter listens before it takes over.

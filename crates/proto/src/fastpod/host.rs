@@ -37,6 +37,8 @@ pub struct FastpodHost {
     arbiter: u32,
     /// What the arbiter's clock is ahead of the host's; `None` before it is heard.
     offset: Option<Instant>,
+    /// From when on the clock may be too wrong, in a pod.
+    stale_at: Time,
     open: Option<OpenSlot>,
     /// Packets whose instant has come.
     ready: VecDeque<(Time, Packet<FastpodHeader>)>,
@@ -181,6 +183,9 @@ impl FastpodHost {
 
     /// Opens the slot that the host is in.
     fn advance(&mut self, now: Time) {
+        if self.stale_at <= now {
+            (self.offset, self.open) = (None, None);
+        }
         let Some(offset) = self.offset else { return };
         let at = instant(now) + offset;
         let Some(number) = self.timing().slot_at(self.end, at) else { return };
@@ -333,6 +338,9 @@ impl FastpodHost {
         let delay = self.timing().schd_delay(arbiter, self.end);
         let offset = i128::from(stamp) + i128::from(delay.as_ps()) - instant(now);
         self.offset = Some(offset);
+        if self.fastpod.is_exact() {
+            self.stale_at = now.saturating_add(self.fastpod.clock_life);
+        }
         let present = self.timing().slot_at(self.end, instant(now) + offset).unwrap_or(0);
         // The slot is less than 2^31 slots away.
         let ahead = i64::from(slot.wrapping_sub(present as u32) as i32);
@@ -381,6 +389,7 @@ impl Endpoint for FastpodHost {
             epoch: 0,
             arbiter: 0,
             offset: None,
+            stale_at: Time::NEVER,
             open: None,
             ready: VecDeque::new(),
             next: Time::NEVER,

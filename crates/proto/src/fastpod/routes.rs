@@ -127,12 +127,13 @@ pub(super) fn core_schd(
     set(packet, &[n_racks + core.agg, port]);
 }
 
-/// Arbiters of a pod talk by its first rack's switch.
+/// Arbiters of a pod talk by the switches of its racks.
 pub(super) fn watchdog(
     fastpod: &Fastpod,
     (of, arbiter): (u16, u32),
+    rack: u16,
     packet: &mut Packet<FastpodHeader>,
 ) {
     let Some(pod) = pod(fastpod, of) else { return };
-    set(packet, &[0, pod.to_arbiter[0][arbiter as usize]]);
+    set(packet, &[rack, pod.to_arbiter[usize::from(rack)][arbiter as usize]]);
 }

@@ -75,15 +75,34 @@ impl Slots {
         cell + self.cell <= gap || gap + self.control_slot() <= cell
     }
 
-    /// The start of a packet from an arbiter to the other: no SCHD passes the switches of racks then.
-    pub fn watchdog_at(&self) -> Span {
-        self.control_slot() * 2 + self.error
+    /// The start of a packet from an arbiter to the other, at the switch of a rack: no SCHD of the
+    /// one passes there then, and no RTS to the other. SCHDs have their places in slots that begin
+    /// `across` later than those in which RTSs have theirs.
+    pub fn watchdog_at(&self, across: Span) -> Span {
+        let length = self.length();
+        let shift = Span::from_ps(across.as_ps() % length.as_ps());
+        let within = |at: Span| Span::from_ps(at.as_ps() % length.as_ps());
+        let after_schd = |i: u16| self.cell * u64::from(i) + self.control_slot() * 2;
+        let after_rts = |i| within(after_schd(i) + length.saturating_sub(shift));
+        let places = (0..self.hosts).flat_map(|i| [within(after_schd(i)), after_rts(i)]);
+        let is_free = |&at: &Span| self.is_quiet(at) && self.is_quiet(within(at + shift));
+        places.into_iter().find(is_free).unwrap_or(Span::ZERO) + self.error
+    }
+
+    /// Whether no RTS of a rack has its place in the control slot from `at` on; nor has an SCHD.
+    fn is_quiet(&self, at: Span) -> bool {
+        let end = at + self.control_slot();
+        let is_clear = |i: u16| {
+            let from = self.cell * u64::from(i);
+            end <= from || from + self.control_slot() * 2 <= at
+        };
+        end <= self.length() && (0..self.hosts).all(is_clear)
     }
 
     /// The shortest cell with which control packets of a rack do not meet: two control slots, or
-    /// three where arbiters tell each other that they live.
+    /// nine where arbiters tell each other that they live.
     pub fn shortest_cell(&self, arbiters: u32) -> Span {
-        self.control_slot() * if arbiters > 1 { 3 } else { 2 }
+        self.control_slot() * if arbiters > 1 { 9 } else { 2 }
     }
 }
 
@@ -203,7 +222,7 @@ mod tests {
         for (j, k) in (0..n).flat_map(|j| (0..n).map(move |k| (j, k))) {
             for (one, other) in anybody(n).flat_map(|a| anybody(n).map(move |b| (a, b))) {
                 let first = (at(schd(one, j), 0, 0, slots), control);
-                let watchdog = (at(slots.watchdog_at(), 0, 0, slots), control);
+                let watchdog = (at(slots.watchdog_at(Span::ZERO), 0, 0, slots), control);
                 let next = (at(schd(other, k), 1, 0, slots), control);
                 meets |= overlap(&mut [first, watchdog, next]);
                 if j != k {
@@ -255,6 +274,43 @@ mod tests {
             assert!(!meets_at_receiver(&slots(n, 0), of_rts, 0), "{n} hosts");
             assert!(meets_on_the_way_down(&slots(n, 0), of_rts), "{n} hosts");
         }
+    }
+
+    /// However far the slots of RTSs and SCHDs are shifted, a watchdog meets none of both.
+    #[test]
+    fn watchdogs_meet_no_other_control_packet_of_a_rack() {
+        for n in 2..=16 {
+            for (error, sign) in [(0, 0), (700, -1), (700, 1)] {
+                let slots = slots(n, error);
+                let shortest = Slots { cell: slots.shortest_cell(2), ..slots };
+                for slots in [slots, shortest] {
+                    for across in (0..slots.length().as_ps()).step_by(1_013) {
+                        let across = Span::from_ps(across);
+                        let watchdog = slots.watchdog_at(across);
+                        assert!(!meets_watchdog(&slots, watchdog, across, sign * error as i64));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a watchdog meets an SCHD on its way to a rack, or an RTS on its way from there.
+    fn meets_watchdog(slots: &Slots, watchdog: Span, across: Span, error: i64) -> bool {
+        let control = slots.control.as_ps() as i64;
+        let pairs = || {
+            let all = 0..slots.hosts;
+            all.clone().flat_map(move |i| all.clone().map(move |j| (i, j)))
+        };
+        let schds = pairs().flat_map(|(i, j)| [slots.gap_at(i, j), slots.idle_gap(j)]);
+        let of_schds = schds.map(|schd| at(schd, 0, 0, slots));
+        let rtss = pairs().flat_map(|(i, j)| [slots.rts_at(i, None), slots.rts_at(i, Some(j))]);
+        let slots_before = across.as_ps() as i64 / slots.length().as_ps() as i64;
+        let of_rtss = rtss.flat_map(|rts| {
+            (slots_before..slots_before + 3)
+                .map(move |slot| at(rts, slot, error, slots) - across.as_ps() as i64)
+        });
+        let watchdog = (at(watchdog, 0, 0, slots), control);
+        of_schds.chain(of_rtss).any(|other| overlap(&mut [watchdog, (other, control)]))
     }
 
     /// Cells so short that two control slots do not fit make RTSs meet.

@@ -54,6 +54,8 @@ pub struct Timing {
     pub ahead: u64,
     /// The longest time from an RTS that asks to the SCHD that answers.
     pub answer: Span,
+    /// Where in a slot at a rack an arbiter's packet to the other passes.
+    pub watchdog_at: Span,
     /// The most slots whose cells reach a core switch after it has decided that there should be no
     /// more, until its RTS is obeyed.
     pub on_way_to_core: u64,
@@ -119,8 +121,21 @@ impl Timing {
             [] => 0,
             _ => on_way.div_floor(slots.length()) + 1 + ahead,
         };
+        let watchdog_at = slots.watchdog_at(leaves[0].to_ends.saturating_sub(leaves[0].from_ends));
         let n_racks = n_racks as u16;
-        Self { slots, n_hosts, n_racks, ends, leaves, base, compute, ahead, answer, on_way_to_core }
+        Self {
+            slots,
+            watchdog_at,
+            n_hosts,
+            n_racks,
+            ends,
+            leaves,
+            base,
+            compute,
+            ahead,
+            answer,
+            on_way_to_core,
+        }
     }
 
     /// How many hosts the pod has.
