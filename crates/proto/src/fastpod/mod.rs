@@ -13,6 +13,7 @@
 //! * `asking`: what a host asks for and is given
 //! * `queues`: messages by destination, with and without schedule (§3.3)
 //! * `receiver`: what arrives, and what is acknowledged
+//! * `core`: the program of core switches between pods (§3.4)
 //! * `host`, `routes`: when a host sends, and which way
 //!
 //! `docs/protocols/fastpod.md` lists the packets, and what differs from the paper.
@@ -24,6 +25,7 @@ pub mod wire;
 
 mod arbiter;
 mod asking;
+mod core;
 mod demands;
 mod host;
 mod queues;
@@ -36,6 +38,7 @@ mod tests;
 
 pub use arbiter::FastpodArbiter;
 pub use config::{Fastpod, FastpodConfig, Order};
+pub use core::FastpodHop;
 pub use host::FastpodHost;
 
 use std::sync::Arc;
@@ -44,7 +47,7 @@ use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{
     ArbiterNeed, ArbiterPlace, ArbiterRate, Buffer, FabricNeeds, Forwarding, Need,
 };
-use rampmeter_core::{Bytes, FabricFacts, Family, Passive, SwitchFacts};
+use rampmeter_core::{Bytes, FabricFacts, Family, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::Framing;
@@ -61,10 +64,10 @@ impl Family for FastpodFamily {
     type Header = wire::FastpodHeader;
     type Host = FastpodHost;
     type Arbiter = FastpodArbiter;
-    type Hop = Passive;
+    type Hop = FastpodHop;
 
-    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Passive {
-        Passive
+    fn hop(config: &Arc<Self::Config>, switch: SwitchFacts) -> FastpodHop {
+        FastpodHop::new(config, &switch)
     }
 }
 

@@ -1,0 +1,260 @@
+//! Core switches (§3.4): they keep the cells that come from one pod for another, ask the arbiter of
+//! that pod for slots as hosts do, and tell all arbiters for which pods they have room.
+//!
+//! Each port follows the clock of its pod. Cells leave at instants at which the port is idle, so
+//! ports need no memory of their own. Acknowledgements of messages between pods pass from one port
+//! to another.
+
+mod port;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{Crossing, Hop, NodeId, Packet, SwitchFacts, Time, Verdict};
+
+use super::config::Fastpod;
+use super::wire::{FastpodHeader, Relay};
+use port::PodPort;
+
+/// The program of a switch. Only core switches have one.
+#[derive(Debug)]
+pub struct FastpodHop(Option<Box<CoreSwitch>>);
+
+/// What a core switch counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct CoreStats {
+    /// Cells taken in.
+    cells: u64,
+    /// The most that it held, and the most for one pod.
+    cells_max: u64,
+    queue_max: u64,
+    /// Cells for which there was no memory.
+    overflows: u64,
+    /// Cells given up as no arbiter answered.
+    given_up: u64,
+    /// RTSs sent.
+    rtss: u64,
+    /// Slots given in which no cell was sent.
+    slots_unused: u64,
+    /// Times that an arbiter was asked anew.
+    resets: u64,
+    /// Acknowledgements passed on, and those for which there was no room.
+    relays: u64,
+    relays_lost: u64,
+}
+
+impl CoreStats {
+    fn tell(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        let all = [
+            ("core_cells", self.cells),
+            ("core_cells_max", self.cells_max),
+            ("core_queue_max", self.queue_max),
+            ("core_overflows", self.overflows),
+            ("core_given_up", self.given_up),
+            ("core_rtss", self.rtss),
+            ("core_slots_unused", self.slots_unused),
+            ("core_resets", self.resets),
+            ("core_relays", self.relays),
+            ("core_relays_lost", self.relays_lost),
+        ];
+        all.into_iter().for_each(|(name, value)| each(name, value));
+    }
+}
+
+/// A core switch at work.
+#[derive(Debug)]
+struct CoreSwitch {
+    fastpod: Arc<Fastpod>,
+    /// Its number among core switches.
+    number: u16,
+    /// By pod.
+    ports: Vec<PodPort>,
+    /// Cells held, and the most that there is memory for.
+    held: u64,
+    held_max: u64,
+    /// For which pods there is room, a bit each.
+    open: u32,
+    /// Packets whose instant has come, and their ports.
+    ready: VecDeque<(u32, Packet<FastpodHeader>)>,
+    stats: CoreStats,
+}
+
+/// Acknowledgements that wait for one pod at most.
+const RELAYS_WAITING: usize = 4_096;
+
+impl FastpodHop {
+    /// The program of a switch of this network.
+    pub(super) fn new(fastpod: &Arc<Fastpod>, switch: &SwitchFacts) -> Self {
+        let cores = fastpod.pods.iter().flat_map(|pods| &pods.cores);
+        let own = (0..).zip(cores).find(|(_, core)| core.switch == switch.number);
+        Self(own.map(|(number, core)| {
+            let port = |(pod, &port)| PodPort::new(pod, switch.first_port + u32::from(port));
+            let ports = (0..).zip(&core.ports).map(port).collect();
+            Box::new(CoreSwitch::new(Arc::clone(fastpod), number, ports))
+        }))
+    }
+}
+
+impl CoreSwitch {
+    fn new(fastpod: Arc<Fastpod>, number: u16, ports: Vec<PodPort>) -> Self {
+        Self {
+            number,
+            ports,
+            held: 0,
+            held_max: fastpod.core_cells_max(),
+            open: 0,
+            ready: VecDeque::new(),
+            stats: CoreStats::default(),
+            fastpod,
+        }
+    }
+
+    /// Takes a packet that has come by the port of a pod.
+    fn on_packet(&mut self, now: Time, pod: u16, packet: &Packet<FastpodHeader>) -> Verdict {
+        let verdict = match packet.header {
+            FastpodHeader::Cell { .. } => self.on_cell(now, pod, packet),
+            FastpodHeader::CoreSchd { .. } => self.on_schd(now, pod, packet.src, &packet.header),
+            _ => Verdict::Drop,
+        };
+        self.plan(now, pod);
+        verdict
+    }
+
+    fn on_cell(&mut self, now: Time, from: u16, packet: &Packet<FastpodHeader>) -> Verdict {
+        let dst = packet.dst.get();
+        let is_host = dst < self.fastpod.n_hosts && !packet.marks.contains(Marks::UNSCHEDULED);
+        let to = self.fastpod.pod_of(dst as u16);
+        if !is_host || to == from {
+            return Verdict::Drop;
+        }
+        if self.held >= self.held_max {
+            self.stats.overflows += 1;
+            return Verdict::Drop;
+        }
+        let port = &mut self.ports[usize::from(to)];
+        port.enqueue(now, packet, &self.fastpod, self.number);
+        self.held += 1;
+        self.stats.cells += 1;
+        self.stats.cells_max = self.stats.cells_max.max(self.held);
+        self.stats.queue_max = self.stats.queue_max.max(port.held());
+        self.plan(now, to);
+        Verdict::Keep
+    }
+
+    fn on_schd(&mut self, now: Time, pod: u16, src: NodeId, header: &FastpodHeader) -> Verdict {
+        let arbiter = self.fastpod.arbiter_of(src).filter(|(of, _)| *of == pod);
+        let Some((_, which)) = arbiter else { return Verdict::Drop };
+        let port = &mut self.ports[usize::from(pod)];
+        let Some(relays) = port.on_schd(now, which, header, &self.fastpod, self.number) else {
+            return Verdict::Keep;
+        };
+        for &relay in relays.as_slice() {
+            self.relay(now, pod, relay);
+        }
+        Verdict::Keep
+    }
+
+    /// Passes on that a message has arrived in the pod `from`.
+    fn relay(&mut self, now: Time, from: u16, relay: Relay) {
+        let to = self.fastpod.pod_of(relay.to);
+        if u32::from(relay.to) >= self.fastpod.n_hosts || to == from {
+            return;
+        }
+        if self.ports[usize::from(to)].relay(relay, RELAYS_WAITING) {
+            self.stats.relays += 1;
+            self.plan(now, to);
+        } else {
+            self.stats.relays_lost += 1;
+        }
+    }
+
+    /// For which pods there is room: those whose arbiter is heard, and whose cells are fewer than
+    /// the limit, if all are.
+    fn room(&self, now: Time) -> u32 {
+        let config = &self.fastpod.config;
+        if self.held >= config.core_buffer_cells.into() {
+            return 0;
+        }
+        let limit = u64::from(config.core_queue_cells);
+        let is_open =
+            |port: &&PodPort| port.held() < limit && port.is_heard(now, self.fastpod.silence);
+        let bits = self.ports.iter().filter(is_open).map(|port| 1 << port.pod());
+        bits.fold(0, |open, bit: u32| open | bit)
+    }
+
+    /// Sets when the port of a pod has something to do, and all where they are to tell of room.
+    fn plan(&mut self, now: Time, pod: u16) {
+        let open = self.room(now);
+        let changed = std::mem::replace(&mut self.open, open) != open;
+        let all = 0..self.ports.len() as u16;
+        for pod in if changed { all } else { pod..pod + 1 } {
+            self.ports[usize::from(pod)].plan(now, open, &self.fastpod, self.number);
+        }
+    }
+
+    /// Sends what is due, and asks anew where nobody answers.
+    fn work(&mut self, now: Time) {
+        for pod in 0..self.ports.len() as u16 {
+            let port = &mut self.ports[usize::from(pod)];
+            if port.next() > now {
+                continue;
+            }
+            let before = port.held();
+            port.work(
+                now,
+                self.open,
+                (&self.fastpod, self.number),
+                &mut self.stats,
+                &mut self.ready,
+            );
+            self.held -= before - port.held();
+            self.plan(now, pod);
+        }
+    }
+}
+
+impl Hop<FastpodHeader> for FastpodHop {
+    const ACTIVE: bool = true;
+    const TIMERS: bool = true;
+
+    #[inline]
+    fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    fn on_forward(
+        &mut self,
+        crossing: Crossing<'_>,
+        packet: &mut Packet<FastpodHeader>,
+    ) -> Verdict {
+        let Some(core) = &mut self.0 else { return Verdict::Forward };
+        let by = core.ports.iter().find(|port| port.number() == crossing.ingress);
+        let Some(pod) = by.map(PodPort::pod) else { return Verdict::Drop };
+        core.on_packet(crossing.now, pod, packet)
+    }
+
+    fn poll_timeout(&self) -> Time {
+        let ports = self.0.iter().flat_map(|core| &core.ports);
+        ports.map(PodPort::next).min().unwrap_or(Time::NEVER)
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        if let Some(core) = &mut self.0 {
+            core.work(now);
+        }
+    }
+
+    fn poll_transmit(&mut self) -> Option<(u32, Packet<FastpodHeader>)> {
+        self.0.as_mut()?.ready.pop_front()
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        if let Some(core) = &self.0 {
+            core.stats.tell(each);
+        }
+    }
+}

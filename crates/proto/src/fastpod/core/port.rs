@@ -1,0 +1,408 @@
+//! One port of a core switch: an end of a pod like a host, with queues by host of the pod.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use rampmeter_core::{Packet, Span, Time};
+
+use super::super::asking::{Answer, Asking, Grant, Outcome};
+use super::super::config::Fastpod;
+use super::super::routes;
+use super::super::timing::Instant;
+use super::super::wire::{FastpodHeader, List, RELAYS_MAX, Relay};
+use super::CoreStats;
+
+/// The side of a core switch towards one pod.
+#[derive(Debug)]
+pub(super) struct PodPort {
+    pod: u16,
+    /// The number of the port in the fabric.
+    number: u32,
+    asking: Asking,
+    /// The greatest epoch heard of, and the arbiter whose it is.
+    epoch: u32,
+    arbiter: u32,
+    /// What the arbiter's clock is ahead of the switch's; `None` before it is heard.
+    offset: Option<Instant>,
+    heard_at: Time,
+    open: Option<OpenSlot>,
+    /// Cells by host.
+    queues: BTreeMap<u16, VecDeque<Packet<FastpodHeader>>>,
+    held: u64,
+    /// Messages of hosts of the pod that have arrived elsewhere.
+    relays: VecDeque<Relay>,
+    /// The room that the last RTS told of.
+    told: u32,
+    /// When the link is idle.
+    idle_at: Time,
+    next: Time,
+    /// Slots that were given and not used, and are not counted.
+    unused: u64,
+}
+
+/// The slot that the port is in.
+#[derive(Clone, Copy, Debug)]
+struct OpenSlot {
+    number: u64,
+    /// The clock that holds for the whole slot, so that its packets stay apart.
+    offset: Instant,
+    grant: Option<Grant>,
+    has_rts: bool,
+    next_cell: u16,
+}
+
+/// What is sent at an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Item {
+    Rts,
+    /// A cell's place in the slot, and its host.
+    Cell(u16, u16),
+}
+
+fn local(at: Instant) -> Time {
+    Time::from_ps(u64::try_from(at.max(0)).unwrap_or(u64::MAX))
+}
+
+fn instant(at: Time) -> Instant {
+    i128::from(at.as_ps())
+}
+
+/// An incarnation that is greater than all that the switch had before it was started again: it
+/// starts anew less than once a slot.
+fn incarnation(now: Time, fastpod: &Fastpod) -> u32 {
+    let slots = now.as_ps() / fastpod.slot.as_ps().max(1) + 1;
+    u32::try_from(slots).unwrap_or(u32::MAX)
+}
+
+impl PodPort {
+    pub(super) fn new(pod: u16, number: u32) -> Self {
+        Self {
+            pod,
+            number,
+            asking: Asking::new(Time::ZERO, 0),
+            epoch: 0,
+            arbiter: 0,
+            offset: None,
+            heard_at: Time::ZERO,
+            open: None,
+            queues: BTreeMap::new(),
+            held: 0,
+            relays: VecDeque::new(),
+            told: 0,
+            idle_at: Time::ZERO,
+            next: Time::NEVER,
+            unused: 0,
+        }
+    }
+
+    pub(super) fn pod(&self) -> u16 {
+        self.pod
+    }
+
+    pub(super) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Cells that wait.
+    pub(super) fn held(&self) -> u64 {
+        self.held
+    }
+
+    /// When there is something to do next.
+    pub(super) fn next(&self) -> Time {
+        self.next
+    }
+
+    /// Whether the pod's arbiter has been heard of late.
+    pub(super) fn is_heard(&self, now: Time, silence: Span) -> bool {
+        self.offset.is_some() && now < self.heard_at.saturating_add(silence)
+    }
+
+    /// Takes in a cell for a host of the pod.
+    pub(super) fn enqueue(
+        &mut self,
+        now: Time,
+        packet: &Packet<FastpodHeader>,
+        fastpod: &Fastpod,
+        core: u16,
+    ) {
+        if self.held == 0 {
+            self.asking.begin(now);
+        }
+        self.advance(now, fastpod, core);
+        let host = packet.dst.get() as u16;
+        self.queues.entry(host).or_default().push_back(*packet);
+        self.held += 1;
+        self.want(now, host, fastpod, core);
+    }
+
+    /// Takes an acknowledgement for the pod; false if there is no room.
+    pub(super) fn relay(&mut self, relay: Relay, room: usize) -> bool {
+        let has_room = self.relays.len() < room;
+        if has_room {
+            self.relays.push_back(relay);
+        }
+        has_room
+    }
+
+    /// An arbiter of the pod is heard. Returns what has arrived in the pod; `None` if the arbiter
+    /// has been succeeded.
+    pub(super) fn on_schd(
+        &mut self,
+        now: Time,
+        which: u32,
+        header: &FastpodHeader,
+        fastpod: &Fastpod,
+        core: u16,
+    ) -> Option<List<Relay, RELAYS_MAX>> {
+        let &FastpodHeader::CoreSchd {
+            epoch,
+            stamp,
+            slot,
+            dst,
+            incarnation: known,
+            heard,
+            given,
+            relays,
+        } = header
+        else {
+            return None;
+        };
+        if epoch < self.epoch {
+            return None;
+        }
+        if epoch > self.epoch {
+            (self.epoch, self.arbiter, self.open) = (epoch, which, None);
+            let next = self.asking.stamp().0 + 1;
+            self.asking = Asking::new(now, incarnation(now, fastpod).max(next));
+            self.want_all(now, fastpod, core);
+        }
+        let (timing, end) = (fastpod.timing(self.pod), fastpod.end_of_core(core));
+        let delay = timing.schd_delay(which, end);
+        let offset = i128::from(stamp) + i128::from(delay.as_ps()) - instant(now);
+        (self.offset, self.heard_at) = (Some(offset), now);
+        let present = timing.slot_at(end, instant(now) + offset).unwrap_or(0);
+        // The slot is less than 2^31 slots away.
+        let ahead = i64::from(slot.wrapping_sub(present as u32) as i32);
+        let is_fine = fastpod.hosts_of(self.pod).contains(&dst.into());
+        let grant = present.checked_add_signed(ahead).filter(|_| is_fine);
+        let grant = grant.map(|slot| (slot, Grant { dst, agg: 0 }));
+        self.asking.on_schd(now, Answer { incarnation: known, heard, given }, grant);
+        Some(relays)
+    }
+
+    /// Sets when there is something to do next. `open` says for which pods there is room.
+    pub(super) fn plan(&mut self, now: Time, open: u32, fastpod: &Fastpod, core: u16) {
+        let item = self.next_item(now, open, fastpod, core);
+        let item = item.map_or(Time::NEVER, |at| local(at).max(self.idle_at));
+        self.next = self.asking.deadline(self.held > 0, fastpod).min(item);
+    }
+
+    /// Sends what is due, and asks anew or gives up where no arbiter answers.
+    pub(super) fn work(
+        &mut self,
+        now: Time,
+        open: u32,
+        (fastpod, core): (&Fastpod, u16),
+        stats: &mut CoreStats,
+        out: &mut VecDeque<(u32, Packet<FastpodHeader>)>,
+    ) {
+        self.advance(now, fastpod, core);
+        stats.slots_unused += std::mem::take(&mut self.unused);
+        self.emit(now, open, (fastpod, core), stats, out);
+        if self.held == 0 {
+            return;
+        }
+        match self.asking.handle_timeout(now, fastpod) {
+            Outcome::Nothing => {}
+            Outcome::AskAnew => {
+                stats.resets += 1;
+                self.want_all(now, fastpod, core);
+            }
+            Outcome::GiveUp => {
+                stats.given_up += self.held;
+                self.queues.clear();
+                self.held = 0;
+            }
+        }
+    }
+
+    /// Makes the packets of the open slot whose instant has come.
+    fn emit(
+        &mut self,
+        now: Time,
+        open: u32,
+        (fastpod, core): (&Fastpod, u16),
+        stats: &mut CoreStats,
+        out: &mut VecDeque<(u32, Packet<FastpodHeader>)>,
+    ) {
+        while self.idle_at <= now
+            && let Some(slot) = self.open.map(|open| open.number)
+            && let Some((at, item)) =
+                self.next_in(slot, earliest(now, fastpod), open, (fastpod, core))
+            && at <= instant(now)
+            && let Some(slot) = &mut self.open
+        {
+            let packet = match item {
+                Item::Rts => {
+                    slot.has_rts = true;
+                    stats.rtss += 1;
+                    Some(self.rts(now, open, fastpod, core))
+                }
+                Item::Cell(p, host) => {
+                    slot.next_cell = p + 1;
+                    self.cell(host, fastpod, core)
+                }
+            };
+            let Some(packet) = packet else { break };
+            let tx =
+                if packet.payload.len > 0 { fastpod.slots.cell } else { fastpod.slots.control };
+            self.idle_at = now + tx;
+            out.push_back((self.number, packet));
+        }
+    }
+
+    fn rts(&mut self, now: Time, open: u32, fastpod: &Fastpod, core: u16) -> Packet<FastpodHeader> {
+        let demands = self.asking.take(now);
+        let mut relays = List::default();
+        while let Some(&relay) = self.relays.front()
+            && relays.push(relay)
+        {
+            self.relays.pop_front();
+        }
+        let (incarnation, number) = self.asking.stamp();
+        let open = self.open_to(open);
+        self.told = open;
+        let epoch = self.epoch;
+        let header = FastpodHeader::CoreRts { epoch, incarnation, number, open, demands, relays };
+        let (src, dst) = (fastpod.core(core), fastpod.arbiter(self.pod, self.arbiter));
+        let mut packet = routes::control(fastpod, src.get(), dst, header);
+        routes::core_rts(fastpod, core, (self.pod, self.arbiter), &mut packet);
+        packet
+    }
+
+    fn cell(&mut self, host: u16, fastpod: &Fastpod, core: u16) -> Option<Packet<FastpodHeader>> {
+        let queue = self.queues.get_mut(&host)?;
+        let mut packet = queue.pop_front()?;
+        if queue.is_empty() {
+            self.queues.remove(&host);
+        }
+        self.held -= 1;
+        routes::cell_from_core(fastpod, core, &mut packet);
+        Some(packet)
+    }
+
+    /// The pods that hosts of this one may send to.
+    fn open_to(&self, open: u32) -> u32 {
+        open & !(1 << self.pod)
+    }
+
+    fn waiting(&self, host: u16) -> u64 {
+        self.queues.get(&host).map_or(0, |queue| queue.len() as u64)
+    }
+
+    /// What is sent next in a slot, from `from` on, and when, by the switch's clock.
+    fn next_in(
+        &self,
+        number: u64,
+        from: Instant,
+        room: u32,
+        (fastpod, core): (&Fastpod, u16),
+    ) -> Option<(Instant, Item)> {
+        let open = self.open.filter(|open| open.number == number);
+        let offset = open.map_or(self.offset?, |open| open.offset);
+        let (timing, slots) = (fastpod.timing(self.pod), &fastpod.slots);
+        let start = timing.start(fastpod.end_of_core(core), number) - offset;
+        let grant = open.map_or_else(|| self.asking.grant(number), |open| open.grant);
+        let i = fastpod.core_place(core);
+        let host = grant.map(|grant| (grant.dst, fastpod.place(grant.dst)));
+        let after =
+            |position: Span| Some(start + i128::from(position.as_ps())).filter(|&at| at >= from);
+        let is_told = self.open_to(room) == self.told;
+        let is_beacon = number.is_multiple_of(fastpod.config.beacon_slots.into());
+        let wants_rts = is_beacon || self.asking.is_dirty() || !self.relays.is_empty() || !is_told;
+        let wants_rts = wants_rts && !open.is_some_and(|open| open.has_rts);
+        let at_rts = || after(slots.rts_at(i, host.map(|host| host.1)));
+        let rts = wants_rts.then(at_rts).flatten().map(|at| (at, Item::Rts));
+        let cell = host.filter(|host| self.waiting(host.0) > 0).and_then(|(host, j)| {
+            let mut places = open.map_or(0, |open| open.next_cell)..slots.cells();
+            places.find_map(|p| Some((after(slots.cell_at(p, (i, j)))?, Item::Cell(p, host))))
+        });
+        match (rts, cell) {
+            (Some(rts), Some(cell)) => Some(if rts.0 <= cell.0 { rts } else { cell }),
+            (rts, cell) => rts.or(cell),
+        }
+    }
+
+    fn next_item(&self, now: Time, room: u32, fastpod: &Fastpod, core: u16) -> Option<Instant> {
+        let (offset, from) = (self.offset?, earliest(now, fastpod));
+        let timing = fastpod.timing(self.pod);
+        let present = timing.slot_at(fastpod.end_of_core(core), instant(now) + offset).unwrap_or(0);
+        let present = self.open.map_or(present, |open| open.number.max(present));
+        let next_in = |slot| Some(self.next_in(slot, from, room, (fastpod, core))?.0);
+        if let Some(at) = next_in(present).or_else(|| next_in(present + 1)) {
+            return Some(at);
+        }
+        // Else it is the next RTS without content, or the next slot with cells to send.
+        let beacon = (present + 1).next_multiple_of(fastpod.config.beacon_slots.into());
+        let cell = self.asking.after(present).find_map(next_in);
+        next_in(beacon).into_iter().chain(cell).min()
+    }
+
+    /// Opens the slot that the port is in, and counts those in which nothing was sent.
+    fn advance(&mut self, now: Time, fastpod: &Fastpod, core: u16) {
+        let Some(offset) = self.offset else { return };
+        let timing = fastpod.timing(self.pod);
+        let number = timing.slot_at(fastpod.end_of_core(core), instant(now) + offset);
+        let Some(number) = number else { return };
+        if self.open.is_some_and(|open| open.number >= number) {
+            return;
+        }
+        let before = self.open.take();
+        if let Some(OpenSlot { grant: Some(grant), next_cell, .. }) = before {
+            self.unused += u64::from(next_cell == 0);
+            self.want(now, grant.dst, fastpod, core);
+        }
+        let mut grant = None;
+        while let Some((slot, given)) = self.asking.take_until(number) {
+            if slot == number {
+                grant = Some(given);
+                continue;
+            }
+            self.unused += 1;
+            self.want(now, given.dst, fastpod, core);
+        }
+        self.open = Some(OpenSlot { number, offset, grant, has_rts: false, next_cell: 0 });
+        if let Some(grant) = grant {
+            self.want(now, grant.dst, fastpod, core);
+        }
+    }
+
+    /// Asks for what waits for a host, beyond what the present slot takes.
+    fn want(&mut self, now: Time, host: u16, fastpod: &Fastpod, core: u16) {
+        let cells = self.waiting(host).saturating_sub(self.takes(now, host, fastpod, core));
+        self.asking.want(host, cells, fastpod);
+    }
+
+    fn want_all(&mut self, now: Time, fastpod: &Fastpod, core: u16) {
+        let hosts: Vec<u16> = self.queues.keys().copied().collect();
+        hosts.into_iter().for_each(|host| self.want(now, host, fastpod, core));
+    }
+
+    /// Cells to a host that the present slot still takes.
+    fn takes(&self, now: Time, host: u16, fastpod: &Fastpod, core: u16) -> u64 {
+        let Some(open) = self.open.filter(|open| open.grant.is_some_and(|g| g.dst == host)) else {
+            return 0;
+        };
+        let (timing, slots) = (fastpod.timing(self.pod), &fastpod.slots);
+        let start = timing.start(fastpod.end_of_core(core), open.number) - open.offset;
+        let pair = (fastpod.core_place(core), fastpod.place(host));
+        let from = earliest(now, fastpod);
+        let at = |p: u16| start + i128::from(slots.cell_at(p, pair).as_ps());
+        (open.next_cell..slots.cells()).filter(|&p| at(p) >= from).count() as u64
+    }
+}
+
+/// From when on packets may still leave.
+fn earliest(now: Time, fastpod: &Fastpod) -> Instant {
+    instant(now) - i128::from(fastpod.late_max.as_ps())
+}
