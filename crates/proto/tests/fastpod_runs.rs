@@ -143,6 +143,83 @@ fn guard_bands_hold_where_clocks_drift() {
     }
 }
 
+/// The link between the rack of a host and the first switch above the racks.
+fn link_of(topology: &Topology, host: u32) -> Target {
+    let ends = [Node::Switch(topology.rack(host)), first_above(topology)];
+    let mut links = topology.links().iter();
+    let is_it = links.position(|link| ends.contains(&link.a) && ends.contains(&link.b));
+    Target::Link(is_it.expect("a link of the pod") as u32)
+}
+
+/// The first switch above the racks, which follow one another.
+fn first_above(topology: &Topology) -> Node {
+    let racks = (0..topology.n_hosts()).map(|host| topology.rack(host));
+    Node::Switch(racks.max().expect("hosts") + 1)
+}
+
+/// Runs a pod in which `target` fails at 60 us, until 400 us or for good. Returns what the
+/// transport has counted.
+fn with_outage(
+    seed: u64,
+    k: u32,
+    until: Option<u64>,
+    target: impl Fn(&Topology) -> Target,
+) -> Vec<(&'static str, u64)> {
+    let (topology, fastpod) = pod(FastpodConfig::paper(), k, 300);
+    let (n_hosts, target) = (fastpod.n_hosts, target(&topology));
+    let mut spec = spec_of(topology, seed);
+    let at = |us| Time::ZERO + Span::from_us(us);
+    spec.faults.outages.push(Outage { target, from: at(60), until: until.map_or(Time::NEVER, at) });
+    let mut arrivals = arrivals(n_hosts, seed);
+    // Messages that are under way when all is well again.
+    for src in 0..n_hosts {
+        let dst = (src + n_hosts / 2) % n_hosts;
+        arrivals.push(arrival(500_000_000 + u64::from(src), src, dst, 1_500_000));
+    }
+    let mut sim =
+        Sim::<FastpodFamily, _, _>::new(spec, Arc::new(fastpod), arrivals.into_iter(), NoProbe);
+    assert_eq!(sim.run(u64::MAX), Status::Finished);
+    let counters = sim.counters();
+    assert_eq!((counters.delivered, counters.failed), (counters.submitted, 0));
+    assert_eq!(sim.fabric().stats().collisions.as_ref().unwrap().violations, []);
+    sim.transport_counters()
+}
+
+fn count(counts: &[(&'static str, u64)], name: &str) -> u64 {
+    counts.iter().find(|(of, _)| *of == name).expect("it is counted").1
+}
+
+/// §4: a link above the racks fails in the middle of a run, for good or for a while. It is found
+/// by what hosts report, no longer used, and used again when a probe has passed it.
+#[test]
+fn links_that_fail_are_left_out_until_they_work_again() {
+    for seed in 0..4 {
+        for k in [4, 8] {
+            let for_good = with_outage(seed, k, None, |pod| link_of(pod, k * k / 4 - 1));
+            let left = count(&for_good, "links_convicted") - count(&for_good, "links_cleared");
+            assert!((1..=2).contains(&left), "k = {k}, seed {seed}: {for_good:?}");
+            let repaired = with_outage(seed, k, Some(400), |pod| link_of(pod, k * k / 4 - 1));
+            let convicted = count(&repaired, "links_convicted");
+            assert!(convicted > 0, "k = {k}, seed {seed}");
+            assert_eq!(convicted, count(&repaired, "links_cleared"), "k = {k}, seed {seed}");
+        }
+    }
+}
+
+/// §4: a host that leaves is not heard. It returns, and no link above is blamed. A switch above the
+/// racks that fails and returns loses nothing either.
+#[test]
+fn hosts_and_switches_that_return_get_what_is_theirs() {
+    for seed in 0..4 {
+        let host = with_outage(seed, 8, Some(400), |_| Target::Host(6));
+        assert_eq!((count(&host, "hosts_unheard"), count(&host, "links_convicted")), (1, 0));
+        let switch =
+            with_outage(seed, 8, Some(400), |pod| Target::Switch(pod.racks().len() as u32));
+        assert!(count(&switch, "links_convicted") >= 4, "{switch:?}");
+        assert_eq!(count(&switch, "hosts_unheard"), 0);
+    }
+}
+
 /// Keys in plans' words.
 #[test]
 fn the_paper_preset_is_that_of_section_5() {

@@ -7,7 +7,8 @@
 //! is free, and a pair takes the first slot that is free at both ends with one AND and one count of
 //! trailing zeros. A pair that has got a slot queues again behind those that were served before
 //! that slot. A pair that finds no common slot is done with this batch, because free slots only
-//! become fewer; so when no pair is left every slot's matching is maximal.
+//! become fewer; so when no pair is left every slot's matching is maximal. [`Allocator::allocate_where`]
+//! lets the caller refuse a pair a slot, where it has no path for it.
 
 use rampmeter_core::collections::IdMap;
 
@@ -58,6 +59,8 @@ pub struct Allocator {
     filled: u64,
     /// The last slots of pairs without demand, if these are remembered.
     last: Option<IdMap<u32, u64>>,
+    /// The first destination that may receive from several sources in a slot.
+    shared: u32,
 }
 
 impl Allocator {
@@ -78,6 +81,7 @@ impl Allocator {
             dst_free: vec![0; n_hosts as usize],
             filled: 0,
             last: None,
+            shared: n_hosts,
         }
     }
 
@@ -86,6 +90,13 @@ impl Allocator {
     #[must_use]
     pub fn that_remembers(self) -> Self {
         Self { last: Some(IdMap::default()), ..self }
+    }
+
+    /// The same, but destinations from `first` on stand for several hosts: any number of sources
+    /// may send to one in a slot, as far as [`Allocator::allocate_where`] is told that they may.
+    #[must_use]
+    pub fn that_shares(self, first: u32) -> Self {
+        Self { shared: first, ..self }
     }
 
     /// Adds demand of a pair.
@@ -133,12 +144,22 @@ impl Allocator {
 
     /// Fills the next batch and appends its allocations to `out`, in no particular order.
     pub fn allocate(&mut self, out: &mut Vec<Allocation>) {
+        self.allocate_where(out, |_| true);
+    }
+
+    /// The same, but a pair is given only slots that `may` agrees to. It is asked once for each
+    /// slot in which both ends are free, and what it agrees to is given.
+    pub fn allocate_where(
+        &mut self,
+        out: &mut Vec<Allocation>,
+        mut may: impl FnMut(Allocation) -> bool,
+    ) {
         let all = u64::MAX >> (BATCH_MAX - self.batch);
         self.src_free.fill(all);
         self.dst_free.fill(all);
         let mut queue = std::mem::take(&mut self.queue);
         for place in queue.drain(..) {
-            self.serve(place, None, out);
+            self.serve(place, None, out, &mut may);
         }
         self.queue = queue;
         for slot in 0..self.batch as usize {
@@ -146,7 +167,7 @@ impl Allocator {
             // Whoever is served again in this slot or an earlier one comes again behind the others.
             while let Some(&place) = self.served[slot].get(next) {
                 next += 1;
-                self.serve(place, Some(slot), out);
+                self.serve(place, Some(slot), out, &mut may);
             }
             self.served[slot].clear();
         }
@@ -160,7 +181,13 @@ impl Allocator {
 
     /// Gives a pair that was last served in `after` of this batch, or before the batch, one slot.
     #[inline]
-    fn serve(&mut self, place: u32, after: Option<usize>, out: &mut Vec<Allocation>) {
+    fn serve(
+        &mut self,
+        place: u32,
+        after: Option<usize>,
+        out: &mut Vec<Allocation>,
+        may: &mut impl FnMut(Allocation) -> bool,
+    ) {
         let demand = &mut self.demands[place as usize];
         if demand.slots == 0 {
             let key = u32::from(demand.src) << 16 | u32::from(demand.dst);
@@ -173,20 +200,38 @@ impl Allocator {
         }
         let (src, dst) = (demand.src, demand.dst);
         let common = self.src_free[usize::from(src)] & self.dst_free[usize::from(dst)];
-        if common == 0 {
+        let Some(given) = first_slot(common, (src, dst), may) else {
             match after {
                 None => self.unserved.push(place),
                 Some(_) => self.queue.push(place),
             }
             return;
+        };
+        let slot = usize::from(given.slot);
+        self.src_free[usize::from(src)] ^= 1 << slot;
+        if u32::from(dst) < self.shared {
+            self.dst_free[usize::from(dst)] ^= 1 << slot;
         }
-        let slot = common.trailing_zeros() as usize;
-        let bit = 1 << slot;
-        self.src_free[usize::from(src)] ^= bit;
-        self.dst_free[usize::from(dst)] ^= bit;
         demand.slots -= 1;
         demand.last = self.filled + slot as u64 + 1;
-        out.push(Allocation { slot: slot as u8, src, dst });
+        out.push(given);
         self.served[slot.max(after.unwrap_or(0))].push(place);
     }
+}
+
+/// The first of the slots of a mask that a pair may have.
+#[inline]
+fn first_slot(
+    mut slots: u64,
+    (src, dst): (u16, u16),
+    may: &mut impl FnMut(Allocation) -> bool,
+) -> Option<Allocation> {
+    while slots != 0 {
+        let given = Allocation { slot: slots.trailing_zeros() as u8, src, dst };
+        if may(given) {
+            return Some(given);
+        }
+        slots &= slots - 1;
+    }
+    None
 }

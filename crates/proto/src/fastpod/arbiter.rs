@@ -86,11 +86,11 @@ impl FastpodArbiter {
 
     /// Gives out slots from now on.
     fn take_over(&mut self, now: Time) {
-        self.clients.clear();
         self.inbox.clear();
         self.plans.clear();
         (self.role, self.is_first, self.heard_at) = (Role::Active, true, now);
         self.next_slot = self.slot_after(now);
+        self.clients.begin(&self.fastpod, self.next_slot);
     }
 
     /// Another arbiter gives out slots, or did so before this one was started again.
@@ -131,10 +131,10 @@ impl FastpodArbiter {
         let heard = &mut self.inbox.make_contiguous()[..n_heard];
         heard.sort_by_key(|(heard, packet)| (*heard, packet.src));
         for (_, packet) in self.inbox.drain(..n_heard) {
-            self.clients.on_rts(packet.src, &packet.header, &self.fastpod);
+            self.clients.on_rts(slot, packet.src, &packet.header, &self.fastpod);
         }
         let given = slot + self.timing().ahead;
-        let plan = self.clients.give(&self.fastpod);
+        let plan = self.clients.give(slot, &self.fastpod);
         let mut grants: Vec<Option<Given>> = vec![None; self.fastpod.n_hosts as usize];
         plan.iter().for_each(|one| grants[usize::from(one.src)] = Some(*one));
         if !plan.is_empty() {
@@ -145,7 +145,9 @@ impl FastpodArbiter {
             senders[usize::from(one.dst)] = Some(one.src);
         }
         while self.plans.first_key_value().is_some_and(|(&first, _)| first <= slot) {
-            self.plans.pop_first();
+            if let Some((of, pairs)) = self.plans.pop_first() {
+                self.clients.on_slot(of, pairs);
+            }
         }
         let beacon = u64::from(self.fastpod.config.beacon_slots);
         let is_for_all = std::mem::take(&mut self.is_first) || slot.is_multiple_of(beacon);
@@ -177,7 +179,8 @@ impl FastpodArbiter {
         };
         let at = timing.schd_at(self.number, host, (slot, gap));
         let (dst, agg) = grant.map_or((NOBODY, 0), |grant| (grant.dst, grant.agg));
-        let answer = self.clients.answer(host, grant.is_some());
+        let is_probe = grant.is_some_and(|grant| grant.is_probe);
+        let answer = self.clients.answer(host, grant.is_some() && !is_probe);
         let header = FastpodHeader::Schd {
             epoch: self.epoch,
             stamp: 0,
@@ -187,6 +190,7 @@ impl FastpodArbiter {
             incarnation: answer.incarnation,
             heard: answer.heard,
             given: answer.given,
+            probe: is_probe.into(),
             acks: answer.acks,
         };
         let own = self.fastpod.arbiter(0, self.number).get();
@@ -244,7 +248,7 @@ impl Endpoint for FastpodArbiter {
             number,
             role: Role::Listening(now),
             epoch: 0,
-            clients: Clients::new(config.n_hosts),
+            clients: Clients::new(&config, 0),
             heard_at: now,
             inbox: VecDeque::new(),
             plans: BTreeMap::new(),
@@ -269,26 +273,28 @@ impl Endpoint for FastpodArbiter {
 
     fn handle_packet(&mut self, now: Time, packet: &Packet<FastpodHeader>) -> Receipt {
         match packet.header {
-            FastpodHeader::Rts { epoch, .. } => match self.role {
-                Role::Active if epoch > self.epoch => self.listen(now, epoch),
-                // Hosts of an earlier epoch ask anew when they hear of this one.
-                Role::Active if epoch == self.epoch => {
-                    self.heard_at = now;
-                    if self.inbox.is_empty() && !self.clients.is_busy() {
-                        // Nothing was to be said in the slots since.
-                        let next = self.slot_after(now);
-                        self.next_slot = self.next_slot.max(next.min(self.next_busy()));
+            FastpodHeader::Rts { epoch, .. } | FastpodHeader::Report { epoch, .. } => {
+                match self.role {
+                    Role::Active if epoch > self.epoch => self.listen(now, epoch),
+                    // Hosts of an earlier epoch ask anew when they hear of this one.
+                    Role::Active if epoch == self.epoch => {
+                        self.heard_at = now;
+                        if self.inbox.is_empty() && !self.clients.is_busy() {
+                            // Nothing was to be said in the slots since.
+                            let next = self.slot_after(now);
+                            self.next_slot = self.next_slot.max(next.min(self.next_busy()));
+                        }
+                        self.inbox.push_back((now, *packet));
                     }
-                    self.inbox.push_back((now, *packet));
+                    Role::Active => {}
+                    Role::Listening(since) => {
+                        self.role = Role::Listening(since.min(now));
+                        self.epoch = self.epoch.max(epoch);
+                    }
+                    Role::Claiming(_) if epoch > self.epoch => self.listen(now, epoch),
+                    Role::Claiming(_) => {}
                 }
-                Role::Active => {}
-                Role::Listening(since) => {
-                    self.role = Role::Listening(since.min(now));
-                    self.epoch = self.epoch.max(epoch);
-                }
-                Role::Claiming(_) if epoch > self.epoch => self.listen(now, epoch),
-                Role::Claiming(_) => {}
-            },
+            }
             FastpodHeader::Watchdog { epoch } if epoch >= self.epoch => self.listen(now, epoch),
             _ => {}
         }
@@ -304,6 +310,10 @@ impl Endpoint for FastpodArbiter {
             Role::Claiming(_) => "claiming",
         };
         each(Phase { track: "arbiter", name, number: self.epoch.into() });
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.clients.tell(each);
     }
 
     fn has_delivered(&mut self, _now: Time, _packet: &Packet<FastpodHeader>) -> bool {

@@ -30,6 +30,8 @@ pub(super) struct Grant {
     pub(super) dst: u16,
     /// The aggregation switch to send by.
     pub(super) agg: u8,
+    /// It is for a probe, and was not asked for.
+    pub(super) is_probe: bool,
 }
 
 /// What an SCHD says of what has been asked.
@@ -179,6 +181,11 @@ impl Asking {
         }
     }
 
+    /// The arbiter wants a probe in a slot.
+    pub(super) fn probe(&mut self, slot: u64, grant: Grant) {
+        self.grants.entry(slot).or_insert(grant);
+    }
+
     /// Counts the slot of this incarnation that is number `given`, from one; false if it has come
     /// before. Networks may double and reorder SCHDs.
     fn is_new(&mut self, given: u32) -> bool {
@@ -203,7 +210,7 @@ impl Asking {
     pub(super) fn take_until(&mut self, slot: u64) -> Option<(u64, Grant)> {
         let first = self.grants.first_entry().filter(|first| *first.key() <= slot)?;
         let (slot, grant) = first.remove_entry();
-        if let Some(wanted) = self.wanted.get_mut(&grant.dst) {
+        if let Some(wanted) = self.wanted.get_mut(&grant.dst).filter(|_| !grant.is_probe) {
             wanted.held -= 1;
         }
         Some((slot, grant))
@@ -299,7 +306,7 @@ mod tests {
         Answer { incarnation, heard, given }
     }
 
-    const GRANT: Grant = Grant { dst: 1, agg: 0 };
+    const GRANT: Grant = Grant { dst: 1, agg: 0, is_probe: false };
 
     /// Three cells fit a slot; what has been asked for is not asked for again.
     #[test]
@@ -343,7 +350,7 @@ mod tests {
         asking.want(1, 3, &fastpod);
         take(&mut asking, Time::ZERO);
         asking.on_schd(Time::ZERO, answer(1, 1, 1), Some((50, GRANT)));
-        asking.on_schd(Time::ZERO, answer(1, 1, 2), Some((50, Grant { dst: 2, agg: 0 })));
+        asking.on_schd(Time::ZERO, answer(1, 1, 2), Some((50, Grant { dst: 2, ..GRANT })));
         assert_eq!(asking.take_until(50), Some((50, GRANT)));
         assert_eq!(asking.take_until(50), None);
     }

@@ -7,6 +7,7 @@ use rampmeter_core::NodeId;
 use rampmeter_core::collections::IdMap;
 
 use super::config::Fastpod;
+use super::failures::{FailureStats, Failures};
 use super::wire::{ACKS_MAX, Ack, Demand, FastpodHeader, List};
 use crate::fastpass::allocate::{Allocation, Allocator};
 use crate::fastpass::colour::Colouring;
@@ -18,6 +19,8 @@ pub(super) struct Given {
     pub(super) dst: u16,
     /// The aggregation switch between them.
     pub(super) agg: u8,
+    /// The slot is for a probe of a link that is broken.
+    pub(super) is_probe: bool,
 }
 
 /// What an arbiter tells a host of what it knows.
@@ -43,6 +46,10 @@ struct Client {
     is_owed: bool,
 }
 
+fn given(a: &Allocation, agg: u8) -> Given {
+    Given { src: a.src, dst: a.dst, agg, is_probe: false }
+}
+
 /// The hosts of an arbiter.
 #[derive(Clone, Debug)]
 pub(super) struct Clients {
@@ -54,11 +61,16 @@ pub(super) struct Clients {
     n_news: u32,
     allocations: Vec<Allocation>,
     racks: Vec<(u16, u16)>,
+    /// What has failed, in a pod.
+    failures: Option<Failures>,
 }
 
 impl Clients {
-    pub(super) fn new(n_hosts: u32) -> Self {
+    /// Nobody has asked for anything up to slot `from`.
+    pub(super) fn new(fastpod: &Fastpod, from: u64) -> Self {
+        let n_hosts = fastpod.n_hosts;
         Self {
+            failures: fastpod.pods.is_some().then(|| Failures::new(fastpod, from)),
             allocator: Allocator::new(n_hosts, 1).that_remembers(),
             colouring: Colouring::default(),
             clients: (0..n_hosts).map(|_| Client::default()).collect(),
@@ -69,9 +81,21 @@ impl Clients {
         }
     }
 
-    /// Forgets everything.
-    pub(super) fn clear(&mut self) {
-        *self = Self::new(self.clients.len() as u32);
+    /// Forgets everything but what has been counted.
+    pub(super) fn begin(&mut self, fastpod: &Fastpod, from: u64) {
+        let before = std::mem::replace(self, Self::new(fastpod, from));
+        if let (Some(failures), Some(before)) = (&mut self.failures, before.failures) {
+            failures.stats = before.stats;
+        }
+    }
+
+    /// Tells `each` what has been counted.
+    pub(super) fn tell(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        let stats = self.failures.as_ref().map_or_else(FailureStats::default, |f| f.stats);
+        each("hosts_unheard", stats.hosts_unheard);
+        each("links_convicted", stats.links_convicted);
+        each("links_cleared", stats.links_cleared);
+        each("probes", stats.probes);
     }
 
     /// Whether there is something to give or to tell.
@@ -102,18 +126,34 @@ impl Clients {
         self.allocator.withdraw(src);
     }
 
-    pub(super) fn on_rts(&mut self, from: NodeId, header: &FastpodHeader, fastpod: &Fastpod) {
-        let &FastpodHeader::Rts { incarnation, number, demands, acks, .. } = header else { return };
+    /// An RTS has come by the time at which a slot is decided.
+    pub(super) fn on_rts(
+        &mut self,
+        slot: u64,
+        from: NodeId,
+        header: &FastpodHeader,
+        fastpod: &Fastpod,
+    ) {
+        let (FastpodHeader::Rts { acks, .. } | FastpodHeader::Report { acks, .. }) = *header else {
+            return;
+        };
         if from.idx() >= self.clients.len() {
             return;
         }
         let src = from.get() as u16;
+        if let Some(failures) = &mut self.failures {
+            failures.on_heard(slot, src);
+            if let &FastpodHeader::Report { slot: latest, sent, got, .. } = header {
+                failures.on_report(slot, src, (latest, sent, got));
+            }
+        }
         for &Ack { host, flow } in acks.as_slice() {
             let told = Ack { host: src, flow };
             if usize::from(host) < self.clients.len() && host != src {
                 self.change(host.into(), |client| client.acks.push_back(told));
             }
         }
+        let &FastpodHeader::Rts { incarnation, number, demands, .. } = header else { return };
         let client = &mut self.clients[from.idx()];
         if incarnation < client.incarnation || demands.as_slice().is_empty() {
             return;
@@ -140,8 +180,21 @@ impl Clients {
         self.change(from.idx(), |client| client.is_owed = true);
     }
 
-    /// Gives out the next slot.
-    pub(super) fn give(&mut self, fastpod: &Fastpod) -> Vec<Given> {
+    /// A slot begins in which these pairs are scheduled.
+    pub(super) fn on_slot(&mut self, slot: u64, pairs: Vec<Given>) {
+        if let Some(failures) = &mut self.failures {
+            failures.on_slot(slot, pairs);
+        }
+    }
+
+    /// Gives out the next slot, when slot `now` is decided.
+    pub(super) fn give(&mut self, now: u64, fastpod: &Fastpod) -> Vec<Given> {
+        if let Some(failures) = &mut self.failures {
+            failures.judge(now);
+            if !failures.is_whole() && (self.wanted > 0 || failures.has_convicted()) {
+                return self.give_around(now);
+            }
+        }
         if self.wanted == 0 {
             return Vec::new();
         }
@@ -150,8 +203,7 @@ impl Clients {
         self.wanted -= self.allocations.len() as u64;
         self.allocations.sort_unstable();
         if fastpod.pods.is_none() {
-            let give = |a: &Allocation| Given { src: a.src, dst: a.dst, agg: 0 };
-            return self.allocations.iter().map(give).collect();
+            return self.allocations.iter().map(|a| given(a, 0)).collect();
         }
         let timing = fastpod.timing(0);
         self.racks.clear();
@@ -160,7 +212,38 @@ impl Clients {
         // No rack sends or receives more than it has hosts, and there are as many switches above.
         let (colours, _) = self.colouring.colour(timing.n_racks(), &self.racks);
         let pairs = self.allocations.iter().zip(colours);
-        pairs.map(|(a, &colour)| Given { src: a.src, dst: a.dst, agg: colour as u8 }).collect()
+        pairs.map(|(a, &colour)| given(a, colour as u8)).collect()
+    }
+
+    /// Gives out the next slot where something has failed: hosts that are not heard get none, and
+    /// pairs go by links that work (§4).
+    fn give_around(&mut self, now: u64) -> Vec<Given> {
+        let Some(failures) = &mut self.failures else { return Vec::new() };
+        failures.paths.clear();
+        let mut plan = Vec::new();
+        for probe in failures.probes(now) {
+            let way = failures.way(probe.src, probe.dst, Some(probe.agg));
+            let is_busy = |p: &Given| p.src == probe.src || p.dst == probe.dst;
+            if failures.paths.is_clear(way) && !plan.iter().any(is_busy) {
+                failures.paths.probe(way);
+                plan.push(probe);
+            }
+        }
+        let is_probing = |a: Allocation| plan.iter().any(|p| p.src == a.src || p.dst == a.dst);
+        let mut numbers = Vec::new();
+        self.allocations.clear();
+        self.allocator.allocate_where(&mut self.allocations, |a| {
+            let may = failures.may(now, a.src, a.dst) && !is_probing(a);
+            let way = failures.way(a.src, a.dst, None);
+            let place = if may { failures.paths.place(way) } else { None };
+            numbers.extend(place);
+            place.is_some()
+        });
+        self.wanted -= self.allocations.len() as u64;
+        let pairs = self.allocations.iter().zip(&numbers);
+        plan.extend(pairs.map(|(a, &number)| given(a, failures.paths.agg(number))));
+        plan.sort_unstable_by_key(|given| given.src);
+        plan
     }
 
     /// What there is to tell a host, which then has been told.

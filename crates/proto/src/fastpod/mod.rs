@@ -10,6 +10,8 @@
 //! * [`slots`]: what is sent when in a slot (§3.2)
 //! * [`timing`]: when slots are at each host and arbiter
 //! * `demands`, `arbiter`: the arbiter and its standby (§3.1, §4)
+//! * `paths`: aggregation switches where links are broken or pairs have no choice (§3.4, §4)
+//! * `failures`, `seen`: how an arbiter finds broken links, by what hosts have seen (§4)
 //! * `asking`: what a host asks for and is given
 //! * `queues`: messages by destination, with and without schedule (§3.3)
 //! * `receiver`: what arrives, and what is acknowledged
@@ -27,11 +29,14 @@ mod arbiter;
 mod asking;
 mod core;
 mod demands;
+mod failures;
 mod host;
+mod paths;
 mod queues;
 mod receiver;
 #[allow(dead_code, reason = "ways of several pods")]
 mod routes;
+mod seen;
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! Tests of a whole pod.
 
+mod failing;
 mod model;
 mod pod;
 
@@ -61,6 +62,7 @@ fn assert_all_fine(run: &Run) {
     assert_eq!(run.left(), 0);
     let FastpodStats { grants_late, packets_late, timeouts, resets, .. } = run.stats();
     assert_eq!((grants_late, packets_late, timeouts, resets), (0, 0, 0, 0));
+    assert_eq!((run.count("links_convicted"), run.count("hosts_unheard")), (0, 0));
 }
 
 proptest! {

@@ -59,6 +59,8 @@ pub struct Timing {
     /// The most slots whose cells reach a core switch after it has decided that there should be no
     /// more, until its RTS is obeyed.
     pub on_way_to_core: u64,
+    /// How many slots after a slot an RTS is that knows what arrived in it.
+    pub settled: u64,
 }
 
 fn most(spans: impl Iterator<Item = Span>) -> Span {
@@ -123,6 +125,7 @@ impl Timing {
         };
         let watchdog_at = slots.watchdog_at(leaves[0].to_ends.saturating_sub(leaves[0].from_ends));
         let n_racks = n_racks as u16;
+        let settled = ahead + 1;
         Self {
             slots,
             watchdog_at,
@@ -135,6 +138,7 @@ impl Timing {
             ahead,
             answer,
             on_way_to_core,
+            settled,
         }
     }
 
@@ -219,6 +223,18 @@ impl Timing {
     pub(super) fn tick_after(&self, arbiter: u32, at: Instant) -> Option<u64> {
         let since = at - self.tick_at(arbiter, 0);
         u64::try_from(since.div_euclid(ps(self.slots.length())) + 1).ok()
+    }
+
+    /// The slot in which a control packet was sent that an end has heard at `at`, by another end,
+    /// and until when it hears what is of that slot. `None` before the first.
+    pub(super) fn slot_of_arrival(&self, end: u16, at: Instant) -> Option<(u64, Instant)> {
+        let End { leaf, down, .. } = self.ends[usize::from(end)];
+        let leaf = ps(self.base) + ps(self.leaves[usize::from(leaf)].to_ends);
+        // Clocks are apart by less than half a cell: what begins a slot is not of the one before.
+        let first = leaf + ps(down) - ps(self.slots.cell) / 2;
+        let slot = (at - first).div_euclid(ps(self.slots.length()));
+        let slot = u64::try_from(slot).ok()?;
+        Some((slot, self.number_start(slot + 1) + first))
     }
 
     /// When an end that sends an RTS at `sent` hears the first SCHD that can know of it, if

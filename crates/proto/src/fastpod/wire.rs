@@ -101,6 +101,8 @@ headers! {
             heard: u32 as "Latest RTS heard",
             /// Slots given to it so far, this one included.
             given: u32 as "Slots given in all",
+            /// Not zero if the slot is for a probe, and not among those that were asked for.
+            probe: u8 as "Whether the slot is for a probe",
             /// Messages of the host that have arrived.
             acks as ack: List<Ack, ACKS_MAX>,
         },
@@ -144,6 +146,26 @@ headers! {
             /// Messages to hosts of the pod that have arrived, for the pods of their sources.
             relays as relay: List<Relay, RELAYS_MAX>,
         },
+        /// Host to arbiter: what it has seen of its slots, and messages that have arrived.
+        7 Report (control "report", H to A) "slots up to {slot}: sent {sent}, got {got}" {
+            /// The latest epoch that the host has heard of.
+            epoch: u32,
+            /// The latest slot of which all has arrived, less whole multiples of 2^32.
+            slot: u32,
+            /// The slots up to it in which the host sent by schedule, the latest in bit 0.
+            sent: u64 as "Slots in which the host sent, latest in bit 0",
+            /// The slots up to it in which something scheduled arrived, the latest in bit 0.
+            got: u64 as "Slots in which something arrived, latest in bit 0",
+            /// Messages to the host that have arrived.
+            acks as ack: List<Ack, ACKS_MAX>,
+        },
+        /// Source to destination: a link that was broken works.
+        8 Probe (control "probe", S to D) "the way by {agg} works" {
+            /// The latest epoch that the source has heard of.
+            epoch: u32,
+            /// The aggregation switch that it came by.
+            agg: u8,
+        },
     }
 }
 
@@ -156,8 +178,8 @@ mod tests {
     #[test]
     fn control_packets_fit_a_frame_of_64_bytes_and_return_from_the_wire() {
         let mut rng = Rng::new(1, 0, Purpose::Test);
-        let mut longest = [0; 7];
-        for code in 1..=6 {
+        let mut longest = [0; 9];
+        for code in 1..=8 {
             for _ in 0..2_000 {
                 let header = FastpodHeader::arbitrary(code, &mut || rng.bits()).unwrap();
                 let mut bytes = [0; 64];
@@ -166,7 +188,7 @@ mod tests {
                 longest[usize::from(code)] = longest[usize::from(code)].max(len);
             }
         }
-        assert_eq!(longest, [0, 21, 45, 45, 5, 43, 44]);
+        assert_eq!(longest, [0, 21, 45, 46, 5, 43, 44, 38, 6]);
         assert!(longest[2..].iter().all(|&len| len <= CONTROL_MAX));
     }
 }

@@ -185,7 +185,7 @@ impl PodPort {
         let ahead = i64::from(slot.wrapping_sub(present as u32) as i32);
         let is_fine = fastpod.hosts_of(self.pod).contains(&dst.into());
         let grant = present.checked_add_signed(ahead).filter(|_| is_fine);
-        let grant = grant.map(|slot| (slot, Grant { dst, agg: 0 }));
+        let grant = grant.map(|slot| (slot, Grant { dst, agg: 0, is_probe: false }));
         self.asking.on_schd(now, Answer { incarnation: known, heard, given }, grant);
         Some(relays)
     }
@@ -350,6 +350,9 @@ impl PodPort {
 
     /// Opens the slot that the port is in, and counts those in which nothing was sent.
     fn advance(&mut self, now: Time, fastpod: &Fastpod, core: u16) {
+        if self.heard_at.saturating_add(fastpod.clock_life) <= now {
+            (self.offset, self.open) = (None, None);
+        }
         let Some(offset) = self.offset else { return };
         let timing = fastpod.timing(self.pod);
         let number = timing.slot_at(fastpod.end_of_core(core), instant(now) + offset);

@@ -126,6 +126,8 @@ pub(super) struct Run {
     pub(super) failed: BTreeSet<MsgId>,
     pub(super) fresh: BTreeMap<MsgId, u64>,
     pub(super) controls: u64,
+    /// Links that are broken: from when until when.
+    pub(super) broken: Vec<(Port, Time, Time)>,
     /// Networks without a pod lose so many packets.
     pub(super) loss: f64,
     rng: Rng,
@@ -154,6 +156,7 @@ impl Run {
             failed: BTreeSet::new(),
             fresh: BTreeMap::new(),
             controls: 0,
+            broken: Vec::new(),
             loss: 0.0,
             rng: Rng::new(seed, 1_000, Purpose::Test),
         };
@@ -215,6 +218,17 @@ impl Run {
             all.turn_overs += turn_overs;
         }
         all
+    }
+
+    /// What arbiters have counted under a name.
+    pub(super) fn count(&self, name: &str) -> u64 {
+        let mut sum = 0;
+        for node in &self.nodes {
+            if let Node::Arbiter(arbiter) = node {
+                arbiter.counters(&mut |of, n| sum += if of == name { n } else { 0 });
+            }
+        }
+        sum
     }
 
     /// Messages that the hosts keep something of.
@@ -419,6 +433,13 @@ impl Run {
     fn start(&mut self, port: Port, id: u64, delay: Span, to: What) {
         if self.cut.contains(&id) {
             self.cut.remove(&id);
+            self.packets.remove(&id);
+            return;
+        }
+        let is_broken = |&(of, from, until): &(Port, Time, Time)| {
+            of == port && (from..until).contains(&self.now)
+        };
+        if self.broken.iter().any(is_broken) {
             self.packets.remove(&id);
             return;
         }

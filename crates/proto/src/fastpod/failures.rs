@@ -1,0 +1,315 @@
+//! How an arbiter finds what has failed (§4): hosts that it does not hear, and links between racks
+//! and aggregation switches by which scheduled cells are lost.
+//!
+//! Hosts report in which slots they sent, and in which something scheduled arrived. What was sent
+//! and did not arrive was lost on one of two links. Cells of a schedule are lost nowhere else, so a
+//! loss is evidence and a slot that its sender left unused is none. Links share their losses, and
+//! what arrives clears both. A link is convicted after [`LOSSES`] losses without a success in
+//! between that have no other explanation. If they have one, that other link and this one are both
+//! convicted after [`LOSSES_ALONE`]. Convicted links carry nothing but probes, the first of them at
+//! once, by other ways; the first that arrives clears them.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::config::Fastpod;
+use super::demands::Given;
+use super::paths::{Link, Paths, Way};
+use super::seen::COVERED;
+
+/// Losses without a success between them that convict a link: by several others, or by one that
+/// has had successes.
+const LOSSES: u32 = 3;
+/// Losses that convict a link and the only one that they were shared with, where neither has had a
+/// success.
+const LOSSES_ALONE: u32 = 6;
+/// Slots from one probe of a convicted link to the next.
+pub(super) const PROBE_SLOTS: u64 = 256;
+/// Beacons that a host may miss.
+const BEACONS: u64 = 3;
+/// In one of so many slots hosts that are not heard may be sent to, so that messages to one that is
+/// gone for good fail at their senders.
+const KNOCK_SLOTS: u64 = 64;
+
+/// What an arbiter has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct FailureStats {
+    pub(super) hosts_unheard: u64,
+    pub(super) links_convicted: u64,
+    pub(super) links_cleared: u64,
+    pub(super) probes: u64,
+}
+
+/// What a host has reported: slots up to `slot`, that one in bit 0.
+#[derive(Clone, Copy, Debug)]
+struct Report {
+    slot: u64,
+    sent: u64,
+    got: u64,
+}
+
+/// What is known of a link.
+#[derive(Clone, Copy, Debug, Default)]
+struct Health {
+    /// Losses since the last success.
+    lost: u32,
+    /// The racks of the links that they were shared with, as far as these are not convicted.
+    others: u64,
+    is_convicted: bool,
+}
+
+/// The failures of a pod.
+#[derive(Clone, Debug)]
+pub(super) struct Failures {
+    pub(super) paths: Paths,
+    pub(super) stats: FailureStats,
+    n_racks: u16,
+    n_aggs: usize,
+    /// Slots after which a host that was not heard is taken for gone, and after which what happened
+    /// in a slot has been reported.
+    patience: u64,
+    verdict: u64,
+    beacon: u64,
+    /// By host: its rack, when it was last heard, and whether that is too long ago.
+    racks: Vec<u16>,
+    heard: Vec<u64>,
+    is_gone: Vec<bool>,
+    n_gone: u32,
+    next_look: u64,
+    /// Who was scheduled in slots of which not all reports have come.
+    trials: VecDeque<(u64, Vec<Given>)>,
+    reports: Vec<VecDeque<Report>>,
+    links: Vec<Health>,
+    /// Convicted links, and when they are probed next.
+    convicted: BTreeMap<Link, u64>,
+}
+
+impl Failures {
+    /// Nothing has failed up to slot `from`.
+    pub(super) fn new(fastpod: &Fastpod, from: u64) -> Self {
+        let timing = &fastpod.timing(0);
+        let n_hosts = fastpod.n_hosts as usize;
+        let n_aggs = super::routes::aggs(fastpod);
+        let beacon = u64::from(fastpod.config.beacon_slots);
+        let answer = fastpod.answer.div_floor(fastpod.slot) + 1;
+        Self {
+            paths: Paths::new(timing.n_racks(), n_aggs),
+            stats: FailureStats::default(),
+            n_racks: timing.n_racks() as u16,
+            n_aggs,
+            patience: beacon * BEACONS + answer,
+            verdict: timing.settled + beacon.min(COVERED) + answer,
+            beacon,
+            racks: (0..n_hosts as u16).map(|host| timing.leaf(host)).collect(),
+            heard: vec![from; n_hosts],
+            is_gone: vec![false; n_hosts],
+            n_gone: 0,
+            next_look: from,
+            trials: VecDeque::new(),
+            reports: vec![VecDeque::new(); n_hosts],
+            links: vec![Health::default(); 2 * timing.n_racks() * n_aggs],
+            convicted: BTreeMap::new(),
+        }
+    }
+
+    /// Whether all hosts are heard and all links work.
+    #[inline]
+    pub(super) fn is_whole(&self) -> bool {
+        self.n_gone == 0 && self.convicted.is_empty()
+    }
+
+    /// Whether there are links to probe.
+    #[inline]
+    pub(super) fn has_convicted(&self) -> bool {
+        !self.convicted.is_empty()
+    }
+
+    /// Whether a pair may be given a slot, as far as hosts are heard.
+    #[inline]
+    pub(super) fn may(&self, slot: u64, src: u16, dst: u16) -> bool {
+        let is_gone = |host: u16| self.is_gone[usize::from(host)];
+        !is_gone(src) && (!is_gone(dst) || slot.is_multiple_of(KNOCK_SLOTS))
+    }
+
+    /// The links of a pair of hosts.
+    pub(super) fn way(&self, src: u16, dst: u16, agg: Option<u8>) -> Way {
+        let rack = |host: u16| Some(self.racks[usize::from(host)]);
+        Way { up: rack(src), down: rack(dst), agg }
+    }
+
+    /// An RTS of a host has arrived by the time at which a slot is decided.
+    pub(super) fn on_heard(&mut self, slot: u64, host: u16) {
+        let host = usize::from(host);
+        self.heard[host] = self.heard[host].max(slot);
+        self.n_gone -= u32::from(std::mem::take(&mut self.is_gone[host]));
+    }
+
+    /// A host says in which slots up to the latest it has sent, and something has arrived.
+    pub(super) fn on_report(&mut self, now: u64, host: u16, (latest, sent, got): (u32, u64, u64)) {
+        let age = u64::from((now as u32).wrapping_sub(latest));
+        let Some(slot) = now.checked_sub(age) else { return };
+        let reports = &mut self.reports[usize::from(host)];
+        // Slots of hosts that are idle are not asked for.
+        let oldest = now.saturating_sub(self.verdict + self.beacon);
+        while reports.front().is_some_and(|report| report.slot < oldest) {
+            reports.pop_front();
+        }
+        if reports.back().is_none_or(|last| last.slot < slot) {
+            reports.push_back(Report { slot, sent, got });
+        }
+    }
+
+    /// A slot begins in which these pairs are scheduled.
+    pub(super) fn on_slot(&mut self, slot: u64, pairs: Vec<Given>) {
+        self.trials.push_back((slot, pairs));
+    }
+
+    /// Looks at what is known by the time at which a slot is decided.
+    pub(super) fn judge(&mut self, slot: u64) {
+        while self.trials.front().is_some_and(|&(of, _)| of + self.verdict <= slot)
+            && let Some((of, pairs)) = self.trials.pop_front()
+        {
+            for pair in pairs {
+                let was = |report: Option<Report>, is_sent: bool| {
+                    let bits = |r: Report| if is_sent { r.sent } else { r.got };
+                    report.map(|r| bits(r) >> (r.slot - of) & 1 == 1)
+                };
+                let is_sent = was(self.report(pair.src, of), true);
+                let is_got = was(self.report(pair.dst, of), false);
+                let rack = |host: u16| self.racks[usize::from(host)];
+                let up = Link { is_up: true, rack: rack(pair.src), agg: pair.agg };
+                let down = Link { is_up: false, rack: rack(pair.dst), agg: pair.agg };
+                match (is_sent, is_got) {
+                    (Some(true), Some(true)) => {
+                        [up, down].into_iter().for_each(|link| self.clear(link))
+                    }
+                    (Some(true), Some(false)) => self.on_loss(slot, up, down),
+                    // Not reported, or not sent.
+                    _ if pair.is_probe => self.probe_again(slot, up, down),
+                    _ => {}
+                }
+            }
+        }
+        if slot >= self.next_look {
+            self.next_look = slot + self.beacon;
+            for host in 0..self.heard.len() {
+                let is_gone = self.heard[host] + self.patience < slot;
+                if is_gone && !std::mem::replace(&mut self.is_gone[host], true) {
+                    self.n_gone += 1;
+                    self.stats.hosts_unheard += 1;
+                }
+            }
+        }
+    }
+
+    /// What a host has reported of a slot. Slots are asked for in order.
+    fn report(&mut self, host: u16, slot: u64) -> Option<Report> {
+        let reports = &mut self.reports[usize::from(host)];
+        while reports.front().is_some_and(|report| report.slot < slot) {
+            reports.pop_front();
+        }
+        reports.front().copied().filter(|report| report.slot - slot < COVERED)
+    }
+
+    fn health(&mut self, link: Link) -> &mut Health {
+        let side = usize::from(link.is_up) * usize::from(self.n_racks);
+        &mut self.links[(side + usize::from(link.rack)) * self.n_aggs + usize::from(link.agg)]
+    }
+
+    /// Something arrived by a link.
+    fn clear(&mut self, link: Link) {
+        let before = std::mem::take(self.health(link));
+        if before.is_convicted {
+            self.convicted.remove(&link);
+            self.paths.set_whole(link, true);
+            self.stats.links_cleared += 1;
+        }
+    }
+
+    /// Something was lost on one of two links.
+    fn on_loss(&mut self, slot: u64, up: Link, down: Link) {
+        if self.health(up).is_convicted || self.health(down).is_convicted {
+            return;
+        }
+        for (link, other) in [(up, down), (down, up)] {
+            let health = self.health(link);
+            health.lost += 1;
+            health.others |= 1 << other.rack;
+        }
+        let (above, below) = (*self.health(up), *self.health(down));
+        let is_guilty = |one: Health, other: Health| {
+            let is_alone = one.others.count_ones() < 2 && other.lost >= one.lost;
+            one.lost >= if is_alone { LOSSES_ALONE } else { LOSSES }
+        };
+        if is_guilty(above, below) {
+            self.convict(slot, up);
+        }
+        if is_guilty(below, above) {
+            self.convict(slot, down);
+        }
+    }
+
+    /// A link has lost what was sent by it. That explains the losses of those it shared them with.
+    fn convict(&mut self, slot: u64, link: Link) {
+        self.health(link).is_convicted = true;
+        self.convicted.insert(link, slot);
+        self.paths.set_whole(link, false);
+        self.stats.links_convicted += 1;
+        for rack in 0..self.n_racks {
+            let health = self.health(Link { is_up: !link.is_up, rack, ..link });
+            health.others &= !(1 << link.rack);
+            if health.others == 0 {
+                health.lost = 0;
+            }
+        }
+    }
+
+    /// A probe has told nothing.
+    fn probe_again(&mut self, slot: u64, up: Link, down: Link) {
+        for link in [up, down] {
+            if let Some(next) = self.convicted.get_mut(&link) {
+                *next = slot;
+            }
+        }
+    }
+
+    /// Whom to send probes by convicted links in a slot. The other link changes from probe to probe,
+    /// and is one that is not convicted if there is any.
+    pub(super) fn probes(&mut self, slot: u64) -> Vec<Given> {
+        let due = self.convicted.iter_mut().filter(|(_, next)| **next <= slot);
+        let links: Vec<Link> = due
+            .map(|(&link, next)| {
+                *next = slot + PROBE_SLOTS;
+                link
+            })
+            .collect();
+        let probes: Vec<Given> =
+            links.into_iter().filter_map(|link| self.probe(slot, link)).collect();
+        self.stats.probes += probes.len() as u64;
+        probes
+    }
+
+    fn probe(&self, slot: u64, link: Link) -> Option<Given> {
+        let turn = (slot / PROBE_SLOTS) as usize;
+        let is_fine = |rack: &u16| {
+            let other = Link { is_up: !link.is_up, rack: *rack, ..link };
+            !self.convicted.contains_key(&other)
+        };
+        let mut racks: Vec<u16> = (0..self.n_racks).filter(is_fine).collect();
+        if racks.is_empty() {
+            racks.extend(0..self.n_racks);
+        }
+        let other = racks[turn % racks.len()];
+        let host = |of: u16, besides: Option<u16>| {
+            let is_of = |host: &u16| {
+                let place = usize::from(*host);
+                self.racks[place] == of && !self.is_gone[place] && besides != Some(*host)
+            };
+            let hosts: Vec<u16> = (0..self.racks.len() as u16).filter(is_of).collect();
+            (!hosts.is_empty()).then(|| hosts[turn / racks.len() % hosts.len()])
+        };
+        let (from, to) = if link.is_up { (link.rack, other) } else { (other, link.rack) };
+        let src = host(from, None)?;
+        let dst = host(to, Some(src))?;
+        Some(Given { src, dst, agg: link.agg, is_probe: true })
+    }
+}

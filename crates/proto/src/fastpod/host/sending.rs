@@ -1,0 +1,293 @@
+//! What a host sends, and when: at the instants of its slots, by the arbiter's clock.
+
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{NodeId, Packet, Span, Time};
+
+use super::{FastpodHost, instant};
+use crate::fastpod::asking::Grant;
+use crate::fastpod::routes;
+use crate::fastpod::timing::Instant;
+use crate::fastpod::wire::FastpodHeader;
+
+/// The slot that the host is in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OpenSlot {
+    pub(super) number: u64,
+    /// The clock that holds for the whole slot, so that its packets stay apart.
+    pub(super) offset: Instant,
+    pub(super) grant: Option<Grant>,
+    /// The destination of the slot's unscheduled cells, and when their message was submitted.
+    free_to: Option<(u16, Time)>,
+    has_rts: bool,
+    pub(super) next_cell: u16,
+}
+
+/// What is sent at an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Item {
+    /// An RTS, and the destination that its place in the slot was chosen for.
+    Rts(Option<(u16, Time)>),
+    Scheduled(u16, Grant),
+    Probe(Grant),
+    Unscheduled(u16, (u16, Time)),
+}
+
+fn local(at: Instant) -> Time {
+    Time::from_ps(u64::try_from(at.max(0)).unwrap_or(u64::MAX))
+}
+
+impl FastpodHost {
+    /// From when on packets may still leave.
+    pub(super) fn earliest(&self, now: Time) -> Instant {
+        match self.fastpod.is_exact() {
+            true => instant(now) - i128::from(self.fastpod.late_max.as_ps()),
+            false => Instant::MIN,
+        }
+    }
+
+    /// What is sent next in a slot, from `from` on, and when, by the host's clock.
+    fn next_in(&self, number: u64, from: Instant) -> Option<(Instant, Item)> {
+        let open = self.open.filter(|open| open.number == number);
+        let offset = open.map_or(self.offset?, |open| open.offset);
+        let timing = self.timing();
+        let slots = &self.fastpod.slots;
+        let start = timing.start(self.end, number) - offset;
+        let grant = open.map_or_else(|| self.asking.grant(number), |open| open.grant);
+        // Whoever is first at the start of the slot has all of it.
+        let free_to = match grant {
+            Some(_) => None,
+            None => {
+                open.and_then(|open| open.free_to).or_else(|| self.queues.earliest(start + offset))
+            }
+        };
+        let dst = grant.map(|grant| grant.dst).or(free_to.map(|(dst, _)| dst));
+        let pair = dst.map(|dst| self.fastpod.pair(self.node, dst));
+        let after =
+            |position: Span| Some(start + i128::from(position.as_ps())).filter(|&at| at >= from);
+        let wants_rts = self.wants_rts(number) && !open.is_some_and(|open| open.has_rts);
+        let i = timing.place(self.end);
+        // A message that comes later does not move the RTS, which may have been sent.
+        let alone = start + i128::from(slots.rts_at(i, None).as_ps());
+        let is_known = grant.is_some() || free_to.is_some_and(|(_, at)| instant(at) < alone);
+        let j = pair.map(|pair| pair.1).filter(|_| is_known);
+        let rts = wants_rts.then(|| after(slots.rts_at(i, j))).flatten();
+        let rts = rts.map(|at| (at, Item::Rts(free_to)));
+        let cell = pair.zip(dst).and_then(|(pair, dst)| {
+            let first = open.map_or(0, |open| open.next_cell);
+            let is_clear = |p: &u16| grant.is_some() || slots.is_clear(*p, pair);
+            let mut places = (first..slots.cells()).filter(is_clear);
+            let (p, at) = places.find_map(|p| Some((p, after(slots.cell_at(p, pair))?)))?;
+            match grant {
+                Some(grant) if grant.is_probe => (p == 0).then_some((at, Item::Probe(grant))),
+                Some(grant) if self.queues.waiting(dst) > 0 => {
+                    Some((at, Item::Scheduled(p, grant)))
+                }
+                None if self.queues.hopes(dst, at + offset) => {
+                    free_to.map(|free_to| (at, Item::Unscheduled(p, free_to)))
+                }
+                _ => None,
+            }
+        });
+        match (rts, cell) {
+            (Some(rts), Some(cell)) => Some(if rts.0 <= cell.0 { rts } else { cell }),
+            (rts, cell) => rts.or(cell),
+        }
+    }
+
+    /// Whether RTSs without demands tell what was seen: no other network has routes to blame.
+    #[inline]
+    pub(super) fn reports(&self) -> bool {
+        self.fastpod.is_exact()
+    }
+
+    #[inline]
+    fn wants_rts(&self, slot: u64) -> bool {
+        let is_beacon = slot.is_multiple_of(self.fastpod.config.beacon_slots.into());
+        is_beacon || self.asking.is_dirty() || self.receiver.has_acks()
+    }
+
+    /// Sets when there is something to do next.
+    pub(super) fn plan(&mut self, now: Time) {
+        let mut next = self.queues.deadline();
+        next = next.min(self.asking.deadline(self.queues.has_waiting(), &self.fastpod));
+        if let Some(at) = self.next_item(now) {
+            next = next.min(local(at));
+        }
+        self.next = next;
+    }
+
+    fn next_item(&self, now: Time) -> Option<Instant> {
+        let (offset, from) = (self.offset?, self.earliest(now));
+        let present = self.timing().slot_at(self.end, instant(now) + offset).unwrap_or(0);
+        let present = self.open.map_or(present, |open| open.number.max(present));
+        // What is not in this slot or the next one is in one without a grant, or it is the next
+        // grant's or the next RTS without content.
+        for slot in present..=present + self.timing().ahead + 1 {
+            if let Some((at, _)) = self.next_in(slot, from) {
+                return Some(at);
+            }
+            let start = self.timing().start(self.end, slot);
+            let may_hope = self.queues.earliest(start).is_some();
+            if slot > present && (!may_hope || self.asking.grant(slot).is_none()) {
+                break;
+            }
+        }
+        let beacon = u64::from(self.fastpod.config.beacon_slots);
+        let beacon = (present + 1).next_multiple_of(beacon);
+        let at = self.next_in(beacon, from).map(|(at, _)| at);
+        let cell = self.asking.after(present).find_map(|slot| self.next_in(slot, from));
+        at.into_iter().chain(cell.map(|(at, _)| at)).min()
+    }
+
+    /// Opens the slot that the host is in.
+    pub(super) fn advance(&mut self, now: Time) {
+        if self.stale_at <= now {
+            (self.offset, self.open) = (None, None);
+        }
+        let Some(offset) = self.offset else { return };
+        let at = instant(now) + offset;
+        let Some(number) = self.timing().slot_at(self.end, at) else { return };
+        if self.open.is_some_and(|open| open.number >= number) {
+            return;
+        }
+        let before = self.open.take();
+        if let Some(OpenSlot { grant: Some(grant), next_cell, .. }) = before
+            && !grant.is_probe
+        {
+            self.stats.slots_unused += u64::from(next_cell == 0);
+            self.close(now, grant, next_cell);
+        }
+        let mut grant = None;
+        while let Some((slot, given)) = self.asking.take_until(number) {
+            if slot == number {
+                grant = Some(given);
+                continue;
+            }
+            if given.is_probe {
+                continue;
+            }
+            let is_late = self.queues.waiting(given.dst) > 0;
+            self.stats.grants_late += u64::from(is_late);
+            self.stats.slots_unused += u64::from(!is_late);
+            self.close(now, given, 0);
+        }
+        self.queues.give_up_hope(self.timing().start(self.end, number));
+        let (free_to, has_rts, next_cell) = (None, false, 0);
+        self.open = Some(OpenSlot { number, offset, grant, free_to, has_rts, next_cell });
+        if let Some(grant) = grant {
+            self.want(now, grant.dst);
+        }
+    }
+
+    /// A slot that was given is over. Networks with buffers take what was not sent in it.
+    fn close(&mut self, now: Time, grant: Grant, first: u16) {
+        if !self.fastpod.is_exact() {
+            self.send_rest(now, grant, first);
+        }
+        self.want(now, grant.dst);
+    }
+
+    /// Sends the cells of a slot that is over, on networks with buffers.
+    fn send_rest(&mut self, now: Time, grant: Grant, first: u16) {
+        for _ in first..self.fastpod.slots.cells() {
+            if !self.send_scheduled(now, now, grant) {
+                return;
+            }
+        }
+    }
+
+    fn send_scheduled(&mut self, now: Time, at: Time, grant: Grant) -> bool {
+        let next = self.queues.scheduled(now, grant.dst, &self.fastpod);
+        let Some((mut packet, is_again)) = next else { return false };
+        self.stats.cells_again += u64::from(is_again);
+        routes::cell(&self.fastpod, self.node, grant.agg, &mut packet);
+        self.ready.push_back((at, packet));
+        true
+    }
+
+    /// Makes the packets of the open slot whose instant has come.
+    pub(super) fn emit(&mut self, now: Time) {
+        while let Some(open) = self.open
+            && let Some((at, item)) = self.next_in(open.number, self.earliest(now))
+            && at <= instant(now)
+        {
+            let mut next = open;
+            match item {
+                Item::Rts(free_to) => {
+                    (next.has_rts, next.free_to) = (true, free_to);
+                    self.open = Some(next);
+                    self.send_rts(now, at, open.offset);
+                }
+                Item::Scheduled(p, grant) => {
+                    next.next_cell = p + 1;
+                    self.open = Some(next);
+                    self.send_scheduled(now, local(at), grant);
+                    self.seen.on_sent(open.number, true);
+                }
+                Item::Probe(grant) => {
+                    next.next_cell = 1;
+                    self.open = Some(next);
+                    self.send_probe(local(at), grant);
+                    self.seen.on_sent(open.number, true);
+                }
+                Item::Unscheduled(p, free_to) => {
+                    (next.next_cell, next.free_to) = (p + 1, Some(free_to));
+                    self.open = Some(next);
+                    self.send_unscheduled(at, open.offset, free_to.0);
+                }
+            }
+        }
+    }
+
+    fn send_unscheduled(&mut self, at: Instant, offset: Instant, dst: u16) {
+        let Some(mut packet) = self.queues.unscheduled(dst, at + offset, &self.fastpod) else {
+            return;
+        };
+        let agg = self.rng.below(routes::aggs(&self.fastpod)) as u8;
+        routes::cell(&self.fastpod, self.node, agg, &mut packet);
+        packet.marks = packet.marks.with(Marks::UNSCHEDULED);
+        self.stats.cells_unscheduled += 1;
+        self.ready.push_back((local(at), packet));
+    }
+
+    fn send_rts(&mut self, now: Time, at: Instant, offset: Instant) {
+        let demands = self.asking.take(now);
+        let acks = self.receiver.take_acks();
+        let knowing = self.timing().knowing(self.arbiter, self.end, at + offset);
+        demands.as_slice().iter().for_each(|demand| self.queues.on_asked(demand.dst, knowing));
+        let (epoch, (incarnation, number)) = (self.epoch, self.asking.stamp());
+        let report =
+            self.open.and_then(|open| self.seen.report(open.number, self.timing().settled));
+        let header = match report.filter(|_| self.reports() && demands.as_slice().is_empty()) {
+            None => FastpodHeader::Rts { epoch, incarnation, number, demands, acks },
+            Some((slot, sent, got)) => {
+                FastpodHeader::Report { epoch, slot: slot as u32, sent, got, acks }
+            }
+        };
+        let dst = self.fastpod.arbiter(self.pod, self.arbiter);
+        let mut packet = routes::control(&self.fastpod, self.node.into(), dst, header);
+        routes::rts(&self.fastpod, self.node, self.arbiter, &mut packet);
+        self.stats.rtss += 1;
+        self.ready.push_back((local(at), packet));
+    }
+
+    /// A control packet by an aggregation switch, which it shows to work.
+    fn send_probe(&mut self, at: Time, Grant { dst, agg, .. }: Grant) {
+        let header = FastpodHeader::Probe { epoch: self.epoch, agg };
+        let dst = NodeId::new(dst.into());
+        let mut packet = routes::control(&self.fastpod, self.node.into(), dst, header);
+        routes::cell(&self.fastpod, self.node, agg, &mut packet);
+        self.ready.push_back((at, packet));
+    }
+
+    /// A packet that was to leave at `at` did not.
+    pub(super) fn on_late(&mut self, at: Time, packet: &Packet<FastpodHeader>) {
+        let Some(offset) = self.offset.filter(|_| !packet.marks.contains(Marks::UNSCHEDULED))
+        else {
+            return;
+        };
+        if let Some(slot) = self.timing().slot_at(self.end, instant(at) + offset) {
+            self.seen.on_sent(slot, false);
+        }
+    }
+}

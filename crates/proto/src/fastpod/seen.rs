@@ -1,0 +1,117 @@
+//! What a host has seen of its slots, for the arbiter to find broken links (§4): in which of them
+//! it has sent by schedule, and in which something scheduled has arrived.
+
+use super::config::Fastpod;
+use super::timing::Instant;
+
+/// Slots that a report covers.
+pub(super) const COVERED: u64 = 64;
+
+/// Slots of the last 128.
+#[derive(Clone, Copy, Debug, Default)]
+struct Marked {
+    last: u64,
+    /// Bit n stands for the slot n before the last.
+    bits: u128,
+}
+
+impl Marked {
+    fn set(&mut self, slot: u64, is_marked: bool) {
+        if slot > self.last {
+            let more = u32::try_from(slot - self.last).unwrap_or(u32::MAX);
+            self.bits = self.bits.checked_shl(more).unwrap_or(0);
+            self.last = slot;
+        }
+        let bit = u32::try_from(self.last - slot).ok().and_then(|age| 1_u128.checked_shl(age));
+        let bit = bit.unwrap_or(0);
+        self.bits = if is_marked { self.bits | bit } else { self.bits & !bit };
+    }
+
+    /// The marks of the slots up to `slot`, that one in bit 0.
+    fn until(&self, slot: u64) -> u64 {
+        let shift = |by: u64| u32::try_from(by).unwrap_or(u32::MAX);
+        let bits = match slot.checked_sub(self.last) {
+            Some(later) => self.bits.checked_shl(shift(later)),
+            None => self.bits.checked_shr(shift(self.last - slot)),
+        };
+        bits.unwrap_or(0) as u64
+    }
+}
+
+/// What a host has seen.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    sent: Marked,
+    got: Marked,
+    /// What arrives before this instant, by the arbiter's clock, is of a slot that is marked.
+    got_until: Instant,
+}
+
+impl Seen {
+    pub(super) fn new() -> Self {
+        Self { sent: Marked::default(), got: Marked::default(), got_until: Instant::MIN }
+    }
+
+    /// Something was sent in a slot by schedule, or was not after all.
+    #[inline]
+    pub(super) fn on_sent(&mut self, slot: u64, is_sent: bool) {
+        self.sent.set(slot, is_sent);
+    }
+
+    /// Something that is scheduled has arrived, and was heard as early as a control packet that
+    /// began when it did.
+    #[inline]
+    pub(super) fn on_arrival(&mut self, (pod, end): (u16, u16), at: Instant, fastpod: &Fastpod) {
+        if at < self.got_until {
+            return;
+        }
+        if let Some((slot, until)) = fastpod.timing(pod).slot_of_arrival(end, at) {
+            self.got.set(slot, true);
+            self.got_until = until;
+        }
+    }
+
+    /// What an RTS in a slot says: the latest slot of which all has arrived, and in which slots up
+    /// to it the host sent, and something arrived. `None` in the first slots of a run. What happens
+    /// in a slot is known `settled` slots later.
+    pub(super) fn report(&self, slot: u64, settled: u64) -> Option<(u64, u64, u64)> {
+        let latest = slot.checked_sub(settled)?;
+        Some((latest, self.sent.until(latest), self.got.until(latest)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Against a set of slots.
+        #[test]
+        fn marks_are_those_of_the_last_slots(
+            slots in prop::collection::vec((0u64..300, any::<bool>()), 1..60),
+            back in 0u64..64,
+        ) {
+            let mut marked = Marked::default();
+            let mut all = BTreeSet::new();
+            let mut last = 0;
+            for (slot, is_marked) in slots {
+                last = last.max(slot);
+                marked.set(slot, is_marked);
+                match is_marked {
+                    true => all.insert(slot),
+                    false => all.remove(&slot),
+                };
+            }
+            let at = (last + 10).saturating_sub(back);
+            let known = |age: &u64| at >= *age && last - (at - age).min(last) < 128;
+            for age in (0..COVERED).filter(known) {
+                let is_marked = marked.until(at) >> age & 1 == 1;
+                prop_assert_eq!(is_marked, all.contains(&(at - age)), "slot {}", at - age);
+            }
+        }
+    }
+}
