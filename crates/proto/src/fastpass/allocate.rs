@@ -38,7 +38,7 @@ struct Demand {
 }
 
 /// The demands of all pairs, and who was served when.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Allocator {
     batch: u32,
     demands: Vec<Demand>,

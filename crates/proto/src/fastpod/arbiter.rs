@@ -10,7 +10,7 @@ use rampmeter_core::{
 };
 
 use super::config::Fastpod;
-use super::demands::{Clients, Given};
+use super::demands::{Clients, Given, News};
 use super::routes;
 use super::timing::{Instant, Timing};
 use super::wire::{FastpodHeader, NOBODY};
@@ -19,6 +19,8 @@ use super::wire::{FastpodHeader, NOBODY};
 #[derive(Clone, Debug)]
 pub struct FastpodArbiter {
     fastpod: Arc<Fastpod>,
+    /// Its pod, and its number among the arbiters of the pod.
+    pod: u16,
     number: u32,
     role: Role,
     /// Its epoch while it gives out slots, else the greatest heard of.
@@ -61,7 +63,7 @@ fn time(at: Instant) -> Time {
 
 impl FastpodArbiter {
     fn timing(&self) -> &Timing {
-        self.fastpod.timing(0)
+        self.fastpod.timing(self.pod)
     }
 
     fn is_active(&self) -> bool {
@@ -135,12 +137,13 @@ impl FastpodArbiter {
         }
         let given = slot + self.timing().ahead;
         let plan = self.clients.give(slot, &self.fastpod);
-        let mut grants: Vec<Option<Given>> = vec![None; self.fastpod.n_hosts as usize];
+        let n_ends = self.clients.len();
+        let mut grants: Vec<Option<Given>> = vec![None; n_ends.into()];
         plan.iter().for_each(|one| grants[usize::from(one.src)] = Some(*one));
         if !plan.is_empty() {
             self.plans.insert(given, plan);
         }
-        let mut senders: Vec<Option<u16>> = vec![None; self.fastpod.n_hosts as usize];
+        let mut senders: Vec<Option<u16>> = vec![None; n_ends.into()];
         for one in self.plans.get(&slot).into_iter().flatten() {
             senders[usize::from(one.dst)] = Some(one.src);
         }
@@ -151,11 +154,11 @@ impl FastpodArbiter {
         }
         let beacon = u64::from(self.fastpod.config.beacon_slots);
         let is_for_all = std::mem::take(&mut self.is_first) || slot.is_multiple_of(beacon);
-        for host in 0..self.fastpod.n_hosts as u16 {
-            let (grant, sender) = (grants[usize::from(host)], senders[usize::from(host)]);
-            let has_news = self.clients.has_news(host);
+        for end in 0..n_ends {
+            let (grant, sender) = (grants[usize::from(end)], senders[usize::from(end)]);
+            let has_news = self.clients.has_news(end);
             if is_for_all || has_news || grant.is_some() || sender.is_some() {
-                self.send(slot, (given, grant), (host, sender));
+                self.send(slot, (given, grant), (end, sender));
             }
         }
         if self.fastpod.config.arbiters > 1 && slot.is_multiple_of(self.fastpod.watchdog_slots) {
@@ -164,51 +167,75 @@ impl FastpodArbiter {
         self.next_slot = slot + 1;
     }
 
-    /// Sends the SCHD of a slot to a host, into the gap that its sender leaves.
+    /// Sends the SCHD of a slot to an end, into the gap that its sender leaves.
     fn send(
         &mut self,
         slot: u64,
         (given, grant): (u64, Option<Given>),
-        (host, sender): (u16, Option<u16>),
+        (end, sender): (u16, Option<u16>),
     ) {
         let (timing, slots) = (self.timing(), &self.fastpod.slots);
-        let j = timing.place(host);
+        let j = timing.place(end);
         let gap = match sender {
             Some(src) => slots.gap_at(timing.place(src), j),
             None => slots.idle_gap(j),
         };
-        let at = timing.schd_at(self.number, host, (slot, gap));
-        let (dst, agg) = grant.map_or((NOBODY, 0), |grant| (grant.dst, grant.agg));
+        let at = timing.schd_at(self.number, end, (slot, gap));
+        let packet = self.schd(given as u32, grant, end);
+        self.waiting.insert((time(at), packet.dst.get()), packet);
+    }
+
+    /// An SCHD that gives the slot `slot`.
+    fn schd(&mut self, slot: u32, grant: Option<Given>, end: u16) -> Packet<FastpodHeader> {
+        let (epoch, stamp) = (self.epoch, 0);
+        let (dst, agg) = grant.map_or((NOBODY, 0), |grant| (grant.to, grant.agg));
         let is_probe = grant.is_some_and(|grant| grant.is_probe);
-        let answer = self.clients.answer(host, grant.is_some() && !is_probe);
+        let News { incarnation, heard, given, acks, relays } =
+            self.clients.answer(end, grant.is_some() && !is_probe);
+        let own = self.fastpod.arbiter(self.pod, self.number).get();
+        if let Some(core) = self.clients.core(end) {
+            let header = FastpodHeader::CoreSchd {
+                epoch,
+                stamp,
+                slot,
+                dst,
+                incarnation,
+                heard,
+                given,
+                relays,
+            };
+            let mut packet = routes::control(&self.fastpod, own, self.fastpod.core(core), header);
+            routes::core_schd(&self.fastpod, self.pod, core, &mut packet);
+            return packet;
+        }
+        let probe = is_probe.into();
         let header = FastpodHeader::Schd {
-            epoch: self.epoch,
-            stamp: 0,
-            slot: given as u32,
+            epoch,
+            stamp,
+            slot,
             dst,
             agg,
-            incarnation: answer.incarnation,
-            heard: answer.heard,
-            given: answer.given,
-            probe: is_probe.into(),
-            acks: answer.acks,
+            incarnation,
+            heard,
+            given,
+            probe,
+            acks,
         };
-        let own = self.fastpod.arbiter(0, self.number).get();
-        let dst = NodeId::new(host.into());
-        let mut packet = routes::control(&self.fastpod, own, dst, header);
+        let host = NodeId::new(self.fastpod.hosts_of(self.pod).start + u32::from(end));
+        let mut packet = routes::control(&self.fastpod, own, host, header);
         routes::schd(&self.fastpod, &mut packet);
-        self.waiting.insert((time(at), host.into()), packet);
+        packet
     }
 
     /// Tells the other arbiter by every rack, so that it does not take over while one works.
     fn send_watchdogs(&mut self, slot: u64) {
-        let (own, other) = (self.fastpod.arbiter(0, self.number), 1 - self.number);
+        let (own, other) = (self.fastpod.arbiter(self.pod, self.number), 1 - self.number);
         let header = FastpodHeader::Watchdog { epoch: self.epoch };
-        let dst = self.fastpod.arbiter(0, other);
+        let dst = self.fastpod.arbiter(self.pod, other);
         let position = self.timing().watchdog_at;
         for rack in 0..self.timing().n_racks() as u16 {
             let mut packet = routes::control(&self.fastpod, own.get(), dst, header);
-            routes::watchdog(&self.fastpod, (0, other), rack, &mut packet);
+            routes::watchdog(&self.fastpod, (self.pod, other), rack, &mut packet);
             let at = self.timing().leaf_at(self.number, rack, (slot, position));
             self.waiting.insert((time(at), u32::MAX - u32::from(rack)), packet);
         }
@@ -243,12 +270,13 @@ impl Endpoint for FastpodArbiter {
     type Config = Fastpod;
 
     fn new(config: Arc<Fastpod>, node: NodeId, _rng: Rng, now: Time) -> Self {
-        let number = node.get() - config.n_hosts;
+        let (pod, number) = config.arbiter_of(node).expect("the number of an arbiter");
         let mut arbiter = Self {
+            pod,
             number,
             role: Role::Listening(now),
             epoch: 0,
-            clients: Clients::new(&config, 0),
+            clients: Clients::new(&config, pod, 0),
             heard_at: now,
             inbox: VecDeque::new(),
             plans: BTreeMap::new(),
@@ -273,7 +301,9 @@ impl Endpoint for FastpodArbiter {
 
     fn handle_packet(&mut self, now: Time, packet: &Packet<FastpodHeader>) -> Receipt {
         match packet.header {
-            FastpodHeader::Rts { epoch, .. } | FastpodHeader::Report { epoch, .. } => {
+            FastpodHeader::Rts { epoch, .. }
+            | FastpodHeader::Report { epoch, .. }
+            | FastpodHeader::CoreRts { epoch, .. } => {
                 match self.role {
                     Role::Active if epoch > self.epoch => self.listen(now, epoch),
                     // Hosts of an earlier epoch ask anew when they hear of this one.
@@ -362,7 +392,9 @@ impl Endpoint for FastpodArbiter {
             if self.fastpod.is_exact() && now > at + self.fastpod.late_max {
                 continue;
             }
-            if let FastpodHeader::Schd { stamp, .. } = &mut packet.header {
+            if let FastpodHeader::Schd { stamp, .. } | FastpodHeader::CoreSchd { stamp, .. } =
+                &mut packet.header
+            {
                 *stamp = now.as_ps();
             }
             return Some(packet);

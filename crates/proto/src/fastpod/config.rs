@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::slots::Slots;
 use super::timing::Timing;
+use super::wire::POD_FLAG;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{Framing, Padding, within};
 
@@ -349,6 +350,15 @@ impl Fastpod {
     #[inline]
     pub(super) fn end_of_core(&self, core: u16) -> u16 {
         self.timings[0].n_hosts() as u16 + core
+    }
+
+    /// What a host of a pod asks for to send to another: that host, or its pod with [`POD_FLAG`].
+    #[inline]
+    pub(super) fn target(&self, pod: u16, dst: u16) -> u16 {
+        match self.pod_of(dst) {
+            own if own == pod => dst,
+            other => POD_FLAG | other,
+        }
     }
 
     /// The times of the pod with this number.

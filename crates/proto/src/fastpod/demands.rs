@@ -1,5 +1,7 @@
-//! What an arbiter knows of its hosts, and whom it gives the next slot (§3.1): a matching by
-//! Fastpass's allocator, and an aggregation switch for each pair by its edge colouring.
+//! What an arbiter knows of the ends of its pod: its hosts and the core switches (§3.1, §3.4). What
+//! they have asked for, and what there is to tell them.
+
+mod give;
 
 use std::collections::VecDeque;
 
@@ -8,31 +10,34 @@ use rampmeter_core::collections::IdMap;
 
 use super::config::Fastpod;
 use super::failures::{FailureStats, Failures};
-use super::wire::{ACKS_MAX, Ack, Demand, FastpodHeader, List};
+use super::wire::{ACKS_MAX, Ack, Demand, FastpodHeader, List, POD_FLAG, RELAYS_MAX, Relay};
 use crate::fastpass::allocate::{Allocation, Allocator};
 use crate::fastpass::colour::Colouring;
 
-/// One host sends to another in a slot.
+/// One end of the pod sends to another in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Given {
     pub(super) src: u16,
     pub(super) dst: u16,
-    /// The aggregation switch between them.
+    /// What the sender is told: a host, or a pod with [`POD_FLAG`].
+    pub(super) to: u16,
+    /// The aggregation switch between them; to another pod the core switch.
     pub(super) agg: u8,
     /// The slot is for a probe of a link that is broken.
     pub(super) is_probe: bool,
 }
 
-/// What an arbiter tells a host of what it knows.
+/// What an arbiter tells an end of what it knows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct News {
     pub(super) incarnation: u32,
     pub(super) heard: u32,
     pub(super) given: u32,
     pub(super) acks: List<Ack, ACKS_MAX>,
+    pub(super) relays: List<Relay, RELAYS_MAX>,
 }
 
-/// What an arbiter knows of a host.
+/// What an arbiter knows of an end.
 #[derive(Clone, Debug, Default)]
 struct Client {
     incarnation: u32,
@@ -42,48 +47,64 @@ struct Client {
     totals: IdMap<u16, u32>,
     /// Messages of the host that have arrived, of which it has not been told.
     acks: VecDeque<Ack>,
+    /// Messages to hosts of the pod that have arrived, of which the core switch is to tell their
+    /// sources' pods.
+    relays: VecDeque<Relay>,
+    /// The pods for which the core switch has room, a bit each.
+    open: u32,
     /// It has asked, and has no answer.
     is_owed: bool,
 }
 
-fn given(a: &Allocation, agg: u8) -> Given {
-    Given { src: a.src, dst: a.dst, agg, is_probe: false }
-}
-
-/// The hosts of an arbiter.
+/// The ends of an arbiter's pod.
 #[derive(Clone, Debug)]
 pub(super) struct Clients {
+    pod: u16,
+    n_hosts: u16,
+    n_pods: u16,
+    /// Destinations are ends, and behind them pods.
     allocator: Allocator,
     colouring: Colouring,
     clients: Vec<Client>,
-    /// Slots that are wanted, and hosts with news.
+    /// Slots that are wanted, and ends with news.
     wanted: u64,
     n_news: u32,
     allocations: Vec<Allocation>,
     racks: Vec<(u16, u16)>,
-    /// What has failed, in a pod.
+    /// Core switches in the order in which they take cells and acknowledgements: the next ones.
+    next_core: u16,
+    next_relay: u16,
+    /// What has failed, in pods.
     failures: Option<Failures>,
 }
 
 impl Clients {
-    /// Nobody has asked for anything up to slot `from`.
-    pub(super) fn new(fastpod: &Fastpod, from: u64) -> Self {
-        let n_hosts = fastpod.n_hosts;
+    /// Nobody of a pod has asked for anything up to slot `from`.
+    pub(super) fn new(fastpod: &Fastpod, pod: u16, from: u64) -> Self {
+        let n_hosts = fastpod.timing(pod).n_hosts();
+        let n_ends = n_hosts + u32::from(fastpod.n_cores());
+        let n_pods = fastpod.n_pods();
+        let all = n_ends + u32::from(n_pods);
         Self {
-            failures: fastpod.pods.is_some().then(|| Failures::new(fastpod, from)),
-            allocator: Allocator::new(n_hosts, 1).that_remembers(),
+            pod,
+            n_hosts: n_hosts as u16,
+            n_pods,
+            failures: fastpod.pods.is_some().then(|| Failures::new(fastpod, pod, from)),
+            allocator: Allocator::new(all, 1).that_remembers().that_shares(n_ends),
             colouring: Colouring::default(),
-            clients: (0..n_hosts).map(|_| Client::default()).collect(),
+            clients: (0..n_ends).map(|_| Client::default()).collect(),
             wanted: 0,
             n_news: 0,
             allocations: Vec::new(),
             racks: Vec::new(),
+            next_core: 0,
+            next_relay: 0,
         }
     }
 
     /// Forgets everything but what has been counted.
     pub(super) fn begin(&mut self, fastpod: &Fastpod, from: u64) {
-        let before = std::mem::replace(self, Self::new(fastpod, from));
+        let before = std::mem::replace(self, Self::new(fastpod, self.pod, from));
         if let (Some(failures), Some(before)) = (&mut self.failures, before.failures) {
             failures.stats = before.stats;
         }
@@ -93,9 +114,22 @@ impl Clients {
     pub(super) fn tell(&self, each: &mut dyn FnMut(&'static str, u64)) {
         let stats = self.failures.as_ref().map_or_else(FailureStats::default, |f| f.stats);
         each("hosts_unheard", stats.hosts_unheard);
+        each("cores_unheard", stats.cores_unheard);
         each("links_convicted", stats.links_convicted);
         each("links_cleared", stats.links_cleared);
         each("probes", stats.probes);
+    }
+
+    /// How many ends there are.
+    #[inline]
+    pub(super) fn len(&self) -> u16 {
+        self.clients.len() as u16
+    }
+
+    /// The core switch that an end is; `None` for hosts.
+    #[inline]
+    pub(super) fn core(&self, end: u16) -> Option<u16> {
+        end.checked_sub(self.n_hosts)
     }
 
     /// Whether there is something to give or to tell.
@@ -104,26 +138,32 @@ impl Clients {
         self.wanted > 0 || self.n_news > 0
     }
 
-    /// Whether there is something to tell a host.
+    /// Whether there is something to tell an end.
     #[inline]
-    pub(super) fn has_news(&self, host: u16) -> bool {
-        let client = &self.clients[usize::from(host)];
-        client.is_owed || !client.acks.is_empty()
+    pub(super) fn has_news(&self, end: u16) -> bool {
+        let client = &self.clients[usize::from(end)];
+        client.is_owed || !client.acks.is_empty() || !client.relays.is_empty()
     }
 
-    /// Changes what there is to tell a host.
-    fn change(&mut self, host: usize, change: impl FnOnce(&mut Client)) {
-        let had = self.has_news(host as u16);
-        change(&mut self.clients[host]);
-        let has = self.has_news(host as u16);
+    /// Changes what there is to tell an end.
+    fn change(&mut self, end: u16, change: impl FnOnce(&mut Client)) {
+        let had = self.has_news(end);
+        change(&mut self.clients[usize::from(end)]);
+        let has = self.has_news(end);
         self.n_news = self.n_news + u32::from(has) - u32::from(had);
     }
 
-    /// Takes back what a host has asked for.
-    fn withdraw(&mut self, src: u16, fastpod: &Fastpod) {
-        let demands = (0..fastpod.n_hosts as u16).map(|dst| self.allocator.demand(src, dst));
+    /// Takes back what an end has asked for.
+    fn withdraw(&mut self, src: u16) {
+        let demands = (0..self.len() + self.n_pods).map(|dst| self.allocator.demand(src, dst));
         self.wanted -= demands.map(u64::from).sum::<u64>();
         self.allocator.withdraw(src);
+    }
+
+    /// The end of the pod that a host is.
+    fn host(&self, host: u16, fastpod: &Fastpod) -> Option<u16> {
+        let is_own = fastpod.hosts_of(self.pod).contains(&host.into());
+        is_own.then(|| fastpod.end_of(host))
     }
 
     /// An RTS has come by the time at which a slot is decided.
@@ -134,145 +174,157 @@ impl Clients {
         header: &FastpodHeader,
         fastpod: &Fastpod,
     ) {
-        let (FastpodHeader::Rts { acks, .. } | FastpodHeader::Report { acks, .. }) = *header else {
-            return;
-        };
-        if from.idx() >= self.clients.len() {
-            return;
-        }
-        let src = from.get() as u16;
+        let node = from.get() as u16;
+        let host = if from.get() < fastpod.n_hosts { self.host(node, fastpod) } else { None };
+        let core = fastpod.core_of(from).map(|core| fastpod.end_of_core(core));
+        let Some(end) = host.or(core) else { return };
         if let Some(failures) = &mut self.failures {
-            failures.on_heard(slot, src);
-            if let &FastpodHeader::Report { slot: latest, sent, got, .. } = header {
-                failures.on_report(slot, src, (latest, sent, got));
+            failures.on_heard(slot, end);
+        }
+        match (host, *header) {
+            (Some(_), FastpodHeader::Rts { incarnation, number, demands, acks, .. }) => {
+                self.on_acks(node, acks.as_slice(), fastpod);
+                self.on_demands(end, (incarnation, number), demands.as_slice(), fastpod);
+            }
+            (Some(_), FastpodHeader::Report { slot: latest, sent, got, acks, .. }) => {
+                self.on_acks(node, acks.as_slice(), fastpod);
+                if let Some(failures) = &mut self.failures {
+                    failures.on_report(slot, end, (latest, sent, got));
+                }
+            }
+            (None, FastpodHeader::CoreRts { incarnation, number, open, demands, relays, .. }) => {
+                self.clients[usize::from(end)].open = open;
+                for &Relay { to, from, flow } in relays.as_slice() {
+                    if let Some(source) = self.host(to, fastpod) {
+                        let ack = Ack { host: from, flow };
+                        self.change(source, |client| client.acks.push_back(ack));
+                    }
+                }
+                self.on_demands(end, (incarnation, number), demands.as_slice(), fastpod);
+            }
+            _ => {}
+        }
+    }
+
+    /// Messages to the host `from` have arrived. Their sources are of the pod, or are told by a
+    /// core switch.
+    fn on_acks(&mut self, from: u16, acks: &[Ack], fastpod: &Fastpod) {
+        for &Ack { host, flow } in acks {
+            if host == from || u32::from(host) >= fastpod.n_hosts {
+                continue;
+            }
+            if let Some(source) = self.host(host, fastpod) {
+                let ack = Ack { host: from, flow };
+                self.change(source, |client| client.acks.push_back(ack));
+            } else if let Some(core) = self.relay_by(fastpod.pod_of(host)) {
+                let relay = Relay { to: host, from, flow };
+                self.change(core, |client| client.relays.push_back(relay));
             }
         }
-        for &Ack { host, flow } in acks.as_slice() {
-            let told = Ack { host: src, flow };
-            if usize::from(host) < self.clients.len() && host != src {
-                self.change(host.into(), |client| client.acks.push_back(told));
-            }
+    }
+
+    /// The core switch that tells a pod: the next that is heard, if possible one with room for it,
+    /// because that hears the pod.
+    fn relay_by(&mut self, pod: u16) -> Option<u16> {
+        let failures = self.failures.as_ref()?;
+        let n = self.len() - self.n_hosts;
+        let order = (0..n).map(|i| (self.next_relay + i) % n);
+        let heard = order.filter(|core| !failures.is_gone(self.n_hosts + core));
+        let has_room = |core: &u16| self.has_room(*core, pod);
+        let core = heard.clone().find(has_room).or_else(|| heard.clone().next())?;
+        self.next_relay = (core + 1) % n;
+        Some(self.n_hosts + core)
+    }
+
+    /// Whether a core switch says that it has room for cells to a pod.
+    fn has_room(&self, core: u16, pod: u16) -> bool {
+        self.clients[usize::from(self.n_hosts + core)].open >> pod & 1 == 1
+    }
+
+    /// Where an end may send what it asks for: an end, or a pod behind these.
+    fn destination(&self, src: u16, dst: u16, fastpod: &Fastpod) -> Option<u16> {
+        if let Some(end) = self.host(dst, fastpod) {
+            return Some(end).filter(|&end| end != src);
         }
-        let &FastpodHeader::Rts { incarnation, number, demands, .. } = header else { return };
-        let client = &mut self.clients[from.idx()];
-        if incarnation < client.incarnation || demands.as_slice().is_empty() {
+        let pod = dst.checked_sub(POD_FLAG).filter(|&pod| pod < self.n_pods && pod != self.pod);
+        pod.filter(|_| src < self.n_hosts).map(|pod| self.len() + pod)
+    }
+
+    fn on_demands(
+        &mut self,
+        src: u16,
+        (incarnation, number): (u32, u32),
+        demands: &[Demand],
+        fastpod: &Fastpod,
+    ) {
+        let client = &mut self.clients[usize::from(src)];
+        if incarnation < client.incarnation || demands.is_empty() {
             return;
         }
         if incarnation > client.incarnation {
             (client.incarnation, client.heard, client.given) = (incarnation, 0, 0);
             client.totals.clear();
-            self.withdraw(src, fastpod);
+            self.withdraw(src);
         }
-        let client = &mut self.clients[from.idx()];
+        let client = &mut self.clients[usize::from(src)];
         if number == client.heard + 1 {
             client.heard = number;
         }
-        for &Demand { dst, total } in demands.as_slice() {
-            if u32::from(dst) >= fastpod.n_hosts || dst == src {
-                continue;
-            }
-            let known = client.totals.entry(dst).or_default();
+        for &Demand { dst, total } in demands {
+            let Some(dst) = self.destination(src, dst, fastpod) else { continue };
+            let known = self.clients[usize::from(src)].totals.entry(dst).or_default();
             let more = total.saturating_sub(*known).min(u32::MAX - self.allocator.demand(src, dst));
             self.allocator.request(src, dst, more);
             self.wanted += u64::from(more);
             *known = total.max(*known);
         }
-        self.change(from.idx(), |client| client.is_owed = true);
+        self.change(src, |client| client.is_owed = true);
     }
 
     /// A slot begins in which these pairs are scheduled.
-    pub(super) fn on_slot(&mut self, slot: u64, pairs: Vec<Given>) {
+    pub(super) fn on_slot(&mut self, slot: u64, mut pairs: Vec<Given>) {
         if let Some(failures) = &mut self.failures {
+            // Core switches do not report what arrives.
+            let n_hosts = self.n_hosts;
+            pairs.retain(|pair| pair.src < n_hosts && pair.dst < n_hosts);
             failures.on_slot(slot, pairs);
         }
     }
 
-    /// Gives out the next slot, when slot `now` is decided.
-    pub(super) fn give(&mut self, now: u64, fastpod: &Fastpod) -> Vec<Given> {
-        if let Some(failures) = &mut self.failures {
-            failures.judge(now);
-            if !failures.is_whole() && (self.wanted > 0 || failures.has_convicted()) {
-                return self.give_around(now);
-            }
-        }
-        if self.wanted == 0 {
-            return Vec::new();
-        }
-        self.allocations.clear();
-        self.allocator.allocate(&mut self.allocations);
-        self.wanted -= self.allocations.len() as u64;
-        self.allocations.sort_unstable();
-        if fastpod.pods.is_none() {
-            return self.allocations.iter().map(|a| given(a, 0)).collect();
-        }
-        let timing = fastpod.timing(0);
-        self.racks.clear();
-        let racks = self.allocations.iter().map(|a| (timing.leaf(a.src), timing.leaf(a.dst)));
-        self.racks.extend(racks);
-        // No rack sends or receives more than it has hosts, and there are as many switches above.
-        let (colours, _) = self.colouring.colour(timing.n_racks(), &self.racks);
-        let pairs = self.allocations.iter().zip(colours);
-        pairs.map(|(a, &colour)| given(a, colour as u8)).collect()
-    }
-
-    /// Gives out the next slot where something has failed: hosts that are not heard get none, and
-    /// pairs go by links that work (§4).
-    fn give_around(&mut self, now: u64) -> Vec<Given> {
-        let Some(failures) = &mut self.failures else { return Vec::new() };
-        failures.paths.clear();
-        let mut plan = Vec::new();
-        for probe in failures.probes(now) {
-            let way = failures.way(probe.src, probe.dst, Some(probe.agg));
-            let is_busy = |p: &Given| p.src == probe.src || p.dst == probe.dst;
-            if failures.paths.is_clear(way) && !plan.iter().any(is_busy) {
-                failures.paths.probe(way);
-                plan.push(probe);
-            }
-        }
-        let is_probing = |a: Allocation| plan.iter().any(|p| p.src == a.src || p.dst == a.dst);
-        let mut numbers = Vec::new();
-        self.allocations.clear();
-        self.allocator.allocate_where(&mut self.allocations, |a| {
-            let may = failures.may(now, a.src, a.dst) && !is_probing(a);
-            let way = failures.way(a.src, a.dst, None);
-            let place = if may { failures.paths.place(way) } else { None };
-            numbers.extend(place);
-            place.is_some()
-        });
-        self.wanted -= self.allocations.len() as u64;
-        let pairs = self.allocations.iter().zip(&numbers);
-        plan.extend(pairs.map(|(a, &number)| given(a, failures.paths.agg(number))));
-        plan.sort_unstable_by_key(|given| given.src);
-        plan
-    }
-
-    /// What there is to tell a host, which then has been told.
-    pub(super) fn answer(&mut self, host: u16, has_grant: bool) -> News {
+    /// What there is to tell an end, which then has been told.
+    pub(super) fn answer(&mut self, end: u16, has_grant: bool) -> News {
         let mut news = None;
-        self.change(host.into(), |client| {
+        self.change(end, |client| {
             client.given += u32::from(has_grant);
             client.is_owed = false;
-            let mut acks = List::default();
-            while let Some(&ack) = client.acks.front()
-                && acks.push(ack)
-            {
-                client.acks.pop_front();
-            }
+            let (acks, relays) = (drain(&mut client.acks), drain(&mut client.relays));
             let &mut Client { incarnation, heard, given, .. } = client;
-            news = Some(News { incarnation, heard, given, acks });
+            news = Some(News { incarnation, heard, given, acks, relays });
         });
         news.expect("the change is made at once")
     }
 
     /// A host has lost its state.
     pub(super) fn forget(&mut self, peer: NodeId, fastpod: &Fastpod) {
-        if peer.idx() < self.clients.len() {
-            self.change(peer.idx(), |client| *client = Client::default());
-            self.withdraw(peer.get() as u16, fastpod);
-            let of_peer = |ack: &Ack| u32::from(ack.host) == peer.get();
-            for host in 0..self.clients.len() {
-                self.change(host, |client| client.acks.retain(|ack| !of_peer(ack)));
+        let host = peer.get() as u16;
+        let own = if peer.get() < fastpod.n_hosts { self.host(host, fastpod) } else { None };
+        if let Some(end) = own {
+            self.change(end, |client| *client = Client::default());
+            self.withdraw(end);
+            for end in 0..self.len() {
+                self.change(end, |client| client.acks.retain(|ack| ack.host != host));
             }
         }
     }
+}
+
+/// Takes as many as a packet has room for.
+fn drain<T: Copy + Default, const N: usize>(queue: &mut VecDeque<T>) -> List<T, N> {
+    let mut list = List::default();
+    while let Some(&item) = queue.front()
+        && list.push(item)
+    {
+        queue.pop_front();
+    }
+    list
 }

@@ -1,4 +1,4 @@
-//! How an arbiter finds what has failed (§4): hosts that it does not hear, and links between racks
+//! How an arbiter finds what has failed (§4): hosts and core switches that it does not hear, and links between racks
 //! and aggregation switches by which scheduled cells are lost.
 //!
 //! Hosts report in which slots they sent, and in which something scheduled arrived. What was sent
@@ -34,6 +34,7 @@ const KNOCK_SLOTS: u64 = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FailureStats {
     pub(super) hosts_unheard: u64,
+    pub(super) cores_unheard: u64,
     pub(super) links_convicted: u64,
     pub(super) links_cleared: u64,
     pub(super) probes: u64,
@@ -64,13 +65,15 @@ pub(super) struct Failures {
     pub(super) stats: FailureStats,
     n_racks: u16,
     n_aggs: usize,
-    /// Slots after which a host that was not heard is taken for gone, and after which what happened
+    /// Slots after which an end that was not heard is taken for gone, and after which what happened
     /// in a slot has been reported.
     patience: u64,
     verdict: u64,
     beacon: u64,
-    /// By host: its rack, when it was last heard, and whether that is too long ago.
-    racks: Vec<u16>,
+    n_hosts: usize,
+    first_host: u16,
+    /// By end: its switch, when it was last heard, and whether that is too long ago.
+    leaves: Vec<u16>,
     heard: Vec<u64>,
     is_gone: Vec<bool>,
     n_gone: u32,
@@ -84,10 +87,11 @@ pub(super) struct Failures {
 }
 
 impl Failures {
-    /// Nothing has failed up to slot `from`.
-    pub(super) fn new(fastpod: &Fastpod, from: u64) -> Self {
-        let timing = &fastpod.timing(0);
-        let n_hosts = fastpod.n_hosts as usize;
+    /// Nothing of a pod has failed up to slot `from`.
+    pub(super) fn new(fastpod: &Fastpod, pod: u16, from: u64) -> Self {
+        let timing = fastpod.timing(pod);
+        let n_hosts = timing.n_hosts() as usize;
+        let n_ends = n_hosts + usize::from(fastpod.n_cores());
         let n_aggs = super::routes::aggs(fastpod);
         let beacon = u64::from(fastpod.config.beacon_slots);
         let answer = fastpod.answer.div_floor(fastpod.slot) + 1;
@@ -99,9 +103,11 @@ impl Failures {
             patience: beacon * BEACONS + answer,
             verdict: timing.settled + beacon.min(COVERED) + answer,
             beacon,
-            racks: (0..n_hosts as u16).map(|host| timing.leaf(host)).collect(),
-            heard: vec![from; n_hosts],
-            is_gone: vec![false; n_hosts],
+            n_hosts,
+            first_host: fastpod.hosts_of(pod).start as u16,
+            leaves: (0..n_ends as u16).map(|end| timing.leaf(end)).collect(),
+            heard: vec![from; n_ends],
+            is_gone: vec![false; n_ends],
             n_gone: 0,
             next_look: from,
             trials: VecDeque::new(),
@@ -111,7 +117,13 @@ impl Failures {
         }
     }
 
-    /// Whether all hosts are heard and all links work.
+    /// Whether an end has not been heard for long.
+    #[inline]
+    pub(super) fn is_gone(&self, end: u16) -> bool {
+        self.is_gone[usize::from(end)]
+    }
+
+    /// Whether all ends are heard and all links work.
     #[inline]
     pub(super) fn is_whole(&self) -> bool {
         self.n_gone == 0 && self.convicted.is_empty()
@@ -126,21 +138,22 @@ impl Failures {
     /// Whether a pair may be given a slot, as far as hosts are heard.
     #[inline]
     pub(super) fn may(&self, slot: u64, src: u16, dst: u16) -> bool {
-        let is_gone = |host: u16| self.is_gone[usize::from(host)];
-        !is_gone(src) && (!is_gone(dst) || slot.is_multiple_of(KNOCK_SLOTS))
+        !self.is_gone(src) && (!self.is_gone(dst) || slot.is_multiple_of(KNOCK_SLOTS))
     }
 
-    /// The links of a pair of hosts.
+    /// The links of a pair of ends. A core switch is joined to one aggregation switch.
     pub(super) fn way(&self, src: u16, dst: u16, agg: Option<u8>) -> Way {
-        let rack = |host: u16| Some(self.racks[usize::from(host)]);
-        Way { up: rack(src), down: rack(dst), agg }
+        let (from, to) = (self.leaves[usize::from(src)], self.leaves[usize::from(dst)]);
+        let rack = |leaf: u16| (leaf < self.n_racks).then_some(leaf);
+        let above = |leaf: u16| leaf.checked_sub(self.n_racks).map(|agg| agg as u8);
+        Way { up: rack(from), down: rack(to), agg: agg.or(above(from)).or(above(to)) }
     }
 
-    /// An RTS of a host has arrived by the time at which a slot is decided.
-    pub(super) fn on_heard(&mut self, slot: u64, host: u16) {
-        let host = usize::from(host);
-        self.heard[host] = self.heard[host].max(slot);
-        self.n_gone -= u32::from(std::mem::take(&mut self.is_gone[host]));
+    /// An RTS of an end has arrived by the time at which a slot is decided.
+    pub(super) fn on_heard(&mut self, slot: u64, end: u16) {
+        let end = usize::from(end);
+        self.heard[end] = self.heard[end].max(slot);
+        self.n_gone -= u32::from(std::mem::take(&mut self.is_gone[end]));
     }
 
     /// A host says in which slots up to the latest it has sent, and something has arrived.
@@ -175,7 +188,7 @@ impl Failures {
                 };
                 let is_sent = was(self.report(pair.src, of), true);
                 let is_got = was(self.report(pair.dst, of), false);
-                let rack = |host: u16| self.racks[usize::from(host)];
+                let rack = |host: u16| self.leaves[usize::from(host)];
                 let up = Link { is_up: true, rack: rack(pair.src), agg: pair.agg };
                 let down = Link { is_up: false, rack: rack(pair.dst), agg: pair.agg };
                 match (is_sent, is_got) {
@@ -191,11 +204,13 @@ impl Failures {
         }
         if slot >= self.next_look {
             self.next_look = slot + self.beacon;
-            for host in 0..self.heard.len() {
-                let is_gone = self.heard[host] + self.patience < slot;
-                if is_gone && !std::mem::replace(&mut self.is_gone[host], true) {
+            for end in 0..self.heard.len() {
+                let is_gone = self.heard[end] + self.patience < slot;
+                if is_gone && !std::mem::replace(&mut self.is_gone[end], true) {
                     self.n_gone += 1;
-                    self.stats.hosts_unheard += 1;
+                    let is_host = end < self.n_hosts;
+                    self.stats.hosts_unheard += u64::from(is_host);
+                    self.stats.cores_unheard += u64::from(!is_host);
                 }
             }
         }
@@ -302,14 +317,14 @@ impl Failures {
         let host = |of: u16, besides: Option<u16>| {
             let is_of = |host: &u16| {
                 let place = usize::from(*host);
-                self.racks[place] == of && !self.is_gone[place] && besides != Some(*host)
+                self.leaves[place] == of && !self.is_gone[place] && besides != Some(*host)
             };
-            let hosts: Vec<u16> = (0..self.racks.len() as u16).filter(is_of).collect();
+            let hosts: Vec<u16> = (0..self.n_hosts as u16).filter(is_of).collect();
             (!hosts.is_empty()).then(|| hosts[turn / racks.len() % hosts.len()])
         };
         let (from, to) = if link.is_up { (link.rack, other) } else { (other, link.rack) };
         let src = host(from, None)?;
         let dst = host(to, Some(src))?;
-        Some(Given { src, dst, agg: link.agg, is_probe: true })
+        Some(Given { src, dst, to: self.first_host + dst, agg: link.agg, is_probe: true })
     }
 }

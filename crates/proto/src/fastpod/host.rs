@@ -16,7 +16,7 @@ use super::receiver::Receiver;
 use super::routes;
 use super::seen::Seen;
 use super::timing::{Instant, Timing};
-use super::wire::{Ack, FastpodHeader};
+use super::wire::{Ack, FastpodHeader, POD_FLAG};
 use crate::parts::{Announcement, Output};
 use sending::OpenSlot;
 
@@ -94,7 +94,7 @@ impl FastpodHost {
             return 0;
         };
         let start = self.timing().start(self.end, open.number) - open.offset;
-        let pair = self.fastpod.pair(self.node, dst);
+        let pair = self.pair(dst, open.grant);
         let (from, slots) = (self.earliest(now), &self.fastpod.slots);
         let at = |p: u16| start + i128::from(slots.cell_at(p, pair).as_ps());
         (open.next_cell..slots.cells()).filter(|&p| at(p) >= from).count() as u64
@@ -127,10 +127,7 @@ impl FastpodHost {
         let present = self.timing().slot_at(self.end, instant(now) + offset).unwrap_or(0);
         // The slot is less than 2^31 slots away.
         let ahead = i64::from(slot.wrapping_sub(present as u32) as i32);
-        let is_fine = u32::from(dst) < self.fastpod.n_hosts
-            && dst != self.node
-            && usize::from(agg) < routes::aggs(&self.fastpod);
-        let grant = present.checked_add_signed(ahead).filter(|_| is_fine);
+        let grant = present.checked_add_signed(ahead).filter(|_| self.may_send(dst, agg));
         let grant = grant.map(|slot| (slot, Grant { dst, agg, is_probe: probe != 0 }));
         let (probe, grant) = match grant {
             Some((_, Grant { is_probe: true, .. })) => (grant, None),
@@ -142,6 +139,21 @@ impl FastpodHost {
         self.asking.on_schd(now, Answer { incarnation, heard, given }, grant);
         for &Ack { host, flow } in acks.as_slice() {
             self.queues.on_ack(host, flow, &mut self.out);
+        }
+    }
+
+    /// Whether an SCHD may name these: a host of the pod and an aggregation switch, or another pod
+    /// and a core switch.
+    fn may_send(&self, dst: u16, by: u8) -> bool {
+        let fastpod = &self.fastpod;
+        match dst.checked_sub(POD_FLAG) {
+            Some(pod) => {
+                pod < fastpod.n_pods() && pod != self.pod && u16::from(by) < fastpod.n_cores()
+            }
+            None => {
+                let is_own = fastpod.hosts_of(self.pod).contains(&dst.into());
+                is_own && dst != self.node && usize::from(by) < routes::aggs(fastpod)
+            }
         }
     }
 
@@ -172,7 +184,7 @@ impl Endpoint for FastpodHost {
             pod: config.pod_of(host),
             end: config.end_of(host),
             rng,
-            queues: Queues::new(node),
+            queues: Queues::new(node, config.pod_of(host)),
             asking: Asking::new(now, 1),
             receiver: Receiver::default(),
             seen: Seen::new(),
@@ -195,7 +207,7 @@ impl Endpoint for FastpodHost {
         }
         self.advance(now);
         self.queues.submit(now, &message, &self.fastpod);
-        self.want(now, message.dst.get() as u16);
+        self.want(now, self.fastpod.target(self.pod, message.dst.get() as u16));
         self.plan(now);
     }
 

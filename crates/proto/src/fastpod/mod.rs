@@ -159,7 +159,7 @@ impl Transport for FastpodFamily {
 }
 
 /// Whether several pods, with core switches between them, are scheduled.
-const HAS_SEVERAL_PODS: bool = false;
+const HAS_SEVERAL_PODS: bool = true;
 
 /// Whether instants are exact: the network is made of pods.
 fn is_of_pods(facts: &FabricFacts) -> bool {

@@ -11,7 +11,7 @@ use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Time};
 
 use super::config::{Fastpod, Order};
 use super::timing::Instant;
-use super::wire::FastpodHeader;
+use super::wire::{FastpodHeader, POD_FLAG};
 use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
 
 /// A message's own part.
@@ -24,11 +24,13 @@ pub(super) struct Progress {
     key: u64,
     /// When it was submitted.
     at: Time,
+    /// What slots are asked for: its destination, or the pod of that.
+    to: u16,
     /// Until when it may be sent without a schedule; `None` while the arbiter has not been asked.
     until: Option<Instant>,
 }
 
-/// Messages to one destination that have cells to send by schedule.
+/// Messages to one destination, a host of the pod or another pod, that have cells to send by schedule.
 #[derive(Clone, Debug, Default)]
 struct Queue {
     /// By order, then by slot at the source.
@@ -39,6 +41,7 @@ struct Queue {
 /// The queues of one host.
 #[derive(Clone, Debug)]
 pub(super) struct Queues {
+    pod: u16,
     flows: OutgoingFlows<Progress>,
     queues: IdMap<u16, Queue>,
     /// Messages by destination and number, as acknowledgements name them.
@@ -58,8 +61,9 @@ fn number(flow: &OutgoingFlow<Progress>) -> (u32, u32) {
 }
 
 impl Queues {
-    pub(super) fn new(node: NodeId) -> Self {
+    pub(super) fn new(node: NodeId, pod: u16) -> Self {
         Self {
+            pod,
             flows: OutgoingFlows::new(node),
             queues: IdMap::default(),
             numbers: IdMap::default(),
@@ -96,8 +100,11 @@ impl Queues {
     /// Enters a message. It may be sent without a schedule if nothing waits for its destination.
     pub(super) fn submit(&mut self, now: Time, message: &Message, fastpod: &Fastpod) {
         let packets = fastpod.framing().packets(message.size);
-        let is_alone = self.waiting(message.dst.get() as u16) == 0;
-        let slot = self.flows.submit(message, packets, Progress { at: now, ..Progress::default() });
+        let to = fastpod.target(self.pod, message.dst.get() as u16);
+        // Nothing is sent to other pods without a schedule (§3.4).
+        let is_alone = self.waiting(to) == 0 && to & POD_FLAG == 0;
+        let slot =
+            self.flows.submit(message, packets, Progress { at: now, to, ..Progress::default() });
         self.numbers.insert(number(&self.flows[slot]), slot);
         self.submitted += 1;
         if fastpod.config.optimistic && is_alone {
@@ -115,7 +122,7 @@ impl Queues {
             Order::Srpt => flow.packets.into(),
             Order::Fifo => submitted,
         };
-        let queue = self.queues.entry(flow.dst.get() as u16).or_default();
+        let queue = self.queues.entry(flow.state.to).or_default();
         queue.waiting.insert((flow.state.key, slot));
         queue.cells += u64::from(flow.packets);
         self.cells += u64::from(flow.packets);
@@ -129,7 +136,7 @@ impl Queues {
             return;
         }
         flow.state.next = flow.packets;
-        if let Some(queue) = self.queues.get_mut(&(flow.dst.get() as u16)) {
+        if let Some(queue) = self.queues.get_mut(&flow.state.to) {
             queue.waiting.remove(&(flow.state.key, slot));
             queue.cells -= left;
             self.cells -= left;
@@ -162,7 +169,8 @@ impl Queues {
         }
         if is_last {
             // Waits longer after each attempt.
-            let wait = fastpod.rto * (1 << flow.retry.attempts().min(BACKOFF_MAX));
+            let rto = if dst & POD_FLAG == 0 { fastpod.rto } else { fastpod.rto_far };
+            let wait = rto * (1 << flow.retry.attempts().min(BACKOFF_MAX));
             self.flows.defer_timer(slot, now + wait);
         } else if fastpod.config.order == Order::Srpt {
             flow.state.key = (flow.packets - flow.state.next).into();
@@ -266,16 +274,16 @@ impl Queues {
     ) -> Option<u16> {
         let slot = self.flows.next_due(now)?;
         let flow = &mut self.flows[slot];
-        let dst = flow.dst.get() as u16;
+        let to = flow.state.to;
         if flow.state.next < flow.packets {
-            return Some(dst);
+            return Some(to);
         }
         if flow.retry.attempt(fastpod.config.attempts_max) {
             self.enter(slot, fastpod.config.order);
         } else if let Some(flow) = self.remove(slot) {
             out.say(Event::Failed { msg: flow.msg });
         }
-        Some(dst)
+        Some(to)
     }
 
     /// The message is not to be sent after all.

@@ -75,7 +75,7 @@ impl Topology {
     }
 
     /// The switches of racks, in the order of racks.
-    pub(super) fn racks(&self) -> Vec<u32> {
+    pub fn racks(&self) -> Vec<u32> {
         let mut tors = self.tors[..self.n_hosts() as usize].to_vec();
         tors.sort_unstable();
         tors.dedup();

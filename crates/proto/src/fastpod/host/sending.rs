@@ -7,7 +7,7 @@ use super::{FastpodHost, instant};
 use crate::fastpod::asking::Grant;
 use crate::fastpod::routes;
 use crate::fastpod::timing::Instant;
-use crate::fastpod::wire::FastpodHeader;
+use crate::fastpod::wire::{FastpodHeader, POD_FLAG};
 
 /// The slot that the host is in.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +45,17 @@ impl FastpodHost {
         }
     }
 
+    /// The numbers of the host and of whom it sends to at their switches: a host of the pod, or the
+    /// core switch of a grant.
+    pub(super) fn pair(&self, dst: u16, grant: Option<Grant>) -> (u16, u16) {
+        match grant.filter(|_| dst & POD_FLAG != 0) {
+            Some(grant) => {
+                (self.fastpod.place(self.node), self.fastpod.core_place(grant.agg.into()))
+            }
+            None => self.fastpod.pair(self.node, dst),
+        }
+    }
+
     /// What is sent next in a slot, from `from` on, and when, by the host's clock.
     fn next_in(&self, number: u64, from: Instant) -> Option<(Instant, Item)> {
         let open = self.open.filter(|open| open.number == number);
@@ -61,7 +72,7 @@ impl FastpodHost {
             }
         };
         let dst = grant.map(|grant| grant.dst).or(free_to.map(|(dst, _)| dst));
-        let pair = dst.map(|dst| self.fastpod.pair(self.node, dst));
+        let pair = dst.map(|dst| self.pair(dst, grant));
         let after =
             |position: Span| Some(start + i128::from(position.as_ps())).filter(|&at| at >= from);
         let wants_rts = self.wants_rts(number) && !open.is_some_and(|open| open.has_rts);
@@ -200,7 +211,10 @@ impl FastpodHost {
         let next = self.queues.scheduled(now, grant.dst, &self.fastpod);
         let Some((mut packet, is_again)) = next else { return false };
         self.stats.cells_again += u64::from(is_again);
-        routes::cell(&self.fastpod, self.node, grant.agg, &mut packet);
+        match grant.dst & POD_FLAG {
+            0 => routes::cell(&self.fastpod, self.node, grant.agg, &mut packet),
+            _ => routes::cell_to_core(&self.fastpod, self.node, grant.agg.into(), &mut packet),
+        }
         self.ready.push_back((at, packet));
         true
     }

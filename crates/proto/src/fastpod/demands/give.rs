@@ -1,0 +1,128 @@
+//! Whom an arbiter gives the next slot (§3.1, §3.4): a matching by Fastpass's allocator, and an
+//! aggregation switch for each pair. In a pod alone in which nothing has failed that is Fastpass's
+//! edge colouring. Else a pair is matched only if there is a path for it.
+
+use super::{Clients, Given};
+use crate::fastpass::allocate::Allocation;
+use crate::fastpod::config::Fastpod;
+use crate::fastpod::wire::POD_FLAG;
+
+/// The path of a pair: its number among those of the slot, and the core switch that it goes to.
+type Path = (u16, Option<u16>);
+
+impl Clients {
+    /// Gives out the next slot, when slot `now` is decided.
+    pub(in crate::fastpod) fn give(&mut self, now: u64, fastpod: &Fastpod) -> Vec<Given> {
+        if let Some(failures) = &mut self.failures {
+            failures.judge(now);
+            let is_plain = failures.is_whole() && self.clients.len() == usize::from(self.n_hosts);
+            if !is_plain && (self.wanted > 0 || failures.has_convicted()) {
+                return self.give_paths(now, fastpod);
+            }
+        }
+        if self.wanted == 0 {
+            return Vec::new();
+        }
+        self.allocations.clear();
+        self.allocator.allocate(&mut self.allocations);
+        self.wanted -= self.allocations.len() as u64;
+        self.allocations.sort_unstable();
+        let given =
+            |a: &Allocation, agg| Given { src: a.src, dst: a.dst, to: a.dst, agg, is_probe: false };
+        if fastpod.pods.is_none() {
+            return self.allocations.iter().map(|a| given(a, 0)).collect();
+        }
+        let timing = fastpod.timing(self.pod);
+        self.racks.clear();
+        let racks = self.allocations.iter().map(|a| (timing.leaf(a.src), timing.leaf(a.dst)));
+        self.racks.extend(racks);
+        // No rack sends or receives more than it has hosts, and there are as many switches above.
+        let (colours, _) = self.colouring.colour(timing.n_racks(), &self.racks);
+        let pairs = self.allocations.iter().zip(colours);
+        pairs.map(|(a, &colour)| given(a, colour as u8)).collect()
+    }
+
+    /// The same where pairs are matched as far as there are paths for them: ends that are not heard
+    /// get no slots, links that are broken no pairs, and core switches no more than they have room
+    /// for.
+    fn give_paths(&mut self, now: u64, fastpod: &Fastpod) -> Vec<Given> {
+        let mut plan = self.probe(now);
+        let is_probing = |a: Allocation| plan.iter().any(|p| p.src == a.src || p.dst == a.dst);
+        let mut paths: Vec<Path> = Vec::new();
+        let mut allocations = std::mem::take(&mut self.allocations);
+        let mut allocator = std::mem::take(&mut self.allocator);
+        allocations.clear();
+        allocator.allocate_where(&mut allocations, |a| {
+            let path = if is_probing(a) { None } else { self.path(now, a, &paths) };
+            paths.extend(path);
+            path.is_some()
+        });
+        self.wanted -= allocations.len() as u64;
+        let pairs = allocations.iter().zip(&paths);
+        plan.extend(pairs.map(|(a, &path)| self.given(a, path, fastpod)));
+        (self.allocations, self.allocator) = (allocations, allocator);
+        plan.sort_unstable_by_key(|given| given.src);
+        plan
+    }
+
+    /// Begins a slot with the probes that are due.
+    fn probe(&mut self, now: u64) -> Vec<Given> {
+        let mut plan: Vec<Given> = Vec::new();
+        let Some(failures) = &mut self.failures else { return plan };
+        failures.paths.clear();
+        for probe in failures.probes(now) {
+            let way = failures.way(probe.src, probe.dst, Some(probe.agg));
+            let is_busy = |p: &Given| p.src == probe.src || p.dst == probe.dst;
+            if failures.paths.is_clear(way) && !plan.iter().any(is_busy) {
+                failures.paths.probe(way);
+                plan.push(probe);
+            }
+        }
+        plan
+    }
+
+    /// A path for a pair, beside those that the slot has.
+    fn path(&mut self, now: u64, a: Allocation, paths: &[Path]) -> Option<Path> {
+        let n_ends = self.len();
+        let failures = self.failures.as_mut()?;
+        if a.dst < n_ends {
+            let way = failures.way(a.src, a.dst, None);
+            // Cells for a host that is gone would fill core switches: these send them all the same.
+            let may = failures.may(now, a.src, a.dst)
+                || a.src >= self.n_hosts && !failures.is_gone(a.src);
+            let number = if may { failures.paths.place(way) } else { None };
+            return number.map(|number| (number, None));
+        }
+        let (pod, n) = (a.dst - n_ends, n_ends - self.n_hosts);
+        if failures.is_gone(a.src) {
+            return None;
+        }
+        for core in (0..n).map(|i| (self.next_core + i) % n) {
+            let end = self.n_hosts + core;
+            let is_open = self.clients[usize::from(end)].open >> pod & 1 == 1;
+            let is_taken = || paths.iter().any(|path| path.1 == Some(core));
+            if !is_open || failures.is_gone(end) || is_taken() {
+                continue;
+            }
+            if let Some(number) = failures.paths.place(failures.way(a.src, end, None)) {
+                self.next_core = (core + 1) % n;
+                return Some((number, Some(core)));
+            }
+        }
+        None
+    }
+
+    fn given(&self, a: &Allocation, (number, core): Path, fastpod: &Fastpod) -> Given {
+        let first = fastpod.hosts_of(self.pod).start as u16;
+        match (core, &self.failures) {
+            (Some(core), _) => {
+                let (dst, to) = (self.n_hosts + core, POD_FLAG | (a.dst - self.len()));
+                Given { src: a.src, dst, to, agg: core as u8, is_probe: false }
+            }
+            (None, failures) => {
+                let agg = failures.as_ref().map_or(0, |failures| failures.paths.agg(number));
+                Given { src: a.src, dst: a.dst, to: first + a.dst, agg, is_probe: false }
+            }
+        }
+    }
+}
