@@ -414,7 +414,7 @@ impl Fastpod {
 
     /// The most cells that a core switch ever holds: those of its limit, and those that are under
     /// way to it when arbiters hear of it.
-    pub(super) fn core_cells_max(&self) -> u64 {
+    pub fn core_cells_max(&self) -> u64 {
         let on_way = self.timings.iter().map(|timing| timing.on_way_to_core).sum::<u64>();
         u64::from(self.config.core_buffer_cells) + on_way * u64::from(self.slots.cells())
     }
