@@ -46,7 +46,13 @@ class TestParts:
 
     @pytest.mark.parametrize(
         "topology",
-        [rm.leaf_spine(2, 2, 1), rm.fat_tree(4), rm.star(4), rm.dumbbell(3), rm.pod(4)],
+        [
+            rm.leaf_spine(2, 2, 1),
+            rm.fat_tree(4, pods=3),
+            rm.star(4),
+            rm.dumbbell(3),
+            rm.pod(4),
+        ],
         ids=lambda part: type(part).__name__,
     )
     @pytest.mark.parametrize(

@@ -87,10 +87,12 @@ class LeafSpine(Topology):
 
 @dataclass(frozen=True, kw_only=True)
 class FatTree(Topology):
-    """Three tiers of k-port switches with k^3/4 hosts."""
+    """Three tiers of k-port switches, with k^2/4 hosts in each pod."""
 
     TAG = ("kind", "fat-tree")
     k: int
+    pods: int | None = None
+    """Pods; k if left out."""
     core_gbps: float | None = None
 
 
@@ -290,9 +292,9 @@ def leaf_spine(
     )
 
 
-def fat_tree(k: int, *, access_gbps: float | None = None) -> FatTree:
-    """A fat-tree of k-port switches, k even."""
-    return FatTree(k=k, access_gbps=access_gbps)
+def fat_tree(k: int, *, pods: int | None = None, access_gbps: float | None = None) -> FatTree:
+    """A fat-tree of k-port switches, k even, with k pods or fewer."""
+    return FatTree(k=k, pods=pods, access_gbps=access_gbps)
 
 
 def star(hosts: int, *, access_gbps: float | None = None) -> Star:

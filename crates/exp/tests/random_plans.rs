@@ -77,7 +77,11 @@ impl Draw {
             2 => {
                 let k = self.pick(&[2, 4]);
                 table.insert("k".into(), k.into());
-                ("fat-tree", k * k * k / 4)
+                let pods = if k == 4 { self.pick(&[2, 3, 4, 4]) } else { k };
+                if pods < k {
+                    table.insert("pods".into(), pods.into());
+                }
+                ("fat-tree", pods * k * k / 4)
             }
             3 => {
                 let side = self.int(1, 6);

@@ -141,7 +141,7 @@ impl Transport for FastpodFamily {
     }
 
     fn describe(config: &Fastpod) -> Vec<Derived> {
-        vec![
+        let mut all = vec![
             Derived::count("pod-without-memory", config.is_exact().into()),
             Derived::time("slot", config.slot),
             Derived::count("cells-of-a-slot", config.slots.cells().into()),
@@ -154,7 +154,11 @@ impl Transport for FastpodFamily {
             Derived::count("watchdog-slots", config.watchdog_slots),
             Derived::time("patience", config.patience),
             Derived::time("forget", config.forget),
-        ]
+        ];
+        if config.n_cores() > 0 {
+            all.push(Derived::count("core-cells-max", config.core_cells_max()));
+        }
+        all
     }
 }
 

@@ -114,14 +114,14 @@ impl Timing {
         let (up, down) = (ups(&ends), downs(&ends));
         let rts = slots.length() * 2 + up + to_arbiter;
         let answer = rts + compute + slots.length() * 2 + up_arbiter + across + up + down;
-        // From the arrival of a cell to that of the RTS that it makes the switch send in the next
-        // slot or the one after; then two slots until what it says holds for a decision, at the end
-        // of which the way of a cell to the switch began later.
-        let obeyed = slots.length() * 4 + ups(cores) + to_arbiter + compute + up_arbiter + across;
-        let on_way = obeyed + downs(cores) + slots.error * 2;
+        // From the arrival of the cell that makes the switch close, in slot a there: it sends an RTS
+        // within two slots. Let m be the last slot that the arbiter decides before it has heard
+        // that. m - a is less than this time in slots, and one; cells of slots a to m + ahead come.
+        let told = slots.length() * 2 + ups(cores) + to_arbiter + slots.error * 2;
+        let on_way = told + compute + up_arbiter + downs(cores);
         let on_way_to_core = match cores {
             [] => 0,
-            _ => on_way.div_floor(slots.length()) + 1 + ahead,
+            _ => on_way.div_floor(slots.length()) + 2 + ahead,
         };
         let watchdog_at = slots.watchdog_at(leaves[0].to_ends.saturating_sub(leaves[0].from_ends));
         let n_racks = n_racks as u16;

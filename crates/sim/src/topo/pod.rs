@@ -125,7 +125,7 @@ impl Topology {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate};
 
     use super::*;
@@ -134,7 +134,7 @@ mod tests {
 
     const HEADER: Bytes = Bytes::new(64);
 
-    fn build(text: &str) -> Topology {
+    pub(in crate::topo) fn build(text: &str) -> Topology {
         toml::from_str::<TopologySpec>(text).unwrap().build().unwrap()
     }
 
@@ -143,7 +143,7 @@ mod tests {
     }
 
     /// The end that a switch's port leads to.
-    fn leads_to(topology: &Topology, switch: u32, port: u16) -> Node {
+    pub(in crate::topo) fn leads_to(topology: &Topology, switch: u32, port: u16) -> Node {
         let routes = Routes::new(topology, &|_| true);
         let of = |number: &u32| {
             let (link, to) = routes.end(*number);

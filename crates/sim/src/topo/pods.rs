@@ -280,3 +280,107 @@ impl Topology {
         self.links.iter().filter_map(far).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate};
+
+    use super::super::pod::tests::{build, leads_to};
+    use super::*;
+    use crate::fabric::Routes;
+
+    const HEADER: Bytes = Bytes::new(64);
+
+    fn with_arbiters(topology: Topology, n_pods: u16, each: u16) -> Topology {
+        let place = |n| ArbiterPlace::PodSwitches(n / each);
+        let need = |n| ArbiterNeed { rate: ArbiterRate::Slowest, place: place(n) };
+        topology.with_arbiters(&(0..n_pods * each).map(need).collect::<Vec<_>>())
+    }
+
+    /// Three pods of 4-port switches: 12 hosts, 6 racks (s0 to s5), 6 aggregation switches (s6 to
+    /// s11) and 4 core switches (s12 to s15), with two arbiters a pod.
+    #[test]
+    fn ports_lead_where_the_pods_of_a_fat_tree_say() {
+        let topology = build("kind = 'fat-tree'\nk = 4\npods = 3");
+        assert_eq!((topology.n_hosts(), topology.n_switches(), topology.n_pods()), (12, 16, 3));
+        let topology = with_arbiters(topology, 3, 2);
+        let Pods { pods, cores } = topology.pods(HEADER).unwrap();
+        assert_eq!((pods.len(), cores.len(), topology.n_pods()), (3, 4, 3));
+        for (p, pod) in (0u32..).zip(&pods) {
+            assert_eq!((pod.first_host, pod.hosts.len()), (4 * p, 4));
+            for (host, of) in (pod.first_host..).zip(&pod.hosts) {
+                assert_eq!((u32::from(of.rack), u32::from(of.place)), (host % 4 / 2, host % 2));
+                let rack = 2 * p + u32::from(of.rack);
+                assert_eq!(leads_to(&topology, rack, of.port), Node::Host(host));
+            }
+            for (a, b) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                let (rack, agg) = (2 * p + a as u32, 6 + 2 * p + b as u32);
+                assert_eq!(leads_to(&topology, rack, pod.to_agg[a][b]), Node::Switch(agg));
+                assert_eq!(leads_to(&topology, agg, pod.to_rack[b][a]), Node::Switch(rack));
+                let agg = 6 + 2 * p + a as u32;
+                let core = 12 + 2 * a as u32 + b as u32;
+                assert_eq!(leads_to(&topology, agg, pod.to_core[a][b]), Node::Switch(core));
+                let port = cores[2 * a + b].ports[p as usize];
+                assert_eq!(leads_to(&topology, core, port), Node::Switch(agg));
+                let arbiter = Node::Arbiter(2 * p + b as u32);
+                let rack = 2 * p + a as u32;
+                assert_eq!(leads_to(&topology, rack, pod.to_arbiter[a][b]), arbiter);
+                assert_eq!(leads_to(&topology, agg, pod.agg_to_arbiter[a][b]), arbiter);
+            }
+            let own = [2 * p, 2 * p + 1, 6 + 2 * p, 7 + 2 * p].map(Node::Switch);
+            assert_eq!(topology.ends_of(Node::Arbiter(2 * p + 1)), own);
+        }
+        for (n, core) in (0..).zip(&cores) {
+            assert_eq!((core.switch, core.agg, core.place), (12 + n, n as u16 / 2, n as u16 % 2));
+        }
+        assert_eq!(Routes::new(&topology, &|_| true).n_ports(), 2 * topology.links().len());
+    }
+
+    /// The second pod's aggregation switches are numbered the other way round.
+    #[test]
+    fn aggregation_switches_are_known_by_their_core_switches() {
+        let (hosts, trunks) =
+            (["h0 s0", "h1 s0", "h2 s1", "h3 s1"], ["s0 s4", "s0 s5", "s1 s4", "s1 s5"]);
+        let others = ["h4 s2", "h5 s2", "h6 s3", "h7 s3", "s2 s6", "s2 s7", "s3 s6", "s3 s7"];
+        let cores = ["s4 s8", "s4 s9", "s5 s10", "s5 s11", "s7 s8", "s7 s9", "s6 s10", "s6 s11"];
+        let link = |ends: &str| {
+            let (a, b) = ends.split_once(' ').unwrap();
+            format!("{{ between = ['{a}', '{b}'] }}")
+        };
+        let all = hosts.iter().chain(&trunks).chain(&others).chain(&cores);
+        let links: Vec<String> = all.map(|ends| link(ends)).collect();
+        let text = |links: &[String]| {
+            format!("kind = 'links'\nhosts = 8\nswitches = 12\nlinks = [{}]", links.join(", "))
+        };
+        let topology = with_arbiters(build(&text(&links)), 2, 1);
+        let Pods { pods, cores } = topology.pods(HEADER).unwrap();
+        assert_eq!(leads_to(&topology, 2, pods[1].to_agg[0][0]), Node::Switch(7));
+        assert_eq!(leads_to(&topology, 11, cores[3].ports[1]), Node::Switch(6));
+        // A link that is missing, or that leads elsewhere, and it is no fat-tree.
+        assert_eq!(build(&text(&links[..links.len() - 1])).n_pods(), 0);
+        let mut crossed = links.clone();
+        (crossed[20], crossed[22]) = (link("s7 s10"), link("s6 s8"));
+        assert_eq!(build(&text(&crossed)).n_pods(), 0);
+    }
+
+    #[test]
+    fn other_networks_are_not_made_of_pods() {
+        for text in [
+            "kind = 'fat-tree'\nk = 2",
+            "kind = 'fat-tree'\nk = 4\ncore-gbps = 40",
+            "kind = 'fat-tree'\nk = 34",
+            "kind = 'star'\nhosts = 4",
+            "kind = 'leaf-spine'\nracks = 3\nhosts-per-rack = 2\nspines = 2",
+        ] {
+            let topology = build(text);
+            assert!(topology.pods(HEADER).is_none() && topology.n_pods() == 0, "{text}");
+        }
+        let pod = build("kind = 'pod'\nk = 4");
+        assert_eq!((pod.n_pods(), pod.pods(HEADER).unwrap().cores), (1, Vec::new()));
+        let tree = build("kind = 'fat-tree'\nk = 4");
+        assert_eq!(tree.n_pods(), 4);
+        // An arbiter at one rack only.
+        let first = ArbiterNeed { rate: ArbiterRate::Slowest, place: ArbiterPlace::FirstRack };
+        assert!(tree.with_arbiters(&[first; 4]).pods(HEADER).is_none());
+    }
+}

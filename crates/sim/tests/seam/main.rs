@@ -4,6 +4,7 @@ mod arbiters;
 #[allow(dead_code, reason = "other test programs use the rest")]
 #[path = "../common/mod.rs"]
 mod common;
+mod keeping;
 mod rerouting;
 mod timers;
 mod watched;

@@ -1,1 +1,466 @@
+//! A core switch alone: its instants by arithmetic, its memory under arbiters that obey late, and
+//! its restart.
 
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use rampmeter_core::fabric::{Core, Pod, PodHost, Pods, SourceRoute};
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{
+    Bytes, Crossing, FabricFacts, Hop, MsgId, NodeId, Packet, PayloadRef, Priority, Purpose, Rate,
+    Rng, Span, SwitchFacts, Time, Verdict,
+};
+
+use super::super::config::{Fastpod, FastpodConfig};
+use super::super::timing::Instant;
+use super::super::wire::{Ack, Demand, FastpodHeader, List, NOBODY, Relay};
+use super::FastpodHop;
+
+const RATE: Rate = Rate::from_gbps(100);
+const CABLE: Span = Span::from_ns(1_000);
+/// A hop: the header, a cable and a switch.
+const HOP: Span = Span::from_ps(5_120 + 1_000_000 + 250_000);
+const SLOT: u64 = 370_240;
+const FIRST_PORT: u32 = 500;
+/// Hosts a rack.
+const N: u16 = 4;
+
+/// Pods of four racks of four hosts below four aggregation switches.
+fn pods(n_pods: u16) -> Pods {
+    let pod = |number: u16| Pod {
+        rate: RATE,
+        header: Bytes::new(64),
+        switch_latency: Span::from_ns(250),
+        host_latency: Span::from_ns(100),
+        hosts: (0..N * N)
+            .map(|n| PodHost { rack: n / N, place: n % N, port: n % N, cable: CABLE })
+            .collect(),
+        trunks: (CABLE, CABLE),
+        arbiters: vec![vec![CABLE]; N.into()],
+        to_agg: vec![(N..2 * N).collect(); N.into()],
+        to_rack: vec![(0..N).collect(); N.into()],
+        to_arbiter: vec![vec![2 * N]; N.into()],
+        first_host: u32::from(number * N * N),
+        to_core: vec![(N..2 * N).collect(); N.into()],
+        agg_arbiters: vec![vec![CABLE]; N.into()],
+        agg_to_arbiter: vec![vec![2 * N]; N.into()],
+    };
+    let core = |n: u16| Core {
+        switch: 100 + u32::from(n),
+        agg: n / N,
+        place: n % N,
+        cable: CABLE,
+        ports: (0..n_pods).collect(),
+    };
+    Pods { pods: (0..n_pods).map(pod).collect(), cores: (0..N * N).map(core).collect() }
+}
+
+fn fastpod(config: FastpodConfig, n_pods: u16) -> Arc<Fastpod> {
+    let facts = FabricFacts {
+        n_hosts: u32::from(n_pods * N * N),
+        access_rate: RATE,
+        data_rtt: Span::from_us(12),
+        control_rtt: Span::from_us(10),
+        n_pods,
+    };
+    Arc::new(config.on(&facts, Some(pods(n_pods))).unwrap())
+}
+
+/// A core switch, and what it has sent: when, by which port, and what.
+struct Bench {
+    fastpod: Arc<Fastpod>,
+    hop: FastpodHop,
+    sent: VecDeque<(Time, u16, Packet<FastpodHeader>)>,
+}
+
+fn at(ps: u64) -> Time {
+    Time::from_ps(ps)
+}
+
+impl Bench {
+    /// Core switch 6: the third of the second aggregation switch.
+    fn new(fastpod: &Arc<Fastpod>) -> Self {
+        let hop = Self::program(fastpod);
+        Self { fastpod: Arc::clone(fastpod), hop, sent: VecDeque::new() }
+    }
+
+    fn program(fastpod: &Arc<Fastpod>) -> FastpodHop {
+        let rng = Rng::new(1, 0, Purpose::Hop);
+        let rates = vec![RATE; fastpod.n_pods().into()];
+        let facts = SwitchFacts { number: 106, first_port: FIRST_PORT, rates, rng };
+        FastpodHop::new(fastpod, &facts)
+    }
+
+    fn drain(&mut self, now: Time) {
+        while let Some((port, packet)) = self.hop.poll_transmit() {
+            self.sent.push_back((now, (port - FIRST_PORT) as u16, packet));
+        }
+    }
+
+    /// Lets it work up to an instant.
+    fn run(&mut self, until: Time) {
+        while self.hop.poll_timeout() <= until {
+            let now = self.hop.poll_timeout();
+            self.hop.handle_timeout(now);
+            self.drain(now);
+            assert!(self.hop.poll_timeout() > now, "it stands still at {now}");
+        }
+    }
+
+    fn give(&mut self, now: Time, pod: u16, mut packet: Packet<FastpodHeader>) -> Verdict {
+        self.run(now);
+        let ingress = FIRST_PORT + u32::from(pod);
+        let crossing = Crossing { now, ingress, egress: None, choices: &[] };
+        let verdict = self.hop.on_forward(crossing, &mut packet);
+        self.drain(now);
+        verdict
+    }
+
+    fn control(&self, src: NodeId, header: FastpodHeader) -> Packet<FastpodHeader> {
+        super::super::routes::control(&self.fastpod, src.get(), self.fastpod.core(6), header)
+    }
+
+    /// The arbiter of a pod, whose clock is ahead by `offset`, is heard.
+    fn schd(&mut self, now: Time, pod: u16, offset: i64, of: Schd) -> Verdict {
+        let stamp = (now.as_ps() - HOP.as_ps() * 2).wrapping_add_signed(offset);
+        let Schd { epoch, slot, dst, incarnation, heard, given, relays } = of;
+        let header =
+            FastpodHeader::CoreSchd { epoch, stamp, slot, dst, incarnation, heard, given, relays };
+        self.give(now, pod, self.control(self.fastpod.arbiter(pod, 0), header))
+    }
+
+    fn counter(&self, name: &str) -> u64 {
+        let mut found = None;
+        self.hop.counters(&mut |counter, value| {
+            if counter == name {
+                found = Some(value);
+            }
+        });
+        found.expect("it is counted")
+    }
+}
+
+/// What an SCHD says.
+#[derive(Clone, Copy)]
+struct Schd {
+    epoch: u32,
+    slot: u32,
+    dst: u16,
+    incarnation: u32,
+    heard: u32,
+    given: u32,
+    relays: List<Relay, 2>,
+}
+
+fn nothing() -> Schd {
+    let (slot, incarnation, heard, given) = (0, 0, 0, 0);
+    Schd { epoch: 2, slot, dst: NOBODY, incarnation, heard, given, relays: list(&[]) }
+}
+
+fn list(relays: &[Relay]) -> List<Relay, 2> {
+    let mut list = List::default();
+    assert!(relays.iter().all(|relay| list.push(*relay)), "{relays:?}");
+    list
+}
+
+fn cell(src: u32, dst: u32, seq: u32) -> Packet<FastpodHeader> {
+    Packet {
+        header: FastpodHeader::Cell { flow: 0, tx_slot: 0, seq, size: 1_000_000 },
+        payload: PayloadRef { offset: u64::from(seq) * 1_460, msg: MsgId::new(0), len: 1_460 },
+        src: NodeId::new(src),
+        dst: NodeId::new(dst),
+        wire_bytes: 1_500,
+        path: 0,
+        priority: Priority::new(1),
+        marks: Marks::ROUTED.with(Marks::SOURCE_ROUTED),
+    }
+}
+
+/// Cells and RTSs leave at the instants of the arbiter's slots, by a clock that is 5 us ahead.
+#[test]
+fn instants_are_those_of_the_arbiters_slots() {
+    let mut bench = Bench::new(&fastpod(FastpodConfig::paper(), 2));
+    let dst = 16 + 13;
+    for seq in 0..4 {
+        assert_eq!(bench.give(at(9_000_000), 0, cell(3, dst, seq)), Verdict::Keep);
+    }
+    assert_eq!(bench.schd(at(10_000_000), 1, 5_000_000, nothing()), Verdict::Keep);
+    bench.run(at(18_000_000));
+    // Slot 37 starts at 37 slots and a hop by the arbiter's clock; place 2 is behind two cells.
+    let (when, port, packet) = bench.sent.pop_front().unwrap();
+    assert_eq!((when, port), (at(37 * SLOT + HOP.as_ps() + 240_000 - 5_000_000), 1));
+    let FastpodHeader::CoreRts { epoch, incarnation, number, open, demands, .. } = packet.header
+    else {
+        panic!("{packet:?}")
+    };
+    // Ten microseconds are 27 slots, and incarnations count from one. No other pod is heard.
+    assert_eq!((epoch, incarnation, number, open), (2, 28, 1, 0));
+    assert_eq!(demands.as_slice(), [Demand { dst: dst as u16, total: 2 }]);
+    assert_eq!(packet.dst, bench.fastpod.arbiter(1, 0));
+    assert_eq!(SourceRoute::split(packet.path), (2 * N, 0));
+    assert_eq!(bench.sent, [], "what is asked for is not asked for again");
+    let given =
+        Schd { slot: 60, dst: dst as u16, incarnation: 28, heard: 1, given: 1, ..nothing() };
+    bench.schd(at(18_000_000), 1, 5_000_000, given);
+    bench.run(at(19_000_000));
+    // From place 2 to place 1: three cells, with a gap before the second, and one for the RTS.
+    let start = 60 * SLOT + HOP.as_ps() - 5_000_000;
+    let when: Vec<Time> = bench.sent.iter().map(|sent| sent.0).collect();
+    assert_eq!(when, [at(start), at(start + 125_120), at(start + 250_240)]);
+    for (seq, (_, port, packet)) in (0..).zip(&bench.sent) {
+        let (rack, rest) = SourceRoute::split(packet.path);
+        assert_eq!((*port, rack, SourceRoute::split(rest)), (1, 3, (1, 0)));
+        assert_eq!(packet.payload.offset, seq * 1_460, "in the order of arrival");
+    }
+    assert_eq!((bench.counter("core_cells"), bench.counter("core_cells_max")), (4, 4));
+}
+
+/// An RTS every beacon's interval, with the room for other pods, at each pod's own time.
+#[test]
+fn pods_hear_of_room_by_their_own_clocks() {
+    let fastpod = fastpod(FastpodConfig { beacon_slots: 8, ..FastpodConfig::paper() }, 3);
+    let mut bench = Bench::new(&fastpod);
+    let offsets = [0, 123_457, 99_999_999];
+    for (pod, offset) in (0..).zip(offsets) {
+        bench.schd(at(10_000_000), pod, offset, nothing());
+    }
+    bench.run(at(30_000_000));
+    for (pod, offset) in (0..).zip(offsets) {
+        let of_pod = bench.sent.iter().filter(|sent| sent.1 == pod);
+        let sent: Vec<(u64, u32)> = of_pod
+            .map(|(when, _, packet)| match packet.header {
+                FastpodHeader::CoreRts { open, .. } => (when.as_ps() + offset as u64, open),
+                _ => panic!("{packet:?}"),
+            })
+            .collect();
+        // The first is as soon as another pod is heard; others are beacons.
+        let position = |at: u64| (at - HOP.as_ps() - 240_000) % (8 * SLOT);
+        assert!(sent.len() >= 6 && sent[1..].iter().all(|(at, _)| position(*at) == 0), "{sent:?}");
+        assert!(sent[1..].iter().all(|(_, open)| *open == 0b111 & !(1 << pod)), "{sent:?}");
+    }
+}
+
+/// Acknowledgements go on by the port of their source's pod.
+#[test]
+fn acknowledgements_pass_to_the_pod_of_their_source() {
+    let mut bench = Bench::new(&fastpod(FastpodConfig::paper(), 2));
+    bench.schd(at(10_000_000), 0, 0, nothing());
+    let relay = Relay { to: 5, from: 20, flow: 7 };
+    // One to its own pod, and one to nobody.
+    let wrong = [Relay { to: 21, from: 20, flow: 7 }, Relay { to: 99, from: 20, flow: 7 }];
+    let relays = list(&[relay]);
+    bench.schd(at(11_000_000), 1, 0, Schd { relays, ..nothing() });
+    bench.schd(at(12_000_000), 1, 0, Schd { relays: list(&wrong), ..nothing() });
+    bench.run(at(14_000_000));
+    let told = bench.sent.iter().filter_map(|(_, port, packet)| match packet.header {
+        FastpodHeader::CoreRts { relays, .. } if !relays.as_slice().is_empty() => {
+            Some((*port, relays.as_slice().to_vec()))
+        }
+        _ => None,
+    });
+    assert_eq!(told.collect::<Vec<_>>(), [(0, vec![relay])]);
+}
+
+/// A switch that comes back asks under a greater incarnation than it had.
+#[test]
+fn incarnations_grow_over_restarts() {
+    let fastpod = fastpod(FastpodConfig::paper(), 2);
+    let mut bench = Bench::new(&fastpod);
+    let mut last = 0;
+    for second in 1..20 {
+        let now = at(second * 1_000_000_000);
+        bench.schd(now, 1, 0, nothing());
+        bench.give(now, 0, cell(0, 20, 0));
+        // Nobody answers: it asks anew as often as it may.
+        bench.run(at((second + 1) * 1_000_000_000 - 1));
+        for (_, _, packet) in bench.sent.drain(..) {
+            let FastpodHeader::CoreRts { incarnation, .. } = packet.header else { continue };
+            assert!(incarnation >= last);
+            last = incarnation;
+        }
+        bench.hop = Bench::program(&fastpod);
+        last += 1;
+    }
+}
+
+#[test]
+fn what_does_not_belong_there_is_dropped() {
+    let fastpod = fastpod(FastpodConfig::paper(), 2);
+    let mut bench = Bench::new(&fastpod);
+    let mut free = cell(3, 20, 0);
+    free.marks = free.marks.with(Marks::UNSCHEDULED);
+    let acks: List<Ack, 3> = List::default();
+    let rts =
+        FastpodHeader::Rts { epoch: 2, incarnation: 1, number: 1, demands: List::default(), acks };
+    let rts = bench.control(NodeId::new(3), rts);
+    let schd = |of: u16| {
+        let header = FastpodHeader::CoreSchd {
+            epoch: 2,
+            stamp: 0,
+            slot: 1,
+            dst: 20,
+            incarnation: 0,
+            heard: 0,
+            given: 0,
+            relays: list(&[]),
+        };
+        Packet { header, src: fastpod.arbiter(of, 0), ..rts }
+    };
+    for packet in [cell(3, 4, 0), cell(3, 40, 0), free, schd(1), rts] {
+        assert_eq!(bench.give(at(1_000_000), 0, packet), Verdict::Drop, "{packet:?}");
+    }
+    assert_eq!(bench.give(at(1_000_000), 0, schd(0)), Verdict::Keep);
+}
+
+/// Arbiters that obey as late as they may, and their hosts.
+struct Sources {
+    bench: Bench,
+    /// By pod: what its clock is ahead.
+    offsets: Vec<u64>,
+    rooms: Vec<u32>,
+    /// RTSs and cells under way: when they are heard, and what.
+    under_way: BTreeMap<(Time, u64), Came>,
+    n: u64,
+    rng: Rng,
+    /// The pod that all send to; any if none.
+    to: Option<u16>,
+}
+
+enum Came {
+    Room(u16, u32),
+    Tick(u16, u64),
+    Cell(u16, u16),
+}
+
+impl Sources {
+    fn new(fastpod: &Arc<Fastpod>, to: Option<u16>, seed: u64) -> Self {
+        let mut rng = Rng::new(seed, 0, Purpose::Test);
+        let n_pods = fastpod.n_pods();
+        let offsets = (0..n_pods).map(|_| rng.below(50_000_000) as u64).collect();
+        let (bench, rooms) = (Bench::new(fastpod), vec![0; n_pods.into()]);
+        let mut sources = Self { bench, offsets, rooms, under_way: BTreeMap::new(), n: 0, rng, to };
+        for pod in 0..n_pods {
+            let offset = sources.offsets[usize::from(pod)] as i64;
+            sources.bench.schd(at(60_000_000), pod, offset, nothing());
+            let now = 60_000_000 + i128::from(offset);
+            let slot = fastpod.timing(pod).tick_after(0, now).unwrap();
+            sources.tick_later(pod, slot);
+        }
+        sources
+    }
+
+    fn later(&mut self, at: Time, what: Came) {
+        self.n += 1;
+        self.under_way.insert((at, self.n), what);
+    }
+
+    /// By the true clock.
+    fn global(&self, pod: u16, at: Instant) -> Time {
+        Time::from_ps((at - i128::from(self.offsets[usize::from(pod)])) as u64)
+    }
+
+    fn tick_later(&mut self, pod: u16, slot: u64) {
+        let tick = self.bench.fastpod.timing(pod).tick_at(0, slot);
+        self.later(self.global(pod, tick), Came::Tick(pod, slot));
+    }
+
+    fn run(&mut self, until: Time) {
+        loop {
+            let due = self.under_way.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
+            // RTSs take longer than the switch is run ahead.
+            let step = due.min(until);
+            self.bench.run(step);
+            let hear = HOP + Span::from_ps(5_120 + 1_000_000 + 100_000);
+            while let Some((sent, pod, packet)) = self.bench.sent.pop_front() {
+                if let FastpodHeader::CoreRts { open, .. } = packet.header {
+                    self.later(sent + hear, Came::Room(pod, open));
+                }
+            }
+            let Some(first) = self.under_way.first_entry().filter(|e| e.key().0 <= until) else {
+                return;
+            };
+            let ((now, _), what) = first.remove_entry();
+            match what {
+                Came::Room(pod, open) => self.rooms[usize::from(pod)] = open,
+                Came::Tick(pod, slot) => self.tick(now, pod, slot),
+                Came::Cell(from, to) => {
+                    let (n, from_host) = (u32::from(N * N), u32::from(from * N * N));
+                    let dst = u32::from(to) * n + self.rng.below(n as usize) as u32;
+                    self.bench.give(now, from, cell(from_host, dst, 0));
+                }
+            }
+        }
+    }
+
+    /// The arbiter gives the slot to a pod that has room by the last RTS heard.
+    fn tick(&mut self, now: Time, pod: u16, slot: u64) {
+        let fastpod = Arc::clone(&self.bench.fastpod);
+        let timing = fastpod.timing(pod);
+        self.tick_later(pod, slot + 1);
+        if slot.is_multiple_of(64) {
+            let offset = self.offsets[usize::from(pod)] as i64;
+            self.bench.schd(now, pod, offset, nothing());
+        }
+        let n_pods = usize::from(fastpod.n_pods());
+        let to = self.to.unwrap_or_else(|| self.rng.below(n_pods) as u16);
+        if self.rooms[usize::from(pod)] & 1 << to == 0 {
+            return;
+        }
+        // At the core switch: two hops after the rack, where the slot is a hop late.
+        let start = i128::from((slot + timing.ahead) * SLOT + HOP.as_ps() * 3);
+        for p in 0..N - 1 {
+            let position = fastpod.slots.cell_at(p, (0, fastpod.core_place(6)));
+            let at = self.global(pod, start + i128::from(position.as_ps()));
+            self.later(at, Came::Cell(pod, to));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// No destination answers, and every source uses the switch as long as it may: what is held is
+    /// at most the limit and what is under way when it is told. With one destination the limit of a
+    /// queue holds, with several that of the switch.
+    #[test]
+    fn memory_is_bounded(
+        seed in any::<u64>(),
+        n_pods in 2u16..6,
+        core_queue_cells in 1u32..200,
+        is_one in any::<bool>(),
+    ) {
+        let core_buffer_cells = core_queue_cells * 2;
+        let config =
+            FastpodConfig { core_queue_cells, core_buffer_cells, ..FastpodConfig::paper() };
+        let fastpod = fastpod(config, n_pods);
+        let to = is_one.then_some(0);
+        let mut sources = Sources::new(&fastpod, to, seed);
+        sources.run(at(60_000_000) + fastpod.slot * 500);
+        let bench = &sources.bench;
+        let (held, queue) = (bench.counter("core_cells_max"), bench.counter("core_queue_max"));
+        let on_way = fastpod.timing(0).on_way_to_core * u64::from(N - 1);
+        let limit = u64::from(core_queue_cells);
+        prop_assert!(queue <= limit + on_way * u64::from(n_pods - 1));
+        prop_assert!(held <= fastpod.core_cells_max());
+        let (fullest, full) = if is_one { (queue, limit) } else { (held, limit * 2) };
+        prop_assert!(fullest >= full);
+        prop_assert_eq!(bench.counter("core_overflows"), 0);
+        // The bound is not far off: half of what may be under way is.
+        prop_assert!(!is_one || queue >= limit + on_way * u64::from(n_pods - 1) / 2);
+    }
+}
+
+/// A packet more than there is memory for is dropped and counted.
+#[test]
+fn overflows_are_counted() {
+    let config =
+        FastpodConfig { core_queue_cells: 1, core_buffer_cells: 1, ..FastpodConfig::paper() };
+    let fastpod = fastpod(config, 2);
+    let mut bench = Bench::new(&fastpod);
+    for n in 0..fastpod.core_cells_max() {
+        assert_eq!(bench.give(at(1), 0, cell(0, 20, n as u32)), Verdict::Keep);
+    }
+    assert_eq!(bench.give(at(1), 0, cell(0, 20, 0)), Verdict::Drop);
+    assert_eq!(bench.counter("core_overflows"), 1);
+}
