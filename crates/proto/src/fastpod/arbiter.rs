@@ -232,7 +232,7 @@ impl FastpodArbiter {
         let (own, other) = (self.fastpod.arbiter(self.pod, self.number), 1 - self.number);
         let header = FastpodHeader::Watchdog { epoch: self.epoch };
         let dst = self.fastpod.arbiter(self.pod, other);
-        let position = self.timing().watchdog_at;
+        let position = self.timing().watchdog_at.unwrap_or(Span::ZERO);
         for rack in 0..self.timing().n_racks() as u16 {
             let mut packet = routes::control(&self.fastpod, own.get(), dst, header);
             routes::watchdog(&self.fastpod, (self.pod, other), rack, &mut packet);

@@ -126,18 +126,12 @@ impl FastpodConfig {
         let clock_error = self.clock_error(&perfect, ahead)?;
         // A clock that is set may pass over an instant by as much as it was wrong.
         let slots = Slots { error: clock_error * 2 + spread, ..perfect };
-        let least = slots.shortest_cell(self.arbiters);
-        if cell < least {
-            let header = self.header.get();
-            let expected = format!("cells of {} ns or more", least.as_ps().div_ceil(1_000));
-            let got = format!(
-                "{} and {header} of header: {} ns",
-                self.payload.get(),
-                cell.as_ps() / 1_000
-            );
-            return Err(BadKey::new("payload-bytes", expected, got));
-        }
         let timings = timings(facts, pods.as_ref(), slots, compute);
+        let has_standby = pods.is_some() && self.arbiters > 1;
+        let has_place = |timing: &Timing| !has_standby || timing.watchdog_at.is_some();
+        if cell < slots.shortest_cell() || !timings.iter().all(has_place) {
+            return Err(self.too_short(&slots, has_standby));
+        }
         let (ahead, answer) = (most(&timings, |t| t.ahead), most(&timings, |t| t.answer));
         let slot = slots.length();
         let beacon = slot * u64::from(self.beacon_slots);
@@ -166,6 +160,19 @@ impl FastpodConfig {
             pods,
             config: self,
         })
+    }
+
+    /// Cells between which control packets with their guard bands find no place.
+    fn too_short(&self, slots: &Slots, has_standby: bool) -> BadKey {
+        let ns = |span: Span| span.as_ps().div_ceil(1_000);
+        // With nine control slots arbiters' packets to one another always find a place.
+        let least = slots.control_slot() * if has_standby { 9 } else { 2 };
+        let control = ns(slots.control_slot());
+        let why = format!("as a control packet and its guard bands take {control} ns");
+        let expected = format!("cells of {} ns or more, {why}", ns(least));
+        let (payload, header) = (self.payload.get(), self.header.get());
+        let got = format!("{payload} and {header} of header: {} ns", ns(slots.cell));
+        BadKey::new("payload-bytes", expected, got)
     }
 
     /// The slots of racks of so many hosts, where clocks agree.

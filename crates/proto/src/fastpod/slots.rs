@@ -77,8 +77,9 @@ impl Slots {
 
     /// The start of a packet from an arbiter to the other, at the switch of a rack: no SCHD of the
     /// one passes there then, and no RTS to the other. SCHDs have their places in slots that begin
-    /// `across` later than those in which RTSs have theirs.
-    pub fn watchdog_at(&self, across: Span) -> Span {
+    /// `across` later than those in which RTSs have theirs. `None` if cells are so short that there
+    /// is no such place.
+    pub fn watchdog_at(&self, across: Span) -> Option<Span> {
         let length = self.length();
         let shift = Span::from_ps(across.as_ps() % length.as_ps());
         let within = |at: Span| Span::from_ps(at.as_ps() % length.as_ps());
@@ -86,7 +87,7 @@ impl Slots {
         let after_rts = |i| within(after_schd(i) + length.saturating_sub(shift));
         let places = (0..self.hosts).flat_map(|i| [within(after_schd(i)), after_rts(i)]);
         let is_free = |&at: &Span| self.is_quiet(at) && self.is_quiet(within(at + shift));
-        places.into_iter().find(is_free).unwrap_or(Span::ZERO) + self.error
+        places.into_iter().find(is_free).map(|at| at + self.error)
     }
 
     /// Whether no RTS of a rack has its place in the control slot from `at` on; nor has an SCHD.
@@ -99,10 +100,9 @@ impl Slots {
         end <= self.length() && (0..self.hosts).all(is_clear)
     }
 
-    /// The shortest cell with which control packets of a rack do not meet: two control slots, or
-    /// nine where arbiters tell each other that they live.
-    pub fn shortest_cell(&self, arbiters: u32) -> Span {
-        self.control_slot() * if arbiters > 1 { 9 } else { 2 }
+    /// The shortest cell with which control packets of a rack do not meet: two control slots (§3.2).
+    pub fn shortest_cell(&self) -> Span {
+        self.control_slot() * 2
     }
 }
 
@@ -222,7 +222,7 @@ mod tests {
         for (j, k) in (0..n).flat_map(|j| (0..n).map(move |k| (j, k))) {
             for (one, other) in anybody(n).flat_map(|a| anybody(n).map(move |b| (a, b))) {
                 let first = (at(schd(one, j), 0, 0, slots), control);
-                let watchdog = (at(slots.watchdog_at(Span::ZERO), 0, 0, slots), control);
+                let watchdog = (at(slots.watchdog_at(Span::ZERO).unwrap(), 0, 0, slots), control);
                 let next = (at(schd(other, k), 1, 0, slots), control);
                 meets |= overlap(&mut [first, watchdog, next]);
                 if j != k {
@@ -243,7 +243,6 @@ mod tests {
                 assert!(!meets_at_sender(&slots, error), "{n} hosts");
                 assert!(!meets_at_arbiter(&slots, error), "{n} hosts");
                 assert!(!meets_on_the_way_down(&slots, Slots::gap_at), "{n} hosts");
-                assert!(slots.cell >= slots.shortest_cell(2));
             }
         }
     }
@@ -282,11 +281,12 @@ mod tests {
         for n in 2..=16 {
             for (error, sign) in [(0, 0), (700, -1), (700, 1)] {
                 let slots = slots(n, error);
-                let shortest = Slots { cell: slots.shortest_cell(2), ..slots };
+                // Cells of nine control slots always have a place.
+                let shortest = Slots { cell: slots.control_slot() * 9, ..slots };
                 for slots in [slots, shortest] {
                     for across in (0..slots.length().as_ps()).step_by(1_013) {
                         let across = Span::from_ps(across);
-                        let watchdog = slots.watchdog_at(across);
+                        let watchdog = slots.watchdog_at(across).unwrap();
                         assert!(!meets_watchdog(&slots, watchdog, across, sign * error as i64));
                     }
                 }
@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn the_shortest_cell_is_no_longer_than_need_be() {
         for (n, error) in [(3, 0), (4, 0), (16, 0), (4, 700)] {
-            let cell = slots(n, error).shortest_cell(1);
+            let cell = slots(n, error).shortest_cell();
             let slots = Slots { cell, ..slots(n, error) };
             assert!(!meets_at_arbiter(&slots, error as i64), "{n} hosts");
             let shorter = Span::from_ps(cell.as_ps() - 1);

@@ -54,8 +54,9 @@ pub struct Timing {
     pub ahead: u64,
     /// The longest time from an RTS that asks to the SCHD that answers.
     pub answer: Span,
-    /// Where in a slot at a rack an arbiter's packet to the other passes.
-    pub watchdog_at: Span,
+    /// Where in a slot at a rack an arbiter's packet to the other passes; `None` if cells are too
+    /// short for it.
+    pub watchdog_at: Option<Span>,
     /// The most slots whose cells reach a core switch after it has decided that there should be no
     /// more, until its RTS is obeyed.
     pub on_way_to_core: u64,
