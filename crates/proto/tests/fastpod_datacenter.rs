@@ -135,8 +135,8 @@ fn core_switches_hold_no_more_than_their_bound() {
 }
 
 /// Ten times as much traffic within pods as between them, and the reverse, at more than the hosts'
-/// rate: no pair starves. Each gets more than a third of a host's slots until its message is over,
-/// where two pairs share them.
+/// rate: no pair starves. A host hears five pairs, which share its slots: one of its pod, and four
+/// core switches.
 #[test]
 fn no_pair_starves() {
     for (near, far) in [(10, 1), (1, 10), (10, 10)] {
@@ -159,7 +159,7 @@ fn no_pair_starves() {
         };
         let least = ran.records.iter().map(share).fold(f64::INFINITY, f64::min);
         println!("{near}:{far}: the slowest pair has {least:.3} of its host's slots");
-        assert!(least > 0.4, "{near}:{far}: {least}");
+        assert!(least > 0.2, "{near}:{far}: {least}");
     }
 }
 
