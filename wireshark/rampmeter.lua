@@ -537,13 +537,37 @@ local TRANSPORTS = {
     [3] = {
       "schd", "slot {slot} to {dst}", u32("epoch", "Epoch"),
       u64("stamp", "Time of the arbiter in picoseconds"), u32("slot", "Slot"),
-      u16("dst", "Destination"), u8("agg", "Aggregation switch"),
+      u16("dst", "Destination"), u8("agg", "Aggregation or core switch"),
       u32("incarnation", "Incarnation of the demands"), u32("heard", "Latest RTS heard"),
-      u32("given", "Slots given in all"),
+      u32("given", "Slots given in all"), u8("probe", "Whether the slot is for a probe"),
       list("ack", "Message that has arrived", 3, { u16("host", "Other end"), u16("flow", "Flow, numbered among those of the pair") }),
     },
     [4] = {
       "watchdog", "the arbiter of epoch {epoch} lives", u32("epoch", "Epoch"),
+    },
+    [5] = {
+      "core-rts", "slots in all: {demand:{total} to {dst}}", u32("epoch", "Epoch"),
+      u32("incarnation", "Incarnation of the demands"), u32("number", "Number"),
+      hex(4, "open", "Pods with room"),
+      list("demand", "Demand", 2, { u16("dst", "Destination"), u32("total", "Slots in all") }),
+      list("relay", "Message that has arrived elsewhere", 2, { u16("to", "Source"), u16("from", "Receiver"), u16("flow", "Flow, numbered among those of the pair") }),
+    },
+    [6] = {
+      "core-schd", "slot {slot} to {dst}", u32("epoch", "Epoch"),
+      u64("stamp", "Time of the arbiter in picoseconds"), u32("slot", "Slot"),
+      u16("dst", "Destination"), u32("incarnation", "Incarnation of the demands"),
+      u32("heard", "Latest RTS heard"), u32("given", "Slots given in all"),
+      list("relay", "Message that has arrived elsewhere", 2, { u16("to", "Source"), u16("from", "Receiver"), u16("flow", "Flow, numbered among those of the pair") }),
+    },
+    [7] = {
+      "report", "slots up to {slot}: sent {sent}, got {got}", u32("epoch", "Epoch"),
+      u32("slot", "Slot"), u64("sent", "Slots in which the host sent, latest in bit 0"),
+      u64("got", "Slots in which something arrived, latest in bit 0"),
+      list("ack", "Message that has arrived", 3, { u16("host", "Other end"), u16("flow", "Flow, numbered among those of the pair") }),
+    },
+    [8] = {
+      "probe", "the way by {agg} works", u32("epoch", "Epoch"),
+      u8("agg", "Aggregation or core switch"),
     },
   },
 }
