@@ -62,7 +62,6 @@ pub struct Site {
 }
 
 /// A simulated network or real hosts.
-#[expect(clippy::large_enum_variant, reason = "there is one a run")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Place {
     /// A simulated network.

@@ -197,3 +197,43 @@ fn a_core_switch_that_fails_loses_no_message() {
         assert_eq!(ran.counts["links_convicted"], 0, "seed {seed}");
     }
 }
+
+/// A link between a rack and a switch above it fails for good: traffic within the pod shows it, and
+/// cells to and from core switches go other ways too.
+#[test]
+fn a_link_of_a_pod_that_fails_is_left_out() {
+    for seed in 0..3 {
+        let (topology, fastpod) = datacenter(&config(), 4, 3);
+        let rack = Node::Switch(topology.rack(0));
+        let is_switch = |node: Node| matches!(node, Node::Switch(_));
+        let is_up = |a: Node, b: Node| a == rack && is_switch(b);
+        let mut links = topology.links().iter();
+        let link = links.position(|link| is_up(link.a, link.b) || is_up(link.b, link.a));
+        let target = Target::Link(link.expect("a way up") as u32);
+        let mut spec = spec_of(topology, seed);
+        let from = Time::ZERO + Span::from_us(60);
+        spec.faults.outages.push(Outage { target, from, until: Time::NEVER });
+        let arrivals = arrivals(900, (fastpod.n_hosts, 4), 600, 0.7, seed);
+        let ran = simulate(fastpod, spec, arrivals);
+        assert_eq!(ran.collisions[..3], [0, 0, 0], "seed {seed}");
+        assert!(ran.counts["links_convicted"] > ran.counts["links_cleared"], "seed {seed}");
+    }
+}
+
+/// The arbiter of one pod crashes and returns while its standby works. The other pods go on, and
+/// core switches turn to the standby.
+#[test]
+fn the_standby_of_a_pod_takes_over() {
+    for seed in 0..3 {
+        let config = FastpodConfig { arbiters: 2, ..config() };
+        let (topology, fastpod) = datacenter(&config, 4, 2);
+        let mut spec = spec_of(topology, seed);
+        let (from, until) = (Span::from_us(60 + seed), Span::from_us(200));
+        let (from, until) = (Time::ZERO + from, Time::ZERO + until);
+        spec.faults.outages.push(Outage { target: Target::Arbiter(2), from, until });
+        let arrivals = arrivals(400, (fastpod.n_hosts, 4), 400, 0.5, seed);
+        let ran = simulate(fastpod, spec, arrivals);
+        assert_eq!(ran.collisions[..3], [0, 0, 0], "seed {seed}");
+        assert_eq!(ran.counts["turn_overs"], 4, "seed {seed}: {:?}", ran.counts);
+    }
+}

@@ -49,11 +49,12 @@ impl Clients {
         let mut plan = self.probe(now);
         let is_probing = |a: Allocation| plan.iter().any(|p| p.src == a.src || p.dst == a.dst);
         let mut paths: Vec<Path> = Vec::new();
+        let mut is_taken = vec![false; self.clients.len() - usize::from(self.n_hosts)];
         let mut allocations = std::mem::take(&mut self.allocations);
         let mut allocator = std::mem::take(&mut self.allocator);
         allocations.clear();
         allocator.allocate_where(&mut allocations, |a| {
-            let path = if is_probing(a) { None } else { self.path(now, a, &paths) };
+            let path = if is_probing(a) { None } else { self.path(now, a, &mut is_taken) };
             paths.extend(path);
             path.is_some()
         });
@@ -81,8 +82,9 @@ impl Clients {
         plan
     }
 
-    /// A path for a pair, beside those that the slot has.
-    fn path(&mut self, now: u64, a: Allocation, paths: &[Path]) -> Option<Path> {
+    /// A path for a pair, beside those that the slot has. `is_taken` says which core switches
+    /// receive already.
+    fn path(&mut self, now: u64, a: Allocation, is_taken: &mut [bool]) -> Option<Path> {
         let n_ends = self.len();
         let failures = self.failures.as_mut()?;
         if a.dst < n_ends {
@@ -100,12 +102,12 @@ impl Clients {
         for core in (0..n).map(|i| (self.next_core + i) % n) {
             let end = self.n_hosts + core;
             let is_open = self.clients[usize::from(end)].open >> pod & 1 == 1;
-            let is_taken = || paths.iter().any(|path| path.1 == Some(core));
-            if !is_open || failures.is_gone(end) || is_taken() {
+            let taken = &mut is_taken[usize::from(core)];
+            if !is_open || failures.is_gone(end) || *taken {
                 continue;
             }
             if let Some(number) = failures.paths.place(failures.way(a.src, end, None)) {
-                self.next_core = (core + 1) % n;
+                (*taken, self.next_core) = (true, (core + 1) % n);
                 return Some((number, Some(core)));
             }
         }
