@@ -70,6 +70,36 @@ mod allocate {
         assert_eq!(slots, [0, 4, 8, 12]);
     }
 
+    /// What the caller refuses is not given, in that slot; other pairs get it.
+    #[test]
+    fn a_pair_that_is_refused_a_slot_gets_the_next_that_it_may_have() {
+        let mut allocator = Allocator::new(4, 4);
+        allocator.request(0, 1, 2);
+        allocator.request(2, 1, 4);
+        let mut out = Vec::new();
+        allocator.allocate_where(&mut out, |a| a.src != 0 || a.slot == 3);
+        out.sort_unstable();
+        let of = |src: u16| out.iter().filter(|a| a.src == src).map(|a| a.slot).collect::<Vec<_>>();
+        assert_eq!((of(0), of(2)), (vec![3], vec![0, 1, 2]));
+        assert_eq!((allocator.demand(0, 1), allocator.demand(2, 1)), (1, 1));
+    }
+
+    /// Destinations that stand for several hosts take as many sources as the caller lets them.
+    #[test]
+    fn several_sources_send_to_a_shared_destination() {
+        let mut allocator = Allocator::new(6, 1).that_shares(5);
+        (0..4).for_each(|src| allocator.request(src, 5, 1));
+        (0..4).for_each(|src| allocator.request(src, 4, 1));
+        let (mut out, mut room) = (Vec::new(), 2);
+        allocator.allocate_where(&mut out, |a| {
+            let may = a.dst != 5 || room > 0;
+            room -= u32::from(may && a.dst == 5);
+            may
+        });
+        let to = |dst: u16| out.iter().filter(|a| a.dst == dst).count();
+        assert_eq!((to(5), to(4)), (2, 1));
+    }
+
     /// Hosts 1 to 3 send to host 0; host 4 has something for it now and then.
     #[test]
     fn a_pair_that_was_idle_comes_first_only_where_that_is_remembered() {
