@@ -77,11 +77,7 @@ impl Draw {
             2 => {
                 let k = self.pick(&[2, 4]);
                 table.insert("k".into(), k.into());
-                let pods = if k == 4 { self.pick(&[2, 3, 4, 4]) } else { k };
-                if pods < k {
-                    table.insert("pods".into(), pods.into());
-                }
-                ("fat-tree", pods * k * k / 4)
+                ("fat-tree", k * k * k / 4)
             }
             3 => {
                 let side = self.int(1, 6);
@@ -99,9 +95,22 @@ impl Draw {
         (table, hosts as u64)
     }
 
-    /// A pod, with cables that differ at times.
+    /// A pod, with cables that differ at times, or several pods.
     fn pod(&mut self) -> (Table, u64) {
         let mut table = Table::new();
+        if self.chance(0.4) {
+            let (k, pods) = self.pick(&[(4, 2), (4, 3), (4, 4), (6, 2)]);
+            table.insert("kind".into(), "fat-tree".into());
+            table.insert("k".into(), k.into());
+            table.insert("pods".into(), pods.into());
+            if self.chance(0.3) {
+                let gbps = self.pick(&[1.0, 10.0, 400.0]);
+                table.insert("access-gbps".into(), gbps.into());
+                table.insert("core-gbps".into(), gbps.into());
+            }
+            self.delays(&mut table, &["propagation-ns", "switch-ns", "host-ns"]);
+            return (table, (pods * k * k / 4) as u64);
+        }
         let k = self.pick(&[4, 6, 8]);
         table.insert("kind".into(), "pod".into());
         table.insert("k".into(), k.into());
