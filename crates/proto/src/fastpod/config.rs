@@ -301,7 +301,6 @@ pub struct Fastpod {
     pub forget: Span,
 }
 
-#[allow(dead_code, reason = "numbers of several pods")]
 impl Fastpod {
     #[inline]
     pub(super) fn framing(&self) -> Framing {

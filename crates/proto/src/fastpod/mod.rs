@@ -34,7 +34,6 @@ mod host;
 mod paths;
 mod queues;
 mod receiver;
-#[allow(dead_code, reason = "ways of several pods")]
 mod routes;
 mod seen;
 
@@ -94,7 +93,7 @@ impl Transport for FastpodFamily {
     fn needs(keys: &FastpodConfig, facts: &FabricFacts) -> FabricNeeds {
         let n_arbiters = keys.arbiters as usize;
         let needs = FabricNeeds { priorities: 2, ..FabricNeeds::default() };
-        if is_of_pods(facts) {
+        if facts.n_pods > 0 {
             let rate = ArbiterRate::Slowest;
             let place = |pod| match facts.n_pods {
                 1 => ArbiterPlace::EveryRack,
@@ -124,7 +123,7 @@ impl Transport for FastpodFamily {
     fn configure(keys: FastpodConfig, site: &Site) -> Result<Fastpod, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));
         let pods = match &site.place {
-            Place::Network(Network { pods, .. }) if is_of_pods(&site.facts) => pods.clone(),
+            Place::Network(Network { pods, .. }) if site.facts.n_pods > 0 => pods.clone(),
             Place::Network(Network { has_slower: true, .. }) => {
                 let expected = "one for networks with links slower than those of hosts";
                 return Err(BadKey::new("name", expected, Self::NAME));
@@ -160,14 +159,6 @@ impl Transport for FastpodFamily {
         }
         all
     }
-}
-
-/// Whether several pods, with core switches between them, are scheduled.
-const HAS_SEVERAL_PODS: bool = true;
-
-/// Whether instants are exact: the network is made of pods.
-fn is_of_pods(facts: &FabricFacts) -> bool {
-    facts.n_pods == 1 || facts.n_pods > 1 && HAS_SEVERAL_PODS
 }
 
 /// What a host counts.
