@@ -137,15 +137,16 @@ impl FastpodConfig {
         let beacon = slot * u64::from(self.beacon_slots);
         let retry = answer * 2 + slot * 4;
         let rto = answer * 4 + slot * 64;
-        // A host that sends to another pod, and its acknowledgement, wait for two arbiters each, and
-        // at a core switch for a full queue.
-        let queue = cell * u64::from(self.core_queue_cells);
+        // A message to another pod, and its acknowledgement, wait for two arbiters each. All core
+        // switches may hold full queues of cells to its receiver.
+        let n_cores = pods.as_ref().map_or(0, |pods| pods.cores.len() as u64);
+        let queues = cell * u64::from(self.core_queue_cells) * n_cores;
         Ok(Fastpod {
             n_hosts: facts.n_hosts,
             slots,
             slot,
             rto,
-            rto_far: rto * 2 + queue * 2,
+            rto_far: rto * 2 + queues,
             retry,
             silence: retry + beacon * 2,
             late_max: clock_error,

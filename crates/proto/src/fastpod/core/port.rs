@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use rampmeter_core::{Packet, Span, Time};
+use rampmeter_core::{Bytes, Packet, Span, Time};
 
 use super::super::asking::{Answer, Asking, Grant, Outcome};
-use super::super::config::Fastpod;
+use super::super::config::{Fastpod, Order};
 use super::super::routes;
 use super::super::timing::Instant;
 use super::super::wire::{FastpodHeader, List, RELAYS_MAX, Relay};
@@ -25,8 +25,10 @@ pub(super) struct PodPort {
     offset: Option<Instant>,
     heard_at: Time,
     open: Option<OpenSlot>,
-    /// Cells by host.
-    queues: BTreeMap<u16, VecDeque<Packet<FastpodHeader>>>,
+    /// Cells by host, in their order.
+    queues: BTreeMap<u16, Queue>,
+    /// Cells that have come so far.
+    arrived: u64,
     held: u64,
     /// Messages of hosts of the pod that have arrived elsewhere.
     relays: VecDeque<Relay>,
@@ -49,6 +51,9 @@ struct OpenSlot {
     has_rts: bool,
     next_cell: u16,
 }
+
+/// Cells by the cells of their message, if short messages are first, then by arrival.
+type Queue = BTreeMap<(u64, u64), Packet<FastpodHeader>>;
 
 /// What is sent at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +90,7 @@ impl PodPort {
             heard_at: Time::ZERO,
             open: None,
             queues: BTreeMap::new(),
+            arrived: 0,
             held: 0,
             relays: VecDeque::new(),
             told: 0,
@@ -130,7 +136,14 @@ impl PodPort {
         }
         self.advance(now, fastpod, core);
         let host = packet.dst.get() as u16;
-        self.queues.entry(host).or_default().push_back(*packet);
+        let cells = match (fastpod.config.order, packet.header) {
+            (Order::Srpt, FastpodHeader::Cell { size, .. }) => {
+                fastpod.framing().packets(Bytes::new(size)).into()
+            }
+            _ => 0,
+        };
+        self.arrived += 1;
+        self.queues.entry(host).or_default().insert((cells, self.arrived), *packet);
         self.held += 1;
         self.want(now, host, fastpod, core);
     }
@@ -282,7 +295,7 @@ impl PodPort {
 
     fn cell(&mut self, host: u16, fastpod: &Fastpod, core: u16) -> Option<Packet<FastpodHeader>> {
         let queue = self.queues.get_mut(&host)?;
-        let mut packet = queue.pop_front()?;
+        let (_, mut packet) = queue.pop_first()?;
         if queue.is_empty() {
             self.queues.remove(&host);
         }
