@@ -158,7 +158,6 @@ fn no_pair_starves() {
             (slot * slots).as_ps() as f64 / took.as_ps() as f64
         };
         let least = ran.records.iter().map(share).fold(f64::INFINITY, f64::min);
-        println!("{near}:{far}: the slowest pair has {least:.3} of its host's slots");
         assert!(least > 0.2, "{near}:{far}: {least}");
     }
 }
@@ -235,5 +234,52 @@ fn the_standby_of_a_pod_takes_over() {
         let ran = simulate(fastpod, spec, arrivals);
         assert_eq!(ran.collisions[..3], [0, 0, 0], "seed {seed}");
         assert_eq!(ran.counts["turn_overs"], 4, "seed {seed}: {:?}", ran.counts);
+    }
+}
+
+/// The link between a core switch and one pod fails and comes back: neither that pod nor the others
+/// use the switch for traffic to or from it meanwhile.
+#[test]
+fn a_link_of_a_core_switch_that_fails_is_left_out() {
+    for seed in 0..3 {
+        let (topology, fastpod) = datacenter(&config(), 4, 3);
+        let core = Node::Switch(topology.n_switches() - 1);
+        let mut links = topology.links().iter();
+        let link = links.position(|link| link.a == core || link.b == core);
+        let target = Target::Link(link.expect("a link of the switch") as u32);
+        let mut spec = spec_of(topology, seed);
+        let (from, until) = (Span::from_us(60), Span::from_us(500));
+        let (from, until) = (Time::ZERO + from, Time::ZERO + until);
+        spec.faults.outages.push(Outage { target, from, until });
+        let arrivals = arrivals(900, (fastpod.n_hosts, 4), 700, 0.3, seed);
+        let ran = simulate(fastpod, spec, arrivals);
+        assert_eq!(ran.collisions[..3], [0, 0, 0], "seed {seed}");
+        let counts = (ran.counts["cores_unheard"], ran.counts["links_convicted"]);
+        assert_eq!(counts, (1, 0), "seed {seed}: {:?}", ran.counts);
+    }
+}
+
+/// More than the network can carry, ten times as much of it within pods as between them and the
+/// reverse: all of it arrives, in at most half as much again as the busiest end needs.
+#[test]
+fn overload_is_carried_in_the_end() {
+    for within in [0.91, 0.09] {
+        let (topology, fastpod) = datacenter(&config(), 8, 4);
+        let n_hosts = fastpod.n_hosts;
+        let (slot, cells) = (fastpod.slot, u64::from(fastpod.slots.cells()));
+        // 20 us of arrivals, and more than 100 us of work.
+        let arrivals = arrivals(6_000, (n_hosts, n_hosts / 4), 20, within, 1);
+        let mut busy = BTreeMap::<(bool, u32), u64>::new();
+        for arrival in &arrivals {
+            let slots = arrival.size.get().div_ceil(1_460);
+            *busy.entry((true, arrival.src.get())).or_default() += slots;
+            *busy.entry((false, arrival.dst.get())).or_default() += slots;
+        }
+        let least = slot * (busy.values().max().unwrap() / cells);
+        let ran = simulate(fastpod, spec_of(topology, 1), arrivals);
+        let last = ran.records.iter().filter_map(|r| r.delivered).max().unwrap();
+        let took = last - Time::ZERO;
+        assert_eq!(ran.collisions[..3], [0, 0, 0]);
+        assert!(took >= least && took <= least * 3 / 2, "{within}: {took:?} of {least:?}");
     }
 }
