@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use rampmeter_core::collections::IdMap;
-use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Time};
+use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Span, Time};
 
 use super::config::{Fastpod, Order};
 use super::timing::Instant;
@@ -22,8 +22,9 @@ pub(super) struct Progress {
     free: u32,
     /// Its place in its queue.
     key: u64,
-    /// When it was submitted.
+    /// When it was submitted, and when a cell of it was last sent by schedule.
     at: Time,
+    sent_at: Time,
     /// What slots are asked for: its destination, or the pod of that.
     to: u16,
     /// Until when it may be sent without a schedule; `None` while the arbiter has not been asked.
@@ -36,6 +37,41 @@ struct Queue {
     /// By order, then by slot at the source.
     waiting: BTreeSet<(u64, u32)>,
     cells: u64,
+    /// The message whose cell was sent last.
+    last: Option<u32>,
+    /// Messages of which some cells were sent and then others', with the time, earliest first. Some
+    /// have been sent since.
+    put_off: VecDeque<(Time, u32)>,
+}
+
+impl Queue {
+    /// A message that waits, of which nothing was sent for `span` although it has begun. Receivers
+    /// would forget it in the end.
+    fn neglected(
+        &mut self,
+        now: Time,
+        span: Span,
+        flows: &OutgoingFlows<Progress>,
+    ) -> Option<(u64, u32)> {
+        while let Some(&(at, slot)) = self.put_off.front()
+            && at + span <= now
+        {
+            self.put_off.pop_front();
+            let state = flows.get(slot).map(|flow| &flow.state);
+            let key = state.filter(|state| state.sent_at <= at).map(|state| (state.key, slot));
+            if let Some(key) = key.filter(|key| self.waiting.contains(key)) {
+                return Some(key);
+            }
+        }
+        None
+    }
+
+    /// A cell of a message is sent, perhaps instead of another's.
+    fn turn_to(&mut self, now: Time, slot: u32) {
+        if let Some(before) = self.last.replace(slot).filter(|&before| before != slot) {
+            self.put_off.push_back((now, before));
+        }
+    }
 }
 
 /// The queues of one host.
@@ -157,8 +193,11 @@ impl Queues {
         fastpod: &Fastpod,
     ) -> Option<(Packet<FastpodHeader>, bool)> {
         let queue = self.queues.get_mut(&dst)?;
-        let (key, slot) = *queue.waiting.first()?;
+        let neglected = queue.neglected(now, fastpod.forget / 4, &self.flows);
+        let (key, slot) = neglected.or_else(|| queue.waiting.first().copied())?;
+        queue.turn_to(now, slot);
         let flow = &mut self.flows[slot];
+        flow.state.sent_at = now;
         let seq = flow.state.next;
         flow.state.next += 1;
         queue.cells -= 1;

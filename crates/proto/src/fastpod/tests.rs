@@ -245,6 +245,22 @@ fn an_arbiter_that_comes_back_gives_no_slot_twice() {
     }
 }
 
+/// Shortest first puts off a long message for longer than receivers remember silent ones: some of
+/// its cells are sent all the same.
+#[test]
+fn a_message_that_others_put_off_is_not_forgotten() {
+    let fastpod = alike(FastpodConfig { optimistic: false, ..config() }, 2, 4);
+    let fastpod = Arc::new(Fastpod { forget: Span::from_us(80), ..Fastpod::clone(&fastpod) });
+    let mut run = Run::new(&fastpod, 1);
+    let long = run.submit(us(20), 0, 4, 1460 * 300);
+    for n in 0..1_500 {
+        run.submit(us(40) + Span::from_ns(300 * n), 0, 4, 1460 * 3);
+    }
+    run.run(ONE_MS);
+    assert_all_fine(&run);
+    assert!(run.delivered[&long] > us(500));
+}
+
 /// Without an arbiter messages fail in the end.
 #[test]
 fn messages_fail_where_no_arbiter_answers() {
