@@ -24,6 +24,8 @@ pub(super) struct PodPort {
     /// What the arbiter's clock is ahead of the switch's; `None` before it is heard.
     offset: Option<Instant>,
     heard_at: Time,
+    /// From when on that may be too wrong.
+    stale_at: Time,
     open: Option<OpenSlot>,
     /// Cells by host, in their order.
     queues: BTreeMap<u16, Queue>,
@@ -88,6 +90,7 @@ impl PodPort {
             arbiter: 0,
             offset: None,
             heard_at: Time::ZERO,
+            stale_at: Time::NEVER,
             open: None,
             queues: BTreeMap::new(),
             arrived: 0,
@@ -193,6 +196,7 @@ impl PodPort {
         let delay = timing.schd_delay(which, end);
         let offset = i128::from(stamp) + i128::from(delay.as_ps()) - instant(now);
         (self.offset, self.heard_at) = (Some(offset), now);
+        self.stale_at = now.saturating_add(fastpod.clock_life);
         let present = timing.slot_at(end, instant(now) + offset).unwrap_or(0);
         // The slot is less than 2^31 slots away.
         let ahead = i64::from(slot.wrapping_sub(present as u32) as i32);
@@ -363,6 +367,9 @@ impl PodPort {
 
     /// Opens the slot that the port is in, and counts those in which nothing was sent.
     fn advance(&mut self, now: Time, fastpod: &Fastpod, core: u16) {
+        if self.stale_at <= now {
+            (self.offset, self.open) = (None, None);
+        }
         if self.heard_at.saturating_add(fastpod.clock_life) <= now {
             (self.offset, self.open) = (None, None);
         }

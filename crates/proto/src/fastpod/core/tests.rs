@@ -262,6 +262,22 @@ fn acknowledgements_pass_to_the_pod_of_their_source() {
     assert_eq!(told.collect::<Vec<_>>(), [(0, vec![relay])]);
 }
 
+/// A clock that may be further off than guard bands allow is not used.
+#[test]
+fn a_port_that_does_not_hear_its_arbiter_is_silent() {
+    let fastpod = fastpod(FastpodConfig { clock_ppb: 50_000, ..FastpodConfig::paper() }, 2);
+    let mut bench = Bench::new(&fastpod);
+    let heard = at(10_000_000);
+    bench.schd(heard, 1, 0, nothing());
+    let end = heard + fastpod.clock_life;
+    bench.run(end + fastpod.clock_life * 9);
+    let last = bench.sent.iter().map(|(at, ..)| *at).max().unwrap();
+    assert!(last < end && last + fastpod.slot * 65 > end, "{last} of {end}");
+    bench.schd(end + fastpod.clock_life * 10, 1, 0, nothing());
+    bench.run(end + fastpod.clock_life * 11);
+    assert!(bench.sent.iter().any(|(at, ..)| *at > end));
+}
+
 /// A switch that comes back asks under a greater incarnation than it had.
 #[test]
 fn incarnations_grow_over_restarts() {
