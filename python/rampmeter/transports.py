@@ -682,6 +682,11 @@ class Fastpod(Transport):
     """Bytes of headers charged to each cell (1 to 1000)."""
     control_bytes: int | None = None
     """Bytes charged to an RTS or SCHD (46 to 1000)."""
+    core_queue_cells: int | None = None
+    """Cells for one pod that a core switch holds before arbiters of other pods hear that they may
+    not send more by it (§3.4) (1 to 1000000)."""
+    core_buffer_cells: int | None = None
+    """The same for cells to all pods together (1 to 16000000)."""
     attempts_max: int | None = None
     """Unanswered repetitions after which a flow is reported as failed (1 to 1000)."""
     control_rtt_us: float | None = None
