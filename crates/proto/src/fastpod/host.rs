@@ -110,8 +110,10 @@ impl FastpodHost {
             return;
         };
         let arbiter = self.fastpod.arbiter_of(from).filter(|(pod, _)| *pod == self.pod);
-        let Some((_, arbiter)) = arbiter.filter(|_| epoch >= self.epoch) else { return };
-        if epoch > self.epoch {
+        // A host that has long heard nobody has told nobody of its epoch either.
+        let is_fine = epoch >= self.epoch || self.stale_at <= now;
+        let Some((_, arbiter)) = arbiter.filter(|_| is_fine) else { return };
+        if epoch != self.epoch {
             self.stats.turn_overs += u64::from(self.epoch > 0);
             (self.epoch, self.arbiter, self.open) = (epoch, arbiter, None);
             self.seen = Seen::new();

@@ -217,6 +217,29 @@ fn the_standby_takes_over_when_all_slots_given_are_over() {
     }
 }
 
+/// Both arbiters crash, and clocks are too old to send by: nobody tells the one that comes back of
+/// the epoch of the other.
+#[test]
+fn an_arbiter_that_returns_to_hosts_that_are_silent_is_followed() {
+    for seed in 0..4 {
+        let config = FastpodConfig { arbiters: 2, clock_ppb: 20_000, ..config() };
+        let fastpod = alike(config, 4, 4);
+        let mut run = Run::new(&fastpod, seed);
+        fill(&mut run, fastpod.n_hosts, 300, 400, seed);
+        run.kill(us(60 + seed), 0);
+        run.kill(us(900), 1);
+        run.restart(us(2_000), 0);
+        for src in 0..16 {
+            run.submit(us(3_000), src, (src + 5) % 16, 100_000);
+        }
+        run.run(Time::ZERO + Span::from_us(8_000));
+        assert_eq!(run.violations, []);
+        let n = run.messages.len();
+        assert_eq!((run.delivered.len(), run.completed.len(), run.failed.len()), (n, n, 0));
+        assert_eq!(run.stats().turn_overs, 32);
+    }
+}
+
 /// Watchdogs arrive, and meet nothing: a standby that hears them stays what it is.
 #[test]
 fn the_standby_listens_while_the_arbiter_lives() {

@@ -183,10 +183,11 @@ impl PodPort {
         else {
             return None;
         };
-        if epoch < self.epoch {
+        let is_stale = self.heard_at.saturating_add(fastpod.clock_life) <= now;
+        if epoch < self.epoch && !is_stale {
             return None;
         }
-        if epoch > self.epoch {
+        if epoch != self.epoch {
             (self.epoch, self.arbiter, self.open) = (epoch, which, None);
             let next = self.asking.stamp().0 + 1;
             self.asking = Asking::new(now, incarnation(now, fastpod).max(next));
