@@ -262,7 +262,7 @@ const PATIENCE: u64 = 4;
 
 /// The parameters of Fastpod on one network: a configuration that has been checked, and the times
 /// and counts that follow from it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Fastpod {
     /// The parameters.
     pub config: FastpodConfig,
@@ -300,6 +300,17 @@ pub struct Fastpod {
     pub patience: Span,
     /// When a receiver forgets a message whose sender is silent.
     pub forget: Span,
+}
+
+/// What all of the above follows from is long, and the same in every part of a run.
+impl std::fmt::Debug for Fastpod {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { n_hosts, slot, .. } = self;
+        f.debug_struct("Fastpod")
+            .field("n_hosts", n_hosts)
+            .field("slot", slot)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Fastpod {

@@ -1,6 +1,8 @@
 //! A pod to the picosecond: switches without memory, links that say when two packets meet on them,
 //! clocks that drift. It knows nothing of slots.
 
+mod drive;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use rampmeter_core::{
 };
 
 use crate::fastpod::wire::FastpodHeader;
-use crate::fastpod::{Fastpod, FastpodArbiter, FastpodConfig, FastpodHost, FastpodStats};
+use crate::fastpod::{Fastpod, FastpodArbiter, FastpodConfig, FastpodHost};
 
 pub(super) const RATE: Rate = Rate::from_gbps(100);
 pub(super) const SWITCH: Span = Span::from_ns(250);
@@ -175,71 +177,6 @@ impl Run {
         }
     }
 
-    /// Submits a message at a time.
-    pub(super) fn submit(&mut self, at: Time, src: u32, dst: u32, size: u64) -> MsgId {
-        let number = self.messages.len();
-        let id = MsgId::new(number as u32);
-        let message = Message::new(id, NodeId::new(dst), Bytes::new(size));
-        self.messages.push((at, message, src));
-        self.push(at, What::Submit(number));
-        id
-    }
-
-    pub(super) fn kill(&mut self, at: Time, arbiter: u32) {
-        self.push(at, What::Kill(self.fastpod.n_hosts + arbiter));
-    }
-
-    pub(super) fn restart(&mut self, at: Time, arbiter: u32) {
-        self.push(at, What::Restart(self.fastpod.n_hosts + arbiter));
-    }
-
-    pub(super) fn stats(&self) -> FastpodStats {
-        let mut all = FastpodStats::default();
-        for node in &self.nodes {
-            let Node::Host(host) = node else { continue };
-            let FastpodStats {
-                rtss,
-                cells_unscheduled,
-                slots_unused,
-                grants_late,
-                packets_late,
-                timeouts,
-                resets,
-                turn_overs,
-                cells_again: _,
-            } = host.stats();
-            all.rtss += rtss;
-            all.cells_unscheduled += cells_unscheduled;
-            all.slots_unused += slots_unused;
-            all.grants_late += grants_late;
-            all.packets_late += packets_late;
-            all.timeouts += timeouts;
-            all.resets += resets;
-            all.turn_overs += turn_overs;
-        }
-        all
-    }
-
-    /// What arbiters have counted under a name.
-    pub(super) fn count(&self, name: &str) -> u64 {
-        let mut sum = 0;
-        for node in &self.nodes {
-            if let Node::Arbiter(arbiter) = node {
-                arbiter.counters(&mut |of, n| sum += if of == name { n } else { 0 });
-            }
-        }
-        sum
-    }
-
-    /// Messages that the hosts keep something of.
-    pub(super) fn left(&self) -> usize {
-        let of = |node: &Node| match node {
-            Node::Host(host) => host.messages().map_or(0, |(sent, arriving)| sent + arriving),
-            _ => 0,
-        };
-        self.nodes.iter().map(of).sum()
-    }
-
     /// Of packets at one instant that of the lowest sender is first, so that runs with other events
     /// beside them are alike.
     fn push(&mut self, at: Time, what: What) {
@@ -299,59 +236,6 @@ impl Run {
         {
             self.step();
         }
-    }
-
-    /// What happens next, if it is up to `end`.
-    pub(super) fn next(&self, end: Time) -> Option<What> {
-        let Reverse((at, _, _, what)) = self.events.peek()?;
-        (*at <= end).then_some(*what)
-    }
-
-    /// Takes one step in time.
-    pub(super) fn step(&mut self) {
-        let Some(Reverse((at, _, _, what))) = self.events.pop() else { return };
-        self.now = at;
-        self.handle(what);
-    }
-
-    /// The packet that comes next is lost.
-    pub(super) fn lose(&mut self) {
-        if let Some(Reverse((at, _, _, What::Deliver(_, id)))) = self.events.pop() {
-            self.now = at;
-            self.cut.remove(&id);
-            self.packets.remove(&id);
-        }
-    }
-
-    /// Stops a node for good.
-    pub(super) fn crash(&mut self, node: u32) {
-        self.handle(What::Kill(node));
-    }
-
-    /// The packet with this number, if it is under way.
-    pub(super) fn peek(&self, id: u64) -> Option<&P> {
-        self.packets.get(&id)
-    }
-
-    /// Sends a cell that is at its source's rack by this aggregation switch.
-    pub(super) fn turn(&mut self, id: u64, agg: u16) {
-        let pod = self.pod.as_ref().expect("racks are of pods");
-        let packet = self.packets.get_mut(&id).expect("it is under way");
-        let rack = |host: NodeId| usize::from(pod.hosts[host.idx()].rack);
-        let (from, to) = (rack(packet.src), rack(packet.dst));
-        let up = pod.to_agg[from][usize::from(agg)];
-        let down = pod.to_rack[usize::from(agg)][to];
-        let route = SourceRoute::new(&[up, down, pod.hosts[packet.dst.idx()].port]);
-        packet.path = route.expect("a route of the pod").path();
-    }
-
-    /// Whether a packet is at the rack's switch that its source is at, and not at its receiver's.
-    pub(super) fn is_at_start(&self, rack: u16, id: u64) -> bool {
-        let Some(pod) = &self.pod else { return false };
-        let port = |packet: &P| SourceRoute::split(packet.path).0;
-        self.packets
-            .get(&id)
-            .is_some_and(|packet| pod.to_agg[usize::from(rack)].contains(&port(packet)))
     }
 
     fn handle(&mut self, what: What) {
