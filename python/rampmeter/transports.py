@@ -674,6 +674,9 @@ class Fastpod(Transport):
     1000000)."""
     clock_jitter_ns: int | None = None
     """Error of a time stamp that guard bands allow for, in nanoseconds (0 to 1000000)."""
+    stamp_jitter_ns: int | None = None
+    """Error of a time stamp at each end, either way, in nanoseconds. Guard bands allow for
+    `clock-jitter-ns`; without an error simulated clocks are read exactly (0 to 1000000)."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last cells."""
     payload_bytes: int | None = None

@@ -82,8 +82,9 @@ pub struct RegularPaths {
 }
 
 /// The ports by which a packet leaves the switches on its way, the first switch's first; ports are
-/// numbered within their switch. An end with several links names its own link before them. Up to three ports below [`SourceRoute::PORTS`]: enough for a pod of
-/// 32-port switches, with two arbiters at each rack's switch (Fastpod §3.2).
+/// numbered within their switch. An end with several links names its own link before them. Up to
+/// three ports below [`SourceRoute::PORTS`]: enough for a pod of 32-port switches, with two arbiters
+/// at each rack's switch (Fastpod §3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SourceRoute(u16);
 

@@ -222,6 +222,28 @@ fn hosts_and_switches_that_return_get_what_is_theirs() {
     }
 }
 
+/// §4: time stamps are wrong by up to 3 ns at both ends, with guard bands for that.
+#[test]
+fn guard_bands_hold_where_time_stamps_are_wrong() {
+    for seed in 0..6 {
+        simulate_with_wrong_stamps(seed, (3, 3));
+    }
+}
+
+/// With guard bands for less, packets collide.
+#[test]
+#[should_panic(expected = "Violation")]
+fn time_stamps_that_are_wrong_by_more_make_packets_collide() {
+    simulate_with_wrong_stamps(1, (1, 8));
+}
+
+/// What guard bands allow for, and what errors there are, in nanoseconds.
+fn simulate_with_wrong_stamps(seed: u64, (clock_jitter_ns, stamp_jitter_ns): (u32, u32)) {
+    let config = FastpodConfig { clock_jitter_ns, stamp_jitter_ns, ..FastpodConfig::paper() };
+    let (topology, fastpod) = pod(config, 8, 300);
+    simulate(fastpod, spec_of(topology, seed), arrivals(16, seed));
+}
+
 /// Keys in plans' words.
 #[test]
 fn the_paper_preset_is_that_of_section_5() {

@@ -26,6 +26,7 @@ pub struct FastpodArbiter {
     /// Its epoch while it gives out slots, else the greatest heard of.
     epoch: u32,
     clients: Clients,
+    rng: Rng,
     /// When a host was last heard, or this arbiter took over.
     heard_at: Time,
     /// RTSs that have arrived since the last slot was decided, with their times.
@@ -269,7 +270,7 @@ impl Endpoint for FastpodArbiter {
     type Header = FastpodHeader;
     type Config = Fastpod;
 
-    fn new(config: Arc<Fastpod>, node: NodeId, _rng: Rng, now: Time) -> Self {
+    fn new(config: Arc<Fastpod>, node: NodeId, rng: Rng, now: Time) -> Self {
         let (pod, number) = config.arbiter_of(node).expect("the number of an arbiter");
         let mut arbiter = Self {
             pod,
@@ -277,6 +278,7 @@ impl Endpoint for FastpodArbiter {
             role: Role::Listening(now),
             epoch: 0,
             clients: Clients::new(&config, pod, 0),
+            rng,
             heard_at: now,
             inbox: VecDeque::new(),
             plans: BTreeMap::new(),
@@ -395,7 +397,7 @@ impl Endpoint for FastpodArbiter {
             if let FastpodHeader::Schd { stamp, .. } | FastpodHeader::CoreSchd { stamp, .. } =
                 &mut packet.header
             {
-                *stamp = now.as_ps();
+                *stamp = self.fastpod.stamp(now, &mut self.rng);
             }
             return Some(packet);
         }

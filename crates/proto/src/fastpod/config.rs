@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use rampmeter_core::fabric::{Pod, Pods};
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
+use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +47,10 @@ pub struct FastpodConfig {
     /// Error of a time stamp that guard bands allow for, in nanoseconds.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub clock_jitter_ns: u32,
+    /// Error of a time stamp at each end, either way, in nanoseconds. Guard bands allow for
+    /// `clock-jitter-ns`; without an error simulated clocks are read exactly.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub stamp_jitter_ns: u32,
     /// Charged length of last cells.
     pub padding: Padding,
     /// Payload of a full cell.
@@ -95,6 +99,7 @@ impl FastpodConfig {
             compute: None,
             clock_ppb: 0,
             clock_jitter_ns: 0,
+            stamp_jitter_ns: 0,
             padding: Padding::Full,
             payload: Bytes::new(1460),
             header: Bytes::new(40),
@@ -318,6 +323,16 @@ impl Fastpod {
     pub(super) fn framing(&self) -> Framing {
         let FastpodConfig { payload, header, padding, .. } = self.config;
         Framing { payload, header, padding }
+    }
+
+    /// The time stamp of an SCHD that leaves at `now`, with the errors of both ends.
+    pub(super) fn stamp(&self, now: Time, rng: &mut Rng) -> u64 {
+        let most = i64::from(self.config.stamp_jitter_ns) * 1_000;
+        if most == 0 {
+            return now.as_ps();
+        }
+        let mut error = || rng.below(2 * most as usize + 1) as i64 - most;
+        now.as_ps().saturating_add_signed(error() + error())
     }
 
     /// Whether packets may only leave at their instants.

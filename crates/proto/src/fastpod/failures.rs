@@ -1,5 +1,5 @@
-//! How an arbiter finds what has failed (§4): hosts and core switches that it does not hear, and links between racks
-//! and aggregation switches by which scheduled cells are lost.
+//! How an arbiter finds what has failed (§4): hosts and core switches that it does not hear, and
+//! links between racks and aggregation switches by which scheduled cells are lost.
 //!
 //! Hosts report in which slots they sent, and in which something scheduled arrived. What was sent
 //! and did not arrive was lost on one of two links. Cells of a schedule are lost nowhere else, so a

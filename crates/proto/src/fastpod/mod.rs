@@ -88,8 +88,9 @@ impl Transport for FastpodFamily {
     }
 
     /// In pods: switches that cut through and have no memory, and arbiters at every rack (§3.1,
-    /// §3.2), of several pods at aggregation switches too (§3.4). In other networks nothing keeps packets apart, so ports have memory there, and the
-    /// arbiter's link takes as many RTSs and SCHDs in a slot as there are hosts.
+    /// §3.2), of several pods at aggregation switches too (§3.4). In other networks nothing keeps
+    /// packets apart, so ports have memory there, and the arbiter's link takes as many RTSs and
+    /// SCHDs in a slot as there are hosts.
     fn needs(keys: &FastpodConfig, facts: &FabricFacts) -> FabricNeeds {
         let n_arbiters = keys.arbiters as usize;
         let needs = FabricNeeds { priorities: 2, ..FabricNeeds::default() };

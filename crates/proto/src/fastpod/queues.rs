@@ -31,7 +31,8 @@ pub(super) struct Progress {
     until: Option<Instant>,
 }
 
-/// Messages to one destination, a host of the pod or another pod, that have cells to send by schedule.
+/// Messages to one destination, a host of the pod or another pod, that have cells to send by
+/// schedule.
 #[derive(Clone, Debug, Default)]
 struct Queue {
     /// By order, then by slot at the source.

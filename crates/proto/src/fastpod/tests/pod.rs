@@ -280,7 +280,8 @@ impl Run {
         let packet = self.packets.remove(&id).expect("it is under way");
         assert_eq!(packet.dst.get(), node, "{packet:?} is at another end");
         let now = self.local(node);
-        let receipt = with!(&mut self.nodes[node as usize], e => e.handle_packet(now, &packet), Receipt::Ignored);
+        let to = &mut self.nodes[node as usize];
+        let receipt = with!(to, e => e.handle_packet(now, &packet), Receipt::Ignored);
         if receipt == Receipt::Fresh {
             *self.fresh.entry(packet.payload.msg).or_default() += u64::from(packet.payload.len);
         }
