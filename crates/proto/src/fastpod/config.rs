@@ -117,6 +117,10 @@ impl FastpodConfig {
     /// A parameter out of range, or a pod that no arbiter of Fastpod can schedule.
     pub fn on(self, facts: &FabricFacts, pods: Option<Pods>) -> Result<Fastpod, BadKey> {
         check_ranges(&self)?;
+        if facts.n_hosts > POD_FLAG.into() {
+            let expected = format!("one for {} hosts", facts.n_hosts);
+            return Err(BadKey::new("name", expected, format!("fastpod, for up to {POD_FLAG}")));
+        }
         let all = pods.iter().flat_map(|pods| &pods.pods);
         let rate = pods.as_ref().map_or(facts.access_rate, |pods| pods.pods[0].rate);
         let mut hosts = if pods.is_some() { 0 } else { HOSTS_ELSEWHERE };
@@ -146,12 +150,13 @@ impl FastpodConfig {
         // switches may hold full queues of cells to its receiver.
         let n_cores = pods.as_ref().map_or(0, |pods| pods.cores.len() as u64);
         let queues = cell * u64::from(self.core_queue_cells) * n_cores;
+        let rto_far = rto * 2 + queues;
         Ok(Fastpod {
             n_hosts: facts.n_hosts,
             slots,
             slot,
             rto,
-            rto_far: rto * 2 + queues,
+            rto_far,
             retry,
             silence: retry + beacon * 2,
             late_max: clock_error,
@@ -160,8 +165,10 @@ impl FastpodConfig {
             answer,
             watchdog_slots: ahead + 2,
             // Hosts say at least every beacon's interval which epoch they know.
-            patience: slot * ((ahead + 2) * PATIENCE).max(2 * u64::from(self.beacon_slots)),
-            forget: (retry + beacon * 2) * u64::from(self.attempts_max) * 64,
+            patience: slot * ((ahead + 2) * PATIENCE).max(2 * u64::from(self.beacon_slots))
+                + answer * 4,
+            // Longer than a message waits before it is sent again.
+            forget: ((retry + beacon * 2) * u64::from(self.attempts_max) * 64).max(rto_far * 128),
             timings,
             pods,
             config: self,

@@ -289,18 +289,21 @@ impl Failures {
 
     /// Whom to send probes by convicted links in a slot. The other link changes from probe to probe,
     /// and is one that is not convicted if there is any.
-    pub(super) fn probes(&mut self, slot: u64) -> Vec<Given> {
-        let due = self.convicted.iter_mut().filter(|(_, next)| **next <= slot);
-        let links: Vec<Link> = due
-            .map(|(&link, next)| {
+    pub(super) fn probes(&self, slot: u64) -> Vec<Given> {
+        let due = self.convicted.iter().filter(|(_, next)| **next <= slot);
+        due.filter_map(|(&link, _)| self.probe(slot, link)).collect()
+    }
+
+    /// A probe has found its place in a slot. Others stay due.
+    pub(super) fn on_probe(&mut self, slot: u64, probe: &Given) {
+        let rack = |host: u16| self.leaves[usize::from(host)];
+        let (from, to) = (rack(probe.src), rack(probe.dst));
+        self.stats.probes += 1;
+        for (is_up, rack) in [(true, from), (false, to)] {
+            if let Some(next) = self.convicted.get_mut(&Link { is_up, rack, agg: probe.agg }) {
                 *next = slot + PROBE_SLOTS;
-                link
-            })
-            .collect();
-        let probes: Vec<Given> =
-            links.into_iter().filter_map(|link| self.probe(slot, link)).collect();
-        self.stats.probes += probes.len() as u64;
-        probes
+            }
+        }
     }
 
     fn probe(&self, slot: u64, link: Link) -> Option<Given> {

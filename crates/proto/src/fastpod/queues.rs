@@ -59,7 +59,8 @@ impl Queue {
         {
             self.put_off.pop_front();
             let state = flows.get(slot).map(|flow| &flow.state);
-            let key = state.filter(|state| state.sent_at <= at).map(|state| (state.key, slot));
+            let has_begun = |state: &&Progress| state.next > 0 && state.sent_at <= at;
+            let key = state.filter(has_begun).map(|state| (state.key, slot));
             if let Some(key) = key.filter(|key| self.waiting.contains(key)) {
                 return Some(key);
             }
@@ -68,8 +69,12 @@ impl Queue {
     }
 
     /// A cell of a message is sent, perhaps instead of another's.
-    fn turn_to(&mut self, now: Time, slot: u32) {
-        if let Some(before) = self.last.replace(slot).filter(|&before| before != slot) {
+    fn turn_to(&mut self, now: Time, slot: u32, flows: &OutgoingFlows<Progress>) {
+        let before = self.last.replace(slot).filter(|&before| before != slot);
+        let Some((before, flow)) = before.and_then(|slot| Some((slot, flows.get(slot)?))) else {
+            return;
+        };
+        if self.waiting.contains(&(flow.state.key, before)) {
             self.put_off.push_back((now, before));
         }
     }
@@ -196,7 +201,7 @@ impl Queues {
         let queue = self.queues.get_mut(&dst)?;
         let neglected = queue.neglected(now, fastpod.forget / 4, &self.flows);
         let (key, slot) = neglected.or_else(|| queue.waiting.first().copied())?;
-        queue.turn_to(now, slot);
+        queue.turn_to(now, slot, &self.flows);
         let flow = &mut self.flows[slot];
         flow.state.sent_at = now;
         let seq = flow.state.next;

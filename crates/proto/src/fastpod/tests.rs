@@ -240,6 +240,20 @@ fn an_arbiter_that_returns_to_hosts_that_are_silent_is_followed() {
     }
 }
 
+/// An arbiter that computes for long hears hosts late, and is not cut off.
+#[test]
+fn an_arbiter_with_a_standby_may_compute_for_long() {
+    for compute_us in [10, 100] {
+        let compute = Some(Span::from_us(compute_us));
+        let fastpod = alike(FastpodConfig { arbiters: 2, compute, ..config() }, 4, 4);
+        let mut run = Run::new(&fastpod, 1);
+        fill(&mut run, fastpod.n_hosts, 100, 500, 1);
+        run.run(Time::ZERO + Span::from_us(4_000));
+        let n = run.messages.len();
+        assert_eq!((run.violations.len(), run.completed.len(), run.stats().turn_overs), (0, n, 0));
+    }
+}
+
 /// Watchdogs arrive, and meet nothing: a standby that hears them stays what it is.
 #[test]
 fn the_standby_listens_while_the_arbiter_lives() {

@@ -189,6 +189,8 @@ impl PodPort {
         }
         if epoch != self.epoch {
             (self.epoch, self.arbiter, self.open) = (epoch, which, None);
+            // Another arbiter knows of no room here.
+            self.told = 0;
             let next = self.asking.stamp().0 + 1;
             self.asking = Asking::new(now, incarnation(now, fastpod).max(next));
             self.want_all(now, fastpod, core);
@@ -369,9 +371,6 @@ impl PodPort {
     /// Opens the slot that the port is in, and counts those in which nothing was sent.
     fn advance(&mut self, now: Time, fastpod: &Fastpod, core: u16) {
         if self.stale_at <= now {
-            (self.offset, self.open) = (None, None);
-        }
-        if self.heard_at.saturating_add(fastpod.clock_life) <= now {
             (self.offset, self.open) = (None, None);
         }
         let Some(offset) = self.offset else { return };

@@ -76,6 +76,7 @@ impl Clients {
             let is_busy = |p: &Given| p.src == probe.src || p.dst == probe.dst;
             if failures.paths.is_clear(way) && !plan.iter().any(is_busy) {
                 failures.paths.probe(way);
+                failures.on_probe(now, &probe);
                 plan.push(probe);
             }
         }
