@@ -531,6 +531,7 @@ local TRANSPORTS = {
     [2] = {
       "rts", "slots in all: {demand:{total} to {dst}}", u32("epoch", "Epoch"),
       u32("incarnation", "Incarnation of the demands"), u32("number", "Number"),
+      hex(1, "seen", "What the host has seen of a slot"),
       list("demand", "Demand", 3, { u16("dst", "Destination"), u32("total", "Slots in all") }),
       list("ack", "Message that has arrived", 3, { u16("host", "Other end"), u16("flow", "Flow, numbered among those of the pair") }),
     },

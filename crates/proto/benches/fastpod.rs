@@ -52,7 +52,7 @@ impl Load {
         }
         let (epoch, incarnation, acks) = (2, 1, List::default());
         let packet = Packet {
-            header: FastpodHeader::Rts { epoch, incarnation, number, demands, acks },
+            header: FastpodHeader::Rts { epoch, incarnation, number, seen: 0, demands, acks },
             payload: PayloadRef { offset: 0, msg: MsgId::new(0), len: 0 },
             src: NodeId::new(host),
             dst: NodeId::new(n_hosts),

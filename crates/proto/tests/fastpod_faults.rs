@@ -12,14 +12,22 @@ use rampmeter_sim::{
 use rampmeter_testkit::{Place, Records, arrival, spec};
 
 /// A pod of some size, with cables that may differ.
-fn topology(rng: &mut Rng) -> Topology {
+fn one_pod(rng: &mut Rng) -> Topology {
     let (k, spread_ns) = ([4, 8][rng.below(2)], [0, 300][rng.below(2)]);
-    let spec = format!("kind = 'pod'\nk = {k}\ncable-spread-ns = {spread_ns}");
-    toml::from_str::<TopologySpec>(&spec).unwrap().build().unwrap()
+    topology(&format!("kind = 'pod'\nk = {k}\ncable-spread-ns = {spread_ns}"))
+}
+
+/// Two to four pods of four hosts, joined by core switches.
+fn several_pods(rng: &mut Rng) -> Topology {
+    topology(&format!("kind = 'fat-tree'\nk = 4\npods = {}", 2 + rng.below(3)))
+}
+
+fn topology(spec: &str) -> Topology {
+    toml::from_str::<TopologySpec>(spec).unwrap().build().unwrap()
 }
 
 fn keys(rng: &mut Rng) -> FastpodConfig {
-    let compute = rng.chance(0.3).then(|| Span::from_ns(rng.below(5_000) as u64));
+    let compute = rng.chance(0.3).then(|| Span::from_ns(rng.below(20_000) as u64));
     FastpodConfig {
         arbiters: 1 + rng.below(2) as u32,
         optimistic: rng.chance(0.7),
@@ -51,10 +59,9 @@ fn break_things(spec: &mut SimSpec, keys: &FastpodConfig, rng: &mut Rng) {
         let until = from + Span::from_us(1 + rng.below(500) as u64);
         spec.faults.outages.push(Outage { target, from, until });
     }
-    if keys.clock_ppb > 0 {
-        let offset_max = Span::from_ns(rng.below(5_000) as u64);
-        spec.clocks = ClockSpec { offset_max, drift_ppm_max: 50.0 };
-    }
+    let offset_max = Span::from_ns(rng.below(5_000) as u64);
+    spec.clocks =
+        ClockSpec { offset_max, drift_ppm_max: if keys.clock_ppb > 0 { 50.0 } else { 0.0 } };
 }
 
 fn arrivals(n_hosts: u32, rng: &mut Rng) -> Vec<Arrival> {
@@ -69,7 +76,7 @@ fn arrivals(n_hosts: u32, rng: &mut Rng) -> Vec<Arrival> {
     (0..60).map(one).collect()
 }
 
-fn check(seed: u64) {
+fn check(topology: impl Fn(&mut Rng) -> Topology, seed: u64) {
     let mut rng = Rng::new(seed, 0, Purpose::Test);
     let keys = keys(&mut rng);
     let place = Place::<FastpodFamily>::simulated(&keys, topology(&mut rng));
@@ -92,5 +99,10 @@ fn check(seed: u64) {
 
 #[test]
 fn whatever_fails_every_message_arrives_once_and_nothing_scheduled_collides() {
-    (0..1_000).for_each(check);
+    (0..1_000).for_each(|seed| check(one_pod, seed));
+}
+
+#[test]
+fn so_it_is_between_pods() {
+    (0..500).for_each(|seed| check(several_pods, seed));
 }

@@ -257,7 +257,7 @@ macro_rules! items {
         }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         $vis struct $Item {
             $( $(#[doc = $doc])* pub $field: $of, )*
         }

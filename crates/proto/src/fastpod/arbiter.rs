@@ -49,12 +49,25 @@ enum Role {
     Active,
     /// Listens since then: it has heard the other arbiter, or come to life.
     Listening(Time),
+    /// Has heard nobody for its patience, and looks whether its links work.
+    Testing(Test),
     /// Has told the other arbiter that it takes over, and does so then.
     Claiming(Time),
 }
 
-/// How many times its patience an arbiter listens longer that is cut off, and hears nobody.
-const DEAF: u64 = 64;
+/// Packets of an arbiter to itself by the switch of every rack, in rounds of a watchdog's interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Test {
+    /// When the round is over.
+    until: Time,
+    /// Whether one of the round has come back.
+    has_come_back: bool,
+    /// The rounds before it, without a break, of which one has.
+    rounds: u32,
+}
+
+/// Rounds of tests after which an arbiter whose links work has heard the other, if that works.
+const TESTS: u32 = 2;
 /// The epoch of the first arbiter of a run.
 const FIRST_EPOCH: u32 = 2;
 
@@ -79,12 +92,25 @@ impl FastpodArbiter {
             ((self.epoch / 2).saturating_add(1).saturating_mul(2)).saturating_add(self.number);
         let wait = match self.fastpod.config.arbiters {
             1 => Span::ZERO,
-            _ => self.fastpod.slot * self.fastpod.watchdog_slots,
+            _ => self.interval(),
         };
         self.role = Role::Claiming(now + wait);
         if wait > Span::ZERO {
-            self.send_watchdogs(self.slot_after(now));
+            self.send_watchdogs(self.next_gap(now), 1 - self.number);
         }
+    }
+
+    /// The time from one watchdog to the next.
+    fn interval(&self) -> Span {
+        self.fastpod.slot * self.fastpod.watchdog_slots
+    }
+
+    /// Begins a round of tests, after so many of which a packet has come back. One that is cut off
+    /// hears the other arbiter as little as if that had crashed.
+    fn test(&mut self, now: Time, rounds: u32) {
+        let until = now + self.interval();
+        self.role = Role::Testing(Test { until, has_come_back: false, rounds });
+        self.send_watchdogs(self.next_gap(now), self.number);
     }
 
     /// Gives out slots from now on.
@@ -102,6 +128,13 @@ impl FastpodArbiter {
         self.epoch = self.epoch.max(epoch);
         self.waiting.clear();
         self.ready.clear();
+    }
+
+    /// The first slot that begins after `now` for what the arbiter sends.
+    fn next_gap(&self, now: Time) -> u64 {
+        let compute = i128::from(self.fastpod.config.compute.unwrap_or(Span::ZERO).as_ps());
+        let at = i128::from(now.as_ps()) - compute;
+        self.timing().tick_after(self.number, at).unwrap_or(0)
     }
 
     /// The first slot that is decided after `now`.
@@ -133,8 +166,9 @@ impl FastpodArbiter {
         let n_heard = self.inbox.iter().take_while(|(heard, _)| *heard < at).count();
         let heard = &mut self.inbox.make_contiguous()[..n_heard];
         heard.sort_by_key(|(heard, packet)| (*heard, packet.src));
-        for (_, packet) in self.inbox.drain(..n_heard) {
-            self.clients.on_rts(slot, packet.src, &packet.header, &self.fastpod);
+        for (heard, packet) in self.inbox.drain(..n_heard) {
+            let heard = (heard, self.number);
+            self.clients.on_rts(slot, heard, packet.src, &packet.header, &self.fastpod);
         }
         let given = slot + self.timing().ahead;
         let plan = self.clients.give(slot, &self.fastpod);
@@ -163,7 +197,7 @@ impl FastpodArbiter {
             }
         }
         if self.fastpod.config.arbiters > 1 && slot.is_multiple_of(self.fastpod.watchdog_slots) {
-            self.send_watchdogs(slot);
+            self.send_watchdogs(slot, 1 - self.number);
         }
         self.next_slot = slot + 1;
     }
@@ -228,24 +262,33 @@ impl FastpodArbiter {
         packet
     }
 
-    /// Tells the other arbiter by every rack, so that it does not take over while one works.
-    fn send_watchdogs(&mut self, slot: u64) {
-        let (own, other) = (self.fastpod.arbiter(self.pod, self.number), 1 - self.number);
+    /// Tells an arbiter of the pod by every rack: the other, so that it does not take over while
+    /// this one works, or itself, to see whether a link works.
+    fn send_watchdogs(&mut self, slot: u64, to: u32) {
+        let own = self.fastpod.arbiter(self.pod, self.number);
         let header = FastpodHeader::Watchdog { epoch: self.epoch };
-        let dst = self.fastpod.arbiter(self.pod, other);
+        let dst = self.fastpod.arbiter(self.pod, to);
         let position = self.timing().watchdog_at.unwrap_or(Span::ZERO);
         for rack in 0..self.timing().n_racks() as u16 {
             let mut packet = routes::control(&self.fastpod, own.get(), dst, header);
-            routes::watchdog(&self.fastpod, (self.pod, other), rack, &mut packet);
+            routes::watchdog(&self.fastpod, (self.pod, to), rack, &mut packet);
             let at = self.timing().leaf_at(self.number, rack, (slot, position));
             self.waiting.insert((time(at), u32::MAX - u32::from(rack)), packet);
         }
     }
 
+    fn is_own(&self, node: NodeId) -> bool {
+        node == self.fastpod.arbiter(self.pod, self.number)
+    }
+
+    /// Whether there is another arbiter in a pod.
+    fn has_standby(&self) -> bool {
+        self.fastpod.is_exact() && self.fastpod.config.arbiters > 1
+    }
+
     /// Whether no host has been heard for so long that the other arbiter may take over soon.
     fn is_cut_off(&self, now: Time) -> bool {
-        let has_standby = self.fastpod.is_exact() && self.fastpod.config.arbiters > 1;
-        has_standby && self.heard_at + self.fastpod.patience * 3 / 4 < now
+        self.has_standby() && self.heard_at + self.fastpod.patience * 3 / 4 < now
     }
 
     /// When the next slot is to be decided.
@@ -310,7 +353,10 @@ impl Endpoint for FastpodArbiter {
                     Role::Active if epoch > self.epoch => self.listen(now, epoch),
                     // Hosts of an earlier epoch ask anew when they hear of this one.
                     Role::Active if epoch == self.epoch => {
-                        self.heard_at = now;
+                        // Core switches may be heard where no rack is.
+                        if !matches!(packet.header, FastpodHeader::CoreRts { .. }) {
+                            self.heard_at = now;
+                        }
                         if self.inbox.is_empty() && !self.clients.is_busy() {
                             // Nothing was to be said in the slots since.
                             let next = self.slot_after(now);
@@ -319,12 +365,14 @@ impl Endpoint for FastpodArbiter {
                         self.inbox.push_back((now, *packet));
                     }
                     Role::Active => {}
-                    Role::Listening(since) => {
-                        self.role = Role::Listening(since.min(now));
-                        self.epoch = self.epoch.max(epoch);
-                    }
+                    Role::Listening(_) | Role::Testing(_) => self.epoch = self.epoch.max(epoch),
                     Role::Claiming(_) if epoch > self.epoch => self.listen(now, epoch),
                     Role::Claiming(_) => {}
+                }
+            }
+            FastpodHeader::Watchdog { .. } if self.is_own(packet.src) => {
+                if let Role::Testing(test) = &mut self.role {
+                    test.has_come_back = true;
                 }
             }
             FastpodHeader::Watchdog { epoch } if epoch >= self.epoch => self.listen(now, epoch),
@@ -338,7 +386,7 @@ impl Endpoint for FastpodArbiter {
         let name = match self.role {
             Role::Active if self.clients.is_busy() => "scheduling",
             Role::Active => "idle",
-            Role::Listening(_) => "listening",
+            Role::Listening(_) | Role::Testing(_) => "listening",
             Role::Claiming(_) => "claiming",
         };
         each(Phase { track: "arbiter", name, number: self.epoch.into() });
@@ -362,7 +410,18 @@ impl Endpoint for FastpodArbiter {
         if let Role::Listening(since) = self.role
             && since + self.fastpod.patience <= now
         {
-            self.claim(now);
+            match self.has_standby() {
+                true => self.test(now, 0),
+                false => self.claim(now),
+            }
+        }
+        if let Role::Testing(Test { until, has_come_back, rounds }) = self.role
+            && until <= now
+        {
+            match if has_come_back { rounds + 1 } else { 0 } {
+                enough if enough > TESTS => self.claim(now),
+                rounds => self.test(now, rounds),
+            }
         }
         if let Role::Claiming(until) = self.role
             && until <= now
@@ -370,8 +429,7 @@ impl Endpoint for FastpodArbiter {
             self.take_over(now);
         }
         if self.is_active() && self.is_cut_off(now) {
-            // Until it hears somebody its links may be down, and the other arbiter at work.
-            self.listen(now + self.fastpod.patience * DEAF, self.epoch);
+            self.listen(now, self.epoch);
         }
         if self.is_active() {
             self.skip(now);
@@ -413,7 +471,7 @@ impl Endpoint for FastpodArbiter {
         let turn = match self.role {
             Role::Active => self.tick(),
             Role::Listening(since) => since + self.fastpod.patience,
-            Role::Claiming(until) => until,
+            Role::Testing(Test { until, .. }) | Role::Claiming(until) => until,
         };
         first.min(turn)
     }

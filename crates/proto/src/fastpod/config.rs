@@ -7,6 +7,7 @@ use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::seen::COVERED;
 use super::slots::Slots;
 use super::timing::Timing;
 use super::wire::POD_FLAG;
@@ -160,7 +161,11 @@ impl FastpodConfig {
             retry,
             silence: retry + beacon * 2,
             late_max: clock_error,
-            clock_life: self.clock_life(slot, ahead),
+            clock_life: self.clock_life(slot, ahead, has_standby),
+            report_slots: match pods {
+                Some(_) => u64::from(self.beacon_slots).min(COVERED),
+                None => u64::MAX / 2,
+            },
             ahead,
             answer,
             watchdog_slots: ahead + 2,
@@ -217,9 +222,10 @@ impl FastpodConfig {
     }
 
     /// How long a clock may be used after it was set. The slot that has begun by then, and the last
-    /// packets of it, are within the guard bands.
-    fn clock_life(&self, slot: Span, ahead: u64) -> Span {
-        if self.clock_ppb == 0 {
+    /// packets of it, are within the guard bands. Clocks that do not drift may be apart from the
+    /// start: then hosts that do not hear their arbiter are silent before another takes over.
+    fn clock_life(&self, slot: Span, ahead: u64, has_standby: bool) -> Span {
+        if self.clock_ppb == 0 && !has_standby {
             return Span::MAX;
         }
         slot * (u64::from(self.beacon_slots) + ahead + SLOTS_OLD as u64 - 2)
@@ -303,9 +309,12 @@ pub struct Fastpod {
     /// How late a packet may leave, in a pod: a clock that is set may pass over an instant, and one
     /// that runs fast puts cells closer together than the link can take them.
     pub late_max: Span,
-    /// How long a clock may be used after it was set; [`Span::MAX`] where clocks do not drift. A host
-    /// that has not heard its arbiter for longer sends nothing.
+    /// How long a clock may be used after it was set; [`Span::MAX`] where clocks do not drift and
+    /// there is no standby. A host that has not heard its arbiter for longer sends nothing.
     pub clock_life: Span,
+    /// Slots from one report of a host in a pod to the next, while it has something to report and
+    /// RTSs without demands.
+    pub report_slots: u64,
     /// Slots from one sign of an arbiter to the other to the next.
     pub watchdog_slots: u64,
     /// How long an arbiter listens before it takes over.

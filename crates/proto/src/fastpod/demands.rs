@@ -3,13 +3,13 @@
 
 mod give;
 
-use std::collections::VecDeque;
-
-use rampmeter_core::NodeId;
 use rampmeter_core::collections::IdMap;
+use rampmeter_core::{NodeId, Time};
 
+use super::backlog::Backlog;
 use super::config::Fastpod;
 use super::failures::{FailureStats, Failures};
+use super::seen::of_brief;
 use super::wire::{ACKS_MAX, Ack, Demand, FastpodHeader, List, POD_FLAG, RELAYS_MAX, Relay};
 use crate::fastpass::allocate::{Allocation, Allocator};
 use crate::fastpass::colour::Colouring;
@@ -46,10 +46,10 @@ struct Client {
     /// Slots asked for, by destination.
     totals: IdMap<u16, u32>,
     /// Messages of the host that have arrived, of which it has not been told.
-    acks: VecDeque<Ack>,
+    acks: Backlog<Ack>,
     /// Messages to hosts of the pod that have arrived, of which the core switch is to tell their
     /// sources' pods.
-    relays: VecDeque<Relay>,
+    relays: Backlog<Relay>,
     /// The pods for which the core switch has room, a bit each.
     open: u32,
     /// It has asked, and has no answer.
@@ -166,10 +166,11 @@ impl Clients {
         is_own.then(|| fastpod.end_of(host))
     }
 
-    /// An RTS has come by the time at which a slot is decided.
+    /// An RTS has come by the time at which a slot is decided, at an arbiter.
     pub(super) fn on_rts(
         &mut self,
         slot: u64,
+        (heard, arbiter): (Time, u32),
         from: NodeId,
         header: &FastpodHeader,
         fastpod: &Fastpod,
@@ -182,7 +183,13 @@ impl Clients {
             failures.on_heard(slot, end);
         }
         match (host, *header) {
-            (Some(_), FastpodHeader::Rts { incarnation, number, demands, acks, .. }) => {
+            (Some(_), FastpodHeader::Rts { incarnation, number, seen, demands, acks, .. }) => {
+                if let Some(failures) = &mut self.failures {
+                    let timing = fastpod.timing(self.pod);
+                    let about = timing.rts_sent_about(arbiter, end, heard);
+                    let report = of_brief(seen, about, timing.settled);
+                    report.into_iter().for_each(|report| failures.on_brief(slot, end, report));
+                }
                 self.on_acks(node, acks.as_slice(), fastpod);
                 self.on_demands(end, (incarnation, number), demands.as_slice(), fastpod);
             }
@@ -197,7 +204,7 @@ impl Clients {
                 for &Relay { to, from, flow } in relays.as_slice() {
                     if let Some(source) = self.host(to, fastpod) {
                         let ack = Ack { host: from, flow };
-                        self.change(source, |client| client.acks.push_back(ack));
+                        self.change(source, |client| _ = client.acks.push(ack));
                     }
                 }
                 self.on_demands(end, (incarnation, number), demands.as_slice(), fastpod);
@@ -215,10 +222,10 @@ impl Clients {
             }
             if let Some(source) = self.host(host, fastpod) {
                 let ack = Ack { host: from, flow };
-                self.change(source, |client| client.acks.push_back(ack));
+                self.change(source, |client| _ = client.acks.push(ack));
             } else if let Some(core) = self.relay_by(fastpod.pod_of(host)) {
                 let relay = Relay { to: host, from, flow };
-                self.change(core, |client| client.relays.push_back(relay));
+                self.change(core, |client| _ = client.relays.push(relay));
             }
         }
     }
@@ -297,7 +304,7 @@ impl Clients {
         self.change(end, |client| {
             client.given += u32::from(has_grant);
             client.is_owed = false;
-            let (acks, relays) = (drain(&mut client.acks), drain(&mut client.relays));
+            let (acks, relays) = (client.acks.take(), client.relays.take());
             let &mut Client { incarnation, heard, given, .. } = client;
             news = Some(News { incarnation, heard, given, acks, relays });
         });
@@ -316,15 +323,4 @@ impl Clients {
             }
         }
     }
-}
-
-/// Takes as many as a packet has room for.
-fn drain<T: Copy + Default, const N: usize>(queue: &mut VecDeque<T>) -> List<T, N> {
-    let mut list = List::default();
-    while let Some(&item) = queue.front()
-        && list.push(item)
-    {
-        queue.pop_front();
-    }
-    list
 }

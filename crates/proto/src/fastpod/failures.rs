@@ -40,10 +40,11 @@ pub(super) struct FailureStats {
     pub(super) probes: u64,
 }
 
-/// What a host has reported: slots up to `slot`, that one in bit 0.
+/// What a host has reported: as many slots as `covered`, up to `slot`, that one in bit 0.
 #[derive(Clone, Copy, Debug)]
 struct Report {
     slot: u64,
+    covered: u64,
     sent: u64,
     got: u64,
 }
@@ -101,7 +102,7 @@ impl Failures {
             n_racks: timing.n_racks() as u16,
             n_aggs,
             patience: beacon * BEACONS + answer,
-            verdict: timing.settled + beacon.min(COVERED) + answer,
+            verdict: timing.settled + fastpod.report_slots + answer,
             beacon,
             n_hosts,
             first_host: fastpod.hosts_of(pod).start as u16,
@@ -159,15 +160,25 @@ impl Failures {
     /// A host says in which slots up to the latest it has sent, and something has arrived.
     pub(super) fn on_report(&mut self, now: u64, host: u16, (latest, sent, got): (u32, u64, u64)) {
         let age = u64::from((now as u32).wrapping_sub(latest));
-        let Some(slot) = now.checked_sub(age) else { return };
+        if let Some(slot) = now.checked_sub(age) {
+            self.note(now, host, Report { slot, covered: COVERED, sent, got });
+        }
+    }
+
+    /// A host says whether it has sent, and something has arrived, in one slot.
+    pub(super) fn on_brief(&mut self, now: u64, host: u16, (slot, sent, got): (u64, bool, bool)) {
+        self.note(now, host, Report { slot, covered: 1, sent: sent.into(), got: got.into() });
+    }
+
+    fn note(&mut self, now: u64, host: u16, report: Report) {
         let reports = &mut self.reports[usize::from(host)];
         // Slots of hosts that are idle are not asked for.
         let oldest = now.saturating_sub(self.verdict + self.beacon);
         while reports.front().is_some_and(|report| report.slot < oldest) {
             reports.pop_front();
         }
-        if reports.back().is_none_or(|last| last.slot < slot) {
-            reports.push_back(Report { slot, sent, got });
+        if reports.back().is_none_or(|last| last.slot < report.slot) {
+            reports.push_back(report);
         }
     }
 
@@ -222,7 +233,8 @@ impl Failures {
         while reports.front().is_some_and(|report| report.slot < slot) {
             reports.pop_front();
         }
-        reports.front().copied().filter(|report| report.slot - slot < COVERED)
+        let near = reports.iter().take_while(|report| report.slot - slot < COVERED);
+        near.copied().find(|report| report.slot - slot < report.covered)
     }
 
     fn health(&mut self, link: Link) -> &mut Health {

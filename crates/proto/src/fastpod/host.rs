@@ -116,7 +116,7 @@ impl FastpodHost {
         if epoch != self.epoch {
             self.stats.turn_overs += u64::from(self.epoch > 0);
             (self.epoch, self.arbiter, self.open) = (epoch, arbiter, None);
-            self.seen = Seen::new();
+            self.seen = Seen::new(&self.fastpod, self.pod);
             self.asking.turn_over(now);
             self.want_all(now);
         }
@@ -189,7 +189,7 @@ impl Endpoint for FastpodHost {
             queues: Queues::new(node, config.pod_of(host)),
             asking: Asking::new(now, 1),
             receiver: Receiver::default(),
-            seen: Seen::new(),
+            seen: Seen::new(&config, config.pod_of(host)),
             out: Output::new(node, config.config.control.get() as u16),
             epoch: 0,
             arbiter: 0,

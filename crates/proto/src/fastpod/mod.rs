@@ -14,7 +14,7 @@
 //! * `failures`, `seen`: how an arbiter finds broken links, by what hosts have seen (§4)
 //! * `asking`: what a host asks for and is given
 //! * `queues`: messages by destination, with and without schedule (§3.3)
-//! * `receiver`: what arrives, and what is acknowledged
+//! * `receiver`, `backlog`: what arrives, and what is acknowledged
 //! * `core`: the program of core switches between pods (§3.4)
 //! * `host`, `routes`: when a host sends, and which way
 //!
@@ -27,6 +27,7 @@ pub mod wire;
 
 mod arbiter;
 mod asking;
+mod backlog;
 mod core;
 mod demands;
 mod failures;

@@ -1,10 +1,9 @@
 //! What arrives at a host. Cells come more than once: without a schedule, by schedule, and again
 //! where no acknowledgement has arrived.
 
-use std::collections::VecDeque;
-
 use rampmeter_core::{NodeId, Receipt, Time};
 
+use super::backlog::Backlog;
 use super::config::Fastpod;
 use super::wire::{ACKS_MAX, Ack, FastpodHeader, List};
 use crate::parts::{Announcement, ArrivingFlows, Found, Output};
@@ -14,7 +13,7 @@ use crate::parts::{Announcement, ArrivingFlows, Found, Output};
 pub(super) struct Receiver {
     pub(super) flows: ArrivingFlows<()>,
     /// Messages that have arrived, of which no RTS has told.
-    acks: VecDeque<Ack>,
+    acks: Backlog<Ack>,
 }
 
 impl Receiver {
@@ -63,10 +62,7 @@ impl Receiver {
     }
 
     fn acknowledge(&mut self, of: Announcement) {
-        let ack = Ack { host: of.src.get() as u16, flow: of.flow as u16 };
-        if !self.acks.contains(&ack) {
-            self.acks.push_back(ack);
-        }
+        self.acks.push(Ack { host: of.src.get() as u16, flow: of.flow as u16 });
     }
 
     /// Whether an RTS has something to tell.
@@ -77,13 +73,7 @@ impl Receiver {
 
     /// Takes acknowledgements for the next RTS.
     pub(super) fn take_acks(&mut self) -> List<Ack, ACKS_MAX> {
-        let mut acks = List::default();
-        while let Some(&ack) = self.acks.front()
-            && acks.push(ack)
-        {
-            self.acks.pop_front();
-        }
-        acks
+        self.acks.take()
     }
 
     /// A source has lost its state.

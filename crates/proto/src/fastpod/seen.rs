@@ -6,6 +6,8 @@ use super::timing::Instant;
 
 /// Slots that a report covers.
 pub(super) const COVERED: u64 = 64;
+/// Slots that a brief report tells apart.
+const BRIEF: u64 = 64;
 
 /// Slots of the last 128.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,17 +47,46 @@ pub(super) struct Seen {
     got: Marked,
     /// What arrives before this instant, by the arbiter's clock, is of a slot that is marked.
     got_until: Instant,
+    /// Slots from one report to the next at most, and until what happens in a slot is known.
+    interval: u64,
+    settled: u64,
+    /// The slot of the next report; `u64::MAX` if everything has been reported.
+    due: u64,
 }
 
 impl Seen {
-    pub(super) fn new() -> Self {
-        Self { sent: Marked::default(), got: Marked::default(), got_until: Instant::MIN }
+    /// What a host of a pod sees that has seen nothing.
+    pub(super) fn new(fastpod: &Fastpod, pod: u16) -> Self {
+        Self {
+            sent: Marked::default(),
+            got: Marked::default(),
+            got_until: Instant::MIN,
+            interval: fastpod.report_slots,
+            settled: fastpod.timing(pod).settled,
+            due: u64::MAX,
+        }
+    }
+
+    /// The slot from which on the host sends an RTS although it has nothing to ask or to tell, so
+    /// that what it has seen is reported; `u64::MAX` if there is nothing.
+    #[inline]
+    pub(super) fn due(&self) -> u64 {
+        self.due
+    }
+
+    /// Sees to it that a slot is reported.
+    #[inline]
+    fn report_soon(&mut self, slot: u64) {
+        if self.due == u64::MAX {
+            self.due = slot.saturating_add(self.settled + self.interval - 1);
+        }
     }
 
     /// Something was sent in a slot by schedule, or was not after all.
     #[inline]
     pub(super) fn on_sent(&mut self, slot: u64, is_sent: bool) {
         self.sent.set(slot, is_sent);
+        self.report_soon(slot);
     }
 
     /// Something that is scheduled has arrived, and was heard as early as a control packet that
@@ -68,16 +99,35 @@ impl Seen {
         if let Some((slot, until)) = fastpod.timing(pod).slot_of_arrival(end, at) {
             self.got.set(slot, true);
             self.got_until = until;
+            self.report_soon(slot);
         }
     }
 
-    /// What an RTS in a slot says: the latest slot of which all has arrived, and in which slots up
-    /// to it the host sent, and something arrived. `None` in the first slots of a run. What happens
-    /// in a slot is known `settled` slots later.
-    pub(super) fn report(&self, slot: u64, settled: u64) -> Option<(u64, u64, u64)> {
-        let latest = slot.checked_sub(settled)?;
+    /// What a report in a slot says: the latest slot of which all has arrived, and in which slots
+    /// up to it the host sent, and something arrived. `None` in the first slots of a run.
+    pub(super) fn report(&mut self, slot: u64) -> Option<(u64, u64, u64)> {
+        let latest = slot.checked_sub(self.settled)?;
+        let has_more = self.sent.last.max(self.got.last) > latest;
+        self.due = if has_more { slot.saturating_add(self.interval) } else { u64::MAX };
         Some((latest, self.sent.until(latest), self.got.until(latest)))
     }
+
+    /// The same of the latest slot alone, for RTSs with demands: the lowest bits of its number,
+    /// then whether the host sent, and whether something arrived.
+    pub(super) fn brief(&self, slot: u64) -> u8 {
+        let Some(latest) = slot.checked_sub(self.settled) else { return 0 };
+        let bit = |marked: &Marked| (marked.until(latest) & 1) as u8;
+        (latest % BRIEF) as u8 | bit(&self.sent) << 6 | bit(&self.got) << 7
+    }
+}
+
+/// The slot of a brief report that was sent about in `slot`, and whether its sender sent, and
+/// something arrived.
+pub(super) fn of_brief(brief: u8, slot: u64, settled: u64) -> Option<(u64, bool, bool)> {
+    // Half as much earlier at most, and less than half later.
+    let first = (slot + 1).checked_sub(settled + BRIEF / 2)?;
+    let latest = first + (u64::from(brief) + BRIEF - first % BRIEF) % BRIEF;
+    Some((latest, brief & 64 != 0, brief & 128 != 0))
 }
 
 #[cfg(test)]
@@ -89,6 +139,31 @@ mod tests {
     use super::*;
 
     proptest! {
+        /// Of whichever slot it is, as long as the arbiter knows about when it was sent.
+        #[test]
+        fn a_brief_report_returns_from_the_wire(
+            (slot, settled) in (0u64..1_000, 1u64..100),
+            off in 0u64..50,
+            (is_sent, is_got) in any::<(bool, bool)>(),
+        ) {
+            let mut seen = Seen {
+                sent: Marked::default(),
+                got: Marked::default(),
+                got_until: Instant::MIN,
+                interval: COVERED,
+                settled,
+                due: u64::MAX,
+            };
+            let Some(latest) = slot.checked_sub(settled) else { return Ok(()) };
+            seen.sent.set(latest, is_sent);
+            seen.got.set(latest, is_got);
+            let about = (slot + off).saturating_sub(25);
+            if about >= settled + BRIEF / 2 {
+                let found = of_brief(seen.brief(slot), about, settled);
+                prop_assert_eq!(found, Some((latest, is_sent, is_got)));
+            }
+        }
+
         /// Against a set of slots.
         #[test]
         fn marks_are_those_of_the_last_slots(

@@ -7,7 +7,7 @@
 //! their receivers' racks two switches later. So do SCHDs, at the receiver's switch.
 
 use rampmeter_core::fabric::{Core, Pod, PodHost};
-use rampmeter_core::{FabricFacts, Span};
+use rampmeter_core::{FabricFacts, Span, Time};
 
 use super::slots::Slots;
 
@@ -236,6 +236,14 @@ impl Timing {
         let slot = (at - first).div_euclid(ps(self.slots.length()));
         let slot = u64::try_from(slot).ok()?;
         Some((slot, self.number_start(slot + 1) + first))
+    }
+
+    /// The slot in which an end sent an RTS that an arbiter has heard at `at`, or the next.
+    pub(super) fn rts_sent_about(&self, arbiter: u32, end: u16, at: Time) -> u64 {
+        let End { leaf, up, .. } = self.ends[usize::from(end)];
+        let down = self.leaves[usize::from(leaf)].arbiters[arbiter as usize].1;
+        let sent = i128::from(at.as_ps()) - ps(up) - ps(down);
+        self.slot_at(end, sent).unwrap_or(0)
     }
 
     /// When an end that sends an RTS at `sent` hears the first SCHD that can know of it, if

@@ -77,6 +77,10 @@ headers! {
             incarnation: u32 as "Incarnation of the demands",
             /// How many RTSs with demands there have been in this incarnation, with this one.
             number: u32 as "Number",
+            /// What the host has seen of the latest slot of which all has arrived. Bits 0 to 5 are
+            /// the lowest of its number; bit 6 says whether the host sent by schedule, bit 7
+            /// whether something scheduled arrived.
+            seen: u8 as hex "What the host has seen of a slot",
             /// Totals by destination.
             demands as demand: List<Demand, DEMANDS_MAX> as "Demand",
             /// Messages to the host that have arrived.
@@ -188,7 +192,7 @@ mod tests {
                 longest[usize::from(code)] = longest[usize::from(code)].max(len);
             }
         }
-        assert_eq!(longest, [0, 21, 45, 46, 5, 43, 44, 38, 6]);
+        assert_eq!(longest, [0, 21, 46, 46, 5, 43, 44, 38, 6]);
         assert!(longest[2..].iter().all(|&len| len <= CONTROL_MAX));
     }
 }

@@ -83,9 +83,6 @@ struct CoreSwitch {
     stats: CoreStats,
 }
 
-/// Acknowledgements that wait for one pod at most.
-const RELAYS_WAITING: usize = 4_096;
-
 impl FastpodHop {
     /// The program of a switch of this network.
     pub(super) fn new(fastpod: &Arc<Fastpod>, switch: &SwitchFacts) -> Self {
@@ -164,7 +161,7 @@ impl CoreSwitch {
         if u32::from(relay.to) >= self.fastpod.n_hosts || to == from {
             return;
         }
-        if self.ports[usize::from(to)].relay(relay, RELAYS_WAITING) {
+        if self.ports[usize::from(to)].relay(relay) {
             self.stats.relays += 1;
             self.plan(now, to);
         } else {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use rampmeter_core::{Bytes, Packet, Span, Time};
 
 use super::super::asking::{Answer, Asking, Grant, Outcome};
+use super::super::backlog::Backlog;
 use super::super::config::{Fastpod, Order};
 use super::super::routes;
 use super::super::timing::Instant;
@@ -33,7 +34,7 @@ pub(super) struct PodPort {
     arrived: u64,
     held: u64,
     /// Messages of hosts of the pod that have arrived elsewhere.
-    relays: VecDeque<Relay>,
+    relays: Backlog<Relay>,
     /// The room that the last RTS told of.
     told: u32,
     /// When the link is idle.
@@ -95,7 +96,7 @@ impl PodPort {
             queues: BTreeMap::new(),
             arrived: 0,
             held: 0,
-            relays: VecDeque::new(),
+            relays: Backlog::default(),
             told: 0,
             idle_at: Time::ZERO,
             next: Time::NEVER,
@@ -152,12 +153,8 @@ impl PodPort {
     }
 
     /// Takes an acknowledgement for the pod; false if there is no room.
-    pub(super) fn relay(&mut self, relay: Relay, room: usize) -> bool {
-        let has_room = self.relays.len() < room;
-        if has_room {
-            self.relays.push_back(relay);
-        }
-        has_room
+    pub(super) fn relay(&mut self, relay: Relay) -> bool {
+        self.relays.push(relay)
     }
 
     /// An arbiter of the pod is heard. Returns what has arrived in the pod; `None` if the arbiter
@@ -283,12 +280,7 @@ impl PodPort {
 
     fn rts(&mut self, now: Time, open: u32, fastpod: &Fastpod, core: u16) -> Packet<FastpodHeader> {
         let demands = self.asking.take(now);
-        let mut relays = List::default();
-        while let Some(&relay) = self.relays.front()
-            && relays.push(relay)
-        {
-            self.relays.pop_front();
-        }
+        let relays = self.relays.take();
         let (incarnation, number) = self.asking.stamp();
         let open = self.open_to(open);
         self.told = open;

@@ -307,8 +307,14 @@ fn what_does_not_belong_there_is_dropped() {
     let mut free = cell(3, 20, 0);
     free.marks = free.marks.with(Marks::UNSCHEDULED);
     let acks: List<Ack, 3> = List::default();
-    let rts =
-        FastpodHeader::Rts { epoch: 2, incarnation: 1, number: 1, demands: List::default(), acks };
+    let rts = FastpodHeader::Rts {
+        epoch: 2,
+        incarnation: 1,
+        number: 1,
+        seen: 0,
+        demands: List::default(),
+        acks,
+    };
     let rts = bench.control(NodeId::new(3), rts);
     let schd = |of: u16| {
         let header = FastpodHeader::CoreSchd {

@@ -105,7 +105,7 @@ impl FastpodHost {
         }
     }
 
-    /// Whether RTSs without demands tell what was seen: no other network has routes to blame.
+    /// Whether RTSs tell what was seen: no other network has routes to blame.
     #[inline]
     pub(super) fn reports(&self) -> bool {
         self.fastpod.is_exact()
@@ -114,7 +114,7 @@ impl FastpodHost {
     #[inline]
     fn wants_rts(&self, slot: u64) -> bool {
         let is_beacon = slot.is_multiple_of(self.fastpod.config.beacon_slots.into());
-        is_beacon || self.asking.is_dirty() || self.receiver.has_acks()
+        is_beacon || self.asking.is_dirty() || self.receiver.has_acks() || self.seen.due() <= slot
     }
 
     /// Sets when there is something to do next.
@@ -145,7 +145,8 @@ impl FastpodHost {
         }
         let beacon = u64::from(self.fastpod.config.beacon_slots);
         let beacon = (present + 1).next_multiple_of(beacon);
-        let at = self.next_in(beacon, from).map(|(at, _)| at);
+        let rts = beacon.min(self.seen.due().max(present + 1));
+        let at = self.next_in(rts, from).map(|(at, _)| at);
         let cell = self.asking.after(present).find_map(|slot| self.next_in(slot, from));
         at.into_iter().chain(cell.map(|(at, _)| at)).min()
     }
@@ -270,10 +271,16 @@ impl FastpodHost {
         let knowing = self.timing().knowing(self.arbiter, self.end, at + offset);
         demands.as_slice().iter().for_each(|demand| self.queues.on_asked(demand.dst, knowing));
         let (epoch, (incarnation, number)) = (self.epoch, self.asking.stamp());
-        let report =
-            self.open.and_then(|open| self.seen.report(open.number, self.timing().settled));
-        let header = match report.filter(|_| self.reports() && demands.as_slice().is_empty()) {
-            None => FastpodHeader::Rts { epoch, incarnation, number, demands, acks },
+        let slot = self.open.filter(|_| self.reports()).map(|open| open.number);
+        let report = match slot.filter(|_| demands.as_slice().is_empty()) {
+            Some(slot) => self.seen.report(slot),
+            None => None,
+        };
+        let header = match report {
+            None => {
+                let seen = slot.map_or(0, |slot| self.seen.brief(slot));
+                FastpodHeader::Rts { epoch, incarnation, number, seen, demands, acks }
+            }
             Some((slot, sent, got)) => {
                 FastpodHeader::Report { epoch, slot: slot as u32, sent, got, acks }
             }

@@ -39,7 +39,7 @@ fn after(fastpod: &Fastpod, slots: u64) -> Span {
 /// The slots from the third loss of a link to its conviction, at most: until it is reported and
 /// judged.
 fn detection(fastpod: &Fastpod) -> u64 {
-    2 * u64::from(fastpod.config.beacon_slots) + 4 * fastpod.ahead
+    2 * fastpod.report_slots + 4 * fastpod.ahead
 }
 
 /// A link breaks under load. It is convicted, all messages arrive, and no other link is: its rack
@@ -108,6 +108,28 @@ fn a_link_is_convicted_soon() {
         // Every rack sends to all others in nearly every slot.
         let due = broken + after(&fastpod, 3 + detection(&fastpod));
         run.run(due);
+        assert_eq!(run.count("links_convicted"), 1, "{beacon_slots}");
+    }
+}
+
+/// Hosts that ask for more in every slot report all the same. Every RTS has demands here.
+#[test]
+fn a_link_of_hosts_that_always_ask_is_convicted_soon() {
+    for beacon_slots in [1, 64, 256] {
+        let config = FastpodConfig { optimistic: false, beacon_slots, ..config() };
+        let fastpod = alike(config, 4, 4);
+        let mut run = Run::new(&fastpod, 1);
+        for n in 0..1_000 {
+            let at = us(20) + after(&fastpod, n);
+            // More demands than an RTS has room for.
+            for (src, more) in (0..16).flat_map(|src| (0..4).map(move |more| (src, more))) {
+                let dst = (src + 1 + (n as u32 * 4 + more) % 15) % 16;
+                run.submit(at, src, dst, 1460 * 3);
+            }
+        }
+        let broken = us(100);
+        run.broken.push((up(1, 0, 4), broken, Time::NEVER));
+        run.run(broken + after(&fastpod, 20 + detection(&fastpod)));
         assert_eq!(run.count("links_convicted"), 1, "{beacon_slots}");
     }
 }
