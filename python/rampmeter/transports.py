@@ -679,6 +679,12 @@ class Fastpod(Transport):
     `clock-jitter-ns`; without an error simulated clocks are read exactly (0 to 1000000)."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last cells."""
+    packing: bool | None = None
+    """Whether short packets to one destination, a host of the pod or another pod, share a cell
+    (§3.2). The time of a scheduled cell is then filled with packets back to back, in the order of
+    the queue and as long as the next one fits. Last packets of messages are charged as long as they
+    are, whatever `padding` says, but no shorter than `control-bytes`. Without it a cell has bytes
+    of one message."""
     payload_bytes: int | None = None
     """Payload of a full cell (1 to 9000)."""
     header_bytes: int | None = None

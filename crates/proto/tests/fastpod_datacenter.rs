@@ -114,6 +114,28 @@ fn messages_between_pods_arrive_without_a_collision() {
     }
 }
 
+/// The same where packets share cells, with as much of core switches' memory as their cells may take.
+#[test]
+fn packets_between_pods_share_cells_without_a_collision() {
+    for seed in 0..3 {
+        for (k, pods, messages) in [(4, 4, 600), (8, 4, 1_500)] {
+            let config = FastpodConfig { packing: true, core_queue_cells: 16, ..config() };
+            let (topology, fastpod) = datacenter(&config, k, pods);
+            let all = (fastpod.n_hosts, fastpod.n_hosts / pods);
+            let mut arrivals = arrivals(messages, all, 200, 0.5, seed);
+            arrivals
+                .iter_mut()
+                .step_by(2)
+                .for_each(|a| a.size = Bytes::new(1 + a.size.get() % 300));
+            let most = fastpod.core_cells_max();
+            let ran = simulate(fastpod, spec_of(topology, seed), arrivals);
+            assert_eq!(ran.collisions[..3], [0, 0, 0], "k = {k}, seed {seed}: {:?}", ran.counts);
+            assert!(ran.counts["core_cells"] > 0 && ran.counts["core_cells_max"] <= most);
+            assert_eq!((ran.counts["resets"], ran.counts["links_convicted"]), (0, 0));
+        }
+    }
+}
+
 /// All hosts of the other pods send to one: cells wait at core switches up to their limit, and
 /// arbiters hold back the rest.
 #[test]

@@ -78,7 +78,7 @@ fn arrivals(n_hosts: u32, rng: &mut Rng) -> Vec<Arrival> {
 
 fn check(topology: impl Fn(&mut Rng) -> Topology, seed: u64) {
     let mut rng = Rng::new(seed, 0, Purpose::Test);
-    let keys = keys(&mut rng);
+    let keys = FastpodConfig { packing: !seed.is_multiple_of(2), ..keys(&mut rng) };
     let place = Place::<FastpodFamily>::simulated(&keys, topology(&mut rng));
     assert!(place.config.pods.is_some(), "seed {seed} has a pod");
     let mut spec = SimSpec { fabric: place.fabric, ..spec(place.topology, seed) };

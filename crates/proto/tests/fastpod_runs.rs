@@ -85,6 +85,30 @@ fn scheduled_and_control_packets_never_collide() {
     }
 }
 
+/// The same where packets share cells, most of them short, and clocks and cables differ.
+#[test]
+fn packets_that_share_cells_never_collide() {
+    for seed in 0..6 {
+        for (k, spread_ns, clock_ppb) in [(4, 0, 0), (8, 700, 0), (8, 300, 50_000), (16, 0, 0)] {
+            for optimistic in [false, true] {
+                let paper = FastpodConfig { optimistic, ..FastpodConfig::paper() };
+                let config = FastpodConfig { packing: true, clock_ppb, ..paper };
+                let (topology, fastpod) = pod(config, k, spread_ns);
+                let mut arrivals = arrivals(fastpod.n_hosts, seed);
+                let short = arrivals.iter_mut().filter(|arrival| arrival.size.get() < 6_000);
+                short.for_each(|arrival| arrival.size = Bytes::new(arrival.size.get() / 10 + 1));
+                let mut spec = spec_of(topology, seed);
+                if clock_ppb > 0 {
+                    spec.clocks = ClockSpec { offset_max: Span::from_us(3), drift_ppm_max: 50.0 };
+                }
+                let (_, kinds) = simulate(fastpod, spec, arrivals);
+                assert_eq!(kinds[..3], [0, 0, 0], "k = {k}, seed {seed}");
+                assert!(optimistic || kinds[3] == 0, "k = {k}, seed {seed}");
+            }
+        }
+    }
+}
+
 /// Control packets without content may be left out: the times of all messages stay as they are. With
 /// optimism that holds too, but which of two cells survives that meet at one picosecond depends on
 /// the order of events (the unit tests of whole pods order them by host).

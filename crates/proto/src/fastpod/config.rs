@@ -54,6 +54,12 @@ pub struct FastpodConfig {
     pub stamp_jitter_ns: u32,
     /// Charged length of last cells.
     pub padding: Padding,
+    /// Whether short packets to one destination, a host of the pod or another pod, share a cell
+    /// (§3.2). The time of a scheduled cell is then filled with packets back to back, in the order
+    /// of the queue and as long as the next one fits. Last packets of messages are charged as long
+    /// as they are, whatever `padding` says, but no shorter than `control-bytes`. Without it a cell
+    /// has bytes of one message.
+    pub packing: bool,
     /// Payload of a full cell.
     #[serde(rename = "payload-bytes")]
     #[schemars(with = "u64", range(min = 1, max = 9_000))]
@@ -102,6 +108,7 @@ impl FastpodConfig {
             clock_jitter_ns: 0,
             stamp_jitter_ns: 0,
             padding: Padding::Full,
+            packing: false,
             payload: Bytes::new(1460),
             header: Bytes::new(40),
             control: Bytes::new(64),
@@ -129,14 +136,15 @@ impl FastpodConfig {
             hosts = hosts.max(self.pod_hosts(pod)?);
         }
         let compute = self.compute.unwrap_or(Span::ZERO);
+        let timings = |slots| timings(facts, pods.as_ref(), slots, (compute, self.packing));
         let perfect = self.slots(rate, hosts);
         let cell = perfect.cell;
-        let ahead = most(&timings(facts, pods.as_ref(), perfect, compute), |timing| timing.ahead);
+        let ahead = most(&timings(perfect), |timing| timing.ahead);
         let spread = all.map(|pod| pod.trunks.1 - pod.trunks.0).max().unwrap_or(Span::ZERO);
         let clock_error = self.clock_error(&perfect, ahead)?;
         // A clock that is set may pass over an instant by as much as it was wrong.
         let slots = Slots { error: clock_error * 2 + spread, ..perfect };
-        let timings = timings(facts, pods.as_ref(), slots, compute);
+        let timings = timings(slots);
         let has_standby = pods.is_some() && self.arbiters > 1;
         let has_place = |timing: &Timing| !has_standby || timing.watchdog_at.is_some();
         if cell < slots.shortest_cell() || !timings.iter().all(has_place) {
@@ -154,6 +162,7 @@ impl FastpodConfig {
         let rto_far = rto * 2 + queues;
         Ok(Fastpod {
             n_hosts: facts.n_hosts,
+            rate,
             slots,
             slot,
             rto,
@@ -178,6 +187,12 @@ impl FastpodConfig {
             pods,
             config: self,
         })
+    }
+
+    /// How messages are cut.
+    pub(super) fn framing(&self) -> Framing {
+        let &Self { payload, header, padding, packing, .. } = self;
+        Framing { payload, header, padding: if packing { Padding::Exact } else { padding } }
     }
 
     /// Cells between which control packets with their guard bands find no place.
@@ -253,12 +268,19 @@ impl FastpodConfig {
 }
 
 /// The times of all pods; of another network as those of one.
-fn timings(facts: &FabricFacts, pods: Option<&Pods>, slots: Slots, compute: Span) -> Vec<Timing> {
+fn timings(
+    facts: &FabricFacts,
+    pods: Option<&Pods>,
+    slots: Slots,
+    (compute, packing): (Span, bool),
+) -> Vec<Timing> {
+    let of_pod = |pod, cores| match packing {
+        true => Timing::of_pod(pod, cores, slots, compute).with_packing(),
+        false => Timing::of_pod(pod, cores, slots, compute),
+    };
     match pods {
         None => vec![Timing::elsewhere(facts, slots, compute)],
-        Some(Pods { pods, cores }) => {
-            pods.iter().map(|pod| Timing::of_pod(pod, cores, slots, compute)).collect()
-        }
+        Some(Pods { pods, cores }) => pods.iter().map(|pod| of_pod(pod, cores)).collect(),
     }
 }
 
@@ -288,6 +310,8 @@ pub struct Fastpod {
     pub n_hosts: u32,
     /// The pods that the network is made of, if it is.
     pub pods: Option<Pods>,
+    /// Rate of the links of hosts.
+    pub rate: Rate,
     /// What is sent when in a slot.
     pub slots: Slots,
     /// Length of a slot.
@@ -337,8 +361,7 @@ impl std::fmt::Debug for Fastpod {
 impl Fastpod {
     #[inline]
     pub(super) fn framing(&self) -> Framing {
-        let FastpodConfig { payload, header, padding, .. } = self.config;
-        Framing { payload, header, padding }
+        self.config.framing()
     }
 
     /// The time stamp of an SCHD that leaves at `now`, with the errors of both ends.
@@ -462,7 +485,7 @@ impl Fastpod {
     }
 
     /// The most cells that a core switch ever holds: those of its limit, and those that are under
-    /// way to it when arbiters hear of it.
+    /// way to it when arbiters hear of it. Where packets share cells it is their bytes that count.
     pub fn core_cells_max(&self) -> u64 {
         let on_way = self.timings.iter().map(|timing| timing.on_way_to_core).sum::<u64>();
         u64::from(self.config.core_buffer_cells) + on_way * u64::from(self.slots.cells())

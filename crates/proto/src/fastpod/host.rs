@@ -68,9 +68,9 @@ impl FastpodHost {
         if let Some(offset) = self.offset.filter(|_| self.reports())
             && !packet.marks.contains(Marks::UNSCHEDULED)
         {
-            let slots = &self.fastpod.slots;
-            let length = if packet.payload.len == 0 { slots.control } else { slots.cell };
-            let longer = i128::from(length.as_ps()) - i128::from(slots.control.as_ps());
+            let length = self.fastpod.tx_time(packet.wire_bytes);
+            let control = self.fastpod.slots.control;
+            let longer = i128::from(length.as_ps()) - i128::from(control.as_ps());
             let heard = instant(now) + offset - longer;
             self.seen.on_arrival((self.pod, self.end), heard, &self.fastpod);
         }
@@ -78,7 +78,8 @@ impl FastpodHost {
 
     /// Asks for what is wanted of a destination, beyond what the present slot takes.
     fn want(&mut self, now: Time, dst: u16) {
-        let cells = self.queues.waiting(dst).saturating_sub(self.room(now, dst));
+        let cells = self.queues.cells_wanted(dst, &self.fastpod);
+        let cells = cells.saturating_sub(self.room(now, dst));
         if !self.asking.want(dst, cells, &self.fastpod) {
             // Slots are on their way.
             let until = instant(now) + self.offset.unwrap_or(0);
@@ -186,7 +187,7 @@ impl Endpoint for FastpodHost {
             pod: config.pod_of(host),
             end: config.end_of(host),
             rng,
-            queues: Queues::new(node, config.pod_of(host)),
+            queues: Queues::new(node, config.pod_of(host), &config),
             asking: Asking::new(now, 1),
             receiver: Receiver::default(),
             seen: Seen::new(&config, config.pod_of(host)),

@@ -14,6 +14,7 @@
 //! * `failures`, `seen`: how an arbiter finds broken links, by what hosts have seen (§4)
 //! * `asking`: what a host asks for and is given
 //! * `queues`: messages by destination, with and without schedule (§3.3)
+//! * `packing`: cells that several packets share (§3.2)
 //! * `receiver`, `backlog`: what arrives, and what is acknowledged
 //! * `core`: the program of core switches between pods (§3.4)
 //! * `host`, `routes`: when a host sends, and which way
@@ -32,6 +33,7 @@ mod core;
 mod demands;
 mod failures;
 mod host;
+mod packing;
 mod paths;
 mod queues;
 mod receiver;
@@ -84,8 +86,7 @@ impl Transport for FastpodFamily {
     const WIRE: TransportId = TransportId(11);
 
     fn framing(keys: &FastpodConfig) -> Framing {
-        let &FastpodConfig { payload, header, padding, .. } = keys;
-        Framing { payload, header, padding }
+        keys.framing()
     }
 
     /// In pods: switches that cut through and have no memory, and arbiters at every rack (§3.1,

@@ -10,6 +10,7 @@ use rampmeter_core::collections::IdMap;
 use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Span, Time};
 
 use super::config::{Fastpod, Order};
+use super::packing::{CellTime, cells_of};
 use super::timing::Instant;
 use super::wire::{FastpodHeader, POD_FLAG};
 use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
@@ -20,6 +21,8 @@ pub(super) struct Progress {
     /// The next cell that is sent by schedule, and without.
     next: u32,
     free: u32,
+    /// Bytes on the wire of its last cell.
+    last_bytes: u16,
     /// Its place in its queue.
     key: u64,
     /// When it was submitted, and when a cell of it was last sent by schedule.
@@ -37,7 +40,9 @@ pub(super) struct Progress {
 struct Queue {
     /// By order, then by slot at the source.
     waiting: BTreeSet<(u64, u32)>,
+    /// How many they are, and their bytes on the wire.
     cells: u64,
+    bytes: u64,
     /// The message whose cell was sent last.
     last: Option<u32>,
     /// Messages of which some cells were sent and then others', with the time, earliest first. Some
@@ -93,6 +98,16 @@ pub(super) struct Queues {
     submitted: u64,
     /// Cells of all queues.
     cells: u64,
+    /// Bytes on the wire of a cell that is not its message's last.
+    whole_bytes: u64,
+}
+
+/// The bytes on the wire of what of a message is to be sent by schedule.
+fn bytes_left(flow: &OutgoingFlow<Progress>, whole_bytes: u64) -> u64 {
+    match flow.packets - flow.state.next {
+        0 => 0,
+        left => u64::from(left - 1) * whole_bytes + u64::from(flow.state.last_bytes),
+    }
 }
 
 /// How often the timeout of a message doubles.
@@ -103,9 +118,10 @@ fn number(flow: &OutgoingFlow<Progress>) -> (u32, u32) {
 }
 
 impl Queues {
-    pub(super) fn new(node: NodeId, pod: u16) -> Self {
+    pub(super) fn new(node: NodeId, pod: u16, fastpod: &Fastpod) -> Self {
         Self {
             pod,
+            whole_bytes: fastpod.cell_bytes(),
             flows: OutgoingFlows::new(node),
             queues: IdMap::default(),
             numbers: IdMap::default(),
@@ -123,6 +139,18 @@ impl Queues {
     #[inline]
     pub(super) fn waiting(&self, dst: u16) -> u64 {
         self.queues.get(&dst).map_or(0, |queue| queue.cells)
+    }
+
+    /// Scheduled cells that they take: fewer, where they share them.
+    pub(super) fn cells_wanted(&self, dst: u16, fastpod: &Fastpod) -> u64 {
+        let Some(queue) = self.queues.get(&dst).filter(|_| fastpod.config.packing) else {
+            return self.waiting(dst);
+        };
+        let messages = queue.waiting.iter().map(|&(_, slot)| {
+            let flow = &self.flows[slot];
+            (flow.packets - flow.state.next - 1, flow.state.last_bytes)
+        });
+        cells_of(messages, queue.bytes, fastpod)
     }
 
     /// Whether any cell waits.
@@ -147,6 +175,7 @@ impl Queues {
         let is_alone = self.waiting(to) == 0 && to & POD_FLAG == 0;
         let slot =
             self.flows.submit(message, packets, Progress { at: now, to, ..Progress::default() });
+        self.flows[slot].state.last_bytes = self.cell(slot, packets - 1, fastpod).wire_bytes;
         self.numbers.insert(number(&self.flows[slot]), slot);
         self.submitted += 1;
         if fastpod.config.optimistic && is_alone {
@@ -167,6 +196,7 @@ impl Queues {
         let queue = self.queues.entry(flow.state.to).or_default();
         queue.waiting.insert((flow.state.key, slot));
         queue.cells += u64::from(flow.packets);
+        queue.bytes += bytes_left(flow, self.whole_bytes);
         self.cells += u64::from(flow.packets);
     }
 
@@ -177,10 +207,12 @@ impl Queues {
         if left == 0 {
             return;
         }
+        let bytes = bytes_left(flow, self.whole_bytes);
         flow.state.next = flow.packets;
         if let Some(queue) = self.queues.get_mut(&flow.state.to) {
             queue.waiting.remove(&(flow.state.key, slot));
             queue.cells -= left;
+            queue.bytes -= bytes;
             self.cells -= left;
         }
     }
@@ -188,25 +220,40 @@ impl Queues {
     fn cell(&self, slot: u32, seq: u32, fastpod: &Fastpod) -> Packet<FastpodHeader> {
         let flow = &self.flows[slot];
         let header = FastpodHeader::Cell { flow: flow.flow, tx_slot: slot, seq, size: flow.size };
-        fastpod.framing().data(self.flows.outgoing(slot), seq, Priority::new(1), header)
+        let packet =
+            fastpod.framing().data(self.flows.outgoing(slot), seq, Priority::new(1), header);
+        Packet { wire_bytes: fastpod.charged(packet.wire_bytes), ..packet }
     }
 
-    /// The next cell to a destination, in a scheduled slot, and whether it was sent in one before.
+    /// The next packet to a destination, in what is left of the time of a scheduled cell: when it
+    /// begins, and whether it was sent by schedule before.
     pub(super) fn scheduled(
         &mut self,
         now: Time,
         dst: u16,
+        time: &mut CellTime,
         fastpod: &Fastpod,
-    ) -> Option<(Packet<FastpodHeader>, bool)> {
+    ) -> Option<(Packet<FastpodHeader>, Span, bool)> {
         let queue = self.queues.get_mut(&dst)?;
-        let neglected = queue.neglected(now, fastpod.forget / 4, &self.flows);
+        // One that is neglected has a cell's first packet, which always finds time.
+        let neglected = match time.is_used() {
+            true => None,
+            false => queue.neglected(now, fastpod.forget / 4, &self.flows),
+        };
         let (key, slot) = neglected.or_else(|| queue.waiting.first().copied())?;
+        let flow = &self.flows[slot];
+        let bytes = match flow.state.next + 1 == flow.packets {
+            true => flow.state.last_bytes,
+            false => self.whole_bytes as u16,
+        };
+        let begin = time.place(bytes, fastpod)?;
         queue.turn_to(now, slot, &self.flows);
         let flow = &mut self.flows[slot];
         flow.state.sent_at = now;
         let seq = flow.state.next;
         flow.state.next += 1;
         queue.cells -= 1;
+        queue.bytes -= u64::from(bytes);
         self.cells -= 1;
         let is_last = flow.state.next == flow.packets;
         if is_last || fastpod.config.order == Order::Srpt {
@@ -222,7 +269,7 @@ impl Queues {
             queue.waiting.insert((flow.state.key, slot));
         }
         let is_again = self.flows[slot].retry.attempts() > 0;
-        Some((self.cell(slot, seq, fastpod), is_again))
+        Some((self.cell(slot, seq, fastpod), begin, is_again))
     }
 
     /// The messages that may still be sent without a schedule at `at`, earliest first.

@@ -2,6 +2,7 @@
 
 mod failing;
 mod model;
+mod packing;
 mod pod;
 
 use std::sync::Arc;
@@ -77,9 +78,10 @@ proptest! {
         optimistic in any::<bool>(),
         beacon_slots in prop_oneof![Just(1u32), Just(64)],
         fifo in any::<bool>(),
+        packing in any::<bool>(),
     ) {
         let order = if fifo { Order::Fifo } else { Order::Srpt };
-        let config = FastpodConfig { optimistic, beacon_slots, order, ..config() };
+        let config = FastpodConfig { optimistic, beacon_slots, order, packing, ..config() };
         let fastpod = spread(config, racks, per_rack, spread_ns, seed);
         let mut run = Run::new(&fastpod, seed);
         fill(&mut run, fastpod.n_hosts, 150, 60, seed);
@@ -111,8 +113,12 @@ proptest! {
 
     /// §4: with guard bands clocks may drift.
     #[test]
-    fn clocks_may_drift_as_far_as_guard_bands_allow(seed in any::<u64>(), beacon_slots in 1u32..100) {
-        let config = FastpodConfig { clock_ppb: 100_000, beacon_slots, ..config() };
+    fn clocks_may_drift_as_far_as_guard_bands_allow(
+        seed in any::<u64>(),
+        beacon_slots in 1u32..100,
+        packing in any::<bool>(),
+    ) {
+        let config = FastpodConfig { clock_ppb: 100_000, beacon_slots, packing, ..config() };
         let run = drifting(config, seed);
         assert_all_fine(&run);
     }

@@ -62,6 +62,9 @@ pub struct Timing {
     pub on_way_to_core: u64,
     /// How many slots after a slot an RTS is that knows what arrived in it.
     pub settled: u64,
+    /// How long before the start of a slot its first packet may seem to begin, for an end that
+    /// hears it.
+    early: Span,
 }
 
 fn most(spans: impl Iterator<Item = Span>) -> Span {
@@ -140,7 +143,15 @@ impl Timing {
             answer,
             on_way_to_core,
             settled,
+            // Clocks are apart by less, and the last cell of a slot begins earlier.
+            early: slots.cell / 2,
         }
+    }
+
+    /// The same where cells are shared: the last packet of a slot may begin just before its end.
+    /// Guard bands keep it away from the next slot by more than clocks may be wrong.
+    pub(super) fn with_packing(self) -> Self {
+        Self { early: self.slots.error, ..self }
     }
 
     /// How many hosts the pod has.
@@ -231,8 +242,8 @@ impl Timing {
     pub(super) fn slot_of_arrival(&self, end: u16, at: Instant) -> Option<(u64, Instant)> {
         let End { leaf, down, .. } = self.ends[usize::from(end)];
         let leaf = ps(self.base) + ps(self.leaves[usize::from(leaf)].to_ends);
-        // Clocks are apart by less than half a cell: what begins a slot is not of the one before.
-        let first = leaf + ps(down) - ps(self.slots.cell) / 2;
+        // What begins a slot is not of the one before.
+        let first = leaf + ps(down) - ps(self.early);
         let slot = (at - first).div_euclid(ps(self.slots.length()));
         let slot = u64::try_from(slot).ok()?;
         Some((slot, self.number_start(slot + 1) + first))

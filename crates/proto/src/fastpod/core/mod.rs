@@ -73,7 +73,7 @@ struct CoreSwitch {
     number: u16,
     /// By pod.
     ports: Vec<PodPort>,
-    /// Cells held, and the most that there is memory for.
+    /// Bytes held, and the most that there is memory for.
     held: u64,
     held_max: u64,
     /// For which pods there is room, a bit each.
@@ -102,7 +102,7 @@ impl CoreSwitch {
             number,
             ports,
             held: 0,
-            held_max: fastpod.core_cells_max(),
+            held_max: fastpod.core_cells_max() * fastpod.cell_bytes(),
             open: 0,
             ready: VecDeque::new(),
             stats: CoreStats::default(),
@@ -128,16 +128,17 @@ impl CoreSwitch {
         if !is_host || to == from {
             return Verdict::Drop;
         }
-        if self.held >= self.held_max {
+        let bytes = u64::from(packet.wire_bytes);
+        if self.held + bytes > self.held_max {
             self.stats.overflows += 1;
             return Verdict::Drop;
         }
         let port = &mut self.ports[usize::from(to)];
         port.enqueue(now, packet, &self.fastpod, self.number);
-        self.held += 1;
+        self.held += bytes;
         self.stats.cells += 1;
-        self.stats.cells_max = self.stats.cells_max.max(self.held);
-        self.stats.queue_max = self.stats.queue_max.max(port.held());
+        self.stats.cells_max = self.stats.cells_max.max(self.fastpod.in_cells(self.held));
+        self.stats.queue_max = self.stats.queue_max.max(self.fastpod.in_cells(port.held()));
         self.plan(now, to);
         Verdict::Keep
     }
@@ -173,10 +174,11 @@ impl CoreSwitch {
     /// the limit, if all are.
     fn room(&self, now: Time) -> u32 {
         let config = &self.fastpod.config;
-        if self.held >= config.core_buffer_cells.into() {
+        let bytes = |cells: u32| u64::from(cells) * self.fastpod.cell_bytes();
+        if self.held >= bytes(config.core_buffer_cells) {
             return 0;
         }
-        let limit = u64::from(config.core_queue_cells);
+        let limit = bytes(config.core_queue_cells);
         let is_open =
             |port: &&PodPort| port.held() < limit && port.is_heard(now, self.fastpod.silence);
         let bits = self.ports.iter().filter(is_open).map(|port| 1 << port.pod());

@@ -7,6 +7,7 @@ use rampmeter_core::{Bytes, Packet, Span, Time};
 use super::super::asking::{Answer, Asking, Grant, Outcome};
 use super::super::backlog::Backlog;
 use super::super::config::{Fastpod, Order};
+use super::super::packing::{CellTime, cells_of};
 use super::super::routes;
 use super::super::timing::Instant;
 use super::super::wire::{FastpodHeader, List, RELAYS_MAX, Relay};
@@ -30,8 +31,11 @@ pub(super) struct PodPort {
     open: Option<OpenSlot>,
     /// Cells by host, in their order.
     queues: BTreeMap<u16, Queue>,
+    /// What shares the cell that is being sent, and has not left yet.
+    sharing: VecDeque<Packet<FastpodHeader>>,
     /// Cells that have come so far.
     arrived: u64,
+    /// Bytes that wait.
     held: u64,
     /// Messages of hosts of the pod that have arrived elsewhere.
     relays: Backlog<Relay>,
@@ -55,8 +59,40 @@ struct OpenSlot {
     next_cell: u16,
 }
 
-/// Cells by the cells of their message, if short messages are first, then by arrival.
-type Queue = BTreeMap<(u64, u64), Packet<FastpodHeader>>;
+/// What waits for one host.
+#[derive(Debug, Default)]
+struct Queue {
+    /// By the cells of their message, if short messages are first, then by arrival.
+    packets: BTreeMap<(u64, u64), Packet<FastpodHeader>>,
+    bytes: u64,
+}
+
+impl Queue {
+    fn insert(&mut self, key: (u64, u64), packet: &Packet<FastpodHeader>) {
+        self.packets.insert(key, *packet);
+        self.bytes += u64::from(packet.wire_bytes);
+    }
+
+    /// Takes the first packet, if there is time for it in a cell.
+    fn take(&mut self, time: &mut CellTime, fastpod: &Fastpod) -> Option<Packet<FastpodHeader>> {
+        let first = self.packets.first_entry()?;
+        time.place(first.get().wire_bytes, fastpod)?;
+        let packet = first.remove();
+        self.bytes -= u64::from(packet.wire_bytes);
+        Some(packet)
+    }
+
+    /// The cells that it takes to send all.
+    fn cells(&self, fastpod: &Fastpod) -> u64 {
+        match fastpod.config.packing {
+            false => self.packets.len() as u64,
+            true => {
+                let packets = self.packets.values().map(|packet| (0, packet.wire_bytes));
+                cells_of(packets, self.bytes, fastpod)
+            }
+        }
+    }
+}
 
 /// What is sent at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +130,7 @@ impl PodPort {
             stale_at: Time::NEVER,
             open: None,
             queues: BTreeMap::new(),
+            sharing: VecDeque::new(),
             arrived: 0,
             held: 0,
             relays: Backlog::default(),
@@ -112,7 +149,7 @@ impl PodPort {
         self.number
     }
 
-    /// Cells that wait.
+    /// Bytes that wait.
     pub(super) fn held(&self) -> u64 {
         self.held
     }
@@ -147,8 +184,8 @@ impl PodPort {
             _ => 0,
         };
         self.arrived += 1;
-        self.queues.entry(host).or_default().insert((cells, self.arrived), *packet);
-        self.held += 1;
+        self.queues.entry(host).or_default().insert((cells, self.arrived), packet);
+        self.held += u64::from(packet.wire_bytes);
         self.want(now, host, fastpod, core);
     }
 
@@ -209,8 +246,11 @@ impl PodPort {
 
     /// Sets when there is something to do next. `open` says for which pods there is room.
     pub(super) fn plan(&mut self, now: Time, open: u32, fastpod: &Fastpod, core: u16) {
-        let item = self.next_item(now, open, fastpod, core);
-        let item = item.map_or(Time::NEVER, |at| local(at).max(self.idle_at));
+        let item = match self.sharing.is_empty() {
+            true => self.next_item(now, open, fastpod, core).map_or(Time::NEVER, local),
+            false => now,
+        };
+        let item = item.max(self.idle_at);
         self.next = self.asking.deadline(self.held > 0, fastpod).min(item);
     }
 
@@ -236,14 +276,17 @@ impl PodPort {
                 self.want_all(now, fastpod, core);
             }
             Outcome::GiveUp => {
-                stats.given_up += self.held;
+                let waiting = self.queues.values().map(|queue| queue.packets.len()).sum::<usize>();
+                stats.given_up += (waiting + self.sharing.len()) as u64;
                 self.queues.clear();
+                self.sharing.clear();
                 self.held = 0;
             }
         }
     }
 
-    /// Makes the packets of the open slot whose instant has come.
+    /// Makes the packets of the open slot whose instant has come. What shares a cell follows its
+    /// first packet as soon as the link is idle.
     fn emit(
         &mut self,
         now: Time,
@@ -252,30 +295,39 @@ impl PodPort {
         stats: &mut CoreStats,
         out: &mut VecDeque<(u32, Packet<FastpodHeader>)>,
     ) {
-        while self.idle_at <= now
-            && let Some(slot) = self.open.map(|open| open.number)
-            && let Some((at, item)) =
-                self.next_in(slot, earliest(now, fastpod), open, (fastpod, core))
-            && at <= instant(now)
-            && let Some(slot) = &mut self.open
-        {
-            let packet = match item {
-                Item::Rts => {
-                    slot.has_rts = true;
-                    stats.rtss += 1;
-                    Some(self.rts(now, open, fastpod, core))
+        while self.idle_at <= now {
+            let packet = match self.sharing.pop_front() {
+                Some(packet) => {
+                    self.held -= u64::from(packet.wire_bytes);
+                    packet
                 }
-                Item::Cell(p, host) => {
-                    slot.next_cell = p + 1;
-                    self.cell(host, fastpod, core)
+                None => {
+                    let Some(item) = self.due(now, open, fastpod, core) else { break };
+                    let Some(slot) = &mut self.open else { break };
+                    match item {
+                        Item::Rts => {
+                            slot.has_rts = true;
+                            stats.rtss += 1;
+                            self.rts(now, open, fastpod, core)
+                        }
+                        Item::Cell(p, host) => {
+                            slot.next_cell = p + 1;
+                            self.fill(host, fastpod, core);
+                            continue;
+                        }
+                    }
                 }
             };
-            let Some(packet) = packet else { break };
-            let tx =
-                if packet.payload.len > 0 { fastpod.slots.cell } else { fastpod.slots.control };
-            self.idle_at = now + tx;
+            self.idle_at = now + fastpod.tx_time(packet.wire_bytes);
             out.push_back((self.number, packet));
         }
+    }
+
+    /// What is sent next of the open slot, if its instant has come.
+    fn due(&self, now: Time, room: u32, fastpod: &Fastpod, core: u16) -> Option<Item> {
+        let slot = self.open?.number;
+        let (at, item) = self.next_in(slot, earliest(now, fastpod), room, (fastpod, core))?;
+        (at <= instant(now)).then_some(item)
     }
 
     fn rts(&mut self, now: Time, open: u32, fastpod: &Fastpod, core: u16) -> Packet<FastpodHeader> {
@@ -292,24 +344,25 @@ impl PodPort {
         packet
     }
 
-    fn cell(&mut self, host: u16, fastpod: &Fastpod, core: u16) -> Option<Packet<FastpodHeader>> {
-        let queue = self.queues.get_mut(&host)?;
-        let (_, mut packet) = queue.pop_first()?;
-        if queue.is_empty() {
+    /// Takes what shares the next cell to a host.
+    fn fill(&mut self, host: u16, fastpod: &Fastpod, core: u16) {
+        let Some(queue) = self.queues.get_mut(&host) else { return };
+        let mut time = CellTime::default();
+        while let Some(mut packet) = queue.take(&mut time, fastpod) {
+            routes::cell_from_core(fastpod, core, &mut packet);
+            self.sharing.push_back(packet);
+            if !fastpod.config.packing {
+                break;
+            }
+        }
+        if queue.packets.is_empty() {
             self.queues.remove(&host);
         }
-        self.held -= 1;
-        routes::cell_from_core(fastpod, core, &mut packet);
-        Some(packet)
     }
 
     /// The pods that hosts of this one may send to.
     fn open_to(&self, open: u32) -> u32 {
         open & !(1 << self.pod)
-    }
-
-    fn waiting(&self, host: u16) -> u64 {
-        self.queues.get(&host).map_or(0, |queue| queue.len() as u64)
     }
 
     /// What is sent next in a slot, from `from` on, and when, by the switch's clock.
@@ -335,7 +388,7 @@ impl PodPort {
         let wants_rts = wants_rts && !open.is_some_and(|open| open.has_rts);
         let at_rts = || after(slots.rts_at(i, host.map(|host| host.1)));
         let rts = wants_rts.then(at_rts).flatten().map(|at| (at, Item::Rts));
-        let cell = host.filter(|host| self.waiting(host.0) > 0).and_then(|(host, j)| {
+        let cell = host.filter(|host| self.queues.contains_key(&host.0)).and_then(|(host, j)| {
             let mut places = open.map_or(0, |open| open.next_cell)..slots.cells();
             places.find_map(|p| Some((after(slots.cell_at(p, (i, j)))?, Item::Cell(p, host))))
         });
@@ -394,7 +447,8 @@ impl PodPort {
 
     /// Asks for what waits for a host, beyond what the present slot takes.
     fn want(&mut self, now: Time, host: u16, fastpod: &Fastpod, core: u16) {
-        let cells = self.waiting(host).saturating_sub(self.takes(now, host, fastpod, core));
+        let cells = self.queues.get(&host).map_or(0, |queue| queue.cells(fastpod));
+        let cells = cells.saturating_sub(self.takes(now, host, fastpod, core));
         self.asking.want(host, cells, fastpod);
     }
 

@@ -5,6 +5,7 @@ use rampmeter_core::{NodeId, Packet, Span, Time};
 
 use super::{FastpodHost, instant};
 use crate::fastpod::asking::Grant;
+use crate::fastpod::packing::CellTime;
 use crate::fastpod::routes;
 use crate::fastpod::timing::Instant;
 use crate::fastpod::wire::{FastpodHeader, POD_FLAG};
@@ -208,16 +209,23 @@ impl FastpodHost {
         }
     }
 
+    /// Sends what has its place in the time of a cell that begins at `at`; false if nothing waits.
     fn send_scheduled(&mut self, now: Time, at: Time, grant: Grant) -> bool {
-        let next = self.queues.scheduled(now, grant.dst, &self.fastpod);
-        let Some((mut packet, is_again)) = next else { return false };
-        self.stats.cells_again += u64::from(is_again);
-        match grant.dst & POD_FLAG {
-            0 => routes::cell(&self.fastpod, self.node, grant.agg, &mut packet),
-            _ => routes::cell_to_core(&self.fastpod, self.node, grant.agg.into(), &mut packet),
+        let mut time = CellTime::default();
+        while let Some((mut packet, begin, is_again)) =
+            self.queues.scheduled(now, grant.dst, &mut time, &self.fastpod)
+        {
+            self.stats.cells_again += u64::from(is_again);
+            match grant.dst & POD_FLAG {
+                0 => routes::cell(&self.fastpod, self.node, grant.agg, &mut packet),
+                _ => routes::cell_to_core(&self.fastpod, self.node, grant.agg.into(), &mut packet),
+            }
+            self.ready.push_back((at + begin, packet));
+            if !self.fastpod.config.packing {
+                break;
+            }
         }
-        self.ready.push_back((at, packet));
-        true
+        time.is_used()
     }
 
     /// Makes the packets of the open slot whose instant has come.

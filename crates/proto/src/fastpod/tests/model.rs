@@ -182,6 +182,11 @@ impl Model for Pods {
 /// the receiver, on the ways up and down, and the arbiter's packets pass between them.
 const CROSSED: &[(u64, u32, u32, u64)] = &[(0, 0, 2, 2_000), (10, 1, 2, 1_000), (300, 2, 1, 1_000)];
 
+/// Messages that share cells: three of one host, of which one is longer than a cell, and two of the
+/// other.
+const SHARED: &[(u64, u32, u32, u64)] =
+    &[(0, 0, 2, 2_000), (5, 0, 2, 300), (6, 0, 2, 200), (10, 1, 2, 400), (12, 1, 2, 500)];
+
 /// Visits every state that is reached with so many losses and crashes; at least `states_min`: a
 /// model that has lost its steps must not pass.
 fn check(
@@ -205,6 +210,17 @@ fn config(optimistic: bool) -> FastpodConfig {
 fn one_failure_breaks_no_promise_of_scheduled_cells() {
     for (budget, states_min) in [([1, 0], 600), ([0, 1], 600)] {
         check(config(false), CROSSED, budget, states_min);
+    }
+}
+
+/// The same where packets share cells.
+#[test]
+fn one_failure_breaks_no_promise_of_cells_that_are_shared() {
+    for optimistic in [false, true] {
+        let config = FastpodConfig { packing: true, ..config(optimistic) };
+        for budget in [[1, 0], [0, 1]] {
+            check(config.clone(), SHARED, budget, 600);
+        }
     }
 }
 

@@ -1,0 +1,103 @@
+//! Cells that several packets share (§3.2): with `packing` the time of a scheduled cell is filled
+//! with packets to one destination, back to back.
+//!
+//! Packets are taken in the order of their queue, and the first that does not fit begins the next
+//! cell (next fit). All of them are within the time of the cell, so slots, gaps and the arbiter
+//! know nothing of it: demands count cells, as without packing.
+
+use rampmeter_core::{Bytes, Span};
+
+use super::config::Fastpod;
+
+/// Messages whose cells are counted one by one. Those behind them in a queue are counted by their
+/// bytes, which is never too much.
+const COUNTED: usize = 64;
+
+/// The time of one cell on a link, which packets take from its start on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CellTime {
+    used: Span,
+}
+
+impl CellTime {
+    /// Whether a packet has taken some of it.
+    #[inline]
+    pub(super) fn is_used(&self) -> bool {
+        self.used > Span::ZERO
+    }
+
+    /// Takes the time of a packet with so many bytes on the wire. Returns when it begins, from the
+    /// start of the cell; `None` if there is no time for it.
+    ///
+    /// Every packet begins before the end of the cell by the error of a clock at least: receivers
+    /// tell by its beginning which slot it is of.
+    #[inline]
+    pub(super) fn place(&mut self, wire_bytes: u16, fastpod: &Fastpod) -> Option<Span> {
+        let begin = self.used;
+        let tx = fastpod.tx_time(wire_bytes);
+        if self.is_used() && begin + tx.max(fastpod.late_max) > fastpod.slots.cell {
+            return None;
+        }
+        self.used += tx;
+        Some(begin)
+    }
+}
+
+impl Fastpod {
+    /// The bytes of a whole cell.
+    #[inline]
+    pub(super) fn cell_bytes(&self) -> u64 {
+        self.framing().full().get()
+    }
+
+    /// The time that a packet takes on a link.
+    #[inline]
+    pub(super) fn tx_time(&self, wire_bytes: u16) -> Span {
+        self.rate.tx_time(Bytes::new(wire_bytes.into()))
+    }
+
+    /// What is charged to a packet with data that has so many bytes: switches forward no packet
+    /// that is shorter than a control packet.
+    #[inline]
+    pub(super) fn charged(&self, wire_bytes: u16) -> u16 {
+        match self.config.packing {
+            true => wire_bytes.max(self.config.control.get() as u16),
+            false => wire_bytes,
+        }
+    }
+
+    /// How many whole cells have so many bytes.
+    #[inline]
+    pub(super) fn in_cells(&self, bytes: u64) -> u64 {
+        bytes.div_ceil(self.cell_bytes())
+    }
+}
+
+/// The cells that messages of a queue take that are sent in this order. Each has some whole cells
+/// and then a last packet of so many bytes. All packets of the queue have `bytes` on the wire.
+pub(super) fn cells_of(
+    messages: impl Iterator<Item = (u32, u16)>,
+    bytes: u64,
+    fastpod: &Fastpod,
+) -> u64 {
+    let whole_bytes = fastpod.cell_bytes();
+    // Of the cell that the last message ends in: its time, and the bytes that it has room for.
+    let (mut last_cell, mut room) = (None::<CellTime>, 0_u64);
+    let (mut cells, mut rest) = (0, bytes);
+    for (whole, last) in messages.take(COUNTED) {
+        let last_bytes = u64::from(last);
+        rest -= u64::from(whole) * whole_bytes + last_bytes;
+        if whole > 0 {
+            cells += u64::from(whole);
+            last_cell = None;
+        }
+        if last_cell.as_mut().is_some_and(|cell| cell.place(last, fastpod).is_some()) {
+            room = room.saturating_sub(last_bytes);
+            continue;
+        }
+        cells += 1;
+        last_cell.insert(CellTime::default()).place(last, fastpod);
+        room = whole_bytes.saturating_sub(last_bytes);
+    }
+    cells + rest.saturating_sub(room).div_ceil(whole_bytes)
+}
