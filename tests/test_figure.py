@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import rampmeter as rm
 from rampmeter import papers
 from rampmeter.papers import Measured, Mode, judge
 from rampmeter.papers.expected import CellId, Fact, Tolerance
+from rampmeter.papers.metric import METRICS
 from rampmeter.papers.table import panel_table
 from rampmeter.papers.verdict import rows_of
 from rampmeter.runner import Batch, Outcome
@@ -316,3 +318,14 @@ class TestBrokenFigures:
             match=r"expected one of capton 8, .*, capton table1, .*, dcpim 3, .*, got dcpim 9",
         ):
             papers.find_figure(FIG3.parents[1], "dcpim", "9")
+
+
+def test_every_metric_is_documented() -> None:
+    pages = ("CONTRIBUTING.md", "docs/howto/applications-of-cosy.md")
+    rows = [
+        line.split("|")[1]
+        for page in pages
+        for line in (ROOT / page).read_text(encoding="utf-8").splitlines()
+        if line.startswith("| `")
+    ]
+    assert set(METRICS) <= set(re.findall(r"`([^`]+)`", " ".join(rows)))

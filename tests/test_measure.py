@@ -158,3 +158,65 @@ class TestLateMessages:
     def test_where_all_are_rejected_there_is_no_value(self, tmp_path: Path) -> None:
         run = self.run(tmp_path, (None, "rejected"))
         assert values(run, "late") == pytest.approx([float("nan")], nan_ok=True)
+
+
+class TestCoreMemory:
+    """Core switches with memory for ten cells."""
+
+    def run(self, folder: Path, **transport: int) -> rm.Run:
+        run = changed(write_results(folder), transport=transport)
+        derived = {"transport.core-cells-max": 10.0}
+        (folder / MANIFEST).write_text(json.dumps({"derived": derived}))
+        return run
+
+    def test_it_is_what_was_held_over_what_there_is(self, tmp_path: Path) -> None:
+        run = self.run(tmp_path, core_cells_max=4, core_overflows=0)
+        assert values(run, "core-memory") == [0.4]
+
+    def test_cells_without_room_make_it_more_than_there_is(self, tmp_path: Path) -> None:
+        run = self.run(tmp_path, core_cells_max=10, core_overflows=1)
+        assert values(run, "core-memory") == [1.1]
+
+    def test_of_core_switches_without_cells_there_is_none(self, tmp_path: Path) -> None:
+        run = self.run(tmp_path)
+        (tmp_path / MANIFEST).write_text(json.dumps({"derived": {}}))
+        assert np.isnan(values(run, "core-memory")).all()
+
+
+class TestLeastServed:
+    """Pods of four hosts; arrivals stop at 100."""
+
+    def run(self, folder: Path, dst: list[int], took: list[int | None], kind: str) -> rm.Run:
+        sizes = [600, 200, 400, 400]
+        rows = [(10, size, t, 5) for size, t in zip(sizes, took, strict=True)]
+        run = changed(write_results(folder, rows=rows), counters={"last_arrival_ps": 100})
+        (folder / MANIFEST).write_text(json.dumps({"plan": {"topology": {"kind": kind, "k": 4}}}))
+        table = pq.read_table(folder / FLOWS)
+        column = table.column_names.index("dst")
+        table = table.set_column(column, "dst", pa.array(dst, pa.uint32()))
+        pq.write_table(table, folder / FLOWS)
+        return run
+
+    def test_it_is_the_lesser_share_within_pods_and_between_them(self, tmp_path: Path) -> None:
+        # Within pods 600 of 800 bytes arrive; between them 400 of 800.
+        run = self.run(tmp_path, [1, 2, 4, 5], [90, None, 90, 91], "fat-tree")
+        assert values(run, "least-served") == [0.5]
+        # Between them all.
+        run = self.run(tmp_path, [1, 2, 4, 5], [90, None, 90, 90], "fat-tree")
+        assert values(run, "least-served") == [0.75]
+
+    def test_of_one_kind_alone_there_is_none(self, tmp_path: Path) -> None:
+        for dst in ([1, 2, 3, 3], [4, 5, 6, 7]):
+            run = self.run(tmp_path, dst, [1, 1, 1, 1], "fat-tree")
+            assert np.isnan(values(run, "least-served")).all()
+
+    def test_other_networks_have_none(self, tmp_path: Path) -> None:
+        run = self.run(tmp_path, [1, 2, 4, 5], [1, 1, 1, 1], "pod")
+        assert np.isnan(values(run, "least-served")).all()
+
+
+def test_violations_are_collisions_without_unscheduled_packets(tmp_path: Path) -> None:
+    kinds = {"scheduled-scheduled": 1, "control-data": 2, "control-control": 4, "unscheduled": 8}
+    run = changed(write_results(tmp_path), collisions={"kinds": kinds})
+    assert values(run, "violations") == [7.0]
+    assert np.isnan(values(changed(run, collisions=None), "violations")).all()

@@ -43,7 +43,9 @@ Y_LABELS: dict[Metric, str] = {
     "batch": "Packets a batch",
     "gaps-below": "Fraction of times",
     "packets-below": "Fraction of packets",
-    "violations": "Collisions of scheduled and control packets",
+    "violations": "Collisions",
+    "core-memory": "Memory used (fraction)",
+    "least-served": "Bytes delivered (fraction)",
 }
 
 EXPECTED = "expected"

@@ -69,6 +69,10 @@ def _of_run(run: Run, metric: Metric) -> float:
         return _tenant_share(run)
     if metric == "violations":
         return _violations(run)
+    if metric == "core-memory":
+        return _core_memory(run)
+    if metric == "least-served":
+        return _least_served(run)
     if metric == "rejected":
         return float(summary["flows"]["rejected"] / max(1, summary["flows"]["submitted"]))
     if metric == "late":
@@ -126,6 +130,41 @@ def _violations(run: Run) -> float:
     if collisions is None:
         return math.nan
     return float(sum(n for kind, n in collisions["kinds"].items() if kind != "unscheduled"))
+
+
+def _core_memory(run: Run) -> float:
+    """The most cells that a core switch held, and all that found no room, over its memory.
+
+    Above 1 only where cells found no room (Fastpod §3.4). NaN where core switches keep no cells.
+    """
+    memory = run.manifest["derived"].get("transport.core-cells-max")
+    if memory is None:
+        return math.nan
+    counts = run.summary["transport"]
+    return float((counts["core_cells_max"] + counts["core_overflows"]) / memory)
+
+
+def _least_served(run: Run) -> float:
+    """Of messages within pods and between pods, the lesser share of bytes that had arrived.
+
+    Both shares are of the bytes submitted, and count what had arrived in full when arrivals
+    stopped. NaN unless the network is a fat-tree with messages of both kinds.
+    """
+    topology = run.manifest["plan"]["topology"]
+    if topology["kind"] != "fat-tree":
+        return math.nan
+    hosts = int(topology["k"]) ** 2 // 4
+    table = run.columns("src", "dst", "size_bytes", "arrival_ps", "fct_ps")
+    src, dst, size, arrival = (
+        table[name].to_numpy() for name in ("src", "dst", "size_bytes", "arrival_ps")
+    )
+    # Comparisons with NaN, which unfinished messages have, are false.
+    took = table["fct_ps"].to_numpy().astype(np.float64)
+    arrived = arrival + took <= int(run.summary["counters"]["last_arrival_ps"])
+    within = src // hosts == dst // hosts
+    if within.all() or not within.any():
+        return math.nan
+    return min(float(size[kind & arrived].sum() / size[kind].sum()) for kind in (within, ~within))
 
 
 def _tenant_share(run: Run) -> float:

@@ -31,6 +31,8 @@ Metric: TypeAlias = Literal[
     "gaps-below",
     "packets-below",
     "violations",
+    "core-memory",
+    "least-served",
 ]
 
 OF_FLOWS = ("min", "mean", "p99", "p999", "max", "fct-ms")
