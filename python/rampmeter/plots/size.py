@@ -27,6 +27,9 @@ GROUP_WIDTH = 0.8
 
 SLOWDOWN = "Slowdown (bar: mean, whisker: p99)"
 
+HEIGHT, TILTED_HEIGHT = 3.1, 3.7
+"""Inches of height, and those where labels are tilted, which takes room from the axes."""
+
 WIDEST_LABELS = 12
 """Characters of labels to an inch of width that stand beside each other."""
 
@@ -123,14 +126,15 @@ def bars(
 ) -> Figure:
     """Groups of bars: means, with whiskers up to the 99th percentile where it is known."""
     with house():
-        figure, axes = new_figure(width, ax=ax)
+        is_tilted = sum(map(len, labels)) > WIDEST_LABELS * width
+        figure, axes = new_figure(width, TILTED_HEIGHT if is_tilted else HEIGHT, ax=ax)
         # More series than colours differ in their patterns; the first pattern is of published ones.
         styles = cycle(product(("", *HATCHES[2:]), PALETTE))
         for idx, one in enumerate(series):
             style = (HATCHES[1], PUBLISHED) if one.is_published else next(styles)
             _draw(axes, one, style, (idx, len(series)))
         axes.set_xticks(range(len(labels)), labels)
-        if sum(map(len, labels)) > WIDEST_LABELS * width:
+        if is_tilted:
             axes.tick_params(axis="x", labelrotation=30)
             for label in axes.get_xticklabels():
                 label.set_horizontalalignment("right")
