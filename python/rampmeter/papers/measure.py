@@ -126,7 +126,7 @@ def _unscheduled(run: Run) -> float:
 
 def _violations(run: Run) -> float:
     """Collisions in which no packet was unscheduled; NaN where switches have memory."""
-    collisions = run.summary["collisions"]
+    collisions = run.summary.get("collisions")
     if collisions is None:
         return math.nan
     return float(sum(n for kind, n in collisions["kinds"].items() if kind != "unscheduled"))
