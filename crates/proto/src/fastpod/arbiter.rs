@@ -12,7 +12,7 @@ use rampmeter_core::{
 use super::config::Fastpod;
 use super::demands::{Clients, Given, News};
 use super::routes;
-use super::timing::{Instant, Timing};
+use super::timing::{Timing, instant, local};
 use super::wire::{FastpodHeader, NOBODY};
 
 /// Fastpod's arbiter, or its standby.
@@ -70,10 +70,6 @@ struct Test {
 const TESTS: u32 = 2;
 /// The epoch of the first arbiter of a run.
 const FIRST_EPOCH: u32 = 2;
-
-fn time(at: Instant) -> Time {
-    Time::from_ps(u64::try_from(at.max(0)).unwrap_or(u64::MAX))
-}
 
 impl FastpodArbiter {
     fn timing(&self) -> &Timing {
@@ -133,13 +129,13 @@ impl FastpodArbiter {
     /// The first slot that begins after `now` for what the arbiter sends.
     fn next_gap(&self, now: Time) -> u64 {
         let compute = i128::from(self.fastpod.config.compute.unwrap_or(Span::ZERO).as_ps());
-        let at = i128::from(now.as_ps()) - compute;
+        let at = instant(now) - compute;
         self.timing().tick_after(self.number, at).unwrap_or(0)
     }
 
     /// The first slot that is decided after `now`.
     fn slot_after(&self, now: Time) -> u64 {
-        let at = i128::from(now.as_ps());
+        let at = instant(now);
         self.timing().tick_after(self.number, at).unwrap_or(0)
     }
 
@@ -217,7 +213,7 @@ impl FastpodArbiter {
         };
         let at = timing.schd_at(self.number, end, (slot, gap));
         let packet = self.schd(given as u32, grant, end);
-        self.waiting.insert((time(at), packet.dst.get()), packet);
+        self.waiting.insert((local(at), packet.dst.get()), packet);
     }
 
     /// An SCHD that gives the slot `slot`.
@@ -273,7 +269,7 @@ impl FastpodArbiter {
             let mut packet = routes::control(&self.fastpod, own.get(), dst, header);
             routes::watchdog(&self.fastpod, (self.pod, to), rack, &mut packet);
             let at = self.timing().leaf_at(self.number, rack, (slot, position));
-            self.waiting.insert((time(at), u32::MAX - u32::from(rack)), packet);
+            self.waiting.insert((local(at), u32::MAX - u32::from(rack)), packet);
         }
     }
 
@@ -293,7 +289,7 @@ impl FastpodArbiter {
 
     /// When the next slot is to be decided.
     fn tick(&self) -> Time {
-        time(self.timing().tick_at(self.number, self.next_busy()))
+        local(self.timing().tick_at(self.number, self.next_busy()))
     }
 
     /// On networks with buffers a process may have slept: slots that nobody could use any more are

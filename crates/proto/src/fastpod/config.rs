@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::seen::COVERED;
 use super::slots::Slots;
-use super::timing::Timing;
+use super::timing::{Instant, Timing, instant};
 use super::wire::POD_FLAG;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{Framing, Padding, within};
@@ -378,6 +378,14 @@ impl Fastpod {
     #[inline]
     pub(super) fn is_exact(&self) -> bool {
         self.pods.is_some()
+    }
+
+    /// From when on packets may still leave: in pods a little late, elsewhere whenever.
+    pub(super) fn earliest(&self, now: Time) -> Instant {
+        match self.is_exact() {
+            true => instant(now) - i128::from(self.late_max.as_ps()),
+            false => Instant::MIN,
+        }
     }
 
     /// How many pods there are; elsewhere one.

@@ -15,7 +15,7 @@ use super::queues::Queues;
 use super::receiver::Receiver;
 use super::routes;
 use super::seen::Seen;
-use super::timing::{Instant, Timing};
+use super::timing::{Instant, Timing, instant};
 use super::wire::{Ack, FastpodHeader, POD_FLAG};
 use crate::parts::{Announcement, Output};
 use sending::OpenSlot;
@@ -46,10 +46,6 @@ pub struct FastpodHost {
     ready: VecDeque<(Time, Packet<FastpodHeader>)>,
     next: Time,
     stats: FastpodStats,
-}
-
-fn instant(at: Time) -> Instant {
-    i128::from(at.as_ps())
 }
 
 impl FastpodHost {
@@ -96,7 +92,7 @@ impl FastpodHost {
         };
         let start = self.timing().start(self.end, open.number) - open.offset;
         let pair = self.pair(dst, open.grant);
-        let (from, slots) = (self.earliest(now), &self.fastpod.slots);
+        let (from, slots) = (self.fastpod.earliest(now), &self.fastpod.slots);
         let at = |p: u16| start + i128::from(slots.cell_at(p, pair).as_ps());
         (open.next_cell..slots.cells()).filter(|&p| at(p) >= from).count() as u64
     }

@@ -269,6 +269,18 @@ impl Timing {
     }
 }
 
+/// A time by a clock as an instant of that clock.
+#[inline]
+pub(super) fn instant(at: Time) -> Instant {
+    i128::from(at.as_ps())
+}
+
+/// An instant by a node's own clock as its time; the start for instants before it.
+#[inline]
+pub(super) fn local(at: Instant) -> Time {
+    Time::from_ps(u64::try_from(at.max(0)).unwrap_or(u64::MAX))
+}
+
 #[inline]
 fn ps(span: Span) -> Instant {
     i128::from(span.as_ps())

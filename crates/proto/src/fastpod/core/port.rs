@@ -9,7 +9,7 @@ use super::super::backlog::Backlog;
 use super::super::config::{Fastpod, Order};
 use super::super::packing::{CellTime, cells_of};
 use super::super::routes;
-use super::super::timing::Instant;
+use super::super::timing::{Instant, instant, local};
 use super::super::wire::{FastpodHeader, List, RELAYS_MAX, Relay};
 use super::CoreStats;
 
@@ -100,14 +100,6 @@ enum Item {
     Rts,
     /// A cell's place in the slot, and its host.
     Cell(u16, u16),
-}
-
-fn local(at: Instant) -> Time {
-    Time::from_ps(u64::try_from(at.max(0)).unwrap_or(u64::MAX))
-}
-
-fn instant(at: Time) -> Instant {
-    i128::from(at.as_ps())
 }
 
 /// An incarnation that is greater than all that the switch had before it was started again: it
@@ -326,7 +318,7 @@ impl PodPort {
     /// What is sent next of the open slot, if its instant has come.
     fn due(&self, now: Time, room: u32, fastpod: &Fastpod, core: u16) -> Option<Item> {
         let slot = self.open?.number;
-        let (at, item) = self.next_in(slot, earliest(now, fastpod), room, (fastpod, core))?;
+        let (at, item) = self.next_in(slot, fastpod.earliest(now), room, (fastpod, core))?;
         (at <= instant(now)).then_some(item)
     }
 
@@ -399,7 +391,7 @@ impl PodPort {
     }
 
     fn next_item(&self, now: Time, room: u32, fastpod: &Fastpod, core: u16) -> Option<Instant> {
-        let (offset, from) = (self.offset?, earliest(now, fastpod));
+        let (offset, from) = (self.offset?, fastpod.earliest(now));
         let timing = fastpod.timing(self.pod);
         let present = timing.slot_at(fastpod.end_of_core(core), instant(now) + offset).unwrap_or(0);
         let present = self.open.map_or(present, |open| open.number.max(present));
@@ -465,13 +457,8 @@ impl PodPort {
         let (timing, slots) = (fastpod.timing(self.pod), &fastpod.slots);
         let start = timing.start(fastpod.end_of_core(core), open.number) - open.offset;
         let pair = (fastpod.core_place(core), fastpod.place(host));
-        let from = earliest(now, fastpod);
+        let from = fastpod.earliest(now);
         let at = |p: u16| start + i128::from(slots.cell_at(p, pair).as_ps());
         (open.next_cell..slots.cells()).filter(|&p| at(p) >= from).count() as u64
     }
-}
-
-/// From when on packets may still leave.
-fn earliest(now: Time, fastpod: &Fastpod) -> Instant {
-    instant(now) - i128::from(fastpod.late_max.as_ps())
 }

@@ -3,11 +3,11 @@
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Packet, Span, Time};
 
-use super::{FastpodHost, instant};
+use super::FastpodHost;
 use crate::fastpod::asking::Grant;
 use crate::fastpod::packing::CellTime;
 use crate::fastpod::routes;
-use crate::fastpod::timing::Instant;
+use crate::fastpod::timing::{Instant, instant, local};
 use crate::fastpod::wire::{FastpodHeader, POD_FLAG};
 
 /// The slot that the host is in.
@@ -33,19 +33,7 @@ enum Item {
     Unscheduled(u16, (u16, Time)),
 }
 
-fn local(at: Instant) -> Time {
-    Time::from_ps(u64::try_from(at.max(0)).unwrap_or(u64::MAX))
-}
-
 impl FastpodHost {
-    /// From when on packets may still leave.
-    pub(super) fn earliest(&self, now: Time) -> Instant {
-        match self.fastpod.is_exact() {
-            true => instant(now) - i128::from(self.fastpod.late_max.as_ps()),
-            false => Instant::MIN,
-        }
-    }
-
     /// The numbers of the host and of whom it sends to at their switches: a host of the pod, or the
     /// core switch of a grant.
     pub(super) fn pair(&self, dst: u16, grant: Option<Grant>) -> (u16, u16) {
@@ -129,7 +117,7 @@ impl FastpodHost {
     }
 
     fn next_item(&self, now: Time) -> Option<Instant> {
-        let (offset, from) = (self.offset?, self.earliest(now));
+        let (offset, from) = (self.offset?, self.fastpod.earliest(now));
         let present = self.timing().slot_at(self.end, instant(now) + offset).unwrap_or(0);
         let present = self.open.map_or(present, |open| open.number.max(present));
         // What is not in this slot or the next one is in one without a grant, or it is the next
@@ -231,7 +219,7 @@ impl FastpodHost {
     /// Makes the packets of the open slot whose instant has come.
     pub(super) fn emit(&mut self, now: Time) {
         while let Some(open) = self.open
-            && let Some((at, item)) = self.next_in(open.number, self.earliest(now))
+            && let Some((at, item)) = self.next_in(open.number, self.fastpod.earliest(now))
             && at <= instant(now)
         {
             let mut next = open;
