@@ -67,7 +67,7 @@ struct Test {
 }
 
 /// Rounds of tests after which an arbiter whose links work has heard the other, if that works.
-const TESTS: u32 = 2;
+const TESTS: u32 = 3;
 /// The epoch of the first arbiter of a run.
 const FIRST_EPOCH: u32 = 2;
 
@@ -106,7 +106,10 @@ impl FastpodArbiter {
     fn test(&mut self, now: Time, rounds: u32) {
         let until = now + self.interval();
         self.role = Role::Testing(Test { until, has_come_back: false, rounds });
-        self.send_watchdogs(self.next_gap(now), self.number);
+        let slot = self.next_gap(now);
+        // Watchdogs of the other have the slots in between.
+        let is_others = slot.is_multiple_of(self.fastpod.watchdog_slots);
+        self.send_watchdogs(slot + u64::from(is_others), self.number);
     }
 
     /// Gives out slots from now on.
@@ -371,7 +374,11 @@ impl Endpoint for FastpodArbiter {
                     test.has_come_back = true;
                 }
             }
-            FastpodHeader::Watchdog { epoch } if epoch >= self.epoch => self.listen(now, epoch),
+            FastpodHeader::Watchdog { epoch } => match self.role {
+                Role::Listening(_) | Role::Testing(_) => self.listen(now, epoch),
+                Role::Active | Role::Claiming(_) if epoch >= self.epoch => self.listen(now, epoch),
+                Role::Active | Role::Claiming(_) => {}
+            },
             _ => {}
         }
         Receipt::Control
@@ -415,7 +422,7 @@ impl Endpoint for FastpodArbiter {
             && until <= now
         {
             match if has_come_back { rounds + 1 } else { 0 } {
-                enough if enough > TESTS => self.claim(now),
+                TESTS.. => self.claim(now),
                 rounds => self.test(now, rounds),
             }
         }

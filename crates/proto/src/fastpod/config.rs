@@ -160,6 +160,9 @@ impl FastpodConfig {
         let n_cores = pods.as_ref().map_or(0, |pods| pods.cores.len() as u64);
         let queues = cell * u64::from(self.core_queue_cells) * n_cores;
         let rto_far = rto * 2 + queues;
+        // Hosts say at least every beacon's interval which epoch they know.
+        let patience =
+            slot * ((ahead + 2) * PATIENCE).max(2 * u64::from(self.beacon_slots)) + answer * 4;
         Ok(Fastpod {
             n_hosts: facts.n_hosts,
             rate,
@@ -170,7 +173,11 @@ impl FastpodConfig {
             retry,
             silence: retry + beacon * 2,
             late_max: clock_error,
-            clock_life: self.clock_life(slot, ahead, has_standby),
+            clock_life: match self.clock_ppb {
+                0 if has_standby => patience,
+                0 => Span::MAX,
+                _ => self.clock_life(slot, ahead),
+            },
             report_slots: match pods {
                 Some(_) => u64::from(self.beacon_slots).min(COVERED),
                 None => u64::MAX / 2,
@@ -178,9 +185,7 @@ impl FastpodConfig {
             ahead,
             answer,
             watchdog_slots: ahead + 2,
-            // Hosts say at least every beacon's interval which epoch they know.
-            patience: slot * ((ahead + 2) * PATIENCE).max(2 * u64::from(self.beacon_slots))
-                + answer * 4,
+            patience,
             // Longer than a message waits before it is sent again.
             forget: ((retry + beacon * 2) * u64::from(self.attempts_max) * 64).max(rto_far * 128),
             timings,
@@ -237,12 +242,8 @@ impl FastpodConfig {
     }
 
     /// How long a clock may be used after it was set. The slot that has begun by then, and the last
-    /// packets of it, are within the guard bands. Clocks that do not drift may be apart from the
-    /// start: then hosts that do not hear their arbiter are silent before another takes over.
-    fn clock_life(&self, slot: Span, ahead: u64, has_standby: bool) -> Span {
-        if self.clock_ppb == 0 && !has_standby {
-            return Span::MAX;
-        }
+    /// packets of it, are within the guard bands.
+    fn clock_life(&self, slot: Span, ahead: u64) -> Span {
         slot * (u64::from(self.beacon_slots) + ahead + SLOTS_OLD as u64 - 2)
     }
 
@@ -333,8 +334,10 @@ pub struct Fastpod {
     /// How late a packet may leave, in a pod: a clock that is set may pass over an instant, and one
     /// that runs fast puts cells closer together than the link can take them.
     pub late_max: Span,
-    /// How long a clock may be used after it was set; [`Span::MAX`] where clocks do not drift and
-    /// there is no standby. A host that has not heard its arbiter for longer sends nothing.
+    /// How long a clock may be used after it was set. A host that has not heard its arbiter for
+    /// longer sends nothing. Clocks that do not drift may be apart from the start: with a standby
+    /// they are used for its patience, so that hosts are silent before it takes over; without one
+    /// for ever.
     pub clock_life: Span,
     /// Slots from one report of a host in a pod to the next, while it has something to report and
     /// RTSs without demands.

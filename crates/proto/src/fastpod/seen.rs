@@ -124,7 +124,7 @@ impl Seen {
 /// The slot of a brief report that was sent about in `slot`, and whether its sender sent, and
 /// something arrived.
 pub(super) fn of_brief(brief: u8, slot: u64, settled: u64) -> Option<(u64, bool, bool)> {
-    // Half as much earlier at most, and less than half later.
+    // `slot` is at most 32 before the true one, and at most 31 after it.
     let first = (slot + 1).checked_sub(settled + BRIEF / 2)?;
     let latest = first + (u64::from(brief) + BRIEF - first % BRIEF) % BRIEF;
     Some((latest, brief & 64 != 0, brief & 128 != 0))
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Of whichever slot it is, as long as the arbiter knows about when it was sent.
+        /// Of whichever slot it is, as long as the arbiter knows roughly when it was sent.
         #[test]
         fn a_brief_report_returns_from_the_wire(
             (slot, settled) in (0u64..1_000, 1u64..100),
