@@ -33,6 +33,7 @@ figures: $(BUILT) ## Every figure at the judged flow counts, three seeds; goes o
 	for figure in 3 5 6 7 8 9; do $(RAMPMETER) papers phost $$figure $(FLAGS) || exit; done
 	for figure in 2 4 5 6 7 8; do $(RAMPMETER) papers cosy $$figure $(FLAGS) || exit; done
 	for figure in table1 8 9 others; do $(RAMPMETER) papers capton $$figure $(FLAGS) || exit; done
+	for figure in 3 5 prices scale inter-pod million; do $(RAMPMETER) papers fastpod $$figure $(FLAGS) || exit; done
 
 .PHONY: bench
 bench: $(BUILT) $(DAEMON) ## The speed of whole runs on one core, and of the engine's parts
