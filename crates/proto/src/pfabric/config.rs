@@ -98,8 +98,7 @@ impl PfabricConfig {
     }
 
     /// What the ns-2 scripts of the study of over-subscribed cores have (CAPTON §V): two
-    /// bandwidth-delay products of 71 packets at most, three round trips of 85.2 us. They do not give
-    /// up: over a core that is full, long flows hear nothing for more than 400 timeouts.
+    /// bandwidth-delay products of 71 packets at most, three round trips of 85.2 us.
     pub fn ns2() -> Self {
         Self {
             window: Some(70),
@@ -108,7 +107,6 @@ impl PfabricConfig {
             duplicate_acks: Some(3),
             probe_rank: ProbeRank::Flow,
             padding: Padding::Full,
-            attempts_max: 1_000_000,
             ..Self::paper()
         }
     }
