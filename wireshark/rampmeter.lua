@@ -571,6 +571,30 @@ local TRANSPORTS = {
       u8("agg", "Aggregation or core switch"),
     },
   },
+  [12] = {
+    name = "ndp",
+    title = "NDP",
+    [1] = {
+      "data", "flow {flow} of {size} bytes, packet {seq}",
+      u32("flow", "Flow, numbered among those of the pair"), u32("tx_slot", "Slot at the sender"),
+      u32("seq", "Packet"), u64("size", "Bytes of the flow", at_least(1)),
+    },
+    [2] = {
+      "ack", "flow slot {tx_slot}, packet {seq}, all below {cumulative}, pull {pull}",
+      u32("tx_slot", "Slot at the sender"), u32("seq", "Packet"),
+      u32("cumulative", "All below have arrived"), u32("pull", "Packets pulled"),
+      u16("path", "Path"),
+    },
+    [3] = {
+      "nack", "flow slot {tx_slot}, packet {seq}, pull {pull}",
+      u32("tx_slot", "Slot at the sender"), u32("seq", "Packet"), u32("pull", "Packets pulled"),
+      u16("path", "Path"),
+    },
+    [4] = {
+      "pull", "flow slot {tx_slot}, pull {pull}", u32("tx_slot", "Slot at the sender"),
+      u32("pull", "Packets pulled"),
+    },
+  },
 }
 -- </transports>
 

@@ -151,6 +151,11 @@ class Fabric(Part):
     interface: str | None = None
     express_bytes: int | None = None
     slot_bytes: int | None = None
+    trim_bytes: int | None = None
+    trim_choice: str | None = None
+    header_ratio: int | None = None
+    header_queue_bytes: int | None = None
+    header_overflow: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ __all__ = [
     "Fastpod",
     "Hyline",
     "Ideal",
+    "Ndp",
     "PFabric",
     "PHost",
     "Pias",
@@ -698,6 +699,44 @@ class Fastpod(Transport):
     """The same for cells to all pods together (1 to 16000000)."""
     attempts_max: int | None = None
     """Unanswered repetitions after which a flow is reported as failed (1 to 1000)."""
+    control_rtt_us: float | None = None
+    """Round trip of a control packet that the transport is told."""
+    data_rtt_us: float | None = None
+    """Round trip of a full packet that the transport is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ndp(Transport):
+    """Switches that trim packets, receivers that pull at the rate of their link (NDP)."""
+
+    name: str = field(default="ndp", init=False)
+    preset: Literal["paper", "reference"] | None = None
+    """Where the values of keys come from that are left out: `paper` (the default), `reference`."""
+    window: int | None = None
+    """Packets that a flow sends unasked; one bandwidth-delay product if left out (1 to 4096)."""
+    pull_bytes: int | None = None
+    """Bytes of its link that a receiver allows for each pull; a full packet if left out (1 to
+    1000000)."""
+    pull_order: Literal["fair", "shortest-first"] | None = None
+    """Which flow is pulled from next."""
+    path_penalty: Literal["outliers", "none"] | None = None
+    """What senders do about paths with many trimmed packets."""
+    ports: Literal["paper", "reference"] | None = None
+    """The ports that are asked of the fabric."""
+    rto_ns: int | None = None
+    """Time in nanoseconds after which a packet is sent again that was neither acknowledged nor
+    refused, doubled by up to four timeouts in a row; if left out a millisecond, or 64 round trips
+    if these are longer (100 to 10000000000)."""
+    padding: Literal["exact", "full"] | None = None
+    """Charged length of last packets."""
+    payload_bytes: int | None = None
+    """Payload of a full packet (1 to 9000)."""
+    header_bytes: int | None = None
+    """Bytes of headers charged to each data packet (1 to 1000)."""
+    control_bytes: int | None = None
+    """Length of acknowledgements, refusals and pulls (1 to 1000)."""
+    attempts_max: int | None = None
+    """Timeouts in a row after which a flow is reported as failed (1 to 1000000)."""
     control_rtt_us: float | None = None
     """Round trip of a control packet that the transport is told."""
     data_rtt_us: float | None = None

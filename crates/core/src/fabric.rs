@@ -65,6 +65,56 @@ pub enum Buffer {
     },
 }
 
+/// Which data packet loses its payload when a port's data queue is full (NDP, section 3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrimChoice {
+    /// The packet that arrives, or the newest of the queue, with equal chances.
+    Coin,
+    /// The packet that arrives.
+    Arriving,
+}
+
+/// What happens to a trimmed packet that does not fit into the header queue (NDP, section 3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HeaderOverflow {
+    /// It goes back to its sender, with source and destination exchanged.
+    Return,
+    /// It is dropped.
+    Drop,
+}
+
+/// Ports that trim: one queue of data packets, one of headers and control packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trim {
+    /// Length of a trimmed packet on the wire.
+    pub to: u16,
+    /// Which data packet is trimmed.
+    pub choice: TrimChoice,
+    /// Packets of the header queue that a port sends for one data packet while both queues hold
+    /// packets; 0 always sends the header queue first.
+    pub ratio: u8,
+    /// Memory of the header queue.
+    pub headers: Bytes,
+    /// What happens to a trimmed packet that does not fit into it.
+    pub overflow: HeaderOverflow,
+}
+
+impl Trim {
+    /// NDP's switch (section 3.1) for full packets of `packet` bytes: headers of 64 bytes, ten of
+    /// them for one data packet, and as much memory for them as for eight data packets.
+    pub fn paper(packet: Bytes) -> Self {
+        Self {
+            to: 64,
+            choice: TrimChoice::Coin,
+            ratio: 10,
+            headers: packet * 8,
+            overflow: HeaderOverflow::Return,
+        }
+    }
+}
+
 /// The ways between racks of a network of two or three tiers in which every rack's switch has the
 /// same ways up, and in three tiers every switch above it too.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -242,6 +292,9 @@ pub struct FabricNeeds {
     pub slot: Need<u16>,
     /// Packets of the highest priority up to this many bytes do not count as waiting.
     pub express: Need<u16>,
+    /// How ports trim; `None` for transports that do not understand trimmed packets. A plan may
+    /// choose other values.
+    pub trim: Option<Trim>,
     /// Priorities of packets that the transport uses, 1 to 8; 0 where it does not say.
     pub priorities: u8,
     /// The largest difference between hosts' clocks with which they work together; `None` for any.

@@ -31,6 +31,10 @@ pub enum Queueing {
     /// The oldest packet of the highest [`Priority`](crate::Priority); the fabric's settings say
     /// what is dropped.
     Classes,
+    /// Data packets that do not fit are trimmed. Headers and control packets, those of the highest
+    /// [`Priority`](crate::Priority), have a queue of their own; all others are data (NDP, section
+    /// 3.1). The fabric's settings are a [`Trim`](crate::fabric::Trim).
+    Trimming,
     /// The earliest packet of the message that has the lowest [`Header::rank`]; of the packets with
     /// the highest rank the newest is dropped (pFabric §4.1, §4.2).
     Ranks,
@@ -155,6 +159,19 @@ pub struct Ranked;
 impl<H> Hop<H> for Ranked {
     const ACTIVE: bool = false;
     const QUEUEING: Queueing = Queueing::Ranks;
+
+    fn on_forward(&mut self, _crossing: Crossing<'_>, _packet: &mut Packet<H>) -> Verdict {
+        Verdict::Forward
+    }
+}
+
+/// A switch that does nothing but trim.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Trimming;
+
+impl<H> Hop<H> for Trimming {
+    const ACTIVE: bool = false;
+    const QUEUEING: Queueing = Queueing::Trimming;
 
     fn on_forward(&mut self, _crossing: Crossing<'_>, _packet: &mut Packet<H>) -> Verdict {
         Verdict::Forward

@@ -19,7 +19,7 @@ pub mod wire;
 pub use endpoint::{Endpoint, Event, Message, Phase, Promise, Receipt};
 pub use family::{
     Crossing, Departure, FabricFacts, Family, Hop, NoArbiter, Passive, Queueing, Ranked,
-    SwitchFacts, Verdict,
+    SwitchFacts, Trimming, Verdict,
 };
 pub use id::{MsgId, NodeId, TenantId};
 pub use packet::{Packet, PayloadRef, Priority};

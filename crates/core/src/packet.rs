@@ -91,6 +91,9 @@ impl Marks {
     /// Sent without a schedule: switches without memory drop it, or cut it off, for any other
     /// packet (selective dropping, Fastpod §3.3).
     pub const UNSCHEDULED: Self = Self(32);
+    /// A trimmed packet on its way back to its sender; source and destination are exchanged (NDP,
+    /// section 3.2).
+    pub const RETURNED: Self = Self(64);
 
     /// These marks and `other`.
     #[must_use]

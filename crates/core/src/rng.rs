@@ -36,6 +36,8 @@ pub enum Purpose {
     Hop = 11,
     /// Lengths of cables.
     Cable = 12,
+    /// Which packet a port trims.
+    Trim = 13,
 }
 
 /// One random stream.

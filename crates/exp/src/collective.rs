@@ -161,8 +161,8 @@ impl Network for Ideals {
     }
 }
 
-/// The least time that `round` can take, from its first flow's start to its last delivery. It is the
-/// longest of
+/// The least time that `round` can take, from its first flow's start to its last delivery, where a
+/// flow uses one path at a time or no link is slower than those of hosts. It is the longest of
 ///
 /// - its longest chain of flows that wait for each other, each alone in the network, with what hosts
 ///   compute between them: of a ring `2 (n - 1)` flows of one part each;

@@ -1,7 +1,7 @@
 //! The fabric of a run: what the plan says, what the transport needs, and defaults.
 
 use rampmeter_core::Bytes;
-use rampmeter_core::fabric::{Buffer, FabricNeeds, Forwarding, Need};
+use rampmeter_core::fabric::{Buffer, FabricNeeds, Forwarding, Need, Trim};
 use rampmeter_sim::{FabricConfig, Switching};
 
 use crate::context::Context;
@@ -40,6 +40,7 @@ pub(crate) fn resolve(
     let switching = choose("switching", asked, switching(needs.switching), stored, cx)?;
     let header = spec.cut_through_bytes.unwrap_or(64);
     cx.range("fabric.cut-through-bytes", header as f64, 1.0, 4e9)?;
+    let trim = trim(spec, needs, cx)?;
     let unscheduled = spec.unscheduled.unwrap_or(default.unscheduled);
     let burst_us = spec.shaper_burst_us.unwrap_or(0.0);
     let burst = cx.micros("fabric.shaper-burst-us", burst_us, 0.0)?;
@@ -61,6 +62,11 @@ pub(crate) fn resolve(
         shaper_burst_us: Some(burst_us),
         express_bytes: Some(express.into()),
         slot_bytes: Some(slot.into()),
+        trim_bytes: trim.map(|t| t.to.into()),
+        trim_choice: trim.map(|t| t.choice),
+        header_ratio: trim.map(|t| t.ratio.into()),
+        header_queue_bytes: trim.map(|t| t.headers.get()),
+        header_overflow: trim.map(|t| t.overflow),
     };
     Ok(FabricConfig {
         buffer,
@@ -76,8 +82,50 @@ pub(crate) fn resolve(
         express,
         mark_above: ecn,
         slot,
+        trim: trim.unwrap_or(default.trim),
         ..default
     })
+}
+
+/// How ports trim; `None` where the transport does not understand trimmed packets.
+fn trim(
+    spec: &FabricSpec,
+    needs: &FabricNeeds,
+    cx: &Context<'_>,
+) -> Result<Option<Trim>, PlanError> {
+    let keys = [
+        ("trim-bytes", spec.trim_bytes.is_some()),
+        ("trim-choice", spec.trim_choice.is_some()),
+        ("header-ratio", spec.header_ratio.is_some()),
+        ("header-queue-bytes", spec.header_queue_bytes.is_some()),
+        ("header-overflow", spec.header_overflow.is_some()),
+    ];
+    let Some(needed) = needs.trim else {
+        return match keys.into_iter().find(|(_, is_there)| *is_there) {
+            None => Ok(None),
+            Some((key, _)) => {
+                let why = "the transport does not understand trimmed packets";
+                let message = format!("expected no such key, as {why}, got a value");
+                Err(cx.bad(&format!("fabric.{key}"), message))
+            }
+        };
+    };
+    let whole = |key: &str, value: Option<u64>, (least, most): (f64, f64), needed: u64| {
+        let value = value.unwrap_or(needed);
+        cx.range(&format!("fabric.{key}"), value as f64, least, most).map(|_| value)
+    };
+    let to = whole("trim-bytes", spec.trim_bytes, (1.0, 9_000.0), needed.to.into())?;
+    let ratio = whole("header-ratio", spec.header_ratio, (0.0, 255.0), needed.ratio.into())?;
+    let least = to as f64;
+    let headers = spec.header_queue_bytes;
+    let headers = whole("header-queue-bytes", headers, (least, 4e9), needed.headers.get())?;
+    Ok(Some(Trim {
+        to: to as u16,
+        choice: spec.trim_choice.unwrap_or(needed.choice),
+        ratio: ratio as u8,
+        headers: Bytes::new(headers),
+        overflow: spec.header_overflow.unwrap_or(needed.overflow),
+    }))
 }
 
 /// What is needed, as plans say it.

@@ -1,5 +1,6 @@
 //! Plans as people write them: TOML with defaults, unknown keys refused.
 
+use rampmeter_core::fabric::{HeaderOverflow, TrimChoice};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_sim::{Interface, Overflow, Spray, TopologySpec, Unscheduled};
 use rampmeter_workload::WorkloadSpec;
@@ -101,6 +102,16 @@ pub struct FabricSpec {
     pub express_bytes: Option<u64>,
     /// Memory that a waiting packet takes at least.
     pub slot_bytes: Option<u64>,
+    /// Length of a packet whose payload is cut off, where ports trim.
+    pub trim_bytes: Option<u64>,
+    /// Which data packet is trimmed.
+    pub trim_choice: Option<TrimChoice>,
+    /// Headers that a port sends for one data packet while both wait; 0 sends headers first.
+    pub header_ratio: Option<u64>,
+    /// Memory of a port's header queue.
+    pub header_queue_bytes: Option<u64>,
+    /// What happens to a trimmed packet that does not fit into it.
+    pub header_overflow: Option<HeaderOverflow>,
 }
 
 /// When forwarding begins.

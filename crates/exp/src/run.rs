@@ -100,6 +100,7 @@ pub(crate) fn publish(
             wall_seconds: wall.as_secs_f64(),
             queueing: match plan.plan().transport.queueing() {
                 Queueing::Classes => "classes",
+                Queueing::Trimming => "trimming",
                 Queueing::Ranks => "ranks",
             },
             derived: plan.derived(),

@@ -118,12 +118,28 @@ pub struct Tier {
     /// Packets that queues marked (ECN), those that had been marked before too; left out if none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub marks: Option<u64>,
+    /// What ports trimmed (NDP); left out where they do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trimming: Option<Trimming>,
     /// Packets dropped, by reason; reasons that did not occur are left out.
     pub drops: BTreeMap<&'static str, u64>,
     /// Data packets dropped.
     pub data_drops: u64,
     /// Bytes dropped.
     pub bytes_dropped: u64,
+}
+
+/// What the ports of a tier have trimmed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Trimming {
+    /// Packets whose payload was cut off.
+    pub trims: u64,
+    /// Trimmed packets that went back to their sender.
+    pub returns: u64,
+    /// The longest data queue of any port, at any time.
+    pub data_queue_max_bytes: u64,
+    /// The longest queue of headers and control packets of any port, at any time.
+    pub header_queue_max_bytes: u64,
 }
 
 /// Where and when a queue was longest.
@@ -401,6 +417,12 @@ impl Tier {
             queue_max_bytes: tier.queue_max.get(),
             queue_max_at: tier.queue_peak.map(peak),
             marks: (tier.marks > 0).then_some(tier.marks),
+            trimming: tier.trimming.map(|t| Trimming {
+                trims: t.trims,
+                returns: t.returns,
+                data_queue_max_bytes: t.data_max.get(),
+                header_queue_max_bytes: t.headers_max.get(),
+            }),
             drops: drops.collect(),
             data_drops: tier.data_drops,
             bytes_dropped: tier.bytes_dropped,

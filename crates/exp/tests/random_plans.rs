@@ -183,6 +183,13 @@ impl Draw {
         self.maybe(&mut table, "shaper-burst-us", |d| d.num(0.0, 100.0).into());
         self.maybe(&mut table, "express-bytes", |d| d.int(0, 10_000).into());
         self.maybe(&mut table, "slot-bytes", |d| d.int(0, 10_000).into());
+        if self.chance(0.1) {
+            self.maybe(&mut table, "trim-bytes", |d| d.int(0, 200).into());
+            self.maybe(&mut table, "trim-choice", |d| d.pick(&["coin", "arriving"]).into());
+            self.maybe(&mut table, "header-ratio", |d| d.int(0, 300).into());
+            self.maybe(&mut table, "header-queue-bytes", |d| d.int(0, 30_000).into());
+            self.maybe(&mut table, "header-overflow", |d| d.pick(&["return", "drop"]).into());
+        }
         table
     }
 
@@ -444,7 +451,10 @@ fn random_plans_are_refused_or_run_to_an_end() {
         }
         let of_collectives: u64 = summary.collectives.iter().map(|round| round.flows).sum();
         assert!(flows.submitted + flows.not_started >= of_collectives, "{flows:?}\n{text}");
-        for round in &summary.collectives {
+        // The bound is that of one path at a time: several slow ones together are faster.
+        let topology = plan.plan().topology.build();
+        let has_slower = topology.is_ok_and(|topology| topology.shape().has_slower);
+        for round in summary.collectives.iter().filter(|_| !has_slower) {
             // No transport is faster than light; reordering links do not slow packets down.
             let over = round.over_bound.unwrap_or(1.0);
             assert!(over >= 1.0, "{round:?}\n{text}");

@@ -121,6 +121,13 @@ fn fastpass_is_that_of_the_phost_study() {
     assert_close("fastpass_10g_imc10_load0.6.csv.gz", &setup, [0.05, 0.08, 0.12]);
 }
 
+/// csg-htsim's NDP in dcPIM's fabric. Its times end at the sender, with the last acknowledgement.
+#[test]
+fn ndp_is_that_of_csg_htsim() {
+    let setup = DCPIM.replace("dcpim", "ndp");
+    assert_close_over_theirs("ndp_100g_websearch_load0.6.csv.gz", &setup, [0.05, 0.08, 0.15]);
+}
+
 /// One switch by ns-3 3.37: 16 hosts, 10 Gbit/s, 1 us a link. Interfaces are queues like ports.
 const STAR: &str = "[topology]\nkind = \"star\"\nhosts = 16\naccess-gbps = 10.0\n\
      propagation-ns = 1000.0\nswitch-ns = 0.0\nhost-ns = 0.0\n[fabric]\ninterface = \"queue\"\n\

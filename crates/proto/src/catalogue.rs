@@ -12,6 +12,7 @@ use crate::fastpass::FastpassFamily;
 use crate::fastpod::FastpodFamily;
 use crate::hyline::HylineFamily;
 use crate::keys::BadKey;
+use crate::ndp::NdpFamily;
 use crate::pfabric::PfabricFamily;
 use crate::phost::PhostFamily;
 use crate::pias::PiasFamily;
@@ -51,6 +52,7 @@ impl Catalogue for Builtin {
         visitor.transport::<CaptonFamily>();
         visitor.transport::<HylineFamily>();
         visitor.transport::<FastpodFamily>();
+        visitor.transport::<NdpFamily>();
         visitor.beside::<CosyFamily, DcpimFamily>();
         visitor.beside::<CosyFamily, PhostFamily>();
     }

@@ -15,6 +15,7 @@ mod formats;
 pub mod hyline;
 pub mod ideal;
 pub mod keys;
+pub mod ndp;
 pub mod parts;
 pub mod pfabric;
 pub mod phost;

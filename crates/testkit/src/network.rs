@@ -134,7 +134,11 @@ fn fabric(needs: &FabricNeeds) -> FabricConfig {
 
     let default = FabricConfig::default();
     FabricConfig {
-        buffer: only(needs.buffer, default.buffer),
+        buffer: match (needs.trim, needs.buffer) {
+            // Ports that trim, with room for all packets of a test, would trim none.
+            (Some(_), Need::Prefer(preferred)) => preferred,
+            (_, needed) => only(needed, default.buffer),
+        },
         overflow: only(needs.overflow, default.overflow),
         spray: only(needs.spray, default.spray),
         interface: only(needs.interface, default.interface),
@@ -144,6 +148,7 @@ fn fabric(needs: &FabricNeeds) -> FabricConfig {
         },
         express: only(needs.express, default.express),
         mark_above: only(needs.ecn, default.mark_above),
+        trim: needs.trim.unwrap_or(default.trim),
         ..default
     }
 }

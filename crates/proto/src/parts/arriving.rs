@@ -248,9 +248,20 @@ impl<T> ArrivingFlows<T> {
     /// Does the same once every `forget`, for receivers without a clock that call it with each
     /// packet.
     pub fn sweep<H>(&mut self, now: Time, forget: Span, out: &mut Output<H>) {
+        self.sweep_with(now, forget, out, |_, _| {});
+    }
+
+    /// The same; `gone` is told of each flow that is abandoned.
+    pub fn sweep_with<H>(
+        &mut self,
+        now: Time,
+        forget: Span,
+        out: &mut Output<H>,
+        gone: impl FnMut(u32, &ArrivingFlow<T>),
+    ) {
         if now >= self.sweep_at {
             self.sweep_at = now.saturating_add(forget);
-            self.forget_silent(now, forget, out, |_, _| {});
+            self.forget_silent(now, forget, out, gone);
         }
     }
 

@@ -1,5 +1,6 @@
 //! The settings of a fabric.
 
+use rampmeter_core::fabric::Trim;
 pub use rampmeter_core::fabric::{Buffer, Interface, Overflow, Spray};
 use rampmeter_core::{Bytes, Span};
 use serde::{Deserialize, Serialize};
@@ -61,6 +62,8 @@ pub struct FabricConfig {
     /// Memory that a waiting packet takes at least, in bytes. As much as a full packet takes where
     /// queues are counted in packets. Queue lengths in results are in such bytes too.
     pub slot: u16,
+    /// How ports trim, where the transport's ports do ([`Queueing::Trimming`](rampmeter_core::Queueing)).
+    pub trim: Trim,
     /// Keep account of waiting bytes by the port that they came by, as PFC's thresholds need:
     /// [`Fabric::waiting_from`](super::Fabric::waiting_from). Programs that need it in any case
     /// set `Hop::INGRESS`.
@@ -79,6 +82,7 @@ impl Default for FabricConfig {
             express: 64,
             mark_above: None,
             slot: 0,
+            trim: Trim::paper(Bytes::new(1500)),
             by_ingress: false,
         }
     }

@@ -17,6 +17,7 @@ mod port;
 mod program;
 mod routing;
 mod stats;
+mod trim;
 mod uplink;
 mod waiting;
 mod watch;
@@ -25,7 +26,7 @@ pub use collide::{CollisionKind, Collisions, Party, Violation};
 pub use config::{Buffer, FabricConfig, Interface, Overflow, Spray, Switching, Unscheduled};
 pub use fault::{FaultSpec, LinkFault, Outage, Target};
 pub use routing::Routes;
-pub use stats::{DropCount, DropReason, FabricStats, PortId, PortSample, TierStats};
+pub use stats::{DropCount, DropReason, FabricStats, PortId, PortSample, TierStats, TrimStats};
 pub use watch::{PortChange, PortEvent};
 
 use crate::engine::event::{ARRIVE, PORTS_END, READY, packet_event};
@@ -83,6 +84,8 @@ pub struct Fabric<H, P> {
     /// The most links of any host.
     rails: u16,
     spray: Vec<Rng>,
+    /// Draws of each switch which packet to trim; empty where ports do not.
+    coins: Vec<Rng>,
     faults: Faults,
     pub(crate) stats: FabricStats,
     /// Used where ports are watched.
@@ -127,6 +130,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
         let first_ports = first_ports(&ports, routes.n_interfaces(), n_switches);
         let stream = |node: u32| Rng::new(seed, u64::from(node), Purpose::Spray);
+        let coin = |switch: u32| Rng::new(seed, u64::from(switch), Purpose::Trim);
         let next_path = (0..n_stations).map(|h| stream(h).bits() as u16).collect();
         let digits = stats::path_digits(&topology, &routes);
         let faults = Faults::new(faults, &topology, &routes, seed);
@@ -146,6 +150,10 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             occupancy: Occupancy::new(&config, n_ports),
             used: vec![0; n_switches as usize + 1],
             spray: (0..n_switches).map(|s| stream(n_stations + s)).collect(),
+            coins: match P::QUEUEING {
+                Queueing::Trimming => (0..n_switches).map(coin).collect(),
+                Queueing::Classes | Queueing::Ranks => Vec::new(),
+            },
             stats: FabricStats::new(tiers, config.is_memoryless()),
             pool: PacketPool::new(),
             express: config.express(),

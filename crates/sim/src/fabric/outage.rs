@@ -106,6 +106,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             let queues = &mut self.queues[number as usize];
             let handle = match P::QUEUEING {
                 Queueing::Classes => queues.pop(port, &mut self.pool),
+                Queueing::Trimming => queues.pop_by_turns(port, &mut self.pool, 0),
                 Queueing::Ranks => queues.pop_best(port, &mut self.pool),
             };
             let switch = port.switch;

@@ -25,8 +25,12 @@ pub(crate) struct Port {
     pub(crate) buffer: u32,
     /// The switch whose buffer this port shares; one past the last switch at hosts.
     pub(crate) switch: u32,
+    /// Bytes of headers and control packets among `queued`, where ports trim.
+    pub(crate) headers: u32,
     /// Memory that a waiting packet takes at least.
     slot: u16,
+    /// Packets of the header queue sent since the last data packet, where ports trim.
+    turn: u8,
     /// A bit per priority that has packets waiting.
     pub(crate) waiting: u8,
     /// The tier that statistics count it in.
@@ -68,7 +72,9 @@ impl Port {
             to,
             buffer,
             switch,
+            headers: 0,
             slot,
+            turn: 0,
             waiting: 0,
             tier,
             up: true,
@@ -164,6 +170,51 @@ impl Queues {
         }
         port.queued -= port.taken_by(pool.get(handle).wire_bytes);
         Some(handle)
+    }
+}
+
+/// Ports that trim: the list of the highest class is the header queue.
+impl Queues {
+    /// Appends a packet to the queue of its priority.
+    #[inline]
+    pub(crate) fn push_trimming<H: Copy>(
+        &mut self,
+        port: &mut Port,
+        pool: &mut PacketPool<H>,
+        handle: Handle,
+    ) {
+        let packet = pool.get(handle);
+        if packet.priority == Priority::HIGHEST {
+            port.headers += port.taken_by(packet.wire_bytes);
+        }
+        self.push(port, pool, handle);
+    }
+
+    /// Takes the oldest packet of the header queue; of the other one after `ratio` headers, if it
+    /// has any and the ratio is not zero.
+    #[inline]
+    pub(crate) fn pop_by_turns<H: Copy>(
+        &mut self,
+        port: &mut Port,
+        pool: &mut PacketPool<H>,
+        ratio: u8,
+    ) -> Handle {
+        let both_wait = port.highest_waits() && port.waiting != 1;
+        if both_wait && ratio != 0 && port.turn >= ratio {
+            port.turn = 0;
+            // The header queue is out of sight for one packet.
+            port.waiting &= !1;
+            let handle = self.pop(port, pool);
+            port.waiting |= 1;
+            return handle;
+        }
+        port.turn = if both_wait { port.turn.saturating_add(1) } else { 0 };
+        let is_header = port.highest_waits();
+        let handle = self.pop(port, pool);
+        if is_header {
+            port.headers -= port.taken_by(pool.get(handle).wire_bytes);
+        }
+        handle
     }
 }
 

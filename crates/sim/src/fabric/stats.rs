@@ -91,12 +91,27 @@ pub struct TierStats {
     pub capacity_bps: u64,
     /// Packets marked, those that had been marked before too.
     pub marks: u64,
+    /// What was trimmed; `None` where ports do not trim.
+    pub trimming: Option<TrimStats>,
     /// Packets dropped, by [`DropReason`].
     pub drops: [u64; DropReason::COUNT],
     /// Data packets dropped, for any reason.
     pub data_drops: u64,
     /// Bytes dropped.
     pub bytes_dropped: u64,
+}
+
+/// What the ports of one tier have trimmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct TrimStats {
+    /// Packets whose payload was cut off.
+    pub trims: u64,
+    /// Trimmed packets that went back to their sender.
+    pub returns: u64,
+    /// The longest data queue of any port.
+    pub data_max: Bytes,
+    /// The longest queue of headers and control packets of any port.
+    pub headers_max: Bytes,
 }
 
 /// Totals of a fabric.
@@ -161,6 +176,24 @@ impl FabricStats {
     #[cold]
     pub(super) fn count_mark(&mut self, tier: u8) {
         self.tiers[tier as usize].marks += 1;
+    }
+
+    #[cold]
+    pub(super) fn count_trim(&mut self, tier: u8) {
+        self.tiers[tier as usize].trimming.get_or_insert_default().trims += 1;
+    }
+
+    #[cold]
+    pub(super) fn count_return(&mut self, tier: u8) {
+        self.tiers[tier as usize].trimming.get_or_insert_default().returns += 1;
+    }
+
+    /// A port that trims holds so many bytes of data packets, and of headers and control packets.
+    #[inline]
+    pub(super) fn note_trimming_queues(&mut self, tier: u8, data: u32, headers: u32) {
+        let most = self.tiers[tier as usize].trimming.get_or_insert_default();
+        most.data_max = most.data_max.max(Bytes::new(data.into()));
+        most.headers_max = most.headers_max.max(Bytes::new(headers.into()));
     }
 
     /// A queue of `tier` is as long as its port's has ever been.
@@ -271,6 +304,7 @@ pub(super) fn tiers(topology: &Topology, routes: &Routes) -> (Vec<TierStats>, Ve
                 queue_peak: None,
                 capacity_bps: 0,
                 marks: 0,
+                trimming: None,
                 drops: [0; DropReason::COUNT],
                 data_drops: 0,
                 bytes_dropped: 0,

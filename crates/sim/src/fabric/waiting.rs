@@ -33,6 +33,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let queues = &mut self.queues[number as usize];
         let handle = match P::QUEUEING {
             Queueing::Classes => queues.pop(port, &mut self.pool),
+            Queueing::Trimming => queues.pop_by_turns(port, &mut self.pool, self.config.trim.ratio),
             Queueing::Ranks => queues.pop_best(port, &mut self.pool),
         };
         let (switch, more) = (port.switch, port.waiting != 0);
@@ -68,10 +69,27 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             self.collide(egress, handle, now, wheel);
             return;
         }
-        if !self.make_room(switch, egress, handle) {
+        if P::QUEUEING == Queueing::Trimming && egress >= self.n_interfaces {
+            if !self.trim_for_room(switch, egress, handle, now, wheel) {
+                return;
+            }
+        } else if !self.make_room(switch, egress, handle) {
             self.discard(egress, handle, DropReason::Buffer);
             return;
         }
+        self.admit(switch, egress, handle, now, wheel);
+    }
+
+    /// Queues a packet for which there is room.
+    #[inline(always)]
+    pub(super) fn admit(
+        &mut self,
+        switch: u32,
+        egress: u32,
+        handle: Handle,
+        now: Time,
+        wheel: &mut Wheel,
+    ) {
         if P::WATCHED {
             self.note_mark(egress, handle);
         }
@@ -87,7 +105,12 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let queues = &mut self.queues[egress as usize];
         match P::QUEUEING {
             Queueing::Classes => queues.push(port, &mut self.pool, handle),
+            Queueing::Trimming => queues.push_trimming(port, &mut self.pool, handle),
             Queueing::Ranks => queues.push_ranked(port, &mut self.pool, handle),
+        }
+        if P::QUEUEING == Queueing::Trimming {
+            let data = port.queued - port.headers;
+            self.stats.note_trimming_queues(port.tier, data, port.headers);
         }
         if port.queued_max > longest {
             self.stats.note_peak(port.tier, egress, port.queued, now);
@@ -119,7 +142,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             let queues = &mut self.queues[egress as usize];
             let out = match (P::QUEUEING, self.config.overflow) {
                 (Queueing::Ranks, _) => queues.pop_worst(port, &mut self.pool, rank),
-                (Queueing::Classes, Overflow::TailDrop) => None,
+                (Queueing::Trimming, _) | (Queueing::Classes, Overflow::TailDrop) => None,
                 (Queueing::Classes, Overflow::PushOut) => {
                     queues.pop_lowest(port, &mut self.pool, priority)
                 }

@@ -1,0 +1,204 @@
+//! NDP's parameters and what they imply for one fabric.
+
+use rampmeter_core::fabric::{HeaderOverflow, Trim, TrimChoice};
+use rampmeter_core::{Bytes, FabricFacts, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::parts::{Framing, Padding, forget_after, keepalive};
+
+/// Which flow a receiver pulls from next (NDP, section 3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PullOrder {
+    /// Each flow in turn.
+    Fair,
+    /// The flow with the fewest missing packets.
+    ShortestFirst,
+}
+
+/// What senders do about paths with many trimmed packets (NDP, section 3.1.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PathPenalty {
+    /// Leave a path out for a while that has more than twice the mean share of packets trimmed or
+    /// lost.
+    Outliers,
+    /// Nothing. The published simulator does this.
+    None,
+}
+
+/// The ports that NDP asks of the fabric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ports {
+    /// Eight data packets wait, and as many bytes of headers; ten headers go for one data packet;
+    /// headers that do not fit return to their sender (NDP, sections 3.1 and 3.2).
+    Paper,
+    /// 12 000 bytes of data packets, that on the link included, so that seven packets of 1564 bytes
+    /// fit; headers first; 24 000 bytes of them, and what does not fit is dropped. The published
+    /// simulator does this.
+    Reference,
+}
+
+impl Ports {
+    /// The memory of a port for data packets, and how it trims; `packet` is a full packet.
+    pub(super) fn memory(self, packet: Bytes) -> (Bytes, Trim) {
+        let paper = Trim::paper(packet);
+        match self {
+            Self::Paper => (packet * 8, paper),
+            Self::Reference => {
+                let waiting = Bytes::new(12_000u64.saturating_sub(packet.get())).max(packet);
+                let (headers, overflow) = (Bytes::new(24_000), HeaderOverflow::Drop);
+                (waiting, Trim { ratio: 0, choice: TrimChoice::Coin, headers, overflow, ..paper })
+            }
+        }
+    }
+}
+
+/// NDP's parameters. [`NdpConfig::paper`] and [`NdpConfig::reference`] are the presets.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct NdpConfig {
+    /// Packets that a flow sends unasked; one bandwidth-delay product if left out.
+    #[schemars(range(min = 1, max = 4_096))]
+    pub window: Option<u32>,
+    /// Bytes of its link that a receiver allows for each pull; a full packet if left out.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub pull_bytes: Option<u64>,
+    /// Which flow is pulled from next.
+    pub pull_order: PullOrder,
+    /// What senders do about paths with many trimmed packets.
+    pub path_penalty: PathPenalty,
+    /// The ports that are asked of the fabric.
+    pub ports: Ports,
+    /// Time in nanoseconds after which a packet is sent again that was neither acknowledged nor
+    /// refused, doubled by up to four timeouts in a row; if left out a millisecond, or 64 round trips
+    /// if these are longer.
+    #[schemars(range(min = 100, max = 10_000_000_000_u64))]
+    pub rto_ns: Option<u64>,
+    /// Charged length of last packets.
+    pub padding: Padding,
+    /// Payload of a full packet.
+    #[serde(rename = "payload-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 9_000))]
+    pub payload: Bytes,
+    /// Bytes of headers charged to each data packet.
+    #[serde(rename = "header-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 1_000))]
+    pub header: Bytes,
+    /// Length of acknowledgements, refusals and pulls.
+    #[serde(rename = "control-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 1_000))]
+    pub control: Bytes,
+    /// Timeouts in a row after which a flow is reported as failed.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub attempts_max: u32,
+}
+
+impl Default for NdpConfig {
+    fn default() -> Self {
+        Self::paper()
+    }
+}
+
+impl Keys for NdpConfig {
+    const PRESETS: &'static [Preset<Self>] =
+        &[("paper", Self::paper), ("reference", Self::reference)];
+}
+
+/// How often timeouts in a row double the next one.
+const DOUBLINGS_MAX: u32 = 4;
+
+/// Timeout (NDP, section 3.2).
+const RTO_MIN: Span = Span::from_us(1_000);
+
+impl NdpConfig {
+    /// The paper's design (section 3), with packets of the length that the other transports use.
+    pub fn paper() -> Self {
+        Self {
+            window: None,
+            pull_bytes: None,
+            pull_order: PullOrder::Fair,
+            path_penalty: PathPenalty::Outliers,
+            ports: Ports::Paper,
+            rto_ns: None,
+            padding: Padding::Exact,
+            payload: Bytes::new(1460),
+            header: Bytes::new(40),
+            control: Bytes::new(64),
+            attempts_max: 24,
+        }
+    }
+
+    /// What csg-htsim does at 100 Gbit/s. It charges 64 bytes of header to links beside packets of
+    /// 1500 bytes, which have headers of 40 already. A flow sends 50 packets at once. Pulls are spaced
+    /// by 1564 bytes at 99 % of the link's rate, which are 1580.
+    pub fn reference() -> Self {
+        Self {
+            window: Some(50),
+            pull_bytes: Some(1_580),
+            path_penalty: PathPenalty::None,
+            ports: Ports::Reference,
+            rto_ns: Some(50_000_000),
+            padding: Padding::Full,
+            header: Bytes::new(104),
+            ..Self::paper()
+        }
+    }
+
+    /// Checks the parameters and derives what follows from them on a fabric with `paths` ways
+    /// between racks.
+    ///
+    /// # Errors
+    /// A parameter out of range.
+    pub fn on(self, facts: &FabricFacts, paths: u16) -> Result<Ndp, BadKey> {
+        check_ranges(&self)?;
+        let full = self.payload + self.header;
+        let window = self.window.unwrap_or_else(|| facts.bdp_packets(full).clamp(1, 4_096));
+        let pull = self.pull_bytes.map_or(full, Bytes::new);
+        let rto = match self.rto_ns {
+            Some(ns) => Span::from_ns(ns),
+            None => RTO_MIN.max(keepalive(facts)),
+        };
+        Ok(Ndp {
+            window,
+            spacing: facts.access_rate.tx_time(pull),
+            rto,
+            paths: paths.max(1),
+            forget: forget_after(rto * (1 << DOUBLINGS_MAX), self.attempts_max),
+            config: self,
+        })
+    }
+}
+
+/// The parameters of NDP on one fabric, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ndp {
+    /// The parameters.
+    pub config: NdpConfig,
+    /// Packets that a flow sends unasked.
+    pub window: u32,
+    /// Time between the pulls of a receiver.
+    pub spacing: Span,
+    /// Time after which a packet that was neither acknowledged nor refused is sent again.
+    pub rto: Span,
+    /// Paths between racks among which senders choose; 1 leaves the choice to the fabric.
+    pub paths: u16,
+    /// When a receiver forgets a flow whose sender is silent.
+    pub forget: Span,
+}
+
+impl Ndp {
+    /// The timeout after so many timeouts in a row.
+    pub(super) fn timeout(&self, attempts: u32) -> Span {
+        self.rto * (1 << attempts.min(DOUBLINGS_MAX))
+    }
+
+    #[inline]
+    pub(super) fn framing(&self) -> Framing {
+        let NdpConfig { payload, header, padding, .. } = self.config;
+        Framing { payload, header, padding }
+    }
+}

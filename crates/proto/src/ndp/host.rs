@@ -1,0 +1,149 @@
+//! The endpoint: a sender and a receiver behind one interface.
+
+use std::sync::Arc;
+
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+
+use super::NdpStats;
+use super::config::Ndp;
+use super::receiver::{Arrival, Receiver};
+use super::sender::Sender;
+use super::wire::NdpHeader;
+use crate::parts::{Announcement, Output};
+
+/// NDP at one host.
+#[derive(Debug)]
+pub struct NdpHost {
+    ndp: Arc<Ndp>,
+    sender: Sender,
+    receiver: Receiver,
+    out: Output<NdpHeader>,
+    stats: NdpStats,
+}
+
+impl NdpHost {
+    /// What has been counted so far.
+    pub fn stats(&self) -> NdpStats {
+        self.stats
+    }
+
+    /// A data packet has arrived, or come back.
+    #[inline]
+    fn on_data(&mut self, now: Time, packet: &Packet<NdpHeader>) -> Receipt {
+        let NdpHeader::Data { flow, tx_slot, seq, size } = packet.header else {
+            return Receipt::Ignored;
+        };
+        let msg = packet.payload.msg;
+        if packet.marks.contains(Marks::RETURNED) {
+            self.sender.on_returned(tx_slot, msg, seq, &mut self.stats);
+            return Receipt::Control;
+        }
+        let packets = self.ndp.framing().packets(Bytes::new(size));
+        let of = Announcement { src: packet.src, msg, flow, tx_slot, packets };
+        let is_trimmed = packet.marks.contains(Marks::TRIMMED);
+        let arrival = Arrival { of, seq, path: packet.path, is_trimmed };
+        self.receiver.on_data(now, arrival, &self.ndp, &mut self.out, &mut self.stats)
+    }
+}
+
+impl Endpoint for NdpHost {
+    type Header = NdpHeader;
+    type Config = Ndp;
+
+    fn new(config: Arc<Ndp>, node: NodeId, rng: Rng, _now: Time) -> Self {
+        Self {
+            sender: Sender::new(node, rng),
+            receiver: Receiver::new(),
+            out: Output::new(node, config.config.control.get() as u16),
+            stats: NdpStats::default(),
+            ndp: config,
+        }
+    }
+
+    fn submit(&mut self, now: Time, message: Message) {
+        self.sender.submit(now, message, &self.ndp);
+    }
+
+    fn cancel(&mut self, _now: Time, msg: MsgId) {
+        self.sender.cancel(msg);
+    }
+
+    #[inline]
+    fn handle_packet(&mut self, now: Time, packet: &Packet<NdpHeader>) -> Receipt {
+        let msg = packet.payload.msg;
+        match packet.header {
+            NdpHeader::Data { .. } => return self.on_data(now, packet),
+            NdpHeader::Ack { .. } | NdpHeader::Nack { .. } => {
+                self.sender.on_answer(now, msg, &packet.header, &self.ndp, &mut self.out);
+            }
+            NdpHeader::Pull { tx_slot, pull } => {
+                self.sender.on_pull(now, tx_slot, msg, pull, &self.ndp);
+            }
+        }
+        Receipt::Control
+    }
+
+    fn has_delivered(&mut self, _now: Time, packet: &Packet<NdpHeader>) -> bool {
+        self.receiver.has_delivered(packet)
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.stats().tell(each);
+    }
+
+    fn messages(&self) -> Option<(usize, usize)> {
+        Some((self.sender.len(), self.receiver.flows.len()))
+    }
+
+    fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.hold(src, msg);
+    }
+
+    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.release(now, src, msg, &self.ndp);
+    }
+
+    fn limit_arriving(&mut self, per_peer: u32) {
+        self.receiver.flows.limit(per_peer);
+    }
+
+    fn arriving_excess(&self) -> u64 {
+        self.receiver.flows.excess()
+    }
+
+    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        self.out.forget_peer(peer);
+        self.sender.forget_peer(peer, &mut self.out);
+        self.receiver.forget_peer(peer, &mut self.out);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        if self.receiver.deadline() <= now {
+            self.receiver.handle_timeout(now, &self.ndp, &mut self.out, &mut self.stats);
+        }
+        if self.sender.deadline() <= now {
+            self.sender.handle_timeout(now, &self.ndp, &mut self.out, &mut self.stats);
+        }
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<NdpHeader>> {
+        self.out.next_control().or_else(|| self.sender.next_data(now, &self.ndp))
+    }
+
+    #[inline]
+    fn wants_transmit(&self) -> bool {
+        self.out.has_control() || self.sender.may_send()
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Time {
+        self.receiver.deadline().min(self.sender.deadline())
+    }
+
+    #[inline]
+    fn poll_event(&mut self) -> Option<Event> {
+        self.out.next_event()
+    }
+}

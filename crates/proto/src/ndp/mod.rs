@@ -1,0 +1,139 @@
+//! NDP (Handley, Raiciu, Agache, Voinescu, Moore, Antichi, Wójcik: *Re-architecting datacenter
+//! networks and stacks for low latency and high performance*, SIGCOMM 2017).
+//!
+//! A sender sends its first window at line rate without a handshake. A port whose data queue is full
+//! cuts the payload off a packet and sends the header ahead of all data, so that the receiver knows
+//! of every packet at once. It acknowledges what has arrived, refuses what was trimmed, and paces
+//! all further packets by pulls, at the rate of its link.
+//!
+//! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
+//! * [`wire`]: the packets
+//! * `sender`: first window, pulls, what is sent again (section 3.2)
+//! * `path`: permutations of paths, and paths that are left out (section 3.1.1)
+//! * `receiver`: acknowledgements, and the pull queue with its pacer (section 3.2)
+//!
+//! Ports are the simulator's ([`Queueing::Trimming`](rampmeter_core::Queueing)).
+//! `docs/protocols/ndp.md` lists the packets, and what differs from the paper.
+
+pub mod config;
+pub mod wire;
+
+mod host;
+mod path;
+mod pulls;
+mod receiver;
+mod sender;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{Ndp, NdpConfig};
+pub use host::NdpHost;
+
+use std::sync::Arc;
+
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Overflow};
+use rampmeter_core::{FabricFacts, Family, NoArbiter, SwitchFacts, Trimming};
+
+use crate::keys::BadKey;
+use crate::parts::Framing;
+use crate::transport::{Derived, Place, Site, Transport};
+
+/// The NDP family.
+#[derive(Clone, Copy, Debug)]
+pub struct NdpFamily;
+
+impl Family for NdpFamily {
+    const NAME: &'static str = "ndp";
+    type Config = Ndp;
+    type Header = wire::NdpHeader;
+    type Host = NdpHost;
+    type Arbiter = NoArbiter<wire::NdpHeader, Ndp>;
+    type Hop = Trimming;
+
+    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Trimming {
+        Trimming
+    }
+}
+
+impl Transport for NdpFamily {
+    type Keys = NdpConfig;
+    const TITLE: &'static str = "NDP";
+    const SUMMARY: &'static str =
+        "Switches that trim packets, receivers that pull at the rate of their link (NDP).";
+    const WIRE: TransportId = TransportId(12);
+
+    fn framing(keys: &NdpConfig) -> Framing {
+        let &NdpConfig { payload, header, padding, .. } = keys;
+        Framing { payload, header, padding }
+    }
+
+    /// Ports with a data queue of eight packets and a header queue of as many bytes (section 3.1).
+    fn needs(keys: &NdpConfig, _facts: &FabricFacts) -> FabricNeeds {
+        let (data, trim) = keys.ports.memory(keys.payload + keys.header);
+        FabricNeeds {
+            buffer: Need::Prefer(Buffer::PerPort(data)),
+            overflow: Need::Prefer(Overflow::TailDrop),
+            express: Need::Only(0),
+            trim: Some(trim),
+            priorities: 2,
+            ..FabricNeeds::default()
+        }
+    }
+
+    fn configure(keys: NdpConfig, site: &Site) -> Result<Ndp, BadKey> {
+        let (payload, header) = site.packet((keys.payload, keys.header));
+        let paths = match &site.place {
+            Place::Network(network) => network.paths.as_ref().map_or(1, |p| p.tor_up * p.agg_up),
+            Place::Hosts { .. } => 1,
+        };
+        let config = NdpConfig { payload, header, ..keys }.on(&site.facts, paths)?;
+        let rtt = site.facts.data_rtt;
+        if matches!(site.place, Place::Network(_)) && config.rto < rtt {
+            let expected = format!("at least a round trip, {} ns", rtt.as_ps().div_ceil(1_000));
+            return Err(BadKey::new("rto-ns", expected, config.rto.as_ps() / 1_000));
+        }
+        Ok(config)
+    }
+
+    fn describe(config: &Ndp) -> Vec<Derived> {
+        vec![
+            Derived::packets("window", config.window),
+            Derived::time("pull-spacing", config.spacing),
+            Derived::time("timeout", config.rto),
+            Derived::count("paths", config.paths.into()),
+            Derived::time("forget", config.forget),
+        ]
+    }
+}
+
+/// What a host counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NdpStats {
+    /// Pulls sent as a receiver in packets of their own.
+    pub pulls: u64,
+    /// Pulls sent as a receiver with an acknowledgement or a refusal.
+    pub pulls_on_answers: u64,
+    /// Packets that arrived without their payload.
+    pub trimmed: u64,
+    /// Trimmed packets that came back to this sender.
+    pub returned: u64,
+    /// Packets that were neither acknowledged nor refused in time.
+    pub timeouts: u64,
+}
+
+impl NdpStats {
+    /// Tells `each` every count with its name, in the order above.
+    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
+        let Self { pulls, pulls_on_answers, trimmed, returned, timeouts } = self;
+        let all = [
+            ("pulls", pulls),
+            ("pulls_on_answers", pulls_on_answers),
+            ("trimmed", trimmed),
+            ("returned", returned),
+            ("timeouts", timeouts),
+        ];
+        all.into_iter().for_each(|(name, value)| each(name, value));
+    }
+}

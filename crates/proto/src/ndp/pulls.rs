@@ -1,0 +1,127 @@
+//! The pull queue of a receiver: which flow is pulled from next (NDP, section 3.2).
+
+use std::collections::{BTreeSet, VecDeque};
+
+use super::config::PullOrder;
+
+/// Flows that have pulls to send, each once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PullQueue {
+    /// In turn: slot, and the entry's number in `Owed::entry`.
+    turns: VecDeque<(u32, u32)>,
+    /// By missing packets, then by slot.
+    shortest: BTreeSet<(u32, u32)>,
+    entries: u32,
+}
+
+/// The pulls of one flow.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Owed {
+    /// Pulls that wait to be sent.
+    pub(super) pulls: u32,
+    /// Its place in the queue.
+    place: Place,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    /// It waits for no pull.
+    #[default]
+    Out,
+    /// In turn, by the number of its entry.
+    Turn(u32),
+    /// With so many missing packets.
+    Missing(u32),
+}
+
+impl PullQueue {
+    pub(super) fn is_empty(&self) -> bool {
+        self.turns.is_empty() && self.shortest.is_empty()
+    }
+
+    /// Puts a flow with `missing` packets into the queue, or changes its place.
+    pub(super) fn enter(&mut self, slot: u32, missing: u32, owed: &mut Owed, order: PullOrder) {
+        match (order, owed.place) {
+            (PullOrder::Fair, Place::Out) => {
+                self.entries = self.entries.wrapping_add(1);
+                owed.place = Place::Turn(self.entries);
+                self.turns.push_back((slot, self.entries));
+            }
+            (PullOrder::Fair, _) => {}
+            (PullOrder::ShortestFirst, place) => {
+                if let Place::Missing(before) = place {
+                    self.shortest.remove(&(before, slot));
+                }
+                owed.place = Place::Missing(missing);
+                self.shortest.insert((missing, slot));
+            }
+        }
+    }
+
+    /// Takes a flow out of the queue.
+    pub(super) fn leave(&mut self, slot: u32, owed: &mut Owed) {
+        if let Place::Missing(before) = owed.place {
+            self.shortest.remove(&(before, slot));
+        }
+        // An entry in turn is stale from now on, as its number is not the flow's any more.
+        owed.place = Place::Out;
+    }
+
+    /// The flow that had `owed` is gone.
+    pub(super) fn forget(&mut self, slot: u32, owed: &Owed) {
+        if let Place::Missing(missing) = owed.place {
+            self.shortest.remove(&(missing, slot));
+        }
+    }
+
+    /// The next flow, which leaves the queue. `owed` finds the pulls of the flow in a slot.
+    pub(super) fn pop<'a>(&mut self, owed: impl Fn(u32) -> Option<&'a Owed>) -> Option<u32> {
+        while let Some((slot, entry)) = self.turns.pop_front() {
+            if owed(slot).is_some_and(|o| o.place == Place::Turn(entry)) {
+                return Some(slot);
+            }
+        }
+        self.shortest.pop_first().map(|(_, slot)| slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(order: PullOrder, missing: &[u32]) -> (PullQueue, Vec<Owed>) {
+        let (mut queue, mut flows) = (PullQueue::default(), vec![Owed::default(); missing.len()]);
+        for (slot, &missing) in missing.iter().enumerate() {
+            queue.enter(slot as u32, missing, &mut flows[slot], order);
+        }
+        (queue, flows)
+    }
+
+    fn drain(queue: &mut PullQueue, flows: &mut [Owed]) -> Vec<u32> {
+        let mut order = Vec::new();
+        while let Some(slot) = queue.pop(|slot| flows.get(slot as usize)) {
+            queue.leave(slot, &mut flows[slot as usize]);
+            order.push(slot);
+        }
+        order
+    }
+
+    #[test]
+    fn a_fair_queue_serves_flows_in_the_order_in_which_they_enter() {
+        let (mut queue, mut flows) = queue(PullOrder::Fair, &[9, 1, 5]);
+        // Entering again keeps the turn; leaving gives it up.
+        queue.enter(0, 8, &mut flows[0], PullOrder::Fair);
+        queue.leave(1, &mut flows[1]);
+        queue.enter(1, 1, &mut flows[1], PullOrder::Fair);
+        assert_eq!(drain(&mut queue, &mut flows), [0, 2, 1]);
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn the_shortest_flow_is_first_by_what_it_misses_now() {
+        let (mut queue, mut flows) = queue(PullOrder::ShortestFirst, &[9, 1, 5]);
+        queue.enter(0, 3, &mut flows[0], PullOrder::ShortestFirst);
+        assert_eq!(drain(&mut queue, &mut flows), [1, 0, 2]);
+        assert!(queue.is_empty());
+    }
+}

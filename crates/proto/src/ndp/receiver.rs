@@ -1,0 +1,214 @@
+//! The receiver's side (NDP, section 3.2): every packet is answered at once, and brings a pull.
+//!
+//! The pacer sends one pull a packet time, so that what was pulled arrives at the rate of the link
+//! whatever the number of senders. A pull is due for every packet that arrives, with its payload or
+//! without, until the flow is complete: then the pulls that still wait are dropped. A pull rides on
+//! the answer if none waits and the pacer allows it.
+
+use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Time};
+
+use super::NdpStats;
+use super::config::Ndp;
+use super::pulls::{Owed, PullQueue};
+use super::wire::NdpHeader;
+use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output};
+
+/// A flow's own part.
+#[derive(Debug, Default)]
+pub(super) struct Pulls {
+    /// Packets pulled so far.
+    issued: u32,
+    owed: Owed,
+}
+
+type RxFlow = ArrivingFlow<Pulls>;
+
+/// A data packet, with its payload or without.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) of: Announcement,
+    pub(super) seq: u32,
+    pub(super) path: u16,
+    pub(super) is_trimmed: bool,
+}
+
+/// The receiver of one host.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    pub(super) flows: ArrivingFlows<Pulls>,
+    queue: PullQueue,
+    /// When the pacer allows the next pull.
+    next_pull: Time,
+}
+
+impl Receiver {
+    pub(super) fn new() -> Self {
+        let flows = ArrivingFlows::default();
+        Self { flows, queue: PullQueue::default(), next_pull: Time::ZERO }
+    }
+
+    #[inline]
+    pub(super) fn deadline(&self) -> Time {
+        if self.queue.is_empty() { Time::NEVER } else { self.next_pull }
+    }
+
+    /// A data packet has arrived.
+    pub(super) fn on_data(
+        &mut self,
+        now: Time,
+        arrival: Arrival,
+        ndp: &Ndp,
+        out: &mut Output<NdpHeader>,
+        stats: &mut NdpStats,
+    ) -> Receipt {
+        let Arrival { of, seq, is_trimmed, .. } = arrival;
+        if seq >= of.packets {
+            return Receipt::Ignored;
+        }
+        self.sweep(now, ndp, out);
+        let slot = match self.flows.find(of.src, of.flow) {
+            Found::Arriving(slot) => slot,
+            Found::New => match self.flows.enter(now, of, Pulls::default()) {
+                Some(slot) => slot,
+                None => return Receipt::Ignored,
+            },
+            Found::Abandoned => return Receipt::Ignored,
+            Found::Over => {
+                let cumulative = of.packets;
+                out.send(of.src, of.msg, answer(&arrival, cumulative, 0));
+                return if is_trimmed { Receipt::Control } else { Receipt::Duplicate };
+            }
+        };
+        let flow = &mut self.flows[slot];
+        // Only a broken packet is longer than the first one of its flow said.
+        if seq >= flow.of.packets {
+            return Receipt::Ignored;
+        }
+        flow.heard = now;
+        let receipt = match is_trimmed {
+            true => Receipt::Control,
+            false if flow.got.insert(seq) => Receipt::Fresh,
+            false => Receipt::Duplicate,
+        };
+        stats.trimmed += u64::from(is_trimmed);
+        if flow.remaining() == 0 {
+            self.complete(slot, &arrival, out);
+            return receipt;
+        }
+        self.owe(now, slot, ndp, stats);
+        let flow = &self.flows[slot];
+        // A refused packet may have arrived before, in full.
+        let refuses = is_trimmed && !flow.got.contains(seq);
+        let (cumulative, pull) = (flow.got.first_missing(), flow.state.issued);
+        out.send(
+            of.src,
+            of.msg,
+            answer(&Arrival { is_trimmed: refuses, ..arrival }, cumulative, pull),
+        );
+        receipt
+    }
+
+    /// The flow is complete: its pulls are not needed any more.
+    fn complete(&mut self, slot: u32, arrival: &Arrival, out: &mut Output<NdpHeader>) {
+        let state = &mut self.flows[slot].state;
+        self.queue.leave(slot, &mut state.owed);
+        let issued = state.issued;
+        if let Some(flow) = self.flows.deliver(slot, out) {
+            let Announcement { src, msg, packets, .. } = flow.of;
+            out.send(src, msg, answer(arrival, packets, issued));
+        }
+    }
+
+    /// One pull more for a flow: sent with the answer, or queued.
+    fn owe(&mut self, now: Time, slot: u32, ndp: &Ndp, stats: &mut NdpStats) {
+        let idle = self.queue.is_empty() && now >= self.next_pull;
+        let flow = &mut self.flows[slot];
+        if idle && !flow.is_held {
+            flow.state.issued += 1;
+            self.next_pull = now + ndp.spacing;
+            stats.pulls_on_answers += 1;
+            return;
+        }
+        flow.state.owed.pulls += 1;
+        if !flow.is_held {
+            let missing = flow.remaining();
+            self.queue.enter(slot, missing, &mut flow.state.owed, ndp.config.pull_order);
+        }
+    }
+
+    /// Sends a pull if one is due.
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Time,
+        ndp: &Ndp,
+        out: &mut Output<NdpHeader>,
+        stats: &mut NdpStats,
+    ) {
+        let Self { flows, queue, .. } = self;
+        let Some(slot) = queue.pop(|slot| flows.get(slot).map(|flow| &flow.state.owed)) else {
+            return;
+        };
+        let flow = &mut flows[slot];
+        queue.leave(slot, &mut flow.state.owed);
+        flow.state.owed.pulls -= 1;
+        flow.state.issued += 1;
+        let Announcement { src, msg, tx_slot, .. } = flow.of;
+        out.send(src, msg, NdpHeader::Pull { tx_slot, pull: flow.state.issued });
+        stats.pulls += 1;
+        self.next_pull = now + ndp.spacing;
+        self.queue_again(slot, ndp);
+    }
+
+    /// Queues a flow that has pulls to send and is not held.
+    fn queue_again(&mut self, slot: u32, ndp: &Ndp) {
+        let flow = &mut self.flows[slot];
+        if flow.state.owed.pulls > 0 && !flow.is_held {
+            let missing = flow.remaining();
+            self.queue.enter(slot, missing, &mut flow.state.owed, ndp.config.pull_order);
+        }
+    }
+
+    /// A message has no pulls until it is released.
+    pub(super) fn hold(&mut self, src: NodeId, msg: MsgId) {
+        if let Some(slot) = self.flows.hold(src, msg) {
+            self.queue.leave(slot, &mut self.flows[slot].state.owed);
+        }
+    }
+
+    /// A message that was held may have pulls again.
+    pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, ndp: &Ndp) {
+        if let Some(slot) = self.flows.release(now, src, msg) {
+            self.queue_again(slot, ndp);
+        }
+    }
+
+    /// Abandons flows whose senders have been silent for too long.
+    fn sweep(&mut self, now: Time, ndp: &Ndp, out: &mut Output<NdpHeader>) {
+        let Self { flows, queue, .. } = self;
+        flows.sweep_with(now, ndp.forget, out, |slot, flow| queue.forget(slot, &flow.state.owed));
+    }
+
+    /// The sender has lost its state.
+    pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<NdpHeader>) {
+        let Self { flows, queue, .. } = self;
+        flows.forget_peer(peer, out, |slot, flow: &RxFlow| queue.forget(slot, &flow.state.owed));
+    }
+
+    /// Whether the packet's flow was delivered.
+    pub(super) fn has_delivered(&mut self, packet: &Packet<NdpHeader>) -> bool {
+        match packet.header {
+            NdpHeader::Data { flow, .. } => self.flows.has_delivered(packet.src, flow),
+            _ => false,
+        }
+    }
+}
+
+/// The answer to a packet: an acknowledgement, or a refusal.
+fn answer(arrival: &Arrival, cumulative: u32, pull: u32) -> NdpHeader {
+    let &Arrival { of: Announcement { tx_slot, packets, .. }, seq, path, is_trimmed } = arrival;
+    if is_trimmed && cumulative < packets {
+        NdpHeader::Nack { tx_slot, seq, pull, path }
+    } else {
+        NdpHeader::Ack { tx_slot, seq, cumulative, pull, path }
+    }
+}

@@ -1,0 +1,307 @@
+//! The sender's side (NDP, section 3.2): a first window at once, then a packet for each pull.
+//!
+//! A pull sends a refused packet if there is one, else a new one. Packets that were neither
+//! acknowledged nor refused in time are sent again without a pull. A packet whose header came back
+//! waits for a pull too, unless no pull is to be expected: then it goes at once.
+
+use std::collections::VecDeque;
+
+use rampmeter_core::collections::SeqSet;
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Rng, Span, Time};
+
+use super::NdpStats;
+use super::config::Ndp;
+use super::path::Paths;
+use super::wire::NdpHeader;
+use crate::parts::{OutgoingFlows, Output};
+
+/// A packet that was sent and not answered.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    seq: u32,
+    path: u16,
+    at: Time,
+}
+
+/// A flow's own part.
+#[derive(Debug, Default)]
+struct Window {
+    /// The next packet that was never sent.
+    next: u32,
+    /// Packets that may be sent.
+    credit: u32,
+    /// Packets that the receiver has pulled.
+    pulled: u32,
+    /// Packets acknowledged or refused: each brings a pull.
+    answered: u32,
+    acked: SeqSet,
+    /// Packets to send again, first.
+    again: VecDeque<u32>,
+    /// Packets on their way, in the order in which they were sent. Those acknowledged are removed
+    /// when they are first.
+    sent: VecDeque<Sent>,
+    paths: Paths,
+    /// Whether the flow has a turn.
+    has_turn: bool,
+}
+
+impl Window {
+    /// How many packets a flow of `packets` could send at most.
+    fn sendable(&self, packets: u32) -> u32 {
+        self.again.len() as u32 + (packets - self.next)
+    }
+
+    /// The next packet to send.
+    fn take(&mut self, packets: u32) -> Option<u32> {
+        while let Some(seq) = self.again.pop_front() {
+            if !self.acked.contains(seq) {
+                return Some(seq);
+            }
+        }
+        let seq = self.next;
+        (seq < packets).then(|| self.next += 1)?;
+        Some(seq)
+    }
+
+    /// Removes a packet from those on their way. Returns false if it was not among them.
+    fn take_sent(&mut self, seq: u32) -> bool {
+        let place = self.sent.iter().position(|sent| sent.seq == seq);
+        place.and_then(|place| self.sent.remove(place)).is_some()
+    }
+
+    fn drop_acked(&mut self) {
+        while self.sent.front().is_some_and(|sent| self.acked.contains(sent.seq)) {
+            self.sent.pop_front();
+        }
+    }
+
+    /// When the first packet on its way counts as lost. Without any, how long a pull is waited for.
+    fn due(&self, now: Time, timeout: Span) -> Time {
+        self.sent.front().map_or(now, |sent| sent.at) + timeout
+    }
+
+    /// The receiver has pulled so many packets. Pulls for which there is no packet are lost.
+    fn pull(&mut self, pull: u32, packets: u32) {
+        if pull > self.pulled {
+            let credit = self.credit.saturating_add(pull - self.pulled);
+            self.pulled = pull;
+            self.credit = credit.min(self.sendable(packets));
+        }
+    }
+
+    /// Counts packets as lost that were sent a timeout ago, and allows them to be sent again.
+    fn expire(&mut self, now: Time, timeout: Span, ndp: &Ndp) -> u32 {
+        let mut lost = 0;
+        while let Some(&Sent { seq, path, at }) = self.sent.front()
+            && at + timeout <= now
+        {
+            self.sent.pop_front();
+            if !self.acked.contains(seq) {
+                self.paths.on_answer(path, ndp.paths, true);
+                self.again.push_back(seq);
+                lost += 1;
+            }
+        }
+        self.credit = self.credit.saturating_add(lost);
+        lost
+    }
+}
+
+/// The sender of one host.
+#[derive(Debug)]
+pub(super) struct Sender {
+    flows: OutgoingFlows<Window>,
+    /// Flows that may send, by turns; those that are over are skipped.
+    turns: VecDeque<(u32, MsgId)>,
+    rng: Rng,
+}
+
+impl Sender {
+    pub(super) fn new(node: NodeId, rng: Rng) -> Self {
+        Self { flows: OutgoingFlows::new(node), turns: VecDeque::new(), rng }
+    }
+
+    #[inline]
+    pub(super) fn deadline(&self) -> Time {
+        self.flows.deadline()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    #[inline]
+    pub(super) fn may_send(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
+    /// A new flow: it sends its first window at once.
+    pub(super) fn submit(&mut self, now: Time, message: Message, ndp: &Ndp) {
+        let packets = ndp.framing().packets(message.size);
+        let state = Window { credit: packets.min(ndp.window), ..Window::default() };
+        let slot = self.flows.submit(&message, packets, state);
+        self.flows.start_timer(slot, now + ndp.rto);
+        self.give_turn(slot);
+    }
+
+    /// Puts a flow in line if it may send.
+    #[inline]
+    fn give_turn(&mut self, slot: u32) {
+        let flow = &mut self.flows[slot];
+        let state = &mut flow.state;
+        if state.credit > 0 && !state.has_turn && state.sendable(flow.packets) > 0 {
+            state.has_turn = true;
+            self.turns.push_back((slot, flow.msg));
+        }
+    }
+
+    /// The receiver answers packet `seq`, which took `path`: it has arrived, or was trimmed.
+    pub(super) fn on_answer(
+        &mut self,
+        now: Time,
+        msg: MsgId,
+        header: &NdpHeader,
+        ndp: &Ndp,
+        out: &mut Output<NdpHeader>,
+    ) {
+        let (tx_slot, seq, cumulative, pull, path) = match *header {
+            NdpHeader::Ack { tx_slot, seq, cumulative, pull, path } => {
+                (tx_slot, seq, Some(cumulative), pull, path)
+            }
+            NdpHeader::Nack { tx_slot, seq, pull, path } => (tx_slot, seq, None, pull, path),
+            NdpHeader::Pull { .. } | NdpHeader::Data { .. } => return,
+        };
+        let Some(flow) = self.flows.of(tx_slot, msg) else { return };
+        let state = &mut flow.state;
+        if seq >= state.next {
+            return;
+        }
+        if ndp.paths > 1 && flow.packets > 1 {
+            state.paths.on_answer(path, ndp.paths, cumulative.is_none());
+        }
+        state.answered = state.answered.saturating_add(1);
+        match cumulative {
+            Some(cumulative) => {
+                state.acked.insert(seq);
+                if cumulative >= flow.packets || state.acked.len() == flow.packets {
+                    self.flows.remove(tx_slot);
+                    out.say(Event::Completed { msg });
+                    return;
+                }
+                state.drop_acked();
+            }
+            None if !state.acked.contains(seq) && state.take_sent(seq) => {
+                state.again.push_back(seq);
+                state.drop_acked();
+            }
+            None => {}
+        }
+        state.pull(pull, flow.packets);
+        flow.retry.hear(state.due(now, ndp.rto));
+        self.give_turn(tx_slot);
+    }
+
+    /// The receiver pulls.
+    pub(super) fn on_pull(&mut self, now: Time, slot: u32, msg: MsgId, pull: u32, ndp: &Ndp) {
+        let Some(flow) = self.flows.of(slot, msg) else { return };
+        flow.state.pull(pull, flow.packets);
+        flow.retry.hear(flow.state.due(now, ndp.rto));
+        self.give_turn(slot);
+    }
+
+    /// The header of packet `seq` has come back: there was no room for it on its way.
+    pub(super) fn on_returned(&mut self, slot: u32, msg: MsgId, seq: u32, stats: &mut NdpStats) {
+        let Some(flow) = self.flows.of(slot, msg) else { return };
+        let state = &mut flow.state;
+        if state.acked.contains(seq) || !state.take_sent(seq) {
+            return;
+        }
+        stats.returned += 1;
+        state.again.push_back(seq);
+        state.drop_acked();
+        // With nothing on its way and no pull to come, nothing else would send it.
+        if state.sent.is_empty() && state.credit == 0 && state.answered <= state.pulled {
+            state.credit = 1;
+        }
+        self.give_turn(slot);
+    }
+
+    /// The message is not to be sent after all.
+    pub(super) fn cancel(&mut self, msg: MsgId) {
+        if let Some(slot) = self.flows.slot(msg) {
+            self.flows.remove(slot);
+        }
+    }
+
+    /// The receiver has lost its state.
+    pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<NdpHeader>) {
+        self.flows.forget_peer(peer, out, |_, _| {});
+    }
+
+    /// The next data packet: each flow that may send has its turn.
+    #[inline]
+    pub(super) fn next_data(&mut self, now: Time, ndp: &Ndp) -> Option<Packet<NdpHeader>> {
+        while let Some((slot, msg)) = self.turns.pop_front() {
+            let Some(flow) = self.flows.of(slot, msg) else { continue };
+            let state = &mut flow.state;
+            state.has_turn = false;
+            let Some(seq) = state.take(flow.packets) else {
+                state.credit = 0;
+                continue;
+            };
+            state.credit -= 1;
+            let path = match ndp.paths {
+                1 => None,
+                n if flow.packets == 1 => Some(self.rng.below(n.into()) as u16),
+                n => Some(state.paths.next(n, ndp.config.path_penalty, &mut self.rng)),
+            };
+            state.sent.push_back(Sent { seq, path: path.unwrap_or(0), at: now });
+            let header = NdpHeader::Data { flow: flow.flow, tx_slot: slot, seq, size: flow.size };
+            let outgoing = self.flows.outgoing(slot);
+            self.give_turn(slot);
+            let mut packet = ndp.framing().data(outgoing, seq, Priority::new(1), header);
+            if let Some(path) = path {
+                packet.path = path;
+                packet.marks = Marks::ROUTED;
+            }
+            return Some(packet);
+        }
+        None
+    }
+
+    /// Sends again what was never answered, and gives up on flows of which nothing ever is.
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Time,
+        ndp: &Ndp,
+        out: &mut Output<NdpHeader>,
+        stats: &mut NdpStats,
+    ) {
+        while let Some(slot) = self.flows.next_due(now) {
+            let flow = &mut self.flows[slot];
+            let (msg, state) = (flow.msg, &mut flow.state);
+            let waits_for_link = state.has_turn;
+            let timeout = ndp.timeout(flow.retry.attempts());
+            let lost = state.expire(now, timeout, ndp);
+            stats.timeouts += u64::from(lost);
+            if lost == 0 && (waits_for_link || !state.sent.is_empty()) {
+                let at = state.due(now, timeout);
+                self.flows.start_timer(slot, at);
+                continue;
+            }
+            if !flow.retry.attempt(ndp.config.attempts_max) {
+                self.flows.remove(slot);
+                out.say(Event::Failed { msg });
+                continue;
+            }
+            let attempts = flow.retry.attempts();
+            // Without a packet on its way, the pull was lost.
+            let state = &mut self.flows[slot].state;
+            state.credit = state.credit.max(1);
+            let timeout = ndp.timeout(attempts);
+            self.flows.start_timer(slot, now + timeout);
+            self.give_turn(slot);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Ports that trim: a data packet that does not fit loses its payload, and its header goes ahead
+//! (NDP, section 3.1).
+//!
+//! A port has a queue for data packets and one for headers and control packets. Both have their own
+//! limit, so that data never takes the room of headers. A header that does not fit either goes back
+//! to its sender (section 3.2), or is dropped.
+
+use rampmeter_core::fabric::{HeaderOverflow, TrimChoice};
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{Header, Hop, Priority, Time};
+
+use super::Fabric;
+use super::stats::DropReason;
+use crate::engine::{Handle, Wheel};
+
+impl<H: Header, P: Hop<H>> Fabric<H, P> {
+    /// Whether the packet may queue at a switch's port, perhaps without its payload. If not, it has
+    /// left the port: returned or dropped.
+    pub(super) fn trim_for_room(
+        &mut self,
+        switch: u32,
+        egress: u32,
+        handle: Handle,
+        now: Time,
+        wheel: &mut Wheel,
+    ) -> bool {
+        let packet = self.pool.get(handle);
+        let port = &self.ports[egress as usize];
+        let bytes = port.taken_by(packet.wire_bytes);
+        if packet.priority == Priority::HIGHEST {
+            return self.header_fits(switch, egress, handle, now, wheel);
+        }
+        let data = port.queued - port.headers;
+        let used = self.used[switch as usize];
+        if self.config.admits(data, port.buffer, used, bytes) {
+            return true;
+        }
+        let takes_newest = match self.config.trim.choice {
+            TrimChoice::Coin => data > 0 && self.coins[switch as usize].bits() & 1 == 0,
+            TrimChoice::Arriving => false,
+        };
+        if takes_newest && let Some(newest) = self.take_newest(switch, egress) {
+            self.trim(egress, newest);
+            if self.header_fits(switch, egress, newest, now, wheel) {
+                self.admit(switch, egress, newest, now, wheel);
+            }
+            return true;
+        }
+        self.trim(egress, handle);
+        self.header_fits(switch, egress, handle, now, wheel)
+    }
+
+    /// Takes the newest data packet out of a port's queue.
+    fn take_newest(&mut self, switch: u32, egress: u32) -> Option<Handle> {
+        let (port, queues) = (&mut self.ports[egress as usize], &mut self.queues[egress as usize]);
+        let newest = queues.pop_lowest(port, &mut self.pool, Priority::HIGHEST)?;
+        self.end_wait(switch, newest);
+        Some(newest)
+    }
+
+    /// Cuts the payload off a packet.
+    fn trim(&mut self, egress: u32, handle: Handle) {
+        let packet = self.pool.get_mut(handle);
+        packet.wire_bytes = packet.wire_bytes.min(self.config.trim.to);
+        packet.payload.len = 0;
+        packet.priority = Priority::HIGHEST;
+        packet.marks = packet.marks.with(Marks::TRIMMED);
+        self.stats.count_trim(self.ports[egress as usize].tier);
+    }
+
+    /// Whether there is room in the header queue of a port. If not, a trimmed packet is returned to
+    /// its sender, and any other is dropped.
+    fn header_fits(
+        &mut self,
+        switch: u32,
+        egress: u32,
+        handle: Handle,
+        now: Time,
+        wheel: &mut Wheel,
+    ) -> bool {
+        let port = &self.ports[egress as usize];
+        let bytes = port.taken_by(self.pool.get(handle).wire_bytes);
+        let trim = self.config.trim;
+        if u64::from(port.headers + bytes) <= trim.headers.get() {
+            return true;
+        }
+        let marks = self.pool.get(handle).marks;
+        let may_return = marks.contains(Marks::TRIMMED) && !marks.contains(Marks::RETURNED);
+        match trim.overflow {
+            HeaderOverflow::Return if may_return => {
+                self.stats.count_return(port.tier);
+                self.return_to_sender(switch, egress, handle, now, wheel);
+            }
+            HeaderOverflow::Return | HeaderOverflow::Drop => {
+                self.discard(egress, handle, DropReason::Buffer);
+            }
+        }
+        false
+    }
+
+    /// Sends a trimmed packet back the way its path number says.
+    fn return_to_sender(
+        &mut self,
+        switch: u32,
+        egress: u32,
+        handle: Handle,
+        now: Time,
+        wheel: &mut Wheel,
+    ) {
+        let packet = self.pool.get_mut(handle);
+        std::mem::swap(&mut packet.src, &mut packet.dst);
+        packet.marks = packet.marks.with(Marks::RETURNED);
+        let path = self.digits[switch as usize].of(packet.path);
+        match self.routes.by_path(switch, packet.dst.get(), path) {
+            Some(back) => self.gate(switch, back, handle, now, wheel),
+            None => self.discard(egress, handle, DropReason::NoRoute),
+        }
+    }
+}
