@@ -151,6 +151,8 @@ class Fabric(Part):
     interface: str | None = None
     express_bytes: int | None = None
     slot_bytes: int | None = None
+    pfc: Table | None = None
+    """Priority flow control: the keys of `fabric.pfc`."""
 
 
 @dataclass(frozen=True, kw_only=True)

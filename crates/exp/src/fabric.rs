@@ -61,6 +61,7 @@ pub(crate) fn resolve(
         shaper_burst_us: Some(burst_us),
         express_bytes: Some(express.into()),
         slot_bytes: Some(slot.into()),
+        pfc: spec.pfc.take(),
     };
     Ok(FabricConfig {
         buffer,

@@ -1,5 +1,6 @@
 //! The settings of a fabric.
 
+use super::pfc::PfcConfig;
 pub use rampmeter_core::fabric::{Buffer, Interface, Overflow, Spray};
 use rampmeter_core::{Bytes, Span};
 use serde::{Deserialize, Serialize};
@@ -65,6 +66,9 @@ pub struct FabricConfig {
     /// [`Fabric::waiting_from`](super::Fabric::waiting_from). Programs that need it in any case
     /// set `Hop::INGRESS`.
     pub by_ingress: bool,
+    /// Priority flow control: switches pause the other end of a link instead of dropping what comes
+    /// by it. Needs [`Buffer::Shared`], whose `alpha` then limits no port. `None` drops.
+    pub pfc: Option<PfcConfig>,
 }
 
 impl Default for FabricConfig {
@@ -80,6 +84,7 @@ impl Default for FabricConfig {
             mark_above: None,
             slot: 0,
             by_ingress: false,
+            pfc: None,
         }
     }
 }
