@@ -156,6 +156,8 @@ class Fabric(Part):
     header_ratio: int | None = None
     header_queue_bytes: int | None = None
     header_overflow: str | None = None
+    pfc: Table | None = None
+    """Priority flow control: the keys of `fabric.pfc`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -213,6 +213,13 @@ pub trait Endpoint: Sized {
     /// The next packet to put on the link, if any.
     fn poll_transmit(&mut self, now: Time) -> Option<Packet<Self::Header>>;
 
+    /// The next packet of the highest class to put on the link, if any: asked for instead of
+    /// [`Endpoint::poll_transmit`] while priority flow control has paused the other classes. None
+    /// by default: the pause stops everything.
+    fn poll_control(&mut self, _now: Time) -> Option<Packet<Self::Header>> {
+        None
+    }
+
     /// Whether [`Endpoint::poll_transmit`] could answer with a packet now. A driver with a busy
     /// link asks this instead of polling; a spurious `true` costs one empty poll.
     fn wants_transmit(&self) -> bool {

@@ -115,6 +115,29 @@ impl Trim {
     }
 }
 
+/// What a pause of priority flow control stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PfcClasses {
+    /// All classes but the highest.
+    Data,
+    /// All classes.
+    All,
+}
+
+/// How many bytes that came by one link may wait in a switch before it pauses the other end of the
+/// link (priority flow control).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PfcThreshold {
+    /// `alpha` times what is free of the memory that the ports share.
+    Dynamic {
+        /// The factor.
+        alpha: f64,
+    },
+    /// So many.
+    Static(Bytes),
+}
+
 /// The ways between racks of a network of two or three tiers in which every rack's switch has the
 /// same ways up, and in three tiers every switch above it too.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -295,6 +318,11 @@ pub struct FabricNeeds {
     /// How ports trim; `None` for transports that do not understand trimmed packets. A plan may
     /// choose other values.
     pub trim: Option<Trim>,
+    /// Priority flow control: the threshold, or `None` for networks that drop. It needs memory that
+    /// ports share; where a plan gives each port its own, a preferred one is left out.
+    pub pfc: Need<Option<PfcThreshold>>,
+    /// Whether data is never in the highest class, so that a pause may spare that class.
+    pub control_class: bool,
     /// Priorities of packets that the transport uses, 1 to 8; 0 where it does not say.
     pub priorities: u8,
     /// The largest difference between hosts' clocks with which they work together; `None` for any.

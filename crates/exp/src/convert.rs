@@ -17,7 +17,7 @@ pub enum ConvertError {
     #[error(transparent)]
     Trace(#[from] TraceError),
     /// The format has no such name.
-    #[error("format: expected one of csv, parquet, yaps, dcpim, htsim, hpcc, got {0:?}")]
+    #[error("format: expected one of csv, parquet, yaps, dcpim, htsim, hpcc, goal, got {0:?}")]
     Format(String),
     /// The target's name does not say what it is.
     #[error("{0}: expected a name that ends in .csv, .csv.gz or .parquet")]
@@ -41,6 +41,7 @@ pub fn convert(
         "parquet" => Format::Parquet,
         "yaps" | "dcpim" => Format::Yaps,
         "htsim" => Format::Htsim,
+        "goal" => Format::Goal,
         "hpcc" => Format::Hpcc,
         other => return Err(ConvertError::Format(other.to_owned())),
     };

@@ -67,6 +67,7 @@ pub(crate) fn resolve(
         header_ratio: trim.map(|t| t.ratio.into()),
         header_queue_bytes: trim.map(|t| t.headers.get()),
         header_overflow: trim.map(|t| t.overflow),
+        pfc: spec.pfc.take(),
     };
     Ok(FabricConfig {
         buffer,

@@ -107,6 +107,7 @@ pub(crate) fn simulate_ideal(task: Task<'_>, core: Option<Core>) -> Ran {
         hops: 0,
         end: now,
         tiers: vec![],
+        pfc: None,
         collisions: None,
         transport: vec![],
         collectives: vec![],

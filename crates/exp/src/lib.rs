@@ -24,6 +24,7 @@ mod observe;
 mod overload;
 mod pace;
 mod paths;
+mod pfc;
 mod plan;
 mod progress;
 mod ran;

@@ -1,6 +1,6 @@
 //! Plans as people write them: TOML with defaults, unknown keys refused.
 
-use rampmeter_core::fabric::{HeaderOverflow, TrimChoice};
+use rampmeter_core::fabric::{HeaderOverflow, PfcClasses, TrimChoice};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_sim::{Interface, Overflow, Spray, TopologySpec, Unscheduled};
 use rampmeter_workload::WorkloadSpec;
@@ -112,6 +112,38 @@ pub struct FabricSpec {
     pub header_queue_bytes: Option<u64>,
     /// What happens to a trimmed packet that does not fit into it.
     pub header_overflow: Option<HeaderOverflow>,
+    /// Priority flow control; none if left out and the transport needs none.
+    pub pfc: Option<PfcSpec>,
+}
+
+/// The `fabric.pfc` table: switches that pause the other end of a link instead of dropping.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct PfcSpec {
+    /// What the threshold is: static if `xoff-bytes` is given, else dynamic.
+    pub mode: Option<PfcMode>,
+    /// The dynamic threshold: this many times what is free of the shared memory.
+    pub alpha: Option<f64>,
+    /// The static threshold.
+    pub xoff_bytes: Option<u64>,
+    /// How far below the threshold the other end is resumed; two full packets if left out.
+    pub hysteresis_bytes: Option<u64>,
+    /// Memory of each port beyond the threshold; what its link needs if left out.
+    pub headroom_bytes: Option<u64>,
+    /// What a pause stops.
+    pub classes: Option<PfcClasses>,
+}
+
+/// The threshold of priority flow control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PfcMode {
+    /// Of the shared memory that is free.
+    Dynamic,
+    /// So many bytes.
+    Static,
+    /// No pauses.
+    Off,
 }
 
 /// When forwarding begins.

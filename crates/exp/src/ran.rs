@@ -1,8 +1,8 @@
 //! What the simulation of a plan comes to, before it is made a summary.
 
 use rampmeter_core::Time;
-use rampmeter_sim::Counters;
 use rampmeter_sim::fabric::{Collisions, TierStats};
+use rampmeter_sim::{Counters, PfcStats};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -30,6 +30,8 @@ pub(crate) struct Ran {
     pub(crate) end: Time,
     pub(crate) tiers: Vec<TierStats>,
     /// Of fabrics in which nothing may wait.
+    /// By tier; `None` without priority flow control.
+    pub(crate) pfc: Option<Vec<PfcStats>>,
     pub(crate) collisions: Option<Collisions>,
     /// What endpoints have counted, all together.
     pub(crate) transport: Vec<(&'static str, u64)>,

@@ -172,6 +172,7 @@ fn outcome<'a>(plan: &'a ValidPlan, ran: &'a Ran) -> Outcome<'a> {
         packet_hops: ran.hops,
         end_ps: ran.end.as_ps(),
         tiers: ran.tiers.clone(),
+        pfc: ran.pfc.as_deref(),
         collisions: ran.collisions.as_ref(),
         transport: ran.transport.iter().copied().collect(),
         collectives: ran.collectives.clone(),

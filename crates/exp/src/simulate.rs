@@ -79,6 +79,7 @@ fn drive<F: Family, A: Source, P: Probe>(
         hops: sim.fabric().stats().hops,
         end: sim.now(),
         tiers: sim.fabric().tier_stats(),
+        pfc: sim.fabric().pfc_stats().map(<[_]>::to_vec),
         collisions: sim.fabric().stats().collisions.clone(),
         transport: sim.transport_counters(),
         collectives: vec![],

@@ -5,7 +5,7 @@ use rampmeter_metrics::histogram::LatencySummary;
 use rampmeter_metrics::series::QueueSummary;
 use rampmeter_metrics::{BinStats, Bins, Ideal, Order, Sample, Stats, by_size};
 use rampmeter_sim::fabric::{Collisions, DropReason, TierStats};
-use rampmeter_sim::{Counters, Node};
+use rampmeter_sim::{Counters, Node, PfcStats};
 use rampmeter_workload::Process;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -121,6 +121,9 @@ pub struct Tier {
     /// What ports trimmed (NDP); left out where they do not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trimming: Option<Trimming>,
+    /// Pauses of priority flow control; left out where it is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pfc: Option<TierPfc>,
     /// Packets dropped, by reason; reasons that did not occur are left out.
     pub drops: BTreeMap<&'static str, u64>,
     /// Data packets dropped.
@@ -140,6 +143,17 @@ pub struct Trimming {
     pub data_queue_max_bytes: u64,
     /// The longest queue of headers and control packets of any port, at any time.
     pub header_queue_max_bytes: u64,
+}
+
+/// Pauses of the ports of one tier.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct TierPfc {
+    /// Pauses sent to its ports.
+    pub pauses: u64,
+    /// For how long its ports were paused, all together, in picoseconds.
+    pub paused_ps: u64,
+    /// The most headroom that packets of any of its links took in the switch at the far end.
+    pub headroom_max_bytes: u64,
 }
 
 /// Where and when a queue was longest.
@@ -177,6 +191,8 @@ pub(crate) struct Outcome<'a> {
     pub(crate) packet_hops: u64,
     pub(crate) end_ps: u64,
     pub(crate) tiers: Vec<TierStats>,
+    /// What priority flow control has done, by tier; `None` where it is off.
+    pub(crate) pfc: Option<&'a [PfcStats]>,
     pub(crate) collisions: Option<&'a Collisions>,
     pub(crate) transport: BTreeMap<&'static str, u64>,
     pub(crate) collectives: Vec<CollectiveRound>,
@@ -221,7 +237,9 @@ impl Summary {
             let bits = carried(&|knot| knot.of_tier(i)).map(|bytes| bytes * 8.0);
             // What was sent by an instant is known from samples only.
             let bits = bits.filter(|_| is_sampled);
-            Tier::new(stats.clone(), bits.map(|b| b / (stats.capacity_bps as f64 * seconds)))
+            let pfc = outcome.pfc.and_then(|tiers| tiers.get(i)).copied();
+            let utilisation = bits.map(|b| b / (stats.capacity_bps as f64 * seconds));
+            Tier::new(stats.clone(), utilisation, pfc)
         };
         let tiers: Vec<Tier> = outcome.tiers.iter().enumerate().map(tier).collect();
         let mut by_tier = outcome.tiers.iter().zip(&tiers);
@@ -402,7 +420,12 @@ fn by_all_bins<I: Iterator<Item = Sample>>(
 }
 
 impl Tier {
-    fn new(tier: TierStats, utilisation: Option<f64>) -> Self {
+    fn new(tier: TierStats, utilisation: Option<f64>, pfc: Option<PfcStats>) -> Self {
+        let pfc = pfc.map(|pfc| TierPfc {
+            pauses: pfc.pauses,
+            paused_ps: pfc.paused.as_ps(),
+            headroom_max_bytes: pfc.headroom_max.get(),
+        });
         let drops = DropReason::NAMES.into_iter().zip(tier.drops).filter(|(_, n)| *n > 0);
         let peak = |(from, to, at): (Node, Node, Time)| Peak {
             from: from.to_string(),
@@ -423,6 +446,7 @@ impl Tier {
                 data_queue_max_bytes: t.data_max.get(),
                 header_queue_max_bytes: t.headers_max.get(),
             }),
+            pfc,
             drops: drops.collect(),
             data_drops: tier.data_drops,
             bytes_dropped: tier.bytes_dropped,

@@ -195,6 +195,7 @@ pub fn collect(
         hops: 0,
         end,
         tiers,
+        pfc: None,
         collisions: None,
         transport,
         collectives,

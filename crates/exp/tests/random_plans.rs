@@ -190,6 +190,19 @@ impl Draw {
             self.maybe(&mut table, "header-queue-bytes", |d| d.int(0, 30_000).into());
             self.maybe(&mut table, "header-overflow", |d| d.pick(&["return", "drop"]).into());
         }
+        self.maybe(&mut table, "pfc", |d| d.pfc().into());
+        table
+    }
+
+    fn pfc(&mut self) -> Table {
+        let mut table = Table::new();
+        let modes = ["dynamic", "static", "off"];
+        self.maybe(&mut table, "mode", |d| d.pick(&modes).into());
+        self.maybe(&mut table, "alpha", |d| d.num(0.0, 2.0).into());
+        self.maybe(&mut table, "xoff-bytes", |d| d.int(0, 100_000).into());
+        self.maybe(&mut table, "hysteresis-bytes", |d| d.int(0, 20_000).into());
+        self.maybe(&mut table, "headroom-bytes", |d| d.int(0, 200_000).into());
+        self.maybe(&mut table, "classes", |d| d.pick(&["data", "all"]).into());
         table
     }
 

@@ -5,11 +5,14 @@
 //! classes and the tables of the documentation follow from the list. A crate outside this
 //! repository registers its own with `Registry::with`.
 
+use std::marker::PhantomData;
+
 use crate::capton::CaptonFamily;
 use crate::cosy::CosyFamily;
 use crate::dcpim::DcpimFamily;
 use crate::fastpass::FastpassFamily;
 use crate::fastpod::FastpodFamily;
+use crate::hpcc::HpccFamily;
 use crate::hyline::HylineFamily;
 use crate::keys::BadKey;
 use crate::ndp::NdpFamily;
@@ -53,8 +56,35 @@ impl Catalogue for Builtin {
         visitor.transport::<HylineFamily>();
         visitor.transport::<FastpodFamily>();
         visitor.transport::<NdpFamily>();
+        visitor.transport::<HpccFamily>();
         visitor.beside::<CosyFamily, DcpimFamily>();
         visitor.beside::<CosyFamily, PhostFamily>();
+    }
+}
+
+/// The transports of `C` that run between real hosts.
+#[derive(Clone, Copy, Debug)]
+pub struct OnHosts<C>(PhantomData<C>);
+
+impl<C: Catalogue> Catalogue for OnHosts<C> {
+    fn visit(visitor: &mut impl Visitor) {
+        struct Only<'a, V>(&'a mut V);
+
+        impl<V: Visitor> Visitor for Only<'_, V> {
+            fn transport<T: Transport>(&mut self) {
+                if T::ON_HOSTS {
+                    self.0.transport::<T>();
+                }
+            }
+
+            fn beside<A: Transport, B: Transport>(&mut self) {
+                if A::ON_HOSTS && B::ON_HOSTS {
+                    self.0.beside::<A, B>();
+                }
+            }
+        }
+
+        C::visit(&mut Only(visitor));
     }
 }
 

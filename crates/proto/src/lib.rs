@@ -12,6 +12,7 @@ pub mod dcpim;
 pub mod fastpass;
 pub mod fastpod;
 mod formats;
+pub mod hpcc;
 pub mod hyline;
 pub mod ideal;
 pub mod keys;
@@ -25,7 +26,7 @@ pub mod tcp;
 mod test_packet;
 pub mod transport;
 
-pub use catalogue::{Builtin, Catalogue, Visitor};
+pub use catalogue::{Builtin, Catalogue, OnHosts, Visitor};
 pub use formats::formats;
 pub use keys::{BadKey, Keys};
 pub use parts::{Framing, Padding};

@@ -24,6 +24,9 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
     /// outside this repository.
     const WIRE: TransportId;
 
+    /// Whether it runs between real hosts. One that does not says why in [`Transport::configure`].
+    const ON_HOSTS: bool = true;
+
     /// How it cuts messages into packets.
     fn framing(keys: &Self::Keys) -> Framing;
 

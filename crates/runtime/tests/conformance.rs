@@ -17,7 +17,7 @@ use common::ports::addresses;
 use common::*;
 use netns::Net;
 use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
-use rampmeter_proto::{Builtin, Transport};
+use rampmeter_proto::{Builtin, OnHosts, Transport};
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 use rampmeter_sim::{Arrival, LinkFault, Status, Topology, TopologySpec};
 use rampmeter_testkit::network::n_arbiters;
@@ -163,8 +163,8 @@ impl Body for OverXdp {
 fn main() {
     let suite = Suite::new(here!())
         .each_transport::<Builtin, _>("sim", Simulated)
-        .each_transport::<Builtin, _>("udp", OverUdp);
+        .each_transport::<OnHosts<Builtin>, _>("udp", OverUdp);
     #[cfg(feature = "xdp")]
-    let suite = suite.each_transport::<Builtin, _>("xdp", OverXdp);
+    let suite = suite.each_transport::<OnHosts<Builtin>, _>("xdp", OverXdp);
     suite.run();
 }

@@ -10,7 +10,7 @@ use common::*;
 use rampmeter_core::{
     Bytes, Endpoint, Event, FabricFacts, Header, Message, MsgId, NodeId, Packet, Purpose, Rng, Span,
 };
-use rampmeter_proto::{Builtin, Transport};
+use rampmeter_proto::{Builtin, OnHosts, Transport};
 use rampmeter_runtime::app::PortConfig;
 use rampmeter_runtime::wire::Kind;
 use rampmeter_testkit::network::{n_arbiters, promises};
@@ -193,5 +193,5 @@ impl Body for Duplicates {
 }
 
 fn main() {
-    Suite::new(here!()).each_preset::<Builtin, _>(Duplicates).run();
+    Suite::new(here!()).each_preset::<OnHosts<Builtin>, _>(Duplicates).run();
 }

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use rampmeter_core::{Bytes, Endpoint, Header, MsgId, Span};
 use rampmeter_proto::phost::wire::PhostHeader;
 use rampmeter_proto::phost::{PhostFamily, PhostHost};
-use rampmeter_proto::{Builtin, Transport};
+use rampmeter_proto::{Builtin, OnHosts, Transport};
 use rampmeter_runtime::NodeConfig;
 use rampmeter_runtime::app::PortConfig;
 use rampmeter_runtime::wire::{Fragment, Incarnation, Kind};
@@ -187,7 +187,7 @@ impl Body for Hostile {
 
 fn main() {
     Suite::new(here!())
-        .each_preset::<Builtin, _>(Hostile)
+        .each_preset::<OnHosts<Builtin>, _>(Hostile)
         .and(
             "a_peer_that_announces_without_end_is_held_to_its_limit",
             a_peer_that_announces_without_end_is_held_to_its_limit,

@@ -61,6 +61,13 @@ where
         }
     }
 
+    pub(crate) fn poll_control(&mut self, now: Time) -> Option<Packet<H::Header>> {
+        match self {
+            Self::Host(e) => e.poll_control(now),
+            Self::Arbiter(e) => e.poll_control(now),
+        }
+    }
+
     #[inline]
     pub(crate) fn wants_transmit(&self) -> bool {
         match self {

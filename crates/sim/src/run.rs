@@ -8,7 +8,7 @@ use rampmeter_core::{
 };
 
 use crate::clock::{ClockSpec, HostClock};
-use crate::engine::event::{ARRIVE, OTHER, PROGRAM, READY, TIMER, WAKE, event, parts};
+use crate::engine::event::{ARRIVE, OTHER, PFC, PROGRAM, READY, TIMER, WAKE, event, parts};
 use crate::engine::{Key, Wheel};
 use crate::fabric::{Fabric, FabricConfig, FaultSpec, Interface};
 use crate::ledger::Ledger;
@@ -111,8 +111,8 @@ pub struct Sim<F: Family, A, P> {
     /// Interfaces below this ask for packets, the others queue: all where the fabric says so, and
     /// those of arbiters if any has several links.
     n_pulling: u32,
-    /// Interfaces below this are of hosts that pull by a single link: all that pull, or none if any
-    /// of them has several links.
+    /// Interfaces below this are of hosts that pull by a single link which is never paused: all that
+    /// pull, or none if any of them has several links.
     n_plain: u32,
     arrivals: A,
     next: Option<Arrival>,
@@ -158,7 +158,7 @@ where
         };
         let stations = (0..n_stations).map(station).collect();
         let has_rails = spec.topology.rails().iter().any(|&rails| rails > 1);
-        let n_plain = if has_rails { 0 } else { n_pulling };
+        let n_plain = if has_rails || spec.fabric.has_pauses() { 0 } else { n_pulling };
         let mut sim = Self {
             now: Time::ZERO,
             wheel: Wheel::new(width),
@@ -263,6 +263,7 @@ where
             PROGRAM if <F::Hop as Hop<F::Header>>::TIMERS => {
                 self.fabric.program_timeout(number, self.now, &mut self.wheel);
             }
+            PFC => self.fabric.on_pause(number, handle != 0, self.now, &mut self.wheel),
             _ => self.dispatch_other(number),
         }
     }
@@ -429,6 +430,7 @@ where
 
     fn finish(&mut self, status: Status) -> Status {
         self.fabric.check_conservation();
+        self.fabric.count_pauses(self.now);
         self.probe.on_end(self.now, &mut self.fabric);
         for record in self.ledger.close_all() {
             self.probe.on_flow(&record);

@@ -16,7 +16,7 @@ from rampmeter.commands.common import FILE
     "format_",
     required=True,
     metavar="FORMAT",
-    help="What the source is: yaps, dcpim, htsim, hpcc, csv or parquet.",
+    help="What the source is: yaps, dcpim, htsim, hpcc, goal, csv or parquet.",
 )
 @click.option("--sort", is_flag=True, help="Sort flows that are not in order of arrival.")
 def convert(source: Path, target: Path, format_: str, *, sort: bool) -> None:

@@ -77,6 +77,7 @@ impl Transport for CosyFamily {
     fn needs(_keys: &CosyConfig, _facts: &FabricFacts) -> FabricNeeds {
         FabricNeeds {
             interface: Need::Only(Interface::Pull),
+            control_class: true,
             priorities: 2,
             ..FabricNeeds::default()
         }

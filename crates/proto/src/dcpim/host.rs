@@ -209,6 +209,10 @@ impl Endpoint for DcpimHost {
         self.sender.next_data(now, &self.dcpim, &mut self.out, &mut self.stats)
     }
 
+    fn poll_control(&mut self, _now: Time) -> Option<Packet<DcpimHeader>> {
+        self.out.next_control()
+    }
+
     #[inline]
     fn wants_transmit(&self) -> bool {
         self.out.has_control() || self.sender.is_ready()

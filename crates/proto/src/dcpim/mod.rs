@@ -79,7 +79,7 @@ impl Transport for DcpimFamily {
     fn needs(keys: &DcpimConfig, facts: &FabricFacts) -> FabricNeeds {
         let slack = keys.stage(facts).saturating_sub(facts.control_rtt / 2);
         let clocks_within = (keys.round_view == Rounds::Strict).then_some(slack);
-        FabricNeeds { priorities: 8, clocks_within, ..FabricNeeds::default() }
+        FabricNeeds { control_class: true, priorities: 8, clocks_within, ..FabricNeeds::default() }
     }
 
     fn configure(keys: DcpimConfig, site: &Site) -> Result<Dcpim, BadKey> {

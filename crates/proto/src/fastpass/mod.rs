@@ -100,6 +100,7 @@ impl Transport for FastpassFamily {
         let arbiter = ArbiterNeed { rate, place };
         FabricNeeds {
             buffer: Need::Prefer(phost_study_buffer(keys.payload + keys.header, facts)),
+            control_class: true,
             priorities: 2,
             arbiters: vec![arbiter; keys.arbiters as usize],
             ..FabricNeeds::default()

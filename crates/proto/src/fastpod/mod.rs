@@ -95,7 +95,7 @@ impl Transport for FastpodFamily {
     /// SCHDs in a slot as there are hosts.
     fn needs(keys: &FastpodConfig, facts: &FabricFacts) -> FabricNeeds {
         let n_arbiters = keys.arbiters as usize;
-        let needs = FabricNeeds { priorities: 2, ..FabricNeeds::default() };
+        let needs = FabricNeeds { control_class: true, priorities: 2, ..FabricNeeds::default() };
         if facts.n_pods > 0 {
             let rate = ArbiterRate::Slowest;
             let place = |pod| match facts.n_pods {

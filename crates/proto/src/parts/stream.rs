@@ -169,6 +169,11 @@ impl<W: Window> Stream<W> {
         (seq < self.packets && has_room).then_some(seq)
     }
 
+    /// The first packet that has never been sent.
+    pub fn sent(&self) -> u32 {
+        self.sent
+    }
+
     /// When pacing lets the next packet go.
     pub fn paced_until(&self) -> Time {
         self.paced_until

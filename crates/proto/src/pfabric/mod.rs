@@ -73,6 +73,7 @@ impl Transport for PfabricFamily {
         FabricNeeds {
             buffer: Need::Prefer(Buffer::PerPort(two_bdps(keys.payload + keys.header, facts))),
             interface: Need::Prefer(if is_paper { Interface::Pull } else { Interface::Queue }),
+            control_class: true,
             priorities: 2,
             ..FabricNeeds::default()
         }

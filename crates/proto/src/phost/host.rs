@@ -153,6 +153,10 @@ impl Endpoint for PhostHost {
         self.sender.next_data(now, &self.phost, &mut self.stats)
     }
 
+    fn poll_control(&mut self, _now: Time) -> Option<Packet<PhostHeader>> {
+        self.out.next_control()
+    }
+
     #[inline]
     fn wants_transmit(&self) -> bool {
         self.out.has_control() || self.sender.is_ready()

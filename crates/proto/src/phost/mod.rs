@@ -72,6 +72,7 @@ impl Transport for PhostFamily {
     fn needs(keys: &PhostConfig, facts: &FabricFacts) -> FabricNeeds {
         FabricNeeds {
             buffer: Need::Prefer(phost_study_buffer(keys.payload + keys.header, facts)),
+            control_class: true,
             priorities: 3,
             ..FabricNeeds::default()
         }

@@ -16,6 +16,8 @@ pub(crate) const OTHER: u64 = 3 << KIND_SHIFT;
 pub(crate) const READY: u64 = 4 << KIND_SHIFT;
 /// The deadline of a switch's program.
 pub(crate) const PROGRAM: u64 = 5 << KIND_SHIFT;
+/// A pause, or the end of one, has reached a port: the packet's place says which.
+pub(crate) const PFC: u64 = 6 << KIND_SHIFT;
 
 /// More ports than a fabric may have.
 pub(crate) const PORTS_END: usize = 1 << (KIND_SHIFT - HANDLE_BITS);

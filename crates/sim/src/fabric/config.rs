@@ -1,5 +1,6 @@
 //! The settings of a fabric.
 
+use super::pfc::PfcConfig;
 use rampmeter_core::fabric::Trim;
 pub use rampmeter_core::fabric::{Buffer, Interface, Overflow, Spray};
 use rampmeter_core::{Bytes, Span};
@@ -68,6 +69,9 @@ pub struct FabricConfig {
     /// [`Fabric::waiting_from`](super::Fabric::waiting_from). Programs that need it in any case
     /// set `Hop::INGRESS`.
     pub by_ingress: bool,
+    /// Priority flow control: switches pause the other end of a link instead of dropping what comes
+    /// by it. Needs [`Buffer::Shared`], whose `alpha` then limits no port. `None` drops.
+    pub pfc: Option<PfcConfig>,
 }
 
 impl Default for FabricConfig {
@@ -84,6 +88,7 @@ impl Default for FabricConfig {
             slot: 0,
             trim: Trim::paper(Bytes::new(1500)),
             by_ingress: false,
+            pfc: None,
         }
     }
 }

@@ -48,6 +48,11 @@ impl Ingress {
         *self.of(handle) -= u64::from(bytes);
     }
 
+    /// The port that a packet in a switch came by; `None` if the switch has made it.
+    pub(super) fn port_of(&self, handle: Handle) -> Option<u32> {
+        Some(self.by[handle as usize]).filter(|&port| port != NONE)
+    }
+
     fn of(&mut self, handle: Handle) -> &mut u64 {
         let idx = (self.by[handle as usize] as usize).min(self.waiting.len() - 1);
         &mut self.waiting[idx]

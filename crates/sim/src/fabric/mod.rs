@@ -13,6 +13,7 @@ mod config;
 mod fault;
 mod ingress;
 mod outage;
+mod pfc;
 mod port;
 mod program;
 mod routing;
@@ -25,6 +26,7 @@ mod watch;
 pub use collide::{CollisionKind, Collisions, Party, Violation};
 pub use config::{Buffer, FabricConfig, Interface, Overflow, Spray, Switching, Unscheduled};
 pub use fault::{FaultSpec, LinkFault, Outage, Target};
+pub use pfc::{PfcConfig, PfcStats};
 pub use routing::Routes;
 pub use stats::{DropCount, DropReason, FabricStats, PortId, PortSample, TierStats, TrimStats};
 pub use watch::{PortChange, PortEvent};
@@ -35,6 +37,7 @@ use crate::topo::{Node, Topology};
 use collide::Occupancy;
 use fault::Faults;
 use ingress::Ingress;
+use pfc::Pfc;
 use port::{Port, Queues};
 use rampmeter_core::fabric::SourceRoute;
 use rampmeter_core::packet::Marks;
@@ -69,6 +72,8 @@ pub struct Fabric<H, P> {
     opposite: Vec<u32>,
     /// Waiting bytes by the port that they came by.
     ingress: Ingress,
+    /// Which ports are paused, and why.
+    pfc: Pfc,
     /// Who is on which link, where nothing may wait.
     occupancy: Occupancy,
     /// The longest packet that is express.
@@ -138,7 +143,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             port.faulty = faulty;
         }
         let rails = topology.rails().into_iter().max().unwrap_or(1) as u16;
-        let by_ingress = P::INGRESS || config.by_ingress;
+        let by_ingress = P::INGRESS || config.by_ingress || config.pfc.is_some();
         let asked = P::ACTIVE || by_ingress;
         let opposite = if asked { routes.opposites(&topology) } else { Vec::new() };
         let mut fabric = Self {
@@ -147,6 +152,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             timers: if P::TIMERS { vec![Time::NEVER; n_switches as usize] } else { Vec::new() },
             opposite,
             ingress: Ingress::new(by_ingress, n_ports),
+            pfc: Pfc::off(),
             occupancy: Occupancy::new(&config, n_ports),
             used: vec![0; n_switches as usize + 1],
             spray: (0..n_switches).map(|s| stream(n_stations + s)).collect(),
@@ -172,6 +178,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             faults,
             watch: Watch::new(),
         };
+        fabric.start_pfc();
         let hops = (0..n_switches).map(|switch| hop(fabric.switch_facts(switch, seed)));
         fabric.hops = hops.collect();
         fabric
@@ -343,10 +350,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         wheel: &mut Wheel,
     ) {
         let packet = self.pool.get(handle);
-        let port = &mut self.ports[egress as usize];
-        if port.up && port.busy_until <= now && !port.woken {
+        let port = &self.ports[egress as usize];
+        let may_start = port.up && !port.stops(packet.priority);
+        if may_start && port.busy_until <= now && !port.woken {
             self.start_tx(egress, handle, now, wheel);
-        } else if port.up
+        } else if may_start
             && packet.priority == Priority::HIGHEST
             && packet.wire_bytes <= self.express
             && P::QUEUEING == Queueing::Classes
@@ -433,6 +441,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             made == ended,
             "{made} packets made, {ended} delivered, dropped, kept or in flight"
         );
+        self.check_pfc();
         self.ingress.check(self.used[..self.used.len() - 1].iter().sum());
     }
 }

@@ -57,7 +57,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 
     /// Carries out the failures, repairs and changes of routing that are due at `now`. Returns
     /// whether routing uses other links than before.
-    pub(crate) fn apply_outages(&mut self, now: Time) -> bool {
+    pub(crate) fn apply_outages(&mut self, now: Time, wheel: &mut Wheel) -> bool {
         for (link, up) in self.faults.due(now, &self.topology) {
             for number in 0..self.ports.len() as u32 {
                 if self.routes.end(number).0 != link {
@@ -72,7 +72,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 }
                 if !up {
                     self.faults.mark_failed(number, now);
-                    self.flush(number);
+                    self.flush(number, now, wheel);
                 }
             }
         }
@@ -100,7 +100,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     }
 
     /// Drops what waits at a port whose link has failed.
-    fn flush(&mut self, number: u32) {
+    fn flush(&mut self, number: u32, now: Time, wheel: &mut Wheel) {
         while self.ports[number as usize].waiting != 0 {
             let port = &mut self.ports[number as usize];
             let queues = &mut self.queues[number as usize];
@@ -111,6 +111,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             };
             let switch = port.switch;
             self.end_wait(switch, handle);
+            if self.pfc.is_on() {
+                self.release_paced(switch, handle, now, wheel);
+            }
             self.note_queue(number);
             self.discard(number, handle, DropReason::LinkDown);
         }

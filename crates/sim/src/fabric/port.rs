@@ -41,6 +41,8 @@ pub(crate) struct Port {
     pub(crate) woken: bool,
     /// True if the link loses, duplicates or delays packets, or ever fails.
     pub(crate) faulty: bool,
+    /// A bit per priority that the far end has paused.
+    pub(crate) stopped: u8,
 }
 
 /// The rest of a port: its queues, one list per priority, or a single one in order of arrival where
@@ -80,6 +82,7 @@ impl Port {
             up: true,
             woken: false,
             faulty: false,
+            stopped: 0,
         }
     }
 
@@ -87,6 +90,18 @@ impl Port {
     #[inline]
     pub(crate) fn taken_by(&self, bytes: u16) -> u32 {
         u32::from(bytes.max(self.slot))
+    }
+
+    /// Whether a packet waits that may be sent.
+    #[inline]
+    pub(crate) fn has_sendable(&self) -> bool {
+        self.waiting & !self.stopped != 0
+    }
+
+    /// Whether the far end has paused packets of `priority`.
+    #[inline]
+    pub(crate) fn stops(&self, priority: Priority) -> bool {
+        self.stopped >> priority.get() & 1 != 0
     }
 
     /// Whether packets of the highest priority wait.

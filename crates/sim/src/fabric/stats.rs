@@ -214,6 +214,11 @@ impl FabricStats {
         drops.into_iter().map(|((port, reason), count)| (port, usize::from(reason), count))
     }
 
+    /// How many tiers there are.
+    pub(super) fn n_tiers(&self) -> usize {
+        self.tiers.len()
+    }
+
     /// Packets dropped anywhere for any reason.
     pub fn dropped(&self) -> u64 {
         self.tiers.iter().flat_map(|t| t.drops).sum()

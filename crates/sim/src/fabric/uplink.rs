@@ -71,7 +71,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             self.next_path[host as usize] = self.next_path[host as usize].wrapping_add(1);
         }
         let by_turns = || (0..ports.len()).map(|i| ports[(turn + i) % ports.len()]);
-        let idle = by_turns().find(|&port| self.uplink_idle(port, now));
+        let stops = |port: u32| self.ports[port as usize].stops(packet.priority);
+        let may_take = |port| self.uplink_idle(port, now) && !stops(port);
+        let idle = by_turns().find(|&port| may_take(port));
         let shortest = by_turns().min_by_key(|&port| self.ports[port as usize].queued);
         match (idle, shortest) {
             (Some(port), _) => self.inject((host, port), packet, now, wheel, leaves),
@@ -144,6 +146,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         };
         if let Some(port) = port
             && self.uplink_idle(port, now)
+            && !self.ports[port as usize].stops(packet.priority)
         {
             return self.inject((host, port), packet, now, wheel, leaves);
         }

@@ -27,7 +27,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             return;
         }
         port.woken = false;
-        if port.waiting == 0 {
+        if !port.has_sendable() {
             return;
         }
         let queues = &mut self.queues[number as usize];
@@ -36,8 +36,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             Queueing::Trimming => queues.pop_by_turns(port, &mut self.pool, self.config.trim.ratio),
             Queueing::Ranks => queues.pop_best(port, &mut self.pool),
         };
-        let (switch, more) = (port.switch, port.waiting != 0);
+        let (switch, more) = (port.switch, port.has_sendable());
         self.end_wait(switch, handle);
+        if self.pfc.is_on() {
+            self.release_paced(switch, handle, now, wheel);
+        }
         self.note_queue(number);
         if number < self.n_interfaces && !self.pool.get(handle).marks.contains(Marks::ROUTED) {
             self.pool.get_mut(handle).path = self.take_path(self.routes.owner(number));
@@ -73,7 +76,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             if !self.trim_for_room(switch, egress, handle, now, wheel) {
                 return;
             }
-        } else if !self.make_room(switch, egress, handle) {
+        } else if !self.make_room(switch, egress, handle, now, wheel) {
             self.discard(egress, handle, DropReason::Buffer);
             return;
         }
@@ -115,7 +118,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         if port.queued_max > longest {
             self.stats.note_peak(port.tier, egress, port.queued, now);
         }
-        if !port.woken {
+        if !port.woken && port.has_sendable() {
             port.woken = true;
             wheel.push(event(port.busy_until.max(now), WAKE, egress));
         }
@@ -124,11 +127,21 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     }
 
     /// Whether the packet may queue, after pushing out lower ones where the fabric does that.
-    fn make_room(&mut self, switch: u32, egress: u32, handle: Handle) -> bool {
+    fn make_room(
+        &mut self,
+        switch: u32,
+        egress: u32,
+        handle: Handle,
+        now: Time,
+        wheel: &mut Wheel,
+    ) -> bool {
         let packet = self.pool.get(handle);
         let (bytes, priority) = (packet.wire_bytes, packet.priority);
         let rank = packet.header.rank();
         let bytes = self.ports[egress as usize].taken_by(bytes);
+        if self.pfc.is_on() && egress >= self.n_interfaces {
+            return self.admit_paced(switch, handle, bytes, now, wheel);
+        }
         loop {
             let port = &mut self.ports[egress as usize];
             let fits = if egress < self.n_interfaces {

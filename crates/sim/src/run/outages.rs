@@ -12,7 +12,7 @@ use crate::source::Source;
 impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
     /// Applies the failures and repairs that are due.
     pub(super) fn apply_outages(&mut self) {
-        let has_rerouted = self.fabric.apply_outages(self.now);
+        let has_rerouted = self.fabric.apply_outages(self.now, &mut self.wheel);
         for switch in self.fabric.switches_restarting(self.now) {
             let hop = |switch| F::hop(&self.config, switch);
             self.fabric.reboot(switch, self.seed, hop, self.now, &mut self.wheel);

@@ -1,4 +1,4 @@
-//! Interfaces that queue, and hosts with several links. The others are served in the run loop
+//! Interfaces that queue, hosts with several links, and hosts whose links may be paused. The others are served in the run loop
 //! itself.
 
 use rampmeter_core::Family;
@@ -8,7 +8,7 @@ use crate::probe::Probe;
 use crate::source::Source;
 
 impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
-    /// Takes packets of an interface that queues, or of a host in a network of several links a host.
+    /// Takes packets of an interface that queues, or of a host whose links must be looked at.
     pub(super) fn serve(&mut self, station: u32) {
         if station >= self.n_pulling {
             self.hand_over(station);
@@ -30,12 +30,36 @@ impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
     /// packet waiting. A packet takes an idle one of the links that are nearest to its destination;
     /// if none of these is idle it waits there, and the host is not asked before it has left.
     fn pull_by_rails(&mut self, station: u32) {
+        let stopped = self.fabric.stopped_at(station);
+        if stopped != 0 {
+            return self.pull_control(station, stopped);
+        }
         while self.stations[station as usize].endpoint.wants_transmit()
             && self.fabric.can_pull(station, self.now)
         {
             let state = &mut self.stations[station as usize];
             let local = state.clock.local(self.now);
             let Some(packet) = state.endpoint.poll_transmit(local) else { break };
+            if self.paranoid {
+                check_codec(&packet);
+            }
+            self.ledger.on_sent(packet.payload);
+            let leaves = leaving(&mut self.probe, &self.ledger, self.now, station);
+            self.fabric.inject_by_rails(station, packet, self.now, &mut self.wheel, leaves);
+        }
+        if self.stations[station as usize].endpoint.wants_transmit() {
+            self.fabric.wake_uplinks(station, self.now, &mut self.wheel);
+        }
+        self.set_timer(station);
+    }
+
+    /// Asks a host, all of whose links have stopped some classes, for packets of the highest class if
+    /// that is not among them.
+    fn pull_control(&mut self, station: u32, stopped: u8) {
+        while stopped & 1 == 0 && self.fabric.can_pull(station, self.now) {
+            let state = &mut self.stations[station as usize];
+            let local = state.clock.local(self.now);
+            let Some(packet) = state.endpoint.poll_control(local) else { break };
             if self.paranoid {
                 check_codec(&packet);
             }

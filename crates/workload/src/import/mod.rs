@@ -1,5 +1,6 @@
 //! Files that users of other simulators already have, read as traces.
 
+pub mod goal;
 pub mod hpcc;
 pub mod htsim;
 pub mod yaps;

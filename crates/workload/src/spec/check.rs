@@ -219,7 +219,8 @@ impl Checker<'_> {
     fn trace(&mut self, spec: &TraceSpec) -> Result<Source, WorkloadError> {
         let file = self.context.base_dir.join(&spec.file);
         let Some(format) = spec.format.or_else(|| Format::of(&file)) else {
-            let expected = "csv, parquet, yaps, htsim or hpcc, as the file's name does not say";
+            let expected =
+                "csv, parquet, yaps, htsim, hpcc or goal, as the file's name does not say";
             return self.wrong("format", expected, "none");
         };
         let order = if spec.sort { Order::Sort } else { Order::Require };

@@ -83,7 +83,7 @@ pub fn ignored_columns(file: &Path, format: Format) -> Result<Vec<String>, Trace
     let mut columns = match format {
         Format::Csv => csv::columns(file, &name)?,
         Format::Parquet => parquet::columns(file, &name)?,
-        Format::Yaps | Format::Htsim | Format::Hpcc => Vec::new(),
+        Format::Yaps | Format::Htsim | Format::Hpcc | Format::Goal => Vec::new(),
     };
     let has = |name: &str| columns.iter().any(|column| column == name);
     let used: Vec<&str> =

@@ -111,11 +111,13 @@ pub enum Format {
     Htsim,
     /// A flow file of the HPCC simulator; see [`import::hpcc`].
     Hpcc,
+    /// A GOAL schedule; see [`import::goal`].
+    Goal,
 }
 
 impl Format {
     /// The format that the name of `file` suggests: `.csv` and `.csv.gz`, `.parquet`, `.cm` of
-    /// htsim. The others have no suffix of their own.
+    /// htsim, `.goal`. The others have no suffix of their own.
     pub fn of(file: &Path) -> Option<Self> {
         let name = file.file_name()?.to_str()?.to_ascii_lowercase();
         if name.ends_with(".csv") || name.ends_with(".csv.gz") {
@@ -124,6 +126,8 @@ impl Format {
             Some(Self::Parquet)
         } else if name.ends_with(".cm") {
             Some(Self::Htsim)
+        } else if name.ends_with(".goal") {
+            Some(Self::Goal)
         } else {
             None
         }
@@ -234,13 +238,14 @@ pub fn read_trace(file: &Path, format: Format, check: Check) -> Result<Trace, Tr
         Format::Yaps => (import::yaps::parse(&name, &text(file, &name)?)?, Order::Sort),
         Format::Htsim => (import::htsim::parse(&name, &text(file, &name)?)?, Order::Sort),
         Format::Hpcc => (import::hpcc::parse(&name, &text(file, &name)?)?, check.order),
+        Format::Goal => (import::goal::parse(&name, &text(file, &name)?)?, Order::Sort),
     };
     if rows.is_empty() {
         let reason = "expected at least one flow, got none".to_owned();
         return Err(TraceError::Format { file: name, reason });
     }
     let check = Check { order, ..check };
-    if rows.iter().any(waiting::waits) {
+    if format == Format::Goal || rows.iter().any(waiting::waits) {
         return waiting::graph(&name, &rows, check).map(Trace::Graph);
     }
     checked(&name, rows, check).map(Trace::Flows)

@@ -1,6 +1,7 @@
 //! What is written is read again, and no text makes a reader panic.
 
 mod csv;
+mod goal;
 mod import;
 mod parquet;
 mod waiting;
@@ -13,10 +14,11 @@ use rampmeter_core::{Bytes, NodeId, Span, Time};
 use tempfile::TempDir;
 
 use super::{
-    Check, Format, Order, ReferenceRow, ignored_columns, read, read_reference, write_csv,
-    write_parquet, write_reference_csv,
+    Check, Format, Order, ReferenceRow, Trace, ignored_columns, read, read_reference, read_trace,
+    write_csv, write_parquet, write_reference_csv,
 };
 use crate::flow::Flow;
+use crate::graph::Graph;
 
 fn flow((arrival, src, dst, size): (u64, u32, u32, u64)) -> Flow {
     Flow::new(Time::from_ps(arrival), NodeId::new(src), NodeId::new(dst), Bytes::new(size))

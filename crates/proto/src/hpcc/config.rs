@@ -1,0 +1,157 @@
+//! HPCC's parameters and what they imply for one fabric.
+
+use rampmeter_core::{Bytes, FabricFacts, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::parts::{Framing, Padding, forget_after, within};
+
+/// How lost packets are sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recovery {
+    /// The receiver drops what comes after a missing packet, and a NACK makes the sender go back to
+    /// that packet, as RDMA over Converged Ethernet does.
+    GoBackN,
+    /// The receiver keeps it, and the sender sends what is missing.
+    SelectiveRepeat,
+}
+
+/// HPCC's parameters. [`HpccConfig::paper`] and [`HpccConfig::dcpim_study`] are the presets.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct HpccConfig {
+    /// The share of the fullest link that windows aim at: eta.
+    #[schemars(range(min = 0.1, max = 1.0))]
+    pub eta: f64,
+    /// Additive steps in a row before a multiplicative one: maxStage.
+    #[schemars(range(min = 0, max = 1000))]
+    pub max_stage: u32,
+    /// Flows that a link should carry: N. The additive step is W_init (1 - eta) / N.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub flows: u32,
+    /// The additive step in bytes, W_AI; from `flows` if left out.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub step_bytes: Option<u64>,
+    /// The base round-trip time T in nanoseconds; that of the longest path if left out.
+    #[schemars(range(min = 100, max = 1_000_000_000))]
+    pub base_rtt_ns: Option<u64>,
+    /// How lost packets are sent again.
+    pub recovery: Recovery,
+    /// Least retransmission timeout in nanoseconds; 32 base round trips if left out.
+    #[schemars(range(min = 100, max = 1_000_000_000))]
+    pub timeout_min_ns: Option<u64>,
+    /// Longest retransmission timeout in nanoseconds, and the one before a round trip is measured;
+    /// 1024 base round trips if left out.
+    #[schemars(range(min = 100, max = 1_000_000_000))]
+    pub timeout_max_ns: Option<u64>,
+    /// Payload of a full packet.
+    #[serde(rename = "payload-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 9_000))]
+    pub payload: Bytes,
+    /// Bytes of headers charged to each packet without telemetry.
+    #[serde(rename = "header-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 1_000))]
+    pub header: Bytes,
+    /// Bytes of telemetry charged to each packet besides, on all of its way.
+    #[serde(rename = "int-bytes")]
+    #[schemars(with = "u64", range(min = 0, max = 1_000))]
+    pub int: Bytes,
+    /// Timeouts in a row after which a flow is reported as failed.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub attempts_max: u32,
+}
+
+impl Default for HpccConfig {
+    fn default() -> Self {
+        Self::paper()
+    }
+}
+
+impl Keys for HpccConfig {
+    const PRESETS: &'static [Preset<Self>] =
+        &[("paper", Self::paper), ("dcpim-study", Self::dcpim_study)];
+}
+
+impl HpccConfig {
+    /// The paper's parameters (§5.1: eta 95 %, maxStage 5). Its W_AI of 80 bytes is the formula of
+    /// §3.3 with 100 flows at 100 Gbit/s and its round trip of 13 us. Packets of 1 KB carry 42
+    /// bytes of telemetry for five switches (§4.1).
+    pub fn paper() -> Self {
+        Self {
+            eta: 0.95,
+            max_stage: 5,
+            flows: 100,
+            step_bytes: None,
+            base_rtt_ns: None,
+            recovery: Recovery::GoBackN,
+            timeout_min_ns: None,
+            timeout_max_ns: None,
+            payload: Bytes::new(1_000),
+            header: Bytes::new(40),
+            int: Bytes::new(42),
+            attempts_max: 24,
+        }
+    }
+
+    /// The parameters of the dcPIM paper's figures: a base round trip of 12 us at 100 Gbit/s, and
+    /// packets as long as those of the other transports there.
+    pub fn dcpim_study() -> Self {
+        Self { base_rtt_ns: Some(12_000), payload: Bytes::new(1_460), ..Self::paper() }
+    }
+
+    /// How messages are cut: telemetry takes its bytes of every packet, whatever its path.
+    pub(super) fn framing(&self) -> Framing {
+        let header = self.header + self.int;
+        Framing { payload: self.payload, header, padding: Padding::Exact }
+    }
+}
+
+/// The parameters of HPCC on one fabric, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hpcc {
+    /// The parameters.
+    pub config: HpccConfig,
+    /// The base round-trip time T.
+    pub rtt: Span,
+    /// The first window and the largest, in bytes: what the host's link carries in T (§3.3).
+    pub window: f64,
+    /// The additive step W_AI in bytes.
+    pub step: f64,
+    /// Least retransmission timeout.
+    pub timeout_min: Span,
+    /// Longest retransmission timeout.
+    pub timeout_max: Span,
+    /// When a receiver forgets a flow whose sender is silent.
+    pub forget: Span,
+}
+
+impl HpccConfig {
+    /// Checks the parameters and derives windows and timeouts on a fabric.
+    ///
+    /// # Errors
+    /// A parameter out of range.
+    pub fn on(self, facts: &FabricFacts) -> Result<Hpcc, BadKey> {
+        check_ranges(&self)?;
+        let rtt = self.base_rtt_ns.map_or(facts.data_rtt, Span::from_ns);
+        let window = facts.access_rate.as_bps() as f64 * rtt.as_ps() as f64 / 8e12;
+        let share = 1.0 - self.eta;
+        let step = self.step_bytes.map_or(window * share / f64::from(self.flows), |b| b as f64);
+        let timeout_min = self.timeout_min_ns.map_or(rtt * 32, Span::from_ns);
+        let timeout_max = self.timeout_max_ns.map_or((rtt * 1024).max(timeout_min), Span::from_ns);
+        let (least, most) = (timeout_min.as_ps() / 1_000, timeout_max.as_ps() / 1_000);
+        within("timeout-max-ns", most, least..=u64::MAX, "at least timeout-min-ns")?;
+        let forget = forget_after(timeout_max, self.attempts_max);
+        // A step below a byte would never let a window grow again.
+        let step = step.max(1.0);
+        Ok(Hpcc { rtt, window, step, timeout_min, timeout_max, forget, config: self })
+    }
+}
+
+impl Hpcc {
+    #[inline]
+    pub(super) fn framing(&self) -> Framing {
+        self.config.framing()
+    }
+}

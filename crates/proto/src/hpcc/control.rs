@@ -1,0 +1,115 @@
+//! Algorithm 1: the window of one flow.
+//!
+//! A link's use is u = queue / (B T) + rate / B, where the rate is that of the bytes it has sent
+//! between two acknowledgements' records. The fullest link of the path counts, smoothed over T, as
+//! U. The window follows the *reference window* W^c, which changes once a round trip, so that
+//! acknowledgements of one round trip do not react to the same queue twice: multiplicatively,
+//! W = W^c / (U / eta) + W_AI, if U is at least eta or after `max-stage` additive steps, and else
+//! additively, W = W^c + W_AI.
+
+use super::config::Hpcc;
+use super::int::Records;
+
+/// Telemetry as an acknowledgement brings it.
+#[derive(Clone, Copy, Debug)]
+pub struct Telemetered<'a> {
+    /// The path.
+    pub path: u16,
+    /// The records of its ports.
+    pub records: &'a Records,
+}
+
+/// The congestion control of one flow. Bytes are those of the wire.
+#[derive(Clone, Debug)]
+pub struct Control {
+    /// The window W.
+    window: f64,
+    /// The reference window W^c.
+    reference: f64,
+    /// The use of the fullest link, U.
+    usage: f64,
+    /// Additive steps since the last multiplicative one.
+    stage: u32,
+    /// The first packet whose acknowledgement changes the reference window.
+    update_at: u32,
+    /// The records of the last acknowledgement, L, and their path; `None` before the first.
+    last: Option<(u16, Records)>,
+}
+
+impl Control {
+    /// A flow that starts at the rate of its host's link (§3.3).
+    pub fn new(hpcc: &Hpcc) -> Self {
+        let window = hpcc.window;
+        Self { window, reference: window, usage: 1.0, stage: 0, update_at: 0, last: None }
+    }
+
+    /// The window W in bytes.
+    #[inline]
+    pub fn window(&self) -> f64 {
+        self.window
+    }
+
+    /// The smoothed use of the fullest link, U.
+    pub fn usage(&self) -> f64 {
+        self.usage
+    }
+
+    /// Takes the telemetry of an acknowledgement, after which all packets below `cumulative` have
+    /// arrived and `next` is the first that has not been sent (procedure NewAck). Returns false if
+    /// it is of another path than the one before: nothing follows from it then.
+    pub fn on_ack(&mut self, of: Telemetered<'_>, cumulative: u32, next: u32, hpcc: &Hpcc) -> bool {
+        let last = self.last.replace((of.path, *of.records));
+        let Some((path, last)) = last else {
+            self.update_at = next;
+            return true;
+        };
+        let n_records = of.records.as_slice().len();
+        if path != of.path || last.as_slice().len() != n_records || n_records == 0 {
+            return false;
+        }
+        self.measure(&last, of.records, hpcc);
+        let updates = cumulative > self.update_at;
+        self.adjust(updates, hpcc);
+        if updates {
+            self.update_at = next;
+        }
+        true
+    }
+
+    /// Procedure MeasureInflight.
+    fn measure(&mut self, last: &Records, records: &Records, hpcc: &Hpcc) {
+        let rtt = hpcc.rtt.as_ps() as f64;
+        let (mut fullest, mut over) = (0.0, 0.0);
+        for (&now, &then) in records.as_slice().iter().zip(last.as_slice()) {
+            let time = now.time_since(then).as_ps() as f64;
+            let capacity = now.bytes_per_ps();
+            if time == 0.0 || capacity == 0.0 {
+                // The same packet twice, or a record that no switch has written.
+                continue;
+            }
+            let queue = f64::from(now.queued().min(then.queued())) / (capacity * rtt);
+            let usage = queue + f64::from(now.sent_since(then)) / (time * capacity);
+            if usage > fullest {
+                (fullest, over) = (usage, time);
+            }
+        }
+        let weight = (over / rtt).min(1.0);
+        self.usage = (1.0 - weight) * self.usage + weight * fullest;
+    }
+
+    /// Procedure ComputeWind.
+    fn adjust(&mut self, updates: bool, hpcc: &Hpcc) {
+        let is_multiplicative =
+            self.usage >= hpcc.config.eta || self.stage >= hpcc.config.max_stage;
+        let window = match is_multiplicative {
+            true => self.reference / (self.usage / hpcc.config.eta) + hpcc.step,
+            false => self.reference + hpcc.step,
+        };
+        // A host's link carries no more (§3.3).
+        self.window = window.min(hpcc.window);
+        if updates {
+            self.stage = if is_multiplicative { 0 } else { self.stage + 1 };
+            self.reference = self.window;
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The endpoint: a source and a destination behind one interface.
+
+use std::sync::Arc;
+
+use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+
+use super::HpccStats;
+use super::config::Hpcc;
+use super::receiver::Receiver;
+use super::sender::Sender;
+use super::wire::HpccHeader;
+use crate::parts::Output;
+
+/// HPCC at one host.
+#[derive(Debug)]
+pub struct HpccHost {
+    hpcc: Arc<Hpcc>,
+    sender: Sender,
+    receiver: Receiver,
+    out: Output<HpccHeader>,
+    stats: HpccStats,
+}
+
+impl HpccHost {
+    /// What has been counted so far.
+    pub fn stats(&self) -> HpccStats {
+        self.stats
+    }
+
+    /// The window of a message that is being sent, in bytes.
+    pub fn window(&self, msg: MsgId) -> Option<f64> {
+        self.sender.window(msg)
+    }
+}
+
+impl Endpoint for HpccHost {
+    type Header = HpccHeader;
+    type Config = Hpcc;
+
+    fn new(config: Arc<Hpcc>, node: NodeId, _rng: Rng, _now: Time) -> Self {
+        Self {
+            sender: Sender::new(node),
+            receiver: Receiver::default(),
+            out: Output::new(node, config.framing().header.get() as u16),
+            stats: HpccStats::default(),
+            hpcc: config,
+        }
+    }
+
+    fn submit(&mut self, now: Time, message: Message) {
+        self.sender.submit(now, &message, &self.hpcc);
+    }
+
+    fn cancel(&mut self, _now: Time, msg: MsgId) {
+        self.sender.cancel(msg);
+    }
+
+    #[inline]
+    fn handle_packet(&mut self, now: Time, packet: &Packet<HpccHeader>) -> Receipt {
+        let (hpcc, out, stats) = (&self.hpcc, &mut self.out, &mut self.stats);
+        match &packet.header {
+            HpccHeader::Data { .. } => self.receiver.on_data(now, packet, hpcc, out, stats),
+            ack => {
+                self.sender.on_ack(now, packet.payload.msg, ack, hpcc, (out, stats));
+                Receipt::Control
+            }
+        }
+    }
+
+    fn has_delivered(&mut self, _now: Time, packet: &Packet<HpccHeader>) -> bool {
+        let HpccHeader::Data { flow, .. } = packet.header else { return false };
+        self.receiver.flows.has_delivered(packet.src, flow)
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.stats().tell(each);
+    }
+
+    fn messages(&self) -> Option<(usize, usize)> {
+        Some((self.sender.len(), self.receiver.flows.len()))
+    }
+
+    fn limit_arriving(&mut self, per_peer: u32) {
+        self.receiver.flows.limit(per_peer);
+    }
+
+    fn arriving_excess(&self) -> u64 {
+        self.receiver.flows.excess()
+    }
+
+    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        self.out.forget_peer(peer);
+        self.sender.forget_peer(peer, &mut self.out);
+        self.receiver.flows.forget_peer(peer, &mut self.out, |_, _| {});
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.sender.handle_timeout(now, &self.hpcc, &mut self.out, &mut self.stats);
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<HpccHeader>> {
+        if let Some(packet) = self.out.next_control() {
+            return Some(packet);
+        }
+        self.sender.next_data(now, &self.hpcc)
+    }
+
+    fn poll_control(&mut self, _now: Time) -> Option<Packet<HpccHeader>> {
+        self.out.next_control()
+    }
+
+    #[inline]
+    fn wants_transmit(&self) -> bool {
+        self.out.has_control() || self.sender.is_ready()
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Time {
+        self.sender.deadline()
+    }
+
+    #[inline]
+    fn poll_event(&mut self) -> Option<Event> {
+        self.out.next_event()
+    }
+}

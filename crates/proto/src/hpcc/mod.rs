@@ -1,0 +1,140 @@
+//! HPCC (Li, Miao, Liu, Zhuang, Feng, Tang, Cao, Zhang, Kelly, Alizadeh, Yu: *HPCC: High Precision
+//! Congestion Control*, SIGCOMM 2019).
+//!
+//! Every switch port writes its queue length, the bytes that it has sent, its rate and the time on
+//! each data packet that departs (in-band network telemetry, INT). The receiver echoes the records
+//! in its acknowledgement. The sender computes from two acknowledgements how full each link of the
+//! path is, and sets its window so that the fullest link is used to the share eta.
+//!
+//! * [`config`]: parameters, the presets, what follows from them
+//! * [`int`]: the record of one port
+//! * [`wire`]: the packets
+//! * [`control`]: algorithm 1, the window of one flow
+//! * [`hop`]: the program of switches, which writes the records
+//! * `sender`: windows, pacing, timeouts
+//! * `receiver`: acknowledgements, and NACKs where packets are missing
+//!
+//! `docs/protocols/hpcc.md` lists the packets, and what differs from the paper.
+
+pub mod config;
+pub mod control;
+pub mod hop;
+pub mod int;
+pub mod wire;
+
+mod host;
+mod receiver;
+mod sender;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{Hpcc, HpccConfig};
+pub use host::HpccHost;
+
+use std::sync::Arc;
+
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, PfcThreshold, Spray};
+use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, SwitchFacts};
+
+use crate::keys::BadKey;
+use crate::parts::Framing;
+use crate::transport::{Derived, Place, Quantity, Site, Transport};
+
+/// Memory of each switch (§5.1: 32 MB).
+const SWITCH_MEMORY: Bytes = Bytes::new(32_000_000);
+/// An ingress pauses the other end of its link when it holds more than this share of the free
+/// memory (§5.1: 11 %).
+const PFC_ALPHA: f64 = 0.11;
+
+/// The HPCC family.
+#[derive(Clone, Copy, Debug)]
+pub struct HpccFamily;
+
+impl Family for HpccFamily {
+    const NAME: &'static str = "hpcc";
+    type Config = Hpcc;
+    type Header = wire::HpccHeader;
+    type Host = HpccHost;
+    type Arbiter = NoArbiter<wire::HpccHeader, Hpcc>;
+    type Hop = hop::Telemetry;
+
+    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> hop::Telemetry {
+        hop::Telemetry
+    }
+}
+
+impl Transport for HpccFamily {
+    type Keys = HpccConfig;
+    const TITLE: &'static str = "HPCC";
+    const SUMMARY: &'static str =
+        "Windows from queue lengths and rates that switches write on packets (HPCC).";
+    const WIRE: TransportId = TransportId(16);
+    const ON_HOSTS: bool = false;
+
+    fn framing(keys: &HpccConfig) -> Framing {
+        keys.framing()
+    }
+
+    /// Switches that share 32 MB, pause instead of dropping, and keep a message on one path (§5.1).
+    fn needs(_keys: &HpccConfig, _facts: &FabricFacts) -> FabricNeeds {
+        let threshold = PfcThreshold::Dynamic { alpha: PFC_ALPHA };
+        FabricNeeds {
+            buffer: Need::Prefer(Buffer::Shared { per_switch: SWITCH_MEMORY, alpha: 1.0 }),
+            pfc: Need::Prefer(Some(threshold)),
+            spray: Need::Prefer(Spray::Ecmp),
+            control_class: true,
+            priorities: 2,
+            ..FabricNeeds::default()
+        }
+    }
+
+    /// Switches between real hosts write no telemetry, and HPCC without it is not HPCC.
+    fn configure(keys: HpccConfig, site: &Site) -> Result<Hpcc, BadKey> {
+        if let Place::Hosts { .. } = site.place {
+            let expected = "a transport that works without telemetry of switches, between hosts";
+            return Err(BadKey::new("name", expected, Self::NAME));
+        }
+        keys.on(&site.facts)
+    }
+
+    fn describe(config: &Hpcc) -> Vec<Derived> {
+        let bytes = |name, n: f64| Derived { name, quantity: Quantity::Bytes(n as u64) };
+        vec![
+            Derived::time("base-rtt", config.rtt),
+            bytes("first-window", config.window),
+            bytes("additive-step", config.step),
+            Derived::time("timeout-min", config.timeout_min),
+            Derived::time("timeout-max", config.timeout_max),
+            Derived::time("forget", config.forget),
+        ]
+    }
+}
+
+/// What a host counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HpccStats {
+    /// Timeouts as a sender.
+    pub timeouts: u64,
+    /// NACKs sent as a receiver.
+    pub nacks_sent: u64,
+    /// Packets dropped as a receiver because an earlier one was missing (go-back-N).
+    pub out_of_order_drops: u64,
+    /// Acknowledgements of another path than that before, from which no rate follows.
+    pub path_changes: u64,
+}
+
+impl HpccStats {
+    /// Tells `each` every count with its name, in the order above.
+    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
+        let Self { timeouts, nacks_sent, out_of_order_drops, path_changes } = self;
+        let all = [
+            ("timeouts", timeouts),
+            ("nacks_sent", nacks_sent),
+            ("out_of_order_drops", out_of_order_drops),
+            ("path_changes", path_changes),
+        ];
+        all.into_iter().for_each(|(name, value)| each(name, value));
+    }
+}

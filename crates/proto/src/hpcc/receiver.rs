@@ -1,0 +1,96 @@
+//! The destination's side: every packet is acknowledged with its telemetry.
+//!
+//! With go-back-N packets after a missing one are dropped, as network cards without memory for them
+//! do. The first of them is answered by a NACK; further ones only after two base round trips, in
+//! which what was asked for should have come.
+
+use rampmeter_core::{Bytes, Packet, Receipt, Time};
+
+use super::HpccStats;
+use super::config::{Hpcc, Recovery};
+use super::wire::HpccHeader;
+use crate::parts::{Announcement, ArrivingFlows, Found, Output, sack_bits};
+
+/// The last NACK of a flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Gap {
+    /// The packet that was missing.
+    missing: Option<u32>,
+    /// When the same one may be asked for again.
+    until: Time,
+}
+
+/// The receiver of one host.
+#[derive(Debug, Default)]
+pub(super) struct Receiver {
+    /// Flows that are not complete.
+    pub(super) flows: ArrivingFlows<Gap>,
+}
+
+impl Receiver {
+    pub(super) fn on_data(
+        &mut self,
+        now: Time,
+        packet: &Packet<HpccHeader>,
+        hpcc: &Hpcc,
+        out: &mut Output<HpccHeader>,
+        stats: &mut HpccStats,
+    ) -> Receipt {
+        let HpccHeader::Data { flow, tx_slot, seq, size, path, records } = packet.header else {
+            return Receipt::Ignored;
+        };
+        let (src, msg) = (packet.src, packet.payload.msg);
+        let packets = hpcc.framing().packets(Bytes::new(size));
+        if seq >= packets {
+            return Receipt::Ignored;
+        }
+        let ack = |cumulative, sack, goes_back| HpccHeader::Ack {
+            tx_slot,
+            cumulative,
+            sack,
+            goes_back,
+            path,
+            records,
+        };
+        self.flows.sweep(now, hpcc.forget, out);
+        let slot = match self.flows.find(src, flow) {
+            Found::Arriving(slot) => slot,
+            Found::New => {
+                let of = Announcement { src, msg, flow, tx_slot, packets };
+                let Some(slot) = self.flows.enter(now, of, Gap::default()) else {
+                    return Receipt::Ignored;
+                };
+                slot
+            }
+            Found::Abandoned => return Receipt::Ignored,
+            Found::Over => {
+                out.send(src, msg, ack(packets, 0, false));
+                return Receipt::Duplicate;
+            }
+        };
+        let flow = &mut self.flows[slot];
+        // Only a broken packet is longer than the first one of its flow said.
+        if seq >= flow.of.packets {
+            return Receipt::Ignored;
+        }
+        flow.heard = now;
+        let missing = flow.got.first_missing();
+        if hpcc.config.recovery == Recovery::GoBackN && seq > missing {
+            stats.out_of_order_drops += 1;
+            if flow.state.missing != Some(missing) || now >= flow.state.until {
+                flow.state = Gap { missing: Some(missing), until: now + hpcc.rtt * 2 };
+                stats.nacks_sent += 1;
+                out.send(src, msg, ack(missing, 0, true));
+            }
+            return Receipt::Ignored;
+        }
+        let receipt = if flow.got.insert(seq) { Receipt::Fresh } else { Receipt::Duplicate };
+        let cumulative = flow.got.first_missing();
+        let is_complete = cumulative == flow.of.packets;
+        out.send(src, msg, ack(cumulative, sack_bits(&flow.got), false));
+        if is_complete {
+            self.flows.deliver(slot, out);
+        }
+        receipt
+    }
+}

@@ -1,0 +1,261 @@
+//! The source's side: a window and a pace for each flow (§3.3, §4.2).
+//!
+//! A flow may send while fewer bytes than its window are in flight, at the rate W / T. Flows whose
+//! pace lets them go are served in the order of the instants at which it did, which is round robin
+//! among flows of equal rate. A window below a packet still lets one go, at its pace.
+
+use rampmeter_core::collections::{KeyedHeap, Places};
+use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Rate, Time};
+
+use super::HpccStats;
+use super::config::{Hpcc, Recovery};
+use super::control::{Control, Telemetered};
+use super::wire::{HpccHeader, Records};
+use crate::parts::{Ack, Acked, OutgoingFlows, Output, Rtt, Stream, Window};
+
+/// The class of data, below that of acknowledgements.
+const DATA: Priority = Priority::new(1);
+
+/// The window of one flow, in packets for its [`Stream`].
+#[derive(Debug)]
+pub(super) struct Paced {
+    control: Control,
+    rtt: Rtt,
+    cwnd: u32,
+    pace: Rate,
+    selective: bool,
+}
+
+impl Paced {
+    fn new(hpcc: &Hpcc) -> Self {
+        let mut paced = Self {
+            control: Control::new(hpcc),
+            rtt: Rtt::new(hpcc.timeout_min, hpcc.timeout_max),
+            cwnd: 1,
+            pace: Rate::from_gbps(1),
+            selective: hpcc.config.recovery == Recovery::SelectiveRepeat,
+        };
+        paced.follow(hpcc);
+        paced
+    }
+
+    /// Sets window and pace to what the control says.
+    fn follow(&mut self, hpcc: &Hpcc) {
+        let window = self.control.window();
+        self.cwnd = ((window / hpcc.framing().full().get() as f64).ceil() as u32).max(1);
+        let bps = (window * 8e12 / hpcc.rtt.as_ps() as f64) as u64;
+        self.pace = Rate::from_bps(bps.max(1)).unwrap_or(self.pace);
+    }
+}
+
+impl Window for Paced {
+    fn cwnd(&self) -> u32 {
+        self.cwnd
+    }
+
+    /// A message stays on one path, on which packets do not overtake one another.
+    fn reorder_max(&self) -> Option<u32> {
+        self.selective.then_some(1)
+    }
+
+    fn on_ack(&mut self, acked: &Acked) {
+        if let Some(rtt) = acked.rtt {
+            self.rtt.sample(rtt);
+        }
+    }
+
+    /// Telemetry alone changes the window.
+    fn on_timeout(&mut self, _now: Time) {}
+
+    fn pacing(&self) -> Option<Rate> {
+        Some(self.pace)
+    }
+}
+
+/// The sender of one host.
+#[derive(Debug)]
+pub(super) struct Sender {
+    flows: OutgoingFlows<Stream<Paced>>,
+    /// Flows that may send, by the instant from which their pace lets them.
+    ready: KeyedHeap<(Time, u32)>,
+    /// Flows whose window is open and whose pace lets them go later.
+    paced: KeyedHeap<(Time, u32)>,
+    places: Places,
+}
+
+impl Sender {
+    pub(super) fn new(node: NodeId) -> Self {
+        let (ready, paced, places) =
+            (KeyedHeap::default(), KeyedHeap::default(), Places::default());
+        Self { flows: OutgoingFlows::new(node), ready, paced, places }
+    }
+
+    #[inline]
+    pub(super) fn deadline(&self) -> Time {
+        let paced = self.paced.first().map_or(Time::NEVER, |((at, _), _)| at);
+        self.flows.deadline().min(paced)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    #[inline]
+    pub(super) fn is_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// The window of a message in bytes.
+    pub(super) fn window(&self, msg: MsgId) -> Option<f64> {
+        let slot = self.flows.slot(msg)?;
+        Some(self.flows[slot].state.window.control.window())
+    }
+
+    pub(super) fn submit(&mut self, now: Time, message: &Message, hpcc: &Hpcc) {
+        let packets = hpcc.framing().packets(message.size);
+        let state = Stream::new(packets, Paced::new(hpcc));
+        let slot = self.flows.submit(message, packets, state);
+        self.update(now, slot);
+    }
+
+    pub(super) fn cancel(&mut self, msg: MsgId) {
+        if let Some(slot) = self.flows.slot(msg) {
+            self.drop_flow(slot);
+        }
+    }
+
+    fn drop_flow(&mut self, slot: u32) {
+        self.flows.remove(slot);
+        self.ready.remove(&mut self.places, slot);
+        self.paced.remove(&mut self.places, slot);
+    }
+
+    /// The destination has lost its state.
+    pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<HpccHeader>) {
+        let Self { flows, ready, paced, places } = self;
+        flows.forget_peer(peer, out, |slot, _| {
+            ready.remove(places, slot);
+            paced.remove(places, slot);
+        });
+    }
+
+    /// An acknowledgement, or a NACK.
+    pub(super) fn on_ack(
+        &mut self,
+        now: Time,
+        msg: MsgId,
+        header: &HpccHeader,
+        hpcc: &Hpcc,
+        (out, stats): (&mut Output<HpccHeader>, &mut HpccStats),
+    ) {
+        let &HpccHeader::Ack { tx_slot, cumulative, sack, goes_back, path, ref records } = header
+        else {
+            return;
+        };
+        let Some(flow) = self.flows.of(tx_slot, msg) else { return };
+        let ack = Ack { cumulative, sack, is_marked: false };
+        if flow.state.on_ack(now, &ack).is_none() {
+            return;
+        }
+        let next = flow.state.sent();
+        let window = &mut flow.state.window;
+        let of = Telemetered { path, records };
+        let follows = window.control.on_ack(of, cumulative, next, hpcc);
+        stats.path_changes += u64::from(!follows);
+        window.follow(hpcc);
+        let timeout = window.rtt.timeout(0);
+        flow.retry.hear(now + timeout);
+        if flow.state.is_done() {
+            self.drop_flow(tx_slot);
+            out.say(Event::Completed { msg });
+            return;
+        }
+        if goes_back {
+            flow.state.on_timeout(now);
+        }
+        self.update(now, tx_slot);
+    }
+
+    /// Enters the flow where it belongs: among those that may send, those that will, or neither.
+    fn update(&mut self, now: Time, slot: u32) {
+        let flow = &self.flows[slot];
+        let at = flow.state.paced_until();
+        let key = (at, flow.msg.get());
+        let is_open = flow.state.sendable().is_some();
+        if is_open && at <= now {
+            self.paced.remove(&mut self.places, slot);
+            self.ready.set(&mut self.places, slot, key);
+        } else {
+            self.ready.remove(&mut self.places, slot);
+            match is_open {
+                true => self.paced.set(&mut self.places, slot, key),
+                false => _ = self.paced.remove(&mut self.places, slot),
+            }
+        }
+    }
+
+    /// Flows whose pace lets them go now.
+    #[inline]
+    fn wake(&mut self, now: Time) {
+        while let Some((key, slot)) = self.paced.first().filter(|(key, _)| key.0 <= now) {
+            self.paced.remove(&mut self.places, slot);
+            self.ready.set(&mut self.places, slot, key);
+        }
+    }
+
+    /// The next packet of the flow whose pace has let it go for longest.
+    pub(super) fn next_data(&mut self, now: Time, hpcc: &Hpcc) -> Option<Packet<HpccHeader>> {
+        self.wake(now);
+        let (_, slot) = self.ready.first()?;
+        let flow = &self.flows[slot];
+        let seq = flow.state.sendable()?;
+        let header = HpccHeader::Data {
+            flow: flow.flow,
+            tx_slot: slot,
+            seq,
+            size: flow.size,
+            path: 0,
+            records: Records::default(),
+        };
+        let packet = hpcc.framing().data(self.flows.outgoing(slot), seq, DATA, header);
+        let flow = &mut self.flows[slot];
+        let was_idle = flow.state.in_flight() == 0;
+        flow.state.send(now, seq, packet.wire_bytes);
+        let timeout = flow.state.window.rtt.timeout(flow.retry.attempts());
+        if was_idle || !flow.retry.is_running() {
+            self.flows.defer_timer(slot, now + timeout);
+        }
+        self.update(now, slot);
+        Some(packet)
+    }
+
+    /// Flows of which nothing has been heard for a timeout go back to the first packet that is
+    /// missing.
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Time,
+        hpcc: &Hpcc,
+        out: &mut Output<HpccHeader>,
+        stats: &mut HpccStats,
+    ) {
+        self.wake(now);
+        while let Some(slot) = self.flows.next_due(now) {
+            let flow = &mut self.flows[slot];
+            if flow.state.in_flight() == 0 {
+                // Nothing is under way: its pace or a pause holds it back. Sending starts the timer.
+                continue;
+            }
+            stats.timeouts += 1;
+            if !flow.retry.attempt(hpcc.config.attempts_max) {
+                let msg = flow.msg;
+                self.drop_flow(slot);
+                out.say(Event::Failed { msg });
+                continue;
+            }
+            flow.state.on_timeout(now);
+            let timeout = flow.state.window.rtt.timeout(flow.retry.attempts());
+            self.flows.start_timer(slot, now + timeout);
+            self.update(now, slot);
+        }
+    }
+}

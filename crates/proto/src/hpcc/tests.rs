@@ -1,0 +1,212 @@
+//! Algorithm 1 by hand, and the records it reads.
+
+use rampmeter_core::{Bytes, FabricFacts, Rate, Span, Time};
+
+use super::config::{Hpcc, HpccConfig};
+use super::control::{Control, Telemetered};
+use super::int::{Record, Records};
+
+/// 100 Gbit/s and a round trip of 8 us: 100 000 bytes.
+fn hpcc() -> Hpcc {
+    let facts = FabricFacts {
+        n_hosts: 2,
+        access_rate: Rate::from_gbps(100),
+        data_rtt: Span::from_us(8),
+        control_rtt: Span::from_us(8),
+        n_pods: 0,
+    };
+    HpccConfig::paper().on(&facts).unwrap()
+}
+
+fn records(of: &[(u64, u64, u32)]) -> Records {
+    let mut records = Records::default();
+    for &(ns, sent, queued) in of {
+        let now = Time::ZERO + Span::from_ns(ns);
+        assert!(records.push(Record::new(now, sent, queued, Rate::from_gbps(100))));
+    }
+    records
+}
+
+mod derived {
+    use super::*;
+
+    /// §3.3: W_init = B T and W_AI = W_init (1 - eta) / N; the paper's 80 bytes are of 13 us.
+    #[test]
+    fn windows_and_steps_follow_from_rate_and_round_trip() {
+        let hpcc = hpcc();
+        assert_eq!(hpcc.window, 100_000.0);
+        assert!((hpcc.step - 50.0).abs() < 1e-9);
+        let paper = HpccConfig { base_rtt_ns: Some(13_000), ..HpccConfig::paper() };
+        let facts = FabricFacts {
+            n_hosts: 2,
+            access_rate: Rate::from_gbps(100),
+            data_rtt: Span::from_us(1),
+            control_rtt: Span::from_us(1),
+            n_pods: 0,
+        };
+        let step = paper.on(&facts).unwrap().step;
+        assert!((step - 81.25).abs() < 1e-9, "{step}");
+    }
+
+    #[test]
+    fn a_full_packet_of_the_paper_has_42_bytes_of_telemetry() {
+        let framing = HpccConfig::paper().framing();
+        assert_eq!(framing.full(), Bytes::new(1_000 + 40 + 42));
+    }
+
+    #[test]
+    fn a_longest_timeout_below_the_least_is_refused() {
+        let keys = HpccConfig {
+            timeout_min_ns: Some(1_000),
+            timeout_max_ns: Some(999),
+            ..HpccConfig::paper()
+        };
+        let facts = FabricFacts {
+            n_hosts: 2,
+            access_rate: Rate::from_gbps(100),
+            data_rtt: Span::from_us(1),
+            control_rtt: Span::from_us(1),
+            n_pods: 0,
+        };
+        assert_eq!(keys.on(&facts).unwrap_err().key, "timeout-max-ns");
+    }
+}
+
+mod hosts {
+    use crate::hpcc::HpccFamily;
+    use crate::transport::{Place, Site, Transport};
+
+    use super::*;
+
+    #[test]
+    fn it_is_refused_between_real_hosts() {
+        let facts = FabricFacts {
+            n_hosts: 2,
+            access_rate: Rate::from_gbps(10),
+            data_rtt: Span::from_us(50),
+            control_rtt: Span::from_us(50),
+            n_pods: 0,
+        };
+        let place = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
+        let site = Site { facts, place, lower: None };
+        let error = HpccFamily::configure(HpccConfig::paper(), &site).unwrap_err();
+        let expected = "name: expected a transport that works without telemetry of switches, \
+            between hosts, got hpcc";
+        assert_eq!(error.to_string(), expected);
+        assert!(!HpccFamily::ON_HOSTS);
+    }
+}
+
+mod record {
+    use super::*;
+
+    #[test]
+    fn differences_survive_the_wrap_of_time_and_bytes() {
+        let rate = Rate::from_gbps(400);
+        let wrap = Time::from_ps((1 << 39) - (1 << 13));
+        let then = Record::new(wrap, (1 << 32) - 1_000, 7, rate);
+        let now = Record::new(wrap + Span::from_ps(1 << 14), (1 << 32) + 500, 9, rate);
+        assert_eq!(now.time_since(then), Span::from_ps(1 << 14));
+        assert_eq!((now.sent_since(then), now.queued()), (1_500, 9));
+    }
+
+    #[test]
+    fn rates_of_links_are_exact() {
+        for gbps in [1, 10, 25, 40, 50, 100, 200, 400, 800, 1_600] {
+            let record = Record::new(Time::ZERO, 0, 0, Rate::from_gbps(gbps));
+            let expected = gbps as f64 / 8_000.0;
+            assert!((record.bytes_per_ps() / expected - 1.0).abs() < 1e-12, "{gbps}");
+        }
+        // Others within one part in 2048.
+        let odd = Record::new(Time::ZERO, 0, 0, Rate::from_bps(123_457_000_000).unwrap());
+        let share = odd.bytes_per_ps() / (123.457 / 8_000.0);
+        assert!((1.0 - 1.0 / 2_048.0..=1.0).contains(&share), "{share}");
+    }
+}
+
+mod algorithm {
+    use super::*;
+
+    fn ack(control: &mut Control, of: &Records, cumulative: u32, next: u32) -> bool {
+        control.on_ack(Telemetered { path: 1, records: of }, cumulative, next, &hpcc())
+    }
+
+    /// A link that sent 50 000 bytes in 8 us has u = .5; with 20 000 bytes waiting at both ends of
+    /// the round trip .7.
+    #[test]
+    fn the_fullest_link_counts_with_the_shorter_of_two_queues() {
+        let mut control = Control::new(&hpcc());
+        assert!(ack(&mut control, &records(&[(0, 0, 30_000), (0, 0, 0)]), 1, 50));
+        let later = records(&[(8_000, 50_000, 20_000), (8_000, 60_000, 90_000)]);
+        ack(&mut control, &later, 2, 50);
+        assert!((control.usage() - 0.7).abs() < 1e-3, "{}", control.usage());
+    }
+
+    /// tau = T / 4: a quarter of the new value counts, and three quarters of the first, 1.
+    #[test]
+    fn usage_is_smoothed_over_a_round_trip() {
+        let mut control = Control::new(&hpcc());
+        ack(&mut control, &records(&[(0, 0, 0)]), 1, 50);
+        ack(&mut control, &records(&[(2_000, 12_500, 0)]), 2, 50);
+        assert!((control.usage() - (0.75 + 0.25 * 0.5)).abs() < 1e-3, "{}", control.usage());
+    }
+
+    /// With U = 1.9, twice eta, each acknowledgement of a round trip halves the same reference.
+    #[test]
+    fn a_round_trip_of_acknowledgements_cuts_the_reference_once() {
+        let mut control = Control::new(&hpcc());
+        ack(&mut control, &records(&[(0, 0, 90_000)]), 1, 50);
+        for n in 1..=3u32 {
+            let of = records(&[(u64::from(n) * 8_000, u64::from(n) * 100_000, 90_000)]);
+            ack(&mut control, &of, 1 + n, 50);
+            let expected = 100_000.0 * 0.95 / control.usage() + 50.0;
+            assert!((control.window() - expected).abs() < 1e-6, "{}", control.window());
+            assert!((control.usage() - 1.9).abs() < 1e-2);
+        }
+        // The packet after those that were under way makes it the reference.
+        ack(&mut control, &records(&[(32_000, 400_000, 90_000)]), 51, 80);
+        ack(&mut control, &records(&[(40_000, 500_000, 90_000)]), 52, 80);
+        assert!((control.window() - 25_000.0).abs() < 500.0, "{}", control.window());
+    }
+
+    /// §3.3: five steps of W_AI, one a round trip, and then a multiplicative one.
+    #[test]
+    fn after_max_stage_additive_steps_the_window_grows_multiplicatively() {
+        let mut control = Control::new(&hpcc());
+        // Down to half: u = 1.9.
+        ack(&mut control, &records(&[(0, 0, 90_000)]), 1, 2);
+        ack(&mut control, &records(&[(8_000, 100_000, 90_000)]), 3, 4);
+        let (half, mut n) = (control.window(), 0);
+        let mut before = half;
+        loop {
+            n += 1;
+            // The link is used by half.
+            let sent = 100_000 + n * 50_000;
+            let of = records(&[((n + 1) * 8_000, sent, 0)]);
+            ack(&mut control, &of, 3 + 2 * n as u32, 4 + 2 * n as u32);
+            let grown = control.window() - before;
+            before = control.window();
+            if grown > 1_000.0 {
+                break;
+            }
+            assert!((grown - 50.0).abs() < 1e-6, "step {n}: {grown}");
+        }
+        assert_eq!(n, 6);
+        // Another path, or as many switches, says nothing.
+        let of = records(&[(100_000, 0, 0)]);
+        let other = Telemetered { path: 2, records: &of };
+        assert!(!control.on_ack(other, 99, 100, &hpcc()));
+        assert_eq!(control.window(), before);
+    }
+
+    #[test]
+    fn the_window_is_never_above_what_the_hosts_link_carries() {
+        let mut control = Control::new(&hpcc());
+        for n in 0..100u32 {
+            let of = records(&[(u64::from(n) * 8_000, u64::from(n) * 1_000, 0)]);
+            ack(&mut control, &of, 1 + n, 1 + n);
+            assert!(control.window() <= 100_000.0);
+        }
+        assert_eq!(control.window(), 100_000.0);
+    }
+}

@@ -1,0 +1,46 @@
+//! HPCC's packets.
+//!
+//! A header starts with a type byte; integers are big-endian. The message that a packet is about is
+//! named by its [`PayloadRef`](rampmeter_core::PayloadRef). Lists are a byte that counts their items
+//! on the wire; senders leave that of a data packet empty, and switches fill it.
+
+use rampmeter_core::headers;
+
+pub use super::int::Records;
+
+headers! {
+    /// An HPCC header.
+    pub enum HpccHeader {
+        /// Source to destination: one packet. It says all that there is to say of its flow.
+        1 Data (data "data", S to D) "flow {flow} of {size} bytes, packet {seq}" {
+            /// The flow's number among those of this pair.
+            flow: u32 as "Flow, numbered among those of the pair",
+            /// Its slot at the source.
+            tx_slot: u32 as "Slot at the sender",
+            /// The packet's number in the flow.
+            seq: u32 as "Packet",
+            /// The flow's size in bytes.
+            size: u64 as "Bytes of the flow" [size at least 1],
+            /// The ports that it has passed, as one number.
+            path: u16 as "Path",
+            /// What each of them has written.
+            records as record: Records as "Record",
+        },
+        /// Destination to source: what has arrived, and the telemetry of one packet.
+        2 Ack (control "ack", D to S)
+        "flow slot {tx_slot}, all below packet {cumulative} have arrived" {
+            /// The flow's slot at the source.
+            tx_slot: u32,
+            /// Every packet below has arrived.
+            cumulative: u32 as "All packets below have arrived",
+            /// Bit i tells whether packet `cumulative + i` has arrived; bit 0 never does.
+            sack: u64 as hex "Arrived from the cumulative packet on",
+            /// Whether the packets from `cumulative` on must be sent again (a NACK).
+            goes_back: bool as "Send again from there on",
+            /// The ports that the packet has passed.
+            path: u16,
+            /// What each of them has written.
+            records as record: Records as "Record",
+        },
+    }
+}

@@ -1,0 +1,340 @@
+//! Priority flow control (IEEE 802.1Qbb): switches that pause the port at the other end of a link
+//! instead of dropping what comes by it.
+//!
+//! A switch charges each waiting packet to the port that it came by, its *ingress*. Up to a
+//! threshold the packet takes shared memory. A packet beyond the threshold takes the ingress's
+//! *headroom*, memory of its own, and the switch pauses the port at the other end of the ingress's
+//! link. The pause takes effect after that link's delay. Until then the other end goes on
+//! sending, and headroom holds what it sends. Departures free headroom first. When the headroom is
+//! empty again, and the ingress is below its threshold by the hysteresis, the switch resumes the
+//! other end.
+//!
+//! There is one pause for all classes that it stops, not one a class. [`PfcClasses::Data`] spares
+//! the highest class, which carries acknowledgements, tokens and other control packets in most
+//! transports here: a pause stops the data that causes it, and not the control loop of the other
+//! direction. Packets of that class are charged to no ingress, and are dropped where shared memory
+//! is full. [`PfcClasses::All`] stops and charges every class; it is for transports whose data is
+//! in the highest class, and needs `FabricConfig::express` to be 0. Ports that queue by rank have
+//! no classes, and a pause stops them altogether.
+//!
+//! Pause frames take no time on the link and are never lost.
+
+use rampmeter_core::fabric::{PfcClasses, PfcThreshold};
+use rampmeter_core::{Bytes, Header, Hop, Queueing, Rate, Span, Time};
+
+use super::Fabric;
+use super::config::{Buffer, FabricConfig, Switching};
+use crate::engine::event::{PFC, WAKE, event, packet_event};
+use crate::engine::{Handle, Wheel};
+use crate::topo::{Node, Topology};
+
+/// The settings of priority flow control.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PfcConfig {
+    /// Bytes of one ingress that may wait in shared memory.
+    pub threshold: PfcThreshold,
+    /// What a pause stops.
+    pub classes: PfcClasses,
+    /// How far below the threshold an ingress must be before the other end is resumed.
+    pub hysteresis: Bytes,
+    /// Memory of each ingress beyond the threshold; `None` for what its link needs so that nothing
+    /// is lost ([`PfcConfig::headroom_of`]).
+    pub headroom: Option<Bytes>,
+    /// The longest packet.
+    pub packet: Bytes,
+}
+
+impl PfcConfig {
+    /// The headroom of an ingress whose link has this rate and these delays, propagation and
+    /// processing, there and back.
+    ///
+    /// A pause that is sent at t takes effect at t + `back`. Packets whose transmission starts
+    /// from t - `there` until then arrive after t: what the link carries in `there` + `back`, and
+    /// one packet, rounded up. The packet that caused the pause takes headroom too. Where switches
+    /// cut through, one more may be between its arrival and the start of its wait.
+    pub fn headroom_of(&self, rate: Rate, there: Span, back: Span, switching: Switching) -> Bytes {
+        let round = (there + back).as_ps();
+        let carried = u128::from(rate.as_bps()) * u128::from(round);
+        let carried = u64::try_from(carried.div_ceil(8_000_000_000_000)).unwrap_or(u64::MAX);
+        let packets = if switching == Switching::StoreAndForward { 2 } else { 3 };
+        let derived = Bytes::new(carried.saturating_add(packets * self.packet.get()));
+        self.headroom.unwrap_or(derived)
+    }
+
+    /// The classes that a pause stops, a bit each.
+    fn stopped(&self) -> u8 {
+        match self.classes {
+            PfcClasses::Data => !1,
+            PfcClasses::All => !0,
+        }
+    }
+
+    /// The headroom of all ports of the switch of `topology` that needs most, and the most ports of
+    /// any switch.
+    pub fn reserve(&self, topology: &Topology, switching: Switching) -> (Bytes, u64) {
+        let n_switches = topology.n_switches() as usize;
+        let mut each = vec![(0u64, 0u64); n_switches];
+        for link in topology.links() {
+            let delay = |to| link.propagation + topology.latency(to);
+            for (near, far) in [(link.a, link.b), (link.b, link.a)] {
+                if let Node::Switch(switch) = near {
+                    let own = self.headroom_of(link.rate, delay(near), delay(far), switching);
+                    let (bytes, ports) = &mut each[switch as usize];
+                    *bytes = bytes.saturating_add(own.get());
+                    *ports += 1;
+                }
+            }
+        }
+        let bytes = each.iter().map(|e| e.0).max().unwrap_or(0);
+        (Bytes::new(bytes), each.iter().map(|e| e.1).max().unwrap_or(0))
+    }
+
+    /// The least shared memory of a switch with which nothing is lost: the headroom of its ports,
+    /// and one packet or, with a static threshold, the threshold of every port.
+    pub fn memory_min(&self, topology: &Topology, switching: Switching) -> Bytes {
+        let (reserve, ports) = self.reserve(topology, switching);
+        let shared = match self.threshold {
+            PfcThreshold::Dynamic { .. } => self.packet,
+            PfcThreshold::Static(bytes) => Bytes::new(bytes.get().saturating_mul(ports)),
+        };
+        reserve + shared
+    }
+}
+
+/// What the fabric has counted of priority flow control, by tier of the ports that are paused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PfcStats {
+    /// Pauses sent to ports of the tier.
+    pub pauses: u64,
+    /// For how long its ports have been paused, all together.
+    pub paused: Span,
+    /// The most headroom that any ingress at the far end of its links has taken.
+    pub headroom_max: Bytes,
+}
+
+/// An ingress, by its port.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gauge {
+    /// Bytes in shared memory.
+    shared: u32,
+    /// Bytes in headroom.
+    headroom: u32,
+    /// The most headroom that it may take.
+    headroom_end: u32,
+    /// Whether the last frame that it sent was a pause.
+    is_pausing: bool,
+}
+
+/// The state of priority flow control. Off, it holds nothing.
+#[derive(Debug)]
+pub(super) struct Pfc {
+    config: Option<PfcConfig>,
+    gauges: Vec<Gauge>,
+    /// Shared memory in use, and in all, by switch.
+    memory: Vec<(u64, u64)>,
+    /// Since when each port has been paused.
+    since: Vec<Time>,
+    /// By tier.
+    stats: Vec<PfcStats>,
+}
+
+impl Pfc {
+    pub(super) fn off() -> Self {
+        let (gauges, memory, since, stats) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { config: None, gauges, memory, since, stats }
+    }
+
+    /// Whether switches pause ports.
+    #[inline(always)]
+    pub(super) fn is_on(&self) -> bool {
+        self.config.is_some()
+    }
+
+    /// Bytes of one ingress that may wait, with `free` bytes of shared memory unused.
+    fn threshold(config: &PfcConfig, free: u64) -> u64 {
+        match config.threshold {
+            PfcThreshold::Dynamic { alpha } => (alpha * free as f64) as u64,
+            PfcThreshold::Static(bytes) => bytes.get(),
+        }
+    }
+}
+
+impl<H: Header, P: Hop<H>> Fabric<H, P> {
+    /// Sets priority flow control up, if the settings have it.
+    ///
+    /// # Panics
+    /// If switches do not share their memory among ports.
+    pub(super) fn start_pfc(&mut self) {
+        let Some(config) = self.config.pfc else { return };
+        let Buffer::Shared { per_switch, .. } = self.config.buffer else {
+            panic!("priority flow control needs memory that ports share");
+        };
+        let n_switches = self.topology.n_switches() as usize;
+        let mut gauges = vec![Gauge::default(); self.ports.len()];
+        let mut memory = vec![(0, per_switch.get()); n_switches];
+        for number in self.n_interfaces as usize..self.ports.len() {
+            let (back, via) = (self.ports[number].delay, self.opposite[number] as usize);
+            let there = self.ports[via].delay;
+            let rate = self.rates[number];
+            let own = config.headroom_of(rate, there, back, self.config.switching).get();
+            gauges[number].headroom_end = u32::try_from(own).unwrap_or(u32::MAX);
+            let total = &mut memory[self.ports[number].switch as usize].1;
+            *total = total.saturating_sub(own);
+        }
+        let (since, stats) = (vec![Time::ZERO; self.ports.len()], vec![]);
+        self.pfc = Pfc { config: Some(config), gauges, memory, since, stats };
+        self.pfc.stats = vec![PfcStats::default(); self.stats.n_tiers()];
+    }
+
+    /// The classes of `host` that all of its links stop, a bit each.
+    pub(crate) fn stopped_at(&self, host: u32) -> u8 {
+        if !self.pfc.is_on() {
+            return 0;
+        }
+        let ports = self.routes.uplinks_of(host).map(|port| self.ports[port as usize].stopped);
+        ports.fold(!0, |all, stopped| all & stopped)
+    }
+
+    /// The port that a packet in a switch is charged to, if it is charged to one.
+    fn charged_to(&self, handle: Handle, config: &PfcConfig) -> Option<u32> {
+        let is_spared = config.stopped() & 1 << self.pool.get(handle).priority.get() == 0;
+        self.ingress.port_of(handle).filter(|_| !is_spared)
+    }
+
+    /// Whether a packet may begin to wait at a port of `switch`; its memory is charged then.
+    #[inline(never)]
+    pub(super) fn admit_paced(
+        &mut self,
+        switch: u32,
+        handle: Handle,
+        bytes: u32,
+        now: Time,
+        wheel: &mut Wheel,
+    ) -> bool {
+        let Some(config) = self.pfc.config else { return false };
+        let ingress = self.charged_to(handle, &config);
+        let (used, total) = &mut self.pfc.memory[switch as usize];
+        let free = total.saturating_sub(*used);
+        let fits = u64::from(bytes) <= free;
+        let Some(ingress) = ingress else {
+            *used += u64::from(bytes) * u64::from(fits);
+            return fits;
+        };
+        let gauge = &mut self.pfc.gauges[ingress as usize];
+        let waiting = u64::from(gauge.shared) + u64::from(bytes);
+        if fits && gauge.headroom == 0 && waiting <= Pfc::threshold(&config, free) {
+            *used += u64::from(bytes);
+            gauge.shared += bytes;
+            return true;
+        }
+        let admitted = gauge.headroom + bytes <= gauge.headroom_end;
+        if admitted {
+            gauge.headroom += bytes;
+            let via = self.opposite[ingress as usize];
+            let tier = &mut self.pfc.stats[self.ports[via as usize].tier as usize];
+            let taken = Bytes::new(u64::from(gauge.headroom));
+            tier.headroom_max = tier.headroom_max.max(taken);
+        }
+        if !std::mem::replace(&mut gauge.is_pausing, true) {
+            self.send_pause(ingress, true, now, wheel);
+        }
+        admitted
+    }
+
+    /// A packet waits no longer at a port of `switch`: its memory is free, and the other end of the
+    /// link that it came by may go on.
+    #[inline(never)]
+    pub(super) fn release_paced(
+        &mut self,
+        switch: u32,
+        handle: Handle,
+        now: Time,
+        wheel: &mut Wheel,
+    ) {
+        let Some(config) = self.pfc.config else { return };
+        if switch as usize >= self.pfc.memory.len() {
+            return;
+        }
+        let bytes = u32::from(self.pool.get(handle).wire_bytes.max(self.config.slot));
+        let ingress = self.charged_to(handle, &config);
+        let (used, total) = &mut self.pfc.memory[switch as usize];
+        let Some(ingress) = ingress else {
+            *used -= u64::from(bytes);
+            return;
+        };
+        let gauge = &mut self.pfc.gauges[ingress as usize];
+        let from_headroom = gauge.headroom.min(bytes);
+        gauge.headroom -= from_headroom;
+        gauge.shared -= bytes - from_headroom;
+        *used -= u64::from(bytes - from_headroom);
+        let threshold = Pfc::threshold(&config, total.saturating_sub(*used));
+        let below = u64::from(gauge.shared).saturating_add(config.hysteresis.get()) <= threshold;
+        let is_clear = gauge.headroom == 0 && (below || gauge.shared == 0);
+        if gauge.is_pausing && is_clear {
+            gauge.is_pausing = false;
+            self.send_pause(ingress, false, now, wheel);
+        }
+    }
+
+    /// Sends a pause, or the end of one, to the port at the other end of `ingress`'s link.
+    fn send_pause(&mut self, ingress: u32, pauses: bool, now: Time, wheel: &mut Wheel) {
+        let via = self.opposite[ingress as usize];
+        let at = now + self.ports[ingress as usize].delay;
+        let tier = self.ports[via as usize].tier as usize;
+        self.pfc.stats[tier].pauses += u64::from(pauses);
+        wheel.push(packet_event(at, PFC, via, u32::from(pauses)));
+    }
+
+    /// A pause, or the end of one, has reached a port.
+    #[cold]
+    pub(crate) fn on_pause(&mut self, number: u32, pauses: bool, now: Time, wheel: &mut Wheel) {
+        let port = &mut self.ports[number as usize];
+        let stopped = self.pfc.config.map_or(0, |config| config.stopped());
+        let stopped = if P::QUEUEING == Queueing::Ranks { !0 } else { stopped };
+        port.stopped = if pauses { stopped } else { 0 };
+        if pauses {
+            self.pfc.since[number as usize] = now;
+            return;
+        }
+        self.pfc.stats[port.tier as usize].paused += now - self.pfc.since[number as usize];
+        if !port.woken {
+            port.woken = true;
+            wheel.push(event(port.busy_until.max(now), WAKE, number));
+        }
+    }
+
+    /// Counts the time until `now` for ports that are still paused.
+    pub(crate) fn count_pauses(&mut self, now: Time) {
+        for (port, since) in self.ports.iter().zip(&mut self.pfc.since) {
+            if port.stopped != 0 {
+                self.pfc.stats[port.tier as usize].paused += now - *since;
+                *since = now;
+            }
+        }
+    }
+
+    /// What priority flow control has done, by tier; `None` where it is off. The time of ports that
+    /// are paused at this moment is not in it before the end of the run.
+    pub fn pfc_stats(&self) -> Option<&[PfcStats]> {
+        self.pfc.is_on().then_some(self.pfc.stats.as_slice())
+    }
+
+    /// Checks that shared memory and headroom hold what waits in switches.
+    pub(super) fn check_pfc(&self) {
+        if !self.pfc.is_on() {
+            return;
+        }
+        let headroom: u64 = self.pfc.gauges.iter().map(|g| u64::from(g.headroom)).sum();
+        let shared: u64 = self.pfc.memory.iter().map(|m| m.0).sum();
+        let used: u64 = self.used[..self.used.len() - 1].iter().sum();
+        assert!(shared + headroom == used, "{shared} B shared, {headroom} B headroom of {used} B");
+    }
+}
+
+impl FabricConfig {
+    /// Whether hosts must look at each of their ports before they send: with several links, or
+    /// where ports may be paused.
+    pub(crate) fn has_pauses(&self) -> bool {
+        self.pfc.is_some()
+    }
+}

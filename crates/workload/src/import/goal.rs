@@ -1,0 +1,287 @@
+//! Schedules in the GOAL format of `LogGOPSim` and its generators (schedgen and others).
+//!
+//! ```text
+//! num_ranks 2
+//! rank 0 {
+//!   l1: calc 1500
+//!   l2: send 65536b to 1 tag 7
+//!   l2 requires l1
+//! }
+//! rank 1 {
+//!   l1: recv 65536b from 0 tag 7
+//! }
+//! ```
+//!
+//! A rank is the host of its number. `calc` takes nanoseconds. A `send` is a flow, and the `recv` of
+//! the other rank with the same tag is its arrival; of several the first belongs to the first.
+//! `a requires b`: a starts when b is over, a send when its sender knows that all has arrived.
+//! `a irequires b`: a starts when b does. A recv is over when the flow has arrived and the recv has
+//! started. A message of no bytes has one. `cpu` and `nic` are not part of a workload and are
+//! skipped, and so are comments (`//`, `/* */`).
+
+use std::collections::{HashMap, VecDeque};
+
+use super::Line;
+use crate::trace::{Extra, RawRow, TraceError};
+
+pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<RawRow>, TraceError> {
+    let mut schedule = Schedule::default();
+    let mut rank = None;
+    let mut is_comment = false;
+    for (text, number) in text.lines().zip(1..) {
+        let line = Line { file, number };
+        let text = uncommented(text, &mut is_comment);
+        let text = text.replace('{', " { ").replace('}', " } ");
+        let fields: Vec<&str> = text.split_whitespace().collect();
+        match (&fields[..], rank) {
+            ([], _) => {}
+            (["num_ranks", n], None) => schedule.n_ranks = Some(line.number("num_ranks", n)?),
+            (["rank", number, "{"], None) => {
+                rank = Some(line.number("rank", number)?);
+                schedule.labels.clear();
+            }
+            (["}"], Some(_)) => rank = None,
+            (fields, Some(rank)) => schedule.take(line, rank, fields)?,
+            ([first, ..], None) => {
+                return Err(line.wrong("line", "num_ranks or a rank", first));
+            }
+        }
+    }
+    schedule.rows(file)
+}
+
+/// What of a line is no comment.
+fn uncommented(text: &str, is_comment: &mut bool) -> String {
+    let mut rest = text;
+    let mut kept = String::new();
+    loop {
+        if *is_comment {
+            let Some(end) = rest.find("*/") else { return kept };
+            (rest, *is_comment) = (&rest[end + 2..], false);
+        }
+        let rest_of_line = rest.split("//").next().unwrap_or_default();
+        match rest.find("/*").filter(|&at| at < rest_of_line.len()) {
+            Some(at) => {
+                kept.push_str(&rest[..at]);
+                kept.push(' ');
+                (rest, *is_comment) = (&rest[at + 2..], true);
+            }
+            None => {
+                kept.push_str(rest_of_line);
+                return kept;
+            }
+        }
+    }
+}
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug)]
+enum Action {
+    Calc { ns: u64 },
+    Send { bytes: u64, to: u64, tag: u64 },
+    Recv { from: u64, tag: u64 },
+}
+
+#[derive(Clone, Debug)]
+struct Operation {
+    place: u64,
+    rank: u64,
+    action: Action,
+    /// Operations that must be over before, and those that must have started.
+    after: Vec<usize>,
+    with: Vec<usize>,
+}
+
+#[derive(Debug, Default)]
+struct Schedule {
+    n_ranks: Option<u64>,
+    operations: Vec<Operation>,
+    /// The operations of the present rank by label.
+    labels: HashMap<String, usize>,
+}
+
+impl Schedule {
+    /// An operation, or an order of two.
+    fn take(&mut self, line: Line<'_>, rank: u64, fields: &[&str]) -> Result<(), TraceError> {
+        if let [later, order @ ("requires" | "irequires"), earlier] = *fields {
+            let known = |label: &str| {
+                let wrong = || line.wrong("label", "an operation above", label);
+                self.labels.get(label).copied().ok_or_else(wrong)
+            };
+            let (later, earlier) = (known(later)?, known(earlier)?);
+            let operation = &mut self.operations[later];
+            match order {
+                "requires" => operation.after.push(earlier),
+                _ => operation.with.push(earlier),
+            }
+            return Ok(());
+        }
+        let (label, fields) = match fields {
+            [first, rest @ ..] if first.ends_with(':') => (Some(first.trim_end_matches(':')), rest),
+            _ => (None, fields),
+        };
+        let action = action(line, fields)?;
+        if let Some(label) = label
+            && self.labels.insert(label.to_owned(), self.operations.len()).is_some()
+        {
+            return Err(line.wrong("label", "one that the rank has not had", label));
+        }
+        let (after, with) = (Vec::new(), Vec::new());
+        self.operations.push(Operation { place: line.number, rank, action, after, with });
+        Ok(())
+    }
+
+    /// The rows: a flow a send, a computation a calc, and a recv that waits for more than its flow.
+    fn rows(self, file: &str) -> Result<Vec<RawRow>, TraceError> {
+        let sends = self.matched(file)?;
+        let n_ranks = self.n_ranks.unwrap_or(u64::MAX);
+        // The row by which each operation is known to be over.
+        let mut row_of: Vec<usize> = vec![usize::MAX; self.operations.len()];
+        let mut n_rows = 0;
+        for (idx, operation) in self.operations.iter().enumerate() {
+            let line = Line { file, number: operation.place };
+            if operation.rank >= n_ranks {
+                let expected = format!("a rank below {n_ranks}");
+                return Err(line.wrong("rank", &expected, &operation.rank.to_string()));
+            }
+            let waits = !operation.after.is_empty() || !operation.with.is_empty();
+            if waits || !matches!(operation.action, Action::Recv { .. }) {
+                row_of[idx] = n_rows;
+                n_rows += 1;
+            }
+        }
+        for (&recv, &send) in &sends {
+            if row_of[recv] == usize::MAX {
+                row_of[recv] = row_of[send];
+            }
+        }
+        let starts = self.starts(file)?;
+        let mut rows = Vec::with_capacity(n_rows);
+        for (idx, operation) in self.operations.iter().enumerate() {
+            let mut after: Vec<u64> = starts[idx].iter().map(|&of| row_of[of] as u64).collect();
+            let (dst, size_bytes, compute_ps) = match operation.action {
+                Action::Send { bytes, to, .. } => (to, bytes.max(1), 0),
+                Action::Calc { ns } => (operation.rank, 0, ns.saturating_mul(1_000)),
+                Action::Recv { .. } if row_of[idx] != rows.len() => continue,
+                Action::Recv { .. } => {
+                    after.push(row_of[sends[&idx]] as u64);
+                    (operation.rank, 0, 0)
+                }
+            };
+            after.sort_unstable();
+            after.dedup();
+            rows.push(RawRow {
+                place: operation.place,
+                arrival_ps: 0,
+                src: operation.rank,
+                dst,
+                size_bytes,
+                fct_ps: None,
+                ideal_ps: None,
+                extra: Extra { after, compute_ps, ..Extra::default() },
+            });
+        }
+        Ok(rows)
+    }
+
+    /// The send of each recv: the first with its ends and tag that no recv before has.
+    fn matched(&self, file: &str) -> Result<HashMap<usize, usize>, TraceError> {
+        let mut open: HashMap<(u64, u64, u64), VecDeque<usize>> = HashMap::new();
+        for (idx, operation) in self.operations.iter().enumerate() {
+            if let Action::Send { to, tag, .. } = operation.action {
+                open.entry((operation.rank, to, tag)).or_default().push_back(idx);
+            }
+        }
+        let mut sends = HashMap::new();
+        for (idx, operation) in self.operations.iter().enumerate() {
+            let Action::Recv { from, tag } = operation.action else { continue };
+            let key = (from, operation.rank, tag);
+            let Some(send) = open.get_mut(&key).and_then(VecDeque::pop_front) else {
+                let line = Line { file, number: operation.place };
+                let expected = format!("a send of rank {from} to rank {}", operation.rank);
+                return Err(line.wrong("recv", &expected, &format!("none with tag {tag}")));
+            };
+            sends.insert(idx, send);
+        }
+        let left = open.into_values().flatten().min();
+        match left.map(|idx| &self.operations[idx]) {
+            Some(Operation { place, rank, action: Action::Send { to, tag, .. }, .. }) => {
+                let line = Line { file, number: *place };
+                let expected = format!("a recv of rank {to} from rank {rank}");
+                Err(line.wrong("send", &expected, &format!("none with tag {tag}")))
+            }
+            _ => Ok(sends),
+        }
+    }
+
+    /// What must be over before each operation starts: an operation that starts with another waits
+    /// for what that one waits for.
+    fn starts(&self, file: &str) -> Result<Vec<Vec<usize>>, TraceError> {
+        let mut starts: Vec<Option<Vec<usize>>> = vec![None; self.operations.len()];
+        for first in 0..self.operations.len() {
+            let mut path = vec![first];
+            while let Some(&idx) = path.last() {
+                if starts[idx].is_some() {
+                    path.pop();
+                    continue;
+                }
+                let Operation { place, after, with, .. } = &self.operations[idx];
+                match with.iter().find(|&&other| starts[other].is_none()) {
+                    Some(other) if path.contains(other) => {
+                        let line = Line { file, number: *place };
+                        return Err(line.wrong("irequires", "no cycle of them", "one"));
+                    }
+                    Some(&other) => path.push(other),
+                    None => {
+                        let mut all = after.clone();
+                        all.extend(
+                            with.iter().flat_map(|&o| starts[o].clone().unwrap_or_default()),
+                        );
+                        all.sort_unstable();
+                        all.dedup();
+                        starts[idx] = Some(all);
+                        path.pop();
+                    }
+                }
+            }
+        }
+        Ok(starts.into_iter().map(Option::unwrap_or_default).collect())
+    }
+}
+
+fn action(line: Line<'_>, fields: &[&str]) -> Result<Action, TraceError> {
+    let tag = |rest: &[&str]| {
+        let mut tag = 0;
+        for pair in rest.chunks(2) {
+            match *pair {
+                ["tag", value] => tag = line.number("tag", value)?,
+                ["cpu" | "nic", value] => _ = line.number("cpu", value)?,
+                _ => return Err(line.wrong("line", "tag, cpu or nic with a number", pair[0])),
+            }
+        }
+        Ok(tag)
+    };
+    match *fields {
+        ["calc", ns, ref rest @ ..] => {
+            tag(rest)?;
+            Ok(Action::Calc { ns: line.number("calc", ns)? })
+        }
+        ["send", bytes, "to", to, ref rest @ ..] => {
+            let bytes = size(line, bytes)?;
+            Ok(Action::Send { bytes, to: line.number("to", to)?, tag: tag(rest)? })
+        }
+        ["recv", bytes, "from", from, ref rest @ ..] => {
+            size(line, bytes)?;
+            Ok(Action::Recv { from: line.number("from", from)?, tag: tag(rest)? })
+        }
+        _ => {
+            let expected = "calc ns, send bytes to rank, or recv bytes from rank";
+            Err(line.wrong("line", expected, &fields.join(" ")))
+        }
+    }
+}
+
+fn size(line: Line<'_>, text: &str) -> Result<u64, TraceError> {
+    let digits = text.strip_suffix('b').unwrap_or(text);
+    digits.parse().map_err(|_| line.wrong("size", "bytes, as in 4096b", text))
+}

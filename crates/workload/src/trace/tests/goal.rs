@@ -1,0 +1,101 @@
+//! Schedules in the GOAL format, right and wrong.
+
+use super::*;
+
+fn graph(text: &str) -> Result<Graph, String> {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("f.goal");
+    fs::write(&file, text).unwrap();
+    let read = read_trace(&file, Format::of(&file).unwrap(), check(16, Order::Require));
+    match read {
+        Ok(Trace::Graph(graph)) => Ok(graph),
+        Ok(Trace::Flows(_)) => panic!("a schedule is a graph"),
+        Err(error) => Err(error.to_string().replace(&format!("{}/", dir.path().display()), "")),
+    }
+}
+
+/// Rows are numbered by operation, without recvs that wait for nothing but their flow.
+#[test]
+fn sends_calculations_and_their_order_are_a_graph() {
+    let text = "num_ranks 3 // ranks\n\
+        rank 0 {\n l1: calc 1500 cpu 0\n l2: send 65536b to 1 tag 7 cpu 0 nic 0\n\
+        l2 requires l1 /* in order\n over two lines */\n}\n\
+        rank 1 {\n l1: recv 65536b from 0 tag 7\n l2: send 10b to 2\n l3: calc 20\n\
+        l2 requires l1\n l3 irequires l2\n}\n\
+        rank 2 {\n l1: calc 30\n l2: recv 10b from 1\n l3: send 0b to 0 tag 1\n\
+        l2 requires l1\n l3 requires l2\n}\n\
+        rank 0 {\n x: recv 0b from 2 tag 1\n}\n";
+    let graph = graph(text).unwrap();
+    let node = |n| {
+        let flow = graph.node(n);
+        (flow.src.get(), flow.dst.get(), flow.size.get(), graph.delay(n).as_ps() / 1_000)
+    };
+    let expected = [
+        (0, 0, 0, 1_500),
+        (0, 1, 65_536, 0),
+        (1, 2, 10, 0),
+        (1, 1, 0, 20),
+        (2, 2, 0, 30),
+        (2, 2, 0, 0),
+        (2, 0, 1, 0),
+    ];
+    assert_eq!((0..graph.len()).map(node).collect::<Vec<_>>(), expected);
+    let none: Vec<u32> = vec![];
+    let after = [none.clone(), vec![0], vec![1], vec![1], none, vec![2, 4], vec![5]];
+    assert_eq!(graph.dependencies(), after);
+}
+
+/// Of two messages with the same ends and tag the first recv takes the first.
+#[test]
+fn messages_with_one_tag_are_received_in_order() {
+    let text = "num_ranks 2\nrank 0 {\na: send 1b to 1\nb: send 2b to 1\n}\n\
+        rank 1 {\na: recv 1b from 0\nb: recv 2b from 0\nc: send 3b to 0\nc requires b\n}\n\
+        rank 0 {\na: recv 3b from 1\n}\n";
+    assert_eq!(graph(text).unwrap().dependencies(), [vec![], vec![], vec![1]]);
+}
+
+#[test]
+fn wrong_schedules_say_where_what_was_expected_and_what_came() {
+    let cases = [
+        ("send 1b to 1\n", "f.goal:1: line: expected num_ranks or a rank, got \"send\""),
+        (
+            "rank 0 {\nwait 5\n}\n",
+            "f.goal:2: line: expected calc ns, send bytes to rank, or recv bytes from rank, \
+             got \"wait 5\"",
+        ),
+        ("rank 0 {\nsend 5k to 1\n}\n", "f.goal:2: size: expected bytes, as in 4096b, got \"5k\""),
+        (
+            "rank 0 {\nsend 5b to 1 tag 3\n}\n",
+            "f.goal:2: send: expected a recv of rank 1 from rank 0, got \"none with tag 3\"",
+        ),
+        (
+            "rank 0 {\nrecv 5b from 1\n}\n",
+            "f.goal:2: recv: expected a send of rank 1 to rank 0, got \"none with tag 0\"",
+        ),
+        (
+            "rank 0 {\na: calc 5\na requires b\n}\n",
+            "f.goal:3: label: expected an operation above, got \"b\"",
+        ),
+        (
+            "rank 0 {\na: calc 5\na: calc 6\n}\n",
+            "f.goal:3: label: expected one that the rank has not had, got \"a\"",
+        ),
+        (
+            "rank 0 {\na: calc 5\nb: calc 5\na irequires b\nb irequires a\n}\n",
+            "f.goal:3: irequires: expected no cycle of them, got \"one\"",
+        ),
+        (
+            "rank 0 {\na: calc 5\nb: calc 5\na requires b\nb requires a\n}\n",
+            "f.goal:2: after: expected flows that do not wait for this one in turn, got 1",
+        ),
+        ("rank 99 {\ncalc 5\n}\n", "f.goal:2: src: expected a host below 16, got 99"),
+        (
+            "num_ranks 2\nrank 2 {\ncalc 5\n}\n",
+            "f.goal:3: rank: expected a rank below 2, got \"2\"",
+        ),
+        ("num_ranks 2\n", "f.goal: expected at least one flow, got none"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(graph(text).unwrap_err(), expected);
+    }
+}
