@@ -10,6 +10,7 @@ use crate::cosy::CosyFamily;
 use crate::dcpim::DcpimFamily;
 use crate::fastpass::FastpassFamily;
 use crate::fastpod::FastpodFamily;
+use crate::homa::{HomaAeolusFamily, HomaFamily};
 use crate::hyline::HylineFamily;
 use crate::keys::BadKey;
 use crate::ndp::NdpFamily;
@@ -53,6 +54,8 @@ impl Catalogue for Builtin {
         visitor.transport::<HylineFamily>();
         visitor.transport::<FastpodFamily>();
         visitor.transport::<NdpFamily>();
+        visitor.transport::<HomaFamily>();
+        visitor.transport::<HomaAeolusFamily>();
         visitor.beside::<CosyFamily, DcpimFamily>();
         visitor.beside::<CosyFamily, PhostFamily>();
     }

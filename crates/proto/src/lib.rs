@@ -12,6 +12,7 @@ pub mod dcpim;
 pub mod fastpass;
 pub mod fastpod;
 mod formats;
+pub mod homa;
 pub mod hyline;
 pub mod ideal;
 pub mod keys;
