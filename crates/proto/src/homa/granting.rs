@@ -19,7 +19,7 @@ use super::wire::HomaHeader;
 use crate::parts::{ArrivingFlows, Output};
 
 /// By what messages are preferred: bytes to grant, then age.
-type Key = (u64, u64);
+pub(super) type Key = (u64, u64);
 
 /// A sender with messages to grant.
 #[derive(Debug, Default)]
@@ -72,8 +72,7 @@ impl Granting {
     /// Enters a message, changes its place, or drops it if there is nothing to grant.
     pub(super) fn place(&mut self, slot: u32, flow: &RxFlow, homa: &Homa) {
         let node = flow.of.src.get();
-        let key =
-            flow.to_grant(homa).filter(|_| !flow.is_held).map(|bytes| (bytes, flow.state.age));
+        let key = flow.key(homa).filter(|_| !flow.is_held);
         let source = match (self.numbers.get(&node), key) {
             (Some(&source), _) => source,
             (None, None) => return,
@@ -172,7 +171,7 @@ impl Granting {
             let crowded = by.crowded;
             let grant = HomaHeader::Grant { tx_slot, rx_slot, credit, priority, crowded };
             out.send_sized(flow.of.src, flow.of.msg, grant, by.homa.grant_bytes());
-            let key = flow.to_grant(by.homa).map(|bytes| (bytes, flow.state.age));
+            let key = flow.key(by.homa);
             let place = self.change(number, slot, key);
             if place.is_some_and(|place| place <= rank) {
                 // A sender that moves back is looked at again.

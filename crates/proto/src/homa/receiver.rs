@@ -4,7 +4,7 @@ use rampmeter_core::{MsgId, NodeId, Packet, Rate, Receipt, Time};
 
 use super::HomaStats;
 use super::config::{Grants, Homa};
-use super::granting::{Granting, Grantor};
+use super::granting::{Granting, Grantor, Key};
 use super::sender::RANGES_MAX;
 use super::wire::HomaHeader;
 use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Retry, Timers};
@@ -34,11 +34,12 @@ pub(super) struct Incoming {
 pub(super) type RxFlow = ArrivingFlow<Incoming>;
 
 impl RxFlow {
-    /// Bytes to grant; `None` if everything has been.
+    /// By what it is preferred for grants; `None` if everything has been granted.
     #[inline]
-    pub(super) fn to_grant(&self, homa: &Homa) -> Option<u64> {
-        let Incoming { goal, issued, size, .. } = self.state;
-        (issued < goal).then(|| homa.cut.left(self.of.packets - (goal - issued), size))
+    pub(super) fn key(&self, homa: &Homa) -> Option<Key> {
+        let Incoming { goal, issued, size, age, .. } = self.state;
+        let to_grant = || homa.cut.left(self.of.packets - (goal - issued), size);
+        (issued < goal).then(|| (to_grant(), age))
     }
 
     /// Grants a packet or as many as may be under way, of which there is at least one. Returns their
