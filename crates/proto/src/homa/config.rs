@@ -133,7 +133,8 @@ impl HomaConfig {
             // §3.6 has a threshold and "a few hundred bytes", which are less than a packet here.
             incast_messages: 25,
             incast_bytes: 400,
-            timeout_rtts: 64,
+            // §3.7 has a few milliseconds: the lowest priorities may wait for long, and are not lost.
+            timeout_rtts: 512,
             payload: Bytes::new(1460),
             header: Bytes::new(40),
             unscheduled_payload: None,

@@ -60,6 +60,9 @@ family! {
     HomaAeolusFamily "homa-aeolus"
 }
 
+/// Waiting bytes above which ports drop unscheduled packets (Aeolus: a few packets).
+const DROP_ABOVE: Bytes = Bytes::new(6_000);
+
 /// Memory of a port that never fills: Homa's study has no limit (§5.2).
 const DEEP: Bytes = Bytes::new(4_000_000_000);
 
@@ -135,8 +138,14 @@ impl Transport for HomaAeolusFamily {
         keys.0.framing()
     }
 
+    /// Those of Homa, and selective dropping. No unscheduled packet may be so short that it is
+    /// express.
     fn needs(keys: &AeolusConfig, _facts: &FabricFacts) -> FabricNeeds {
-        keys.0.needs()
+        FabricNeeds {
+            drop_unscheduled: Need::Prefer(Some(DROP_ABOVE)),
+            express: Need::Prefer(keys.0.header.get() as u16),
+            ..keys.0.needs()
+        }
     }
 
     fn configure(keys: AeolusConfig, site: &Site) -> Result<Homa, BadKey> {

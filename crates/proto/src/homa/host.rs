@@ -5,8 +5,9 @@ use std::sync::Arc;
 use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
 use super::HomaStats;
-use super::config::Homa;
+use super::config::{Homa, Mode};
 use super::receiver::{Described, Receiver, Whole};
+use super::rpc::Requests;
 use super::sender::{Grant, Relation, Sender};
 use super::wire::HomaHeader;
 use crate::parts::{Announcement, Found, Output};
@@ -17,6 +18,8 @@ pub struct HomaHost {
     homa: Arc<Homa>,
     sender: Sender,
     receiver: Receiver,
+    /// Nothing, but where messages are requests and answers.
+    requests: Requests,
     out: Output<HomaHeader>,
     stats: HomaStats,
 }
@@ -30,7 +33,7 @@ impl HomaHost {
     /// Whether the host awaits so many messages that new ones must be short at first.
     fn is_crowded(&self) -> bool {
         let most = self.homa.config.incast_messages as usize;
-        most > 0 && self.receiver.flows.len() > most
+        most > 0 && self.receiver.flows.len() + self.requests.n_open() > most
     }
 
     fn described(
@@ -54,8 +57,12 @@ impl HomaHost {
     fn on_data(&mut self, now: Time, packet: &Packet<HomaHeader>, slot: u32, seq: u32) -> Receipt {
         let Self { homa, receiver, out, .. } = self;
         let (receipt, whole) = receiver.on_packet(now, (slot, seq), packet, homa, out);
-        if let Some(Whole { of, .. }) = whole {
-            self.acknowledge(&of);
+        match whole {
+            Some(Whole { of, answers: 0 }) if self.homa.config.mode == Mode::Rpc => {
+                self.requests.ask(now + self.homa.answer_wait, of);
+            }
+            Some(Whole { of, .. }) => self.acknowledge(&of),
+            None => {}
         }
         if receipt == Receipt::Fresh {
             self.grant(now);
@@ -92,6 +99,23 @@ impl HomaHost {
         self.on_data(now, packet, slot, seq)
     }
 
+    /// An answer has come: its request has arrived.
+    fn on_answer(&mut self, src: NodeId, answers: u32) {
+        let Some(flow) = answers.checked_sub(1) else { return };
+        if let Some(slot) = self.requests.close(src, flow) {
+            self.sender.complete(slot, &mut self.out);
+        }
+    }
+
+    /// A message is over that may have been a request.
+    fn close(&mut self, over: Option<(NodeId, u32)>) {
+        if let Some((dst, flow)) = over
+            && self.homa.config.mode == Mode::Rpc
+        {
+            self.requests.close(dst, flow);
+        }
+    }
+
     fn on_probe(&mut self, now: Time, message: &Described, is_burst_over: bool) {
         match self.receiver.find(now, message, &self.homa) {
             Ok(slot) => {
@@ -113,6 +137,7 @@ impl Endpoint for HomaHost {
         Self {
             sender: Sender::new(node),
             receiver: Receiver::new(config.rate),
+            requests: Requests::default(),
             out: Output::new(node, config.config.header.get() as u16),
             stats: HomaStats::default(),
             homa: config,
@@ -120,11 +145,21 @@ impl Endpoint for HomaHost {
     }
 
     fn submit(&mut self, now: Time, message: Message) {
-        self.sender.submit(now, &message, Relation::default(), &self.homa);
+        if self.homa.config.mode == Mode::Messages {
+            self.sender.submit(now, &message, Relation::default(), &self.homa);
+            return;
+        }
+        let answers = self.requests.answer(message.dst).map_or(0, |of| of.flow + 1);
+        let relation = Relation { answers, crowded: self.is_crowded() };
+        let (flow, slot) = self.sender.submit(now, &message, relation, &self.homa);
+        if answers == 0 {
+            self.requests.open(message.dst, flow, (slot, message.id));
+        }
     }
 
     fn cancel(&mut self, _now: Time, msg: MsgId) {
-        self.sender.cancel(msg, &mut self.out);
+        let over = self.sender.cancel(msg, &mut self.out);
+        self.close(over);
     }
 
     #[inline]
@@ -139,8 +174,9 @@ impl Endpoint for HomaHost {
             }
             HomaHeader::Unscheduled { flow, tx_slot, seq, size, unscheduled, answers, crowded } => {
                 let message = self.described(packet, (flow, tx_slot), size, (unscheduled, answers));
-                if crowded {
-                    self.sender.on_crowded(packet.src, true);
+                if self.homa.config.mode == Mode::Rpc {
+                    self.sender.on_crowded(packet.src, crowded);
+                    self.on_answer(packet.src, answers);
                 }
                 return self.on_unscheduled(now, packet, &message, seq);
             }
@@ -158,10 +194,12 @@ impl Endpoint for HomaHost {
             }
             HomaHeader::Ack { tx_slot, crowded } => {
                 self.sender.on_crowded(packet.src, crowded);
-                self.sender.complete((tx_slot, msg), &mut self.out);
+                let over = self.sender.complete((tx_slot, msg), &mut self.out);
+                self.close(over);
             }
             HomaHeader::Probe { flow, tx_slot, size, unscheduled, answers, is_burst_over } => {
                 let message = self.described(packet, (flow, tx_slot), size, (unscheduled, answers));
+                self.on_answer(packet.src, answers);
                 self.on_probe(now, &message, is_burst_over);
             }
             HomaHeader::Known { tx_slot, rx_slot, is_burst_over } => {
@@ -216,6 +254,7 @@ impl Endpoint for HomaHost {
         self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &mut self.out);
         self.receiver.forget_peer(peer, &mut self.out);
+        self.requests.forget_peer(peer);
         self.grant(now);
     }
 
@@ -226,7 +265,13 @@ impl Endpoint for HomaHost {
             self.grant(now);
         }
         if self.sender.deadline() <= now {
-            self.sender.handle_timeout(now, &self.homa, &mut self.out, |_, _| {});
+            let Self { sender, requests, homa, out, .. } = self;
+            sender.handle_timeout(now, homa, out, |dst, flow| {
+                requests.close(dst, flow);
+            });
+        }
+        while let Some(of) = self.requests.next_due(now) {
+            self.acknowledge(&of);
         }
     }
 
@@ -245,7 +290,7 @@ impl Endpoint for HomaHost {
 
     #[inline]
     fn poll_timeout(&self) -> Time {
-        self.receiver.deadline().min(self.sender.deadline())
+        self.receiver.deadline().min(self.sender.deadline()).min(self.requests.deadline())
     }
 
     #[inline]

@@ -13,6 +13,7 @@
 //! * `sender`: unscheduled and granted packets, fewest bytes left first
 //! * `receiver`: arrival, what is asked for again
 //! * `granting`: which messages have grants, and in which priority
+//! * `rpc`: requests and their answers
 //! * `family`: Homa and Homa Aeolus as transports
 //!
 //! `docs/protocols/homa.md` and `docs/protocols/homa-aeolus.md` list the packets, and what differs from
@@ -27,7 +28,11 @@ mod family;
 mod granting;
 mod host;
 mod receiver;
+mod rpc;
 mod sender;
+
+#[cfg(test)]
+mod tests;
 
 pub use config::{Homa, HomaConfig};
 pub use family::{AeolusConfig, HomaAeolusFamily, HomaFamily};

@@ -249,10 +249,18 @@ impl Receiver {
         }
         flow.heard = now;
         flow.state.retry.hear(now + homa.timeout);
-        if !flow.got.insert(seq) {
+        let is_fresh = flow.got.insert(seq);
+        let state = &mut flow.state;
+        if !is_fresh {
+            // The sender took a packet for lost whose acknowledgement came late: it has used a grant
+            // that another packet needs.
+            if state.is_burst_over && matches!(packet.header, HomaHeader::Data { .. }) {
+                state.in_flight = state.in_flight.saturating_sub(packet.wire_bytes.into());
+                state.goal += u32::from(state.goal < flow.of.packets);
+                self.granting.place(slot, flow, homa);
+            }
             return (Receipt::Duplicate, None);
         }
-        let state = &mut flow.state;
         state.in_flight = state.in_flight.saturating_sub(packet.wire_bytes.into());
         if flow.got.len() < flow.of.packets {
             return (Receipt::Fresh, None);

@@ -264,20 +264,28 @@ impl Sender {
     }
 
     /// The receiver has the whole message: its acknowledgement says so, or its answer does.
-    pub(super) fn complete(&mut self, (slot, msg): (u32, MsgId), out: &mut Output<HomaHeader>) {
-        if self.flows.of(slot, msg).is_some() {
-            self.drop_flow(slot);
-            out.say(Event::Completed { msg });
-        }
+    /// Returns whose it was and its number.
+    pub(super) fn complete(
+        &mut self,
+        (slot, msg): (u32, MsgId),
+        out: &mut Output<HomaHeader>,
+    ) -> Option<(NodeId, u32)> {
+        self.flows.of(slot, msg)?;
+        out.say(Event::Completed { msg });
+        self.drop_flow(slot)
     }
 
-    /// The message is not to be sent after all.
-    pub(super) fn cancel(&mut self, msg: MsgId, out: &mut Output<HomaHeader>) {
-        let Some(slot) = self.flows.slot(msg) else { return };
-        self.drop_flow(slot);
+    /// The message is not to be sent after all. Returns whose it was and its number.
+    pub(super) fn cancel(
+        &mut self,
+        msg: MsgId,
+        out: &mut Output<HomaHeader>,
+    ) -> Option<(NodeId, u32)> {
+        let slot = self.flows.slot(msg)?;
         out.cancel(msg, |header| {
             matches!(header, HomaHeader::Probe { .. } | HomaHeader::Busy { .. })
         });
+        self.drop_flow(slot)
     }
 
     /// The receiver has lost its state.
@@ -289,9 +297,10 @@ impl Sender {
         });
     }
 
-    fn drop_flow(&mut self, slot: u32) {
-        self.flows.remove(slot);
+    fn drop_flow(&mut self, slot: u32) -> Option<(NodeId, u32)> {
+        let flow = self.flows.remove(slot)?;
         self.ready.remove(&mut self.places, slot);
+        Some((flow.dst, flow.flow))
     }
 
     /// The next data packet.
