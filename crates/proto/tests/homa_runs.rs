@@ -270,3 +270,22 @@ mod selective_dropping {
         assert!(last > needed && last < needed + 20_000_000, "{last} of {needed}");
     }
 }
+
+/// Requests that answers acknowledge, whatever the network does.
+mod requests {
+    use super::*;
+    use rampmeter_testkit::scenario::{Scenario, assert_sound, scenario};
+    use rampmeter_testkit::{here, leaf_spine, run, suite::each_seed};
+
+    #[test]
+    fn every_request_and_answer_is_delivered_once_or_reported() {
+        let config = HomaConfig { mode: Mode::Rpc, incast_messages: 2, ..HomaConfig::paper() };
+        let name = "requests::every_request_and_answer_is_delivered_once_or_reported";
+        each_seed(here!(), name, 0..300, |seed| {
+            let place = Place::<HomaFamily>::simulated(&config, leaf_spine(2, 3, 2));
+            let Scenario { mut spec, arrivals, cut } = scenario(place.topology, seed);
+            spec.fabric = place.fabric;
+            assert_sound(&run::<HomaFamily>(place.config, spec, arrivals), cut);
+        });
+    }
+}
