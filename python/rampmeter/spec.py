@@ -145,6 +145,7 @@ class Fabric(Part):
     alpha: float | None = None
     overflow: str | None = None
     spray: str | None = None
+    drop_unscheduled_above_bytes: int | None = None
     switching: str | None = None
     cut_through_bytes: int | None = None
     unscheduled: str | None = None

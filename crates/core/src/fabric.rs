@@ -308,6 +308,8 @@ pub struct FabricNeeds {
     pub interface: Need<Interface>,
     /// Queue length, in bytes, from which ports mark ECN-capable packets; `None` for no marks.
     pub ecn: Need<Option<Bytes>>,
+    /// Queue length, in bytes, above which switches drop unscheduled packets; `None` for never.
+    pub drop_unscheduled: Need<Option<Bytes>>,
     /// When switches begin to forward.
     pub switching: Need<Forwarding>,
     /// Memory that a waiting packet takes at least, in bytes: as much as a full packet takes where

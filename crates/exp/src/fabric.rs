@@ -32,6 +32,12 @@ pub(crate) fn resolve(
         cx.range("fabric.ecn-bytes", bytes as f64, 0.0, 4e9).map(|_| Some(Bytes::new(bytes)))
     });
     let ecn = choose("ecn-bytes", ecn.transpose()?, needs.ecn, None, cx)?;
+    let drop = spec.drop_unscheduled_above_bytes.map(|bytes| {
+        let key = "fabric.drop-unscheduled-above-bytes";
+        cx.range(key, bytes as f64, 0.0, 4e9).map(|_| Some(Bytes::new(bytes)))
+    });
+    let (drop, key) = (drop.transpose()?, "drop-unscheduled-above-bytes");
+    let drop = choose(key, drop, needs.drop_unscheduled, None, cx)?;
     let slot =
         spec.slot_bytes.map(|bytes| cx.range("fabric.slot-bytes", bytes as f64, 0.0, 9_100.0));
     let slot = slot.transpose()?.map(|bytes| bytes as u16);
@@ -55,6 +61,7 @@ pub(crate) fn resolve(
         overflow: Some(overflow),
         spray: Some(spray),
         ecn_bytes: ecn.map(Bytes::get),
+        drop_unscheduled_above_bytes: drop.map(Bytes::get),
         switching: Some(switching),
         unscheduled: Some(unscheduled),
         interface: Some(interface),
@@ -82,6 +89,7 @@ pub(crate) fn resolve(
         unscheduled,
         express,
         mark_above: ecn,
+        drop_unscheduled_above: drop,
         slot,
         trim: trim.unwrap_or(default.trim),
         ..default

@@ -87,6 +87,8 @@ pub struct FabricSpec {
     pub spray: Option<Spray>,
     /// Bytes waiting at a port from which on it marks ECN-capable packets; no marks if left out.
     pub ecn_bytes: Option<u64>,
+    /// Bytes waiting at a switch's port above which it drops unscheduled packets; never if left out.
+    pub drop_unscheduled_above_bytes: Option<u64>,
     /// When forwarding begins.
     pub switching: Option<SwitchingSpec>,
     /// What becomes of packets without a schedule that are cut off, where nothing may wait.

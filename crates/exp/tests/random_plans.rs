@@ -176,6 +176,8 @@ impl Draw {
         let sprays = ["random", "ecmp", "source-round-robin"];
         self.maybe(&mut table, "spray", |d| d.pick(&sprays).into());
         self.maybe(&mut table, "ecn-bytes", |d| d.int(0, 100_000).into());
+        let key = "drop-unscheduled-above-bytes";
+        self.maybe(&mut table, key, |d| d.int(0, 100_000).into());
         let modes = ["store-and-forward", "cut-through", "shaped"];
         self.maybe(&mut table, "switching", |d| d.pick(&modes).into());
         self.maybe(&mut table, "interface", |d| d.pick(&["pull", "queue"]).into());

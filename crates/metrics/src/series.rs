@@ -67,7 +67,8 @@ rows! {
         [""] to: Cow<'static, str>,
         /// The tier of the port.
         [""] tier: Cow<'static, str>,
-        /// Why: buffer, pushed-out, loss, link-down, no-route, program, collision or cut-off.
+        /// Why: buffer, pushed-out, loss, link-down, no-route, program, collision, cut-off or
+        /// unscheduled.
         [""] reason: Cow<'static, str>,
         /// Packets dropped in the interval.
         [""] packets: u64,

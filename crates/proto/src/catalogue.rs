@@ -13,6 +13,7 @@ use crate::dcpim::DcpimFamily;
 use crate::fastpass::FastpassFamily;
 use crate::fastpod::FastpodFamily;
 use crate::hpcc::HpccFamily;
+use crate::homa::{HomaAeolusFamily, HomaFamily};
 use crate::hyline::HylineFamily;
 use crate::keys::BadKey;
 use crate::ndp::NdpFamily;
@@ -57,6 +58,8 @@ impl Catalogue for Builtin {
         visitor.transport::<FastpodFamily>();
         visitor.transport::<NdpFamily>();
         visitor.transport::<HpccFamily>();
+        visitor.transport::<HomaFamily>();
+        visitor.transport::<HomaAeolusFamily>();
         visitor.beside::<CosyFamily, DcpimFamily>();
         visitor.beside::<CosyFamily, PhostFamily>();
     }

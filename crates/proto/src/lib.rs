@@ -13,6 +13,7 @@ pub mod fastpass;
 pub mod fastpod;
 mod formats;
 pub mod hpcc;
+pub mod homa;
 pub mod hyline;
 pub mod ideal;
 pub mod keys;

@@ -149,6 +149,11 @@ fn fabric(needs: &FabricNeeds) -> FabricConfig {
         express: only(needs.express, default.express),
         mark_above: only(needs.ecn, default.mark_above),
         trim: needs.trim.unwrap_or(default.trim),
+        // Without drops of this kind the recovery from them would not be tested.
+        drop_unscheduled_above: match needs.drop_unscheduled {
+            Need::Prefer(needed) | Need::Only(needed) => needed,
+            Need::Any => default.drop_unscheduled_above,
+        },
         ..default
     }
 }

@@ -60,6 +60,11 @@ pub struct FabricConfig {
     /// that queues, if their sender is ECN-capable: DCTCP's K, compared with the queue at this moment. The packet on the link
     /// does not count, nor do express packets. `None` never marks.
     pub mark_above: Option<Bytes>,
+    /// Drops packets marked [`Marks::UNSCHEDULED`](rampmeter_core::packet::Marks::UNSCHEDULED) that
+    /// find more than so many bytes waiting at a switch's port (selective dropping, Aeolus). What is
+    /// on the link does not count, nor do express packets, which are never dropped so. `None` never
+    /// drops them.
+    pub drop_unscheduled_above: Option<Bytes>,
     /// Memory that a waiting packet takes at least, in bytes. As much as a full packet takes where
     /// queues are counted in packets. Queue lengths in results are in such bytes too.
     pub slot: u16,
@@ -85,6 +90,7 @@ impl Default for FabricConfig {
             interface: Interface::Pull,
             express: 64,
             mark_above: None,
+            drop_unscheduled_above: None,
             slot: 0,
             trim: Trim::paper(Bytes::new(1500)),
             by_ingress: false,
@@ -117,6 +123,13 @@ impl FabricConfig {
     #[inline]
     pub(crate) fn mark_above(&self) -> u32 {
         self.mark_above.map_or(u32::MAX, |k| u32::try_from(k.get()).unwrap_or(u32::MAX))
+    }
+
+    /// The longest queue at which no unscheduled packet is dropped.
+    #[inline]
+    pub(crate) fn drop_above(&self) -> u32 {
+        let above = |bytes: Bytes| u32::try_from(bytes.get()).unwrap_or(u32::MAX);
+        self.drop_unscheduled_above.map_or(u32::MAX, above)
     }
 
     /// Whether `bytes` more may wait at a port that holds `queued`, in a switch that holds `used`.

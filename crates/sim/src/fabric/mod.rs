@@ -80,6 +80,8 @@ pub struct Fabric<H, P> {
     express: u16,
     /// Switch ports with longer queues mark packets.
     mark_above: u32,
+    /// Switch ports with longer queues drop unscheduled packets.
+    drop_above: u32,
     /// Bytes waiting in each switch, and last those in all hosts' interfaces.
     used: Vec<u64>,
     /// Which part of a packet's path number is for each switch.
@@ -164,6 +166,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             pool: PacketPool::new(),
             express: config.express(),
             mark_above: config.mark_above(),
+            drop_above: config.drop_above(),
             config,
             n_stations,
             n_interfaces: routes.n_interfaces(),

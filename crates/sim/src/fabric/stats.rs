@@ -28,11 +28,13 @@ pub enum DropReason {
     Collision,
     /// It was cut off for another packet on its way.
     CutOff,
+    /// It has no schedule, and the queue was above the threshold for such packets.
+    Unscheduled,
 }
 
 impl DropReason {
     /// How many reasons there are.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 9;
     /// Their names in results, in order.
     pub const NAMES: [&'static str; Self::COUNT] = [
         "buffer",
@@ -43,6 +45,7 @@ impl DropReason {
         "program",
         "collision",
         "cut-off",
+        "unscheduled",
     ];
 }
 

@@ -72,6 +72,13 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             self.collide(egress, handle, now, wheel);
             return;
         }
+        if self.ports[egress as usize].queued > self.drop_above
+            && egress >= self.n_interfaces
+            && self.pool.get(handle).marks.contains(Marks::UNSCHEDULED)
+        {
+            self.discard(egress, handle, DropReason::Unscheduled);
+            return;
+        }
         if P::QUEUEING == Queueing::Trimming && egress >= self.n_interfaces {
             if !self.trim_for_room(switch, egress, handle, now, wheel) {
                 return;

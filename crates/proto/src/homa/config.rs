@@ -1,0 +1,276 @@
+//! Homa's parameters and what they imply for one fabric.
+
+use rampmeter_core::{Bytes, FabricFacts, Priority, Rate, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::cut::Cut;
+use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::parts::{Framing, Padding, forget_after, within};
+
+/// How much a grant is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grants {
+    /// All that may be under way (Homa §3.3).
+    Window,
+    /// One packet. A sender gets no other for the time that the packet takes on its link. The public
+    /// ns-2 port does this.
+    Packet,
+}
+
+/// What becomes of unscheduled packets in switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FirstRound {
+    /// They wait like others.
+    Kept,
+    /// Switches drop them above a small threshold; a probe and selective acknowledgements tell which,
+    /// and they are sent again when they are granted (Aeolus).
+    Droppable,
+}
+
+/// What messages are to one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Each is for itself, and is acknowledged when all of it has arrived.
+    Messages,
+    /// A message that is submitted for a host from which one has lately arrived answers that one, and
+    /// acknowledges it.
+    Rpc,
+}
+
+/// Cut-offs between the priorities of unscheduled packets.
+pub type Cutoffs = [u64; Priority::COUNT - 1];
+
+/// Homa's parameters. [`HomaConfig::paper`] and [`HomaConfig::reference`] are the presets.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct HomaConfig {
+    /// Bytes of a message that may be under way: what is sent without a grant, and what is granted and
+    /// has not come. A bandwidth-delay product if left out.
+    #[schemars(range(min = 1, max = 100_000_000))]
+    pub rtt_bytes: Option<u32>,
+    /// Priorities of data packets; the first of them is the highest of the fabric.
+    #[schemars(range(min = 2, max = 8))]
+    pub priorities: u8,
+    /// How many of them are for unscheduled packets.
+    #[schemars(range(min = 1, max = 7))]
+    pub unscheduled_priorities: u8,
+    /// Sizes up to which messages have the first, second, ... of these. Only as many count as there
+    /// are borders between them.
+    #[serde(rename = "cutoffs-bytes")]
+    #[schemars(inner(range(min = 0, max = 4_000_000_000_u64)))]
+    pub cutoffs: Cutoffs,
+    /// Senders that have grants at the same time; as many as scheduled priorities if left out.
+    #[schemars(range(min = 1, max = 1_000))]
+    pub overcommitment: Option<u32>,
+    /// How much a grant is for.
+    pub grants: Grants,
+    /// What becomes of unscheduled packets in switches.
+    pub first_round: FirstRound,
+    /// What messages are to one another.
+    pub mode: Mode,
+    /// Messages that a host may await before it tells its peers to send fewer unscheduled bytes; 0 for
+    /// no incast control.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub incast_messages: u32,
+    /// How many unscheduled bytes a message then has, in whole packets.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub incast_bytes: u32,
+    /// Control round trips after which a receiver asks again for what has not come, and a sender that
+    /// has heard nothing of a message probes.
+    #[schemars(range(min = 2, max = 1_000_000))]
+    pub timeout_rtts: u32,
+    /// Payload of a full packet.
+    #[serde(rename = "payload-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 9_000))]
+    pub payload: Bytes,
+    /// Bytes of headers charged to each packet, and the length of a control packet.
+    #[serde(rename = "header-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 1_000))]
+    pub header: Bytes,
+    /// Payload of a full unscheduled packet, which is as long as others; that of others if left out.
+    #[serde(rename = "unscheduled-payload-bytes")]
+    #[schemars(range(min = 1, max = 9_000))]
+    pub unscheduled_payload: Option<u32>,
+    /// Length of a grant; the length of headers if left out.
+    #[schemars(range(min = 1, max = 1_500))]
+    pub grant_bytes: Option<u32>,
+    /// Length of an acknowledgement; the length of headers if left out.
+    #[schemars(range(min = 1, max = 1_500))]
+    pub ack_bytes: Option<u32>,
+    /// Unanswered repetitions after which a message is reported as failed.
+    #[schemars(range(min = 1, max = 1000))]
+    pub attempts_max: u32,
+}
+
+impl Default for HomaConfig {
+    fn default() -> Self {
+        Self::paper()
+    }
+}
+
+impl Keys for HomaConfig {
+    const PRESETS: &'static [Preset<Self>] =
+        &[("paper", HomaConfig::paper), ("reference", HomaConfig::reference)];
+}
+
+impl HomaConfig {
+    /// The paper's design with eight priorities (§4). One of them is for unscheduled packets, as in
+    /// its workloads W4 and W5 (§5.2); a plan for others gives cut-offs ([`super::cutoffs`]).
+    pub fn paper() -> Self {
+        Self {
+            rtt_bytes: None,
+            priorities: 8,
+            unscheduled_priorities: 1,
+            cutoffs: [0; Priority::COUNT - 1],
+            overcommitment: None,
+            grants: Grants::Window,
+            first_round: FirstRound::Kept,
+            mode: Mode::Messages,
+            // §3.6 has a threshold and "a few hundred bytes", which are less than a packet here.
+            incast_messages: 25,
+            incast_bytes: 400,
+            // §3.7 has a few milliseconds: the lowest priorities may wait for long, and are not lost.
+            timeout_rtts: 512,
+            payload: Bytes::new(1460),
+            header: Bytes::new(40),
+            unscheduled_payload: None,
+            grant_bytes: None,
+            ack_bytes: None,
+            attempts_max: 24,
+        }
+    }
+
+    /// What the public ns-2 port of SIRD's authors does. It recovers from no loss; the timeouts here
+    /// are longer than any of its messages waits.
+    pub fn reference() -> Self {
+        Self {
+            rtt_bytes: Some(100_000),
+            grants: Grants::Packet,
+            incast_messages: 0,
+            timeout_rtts: 4_096,
+            payload: Bytes::new(1456),
+            header: Bytes::new(82),
+            unscheduled_payload: Some(1442),
+            grant_bytes: Some(84),
+            // A message of 20 bytes.
+            ack_bytes: Some(116),
+            ..Self::paper()
+        }
+    }
+
+    /// The paper's design with Aeolus (Hu et al., SIGCOMM 2020).
+    pub fn aeolus() -> Self {
+        Self { first_round: FirstRound::Droppable, ..Self::paper() }
+    }
+
+    pub(crate) fn framing(&self) -> Framing {
+        Framing { payload: self.payload, header: self.header, padding: Padding::Exact }
+    }
+}
+
+/// The parameters of Homa on one fabric: a configuration that has been checked, and what follows from
+/// it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Homa {
+    /// The parameters.
+    pub config: HomaConfig,
+    /// How messages become packets.
+    pub(super) cut: Cut,
+    /// The rate of access links, by which grants are paced.
+    pub rate: Rate,
+    /// Bytes of a message on the wire below which more is granted.
+    pub window: u64,
+    /// Most unscheduled packets of a message.
+    pub unscheduled: u32,
+    /// The same while incast control limits them.
+    pub unscheduled_in_incast: u32,
+    /// Senders that have grants at the same time.
+    pub overcommitment: usize,
+    /// Unloaded round trip with control packets times [`HomaConfig::timeout_rtts`].
+    pub timeout: Span,
+    /// How long a request waits for its answer before it is acknowledged without.
+    pub answer_wait: Span,
+    /// When a receiver forgets a message whose sender is silent.
+    pub forget: Span,
+}
+
+impl HomaConfig {
+    /// Checks the parameters and derives what follows from them on a fabric.
+    ///
+    /// # Errors
+    /// A parameter out of range, or payloads and headers that do not fit together.
+    pub fn on(self, facts: &FabricFacts) -> Result<Homa, BadKey> {
+        check_ranges(&self)?;
+        let (priorities, unscheduled) = (self.priorities, self.unscheduled_priorities);
+        within(
+            "unscheduled-priorities",
+            unscheduled.into(),
+            1..=u64::from(priorities) - 1,
+            "fewer than priorities",
+        )?;
+        let full = self.payload + self.header;
+        let first = u64::from(self.unscheduled_payload.unwrap_or(self.payload.get() as u32));
+        within(
+            "unscheduled-payload-bytes",
+            first,
+            1..=full.get() - 1,
+            "less than a full packet with its headers",
+        )?;
+        let bdp = facts.bdp_packets(full).max(1);
+        let (bytes, window) = match self.rtt_bytes {
+            Some(bytes) => (u64::from(bytes), u64::from(bytes)),
+            None => (u64::from(bdp) * first, u64::from(bdp) * full.get()),
+        };
+        let cut = Cut::new(self.payload.get(), first, bytes, full.get());
+        let timeout = facts.control_rtt * u64::from(self.timeout_rtts);
+        let overcommitment = self.overcommitment.unwrap_or(u32::from(priorities - unscheduled));
+        Ok(Homa {
+            cut,
+            rate: facts.access_rate,
+            window,
+            unscheduled: cut.first_packets(),
+            unscheduled_in_incast: cut.packets(self.incast_bytes.into()).min(cut.first_packets()),
+            overcommitment: overcommitment as usize,
+            timeout,
+            answer_wait: timeout / 2,
+            forget: forget_after(timeout, self.attempts_max),
+            config: self,
+        })
+    }
+}
+
+impl Homa {
+    /// The priority of the unscheduled packets of a message (§3.4).
+    pub fn unscheduled_priority(&self, size: u64) -> Priority {
+        let borders = usize::from(self.config.unscheduled_priorities) - 1;
+        let above = self.config.cutoffs[..borders].iter().filter(|&&cutoff| size > cutoff);
+        Priority::new(above.count() as u8)
+    }
+
+    /// The priority of the message of rank `rank`, counted from zero, among `n_active` that have
+    /// grants: they take the lowest levels (§3.4).
+    pub fn scheduled_priority(&self, rank: usize, n_active: usize) -> u8 {
+        let HomaConfig { priorities, unscheduled_priorities, .. } = self.config;
+        let from_below = n_active - rank;
+        let level = usize::from(priorities).saturating_sub(from_below) as u8;
+        level.clamp(unscheduled_priorities, priorities - 1)
+    }
+
+    /// Whether switches may drop unscheduled packets.
+    #[inline]
+    pub(super) fn is_droppable(&self) -> bool {
+        self.config.first_round == FirstRound::Droppable
+    }
+
+    pub(super) fn grant_bytes(&self) -> u16 {
+        self.config.grant_bytes.unwrap_or(self.config.header.get() as u32) as u16
+    }
+
+    pub(super) fn ack_bytes(&self) -> u16 {
+        self.config.ack_bytes.unwrap_or(self.config.header.get() as u32) as u16
+    }
+}

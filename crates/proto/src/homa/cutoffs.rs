@@ -1,0 +1,46 @@
+//! Priorities by the distribution of message sizes (Homa §3.4).
+//!
+//! Unscheduled packets get as many of the levels as they have of the bytes, and the cut-offs between
+//! these levels give each the same number of unscheduled bytes.
+
+use super::config::Cutoffs;
+
+/// How priorities are split for a distribution of sizes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Split {
+    /// The share of bytes that is unscheduled.
+    pub unscheduled_share: f64,
+    /// Levels for unscheduled packets.
+    pub unscheduled_priorities: u8,
+    /// Cut-offs between them.
+    pub cutoffs: Cutoffs,
+}
+
+/// Splits `priorities` levels for messages whose sizes have the cumulative distribution `cdf`, a list
+/// of (size in bytes, probability of at most this size) in ascending order, if each message has
+/// `rtt_bytes` unscheduled bytes at most.
+pub fn split(cdf: &[(f64, f64)], rtt_bytes: f64, priorities: u8) -> Split {
+    let before = std::iter::once(0.0).chain(cdf.iter().map(|&(_, cdf)| cdf));
+    let masses: Vec<(f64, f64)> =
+        cdf.iter().zip(before).map(|(&(size, cdf), before)| (size, cdf - before)).collect();
+    let all: f64 = masses.iter().map(|(size, p)| size * p).sum();
+    let first: f64 = masses.iter().map(|(size, p)| size.min(rtt_bytes) * p).sum();
+    let unscheduled_share = if all > 0.0 { first / all } else { 1.0 };
+    let levels = (unscheduled_share * f64::from(priorities)).round();
+    let levels = levels.clamp(1.0, f64::from(priorities - 1)) as u8;
+    let mut cutoffs = Cutoffs::default();
+    let (mut sum, mut level) = (0.0, 0);
+    for &(size, p) in &masses {
+        sum += size.min(rtt_bytes) * p;
+        while level < usize::from(levels) - 1
+            && sum >= first * (level + 1) as f64 / f64::from(levels)
+        {
+            cutoffs[level] = size as u64;
+            level += 1;
+        }
+    }
+    // Plans have lists that ascend; those beyond the borders do not count.
+    let last = level.checked_sub(1).map_or(0, |last| cutoffs[last]);
+    cutoffs[level..].fill(last);
+    Split { unscheduled_share, unscheduled_priorities: levels, cutoffs }
+}

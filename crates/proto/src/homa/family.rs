@@ -1,0 +1,158 @@
+//! Homa as transports that plans know: as its paper has it, and with Aeolus.
+
+use std::sync::Arc;
+
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Overflow, Spray};
+use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::config::{Homa, HomaConfig};
+use super::host::HomaHost;
+use super::wire::HomaHeader;
+use crate::keys::{BadKey, Keys, Preset};
+use crate::parts::Framing;
+use crate::transport::{Derived, Place, Quantity, Site, Transport};
+
+/// Homa.
+#[derive(Clone, Copy, Debug)]
+pub struct HomaFamily;
+
+/// Homa with Aeolus.
+#[derive(Clone, Copy, Debug)]
+pub struct HomaAeolusFamily;
+
+/// The parameters of Homa, with Aeolus's as preset.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(transparent)]
+pub struct AeolusConfig(pub HomaConfig);
+
+impl Default for AeolusConfig {
+    fn default() -> Self {
+        Self(HomaConfig::aeolus())
+    }
+}
+
+impl Keys for AeolusConfig {
+    const PRESETS: &'static [Preset<Self>] = &[("paper", || Self(HomaConfig::aeolus()))];
+}
+
+macro_rules! family {
+    ($($family:ident $name:literal)*) => {$(
+        impl Family for $family {
+            const NAME: &'static str = $name;
+            type Config = Homa;
+            type Header = HomaHeader;
+            type Host = HomaHost;
+            type Arbiter = NoArbiter<HomaHeader, Homa>;
+            type Hop = Passive;
+
+            fn hop(_config: &Arc<Homa>, _switch: SwitchFacts) -> Passive {
+                Passive
+            }
+        }
+    )*};
+}
+
+family! {
+    HomaFamily "homa"
+    HomaAeolusFamily "homa-aeolus"
+}
+
+/// Waiting bytes above which ports drop unscheduled packets (Aeolus: a few packets).
+const DROP_ABOVE: Bytes = Bytes::new(6_000);
+
+/// Memory of a port that never fills: Homa's study has no limit (§5.2).
+const DEEP: Bytes = Bytes::new(4_000_000_000);
+
+impl HomaConfig {
+    /// Ports that drop nothing, a path for each packet.
+    fn needs(&self) -> FabricNeeds {
+        FabricNeeds {
+            buffer: Need::Prefer(Buffer::PerPort(DEEP)),
+            overflow: Need::Prefer(Overflow::TailDrop),
+            spray: Need::Prefer(Spray::Random),
+            priorities: self.priorities,
+            ..FabricNeeds::default()
+        }
+    }
+
+    /// These parameters with the packets of the site.
+    fn at(self, site: &Site) -> Self {
+        let (payload, header) = site.packet((self.payload, self.header));
+        let unscheduled_payload = match site.place {
+            Place::Network(_) => self.unscheduled_payload,
+            Place::Hosts { .. } => None,
+        };
+        Self { payload, header, unscheduled_payload, ..self }
+    }
+}
+
+impl Homa {
+    /// What follows from the parameters.
+    fn describe(&self) -> Vec<Derived> {
+        vec![
+            Derived { name: "window", quantity: Quantity::Bytes(self.window) },
+            Derived::packets("unscheduled", self.unscheduled),
+            Derived::packets("unscheduled-in-incast", self.unscheduled_in_incast),
+            Derived::count("overcommitment", self.overcommitment as u64),
+            Derived::time("timeout", self.timeout),
+            Derived::time("forget", self.forget),
+        ]
+    }
+}
+
+impl Transport for HomaFamily {
+    type Keys = HomaConfig;
+    const TITLE: &'static str = "Homa";
+    const SUMMARY: &'static str =
+        "Grants from the receiver, priorities by remaining size, overcommitment (Homa).";
+    const WIRE: TransportId = TransportId(13);
+
+    fn framing(keys: &HomaConfig) -> Framing {
+        keys.framing()
+    }
+
+    fn needs(keys: &HomaConfig, _facts: &FabricFacts) -> FabricNeeds {
+        keys.needs()
+    }
+
+    fn configure(keys: HomaConfig, site: &Site) -> Result<Homa, BadKey> {
+        keys.at(site).on(&site.facts)
+    }
+
+    fn describe(config: &Homa) -> Vec<Derived> {
+        config.describe()
+    }
+}
+
+impl Transport for HomaAeolusFamily {
+    type Keys = AeolusConfig;
+    const TITLE: &'static str = "Homa Aeolus";
+    const SUMMARY: &'static str =
+        "Homa whose unscheduled packets switches drop early (Aeolus), with a probe after them.";
+    const WIRE: TransportId = TransportId(14);
+
+    fn framing(keys: &AeolusConfig) -> Framing {
+        keys.0.framing()
+    }
+
+    /// Those of Homa, and selective dropping. No unscheduled packet may be so short that it is
+    /// express.
+    fn needs(keys: &AeolusConfig, _facts: &FabricFacts) -> FabricNeeds {
+        FabricNeeds {
+            drop_unscheduled: Need::Prefer(Some(DROP_ABOVE)),
+            express: Need::Prefer(keys.0.header.get() as u16),
+            ..keys.0.needs()
+        }
+    }
+
+    fn configure(keys: AeolusConfig, site: &Site) -> Result<Homa, BadKey> {
+        keys.0.at(site).on(&site.facts)
+    }
+
+    fn describe(config: &Homa) -> Vec<Derived> {
+        config.describe()
+    }
+}

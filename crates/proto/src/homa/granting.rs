@@ -1,0 +1,183 @@
+//! Which messages a receiver grants (Homa §3.3 to §3.5).
+//!
+//! Messages with something left to grant are ordered by that, fewest bytes first. Of the messages of
+//! one sender only the first counts, as the sender could not send the others at the same time: so
+//! the order is one of senders. The first ones, as many as the degree of overcommitment, have grants
+//! for [`Homa::window`] bytes under way each. A message leaves the order with its last grant, not with
+//! its last byte, so that the next sender's packets follow without a gap.
+//!
+//! Senders in order are a sorted list: a grant moves one of them by a few places, and lists are as
+//! long as a host has senders at a time.
+
+use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
+use rampmeter_core::{Bytes, Rate, Time};
+
+use super::config::{Grants, Homa};
+use super::receiver::Incoming;
+use super::receiver::RxFlow;
+use super::wire::HomaHeader;
+use crate::parts::{ArrivingFlows, Output};
+
+/// By what messages are preferred: bytes to grant, then age.
+pub(super) type Key = (u64, u64);
+
+/// A sender with messages to grant.
+#[derive(Debug, Default)]
+struct Source {
+    node: u32,
+    /// Its messages, by slot.
+    flows: KeyedHeap<Key>,
+    /// Not before this instant, where grants are paced.
+    grant_at: Time,
+}
+
+/// The senders with messages to grant.
+#[derive(Debug)]
+pub(super) struct Granting {
+    /// Each sender with the key of its first message, in order.
+    order: Vec<(Key, u32)>,
+    sources: Slab<Source>,
+    /// Senders by node.
+    numbers: IdMap<u32, u32>,
+    places: Places,
+    /// When a paced sender may have its next grant.
+    deadline: Time,
+}
+
+/// What granting needs besides.
+pub(super) struct Grantor<'a> {
+    pub(super) now: Time,
+    pub(super) homa: &'a Homa,
+    pub(super) rate: Rate,
+    /// Whether the host awaits too many messages.
+    pub(super) crowded: bool,
+}
+
+impl Granting {
+    pub(super) fn new() -> Self {
+        Self {
+            order: Vec::new(),
+            sources: Slab::default(),
+            numbers: IdMap::default(),
+            places: Places::default(),
+            deadline: Time::NEVER,
+        }
+    }
+
+    #[inline]
+    pub(super) fn deadline(&self) -> Time {
+        self.deadline
+    }
+
+    /// Enters a message, changes its place, or drops it if there is nothing to grant.
+    pub(super) fn place(&mut self, slot: u32, flow: &RxFlow, homa: &Homa) {
+        let node = flow.of.src.get();
+        let key = flow.key(homa).filter(|_| !flow.is_held);
+        let source = match (self.numbers.get(&node), key) {
+            (Some(&source), _) => source,
+            (None, None) => return,
+            (None, Some(_)) => {
+                let source = self.sources.insert(Source { node, ..Source::default() });
+                self.numbers.insert(node, source);
+                source
+            }
+        };
+        self.change(source, slot, key);
+    }
+
+    /// Drops a message that is over.
+    pub(super) fn leave(&mut self, slot: u32, flow: &RxFlow) {
+        if let Some(&source) = self.numbers.get(&flow.of.src.get()) {
+            self.change(source, slot, None);
+        }
+    }
+
+    /// Gives a message of a sender another key, or none. Returns the sender's place in the order.
+    fn change(&mut self, number: u32, slot: u32, key: Option<Key>) -> Option<usize> {
+        let source = &mut self.sources[number];
+        let before = source.flows.first();
+        match key {
+            Some(key) => source.flows.set(&mut self.places, slot, key),
+            None => {
+                source.flows.remove(&mut self.places, slot);
+            }
+        }
+        let after = source.flows.first();
+        let old = before.map(|(key, _)| self.order.partition_point(|&(other, _)| other < key));
+        let Some((key, _)) = after else {
+            if let Some(old) = old {
+                self.order.remove(old);
+            }
+            let node = source.node;
+            self.sources.remove(number);
+            self.numbers.remove(&node);
+            return None;
+        };
+        let Some(old) = old else {
+            let new = self.order.partition_point(|&(other, _)| other < key);
+            self.order.insert(new, (key, number));
+            return Some(new);
+        };
+        let mut at = old;
+        self.order[at].0 = key;
+        while at > 0 && self.order[at] < self.order[at - 1] {
+            self.order.swap(at, at - 1);
+            at -= 1;
+        }
+        while at + 1 < self.order.len() && self.order[at + 1] < self.order[at] {
+            self.order.swap(at, at + 1);
+            at += 1;
+        }
+        Some(at)
+    }
+
+    /// Sends the grants that may be sent now.
+    pub(super) fn grant(
+        &mut self,
+        flows: &mut ArrivingFlows<Incoming>,
+        by: &Grantor<'_>,
+        out: &mut Output<HomaHeader>,
+    ) {
+        self.deadline = Time::NEVER;
+        let mut rank = 0;
+        loop {
+            let n_active = self.order.len().min(by.homa.overcommitment);
+            if rank >= n_active {
+                return;
+            }
+            let number = self.order[rank].1;
+            let source = &mut self.sources[number];
+            let Some((_, slot)) = source.flows.first() else { return };
+            let flow = &mut flows[slot];
+            if flow.state.in_flight >= by.homa.window {
+                rank += 1;
+                continue;
+            }
+            if source.grant_at > by.now {
+                self.deadline = self.deadline.min(source.grant_at);
+                rank += 1;
+                continue;
+            }
+            let priority = by.homa.scheduled_priority(rank, n_active);
+            let bytes = flow.issue(by.homa);
+            let mut again = Time::NEVER;
+            if by.homa.config.grants == Grants::Packet {
+                source.grant_at = by.now + by.rate.tx_time(Bytes::new(bytes));
+                if flow.state.in_flight < by.homa.window {
+                    again = source.grant_at;
+                }
+            }
+            let (tx_slot, rx_slot, credit) = (flow.of.tx_slot, slot, flow.state.issued);
+            let crowded = by.crowded;
+            let grant = HomaHeader::Grant { tx_slot, rx_slot, credit, priority, crowded };
+            out.send_sized(flow.of.src, flow.of.msg, grant, by.homa.grant_bytes());
+            let key = flow.key(by.homa);
+            let place = self.change(number, slot, key);
+            if place.is_some_and(|place| place <= rank) {
+                // A sender that moves back is looked at again.
+                self.deadline = self.deadline.min(again);
+                rank += 1;
+            }
+        }
+    }
+}

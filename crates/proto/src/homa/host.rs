@@ -1,0 +1,300 @@
+//! The endpoint: a sender and a receiver behind one interface.
+
+use std::sync::Arc;
+
+use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+
+use super::HomaStats;
+use super::config::{Homa, Mode};
+use super::receiver::{Described, Receiver, Whole};
+use super::rpc::Requests;
+use super::sender::{Grant, Relation, Sender};
+use super::wire::HomaHeader;
+use crate::parts::{Announcement, Found, Output};
+
+/// Homa at one host.
+#[derive(Debug)]
+pub struct HomaHost {
+    homa: Arc<Homa>,
+    sender: Sender,
+    receiver: Receiver,
+    /// Nothing, but where messages are requests and answers.
+    requests: Requests,
+    out: Output<HomaHeader>,
+    stats: HomaStats,
+}
+
+impl HomaHost {
+    /// What has been counted so far.
+    pub fn stats(&self) -> HomaStats {
+        self.stats
+    }
+
+    /// Whether the host awaits so many messages that new ones must be short at first.
+    fn is_crowded(&self) -> bool {
+        let most = self.homa.config.incast_messages as usize;
+        most > 0 && self.receiver.flows.len() + self.requests.n_open() > most
+    }
+
+    fn described(
+        &self,
+        packet: &Packet<HomaHeader>,
+        (flow, tx_slot): (u32, u32),
+        size: u64,
+        (unscheduled, answers): (u32, u32),
+    ) -> Described {
+        let packets = self.homa.cut.packets(size);
+        let of = Announcement { src: packet.src, msg: packet.payload.msg, flow, tx_slot, packets };
+        Described { of, size, unscheduled, answers }
+    }
+
+    fn acknowledge(&mut self, of: &Announcement) {
+        let (tx_slot, crowded) = (of.tx_slot, self.is_crowded());
+        let ack = HomaHeader::Ack { tx_slot, crowded };
+        self.out.send_sized(of.src, of.msg, ack, self.homa.ack_bytes());
+    }
+
+    fn on_data(&mut self, now: Time, packet: &Packet<HomaHeader>, slot: u32, seq: u32) -> Receipt {
+        let Self { homa, receiver, out, .. } = self;
+        let (receipt, whole) = receiver.on_packet(now, (slot, seq), packet, homa, out);
+        match whole {
+            Some(Whole { of, answers: 0 }) if self.homa.config.mode == Mode::Rpc => {
+                self.requests.ask(now + self.homa.answer_wait, of);
+            }
+            Some(Whole { of, .. }) => self.acknowledge(&of),
+            None => {}
+        }
+        if receipt == Receipt::Fresh {
+            self.grant(now);
+        }
+        receipt
+    }
+
+    fn grant(&mut self, now: Time) {
+        let crowded = self.is_crowded();
+        self.receiver.grant(now, crowded, &self.homa, &mut self.out);
+    }
+
+    fn on_unscheduled(
+        &mut self,
+        now: Time,
+        packet: &Packet<HomaHeader>,
+        message: &Described,
+        seq: u32,
+    ) -> Receipt {
+        if seq >= message.of.packets {
+            return Receipt::Ignored;
+        }
+        let slot = match self.receiver.find(now, message, &self.homa) {
+            Ok(slot) => slot,
+            Err(Found::Over) => {
+                self.acknowledge(&message.of);
+                return Receipt::Duplicate;
+            }
+            Err(_) => return Receipt::Ignored,
+        };
+        if self.homa.is_droppable() {
+            self.receiver.on_unscheduled((slot, seq), &self.homa, &mut self.out);
+        }
+        self.on_data(now, packet, slot, seq)
+    }
+
+    /// An answer has come: its request has arrived.
+    fn on_answer(&mut self, src: NodeId, answers: u32) {
+        let Some(flow) = answers.checked_sub(1) else { return };
+        if let Some(slot) = self.requests.close(src, flow) {
+            self.sender.complete(slot, &mut self.out);
+        }
+    }
+
+    /// A message is over that may have been a request.
+    fn close(&mut self, over: Option<(NodeId, u32)>) {
+        if let Some((dst, flow)) = over
+            && self.homa.config.mode == Mode::Rpc
+        {
+            self.requests.close(dst, flow);
+        }
+    }
+
+    fn on_probe(&mut self, now: Time, message: &Described, is_burst_over: bool) {
+        match self.receiver.find(now, message, &self.homa) {
+            Ok(slot) => {
+                let Self { receiver, homa, out, .. } = self;
+                receiver.on_probe(now, slot, is_burst_over, homa, out);
+                self.grant(now);
+            }
+            Err(Found::Over) => self.acknowledge(&message.of),
+            Err(_) => {}
+        }
+    }
+}
+
+impl Endpoint for HomaHost {
+    type Header = HomaHeader;
+    type Config = Homa;
+
+    fn new(config: Arc<Homa>, node: NodeId, _rng: Rng, _now: Time) -> Self {
+        Self {
+            sender: Sender::new(node),
+            receiver: Receiver::new(config.rate),
+            requests: Requests::default(),
+            out: Output::new(node, config.config.header.get() as u16),
+            stats: HomaStats::default(),
+            homa: config,
+        }
+    }
+
+    fn submit(&mut self, now: Time, message: Message) {
+        if self.homa.config.mode == Mode::Messages {
+            self.sender.submit(now, &message, Relation::default(), &self.homa);
+            return;
+        }
+        let answers = self.requests.answer(message.dst).map_or(0, |of| of.flow + 1);
+        let relation = Relation { answers, crowded: self.is_crowded() };
+        let (flow, slot) = self.sender.submit(now, &message, relation, &self.homa);
+        if answers == 0 {
+            self.requests.open(message.dst, flow, (slot, message.id));
+        }
+    }
+
+    fn cancel(&mut self, _now: Time, msg: MsgId) {
+        let over = self.sender.cancel(msg, &mut self.out);
+        self.close(over);
+    }
+
+    #[inline]
+    fn handle_packet(&mut self, now: Time, packet: &Packet<HomaHeader>) -> Receipt {
+        let msg = packet.payload.msg;
+        match packet.header {
+            HomaHeader::Data { rx_slot, seq } => {
+                if !self.receiver.flows.hear(now, rx_slot, packet.src, msg) {
+                    return Receipt::Duplicate;
+                }
+                return self.on_data(now, packet, rx_slot, seq);
+            }
+            HomaHeader::Unscheduled { flow, tx_slot, seq, size, unscheduled, answers, crowded } => {
+                let message = self.described(packet, (flow, tx_slot), size, (unscheduled, answers));
+                if self.homa.config.mode == Mode::Rpc {
+                    self.sender.on_crowded(packet.src, crowded);
+                    self.on_answer(packet.src, answers);
+                }
+                return self.on_unscheduled(now, packet, &message, seq);
+            }
+            HomaHeader::Grant { tx_slot, rx_slot, credit, priority, crowded } => {
+                let grant = Grant { rx_slot, credit, priority };
+                self.sender.on_crowded(packet.src, crowded);
+                self.sender.on_grant(now, (tx_slot, msg), grant, &self.homa);
+            }
+            HomaHeader::Resend { tx_slot, rx_slot, seq, count } => {
+                let Self { sender, homa, out, .. } = self;
+                sender.on_resend(now, (tx_slot, msg), (rx_slot, seq, count), homa, out);
+            }
+            HomaHeader::Busy { rx_slot } => {
+                self.receiver.on_busy(now, rx_slot, packet, &self.homa);
+            }
+            HomaHeader::Ack { tx_slot, crowded } => {
+                self.sender.on_crowded(packet.src, crowded);
+                let over = self.sender.complete((tx_slot, msg), &mut self.out);
+                self.close(over);
+            }
+            HomaHeader::Probe { flow, tx_slot, size, unscheduled, answers, is_burst_over } => {
+                let message = self.described(packet, (flow, tx_slot), size, (unscheduled, answers));
+                self.on_answer(packet.src, answers);
+                self.on_probe(now, &message, is_burst_over);
+            }
+            HomaHeader::Known { tx_slot, rx_slot, is_burst_over } => {
+                let Self { sender, homa, .. } = self;
+                sender.on_known(now, (tx_slot, msg), rx_slot, is_burst_over, homa);
+            }
+            HomaHeader::Sack { tx_slot, seq } => {
+                self.sender.on_sack(now, (tx_slot, msg), seq, &self.homa);
+            }
+        }
+        Receipt::Control
+    }
+
+    fn has_delivered(&mut self, now: Time, packet: &Packet<HomaHeader>) -> bool {
+        match packet.header {
+            HomaHeader::Data { rx_slot, .. } => {
+                !self.receiver.flows.hear(now, rx_slot, packet.src, packet.payload.msg)
+            }
+            HomaHeader::Unscheduled { flow, .. } => {
+                self.receiver.flows.has_delivered(packet.src, flow)
+            }
+            _ => false,
+        }
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.stats().tell(each);
+    }
+
+    fn messages(&self) -> Option<(usize, usize)> {
+        Some((self.sender.len(), self.receiver.flows.len()))
+    }
+
+    fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.hold(src, msg, &self.homa);
+    }
+
+    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.release(now, src, msg, &self.homa);
+        self.grant(now);
+    }
+
+    fn limit_arriving(&mut self, per_peer: u32) {
+        self.receiver.flows.limit(per_peer);
+    }
+
+    fn arriving_excess(&self) -> u64 {
+        self.receiver.flows.excess()
+    }
+
+    fn forget_peer(&mut self, now: Time, peer: NodeId) {
+        self.out.forget_peer(peer);
+        self.sender.forget_peer(peer, &mut self.out);
+        self.receiver.forget_peer(peer, &mut self.out);
+        self.requests.forget_peer(peer);
+        self.grant(now);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        if self.receiver.deadline() <= now {
+            let Self { receiver, homa, out, stats, .. } = self;
+            receiver.handle_timeout(now, homa, out, stats);
+            self.grant(now);
+        }
+        if self.sender.deadline() <= now {
+            let Self { sender, requests, homa, out, .. } = self;
+            sender.handle_timeout(now, homa, out, |dst, flow| {
+                requests.close(dst, flow);
+            });
+        }
+        while let Some(of) = self.requests.next_due(now) {
+            self.acknowledge(&of);
+        }
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, _now: Time) -> Option<Packet<HomaHeader>> {
+        if let Some(packet) = self.out.next_control() {
+            return Some(packet);
+        }
+        self.sender.next_data(&self.homa, &mut self.out)
+    }
+
+    #[inline]
+    fn wants_transmit(&self) -> bool {
+        self.out.has_control() || self.sender.is_ready()
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Time {
+        self.receiver.deadline().min(self.sender.deadline()).min(self.requests.deadline())
+    }
+
+    #[inline]
+    fn poll_event(&mut self) -> Option<Event> {
+        self.out.next_event()
+    }
+}

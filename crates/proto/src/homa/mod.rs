@@ -1,0 +1,54 @@
+//! Homa (Montazeri, Li, Alizadeh, Ousterhout: *Homa: A Receiver-Driven Low-Latency Transport Protocol
+//! Using Network Priorities*, SIGCOMM 2018), and Homa with Aeolus (Hu, Bai, Zeng, Wang, Qiao, Chen,
+//! Tan, Wang: *Aeolus: A Building Block for Proactive Transport in Datacenters*, SIGCOMM 2020).
+//!
+//! The first bytes of a message go at once, in a priority that follows from its size. The receiver
+//! grants the others, to the messages with the fewest bytes left, each in a priority of its own. It
+//! grants more messages than its link can carry, so that a sender that is busy elsewhere leaves no gap.
+//!
+//! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
+//! * [`cutoffs`]: priorities by the distribution of sizes
+//! * [`wire`]: the packets
+//! * `cut`: messages cut into packets
+//! * `sender`: unscheduled and granted packets, fewest bytes left first
+//! * `receiver`: arrival, what is asked for again
+//! * `granting`: which messages have grants, and in which priority
+//! * `rpc`: requests and their answers
+//! * `family`: Homa and Homa Aeolus as transports
+//!
+//! `docs/protocols/homa.md` and `docs/protocols/homa-aeolus.md` list the packets, and what differs from
+//! the papers.
+
+pub mod config;
+pub mod cutoffs;
+pub mod wire;
+
+mod cut;
+mod family;
+mod granting;
+mod host;
+mod receiver;
+mod rpc;
+mod sender;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{Homa, HomaConfig};
+pub use family::{AeolusConfig, HomaAeolusFamily, HomaFamily};
+pub use host::HomaHost;
+
+/// What a host counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HomaStats {
+    /// RESENDs sent as a receiver.
+    pub resends: u64,
+}
+
+impl HomaStats {
+    /// Tells `each` every count with its name, in the order above.
+    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
+        let Self { resends } = self;
+        each("resends", resends);
+    }
+}

@@ -1,0 +1,343 @@
+//! The receiver's side: messages that arrive, their grants, and what is asked for again.
+
+use rampmeter_core::{MsgId, NodeId, Packet, Rate, Receipt, Time};
+
+use super::HomaStats;
+use super::config::{Grants, Homa};
+use super::granting::{Granting, Grantor, Key};
+use super::sender::RANGES_MAX;
+use super::wire::HomaHeader;
+use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Retry, Timers};
+
+/// A message's own part.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    /// Its bytes.
+    pub(super) size: u64,
+    /// Packets that come without a grant.
+    pub(super) unscheduled: u32,
+    /// Bytes on the wire of packets that may be under way.
+    pub(super) in_flight: u64,
+    /// Packets granted, and to be granted in all.
+    pub(super) issued: u32,
+    pub(super) goal: u32,
+    /// Its number among all messages that have arrived.
+    pub(super) age: u64,
+    /// Unscheduled packets that have not come are lost.
+    is_burst_over: bool,
+    /// The request that it answers, plus one.
+    answers: u32,
+    /// When the receiver asks again.
+    retry: Retry,
+}
+
+pub(super) type RxFlow = ArrivingFlow<Incoming>;
+
+impl RxFlow {
+    /// By what it is preferred for grants; `None` if everything has been granted.
+    #[inline]
+    pub(super) fn key(&self, homa: &Homa) -> Option<Key> {
+        let Incoming { goal, issued, size, age, .. } = self.state;
+        let to_grant = || homa.cut.left(self.of.packets - (goal - issued), size);
+        (issued < goal).then(|| (to_grant(), age))
+    }
+
+    /// Grants a packet or as many as may be under way, of which there is at least one. Returns their
+    /// bytes on the wire.
+    #[inline]
+    pub(super) fn issue(&mut self, homa: &Homa) -> u64 {
+        let packets = self.of.packets;
+        let state = &mut self.state;
+        let before = state.in_flight;
+        loop {
+            // With lost ones among them it is not known which packet will come.
+            let seq = packets - (state.goal - state.issued);
+            state.in_flight += homa.cut.wire(seq, state.size);
+            state.issued += 1;
+            if homa.config.grants == Grants::Packet
+                || state.in_flight >= homa.window
+                || state.issued == state.goal
+            {
+                return state.in_flight - before;
+            }
+        }
+    }
+}
+
+/// A message as its first packet describes it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Described {
+    pub(super) of: Announcement,
+    pub(super) size: u64,
+    pub(super) unscheduled: u32,
+    pub(super) answers: u32,
+}
+
+/// The timer of a message: its slot, number and sender.
+type TimerKey = (u32, u32, u32);
+
+/// The receiver of one host.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    pub(super) flows: ArrivingFlows<Incoming>,
+    granting: Granting,
+    timers: Timers<TimerKey>,
+    /// The rate of the link, by which grants are paced.
+    rate: Rate,
+    next_age: u64,
+}
+
+/// What has arrived whole.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Whole {
+    pub(super) of: Announcement,
+    pub(super) answers: u32,
+}
+
+impl Receiver {
+    pub(super) fn new(rate: Rate) -> Self {
+        Self {
+            flows: ArrivingFlows::default(),
+            granting: Granting::new(),
+            timers: Timers::default(),
+            rate,
+            next_age: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn deadline(&self) -> Time {
+        self.timers.next().min(self.granting.deadline())
+    }
+
+    /// Enters a message that is new. `None` if its number is too far ahead, or its sender has too
+    /// many.
+    fn enter(&mut self, now: Time, message: &Described, homa: &Homa) -> Option<u32> {
+        let Described { of, size, answers, .. } = *message;
+        let unscheduled = message.unscheduled.min(of.packets).min(homa.cut.first_packets());
+        let in_flight = (0..unscheduled).map(|seq| homa.cut.wire(seq, size)).sum();
+        let state = Incoming {
+            size,
+            unscheduled,
+            in_flight,
+            issued: 0,
+            goal: of.packets - unscheduled,
+            age: self.next_age,
+            is_burst_over: false,
+            answers,
+            retry: Retry::default(),
+        };
+        let slot = self.flows.enter(now, of, state)?;
+        self.next_age += 1;
+        let flow = &mut self.flows[slot];
+        flow.state.retry.start(key(slot, &of), now + homa.timeout, &mut self.timers);
+        self.granting.place(slot, flow, homa);
+        Some(slot)
+    }
+
+    /// Sends the grants that may be sent now.
+    pub(super) fn grant(
+        &mut self,
+        now: Time,
+        crowded: bool,
+        homa: &Homa,
+        out: &mut Output<HomaHeader>,
+    ) {
+        let by = Grantor { now, homa, rate: self.rate, crowded };
+        self.granting.grant(&mut self.flows, &by, out);
+    }
+
+    /// A message has no grants until it is released.
+    pub(super) fn hold(&mut self, src: NodeId, msg: MsgId, homa: &Homa) {
+        if let Some(slot) = self.flows.hold(src, msg) {
+            self.granting.place(slot, &self.flows[slot], homa);
+        }
+    }
+
+    /// A message that was held may have grants again.
+    pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, homa: &Homa) {
+        if let Some(slot) = self.flows.release(now, src, msg) {
+            let flow = &mut self.flows[slot];
+            flow.state.retry.reset();
+            let key = key(slot, &flow.of);
+            flow.state.retry.start(key, now + homa.timeout, &mut self.timers);
+            self.granting.place(slot, flow, homa);
+        }
+    }
+
+    /// The sender has lost its state.
+    pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<HomaHeader>) {
+        let Self { flows, granting, .. } = self;
+        flows.forget_peer(peer, out, |slot, flow| granting.leave(slot, flow));
+    }
+
+    /// Finds a message, or enters it. `Err` says what becomes of the packet that names it.
+    pub(super) fn find(
+        &mut self,
+        now: Time,
+        message: &Described,
+        homa: &Homa,
+    ) -> Result<u32, Found> {
+        match self.flows.find(message.of.src, message.of.flow) {
+            Found::Arriving(slot) => Ok(slot),
+            Found::New => self.enter(now, message, homa).ok_or(Found::Abandoned),
+            found @ (Found::Over | Found::Abandoned) => Err(found),
+        }
+    }
+
+    /// The sender asks whether the message is known, or says that its unscheduled packets have been
+    /// sent.
+    pub(super) fn on_probe(
+        &mut self,
+        now: Time,
+        slot: u32,
+        is_burst_over: bool,
+        homa: &Homa,
+        out: &mut Output<HomaHeader>,
+    ) {
+        let flow = &mut self.flows[slot];
+        flow.heard = now;
+        let Announcement { src, msg, tx_slot, .. } = flow.of;
+        out.send(src, msg, HomaHeader::Known { tx_slot, rx_slot: slot, is_burst_over });
+        if homa.is_droppable() && is_burst_over && !flow.state.is_burst_over {
+            let state = &mut flow.state;
+            state.is_burst_over = true;
+            let mut seq = flow.got.next_missing(0);
+            while seq < state.unscheduled {
+                state.goal += 1;
+                state.in_flight = state.in_flight.saturating_sub(homa.cut.wire(seq, state.size));
+                seq = flow.got.next_missing(seq + 1);
+            }
+            self.granting.place(slot, &self.flows[slot], homa);
+        }
+    }
+
+    /// A packet that was sent without a grant.
+    pub(super) fn on_unscheduled(
+        &mut self,
+        (slot, seq): (u32, u32),
+        homa: &Homa,
+        out: &mut Output<HomaHeader>,
+    ) {
+        let flow = &mut self.flows[slot];
+        let Announcement { src, msg, tx_slot, .. } = flow.of;
+        out.send(src, msg, HomaHeader::Sack { tx_slot, seq });
+        // It comes late, when it counts as lost.
+        if flow.state.is_burst_over
+            && seq < flow.state.unscheduled
+            && !flow.got.contains(seq)
+            && flow.state.issued < flow.state.goal
+        {
+            flow.state.goal -= 1;
+            flow.state.in_flight += homa.cut.wire(seq, flow.state.size);
+            self.granting.place(slot, &self.flows[slot], homa);
+        }
+    }
+
+    /// A packet of a message. Returns the message too if it is whole now.
+    pub(super) fn on_packet(
+        &mut self,
+        now: Time,
+        (slot, seq): (u32, u32),
+        packet: &Packet<HomaHeader>,
+        homa: &Homa,
+        out: &mut Output<HomaHeader>,
+    ) -> (Receipt, Option<Whole>) {
+        let flow = &mut self.flows[slot];
+        if seq >= flow.of.packets {
+            return (Receipt::Ignored, None);
+        }
+        flow.heard = now;
+        flow.state.retry.hear(now + homa.timeout);
+        let is_fresh = flow.got.insert(seq);
+        let state = &mut flow.state;
+        if !is_fresh {
+            // The sender took a packet for lost whose acknowledgement came late: it has used a grant
+            // that another packet needs.
+            if state.is_burst_over && matches!(packet.header, HomaHeader::Data { .. }) {
+                state.in_flight = state.in_flight.saturating_sub(packet.wire_bytes.into());
+                state.goal += u32::from(state.goal < flow.of.packets);
+                self.granting.place(slot, flow, homa);
+            }
+            return (Receipt::Duplicate, None);
+        }
+        state.in_flight = state.in_flight.saturating_sub(packet.wire_bytes.into());
+        if flow.got.len() < flow.of.packets {
+            return (Receipt::Fresh, None);
+        }
+        let Some(flow) = self.flows.deliver(slot, out) else { return (Receipt::Fresh, None) };
+        self.granting.leave(slot, &flow);
+        (Receipt::Fresh, Some(Whole { of: flow.of, answers: flow.state.answers }))
+    }
+
+    /// The sender is alive, but has shorter messages.
+    pub(super) fn on_busy(
+        &mut self,
+        now: Time,
+        slot: u32,
+        packet: &Packet<HomaHeader>,
+        homa: &Homa,
+    ) {
+        if self.flows.hear(now, slot, packet.src, packet.payload.msg) {
+            self.flows[slot].state.retry.hear(now + homa.timeout);
+        }
+    }
+
+    /// Asks again for what has not come (§3.7), and forgets messages whose senders are silent.
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Time,
+        homa: &Homa,
+        out: &mut Output<HomaHeader>,
+        stats: &mut HomaStats,
+    ) {
+        while let Some((at, key)) = self.timers.pop_due(now) {
+            let (slot, number, src) = key;
+            let is_its = |f: &&mut RxFlow| (f.of.flow, f.of.src.get()) == (number, src);
+            let Some(flow) = self.flows.get_mut(slot).filter(is_its) else { continue };
+            if !flow.state.retry.expires(key, (at, now), &mut self.timers) {
+                continue;
+            }
+            if now.saturating_since(flow.heard) > homa.forget && !flow.is_held {
+                let Self { flows, granting, .. } = self;
+                flows.forget_silent(now, homa.forget, out, |slot, flow| granting.leave(slot, flow));
+                continue;
+            }
+            flow.state.retry.attempt(u32::MAX);
+            let doublings = flow.state.retry.attempts().min(4);
+            let due = now + homa.timeout * (1 << doublings);
+            flow.state.retry.start(key, due, &mut self.timers);
+            if !flow.is_held {
+                ask_again(slot, flow, out, stats);
+            }
+        }
+    }
+}
+
+fn key(slot: u32, of: &Announcement) -> TimerKey {
+    (slot, of.flow, of.src.get())
+}
+
+/// Asks for packets that are expected: the first gaps.
+fn ask_again(slot: u32, flow: &RxFlow, out: &mut Output<HomaHeader>, stats: &mut HomaStats) {
+    let Incoming { in_flight, issued, goal, unscheduled, .. } = flow.state;
+    if in_flight == 0 && issued < goal {
+        return;
+    }
+    let Announcement { src, msg, tx_slot, packets, .. } = flow.of;
+    let end = if issued < goal { (unscheduled + issued).min(packets) } else { packets };
+    let mut seq = flow.got.next_missing(0);
+    for _ in 0..RANGES_MAX {
+        if seq >= end {
+            return;
+        }
+        let mut past = seq + 1;
+        while past < end && !flow.got.contains(past) {
+            past += 1;
+        }
+        let count = past - seq;
+        out.send(src, msg, HomaHeader::Resend { tx_slot, rx_slot: slot, seq, count });
+        stats.resends += 1;
+        seq = flow.got.next_missing(past);
+    }
+}

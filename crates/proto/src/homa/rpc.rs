@@ -1,0 +1,80 @@
+//! Requests and answers (Homa §3.1): an answer acknowledges its request.
+//!
+//! Messages of hosts have no names, so that pairs are found by order: a message for a host from which
+//! one has arrived that is not answered yet answers the oldest of these. One that stays without an
+//! answer for [`Homa::answer_wait`](super::Homa::answer_wait) is acknowledged like any other message.
+
+use std::collections::VecDeque;
+
+use rampmeter_core::collections::IdMap;
+use rampmeter_core::{MsgId, NodeId, Time};
+
+use crate::parts::Announcement;
+
+/// The requests of one host, those that it has sent and those that it has to answer.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    /// Requests that have arrived and have no answer, by sender, oldest first.
+    asked: IdMap<u32, VecDeque<Announcement>>,
+    /// When each of them, answered or not, is to be acknowledged: in order.
+    due: VecDeque<(Time, NodeId, u32)>,
+    /// Requests sent that are neither answered nor acknowledged, by receiver and number: their slots.
+    open: IdMap<(u32, u32), (u32, MsgId)>,
+}
+
+impl Requests {
+    /// Requests sent that have no answer.
+    pub(super) fn n_open(&self) -> usize {
+        self.open.len()
+    }
+
+    #[inline]
+    pub(super) fn deadline(&self) -> Time {
+        self.due.front().map_or(Time::NEVER, |&(at, ..)| at)
+    }
+
+    /// A request is sent.
+    pub(super) fn open(&mut self, dst: NodeId, flow: u32, slot: (u32, MsgId)) {
+        self.open.insert((dst.get(), flow), slot);
+    }
+
+    /// A request is over: its slot, if it was not before.
+    pub(super) fn close(&mut self, dst: NodeId, flow: u32) -> Option<(u32, MsgId)> {
+        self.open.remove(&(dst.get(), flow))
+    }
+
+    /// A request has arrived; it is acknowledged at `until` if it has no answer by then.
+    pub(super) fn ask(&mut self, until: Time, of: Announcement) {
+        self.asked.entry(of.src.get()).or_default().push_back(of);
+        self.due.push_back((until, of.src, of.flow));
+    }
+
+    /// The request that a message for `dst` answers.
+    pub(super) fn answer(&mut self, dst: NodeId) -> Option<Announcement> {
+        let asked = self.asked.get_mut(&dst.get())?;
+        let of = asked.pop_front();
+        if asked.is_empty() {
+            self.asked.remove(&dst.get());
+        }
+        of
+    }
+
+    /// A request that has waited for its answer for long enough.
+    pub(super) fn next_due(&mut self, now: Time) -> Option<Announcement> {
+        while self.deadline() <= now {
+            let (_, src, flow) = self.due.pop_front()?;
+            let Some(asked) = self.asked.get_mut(&src.get()) else { continue };
+            if asked.front().is_some_and(|of| of.flow == flow) {
+                return self.answer(src);
+            }
+        }
+        None
+    }
+
+    /// A host has lost its state.
+    pub(super) fn forget_peer(&mut self, peer: NodeId) {
+        self.asked.remove(&peer.get());
+        self.due.retain(|&(_, src, _)| src != peer);
+        self.open.retain(|&(dst, _), _| dst != peer.get());
+    }
+}

@@ -1,0 +1,410 @@
+//! The sender's side: unscheduled packets at once, others as they are granted, always of the message
+//! with the fewest bytes left (Homa §3.2).
+
+use std::collections::VecDeque;
+
+use rampmeter_core::collections::{IdMap, KeyedHeap, Places, SeqSet};
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, PayloadRef, Priority, Time};
+
+use super::config::{Grants, Homa};
+use super::wire::HomaHeader;
+use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
+
+/// What the receiver grants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Grant {
+    pub(super) rx_slot: u32,
+    pub(super) credit: u32,
+    pub(super) priority: u8,
+}
+
+/// A message's own part. Its timer says when the sender probes.
+#[derive(Debug)]
+struct Tx {
+    /// Packets that need no grant.
+    unscheduled: u32,
+    /// The first packet that has not been sent.
+    next: u32,
+    /// Packets granted, and how many of these have been sent.
+    credit: u32,
+    used: u32,
+    /// Priorities of granted packets: up to which number each holds.
+    priorities: VecDeque<(u32, u8)>,
+    /// Packets that the receiver misses: first, and one past the last.
+    again: VecDeque<(u32, u32)>,
+    /// Its slot at the receiver, once that is known.
+    rx_slot: u32,
+    /// The request that it answers, plus one.
+    answers: u32,
+    crowded: bool,
+    /// What has become of unscheduled packets, where switches may drop them.
+    first_round: Option<Box<Round>>,
+}
+
+/// Unscheduled packets that switches may drop.
+#[derive(Debug, Default)]
+struct Round {
+    arrived: SeqSet,
+    /// Those that have not arrived, once the receiver has answered the probe.
+    lost: VecDeque<u32>,
+    is_probed: bool,
+    is_resolved: bool,
+}
+
+/// Ranges of packets that a receiver may ask for at a time.
+pub(super) const RANGES_MAX: usize = 16;
+
+type TxFlow = OutgoingFlow<Tx>;
+
+impl Tx {
+    fn n_lost(&self) -> u64 {
+        self.first_round.as_ref().map_or(0, |round| round.lost.len() as u64)
+    }
+
+    fn is_sendable(&self, packets: u32) -> bool {
+        self.next < self.unscheduled.min(packets)
+            || !self.again.is_empty()
+            || (self.used < self.credit && (self.next < packets || self.n_lost() > 0))
+    }
+}
+
+/// The sender of one host.
+#[derive(Debug)]
+pub(super) struct Sender {
+    flows: OutgoingFlows<Tx>,
+    /// Messages that have something to send: bytes left, then age.
+    ready: KeyedHeap<(u64, u32)>,
+    places: Places,
+    /// Peers that await so many messages that new ones must be short at first.
+    crowded: IdMap<u32, ()>,
+}
+
+/// How a message that is submitted relates to others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Relation {
+    /// The request that it answers, plus one; zero for none.
+    pub(super) answers: u32,
+    /// Whether this host awaits too many messages.
+    pub(super) crowded: bool,
+}
+
+impl Sender {
+    pub(super) fn new(node: NodeId) -> Self {
+        Self {
+            flows: OutgoingFlows::new(node),
+            ready: KeyedHeap::default(),
+            places: Places::default(),
+            crowded: IdMap::default(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn deadline(&self) -> Time {
+        self.flows.deadline()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    #[inline]
+    pub(super) fn is_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// A new message. Returns its number and slot.
+    pub(super) fn submit(
+        &mut self,
+        now: Time,
+        message: &Message,
+        relation: Relation,
+        homa: &Homa,
+    ) -> (u32, u32) {
+        let packets = homa.cut.packets(message.size.get());
+        let most = match self.crowded.contains_key(&message.dst.get()) {
+            true => homa.unscheduled_in_incast,
+            false => homa.unscheduled,
+        };
+        let state = Tx {
+            unscheduled: packets.min(most),
+            next: 0,
+            credit: 0,
+            used: 0,
+            priorities: VecDeque::new(),
+            again: VecDeque::new(),
+            rx_slot: 0,
+            answers: relation.answers,
+            crowded: relation.crowded,
+            first_round: homa.is_droppable().then(Box::default),
+        };
+        let slot = self.flows.submit(message, packets, state);
+        self.flows.start_timer(slot, now + homa.timeout);
+        self.rank(slot, homa);
+        (self.flows[slot].flow, slot)
+    }
+
+    /// Enters a message among those that have something to send, changes its place, or drops it.
+    #[inline]
+    fn rank(&mut self, slot: u32, homa: &Homa) {
+        let flow = &self.flows[slot];
+        let state = &flow.state;
+        if !state.is_sendable(flow.packets) {
+            self.ready.remove(&mut self.places, slot);
+            return;
+        }
+        let again: u64 = state.again.iter().map(|&(from, end)| u64::from(end - from)).sum();
+        let left =
+            homa.cut.left(state.next, flow.size) + (again + state.n_lost()) * homa.cut.full();
+        self.ready.set(&mut self.places, slot, (left, flow.msg.get()));
+    }
+
+    /// The receiver has been heard of: of a message, and of how many it awaits.
+    pub(super) fn on_crowded(&mut self, peer: NodeId, crowded: bool) {
+        if crowded {
+            self.crowded.insert(peer.get(), ());
+        } else if !self.crowded.is_empty() {
+            self.crowded.remove(&peer.get());
+        }
+    }
+
+    pub(super) fn on_grant(
+        &mut self,
+        now: Time,
+        (slot, msg): (u32, MsgId),
+        grant: Grant,
+        homa: &Homa,
+    ) {
+        let Some(flow) = self.flows.of(slot, msg) else { return };
+        flow.retry.hear(now + homa.timeout);
+        let credit = grant.credit.min(flow.packets);
+        let state = &mut flow.state;
+        state.rx_slot = grant.rx_slot;
+        if credit <= state.credit {
+            return;
+        }
+        state.credit = credit;
+        match (homa.config.grants, state.priorities.back_mut()) {
+            (Grants::Packet, Some(last)) if last.1 == grant.priority => last.0 = credit,
+            (Grants::Packet, _) => state.priorities.push_back((credit, grant.priority)),
+            (Grants::Window, _) => {
+                state.priorities.clear();
+                state.priorities.push_back((credit, grant.priority));
+            }
+        }
+        self.rank(slot, homa);
+    }
+
+    /// The receiver misses packets. Those that it may have and that have not been sent are granted,
+    /// as a grant may be lost.
+    pub(super) fn on_resend(
+        &mut self,
+        now: Time,
+        (slot, msg): (u32, MsgId),
+        (rx_slot, seq, count): (u32, u32, u32),
+        homa: &Homa,
+        out: &mut Output<HomaHeader>,
+    ) {
+        let Some(flow) = self.flows.of(slot, msg) else { return };
+        flow.retry.hear(now + homa.timeout);
+        let (end, dst) = (seq.saturating_add(count).min(flow.packets), flow.dst);
+        let state = &mut flow.state;
+        state.rx_slot = rx_slot;
+        let sent = (seq, end.min(state.next));
+        if sent.0 < sent.1 && !state.again.contains(&sent) && state.again.len() < RANGES_MAX {
+            state.again.push_back(sent);
+        }
+        let first = state.next.max(state.unscheduled);
+        if end > first {
+            state.credit = state.credit.max(state.used + (end - first)).min(flow.packets);
+        }
+        self.rank(slot, homa);
+        if self.ready.first().is_some_and(|(_, first)| first != slot) {
+            out.send(dst, msg, HomaHeader::Busy { rx_slot });
+        }
+    }
+
+    /// The receiver knows the message, and that its unscheduled packets have been sent.
+    pub(super) fn on_known(
+        &mut self,
+        now: Time,
+        (slot, msg): (u32, MsgId),
+        rx_slot: u32,
+        is_burst_over: bool,
+        homa: &Homa,
+    ) {
+        let Some(flow) = self.flows.of(slot, msg) else { return };
+        flow.retry.hear(now + homa.timeout);
+        flow.state.rx_slot = rx_slot;
+        let unscheduled = flow.state.unscheduled;
+        if let Some(round) = &mut flow.state.first_round
+            && is_burst_over
+            && !round.is_resolved
+        {
+            round.is_resolved = true;
+            let arrived = &round.arrived;
+            round.lost = (0..unscheduled).filter(|&seq| !arrived.contains(seq)).collect();
+            self.rank(slot, homa);
+        }
+    }
+
+    /// An unscheduled packet has arrived.
+    pub(super) fn on_sack(&mut self, now: Time, (slot, msg): (u32, MsgId), seq: u32, homa: &Homa) {
+        let Some(flow) = self.flows.of(slot, msg) else { return };
+        flow.retry.hear(now + homa.timeout);
+        let unscheduled = flow.state.unscheduled;
+        let Some(round) = flow.state.first_round.as_mut().filter(|_| seq < unscheduled) else {
+            return;
+        };
+        round.arrived.insert(seq);
+        if !round.lost.is_empty() {
+            round.lost.retain(|&lost| lost != seq);
+            self.rank(slot, homa);
+        }
+    }
+
+    /// The receiver has the whole message: its acknowledgement says so, or its answer does.
+    /// Returns whose it was and its number.
+    pub(super) fn complete(
+        &mut self,
+        (slot, msg): (u32, MsgId),
+        out: &mut Output<HomaHeader>,
+    ) -> Option<(NodeId, u32)> {
+        self.flows.of(slot, msg)?;
+        out.say(Event::Completed { msg });
+        self.drop_flow(slot)
+    }
+
+    /// The message is not to be sent after all. Returns whose it was and its number.
+    pub(super) fn cancel(
+        &mut self,
+        msg: MsgId,
+        out: &mut Output<HomaHeader>,
+    ) -> Option<(NodeId, u32)> {
+        let slot = self.flows.slot(msg)?;
+        out.cancel(msg, |header| {
+            matches!(header, HomaHeader::Probe { .. } | HomaHeader::Busy { .. })
+        });
+        self.drop_flow(slot)
+    }
+
+    /// The receiver has lost its state.
+    pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<HomaHeader>) {
+        let Self { flows, ready, places, crowded } = self;
+        crowded.remove(&peer.get());
+        flows.forget_peer(peer, out, |slot, _| {
+            ready.remove(places, slot);
+        });
+    }
+
+    fn drop_flow(&mut self, slot: u32) -> Option<(NodeId, u32)> {
+        let flow = self.flows.remove(slot)?;
+        self.ready.remove(&mut self.places, slot);
+        Some((flow.dst, flow.flow))
+    }
+
+    /// The next data packet.
+    #[inline]
+    pub(super) fn next_data(
+        &mut self,
+        homa: &Homa,
+        out: &mut Output<HomaHeader>,
+    ) -> Option<Packet<HomaHeader>> {
+        let (_, slot) = self.ready.first()?;
+        let flow = &mut self.flows[slot];
+        let (seq, priority, header) = take(flow, slot, homa);
+        let is_unscheduled = matches!(header, HomaHeader::Unscheduled { .. });
+        let marks = match is_unscheduled && homa.is_droppable() {
+            true => Marks::UNSCHEDULED,
+            false => Marks::NONE,
+        };
+        let (dst, size, msg) = (flow.dst, flow.size, flow.msg);
+        if is_unscheduled
+            && flow.state.next == flow.state.unscheduled
+            && let Some(round) = &mut flow.state.first_round
+            && !std::mem::replace(&mut round.is_probed, true)
+        {
+            // Behind the last of them, in their class.
+            out.send_class(dst, msg, probe(flow, slot), priority);
+        }
+        let src = self.flows.outgoing(slot).src;
+        self.rank(slot, homa);
+        let (offset, len) = (homa.cut.offset(seq), homa.cut.len(seq, size) as u16);
+        let wire_bytes = homa.cut.wire(seq, size) as u16;
+        let payload = PayloadRef { msg, offset, len };
+        Some(Packet { header, payload, src, dst, wire_bytes, path: 0, priority, marks })
+    }
+
+    /// Probes for what has not been answered, and gives up on what never is. Tells `gone` what it
+    /// gave up.
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Time,
+        homa: &Homa,
+        out: &mut Output<HomaHeader>,
+        mut gone: impl FnMut(NodeId, u32),
+    ) {
+        while let Some(slot) = self.flows.next_due(now) {
+            let flow = &mut self.flows[slot];
+            let (msg, dst, number) = (flow.msg, flow.dst, flow.flow);
+            if flow.retry.attempt(homa.config.attempts_max) {
+                out.send(dst, msg, probe(flow, slot));
+                self.flows.start_timer(slot, now + homa.timeout);
+            } else {
+                self.drop_flow(slot);
+                out.say(Event::Failed { msg });
+                gone(dst, number);
+            }
+        }
+    }
+}
+
+fn probe(of: &TxFlow, tx_slot: u32) -> HomaHeader {
+    let Tx { unscheduled, answers, next, .. } = of.state;
+    let is_burst_over = next >= unscheduled;
+    let (flow, size) = (of.flow, of.size);
+    HomaHeader::Probe { flow, tx_slot, size, unscheduled, answers, is_burst_over }
+}
+
+/// Takes the next packet of a message that has one: its number, priority and header.
+#[inline]
+fn take(flow: &mut TxFlow, tx_slot: u32, homa: &Homa) -> (u32, Priority, HomaHeader) {
+    let (size, number) = (flow.size, flow.flow);
+    let state = &mut flow.state;
+    let rx_slot = state.rx_slot;
+    if let Some((from, end)) = state.again.front_mut() {
+        let seq = *from;
+        *from += 1;
+        if from == end {
+            state.again.pop_front();
+        }
+        return (seq, Priority::HIGHEST, HomaHeader::Data { rx_slot, seq });
+    }
+    let seq = state.next;
+    if seq < state.unscheduled {
+        state.next += 1;
+        let Tx { unscheduled, answers, crowded, .. } = *state;
+        let header = HomaHeader::Unscheduled {
+            flow: number,
+            tx_slot,
+            seq,
+            size,
+            unscheduled,
+            answers,
+            crowded,
+        };
+        return (seq, homa.unscheduled_priority(size), header);
+    }
+    state.used += 1;
+    while state.priorities.len() > 1 && state.priorities[0].0 < state.used {
+        state.priorities.pop_front();
+    }
+    let lowest = homa.config.priorities - 1;
+    let priority = state.priorities.front().map_or(lowest, |&(_, priority)| priority.min(lowest));
+    let lost = state.first_round.as_mut().and_then(|round| round.lost.pop_front());
+    let seq = lost.unwrap_or_else(|| {
+        state.next += 1;
+        seq
+    });
+    (seq, Priority::new(priority), HomaHeader::Data { rx_slot, seq })
+}
