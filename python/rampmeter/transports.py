@@ -16,6 +16,9 @@ __all__ = [
     "Dctcp",
     "Fastpass",
     "Fastpod",
+    "Homa",
+    "HomaAeolus",
+    "Hpcc",
     "Hyline",
     "Ideal",
     "Ndp",
@@ -737,6 +740,154 @@ class Ndp(Transport):
     """Length of acknowledgements, refusals and pulls (1 to 1000)."""
     attempts_max: int | None = None
     """Timeouts in a row after which a flow is reported as failed (1 to 1000000)."""
+    control_rtt_us: float | None = None
+    """Round trip of a control packet that the transport is told."""
+    data_rtt_us: float | None = None
+    """Round trip of a full packet that the transport is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hpcc(Transport):
+    """Windows from queue lengths and rates that switches write on packets (HPCC)."""
+
+    name: str = field(default="hpcc", init=False)
+    preset: Literal["paper", "dcpim-study"] | None = None
+    """Where the values of keys come from that are left out: `paper` (the default),
+    `dcpim-study`."""
+    eta: float | None = None
+    """The share of the fullest link that windows aim at: eta (0.1 to 1)."""
+    max_stage: int | None = None
+    """Additive steps in a row before a multiplicative one: maxStage (0 to 1000)."""
+    flows: int | None = None
+    """Flows that a link should carry: N. The additive step is W_init (1 - eta) / N (1 to
+    1000000)."""
+    step_bytes: int | None = None
+    """The additive step in bytes, W_AI; from `flows` if left out (1 to 1000000)."""
+    base_rtt_ns: int | None = None
+    """The base round-trip time T in nanoseconds; that of the longest path if left out (100 to
+    1000000000)."""
+    recovery: Literal["go-back-n", "selective-repeat"] | None = None
+    """How lost packets are sent again."""
+    timeout_min_ns: int | None = None
+    """Least retransmission timeout in nanoseconds; 32 base round trips if left out (100 to
+    1000000000)."""
+    timeout_max_ns: int | None = None
+    """Longest retransmission timeout in nanoseconds, and the one before a round trip is measured;
+    1024 base round trips if left out (100 to 1000000000)."""
+    payload_bytes: int | None = None
+    """Payload of a full packet (1 to 9000)."""
+    header_bytes: int | None = None
+    """Bytes of headers charged to each packet without telemetry (1 to 1000)."""
+    int_bytes: int | None = None
+    """Bytes of telemetry charged to each packet besides, on all of its way (0 to 1000)."""
+    attempts_max: int | None = None
+    """Timeouts in a row after which a flow is reported as failed (1 to 1000000)."""
+    control_rtt_us: float | None = None
+    """Round trip of a control packet that the transport is told."""
+    data_rtt_us: float | None = None
+    """Round trip of a full packet that the transport is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Homa(Transport):
+    """Grants from the receiver, priorities by remaining size, overcommitment (Homa)."""
+
+    name: str = field(default="homa", init=False)
+    preset: Literal["paper", "reference"] | None = None
+    """Where the values of keys come from that are left out: `paper` (the default), `reference`."""
+    rtt_bytes: int | None = None
+    """Bytes of a message that may be under way: what is sent without a grant, and what is granted
+    and has not come. A bandwidth-delay product if left out (1 to 100000000)."""
+    priorities: int | None = None
+    """Priorities of data packets; the first of them is the highest of the fabric (2 to 8)."""
+    unscheduled_priorities: int | None = None
+    """How many of them are for unscheduled packets (1 to 7)."""
+    cutoffs_bytes: list[int] | None = None
+    """Sizes up to which messages have the first, second, ... of these. Only as many count as there
+    are borders between them (7 whole numbers from 0 to 4000000000 that ascend)."""
+    overcommitment: int | None = None
+    """Senders that have grants at the same time; as many as scheduled priorities if left out (1 to
+    1000)."""
+    grants: Literal["window", "packet"] | None = None
+    """How much a grant is for."""
+    first_round: Literal["kept", "droppable"] | None = None
+    """What becomes of unscheduled packets in switches."""
+    mode: Literal["messages", "rpc"] | None = None
+    """What messages are to one another."""
+    incast_messages: int | None = None
+    """Messages that a host may await before it tells its peers to send fewer unscheduled bytes; 0
+    for no incast control (0 to 1000000)."""
+    incast_bytes: int | None = None
+    """How many unscheduled bytes a message then has, in whole packets (0 to 1000000)."""
+    timeout_rtts: int | None = None
+    """Control round trips after which a receiver asks again for what has not come, and a sender
+    that has heard nothing of a message probes (2 to 1000000)."""
+    payload_bytes: int | None = None
+    """Payload of a full packet (1 to 9000)."""
+    header_bytes: int | None = None
+    """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
+    unscheduled_payload_bytes: int | None = None
+    """Payload of a full unscheduled packet, which is as long as others; that of others if left out
+    (1 to 9000)."""
+    grant_bytes: int | None = None
+    """Length of a grant; the length of headers if left out (1 to 1500)."""
+    ack_bytes: int | None = None
+    """Length of an acknowledgement; the length of headers if left out (1 to 1500)."""
+    attempts_max: int | None = None
+    """Unanswered repetitions after which a message is reported as failed (1 to 1000)."""
+    control_rtt_us: float | None = None
+    """Round trip of a control packet that the transport is told."""
+    data_rtt_us: float | None = None
+    """Round trip of a full packet that the transport is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HomaAeolus(Transport):
+    """Homa whose unscheduled packets switches drop early (Aeolus), with a probe after them."""
+
+    name: str = field(default="homa-aeolus", init=False)
+    preset: Literal["paper"] | None = None
+    """Where the values of keys come from that are left out: `paper` (the default)."""
+    rtt_bytes: int | None = None
+    """Bytes of a message that may be under way: what is sent without a grant, and what is granted
+    and has not come. A bandwidth-delay product if left out (1 to 100000000)."""
+    priorities: int | None = None
+    """Priorities of data packets; the first of them is the highest of the fabric (2 to 8)."""
+    unscheduled_priorities: int | None = None
+    """How many of them are for unscheduled packets (1 to 7)."""
+    cutoffs_bytes: list[int] | None = None
+    """Sizes up to which messages have the first, second, ... of these. Only as many count as there
+    are borders between them (7 whole numbers from 0 to 4000000000 that ascend)."""
+    overcommitment: int | None = None
+    """Senders that have grants at the same time; as many as scheduled priorities if left out (1 to
+    1000)."""
+    grants: Literal["window", "packet"] | None = None
+    """How much a grant is for."""
+    first_round: Literal["kept", "droppable"] | None = None
+    """What becomes of unscheduled packets in switches."""
+    mode: Literal["messages", "rpc"] | None = None
+    """What messages are to one another."""
+    incast_messages: int | None = None
+    """Messages that a host may await before it tells its peers to send fewer unscheduled bytes; 0
+    for no incast control (0 to 1000000)."""
+    incast_bytes: int | None = None
+    """How many unscheduled bytes a message then has, in whole packets (0 to 1000000)."""
+    timeout_rtts: int | None = None
+    """Control round trips after which a receiver asks again for what has not come, and a sender
+    that has heard nothing of a message probes (2 to 1000000)."""
+    payload_bytes: int | None = None
+    """Payload of a full packet (1 to 9000)."""
+    header_bytes: int | None = None
+    """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
+    unscheduled_payload_bytes: int | None = None
+    """Payload of a full unscheduled packet, which is as long as others; that of others if left out
+    (1 to 9000)."""
+    grant_bytes: int | None = None
+    """Length of a grant; the length of headers if left out (1 to 1500)."""
+    ack_bytes: int | None = None
+    """Length of an acknowledgement; the length of headers if left out (1 to 1500)."""
+    attempts_max: int | None = None
+    """Unanswered repetitions after which a message is reported as failed (1 to 1000)."""
     control_rtt_us: float | None = None
     """Round trip of a control packet that the transport is told."""
     data_rtt_us: float | None = None
