@@ -99,3 +99,56 @@ fn wrong_schedules_say_where_what_was_expected_and_what_came() {
         assert_eq!(graph(text).unwrap_err(), expected);
     }
 }
+
+/// Each flow of a graph by its ends and its number among those, with its size and what it waits for.
+fn canonical(graph: &Graph) -> Vec<((u32, u32, usize), u64, Vec<(u32, u32, usize)>)> {
+    let ends = |node: u32| {
+        let flow = graph.node(node);
+        (flow.src.get(), flow.dst.get())
+    };
+    let name = |node: u32| {
+        let (src, dst) = ends(node);
+        (src, dst, (0..node).filter(|&other| ends(other) == (src, dst)).count())
+    };
+    let after = |all: &Vec<u32>| all.iter().map(|&node| name(node)).collect();
+    let mut all: Vec<_> = (0..graph.len())
+        .zip(graph.dependencies())
+        .map(|(node, waits)| (name(node), graph.node(node).size.get(), after(&waits)))
+        .collect();
+    all.sort_unstable();
+    all
+}
+
+/// A ring all-reduce as generators write it is the one that the pattern `collective` makes.
+#[test]
+fn a_ring_all_reduce_is_that_of_the_pattern() {
+    use std::fmt::Write;
+
+    let (n, size) = (8, 8_000);
+    let mut text = format!("num_ranks {n}\n");
+    for rank in 0..n {
+        writeln!(text, "rank {rank} {{").unwrap();
+        for step in 0..2 * (n - 1) {
+            let (next, last) = ((rank + 1) % n, (rank + n - 1) % n);
+            writeln!(text, "s{step}: send {}b to {next} tag {step}", size / n).unwrap();
+            writeln!(text, "r{step}: recv {}b from {last} tag {step}", size / n).unwrap();
+            if step > 0 {
+                writeln!(text, "s{step} requires r{}", step - 1).unwrap();
+            }
+        }
+        writeln!(text, "}}").unwrap();
+    }
+    let ring = "pattern = \"collective\"\noperation = \"all-reduce\"\nalgorithm = \"ring\"\n\
+        vector-bytes = 8000\n";
+    let spec: crate::WorkloadSpec = toml::from_str(ring).unwrap();
+    let context = crate::WorkloadContext {
+        n_hosts: n,
+        access_rate: rampmeter_core::Rate::from_gbps(100),
+        payload: Bytes::new(1_460),
+        wire: Bytes::new(1_500),
+        hosts_per_rack: None,
+        base_dir: ".".into(),
+    };
+    let pattern = spec.validate(&context).unwrap().graph(1).unwrap();
+    assert_eq!(canonical(&graph(&text).unwrap()), canonical(&pattern));
+}
