@@ -47,9 +47,10 @@ impl Plan {
         let Cut { payload, header, .. } = cut;
         let facts = topology.facts(payload + header, header);
         let needs = self.transport.needs(&facts);
+        let express = self.fabric.express_bytes;
         let mut fabric = resolve(&mut self.fabric, &needs, &cx)?;
         let topology = topology.with_arbiters(&needs.arbiters);
-        let on = (&topology, payload + header);
+        let on = (&topology, payload + header, express);
         crate::pfc::resolve(&mut self.fabric, &mut fabric, &needs, on, &cx)?;
         let transport = transport(&self.transport, &facts, &topology, &fabric).map_err(|bad| {
             let message = format!("expected {}, got {}", bad.expected, bad.got);

@@ -11,7 +11,7 @@ use crate::plan::{FabricSpec, PfcMode, PfcSpec, PlanError};
 const ALPHA: f64 = 0.11;
 
 /// Completes `fabric` by priority flow control, and `spec` by every value that was left out.
-/// `packet` is the longest packet.
+/// `packet` is the longest packet, and `express` what the plan says of express packets.
 ///
 /// # Errors
 /// A value out of range, memory that ports do not share, or too little of it.
@@ -19,7 +19,7 @@ pub(crate) fn resolve(
     spec: &mut FabricSpec,
     fabric: &mut FabricConfig,
     needs: &FabricNeeds,
-    (topology, packet): (&Topology, Bytes),
+    (topology, packet, express): (&Topology, Bytes, Option<u64>),
     cx: &Context<'_>,
 ) -> Result<(), PlanError> {
     let asked = spec.pfc.clone().unwrap_or_default();
@@ -48,7 +48,7 @@ pub(crate) fn resolve(
     let hysteresis = bytes("fabric.pfc.hysteresis-bytes", asked.hysteresis_bytes)?;
     let hysteresis = hysteresis.unwrap_or(Bytes::new(2 * packet.get()));
     let headroom = bytes("fabric.pfc.headroom-bytes", asked.headroom_bytes)?;
-    let classes = classes(&asked, spec.express_bytes, needs, fabric, cx)?;
+    let classes = classes(&asked, express, needs, fabric, cx)?;
     let packet = packet.max(Bytes::new(fabric.slot.into()));
     let pfc = PfcConfig { threshold, classes, hysteresis, headroom, packet };
     let least = pfc.memory_min(topology, fabric.switching);
@@ -183,9 +183,10 @@ mod tests {
     fn resolved(plan: &str, needs: &FabricNeeds) -> Result<(FabricSpec, FabricConfig), String> {
         let mut spec: FabricSpec = toml::from_str(plan).unwrap();
         let cx = Context::new("plan", Path::new("."));
+        let express = spec.express_bytes;
         let text = |error: PlanError| error.to_string();
         let mut fabric = crate::fabric::resolve(&mut spec, needs, &cx).map_err(text)?;
-        let on = (&star(), Bytes::new(1_500));
+        let on = (&star(), Bytes::new(1_500), express);
         resolve(&mut spec, &mut fabric, needs, on, &cx).map_err(text)?;
         Ok((spec, fabric))
     }
@@ -234,7 +235,10 @@ mod tests {
         let shared = |rest: &str| format!("shared-buffer-bytes = 32000000\n{rest}");
         let cases = [
             ("pfc = {}".to_owned(), "fabric.pfc: expected fabric.shared-buffer-bytes with it"),
-            (shared("pfc = { alpha = 0.0 }"), "fabric.pfc.alpha: expected 0.001 to 1000"),
+            (
+                shared("pfc = { alpha = 0.0 }"),
+                "fabric.pfc.alpha: expected a number from 0.001 to 1000",
+            ),
             (shared("pfc = { mode = 'static' }"), "fabric.pfc.xoff-bytes: expected with mode"),
             (shared("pfc = { mode = 'static', alpha = 1.0 }"), "fabric.pfc.alpha: expected"),
             (shared("pfc = { mode = 'off', xoff-bytes = 1 }"), "fabric.pfc.xoff-bytes: expected"),
