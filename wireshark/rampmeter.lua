@@ -613,6 +613,110 @@ local TRANSPORTS = {
       list("record", "Record", 5, { u32("time", "Time (128 ps)"), u32("sent", "Bytes sent before"), u32("queued", "Bytes waiting"), u16("rate", "Rate: 12 bits of Mbit/s, times 2 to the first 4") }),
     },
   },
+  [13] = {
+    name = "homa",
+    title = "Homa",
+    [1] = {
+      "unscheduled data", "message {flow} of {size} bytes, packet {seq}",
+      u32("flow", "Message, numbered among those of the pair"),
+      u32("tx_slot", "Slot at the sender"), u32("seq", "Packet"),
+      u64("size", "Bytes of the message", at_least(1)),
+      u32("unscheduled", "Packets without a grant"),
+      u32("answers", "Request that it answers, plus one"),
+      word("crowded", "Incast control", "0 or 1", { [0] = "no", "yes" }),
+    },
+    [2] = {
+      "data", "message slot {rx_slot}, packet {seq}", u32("rx_slot", "Slot at the receiver"),
+      u32("seq", "Packet"),
+    },
+    [3] = {
+      "GRANT", "message slot {tx_slot}, {credit} packets, priority {priority}",
+      u32("tx_slot", "Slot at the sender"), u32("rx_slot", "Slot at the receiver"),
+      u32("credit", "Packets granted"), u8("priority", "Priority"),
+      word("crowded", "Incast control", "0 or 1", { [0] = "no", "yes" }),
+    },
+    [4] = {
+      "RESEND", "message slot {tx_slot}, {count} packets from {seq}",
+      u32("tx_slot", "Slot at the sender"), u32("rx_slot", "Slot at the receiver"),
+      u32("seq", "Packet"), u32("count", "Packets missing"),
+    },
+    [5] = {
+      "BUSY", "message slot {rx_slot}", u32("rx_slot", "Slot at the receiver"),
+    },
+    [6] = {
+      "ACK", "message slot {tx_slot} is complete", u32("tx_slot", "Slot at the sender"),
+      word("crowded", "Incast control", "0 or 1", { [0] = "no", "yes" }),
+    },
+    [7] = {
+      "PROBE", "message {flow} of {size} bytes",
+      u32("flow", "Message, numbered among those of the pair"),
+      u32("tx_slot", "Slot at the sender"), u64("size", "Bytes of the message", at_least(1)),
+      u32("unscheduled", "Packets without a grant"),
+      u32("answers", "Request that it answers, plus one"),
+      word("is_burst_over", "All unscheduled packets are sent", "0 or 1", { [0] = "no", "yes" }),
+    },
+    [8] = {
+      "KNOWN", "message slot {tx_slot} is known", u32("tx_slot", "Slot at the sender"),
+      u32("rx_slot", "Slot at the receiver"),
+      word("is_burst_over", "All unscheduled packets are sent", "0 or 1", { [0] = "no", "yes" }),
+    },
+    [9] = {
+      "SACK", "message slot {tx_slot}, packet {seq} is here", u32("tx_slot", "Slot at the sender"),
+      u32("seq", "Packet"),
+    },
+  },
+  [14] = {
+    name = "homa-aeolus",
+    title = "Homa Aeolus",
+    [1] = {
+      "unscheduled data", "message {flow} of {size} bytes, packet {seq}",
+      u32("flow", "Message, numbered among those of the pair"),
+      u32("tx_slot", "Slot at the sender"), u32("seq", "Packet"),
+      u64("size", "Bytes of the message", at_least(1)),
+      u32("unscheduled", "Packets without a grant"),
+      u32("answers", "Request that it answers, plus one"),
+      word("crowded", "Incast control", "0 or 1", { [0] = "no", "yes" }),
+    },
+    [2] = {
+      "data", "message slot {rx_slot}, packet {seq}", u32("rx_slot", "Slot at the receiver"),
+      u32("seq", "Packet"),
+    },
+    [3] = {
+      "GRANT", "message slot {tx_slot}, {credit} packets, priority {priority}",
+      u32("tx_slot", "Slot at the sender"), u32("rx_slot", "Slot at the receiver"),
+      u32("credit", "Packets granted"), u8("priority", "Priority"),
+      word("crowded", "Incast control", "0 or 1", { [0] = "no", "yes" }),
+    },
+    [4] = {
+      "RESEND", "message slot {tx_slot}, {count} packets from {seq}",
+      u32("tx_slot", "Slot at the sender"), u32("rx_slot", "Slot at the receiver"),
+      u32("seq", "Packet"), u32("count", "Packets missing"),
+    },
+    [5] = {
+      "BUSY", "message slot {rx_slot}", u32("rx_slot", "Slot at the receiver"),
+    },
+    [6] = {
+      "ACK", "message slot {tx_slot} is complete", u32("tx_slot", "Slot at the sender"),
+      word("crowded", "Incast control", "0 or 1", { [0] = "no", "yes" }),
+    },
+    [7] = {
+      "PROBE", "message {flow} of {size} bytes",
+      u32("flow", "Message, numbered among those of the pair"),
+      u32("tx_slot", "Slot at the sender"), u64("size", "Bytes of the message", at_least(1)),
+      u32("unscheduled", "Packets without a grant"),
+      u32("answers", "Request that it answers, plus one"),
+      word("is_burst_over", "All unscheduled packets are sent", "0 or 1", { [0] = "no", "yes" }),
+    },
+    [8] = {
+      "KNOWN", "message slot {tx_slot} is known", u32("tx_slot", "Slot at the sender"),
+      u32("rx_slot", "Slot at the receiver"),
+      word("is_burst_over", "All unscheduled packets are sent", "0 or 1", { [0] = "no", "yes" }),
+    },
+    [9] = {
+      "SACK", "message slot {tx_slot}, packet {seq} is here", u32("tx_slot", "Slot at the sender"),
+      u32("seq", "Packet"),
+    },
+  },
 }
 -- </transports>
 
