@@ -31,7 +31,8 @@ pub(crate) fn resolve(
         return Ok(());
     };
     let Buffer::Shared { per_switch, .. } = fabric.buffer else {
-        return Err(cx.bad("fabric.pfc", "expected fabric.shared-buffer-bytes with it"));
+        let message = "expected fabric.shared-buffer-bytes with it, got memory of each port";
+        return Err(cx.bad("fabric.pfc", message));
     };
     if matches!(fabric.switching, Switching::Shaped { .. }) {
         let message = "expected store-and-forward or cut-through, got shaped";
@@ -95,7 +96,12 @@ fn threshold(
         (None, Some(_), _) | (None, None, Some(PfcThreshold::Static(_))) => PfcMode::Static,
         (None, None, _) => PfcMode::Dynamic,
     };
-    let only = |key: &str, with: &str| cx.bad(key, format!("expected fabric.pfc.mode = {with}"));
+    let only = |key: &str, with: &str| {
+        cx.bad(
+            key,
+            format!("expected fabric.pfc.mode = {with} with it, got {mode:?}").to_lowercase(),
+        )
+    };
     if asked.alpha.is_some() && mode != PfcMode::Dynamic {
         return Err(only("fabric.pfc.alpha", "\"dynamic\""));
     }
@@ -119,7 +125,8 @@ fn threshold(
                 _ => None,
             };
             let Some(bytes) = asked.xoff_bytes.or(needed) else {
-                return Err(cx.bad("fabric.pfc.xoff-bytes", "expected with mode = \"static\""));
+                let message = "expected bytes with mode = \"static\", got none";
+                return Err(cx.bad("fabric.pfc.xoff-bytes", message));
             };
             cx.range("fabric.pfc.xoff-bytes", bytes as f64, 0.0, 4e9)?;
             Some(PfcThreshold::Static(Bytes::new(bytes)))
@@ -239,7 +246,7 @@ mod tests {
                 shared("pfc = { alpha = 0.0 }"),
                 "fabric.pfc.alpha: expected a number from 0.001 to 1000",
             ),
-            (shared("pfc = { mode = 'static' }"), "fabric.pfc.xoff-bytes: expected with mode"),
+            (shared("pfc = { mode = 'static' }"), "fabric.pfc.xoff-bytes: expected bytes with"),
             (shared("pfc = { mode = 'static', alpha = 1.0 }"), "fabric.pfc.alpha: expected"),
             (shared("pfc = { mode = 'off', xoff-bytes = 1 }"), "fabric.pfc.xoff-bytes: expected"),
             (shared("pfc = { classes = 'data' }"), "fabric.pfc.classes: expected all"),

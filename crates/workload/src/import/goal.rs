@@ -19,7 +19,7 @@
 //! started. A message of no bytes has one. `cpu` and `nic` are not part of a workload and are
 //! skipped, and so are comments (`//`, `/* */`).
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::Line;
 use crate::trace::{Extra, RawRow, TraceError};
@@ -185,14 +185,14 @@ impl Schedule {
     }
 
     /// The send of each recv: the first with its ends and tag that no recv before has.
-    fn matched(&self, file: &str) -> Result<HashMap<usize, usize>, TraceError> {
-        let mut open: HashMap<(u64, u64, u64), VecDeque<usize>> = HashMap::new();
+    fn matched(&self, file: &str) -> Result<BTreeMap<usize, usize>, TraceError> {
+        let mut open: BTreeMap<(u64, u64, u64), VecDeque<usize>> = BTreeMap::new();
         for (idx, operation) in self.operations.iter().enumerate() {
             if let Action::Send { to, tag, .. } = operation.action {
                 open.entry((operation.rank, to, tag)).or_default().push_back(idx);
             }
         }
-        let mut sends = HashMap::new();
+        let mut sends = BTreeMap::new();
         for (idx, operation) in self.operations.iter().enumerate() {
             let Action::Recv { from, tag } = operation.action else { continue };
             let key = (from, operation.rank, tag);
