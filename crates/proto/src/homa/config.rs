@@ -192,6 +192,9 @@ pub struct Homa {
     pub overcommitment: usize,
     /// Unloaded round trip with control packets times [`HomaConfig::timeout_rtts`].
     pub timeout: Span,
+    /// How long after a probe unscheduled packets may come: by as much as full packets are slower than
+    /// control packets on both ways.
+    pub settle: Span,
     /// How long a request waits for its answer before it is acknowledged without.
     pub answer_wait: Span,
     /// When a receiver forgets a message whose sender is silent.
@@ -236,6 +239,7 @@ impl HomaConfig {
             unscheduled_in_incast: cut.packets(self.incast_bytes.into()).min(cut.first_packets()),
             overcommitment: overcommitment as usize,
             timeout,
+            settle: facts.data_rtt.saturating_sub(facts.control_rtt),
             answer_wait: timeout / 2,
             forget: forget_after(timeout, self.attempts_max),
             config: self,

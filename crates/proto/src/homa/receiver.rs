@@ -1,5 +1,7 @@
 //! The receiver's side: messages that arrive, their grants, and what is asked for again.
 
+use std::collections::VecDeque;
+
 use rampmeter_core::{MsgId, NodeId, Packet, Rate, Receipt, Time};
 
 use super::HomaStats;
@@ -23,8 +25,9 @@ pub(super) struct Incoming {
     pub(super) goal: u32,
     /// Its number among all messages that have arrived.
     pub(super) age: u64,
-    /// Unscheduled packets that have not come are lost.
+    /// Unscheduled packets that have not come are lost; or soon will be, as the probe has come.
     is_burst_over: bool,
+    is_judged: bool,
     /// The request that it answers, plus one.
     answers: u32,
     /// When the receiver asks again.
@@ -82,6 +85,8 @@ pub(super) struct Receiver {
     pub(super) flows: ArrivingFlows<Incoming>,
     granting: Granting,
     timers: Timers<TimerKey>,
+    /// Messages whose probes have come, and when their missing unscheduled packets count as lost.
+    judged: VecDeque<(Time, TimerKey)>,
     /// The rate of the link, by which grants are paced.
     rate: Rate,
     next_age: u64,
@@ -100,6 +105,7 @@ impl Receiver {
             flows: ArrivingFlows::default(),
             granting: Granting::new(),
             timers: Timers::default(),
+            judged: VecDeque::new(),
             rate,
             next_age: 0,
         }
@@ -107,7 +113,8 @@ impl Receiver {
 
     #[inline]
     pub(super) fn deadline(&self) -> Time {
-        self.timers.next().min(self.granting.deadline())
+        let judged = self.judged.front().map_or(Time::NEVER, |&(at, _)| at);
+        self.timers.next().min(self.granting.deadline()).min(judged)
     }
 
     /// Enters a message that is new. `None` if its number is too far ahead, or its sender has too
@@ -124,6 +131,7 @@ impl Receiver {
             goal: of.packets - unscheduled,
             age: self.next_age,
             is_burst_over: false,
+            is_judged: false,
             answers,
             retry: Retry::default(),
         };
@@ -197,9 +205,23 @@ impl Receiver {
     ) {
         let flow = &mut self.flows[slot];
         flow.heard = now;
-        let Announcement { src, msg, tx_slot, .. } = flow.of;
-        out.send(src, msg, HomaHeader::Known { tx_slot, rx_slot: slot, is_burst_over });
-        if homa.is_droppable() && is_burst_over && !flow.state.is_burst_over {
+        if homa.is_droppable() && is_burst_over && !flow.state.is_judged {
+            flow.state.is_judged = true;
+            self.judged.push_back((now + homa.settle, key(slot, &flow.of)));
+        }
+        answer_probe(slot, flow, out);
+    }
+
+    /// Takes what is missing of the unscheduled packets for lost, some time after the probe: it is short
+    /// and may take another path, so that it overtakes the last of them.
+    fn judge(&mut self, now: Time, homa: &Homa, out: &mut Output<HomaHeader>) {
+        while let Some(&(at, (slot, number, src))) = self.judged.front() {
+            if at > now {
+                return;
+            }
+            self.judged.pop_front();
+            let is_its = |f: &&mut RxFlow| (f.of.flow, f.of.src.get()) == (number, src);
+            let Some(flow) = self.flows.get_mut(slot).filter(is_its) else { continue };
             let state = &mut flow.state;
             state.is_burst_over = true;
             let mut seq = flow.got.next_missing(0);
@@ -208,7 +230,8 @@ impl Receiver {
                 state.in_flight = state.in_flight.saturating_sub(homa.cut.wire(seq, state.size));
                 seq = flow.got.next_missing(seq + 1);
             }
-            self.granting.place(slot, &self.flows[slot], homa);
+            answer_probe(slot, flow, out);
+            self.granting.place(slot, flow, homa);
         }
     }
 
@@ -291,6 +314,7 @@ impl Receiver {
         out: &mut Output<HomaHeader>,
         stats: &mut HomaStats,
     ) {
+        self.judge(now, homa, out);
         while let Some((at, key)) = self.timers.pop_due(now) {
             let (slot, number, src) = key;
             let is_its = |f: &&mut RxFlow| (f.of.flow, f.of.src.get()) == (number, src);
@@ -312,6 +336,12 @@ impl Receiver {
             }
         }
     }
+}
+
+fn answer_probe(slot: u32, flow: &RxFlow, out: &mut Output<HomaHeader>) {
+    let Announcement { src, msg, tx_slot, .. } = flow.of;
+    let is_burst_over = flow.state.is_burst_over;
+    out.send(src, msg, HomaHeader::Known { tx_slot, rx_slot: slot, is_burst_over });
 }
 
 fn key(slot: u32, of: &Announcement) -> TimerKey {

@@ -410,7 +410,7 @@ mod aeolus {
     /// Three of five packets are dropped: they are granted when the probe has come, and sent again.
     #[test]
     fn dropped_packets_are_sent_again_as_scheduled_ones() {
-        let ((mut tx, _), (mut rx, _)) =
+        let ((mut tx, homa), (mut rx, _)) =
             (host(HomaConfig::aeolus(), 0), host(HomaConfig::aeolus(), 1));
         submit(&mut tx, 0, 1, 5 * 1_460);
         let packets = sent(&mut tx, Time::ZERO);
@@ -418,7 +418,10 @@ mod aeolus {
         for packet in [&packets[0], &packets[3], &packets[5]] {
             rx.handle_packet(Time::ZERO, packet);
         }
-        let answers = sent(&mut rx, Time::ZERO);
+        let at = rx.poll_timeout();
+        assert_eq!(at, Time::ZERO + homa.settle);
+        rx.handle_timeout(at);
+        let answers = sent(&mut rx, at);
         let n_sacks =
             answers.iter().filter(|p| matches!(p.header, HomaHeader::Sack { .. })).count();
         assert_eq!((n_sacks, grants(&answers)), (2, vec![(0, 3, 7)]));

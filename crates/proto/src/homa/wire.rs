@@ -93,7 +93,7 @@ headers! {
             tx_slot: u32,
             /// Its slot at the receiver.
             rx_slot: u32,
-            /// Whether the probe came after the last unscheduled packet.
+            /// Whether unscheduled packets that have not come count as lost.
             is_burst_over: bool,
         },
         /// Receiver to sender: an unscheduled packet that switches may drop has arrived.
