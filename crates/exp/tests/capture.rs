@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use rampmeter_core::envelope::{Envelope, Kind};
-use rampmeter_core::{Header, Hop, NodeId};
+use rampmeter_core::{Header, Hop, NodeId, Queueing};
 use rampmeter_exp::{Plan, Registry, Silent, run};
 use rampmeter_proto::pfabric::PfabricFamily;
 use rampmeter_proto::{Builtin, Transport};
@@ -83,10 +83,12 @@ fn captured(text: &str) -> Vec<Seen> {
 }
 
 /// Decodes every packet to its last byte, and checks that each arrives as it left, later. Switches
-/// with a program may change headers and send packets of their own, so there only the order of time
-/// is checked.
+/// with a program may change headers and send packets of their own, and those that trim cut payloads
+/// off, so there only the order of time is checked.
 fn check<T: Transport>(seen: &[Seen]) {
-    let has_program = <T::Hop as Hop<T::Header>>::ACTIVE;
+    let has_program = <T::Hop as Hop<T::Header>>::ACTIVE
+        || <T::Hop as Hop<T::Header>>::DEPARTURES
+        || <T::Hop as Hop<T::Header>>::QUEUEING == Queueing::Trimming;
     let mut under_way: BTreeMap<&[u8], Vec<u64>> = BTreeMap::new();
     let mut last = 0;
     for packet in seen {

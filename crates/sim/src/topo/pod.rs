@@ -54,7 +54,8 @@ impl Topology {
     /// The pod that this network is, whose switches forward when `header` is in; `None` if it is
     /// none.
     ///
-    /// Every switch has hosts, or a link to every switch that has. Hosts have one link, arbiters
+    /// There are two racks or more. Every switch has hosts, or a link to every switch that has. Hosts
+    /// have one link, arbiters
     /// one to every rack's switch, all of one rate, and no switch has more ports than source routes
     /// can name.
     pub fn pod(&self, header: Bytes) -> Option<Pod> {
@@ -66,7 +67,7 @@ impl Topology {
         let racks = self.racks();
         let above: Vec<u32> =
             (0..self.n_switches()).filter(|switch| self.levels[*switch as usize] == 2).collect();
-        if above.is_empty() {
+        if above.is_empty() || racks.len() < 2 {
             return None;
         }
         let ports = Ports::of(self);

@@ -18,7 +18,7 @@ use rampmeter_core::{
     NodeId, Packet, Passive, PayloadRef, Priority, Rate, Receipt, Rng, Span, SwitchFacts, Time,
     Verdict,
 };
-use rampmeter_sim::fabric::Fabric;
+use rampmeter_sim::fabric::{DropReason, Fabric};
 use rampmeter_sim::*;
 use rampmeter_testkit::star;
 
@@ -193,7 +193,7 @@ mod ingress {
             let mut sim =
                 Sim::<Blast, _, _>::new(spec, config, arrivals.into_iter(), Held::default());
             sim.run(u64::MAX);
-            let dropped: [u64; 8] = sim.fabric().tier_stats()[1].drops;
+            let dropped: [u64; DropReason::COUNT] = sim.fabric().tier_stats()[1].drops;
             assert!(dropped[0] + dropped[1] > 0 && dropped[3] > 0, "{dropped:?}");
             let [_, silent, low, high] = sim.into_probe().0;
             assert!(silent == 0 && low > 0 && high > 0);
@@ -205,7 +205,7 @@ mod bufferless {
     use super::*;
 
     /// Two hosts send at the same time; the packets of the second find the port busy.
-    fn collide(cut: Cut) -> ([u64; 8], u64) {
+    fn collide(cut: Cut) -> ([u64; DropReason::COUNT], u64) {
         let mut spec = spec(3);
         spec.fabric.buffer = Buffer::PerPort(Bytes::ZERO);
         let size = Bytes::new(10 * u64::from(cut.payload));
@@ -221,13 +221,13 @@ mod bufferless {
     #[test]
     fn a_packet_that_finds_its_port_busy_is_dropped() {
         let cut = Cut::default();
-        assert_eq!(collide(cut), ([0, 0, 0, 0, 0, 0, 10, 0], 10));
+        assert_eq!(collide(cut), ([0, 0, 0, 0, 0, 0, 10, 0, 0], 10));
     }
 
     /// Elsewhere packets of 64 bytes of the highest class would get a place behind the busy link.
     #[test]
     fn express_packets_are_dropped_too() {
         let cut = Cut { payload: 24, priority: Priority::HIGHEST, ..Cut::default() };
-        assert_eq!(collide(cut), ([0, 0, 0, 0, 0, 0, 10, 0], 10));
+        assert_eq!(collide(cut), ([0, 0, 0, 0, 0, 0, 10, 0, 0], 10));
     }
 }
