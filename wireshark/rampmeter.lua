@@ -595,24 +595,6 @@ local TRANSPORTS = {
       u32("pull", "Packets pulled"),
     },
   },
-  [16] = {
-    name = "hpcc",
-    title = "HPCC",
-    [1] = {
-      "data", "flow {flow} of {size} bytes, packet {seq}",
-      u32("flow", "Flow, numbered among those of the pair"), u32("tx_slot", "Slot at the sender"),
-      u32("seq", "Packet"), u64("size", "Bytes of the flow", at_least(1)), u16("path", "Path"),
-      list("record", "Record", 5, { u32("time", "Time (128 ps)"), u32("sent", "Bytes sent before"), u32("queued", "Bytes waiting"), u16("rate", "Rate: 12 bits of Mbit/s, times 2 to the first 4") }),
-    },
-    [2] = {
-      "ack", "flow slot {tx_slot}, all below packet {cumulative} have arrived",
-      u32("tx_slot", "Slot at the sender"), u32("cumulative", "All packets below have arrived"),
-      hex(8, "sack", "Arrived from the cumulative packet on"),
-      word("goes_back", "Send again from there on", "0 or 1", { [0] = "no", "yes" }),
-      u16("path", "Path"),
-      list("record", "Record", 5, { u32("time", "Time (128 ps)"), u32("sent", "Bytes sent before"), u32("queued", "Bytes waiting"), u16("rate", "Rate: 12 bits of Mbit/s, times 2 to the first 4") }),
-    },
-  },
   [13] = {
     name = "homa",
     title = "Homa",
@@ -715,6 +697,24 @@ local TRANSPORTS = {
     [9] = {
       "SACK", "message slot {tx_slot}, packet {seq} is here", u32("tx_slot", "Slot at the sender"),
       u32("seq", "Packet"),
+    },
+  },
+  [16] = {
+    name = "hpcc",
+    title = "HPCC",
+    [1] = {
+      "data", "flow {flow} of {size} bytes, packet {seq}",
+      u32("flow", "Flow, numbered among those of the pair"), u32("tx_slot", "Slot at the sender"),
+      u32("seq", "Packet"), u64("size", "Bytes of the flow", at_least(1)), u16("path", "Path"),
+      list("record", "Record", 5, { u32("time", "Time (128 ps)"), u32("sent", "Bytes sent before"), u32("queued", "Bytes waiting"), u16("rate", "Rate: 12 bits of Mbit/s, times 2 to the first 4") }),
+    },
+    [2] = {
+      "ack", "flow slot {tx_slot}, all below packet {cumulative} have arrived",
+      u32("tx_slot", "Slot at the sender"), u32("cumulative", "All packets below have arrived"),
+      hex(8, "sack", "Arrived from the cumulative packet on"),
+      word("goes_back", "Send again from there on", "0 or 1", { [0] = "no", "yes" }),
+      u16("path", "Path"),
+      list("record", "Record", 5, { u32("time", "Time (128 ps)"), u32("sent", "Bytes sent before"), u32("queued", "Bytes waiting"), u16("rate", "Rate: 12 bits of Mbit/s, times 2 to the first 4") }),
     },
   },
 }

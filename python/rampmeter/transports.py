@@ -747,48 +747,6 @@ class Ndp(Transport):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hpcc(Transport):
-    """Windows from queue lengths and rates that switches write on packets (HPCC)."""
-
-    name: str = field(default="hpcc", init=False)
-    preset: Literal["paper", "dcpim-study"] | None = None
-    """Where the values of keys come from that are left out: `paper` (the default),
-    `dcpim-study`."""
-    eta: float | None = None
-    """The share of the fullest link that windows aim at: eta (0.1 to 1)."""
-    max_stage: int | None = None
-    """Additive steps in a row before a multiplicative one: maxStage (0 to 1000)."""
-    flows: int | None = None
-    """Flows that a link should carry: N. The additive step is W_init (1 - eta) / N (1 to
-    1000000)."""
-    step_bytes: int | None = None
-    """The additive step in bytes, W_AI; from `flows` if left out (1 to 1000000)."""
-    base_rtt_ns: int | None = None
-    """The base round-trip time T in nanoseconds; that of the longest path if left out (100 to
-    1000000000)."""
-    recovery: Literal["go-back-n", "selective-repeat"] | None = None
-    """How lost packets are sent again."""
-    timeout_min_ns: int | None = None
-    """Least retransmission timeout in nanoseconds; 32 base round trips if left out (100 to
-    1000000000)."""
-    timeout_max_ns: int | None = None
-    """Longest retransmission timeout in nanoseconds, and the one before a round trip is measured;
-    1024 base round trips if left out (100 to 1000000000)."""
-    payload_bytes: int | None = None
-    """Payload of a full packet (1 to 9000)."""
-    header_bytes: int | None = None
-    """Bytes of headers charged to each packet without telemetry (1 to 1000)."""
-    int_bytes: int | None = None
-    """Bytes of telemetry charged to each packet besides, on all of its way (0 to 1000)."""
-    attempts_max: int | None = None
-    """Timeouts in a row after which a flow is reported as failed (1 to 1000000)."""
-    control_rtt_us: float | None = None
-    """Round trip of a control packet that the transport is told."""
-    data_rtt_us: float | None = None
-    """Round trip of a full packet that the transport is told."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Homa(Transport):
     """Grants from the receiver, priorities by remaining size, overcommitment (Homa)."""
 
@@ -888,6 +846,48 @@ class HomaAeolus(Transport):
     """Length of an acknowledgement; the length of headers if left out (1 to 1500)."""
     attempts_max: int | None = None
     """Unanswered repetitions after which a message is reported as failed (1 to 1000)."""
+    control_rtt_us: float | None = None
+    """Round trip of a control packet that the transport is told."""
+    data_rtt_us: float | None = None
+    """Round trip of a full packet that the transport is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hpcc(Transport):
+    """Windows from queue lengths and rates that switches write on packets (HPCC)."""
+
+    name: str = field(default="hpcc", init=False)
+    preset: Literal["paper", "dcpim-study"] | None = None
+    """Where the values of keys come from that are left out: `paper` (the default),
+    `dcpim-study`."""
+    eta: float | None = None
+    """The share of the fullest link that windows aim at: eta (0.1 to 1)."""
+    max_stage: int | None = None
+    """Additive steps in a row before a multiplicative one: maxStage (0 to 1000)."""
+    flows: int | None = None
+    """Flows that a link should carry: N. The additive step is W_init (1 - eta) / N (1 to
+    1000000)."""
+    step_bytes: int | None = None
+    """The additive step in bytes, W_AI; from `flows` if left out (1 to 1000000)."""
+    base_rtt_ns: int | None = None
+    """The base round-trip time T in nanoseconds; that of the longest path if left out (100 to
+    1000000000)."""
+    recovery: Literal["go-back-n", "selective-repeat"] | None = None
+    """How lost packets are sent again."""
+    timeout_min_ns: int | None = None
+    """Least retransmission timeout in nanoseconds; 32 base round trips if left out (100 to
+    1000000000)."""
+    timeout_max_ns: int | None = None
+    """Longest retransmission timeout in nanoseconds, and the one before a round trip is measured;
+    1024 base round trips if left out (100 to 1000000000)."""
+    payload_bytes: int | None = None
+    """Payload of a full packet (1 to 9000)."""
+    header_bytes: int | None = None
+    """Bytes of headers charged to each packet without telemetry (1 to 1000)."""
+    int_bytes: int | None = None
+    """Bytes of telemetry charged to each packet besides, on all of its way (0 to 1000)."""
+    attempts_max: int | None = None
+    """Timeouts in a row after which a flow is reported as failed (1 to 1000000)."""
     control_rtt_us: float | None = None
     """Round trip of a control packet that the transport is told."""
     data_rtt_us: float | None = None

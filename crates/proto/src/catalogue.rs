@@ -57,9 +57,9 @@ impl Catalogue for Builtin {
         visitor.transport::<HylineFamily>();
         visitor.transport::<FastpodFamily>();
         visitor.transport::<NdpFamily>();
-        visitor.transport::<HpccFamily>();
         visitor.transport::<HomaFamily>();
         visitor.transport::<HomaAeolusFamily>();
+        visitor.transport::<HpccFamily>();
         visitor.beside::<CosyFamily, DcpimFamily>();
         visitor.beside::<CosyFamily, PhostFamily>();
     }

@@ -288,8 +288,8 @@ mod shared_memory {
             sim.run(u64::MAX);
             let queues = sim.into_probe().0;
             let expected = alpha * memory as f64 / (1.0 + f64::from(n) * alpha);
-            for dst in 0..n as usize {
-                let held = f64::from(queues[dst]);
+            for &held in &queues[..n as usize] {
+                let held = f64::from(held);
                 let error = (held - expected).abs();
                 assert!(error <= 3_000.0, "alpha {alpha}, {n} ports: {held} of {expected}");
             }

@@ -100,8 +100,11 @@ fn wrong_schedules_say_where_what_was_expected_and_what_came() {
     }
 }
 
+/// A flow: its ends, and which of those between them it is.
+type Place = (u32, u32, usize);
+
 /// Each flow of a graph by its ends and its number among those, with its size and what it waits for.
-fn canonical(graph: &Graph) -> Vec<((u32, u32, usize), u64, Vec<(u32, u32, usize)>)> {
+fn canonical(graph: &Graph) -> Vec<(Place, u64, Vec<Place>)> {
     let ends = |node: u32| {
         let flow = graph.node(node);
         (flow.src.get(), flow.dst.get())
