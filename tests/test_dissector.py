@@ -20,8 +20,9 @@ from .conftest import ROOT
 
 TRANSPORTS = tuple(about["name"] for about in schema.transports() if about["wire"])
 TITLES = "|".join(about["title"] for about in schema.transports() if about["wire"])
-# Wireshark has a protocol called tcp.
-FILTERS = {name: "rampmeter_tcp" if name == "tcp" else name for name in TRANSPORTS}
+# Wireshark has protocols called tcp and ndp.
+TAKEN = ("tcp", "ndp")
+FILTERS = {name: f"rampmeter_{name}" if name in TAKEN else name for name in TRANSPORTS}
 SCRIPT = ROOT / "wireshark/rampmeter.lua"
 PORT = 7321
 FRAME_HEADERS = 42

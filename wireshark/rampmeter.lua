@@ -572,7 +572,7 @@ local TRANSPORTS = {
     },
   },
   [12] = {
-    name = "ndp",
+    name = "rampmeter_ndp",
     title = "NDP",
     [1] = {
       "data", "flow {flow} of {size} bytes, packet {seq}",

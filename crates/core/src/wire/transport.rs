@@ -25,7 +25,11 @@ pub struct Wire {
 impl Wire {
     /// What filters of captures call it: its name, unless Wireshark has a protocol of that name.
     pub fn filter(&self) -> &'static str {
-        if self.name == "tcp" { "rampmeter_tcp" } else { self.name }
+        match self.name {
+            "tcp" => "rampmeter_tcp",
+            "ndp" => "rampmeter_ndp",
+            name => name,
+        }
     }
 }
 

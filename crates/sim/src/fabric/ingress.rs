@@ -66,7 +66,7 @@ impl Ingress {
 }
 
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
-    /// Bytes that wait in a switch, at whatever port, and came by its port `ingress`. The packets
+    /// Memory that packets take in a switch, at whatever port, that came by its port `ingress`. Those
     /// on links do not count. Zero unless `FabricConfig::by_ingress` or `Hop::INGRESS` is set.
     pub fn waiting_from(&self, ingress: u32) -> u64 {
         self.ingress.waiting.get(ingress as usize).copied().unwrap_or(0)
@@ -75,8 +75,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// A packet begins to wait at a port of `switch`, or in an interface.
     #[inline]
     pub(super) fn begin_wait(&mut self, switch: u32, handle: Handle) {
-        let bytes = self.pool.get(handle).wire_bytes;
-        self.used[switch as usize] += u64::from(bytes.max(self.config.slot));
+        let bytes = self.pool.get(handle).wire_bytes.max(self.config.slot);
+        self.used[switch as usize] += u64::from(bytes);
         if (P::INGRESS || self.ingress.is_on) && switch < self.topology.n_switches() {
             self.ingress.add(handle, bytes);
         }
@@ -85,8 +85,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// A packet waits no longer.
     #[inline]
     pub(super) fn end_wait(&mut self, switch: u32, handle: Handle) {
-        let bytes = self.pool.get(handle).wire_bytes;
-        self.used[switch as usize] -= u64::from(bytes.max(self.config.slot));
+        let bytes = self.pool.get(handle).wire_bytes.max(self.config.slot);
+        self.used[switch as usize] -= u64::from(bytes);
         if (P::INGRESS || self.ingress.is_on) && switch < self.topology.n_switches() {
             self.ingress.take(handle, bytes);
         }
