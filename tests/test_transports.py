@@ -33,11 +33,11 @@ def test_every_flow_has_an_end_and_none_beats_its_ideal(name: str, preset: str) 
     # Only transports that promise a bound reject.
     assert name == "cosy" or flows["delivered"] == 300
     done = run.flows.filter(pc.is_valid(run.flows["fct_ps"]))
-    ideal = done["ideal_ps"]
-    if (name, preset) == ("homa", "reference"):
-        # Its last packets are short, overtake others on another path, and need not be waited for.
-        ideal = pc.multiply(pc.cast(ideal, "float64"), 0.98)
-    assert pc.all(pc.greater_equal(done["fct_ps"], ideal)).as_py()
+    took, ideal = (done[column].to_numpy() for column in ("fct_ps", "ideal_ps"))
+    # The last packets of this one are short, overtake others on another path, and need not be
+    # waited for.
+    share = 0.98 if (name, preset) == ("homa", "reference") else 1.0
+    assert (took >= share * ideal).all()
 
 
 def test_one_command_compares_them_and_the_ideal_is_best(tmp_path: Path) -> None:
