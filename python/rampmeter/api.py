@@ -33,6 +33,7 @@ TABLES = frozenset(
         "clocks",
         "faults",
         "deadlines",
+        "load",
     }
 )
 """The tables of a plan."""
@@ -53,7 +54,7 @@ def run(
     """Run one simulation and give its results.
 
     The plan is one from a file, or made of its parts, or a file's with parts replaced; `tables`
-    are further ones (`fabric`, `run`, `measure`, `clocks`, `faults`, `deadlines`). Without `out`
+    are further ones (`fabric`, `run`, `measure`, `clocks`, `faults`, `deadlines`, `load`). Without `out`
     the results live in a temporary folder as long as the returned object. Results of the same plan
     in `out` are not made again; those of another one are an error, unless `force` replaces them.
     Ctrl-C ends the run, keeps what is done in `out`, and raises `KeyboardInterrupt`; SIGTERM

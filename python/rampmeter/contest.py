@@ -84,14 +84,28 @@ class Contest:
 
     def _jobs(self, numbers: range) -> Iterator[Job]:
         first = int(self.plan.get("seed", 1))
+        counted = self._packet(self.plan)
         for choice in self.choices:
             plan = choice.of(self.plan)
+            if self._packet(plan) != counted:
+                payload, header = counted
+                plan = plan.with_(("load.payload-bytes", payload), ("load.header-bytes", header))
             for number in numbers:
                 folder = self.folder / choice.folder
                 if not self._is_single:
                     folder /= f"seed-{first + number}"
                 name = self._name(choice, number)
                 yield Job(name, plan.with_(("seed", first + number)), folder, self.force)
+
+    @staticmethod
+    def _packet(plan: Plan) -> tuple[int, int]:
+        """Payload and headers in bytes of the full packets that a plan's load counts."""
+        load = plan.get("load")
+        if isinstance(load, dict):
+            return int(load["payload-bytes"]), int(load["header-bytes"])
+        derived = plan.derived()
+        payload = int(derived["payload-bytes"])
+        return payload, int(derived["packet-bytes"]) - payload
 
     def _name(self, choice: TransportChoice, number: int) -> str:
         if self._is_single:

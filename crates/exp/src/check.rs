@@ -15,7 +15,7 @@ use crate::cut::Cut;
 use crate::fabric::{check_buffer, port_memory, resolve, works_without_memory};
 use crate::faults::faults;
 use crate::overload;
-use crate::plan::{ClocksSpec, DeadlinesSpec, Plan, PlanError, RunSpec, locate};
+use crate::plan::{ClocksSpec, DeadlinesSpec, LoadSpec, Plan, PlanError, RunSpec, locate};
 use crate::trace::{self, TraceConfig};
 use crate::transport::{TransportSpec, ValidTransport};
 
@@ -59,11 +59,15 @@ impl Plan {
         if !(fabric.is_memoryless() && works_without_memory(&needs)) {
             check_buffer(&fabric.buffer, transport.ready.buffer_min(), &cx)?;
         }
+        let (load_payload, load_header) = match self.load {
+            Some(spec) => load_packet(spec, &cx)?,
+            None => (payload, header),
+        };
         let context = WorkloadContext {
             n_hosts: topology.n_hosts(),
             access_rate: facts.access_rate,
-            payload,
-            wire: payload + header,
+            payload: load_payload,
+            wire: load_payload + load_header,
             hosts_per_rack: hosts_per_rack(&self.topology),
             base_dir: base.to_owned(),
         };
@@ -143,6 +147,7 @@ impl ValidPlan {
             bytes("bdp", access_rate.bytes_floor(data_rtt)),
             Derived::packets("bdp", self.facts.bdp_packets(packet)),
             bytes("packet", packet),
+            bytes("payload", self.cut.payload),
             Derived::time("packet", access_rate.tx_time(packet)),
             bytes("port-buffer", port_memory(&self.sim.fabric.buffer)),
             Derived::count("arbiters", self.transport.needs.arbiters.len() as u64),
@@ -152,6 +157,14 @@ impl ValidPlan {
         let own = own.iter().map(Derived::entry).map(|(k, v)| (format!("transport.{k}"), v));
         common.iter().map(Derived::entry).chain(own).collect()
     }
+}
+
+/// Payload and headers of the packets that loads count.
+fn load_packet(spec: LoadSpec, cx: &Context<'_>) -> Result<(Bytes, Bytes), PlanError> {
+    let LoadSpec { payload_bytes, header_bytes } = spec;
+    cx.range("load.payload-bytes", payload_bytes as f64, 1.0, 1e6)?;
+    cx.range("load.header-bytes", header_bytes as f64, 0.0, 1e6)?;
+    Ok((Bytes::new(payload_bytes), Bytes::new(header_bytes)))
 }
 
 fn topology(spec: &TopologySpec, cx: &Context<'_>) -> Result<Topology, PlanError> {

@@ -64,6 +64,9 @@ pub struct Plan<T = TransportSpec> {
     pub faults: FaultsSpec,
     /// By when applications need their messages.
     pub deadlines: Option<DeadlinesSpec>,
+    /// The packets that loads count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<LoadSpec>,
 }
 
 fn default_seed() -> u64 {
@@ -237,6 +240,17 @@ pub struct DeadlinesSpec {
     pub at_least_ideals: f64,
 }
 
+/// The `load` table: the full packets that loads count, whatever those of the transport are. With
+/// the same table transports of different headers have the same arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct LoadSpec {
+    /// Payload of a packet.
+    pub payload_bytes: u64,
+    /// Its headers.
+    pub header_bytes: u64,
+}
+
 fn at_least_ideals() -> f64 {
     1.25
 }
@@ -376,7 +390,17 @@ impl<T> Plan<T> {
     /// The plan with another `transport` table.
     fn with_transport<U>(self, transport: U) -> Plan<U> {
         let Self {
-            seed, topology, fabric, workload, run, measure, clocks, faults, deadlines, ..
+            seed,
+            topology,
+            fabric,
+            workload,
+            run,
+            measure,
+            clocks,
+            faults,
+            deadlines,
+            load,
+            ..
         } = self;
         Plan {
             transport,
@@ -389,6 +413,7 @@ impl<T> Plan<T> {
             clocks,
             faults,
             deadlines,
+            load,
         }
     }
 }
