@@ -46,6 +46,7 @@ Y_LABELS: dict[Metric, str] = {
     "violations": "Collisions",
     "core-memory": "Memory used (fraction)",
     "least-served": "Bytes delivered (fraction)",
+    "max-load": "Maximum sustained load",
 }
 
 EXPECTED = "expected"

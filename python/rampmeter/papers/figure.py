@@ -3,14 +3,16 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Literal, TypeAlias, cast, get_args
 
 from rampmeter import cosy
 from rampmeter._core import PlanError
 from rampmeter.papers.expected import EXPECTED, CellId, Expected, load_expected
-from rampmeter.papers.metric import METRICS, Metric
+from rampmeter.papers.metric import MAX_LOAD, METRICS, Metric
 from rampmeter.papers.runs import matching, runs_of_grid
+from rampmeter.papers.search import LOAD, Search
 from rampmeter.plan import Override, Plan
 from rampmeter.results import IDEALS
 from rampmeter.section import Section
@@ -59,7 +61,7 @@ class Mode:
 
 @dataclass(frozen=True)
 class FigureRun:
-    """One simulation of a figure."""
+    """One simulation of a figure, or one search, whose probes are simulations."""
 
     id: str
     overrides: tuple[Override, ...]
@@ -73,6 +75,8 @@ class FigureRun:
     """What tables and plots call it; the workload's name if `None`."""
     app: Mapping[str, TomlValue] = field(default_factory=dict)
     """Settings of the application whose metrics are computed from the run."""
+    search: Search | None = None
+    """The loads that are tried, where the highest that is sustained is looked for."""
 
     def flows_in(self, mode: Mode, published_flows: int) -> int | None:
         """Flows in a mode; `None` if the run is left out."""
@@ -173,9 +177,11 @@ class Figure:
         """The run that is shown beside this one."""
         return next((run for run in self.runs if run.variant_of == id), None)
 
-    def plan_of(self, run: FigureRun, flows: int, seed: int) -> Plan:
-        """The plan of a run."""
+    def plan_of(self, run: FigureRun, flows: int, seed: int, load: float | None = None) -> Plan:
+        """The plan of a run, or of the probe of a search at a load."""
         plan = self.plan.with_(*run.overrides, ("workload.flows", flows), ("seed", seed))
+        if load is not None:
+            plan = plan.with_((LOAD, load))
         # Papers count every flow unless they say otherwise.
         return plan if plan.get(WARM_UP) is not None else plan.with_((WARM_UP, 0))
 
@@ -188,6 +194,9 @@ def load_figure(folder: Path) -> Figure:
     for grid in spec.sections("grid", []):
         sections += runs_of_grid(grid)
     runs = tuple(_run(section) for section in sections)
+    for grid in spec.sections("search", []):
+        search = Search.of(grid)
+        runs += tuple(_run(section, search) for section in runs_of_grid(grid))
     ids = [run.id for run in runs]
     for name, n in Counter(ids).items():
         if n > 1:
@@ -216,8 +225,10 @@ def list_figures(root: Path) -> list[Path]:
     return sorted(file.parent for file in root.glob(f"*/*/{FIGURE}"))
 
 
-def _run(section: Section) -> FigureRun:
+def _run(section: Section, search: Search | None = None) -> FigureRun:
     overrides: dict[str, TomlValue] = section.take("set", dict)
+    if search is not None and LOAD in overrides:
+        raise PlanError(f"{section.where}: expected {LOAD} in loads alone, it is set too")
     run = FigureRun(
         id=section.take("id", str),
         overrides=tuple(overrides.items()),
@@ -226,6 +237,7 @@ def _run(section: Section) -> FigureRun:
         variant_of=section.take("variant-of", str, None),
         label=section.take("label", str, None),
         app=section.take("app", dict, {}),
+        search=search,
     )
     section.end()
     return run
@@ -316,6 +328,13 @@ def _check_references(figure: Figure) -> None:
     for name in named:
         if name not in ids:
             raise PlanError(f"{figure.folder / FIGURE}: unknown run {name}")
+    for one in figure.sub_figures:
+        for name, metric in product(one.runs, one.metrics):
+            if (metric == MAX_LOAD) != (figure.run(name).search is not None):
+                raise PlanError(
+                    f"{figure.folder / FIGURE}: sub-figure {one.id}: expected {MAX_LOAD} of "
+                    f"searches, and no other metric of them, got {metric} of {name}"
+                )
     where = figure.folder / EXPECTED
     for cell in figure.expected.cells():
         panel = panels.get(cell.sub_figure)

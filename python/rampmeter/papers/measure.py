@@ -34,7 +34,7 @@ def measure(
         elif metric in OF_FLOWS:
             continue
         else:
-            values = [_of_run(run, metric)]
+            values = [of_run(run, metric)]
         idxs = range(len(values)) if panel.points else [None]
         cells |= {(metric, i): (v, submitted) for i, v in zip(idxs, values, strict=True)}
     of_flows = [metric for metric in panel.metrics if metric in OF_FLOWS]
@@ -54,7 +54,7 @@ def measure(
     return cells | {(metric, None): _statistic(group, metric) for metric in of_flows}
 
 
-def _of_run(run: Run, metric: Metric) -> float:
+def of_run(run: Run, metric: Metric) -> float:
     """A metric of a whole run, from its summary; NaN where the run has none."""
     summary = run.summary
     if metric == "drop-rate":

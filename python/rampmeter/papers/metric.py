@@ -33,9 +33,13 @@ Metric: TypeAlias = Literal[
     "violations",
     "core-memory",
     "least-served",
+    "max-load",
 ]
 
 OF_FLOWS = ("min", "mean", "p99", "p999", "max", "fct-ms")
 """Metrics of the slowdown of single flows, and the mean of their completion times in milliseconds;
 the others are of a run as a whole."""
 METRICS: tuple[Metric, ...] = get_args(Metric)
+
+MAX_LOAD: Metric = "max-load"
+"""The metric of searches; all others are of runs."""
