@@ -270,7 +270,7 @@ class TestFigure:
         assert probe_name("a", 0.5, 1) != job_name("a", 1)
 
 
-@pytest.mark.parametrize("name", ["dcpim/fig3a", "dcpim/fig6a"])
+@pytest.mark.parametrize("name", ["dcpim/fig3a", "dcpim/fig6a", "homa-dispute/max-load"])
 def test_probes_of_figures_are_plans_that_can_run(name: str, tmp_path: Path) -> None:
     figure = papers.load_figure(ROOT / "papers" / name)
     for mode in (Mode(), Mode("quick")):
