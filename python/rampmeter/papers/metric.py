@@ -34,6 +34,12 @@ Metric: TypeAlias = Literal[
     "core-memory",
     "least-served",
     "max-load",
+    "queue-mean-kb",
+    "queue-max-kb",
+    "switch-mean-kb",
+    "switch-max-kb",
+    "over-bound",
+    "bus-share",
 ]
 
 OF_FLOWS = ("min", "mean", "p99", "p999", "max", "fct-ms")

@@ -1,5 +1,6 @@
 """Quantities by offered load: a line for each series, published points beside."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,13 +8,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rampmeter.plots.style import (
+    INTERVAL,
     LINES,
     MARKERS,
     PALETTE,
     PUBLISHED,
     finish,
     house,
+    lying,
     new_figure,
+    standing,
 )
 
 
@@ -23,6 +27,9 @@ class Point:
 
     load: float
     value: float
+    least: float = math.nan
+    """The least value of several seeds, and the largest."""
+    most: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,7 @@ def by_load(
     names the axes that are logarithmic: empty, `x`, `y` or `xy`.
     """
     with house():
-        figure, axes = new_figure(5.4, 3.3)
+        figure, axes = new_figure(height=3.3)
         for idx, line in enumerate(lines):
             _draw(axes, line, idx)
         _proxies(axes, lines, variant_name)
@@ -56,8 +63,8 @@ def by_load(
             axes.set_xscale("log")
         if "y" in log:
             axes.set_yscale("log")
-        axes.set_xlabel(x_label)
-        axes.set_ylabel(y_label)
+        axes.set_xlabel(lying(x_label))
+        axes.set_ylabel(standing(y_label))
         axes.margins(x=0.04, y=0.08)
         finish(figure, axes, title, columns=5)
     return figure
@@ -75,6 +82,15 @@ def _draw(axes: Axes, line: Line, idx: int) -> None:
         linestyle=LINES[idx % len(LINES)],
         label=line.name,
         zorder=3,
+    )
+    spread = [point for point in measured if point.least < point.most]
+    axes.vlines(
+        [point.load for point in spread],
+        [point.least for point in spread],
+        [point.most for point in spread],
+        color=INTERVAL,
+        linewidth=2.2,
+        alpha=0.75,
     )
     axes.plot(
         [point.load for point in line.published],
