@@ -146,11 +146,12 @@ def data_packets(figure: Figure, mode: Mode) -> float:
     )
 
 
-def _longest_first(figure: Figure, mode: Mode) -> list[tuple[FigureRun, int]]:
-    """The runs of a mode with their flows."""
-    asked = [(run, run.flows_in(mode, figure.published_flows)) for run in figure.runs]
-    sized = [(run, flows) for run, flows in asked if flows is not None]
-    return sorted(sized, key=lambda pair: -_cost(figure, *pair))
+def _longest_first(figure: Figure, mode: Mode) -> list[tuple[FigureRun, int | None]]:
+    """The runs of a mode with their flows, if they have a number of them."""
+    asked = [
+        (run, run.flows_in(mode, figure.published_flows)) for run in figure.runs if run.is_in(mode)
+    ]
+    return sorted(asked, key=lambda pair: -_cost(figure, *pair))
 
 
 def make_report(
@@ -168,9 +169,7 @@ def make_report(
         if run.search is None
     }
     searches = searches_of(figure, seeds, batch)
-    left_out = frozenset(
-        run.id for run in figure.runs if run.flows_in(mode, figure.published_flows) is None
-    )
+    left_out = frozenset(run.id for run in figure.runs if not run.is_in(mode))
     note = f"  ({mode.label} run)" if mode.is_reduced else ""
     out.mkdir(parents=True, exist_ok=True)
     panels = []
@@ -241,8 +240,14 @@ def _report_json(report: Report, batch: Batch, runs: dict[str, dict[int, Run]]) 
     }
 
 
-def _cost(figure: Figure, run: FigureRun, flows: int) -> float:
+def _cost(figure: Figure, run: FigureRun, flows: int | None) -> float:
     """About the data packets of a run."""
-    sizes = figure.plan.with_(*run.overrides).get("workload.sizes")
+    plan = figure.plan.with_(*run.overrides)
+    if flows is None:
+        # A host of a collective sends its vector about twice.
+        shape = plan.get("topology")
+        hosts = shape.get("hosts") or shape.get("racks", 1) * shape.get("hosts-per-rack", 1)
+        return 2.0 * float(hosts) * float(plan.get("workload.vector-bytes", 0)) / 1460
+    sizes = plan.get("workload.sizes")
     mean = _core.distribution_mean(sizes) if isinstance(sizes, str) else 1e5
     return flows * mean / 1460
