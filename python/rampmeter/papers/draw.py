@@ -53,6 +53,7 @@ Y_LABELS: dict[Metric, str] = {
     "switch-max-kb": "Memory used of a ToR, max. (KB)",
     "over-bound": "Completion time over its bound",
     "bus-share": "Bus bandwidth (of a host's link)",
+    "goodput": "Goodput (of receivers' links)",
 }
 
 WHISKERS: dict[Metric, Metric] = {

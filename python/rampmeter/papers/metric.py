@@ -40,6 +40,7 @@ Metric: TypeAlias = Literal[
     "switch-max-kb",
     "over-bound",
     "bus-share",
+    "goodput",
 ]
 
 OF_FLOWS = ("min", "mean", "p99", "p999", "max", "fct-ms")
