@@ -73,7 +73,8 @@ def papers(
     todo = figures.jobs_of(one, mode, numbers, folder, force=force)
     if not quiet:
         packets = figures.data_packets(one, mode) * n_seeds / 1e6
-        click.echo(f"{len(todo)} runs, about {packets:.0f} M data packets", err=True)
+        found = " and the probes of searches" if any(run.search for run in one.runs) else ""
+        click.echo(f"{len(todo)} runs{found}, about {packets:.0f} M data packets", err=True)
     batch = run_jobs(todo, quiet=quiet, jobs=jobs)
     while not batch.is_interrupted:
         # A search knows its next probe when it has the last one.
