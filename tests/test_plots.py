@@ -151,6 +151,15 @@ def test_lines_by_load_are_in_order_of_load() -> None:
     assert lines(figure)["IMC10"] == [(0.5, 1.0), (0.8, 0.9)]
 
 
+def test_lines_show_the_range_of_several_seeds() -> None:
+    points = [plots.Point(1, 0.82, 0.8, 0.84), plots.Point(2, 0.84, 0.84, 0.84)]
+    figure = plots.by_load([plots.Line("r = 4", points)], y_label="Maximum load")
+    (segments,) = [
+        one.get_segments() for one in figure.axes[0].collections if isinstance(one, LineCollection)
+    ]
+    assert [segment.tolist() for segment in segments] == [[[1.0, 0.8], [1.0, 0.84]]]
+
+
 class TestDistributions:
     def test_completion_times_are_in_microseconds_and_finished(self) -> None:
         figure = plots.fct_cdf(np.array([4e6, np.nan, 2e6]), np.array([1e6, 9e6, 1e6]))
