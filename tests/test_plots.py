@@ -160,6 +160,13 @@ def test_lines_show_the_range_of_several_seeds() -> None:
     assert [segment.tolist() for segment in segments] == [[[1.0, 0.8], [1.0, 0.84]]]
 
 
+def test_few_points_of_a_logarithmic_axis_have_their_ticks() -> None:
+    points = [plots.Point(channels, 0.5) for channels in (1, 2, 4, 8)]
+    figure = plots.by_load([plots.Line("r = 1", points)], y_label="Maximum load", log="x")
+    figure.draw_without_rendering()
+    assert tick_labels(figure) == ["1", "2", "4", "8"]
+
+
 class TestDistributions:
     def test_completion_times_are_in_microseconds_and_finished(self) -> None:
         figure = plots.fct_cdf(np.array([4e6, np.nan, 2e6]), np.array([1e6, 9e6, 1e6]))

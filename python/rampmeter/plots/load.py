@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from rampmeter.plots.style import (
     INTERVAL,
@@ -17,8 +18,13 @@ from rampmeter.plots.style import (
     house,
     lying,
     new_figure,
+    plain_log_ticks,
     standing,
 )
+
+
+TICKS_MAX = 8
+"""Points of a logarithmic axis at most that each have a tick."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,7 @@ def by_load(
         _proxies(axes, lines, variant_name)
         if "x" in log:
             axes.set_xscale("log")
+            _ticks_at_points(axes, lines)
         if "y" in log:
             axes.set_yscale("log")
         axes.set_xlabel(lying(x_label))
@@ -68,6 +75,15 @@ def by_load(
         axes.margins(x=0.04, y=0.08)
         finish(figure, axes, title, columns=5)
     return figure
+
+
+def _ticks_at_points(axes: Axes, lines: Sequence[Line]) -> None:
+    """Plain numbers below a logarithmic axis; at the points where they are few."""
+    plain_log_ticks(axes, "x")
+    at = sorted({point.load for line in lines for point in (*line.measured, *line.published)})
+    if 0 < len(at) <= TICKS_MAX:
+        axes.set_xticks(at)
+        axes.xaxis.set_minor_locator(NullLocator())
 
 
 def _draw(axes: Axes, line: Line, idx: int) -> None:
