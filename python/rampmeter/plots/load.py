@@ -22,7 +22,6 @@ from rampmeter.plots.style import (
     standing,
 )
 
-
 TICKS_MAX = 8
 """Points of a logarithmic axis at most that each have a tick."""
 
