@@ -177,7 +177,8 @@ class TestErrors:
             (["papers", "dcpim", "99"], "expected one of capton 8, capton 9, "),
             (
                 ["papers", "other"],
-                "expected one of capton, cosy, dcpim, fastpod, homa-dispute, phost, got other",
+                "expected one of capton, collectives, cosy, dcpim, fastpod, homa-dispute, phost, "
+                "got other",
             ),
             (["papers", "dcpim", "3", "--quick", "--full"], "expected at most one of them"),
             (["papers", "dcpim", "3", "--scale", "-1"], "--scale: expected above 0"),

@@ -205,13 +205,48 @@ class TestChoices:
                 {"axes": {"a": [{"id": "a", "label": "A"}], "b": [{"id": "b", "label": "B"}]}},
                 "expected label, since several choices have one",
             ),
-            ({"flows": None, "axes": {"a": [{"id": "a"}]}}, "expected the key flows"),
         ],
     )
     def test_errors_say_where_and_what(self, keys: dict[str, Any], message: str) -> None:
         first = next(iter(keys["axes"]))
         with pytest.raises(rm.PlanError, match=message):
             runs_of_grid(grid(id=f"{{{first}}}", **keys))
+
+
+class TestFlows:
+    COLLECTIVE = 'set = { "workload.load" = 0.25 }\nflows = 100'
+    ALL_REDUCE = 'set = { "workload.pattern" = "collective" }'
+
+    @pytest.mark.parametrize(
+        ("instead", "message"),
+        [
+            ("set = {}", r"figure.toml: lone: expected the key flows, it is missing"),
+            ("set = {}\nflows = 9\nquick = true", "lone: expected quick-flows instead of quick"),
+            (ALL_REDUCE + "\nflows = 9", "lone: expected no flows and quick-flows of a coll"),
+            (ALL_REDUCE + "\nquick-flows = 9", "lone: expected no flows and quick-flows"),
+        ],
+    )
+    def test_workloads_have_a_number_of_flows_or_decide_it(
+        self, tmp_path: Path, instead: str, message: str
+    ) -> None:
+        assert self.COLLECTIVE in FIGURE
+        with pytest.raises(rm.PlanError, match=message):
+            papers.load_figure(folder(tmp_path, FIGURE.replace(self.COLLECTIVE, instead)))
+
+    def test_collectives_leave_them_out(self) -> None:
+        figure = papers.load_figure(ROOT / "papers/collectives/all")
+        run = figure.run("64-ring-dcpim")
+        for mode in (Mode(), Mode("full"), Mode("scale", 0.5), Mode("quick")):
+            assert run.is_in(mode)
+            assert run.flows_in(mode, 10**6) is None
+        assert "flows" not in figure.plan_of(run, None, 2).table()["workload"]
+        larger = figure.run("1024-ring-dcpim")
+        assert larger.is_in(Mode())
+        assert not larger.is_in(Mode("quick"))
+        plans = {job.name: job.plan for job in papers.jobs_of(figure, Mode(), [1], Path("out"))}
+        assert len(plans) == len(figure.runs)
+        for plan in plans.values():
+            plan.check()
 
 
 class TestPatterns:

@@ -14,9 +14,9 @@ import rampmeter as rm
 from rampmeter.papers.figure import SubFigure
 from rampmeter.papers.measure import measure
 from rampmeter.papers.metric import Metric
-from rampmeter.results import FLOWS, MANIFEST, SUMMARY, TENANTS
+from rampmeter.results import FLOWS, LINKS, MANIFEST, SUMMARY, TENANTS
 
-from .conftest import write_results
+from .conftest import SMALL, write_results
 
 
 def panel(metric: Metric, *points: float) -> SubFigure:
@@ -254,3 +254,112 @@ def test_violations_are_collisions_without_unscheduled_packets(tmp_path: Path) -
     run = write_results(tmp_path)
     assert np.isnan(values(run, "violations")).all()
     assert values(changed(run, collisions={"kinds": kinds}), "violations") == [7.0]
+
+
+class TestOccupancy:
+    """Queues of ports to hosts, and of the switches that have such ports."""
+
+    def run(self, path: Path) -> rm.Run:
+        run = changed(
+            write_results(path),
+            tiers=[
+                {"name": "tor-up", "queue_max_bytes": 9_000_000},
+                {"name": "tor-down", "queue_max_bytes": 71_000},
+            ],
+            queues=[
+                {"tier": "tor-up", "mean_bytes": 8_000.0},
+                {"tier": "tor-down", "mean_bytes": 1_500.0},
+            ],
+            counters={"last_arrival_ps": 20},
+        )
+        rows = [
+            (10, "s0", "tor-down", 1000),
+            (10, "s0", "tor-up", 3000),
+            (10, "s1", "tor-down", 2000),
+            (10, "s9", "spine-down", 90_000),
+            (10, "h0", "host-up", 80_000),
+            (20, "s0", "tor-down", 5000),
+            (20, "s0", "tor-up", 0),
+            (20, "s1", "tor-down", 6000),
+            # After arrivals stopped.
+            (30, "s0", "tor-down", 70_000),
+        ]
+        time, end, tier, queue = zip(*rows, strict=True)
+        columns = {
+            "time_ps": pa.array(time, pa.uint64()),
+            "from": pa.array(end),
+            "tier": pa.array(tier),
+            "queue_bytes": pa.array(queue, pa.uint64()),
+        }
+        pq.write_table(pa.table(columns), path / LINKS)
+        return rm.Run(run.path)
+
+    @pytest.mark.parametrize(
+        ("metric", "expected"),
+        [
+            ("queue-mean-kb", 1.5),
+            ("queue-max-kb", 71.0),
+            # 4000 and 2000, then 5000 and 6000 bytes.
+            ("switch-mean-kb", 4.25),
+            ("switch-max-kb", 6.0),
+        ],
+    )
+    def test_it_is_that_of_ports_to_hosts_or_of_their_switch(
+        self, tmp_path: Path, metric: Metric, expected: float
+    ) -> None:
+        assert values(self.run(tmp_path), metric) == [pytest.approx(expected)]
+
+    def test_there_is_none_of_switches_without_samples_of_links(self, tmp_path: Path) -> None:
+        run = changed(write_results(tmp_path), queues=[])
+        assert np.isnan(values(run, "switch-max-kb")).all()
+        assert np.isnan(values(run, "queue-mean-kb")).all()
+
+    def test_samples_of_a_run_agree_with_its_summary(self, tmp_path: Path) -> None:
+        """One switch has all ports of a star, so that its memory is the sum of their queues."""
+        plan = rm.Plan(SMALL).with_(("run.links", True))
+        run = rm.run(plan, out=tmp_path, quiet=True)
+        (most,) = values(run, "queue-max-kb")
+        (held,) = values(run, "switch-max-kb")
+        (mean,) = values(run, "switch-mean-kb")
+        assert 0.0 < mean < held
+        assert held <= 8 * most
+
+
+class TestRounds:
+    @staticmethod
+    def run(path: Path, *rounds: tuple[int | None, float, float]) -> rm.Run:
+        keys = ("completion_ps", "over_bound", "bus_gbps")
+        run = changed(
+            write_results(path), collectives=[dict(zip(keys, r, strict=True)) for r in rounds]
+        )
+        manifest = {"status": "finished", "plan": {"topology": {"access-gbps": 100.0}}}
+        (path / MANIFEST).write_text(json.dumps(manifest))
+        return rm.Run(run.path)
+
+    def test_the_slowest_round_counts(self, tmp_path: Path) -> None:
+        run = self.run(tmp_path, (5, 1.25, 80.0), (6, 1.5, 66.0))
+        assert values(run, "over-bound") == [1.5]
+        assert values(run, "bus-share") == [0.66]
+
+    def test_a_round_that_did_not_end_has_no_value(self, tmp_path: Path) -> None:
+        run = self.run(tmp_path, (5, 1.25, 80.0), (None, 0.0, 0.0))
+        assert np.isnan(values(run, "over-bound")).all()
+
+    def test_a_run_without_collectives_has_no_value(self, tmp_path: Path) -> None:
+        assert np.isnan(values(self.run(tmp_path), "bus-share")).all()
+
+    def test_the_bus_share_of_a_ring_is_its_least_time_over_its_time(self, tmp_path: Path) -> None:
+        n, size = 8, 1_000_000
+        run = rm.run(
+            topology=rm.star(n),
+            transport=rm.Ideal(),
+            workload=rm.collective("all-reduce", size, algorithm="ring"),
+            out=tmp_path,
+            quiet=True,
+        )
+        gbps = run.manifest["plan"]["topology"]["access-gbps"]
+        seconds = run.summary["collectives"][0]["completion_ps"] / 1e12
+        least = 2 * (n - 1) / n * size * 8 / (gbps * 1e9)
+        (share,) = values(run, "bus-share")
+        assert share == pytest.approx(least / seconds)
+        assert 0.5 < share < 1.0

@@ -6,6 +6,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 
@@ -70,12 +71,67 @@ class TestBars:
         figure = plots.bars(["a"], [plots.BarSeries("ours", [2.0], [top])])
         assert figure.axes[0].get_yscale() == scale
 
-    @pytest.mark.parametrize(("n", "degrees"), [(3, 0.0), (9, 30.0)])
-    def test_labels_that_do_not_fit_are_turned(self, n: int, degrees: float) -> None:
+    @pytest.mark.parametrize(("n", "is_lying"), [(3, False), (9, True)])
+    def test_bars_lie_where_their_labels_do_not_fit(self, *, n: int, is_lying: bool) -> None:
         labels = [f"Web Search, {i}" for i in range(n)]
-        figure = plots.bars(labels, [plots.BarSeries("ours", [1.0] * n, [None] * n)])
-        turned = {label.get_rotation() for label in figure.axes[0].get_xticklabels()}
-        assert turned == {degrees}
+        series = [plots.BarSeries("ours", [2.0] * n, [3.0] * n)]
+        figure = plots.bars(labels, series, y_label="Slowdown")
+        axes = figure.axes[0]
+        ticks = axes.get_yticklabels() if is_lying else axes.get_xticklabels()
+        assert [tick.get_text() for tick in ticks] == labels
+        assert (axes.get_xlabel() if is_lying else axes.get_ylabel()) == "Slowdown"
+        sizes = [bar.get_width() if is_lying else bar.get_height() for bar in axes.containers[0]]
+        assert sizes == [2.0] * n
+        tops = lines(figure)
+        assert [(3.0, i) if is_lying else (i, 3.0) for i in range(n)] in tops.values()
+
+    @pytest.mark.parametrize("is_lying", [False, True])
+    def test_ranges_are_from_the_least_to_the_largest_value(self, *, is_lying: bool) -> None:
+        label = "a" * (80 if is_lying else 3)
+        series = plots.BarSeries("ours", [0.8, None], [None] * 2, ranges=[(0.7, 0.82), (0.1, 0.2)])
+        figure = plots.bars([label, "b"], [series], y_label="Load", is_slowdown=False)
+        (segments,) = [
+            one.get_segments()
+            for one in figure.axes[0].collections
+            if isinstance(one, LineCollection)
+        ]
+        ends = [point[0 if is_lying else 1] for segment in segments for point in segment]
+        assert ends == pytest.approx([0.7, 0.82])
+
+    def test_several_published_series_have_the_colours_of_the_measured_ones(self) -> None:
+        series = [
+            plots.BarSeries(f"{name}, {what}", [1.0], [None], is_published=what == "expected")
+            for name in ("a", "b")
+            for what in ("expected", "measured")
+        ]
+        figure = plots.bars(["x"], series)
+        bars = [c for c in figure.axes[0].containers if isinstance(c, BarContainer)]
+        edges = [bar[0].get_edgecolor() for bar in bars]
+        assert edges[0] == edges[1] != edges[2] == edges[3]
+        lone = plots.bars(["x"], series[:2]).axes[0].containers
+        assert lone[0][0].get_edgecolor() != lone[1][0].get_edgecolor()
+
+    @pytest.mark.parametrize("n_series", [1, 6])
+    @pytest.mark.parametrize("n_groups", [2, 6, 24])
+    def test_nothing_is_cut_or_wider_than_a_column(self, n_groups: int, n_series: int) -> None:
+        series = [
+            plots.SizeSeries(
+                f"Homa Aeolus, 500 KB a port, {i}",
+                [1.5] * n_groups,
+                [40.0] * n_groups,
+                labels=[f"{n}-{2 * n} BDP" for n in range(n_groups)],
+            )
+            for i in range(n_series)
+        ]
+        title = "3c  A title that takes more than a single line of a figure as wide as a column"
+        figure = plots.slowdown_by_size(series, title=title)
+        figure.draw_without_rendering()
+        width, height = figure.get_size_inches()
+        assert width == 4.6
+        assert height <= 24
+        box = figure.get_tightbbox()
+        assert 0 <= box.x0 < box.x1 <= width
+        assert 0 <= box.y0 < box.y1 <= height
 
     def test_more_series_than_colours_look_different(self) -> None:
         series = [plots.BarSeries(str(n), [1.0 + n], [None]) for n in range(12)]
@@ -93,6 +149,22 @@ def test_lines_by_load_are_in_order_of_load() -> None:
     line = plots.Line("IMC10", [plots.Point(0.8, 0.9), plots.Point(0.5, 1.0)])
     figure = plots.by_load([line], y_label="Utilisation")
     assert lines(figure)["IMC10"] == [(0.5, 1.0), (0.8, 0.9)]
+
+
+def test_lines_show_the_range_of_several_seeds() -> None:
+    points = [plots.Point(1, 0.82, 0.8, 0.84), plots.Point(2, 0.84, 0.84, 0.84)]
+    figure = plots.by_load([plots.Line("r = 4", points)], y_label="Maximum load")
+    (segments,) = [
+        one.get_segments() for one in figure.axes[0].collections if isinstance(one, LineCollection)
+    ]
+    assert [segment.tolist() for segment in segments] == [[[1.0, 0.8], [1.0, 0.84]]]
+
+
+def test_few_points_of_a_logarithmic_axis_have_their_ticks() -> None:
+    points = [plots.Point(channels, 0.5) for channels in (1, 2, 4, 8)]
+    figure = plots.by_load([plots.Line("r = 1", points)], y_label="Maximum load", log="x")
+    figure.draw_without_rendering()
+    assert tick_labels(figure) == ["1", "2", "4", "8"]
 
 
 class TestDistributions:

@@ -22,6 +22,7 @@ FLOWS = "flows.parquet"
 SERIES = "series.parquet"
 QUEUES = "queues.parquet"
 LATENCIES = "latencies.parquet"
+LINKS = "links.parquet"
 TENANTS = "tenants.parquet"
 PATHS = "paths.parquet"
 SUMMARY = "summary.json"
@@ -89,6 +90,11 @@ class Run:
     def latencies(self) -> "pa.Table | None":
         """How many packets were in the fabric for how long; `None` if no packet arrived."""
         return self._table(LATENCIES) if (self.path / LATENCIES).is_file() else None
+
+    @cached_property
+    def links(self) -> "pa.Table | None":
+        """Each link at each sample; `None` unless `run.links` was set."""
+        return self._table(LINKS) if (self.path / LINKS).is_file() else None
 
     @cached_property
     def tenants(self) -> "pa.Table | None":

@@ -77,6 +77,14 @@ class Batch:
         complete = {o.job.name: o.run for o in self.outcomes if o.state in ("ran", "kept")}
         return {name: run for name, run in complete.items() if run is not None}
 
+    def then(self, later: "Batch") -> "Batch":
+        """This batch and one that ran after it."""
+        return Batch(
+            (*self.outcomes, *later.outcomes),
+            self.stopped_by or later.stopped_by,
+            self.wall_seconds + later.wall_seconds,
+        )
+
     def raise_failures(self) -> None:
         """Raise the first error of a job, if there was one."""
         for outcome in self.outcomes:

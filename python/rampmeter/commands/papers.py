@@ -73,8 +73,17 @@ def papers(
     todo = figures.jobs_of(one, mode, numbers, folder, force=force)
     if not quiet:
         packets = figures.data_packets(one, mode) * n_seeds / 1e6
-        click.echo(f"{len(todo)} runs, about {packets:.0f} M data packets", err=True)
+        found = " and the probes of searches" if any(run.search for run in one.runs) else ""
+        click.echo(f"{len(todo)} runs{found}, about {packets:.0f} M data packets", err=True)
     batch = run_jobs(todo, quiet=quiet, jobs=jobs)
+    while not batch.is_interrupted:
+        # A search knows its next probe when it has the last one.
+        probes = figures.probes_of(one, mode, numbers, batch, folder, force=force)
+        if not probes:
+            break
+        if not quiet:
+            click.echo(f"{len(probes)} probes of searches", err=True)
+        batch = batch.then(run_jobs(probes, quiet=quiet, jobs=jobs))
     _show_report(figures.make_report(one, mode, numbers, batch, folder), batch)
     leave(batch)
 
@@ -104,9 +113,11 @@ def _list_figures(root: Path, paper: str | None) -> None:
 
 
 def _show_report(report: "Report", batch: Batch) -> None:
-    from rampmeter.papers.table import claims_table, panel_table
+    from rampmeter.papers.table import claims_table, panel_table, searches_table
 
     show(*(panel_table(report, panel) for panel in report.panels if panel.has_table))
+    if report.searches:
+        show(searches_table(report))
     if report.claims:
         show(claims_table(report))
     counts = ", ".join(f"{n} {name}" for name, n in report.counts().items())

@@ -10,7 +10,14 @@ from pathlib import Path
 from rampmeter._core import PlanError
 from rampmeter.papers.claims import ClaimRow, claim_rows, judge_claim
 from rampmeter.papers.figure import Figure, Mode, list_figures, load_figure
-from rampmeter.papers.reproduce import Panel, Report, data_packets, jobs_of, make_report
+from rampmeter.papers.reproduce import (
+    Panel,
+    Report,
+    data_packets,
+    jobs_of,
+    make_report,
+    probes_of,
+)
 from rampmeter.papers.verdict import SEEDS_WANTED, Measured, Row, judge, tolerance_text
 
 __all__ = [
@@ -32,6 +39,7 @@ __all__ = [
     "list_figures",
     "load_figure",
     "make_report",
+    "probes_of",
     "tolerance_text",
 ]
 

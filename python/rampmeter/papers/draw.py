@@ -46,8 +46,22 @@ Y_LABELS: dict[Metric, str] = {
     "violations": "Collisions",
     "core-memory": "Memory used (fraction)",
     "least-served": "Bytes delivered (fraction)",
+    "max-load": "Maximum sustained load",
+    "queue-mean-kb": "Queue of ports to hosts, mean (KB)",
+    "queue-max-kb": "Queue of ports to hosts, max. (KB)",
+    "switch-mean-kb": "Memory used of a ToR, mean (KB)",
+    "switch-max-kb": "Memory used of a ToR, max. (KB)",
+    "over-bound": "Completion time over its bound",
+    "bus-share": "Bus bandwidth (of a host's link)",
     "goodput": "Goodput (of receivers' links)",
 }
+
+WHISKERS: dict[Metric, Metric] = {
+    "mean": "p99",
+    "queue-mean-kb": "queue-max-kb",
+    "switch-mean-kb": "switch-max-kb",
+}
+"""Metrics that bars' whiskers end at, where a panel has them."""
 
 EXPECTED = "expected"
 MEASURED = "measured"
@@ -76,10 +90,9 @@ def draw(
             series = _series(rows, [(run, None) for run in panel.runs])
             if "mean" not in panel.metrics:
                 y_label = Y_LABELS[panel.metrics[0]]
-                width = max(4.6, 0.5 * len(names) + 1.6)
-                return plots.bars(
-                    names, series, title=title, y_label=y_label, is_slowdown=False, width=width
-                )
+                if WHISKERS.get(panel.metrics[0]) in panel.metrics:
+                    y_label = y_label.replace(", mean (KB)", ", KB (bar: mean, whisker: max.)")
+                return plots.bars(names, series, title=title, y_label=y_label, is_slowdown=False)
             return plots.bars(names, series, title=title)
         case "spread":
             return plots.spread(_spreads(figure, panel, rows), title=title)
@@ -134,7 +147,11 @@ def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[Row], title: str) 
         lines.append(
             plots.Line(
                 name,
-                [plots.Point(x, r.measured.mean) for x, r in at if r.measured is not None],
+                [
+                    plots.Point(x, r.measured.mean, *_range(r))
+                    for x, r in at
+                    if r.measured is not None
+                ],
                 [plots.Point(x, r.fact.expected) for x, r in at if r.fact is not None],
                 [plots.Point(x, r.variant.mean) for x, r in at if r.variant is not None],
             )
@@ -280,13 +297,24 @@ def _series(rows: Sequence[Row], keys: Sequence[tuple[str, int | None]]) -> list
         cells = [by_key.get((run, idx, metric)) for run, idx in keys]
         return [_value(cell, which) if cell else None for cell in cells]
 
+    top = WHISKERS.get(first, "p99")
+    # Slowdowns have whiskers, on which the seeds' range would be hard to see.
+    ranges = [] if first == "mean" else [_range(by_key.get((*key, first))) for key in keys]
     series = [
-        plots.BarSeries(EXPECTED, column(first, "fact"), column("p99", "fact"), True),
-        plots.BarSeries(MEASURED, column(first, "measured"), column("p99", "measured")),
-        plots.BarSeries(VARIANT, column(first, "variant"), column("p99", "variant")),
+        plots.BarSeries(EXPECTED, column(first, "fact"), column(top, "fact"), True),
+        plots.BarSeries(
+            MEASURED, column(first, "measured"), column(top, "measured"), ranges=ranges
+        ),
+        plots.BarSeries(VARIANT, column(first, "variant"), column(top, "variant")),
     ]
     shown = [one for one in series if any(value is not None for value in one.means)]
     return shown or series[1:2]
+
+
+def _range(row: Row | None) -> tuple[float, float]:
+    """The least and the largest value of the seeds; twice NaN without any."""
+    values = row.measured.values if row and row.measured else ()
+    return min(values, default=math.nan), max(values, default=math.nan)
 
 
 def _value(row: Row, which: str) -> float | None:

@@ -3,14 +3,16 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Literal, TypeAlias, cast, get_args
 
 from rampmeter import cosy
 from rampmeter._core import PlanError
 from rampmeter.papers.expected import EXPECTED, CellId, Expected, load_expected
-from rampmeter.papers.metric import METRICS, Metric
+from rampmeter.papers.metric import MAX_LOAD, METRICS, Metric
 from rampmeter.papers.runs import matching, runs_of_grid
+from rampmeter.papers.search import LOAD, Search
 from rampmeter.plan import Override, Plan
 from rampmeter.results import IDEALS
 from rampmeter.section import Section
@@ -35,6 +37,8 @@ Drawing: TypeAlias = Literal[
 DRAWINGS = get_args(Drawing)
 LEAST_BOUND_OF: tuple[Metric, ...] = ("rejected", "bound-us")
 """What Pareto curves are computed from."""
+WITHOUT_FLOWS = ("collective",)
+"""Patterns of workloads whose plans do not say how many flows there are."""
 WARM_UP = "measure.warmup-flows"
 LOAD_LABEL = "Offered load (fraction of access capacity, headers included)"
 
@@ -59,26 +63,34 @@ class Mode:
 
 @dataclass(frozen=True)
 class FigureRun:
-    """One simulation of a figure."""
+    """One simulation of a figure, or one search, whose probes are simulations."""
 
     id: str
     overrides: tuple[Override, ...]
-    flows: int
-    """Flows of the judged run."""
+    flows: int | None
+    """Flows of the judged run; `None` where the workload has no number of them."""
     quick_flows: int | None
-    """Flows of the reduced run; `None` leaves the run out there."""
+    """Flows of the reduced run; `None` leaves the run out there, if its workload has flows."""
     variant_of: str | None
     """The run beside which this one is shown."""
     label: str | None = None
     """What tables and plots call it; the workload's name if `None`."""
     app: Mapping[str, TomlValue] = field(default_factory=dict)
     """Settings of the application whose metrics are computed from the run."""
+    search: Search | None = None
+    """The loads that are tried, where the highest that is sustained is looked for."""
+    is_quick: bool = False
+    """Whether a run without a number of flows is in the reduced figure."""
+
+    def is_in(self, mode: Mode) -> bool:
+        """Whether a mode has the run."""
+        return mode.name != "quick" or self.is_quick or self.quick_flows is not None
 
     def flows_in(self, mode: Mode, published_flows: int) -> int | None:
-        """Flows in a mode; `None` if the run is left out."""
+        """Flows in a mode; `None` where the workload has no number of them, or is left out."""
+        if self.flows is None or mode.name == "judged":
+            return self.flows
         match mode.name:
-            case "judged":
-                return self.flows
             case "quick":
                 return self.quick_flows
             case "full":
@@ -173,9 +185,15 @@ class Figure:
         """The run that is shown beside this one."""
         return next((run for run in self.runs if run.variant_of == id), None)
 
-    def plan_of(self, run: FigureRun, flows: int, seed: int) -> Plan:
-        """The plan of a run."""
-        plan = self.plan.with_(*run.overrides, ("workload.flows", flows), ("seed", seed))
+    def plan_of(
+        self, run: FigureRun, flows: int | None, seed: int, load: float | None = None
+    ) -> Plan:
+        """The plan of a run, or of the probe of a search at a load."""
+        plan = self.plan.with_(*run.overrides, ("seed", seed))
+        if flows is not None:
+            plan = plan.with_(("workload.flows", flows))
+        if load is not None:
+            plan = plan.with_((LOAD, load))
         # Papers count every flow unless they say otherwise.
         return plan if plan.get(WARM_UP) is not None else plan.with_((WARM_UP, 0))
 
@@ -188,6 +206,9 @@ def load_figure(folder: Path) -> Figure:
     for grid in spec.sections("grid", []):
         sections += runs_of_grid(grid)
     runs = tuple(_run(section) for section in sections)
+    for grid in spec.sections("search", []):
+        search = Search.of(grid)
+        runs += tuple(_run(section, search) for section in runs_of_grid(grid))
     ids = [run.id for run in runs]
     for name, n in Counter(ids).items():
         if n > 1:
@@ -199,7 +220,7 @@ def load_figure(folder: Path) -> Figure:
         number=spec.take("figure", str),
         title=spec.take("title", str),
         claim=spec.take("claim", str),
-        published_flows=spec.take("published-flows", int),
+        published_flows=spec.take("published-flows", int, 0),
         ideal=spec.choice("ideal", spec.take("ideal", str, "figure"), tuple(IDEALS)),
         plan=plan,
         runs=runs,
@@ -216,16 +237,20 @@ def list_figures(root: Path) -> list[Path]:
     return sorted(file.parent for file in root.glob(f"*/*/{FIGURE}"))
 
 
-def _run(section: Section) -> FigureRun:
+def _run(section: Section, search: Search | None = None) -> FigureRun:
     overrides: dict[str, TomlValue] = section.take("set", dict)
+    if search is not None and LOAD in overrides:
+        raise PlanError(f"{section.where}: expected {LOAD} in loads alone, it is set too")
     run = FigureRun(
         id=section.take("id", str),
         overrides=tuple(overrides.items()),
-        flows=section.take("flows", int),
+        flows=section.take("flows", int, None),
         quick_flows=section.take("quick-flows", int, None),
         variant_of=section.take("variant-of", str, None),
         label=section.take("label", str, None),
         app=section.take("app", dict, {}),
+        search=search,
+        is_quick=section.take("quick", bool, False),
     )
     section.end()
     return run
@@ -316,6 +341,15 @@ def _check_references(figure: Figure) -> None:
     for name in named:
         if name not in ids:
             raise PlanError(f"{figure.folder / FIGURE}: unknown run {name}")
+    for one in figure.sub_figures:
+        for name, metric in product(one.runs, one.metrics):
+            if (metric == MAX_LOAD) != (figure.run(name).search is not None):
+                raise PlanError(
+                    f"{figure.folder / FIGURE}: sub-figure {one.id}: expected {MAX_LOAD} of "
+                    f"searches, and no other metric of them, got {metric} of {name}"
+                )
+    for run in figure.runs:
+        _check_flows(figure, run)
     where = figure.folder / EXPECTED
     for cell in figure.expected.cells():
         panel = panels.get(cell.sub_figure)
@@ -328,3 +362,15 @@ def _check_references(figure: Figure) -> None:
     for name, flows in figure.expected.reduced_flows.items():
         if flows != (own := figure.run(name).quick_flows):
             raise PlanError(f"{where}: flows: expected {own} as in the run {name}, got {flows}")
+
+
+def _check_flows(figure: Figure, run: FigureRun) -> None:
+    """A run has a number of flows unless its workload decides that."""
+    where = f"{figure.folder / FIGURE}: {run.id}"
+    pattern = figure.plan.with_(*run.overrides).get("workload.pattern")
+    if pattern not in WITHOUT_FLOWS and run.flows is None:
+        raise PlanError(f"{where}: expected the key flows, it is missing")
+    if pattern in WITHOUT_FLOWS and (run.flows, run.quick_flows) != (None, None):
+        raise PlanError(f"{where}: expected no flows and quick-flows of a {pattern}")
+    if pattern not in WITHOUT_FLOWS and run.is_quick:
+        raise PlanError(f"{where}: expected quick-flows instead of quick")

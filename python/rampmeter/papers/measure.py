@@ -9,6 +9,8 @@ import numpy as np
 from rampmeter.papers.application import OF_APPLICATIONS, Points, Settings, of_application
 from rampmeter.papers.figure import SubFigure
 from rampmeter.papers.metric import OF_FLOWS, Metric
+from rampmeter.papers.occupancy import OCCUPANCY, occupancy_kb
+from rampmeter.papers.rounds import OF_COLLECTIVES, of_collectives
 from rampmeter.papers.selection import Flows, Statistics, by_size, finished_before, overall
 from rampmeter.results import Run
 
@@ -34,7 +36,7 @@ def measure(
         elif metric in OF_FLOWS:
             continue
         else:
-            values = [_of_run(run, metric)]
+            values = [of_run(run, metric)]
         idxs = range(len(values)) if panel.points else [None]
         cells |= {(metric, i): (v, submitted) for i, v in zip(idxs, values, strict=True)}
     of_flows = [metric for metric in panel.metrics if metric in OF_FLOWS]
@@ -54,7 +56,7 @@ def measure(
     return cells | {(metric, None): _statistic(group, metric) for metric in of_flows}
 
 
-def _of_run(run: Run, metric: Metric) -> float:
+def of_run(run: Run, metric: Metric) -> float:
     """A metric of a whole run, from its summary; NaN where the run has none."""
     summary = run.summary
     if metric == "drop-rate":
@@ -79,6 +81,10 @@ def _of_run(run: Run, metric: Metric) -> float:
         return _late(run)
     if metric == "bound-us":
         return _bound_us(run)
+    if metric in OCCUPANCY:
+        return occupancy_kb(run, metric)
+    if metric in OF_COLLECTIVES:
+        return of_collectives(run, metric)
     value = summary[OF_SUMMARY.get(metric, metric)]
     return math.nan if value is None else float(value)
 

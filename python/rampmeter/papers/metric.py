@@ -33,6 +33,13 @@ Metric: TypeAlias = Literal[
     "violations",
     "core-memory",
     "least-served",
+    "max-load",
+    "queue-mean-kb",
+    "queue-max-kb",
+    "switch-mean-kb",
+    "switch-max-kb",
+    "over-bound",
+    "bus-share",
     "goodput",
 ]
 
@@ -40,3 +47,6 @@ OF_FLOWS = ("min", "mean", "p99", "p999", "max", "fct-ms")
 """Metrics of the slowdown of single flows, and the mean of their completion times in milliseconds;
 the others are of a run as a whole."""
 METRICS: tuple[Metric, ...] = get_args(Metric)
+
+MAX_LOAD: Metric = "max-load"
+"""The metric of searches; all others are of runs."""

@@ -1,15 +1,17 @@
 """Makes a figure of a paper: runs, tables, plots, report."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rampmeter import _core
 from rampmeter.papers.claims import ClaimRow, claim_rows
 from rampmeter.papers.figure import Figure, FigureRun, Mode
+from rampmeter.papers.measure import of_run
 from rampmeter.papers.pareto import LeastBound, least_bounds
+from rampmeter.papers.search import Probes
 from rampmeter.papers.verdict import SEEDS_WANTED, Row, rows_of
 from rampmeter.results import Run
 from rampmeter.runner import Batch, Job
@@ -44,6 +46,8 @@ class Report:
     claims: tuple[ClaimRow, ...]
     seeds: tuple[int, ...]
     file: Path
+    searches: Mapping[str, Mapping[int, Probes]] = field(default_factory=dict)
+    """What was probed, by run and seed."""
 
     def counts(self) -> dict[str, int]:
         """How many values and claims got which verdict."""
@@ -64,11 +68,8 @@ def jobs_of(
 ) -> list[Job]:
     """The simulations of a figure, the longest first so that all cores end together.
 
-    With `force` they replace results of other plans.
+    With `force` they replace results of other plans. Those of searches are `probes_of`.
     """
-    asked = [(run, run.flows_in(mode, figure.published_flows)) for run in figure.runs]
-    sized = [(run, flows) for run, flows in asked if flows is not None]
-    sized.sort(key=lambda pair: -_cost(figure, *pair))
     return [
         Job(
             job_name(run.id, seed),
@@ -76,9 +77,55 @@ def jobs_of(
             out / "runs" / run.id / f"seed-{seed}",
             force,
         )
-        for run, flows in sized
+        for run, flows in _longest_first(figure, mode)
+        if run.search is None
         for seed in seeds
     ]
+
+
+def probes_of(
+    figure: Figure,
+    mode: Mode,
+    seeds: Sequence[int],
+    batch: Batch,
+    out: Path,
+    *,
+    force: bool = False,
+) -> list[Job]:
+    """The next simulation of each search and seed after those of a batch; none when all are over.
+
+    A search of which a probe did not come to its end has no next one.
+    """
+    ended = {outcome.job.name for outcome in batch.outcomes}
+    found = searches_of(figure, seeds, batch)
+    jobs = []
+    for run, flows in _longest_first(figure, mode):
+        for seed, probes in found.get(run.id, {}).items():
+            load = probes.search.next_load(probes.values)
+            if load is None or (name := probe_name(run.id, load, seed)) in ended:
+                continue
+            folder = out / "runs" / run.id / f"load-{load:g}" / f"seed-{seed}"
+            jobs.append(Job(name, figure.plan_of(run, flows, seed, load), folder, force))
+    return jobs
+
+
+def searches_of(figure: Figure, seeds: Sequence[int], batch: Batch) -> dict[str, dict[int, Probes]]:
+    """What the searches of a figure have probed in a batch, by run and seed."""
+    by_name = batch.runs()
+    found: dict[str, dict[int, Probes]] = {}
+    for run in figure.runs:
+        if run.search is None:
+            continue
+        for seed in seeds:
+            probed = {
+                load: by_name[name]
+                for load in run.search.loads
+                if (name := probe_name(run.id, load, seed)) in by_name
+            }
+            values = {load: of_run(one, run.search.metric) for load, one in probed.items()}
+            flows = sum(int(one.summary["flows"]["submitted"]) for one in probed.values())
+            found.setdefault(run.id, {})[seed] = Probes(run.search, values, flows)
+    return found
 
 
 def job_name(run_id: str, seed: int) -> str:
@@ -86,10 +133,25 @@ def job_name(run_id: str, seed: int) -> str:
     return f"{run_id} seed {seed}"
 
 
+def probe_name(run_id: str, load: float, seed: int) -> str:
+    """What progress calls one probe of a search."""
+    return f"{run_id} at load {load:g} seed {seed}"
+
+
 def data_packets(figure: Figure, mode: Mode) -> float:
-    """About how many data packets the runs of a figure send."""
-    asked = [(run, run.flows_in(mode, figure.published_flows)) for run in figure.runs]
-    return sum(_cost(figure, run, flows) for run, flows in asked if flows is not None)
+    """About how many data packets the runs of a figure send, with all probes of searches."""
+    return sum(
+        _cost(figure, run, flows) * (run.search.probes_max if run.search else 1)
+        for run, flows in _longest_first(figure, mode)
+    )
+
+
+def _longest_first(figure: Figure, mode: Mode) -> list[tuple[FigureRun, int | None]]:
+    """The runs of a mode with their flows, if they have a number of them."""
+    asked = [
+        (run, run.flows_in(mode, figure.published_flows)) for run in figure.runs if run.is_in(mode)
+    ]
+    return sorted(asked, key=lambda pair: -_cost(figure, *pair))
 
 
 def make_report(
@@ -104,16 +166,16 @@ def make_report(
             seed: by_name[name] for seed in seeds if (name := job_name(run.id, seed)) in by_name
         }
         for run in figure.runs
+        if run.search is None
     }
-    left_out = frozenset(
-        run.id for run in figure.runs if run.flows_in(mode, figure.published_flows) is None
-    )
+    searches = searches_of(figure, seeds, batch)
+    left_out = frozenset(run.id for run in figure.runs if not run.is_in(mode))
     note = f"  ({mode.label} run)" if mode.is_reduced else ""
     out.mkdir(parents=True, exist_ok=True)
     panels = []
     all_rows = []
     for panel in figure.sub_figures:
-        rows = rows_of(figure, panel, runs, mode, seeds, left_out)
+        rows = rows_of(figure, panel, {**runs, **searches}, mode, seeds, left_out)
         all_rows += rows
         least: list[LeastBound] = []
         if panel.drawing == "sustained":
@@ -125,7 +187,8 @@ def make_report(
         draw(figure, panel, rows, note, runs, least).savefig(image)
         panels.append(Panel(panel.id, panel.title, tuple(rows), image, tuple(least)))
     claims = claim_rows(figure, all_rows, mode, seeds, left_out)
-    report = Report(figure, mode, tuple(panels), tuple(claims), tuple(seeds), out / REPORT)
+    asked = {id_: found for id_, found in searches.items() if id_ not in left_out}
+    report = Report(figure, mode, tuple(panels), tuple(claims), tuple(seeds), out / REPORT, asked)
     text = json.dumps(_report_json(report, batch, runs), indent=2, allow_nan=False)
     report.file.write_text(text + "\n", encoding="utf-8")
     return report
@@ -158,6 +221,11 @@ def _report_json(report: Report, batch: Batch, runs: dict[str, dict[int, Run]]) 
             for run_id, of_seeds in runs.items()
             for seed, run in of_seeds.items()
         ],
+        "searches": [
+            {"run": run_id, "seed": seed, **probes.to_json()}
+            for run_id, of_seeds in report.searches.items()
+            for seed, probes in of_seeds.items()
+        ],
         "sub_figures": [
             {
                 "id": panel.id,
@@ -172,8 +240,14 @@ def _report_json(report: Report, batch: Batch, runs: dict[str, dict[int, Run]]) 
     }
 
 
-def _cost(figure: Figure, run: FigureRun, flows: int) -> float:
+def _cost(figure: Figure, run: FigureRun, flows: int | None) -> float:
     """About the data packets of a run."""
-    sizes = figure.plan.with_(*run.overrides).get("workload.sizes")
+    plan = figure.plan.with_(*run.overrides)
+    if flows is None:
+        # A host of a collective sends its vector about twice.
+        shape = plan.get("topology")
+        hosts = shape.get("hosts") or shape.get("racks", 1) * shape.get("hosts-per-rack", 1)
+        return 2.0 * float(hosts) * float(plan.get("workload.vector-bytes", 0)) / 1460
+    sizes = plan.get("workload.sizes")
     mean = _core.distribution_mean(sizes) if isinstance(sizes, str) else 1e5
     return flows * mean / 1460

@@ -29,6 +29,7 @@ def runs_of_grid(grid: Section) -> list[Section]:
     axes = _axes(grid, grid.take("axes", dict), fixed)
     flows = grid.take("flows", int, None)
     quick_flows = grid.take("quick-flows", int, None)
+    is_quick = grid.take("quick", bool, False)
     quick_axes = grid.take("quick-axes", dict, {})
     grid.end()
     _check_quick_axes(grid, quick_axes, axes)
@@ -42,12 +43,11 @@ def runs_of_grid(grid: Section) -> list[Section]:
         run |= _about(grid, point, fields)
         run.setdefault("flows", flows)
         run.setdefault("quick-flows", quick_flows)
-        if run["flows"] is None:
-            raise PlanError(f"{grid.where}: expected the key flows, it is missing")
-        if quick_axes and run["quick-flows"] is None:
+        run["quick"] = is_quick
+        if quick_axes and run["quick-flows"] is None and not is_quick:
             raise PlanError(f"{grid.where}: expected quick-flows with quick-axes, it is missing")
         if any(ids[key] not in quick_axes[key] for key in quick_axes):
-            run["quick-flows"] = None
+            run["quick-flows"], run["quick"] = None, False
         runs.append(Section(run, f"{grid.where}: {run['id']}"))
     return runs
 

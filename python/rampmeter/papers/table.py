@@ -1,5 +1,6 @@
 """Expected and measured values side by side, on a terminal."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -61,6 +62,24 @@ def _least_bounds(report: Report, spec: SubFigure, panel: Panel) -> Table:
             bound = f"{line.least.bound_us:.0f}"
             at = "default" if line.least.setting is None else f"{line.least.setting:g}"
         table.add_row(line.label, f"{line.load:g}", bound, at)
+    return table
+
+
+def searches_table(report: Report) -> Table:
+    """What loads were probed, with the values of the metric that decides."""
+    columns = ["", "seed", "max. load", "probes", "note"]
+    table = _dense(f"{report.figure.number}  Loads that were probed", columns, "", "probes")
+    for run_id, of_seeds in report.searches.items():
+        for seed, probes in of_seeds.items():
+            highest = probes.highest
+            table.add_row(
+                workload(report.figure, run_id),
+                str(seed),
+                NONE if math.isnan(highest) else f"{highest:g}",
+                ", ".join(f"{at:g}: {probes.values[at]:.4f}" for at in sorted(probes.values)),
+                probes.note,
+            )
+    table.caption = "probes: load and value of the metric that decides"
     return table
 
 

@@ -7,14 +7,18 @@ from typing import Any, Literal, TypeAlias
 
 from rampmeter.papers.expected import CellId, Fact, Tolerance
 from rampmeter.papers.figure import Figure, Mode, SubFigure
-from rampmeter.papers.measure import measure
-from rampmeter.papers.metric import Metric
+from rampmeter.papers.measure import Cells, measure
+from rampmeter.papers.metric import MAX_LOAD, Metric
+from rampmeter.papers.search import Probes
 from rampmeter.results import Run
 
 Verdict: TypeAlias = Literal["match", "miss", "not judged"]
 SEEDS_WANTED = 3
 """A verdict on fewer seeds than this says so."""
 NO_FACT = "no published value"
+
+Results: TypeAlias = Mapping[str, Mapping[int, Run | Probes]]
+"""The complete runs by id and seed, and what searches have probed."""
 
 
 @dataclass(frozen=True)
@@ -105,12 +109,12 @@ class Row:
 def rows_of(
     figure: Figure,
     panel: SubFigure,
-    runs: Mapping[str, Mapping[int, Run]],
+    runs: Results,
     mode: Mode,
     seeds: Sequence[int],
     not_asked: frozenset[str] = frozenset(),
 ) -> list[Row]:
-    """The table of a panel. `runs` holds the complete runs by id and seed."""
+    """The table of a panel."""
     reduced = figure.expected.reduced
     facts = {**figure.expected.facts, **(reduced if mode.name == "quick" else {})}
     rows = []
@@ -174,13 +178,15 @@ def tolerance_text(tolerance: Tolerance) -> str:
 
 
 def _over_seeds(
-    figure: Figure, panel: SubFigure, runs: Mapping[str, Mapping[int, Run]], run_id: str
+    figure: Figure, panel: SubFigure, runs: Results, run_id: str
 ) -> dict[tuple[Metric, int | None], Measured]:
     settings = figure.run(run_id).app
-    by_seed = {
-        seed: measure(panel, run, figure.ideal, settings)
-        for seed, run in runs.get(run_id, {}).items()
-    }
+    by_seed: dict[int, Cells] = {}
+    for seed, run in runs.get(run_id, {}).items():
+        if isinstance(run, Probes):
+            by_seed[seed] = {(MAX_LOAD, None): (run.highest, run.flows)}
+        else:
+            by_seed[seed] = measure(panel, run, figure.ideal, settings)
     keys = dict.fromkeys(key for cells in by_seed.values() for key in cells)
     joined = {}
     for key in keys:

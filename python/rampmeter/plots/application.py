@@ -14,8 +14,10 @@ from rampmeter.plots.style import (
     PUBLISHED,
     finish,
     house,
+    lying,
     new_figure,
     plain_log_ticks,
+    standing,
 )
 from rampmeter.text import thousands
 
@@ -55,7 +57,7 @@ def probes(
 ) -> Figure:
     """Probes, answers and suspicions over time; from when until when the host is down."""
     with house():
-        figure, axes = new_figure(5.4, 2.3)
+        figure, axes = new_figure(height=2.3)
         for idx, (start, end) in enumerate(crashes_us):
             label = "host is down" if idx == 0 else None
             axes.axvspan(start, end, color="#F4C7C3", linewidth=0, label=label, zorder=0)
@@ -109,7 +111,7 @@ def operating_points(
     Points above `tail_max_us` stand at the upper edge with their value.
     """
     with house():
-        figure, axes = new_figure(5.4, 3.3)
+        figure, axes = new_figure(height=3.3)
         families: dict[str, list[OperatingPoint]] = {}
         for point in points:
             families.setdefault(point.name.partition(", ")[0], []).append(point)
@@ -134,7 +136,7 @@ def operating_points(
         axes.set_xlim(0, 1)
         axes.set_ylim(0, tail_max_us)
         axes.set_xlabel("Spinner's throughput over that alone")
-        axes.set_ylabel("Read latency, 99.9th percentile (µs)")
+        axes.set_ylabel(standing("Read latency, 99.9th percentile (µs)"))
         finish(figure, axes, title)
     return figure
 
@@ -144,7 +146,7 @@ def curves(
 ) -> Figure:
     """A quantity by a setting; published points are hollow. `log` names logarithmic axes."""
     with house():
-        figure, axes = new_figure(5.4, 3.3)
+        figure, axes = new_figure(height=3.3)
         for idx, line in enumerate(lines):
             colour, marker = PALETTE[idx % len(PALETTE)], MARKERS[idx % len(MARKERS)]
             measured, published = _shown(line.measured, log), _shown(line.published, log)
@@ -187,8 +189,8 @@ def curves(
             axes.set_yscale("log")
         else:
             axes.set_ylim(bottom=0)
-        axes.set_xlabel(x_label)
-        axes.set_ylabel(y_label)
+        axes.set_xlabel(lying(x_label))
+        axes.set_ylabel(standing(y_label))
         names = sum(len(line.name) for line in lines)
         finish(figure, axes, title, columns=4 if names <= LEGEND_CHARACTERS else 3)
     return figure

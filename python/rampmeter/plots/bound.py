@@ -43,7 +43,7 @@ class Tradeoff:
 def spread(spreads: Sequence[Spread], *, title: str = "") -> Figure:
     """Boxes from the mean to the 99.9th percentile with the 99th inside, whiskers to both ends."""
     with house():
-        figure, axes = new_figure(5.4, 3.3)
+        figure, axes = new_figure(height=3.3)
         names = list(dict.fromkeys(one.name for one in spreads))
         loads = sorted({one.load for one in spreads})
         width = 0.8 / max(1, len(names))

@@ -1,20 +1,29 @@
 """Quantities by offered load: a line for each series, published points beside."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from rampmeter.plots.style import (
+    INTERVAL,
     LINES,
     MARKERS,
     PALETTE,
     PUBLISHED,
     finish,
     house,
+    lying,
     new_figure,
+    plain_log_ticks,
+    standing,
 )
+
+TICKS_MAX = 8
+"""Points of a logarithmic axis at most that each have a tick."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +32,9 @@ class Point:
 
     load: float
     value: float
+    least: float = math.nan
+    """The least value of several seeds, and the largest."""
+    most: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -48,19 +60,29 @@ def by_load(
     names the axes that are logarithmic: empty, `x`, `y` or `xy`.
     """
     with house():
-        figure, axes = new_figure(5.4, 3.3)
+        figure, axes = new_figure(height=3.3)
         for idx, line in enumerate(lines):
             _draw(axes, line, idx)
         _proxies(axes, lines, variant_name)
         if "x" in log:
             axes.set_xscale("log")
+            _ticks_at_points(axes, lines)
         if "y" in log:
             axes.set_yscale("log")
-        axes.set_xlabel(x_label)
-        axes.set_ylabel(y_label)
+        axes.set_xlabel(lying(x_label))
+        axes.set_ylabel(standing(y_label))
         axes.margins(x=0.04, y=0.08)
         finish(figure, axes, title, columns=5)
     return figure
+
+
+def _ticks_at_points(axes: Axes, lines: Sequence[Line]) -> None:
+    """Plain numbers below a logarithmic axis; at the points where they are few."""
+    plain_log_ticks(axes, "x")
+    at = sorted({point.load for line in lines for point in (*line.measured, *line.published)})
+    if 0 < len(at) <= TICKS_MAX:
+        axes.set_xticks(at)
+        axes.xaxis.set_minor_locator(NullLocator())
 
 
 def _draw(axes: Axes, line: Line, idx: int) -> None:
@@ -75,6 +97,15 @@ def _draw(axes: Axes, line: Line, idx: int) -> None:
         linestyle=LINES[idx % len(LINES)],
         label=line.name,
         zorder=3,
+    )
+    spread = [point for point in measured if point.least < point.most]
+    axes.vlines(
+        [point.load for point in spread],
+        [point.least for point in spread],
+        [point.most for point in spread],
+        color=INTERVAL,
+        linewidth=2.2,
+        alpha=0.75,
     )
     axes.plot(
         [point.load for point in line.published],

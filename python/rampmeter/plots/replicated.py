@@ -21,7 +21,7 @@ class Series:
 def replicated(series: Sequence[Series], *, x_label: str, y_label: str, title: str = "") -> Figure:
     """Means with their intervals as error bars; a mean of a single run has none."""
     with house():
-        figure, axes = new_figure(5.4, 3.3)
+        figure, axes = new_figure(height=3.3)
         for idx, line in enumerate(series):
             shown = [(x, at) for x, at in line.values if math.isfinite(at.mean)]
             axes.errorbar(

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle, product
+from itertools import cycle, pairwise, product
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,6 +19,7 @@ from rampmeter.plots.style import (
     house,
     new_figure,
     plain_log_ticks,
+    standing,
 )
 from rampmeter.results import Group
 from rampmeter.text import thousands
@@ -27,11 +29,11 @@ GROUP_WIDTH = 0.8
 
 SLOWDOWN = "Slowdown (bar: mean, whisker: p99)"
 
-HEIGHT, TILTED_HEIGHT = 3.1, 3.7
-"""Inches of height, and those where labels are tilted, which takes room from the axes."""
+TICK_CHARACTER, AXIS = 0.072, 4.0
+"""Inches that a character below an axis takes, and that axes of figures have."""
 
-WIDEST_LABELS = 12
-"""Characters of labels to an inch of width that stand beside each other."""
+GROUP, BAR, AROUND = 0.08, 0.14, 0.75
+"""Inches of height of lying bars: between groups, of a bar, and above and below all of them."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class BarSeries:
     """Half the widths of the means' confidence intervals, where there are any."""
     p99_errors: Sequence[float | None] = ()
     """The same of the 99th percentiles."""
+    ranges: Sequence[tuple[float, float]] = ()
+    """The least and the largest value behind each mean, such as those of several seeds."""
 
 
 @dataclass(frozen=True)
@@ -99,16 +103,13 @@ def slowdown_by_size(
     """
     if not series:
         raise ValueError("expected at least one series, got none")
-    labels = series[0].labels
-    width = max(4.6, 0.28 * len(labels) * len(series) + 1.6)
     return bars(
-        labels,
+        series[0].labels,
         series,
         title=title,
         x_label=x_label,
         y_label=y_label,
         is_slowdown=is_slowdown,
-        width=width,
         ax=ax,
     )
 
@@ -121,52 +122,85 @@ def bars(
     x_label: str = "",
     y_label: str = SLOWDOWN,
     is_slowdown: bool = True,
-    width: float = 4.6,
     ax: Axes | None = None,
 ) -> Figure:
-    """Groups of bars: means, with whiskers up to the 99th percentile where it is known."""
+    """Groups of bars: means, with whiskers up to the 99th percentile where it is known.
+
+    Bars lie where the labels of the groups do not fit beside each other.
+    """
     with house():
-        is_tilted = sum(map(len, labels)) > WIDEST_LABELS * width
-        figure, axes = new_figure(width, TILTED_HEIGHT if is_tilted else HEIGHT, ax=ax)
+        is_lying = ax is None and not _fit(labels)
+        if is_lying:
+            figure, axes = new_figure(height=AROUND + len(labels) * (GROUP + BAR * len(series)))
+        else:
+            figure, axes = new_figure(ax=ax)
         # More series than colours differ in their patterns; the first pattern is of published ones.
         styles = cycle(product(("", *HATCHES[2:]), PALETTE))
+        is_paired = sum(one.is_published for one in series) > 1
+        held: tuple[str, str] | None = None
         for idx, one in enumerate(series):
-            style = (HATCHES[1], PUBLISHED) if one.is_published else next(styles)
-            _draw(axes, one, style, (idx, len(series)))
-        axes.set_xticks(range(len(labels)), labels)
-        if is_tilted:
-            axes.tick_params(axis="x", labelrotation=30)
-            for label in axes.get_xticklabels():
-                label.set_horizontalalignment("right")
-        axes.tick_params(axis="x", length=0)
-        axes.set_xlim(-0.6, len(labels) - 0.4)
-        axes.set_xlabel(x_label)
-        axes.set_ylabel(y_label)
+            if one.is_published:
+                # Where there are several, each has the colour of the measured one behind it.
+                held = next(styles) if is_paired else None
+                style = (HATCHES[1], held[1] if held else PUBLISHED)
+            else:
+                style, held = held or next(styles), None
+            _draw(axes, one, style, (idx, len(series)), is_lying=is_lying)
         values = [v for one in series for v in (*one.means, *one.p99s) if v is not None]
+        which = "x" if is_lying else "y"
         if is_slowdown:
-            _scale(axes, values)
+            _scale(axes, values, which)
         else:
-            _scale_of_quantity(axes, values)
+            _scale_of_quantity(axes, values, which)
+        if is_lying:
+            axes.set_yticks(range(len(labels)), labels)
+            axes.tick_params(axis="y", length=0)
+            axes.set_ylim(len(labels) - 0.4, -0.6)
+            axes.grid(axis="y", visible=False)
+            axes.grid(axis="x")
+            axes.set_xlabel(standing(y_label))
+            axes.set_ylabel(standing(x_label))
+        else:
+            axes.set_xticks(range(len(labels)), labels)
+            axes.tick_params(axis="x", length=0)
+            axes.set_xlim(-0.6, len(labels) - 0.4)
+            axes.set_xlabel(x_label)
+            axes.set_ylabel(standing(y_label))
         finish(figure, axes, title)
     return figure
 
 
-def _draw(axes: Axes, series: BarSeries, style: tuple[str, str], place: tuple[int, int]) -> None:
+def _fit(labels: Sequence[str]) -> bool:
+    """Whether the labels of groups stand beside each other without touching."""
+    room = AXIS / (len(labels) + 0.2)
+    both = (len(one) + len(other) for one, other in pairwise(labels))
+    return max(both, default=0) / 2 * TICK_CHARACTER + 0.05 <= room
+
+
+def _draw(
+    axes: Axes,
+    series: BarSeries,
+    style: tuple[str, str],
+    place: tuple[int, int],
+    *,
+    is_lying: bool,
+) -> None:
     (hatch, colour), (idx, n_series) = style, place
     step = GROUP_WIDTH / n_series
     shown = [i for i, mean in enumerate(series.means) if mean is not None]
     centres = [i - GROUP_WIDTH / 2 + (idx + 0.5) * step for i in shown]
     means = [series.means[i] or 0.0 for i in shown]
-    axes.bar(
-        centres,
-        means,
-        width=step * 0.88,
-        label=series.name,
-        color="white" if series.is_published else colour,
-        edgecolor="white" if hatch and not series.is_published else colour,
-        hatch=hatch,
-        linewidth=0.8,
-    )
+    look: dict[str, Any] = {
+        "label": series.name,
+        "color": "white" if series.is_published else colour,
+        "edgecolor": "white" if hatch and not series.is_published else colour,
+        "hatch": hatch,
+        "linewidth": 0.8,
+    }
+    if is_lying:
+        axes.barh(centres, means, height=step * 0.88, **look)
+    else:
+        axes.bar(centres, means, width=step * 0.88, **look)
     whiskers = [
         (centre, mean, top)
         for i, centre, mean in zip(shown, centres, means, strict=True)
@@ -174,55 +208,77 @@ def _draw(axes: Axes, series: BarSeries, style: tuple[str, str], place: tuple[in
     ]
     if whiskers:
         at, bottoms, tops = zip(*whiskers, strict=True)
-        axes.vlines(at, bottoms, tops, color="#222222", linewidth=0.8)
+        draw_lines = axes.hlines if is_lying else axes.vlines
+        draw_lines(at, bottoms, tops, color="#222222", linewidth=0.8)
         axes.plot(
-            at, tops, linestyle="none", marker="_", markersize=min(5, step * 18), color="#222222"
+            *((tops, at) if is_lying else (at, tops)),
+            linestyle="none",
+            marker="|" if is_lying else "_",
+            markersize=min(5, step * 18),
+            color="#222222",
         )
     for values, errors in ((series.means, series.mean_errors), (series.p99s, series.p99_errors)):
-        _draw_errors(axes, dict(zip(shown, centres, strict=True)), values, errors)
+        known = dict(zip(shown, centres, strict=True))
+        halves = [(error, error) if error is not None else None for error in errors]
+        _draw_errors(axes, known, values, halves, is_lying=is_lying)
+    spreads = [
+        (mean - least, most - mean) if mean is not None else None
+        for mean, (least, most) in zip(series.means, series.ranges, strict=False)
+    ]
+    _draw_errors(
+        axes, dict(zip(shown, centres, strict=True)), series.means, spreads, is_lying=is_lying
+    )
 
 
 def _draw_errors(
     axes: Axes,
     centres: Mapping[int, float],
     values: Sequence[float | None],
-    errors: Sequence[float | None],
+    errors: Sequence[tuple[float, float] | None],
+    *,
+    is_lying: bool,
 ) -> None:
-    """Confidence intervals: bars wider than the whiskers, so that both can be told apart."""
+    """Intervals: bars wider than the whiskers, so that both can be told apart."""
     known = [
         (centres[i], value, error)
         for i, (value, error) in enumerate(zip(values, errors, strict=False))
         if i in centres and value is not None and error is not None
     ]
     if known:
-        at, middles, half = zip(*known, strict=True)
-        axes.errorbar(
-            at, middles, yerr=half, fmt="none", ecolor=INTERVAL, elinewidth=2.2, alpha=0.75
-        )
+        at, middles, sizes = zip(*known, strict=True)
+        both = list(zip(*sizes, strict=True))
+        look: dict[str, Any] = {
+            "fmt": "none",
+            "ecolor": INTERVAL,
+            "elinewidth": 2.2,
+            "alpha": 0.75,
+        }
+        if is_lying:
+            axes.errorbar(middles, at, xerr=both, **look)
+        else:
+            axes.errorbar(at, middles, yerr=both, **look)
 
 
-def _scale(axes: Axes, values: Sequence[float]) -> None:
+def _scale(axes: Axes, values: Sequence[float], which: str) -> None:
     """From 1 (an idle network); logarithmic where the values span more than a decade."""
     top = max(values, default=2.0) or 1.0
     if top > 20:
-        axes.set_yscale("log")
-        axes.set_ylim(0.9, top * 1.3)
-        plain_log_ticks(axes, "y")
-        axes.yaxis.set_minor_formatter(
-            lambda value, _: thousands(value) if value in (2, 5, 20) else ""
-        )
+        axes.set(**{f"{which}scale": "log", f"{which}lim": (0.9, top * 1.3)})
+        plain_log_ticks(axes, which)
+        axis = axes.xaxis if which == "x" else axes.yaxis
+        axis.set_minor_formatter(lambda value, _: thousands(value) if value in (2, 5, 20) else "")
     else:
-        axes.set_ylim(0, top * 1.08)
-    axes.axhline(1.0, color="#888888", linewidth=0.7, linestyle=(0, (4, 3)), zorder=0.5)
+        axes.set(**{f"{which}lim": (0, top * 1.08)})
+    draw_line = axes.axvline if which == "x" else axes.axhline
+    draw_line(1.0, color="#888888", linewidth=0.7, linestyle=(0, (4, 3)), zorder=0.5)
 
 
-def _scale_of_quantity(axes: Axes, values: Sequence[float]) -> None:
+def _scale_of_quantity(axes: Axes, values: Sequence[float], which: str) -> None:
     """From zero; logarithmic where the values span more than a decade."""
     top = max(values, default=1.0) or 1.0
     least = min((value for value in values if value > 0.0), default=top)
     if top > 20 * least:
-        axes.set_yscale("log")
-        axes.set_ylim(least * 0.7, top * 1.3)
-        plain_log_ticks(axes, "y")
+        axes.set(**{f"{which}scale": "log", f"{which}lim": (least * 0.7, top * 1.3)})
+        plain_log_ticks(axes, which)
     else:
-        axes.set_ylim(0, top * 1.08)
+        axes.set(**{f"{which}lim": (0, top * 1.08)})

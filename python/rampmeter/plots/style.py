@@ -1,7 +1,9 @@
 """How figures look: fonts, colours that colour-blind readers can tell apart, axes."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from textwrap import wrap
 from typing import Any, Final
 
 import matplotlib as mpl
@@ -26,6 +28,16 @@ OWN: Final = "rampmeter"
 """The label of figures that this package made."""
 DPI: Final = 200
 TITLE_SIZE: Final = 9.5
+WIDTH: Final = 4.6
+"""Inches. In a paper's column, which has 3.3 of them, texts of 8 and 9 points have 6 to 7."""
+CHARACTER: Final = 0.068
+"""Inches that a character of a legend takes, about."""
+HANDLE: Final = 0.46
+"""Inches of a legend's sample and the space around it."""
+ROW: Final = 0.17
+"""Inches of a line of a legend or a title."""
+LABEL_MAX: Final = 28
+"""Characters of a vertical label that fits an axis."""
 RC: Final[dict[Any, Any]] = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
@@ -53,7 +65,7 @@ def house() -> Iterator[None]:
 
 
 def new_figure(
-    width: float = 4.6, height: float = 3.1, ax: Axes | None = None
+    width: float = WIDTH, height: float = 3.1, ax: Axes | None = None
 ) -> tuple[Figure, Axes]:
     """A figure of one pair of axes, in inches, that no window and no global state knows.
 
@@ -83,6 +95,12 @@ def finish(figure: Figure, axes: Axes, title: str = "", columns: int = 4) -> Non
         if handles:
             axes.legend(handles, labels)
         return
+    width, height = (float(inches) for inches in figure.get_size_inches())
+    title = "\n".join(wrap(title, int(width / CHARACTER * 0.87)))
+    n_columns = _columns(labels, width, columns)
+    # What takes several lines makes the figure taller, and leaves the axes as they are.
+    rows = title.count("\n") + max(0, math.ceil(len(labels) / n_columns) - 1)
+    figure.set_size_inches(width, height + ROW * rows)
     if not handles:
         figure.suptitle(title, x=0.01, ha="left", fontsize=TITLE_SIZE)
         return
@@ -94,11 +112,33 @@ def finish(figure: Figure, axes: Axes, title: str = "", columns: int = 4) -> Non
         title=title or None,
         title_fontsize=TITLE_SIZE,
         alignment="left",
-        ncols=min(columns, len(handles)),
+        ncols=n_columns,
         borderpad=0.2,
         columnspacing=1.3,
         handletextpad=0.5,
     )
+
+
+def standing(label: str) -> str:
+    """The label of a vertical axis, in two lines where it is too long for one."""
+    return label.replace(" (", "\n(", 1) if len(label) > LABEL_MAX else label
+
+
+def lying(label: str) -> str:
+    """The same for a horizontal axis."""
+    return label.replace(" (", "\n(", 1) if len(label) > 1.8 * LABEL_MAX else label
+
+
+def _columns(labels: Sequence[str], width: float, columns: int) -> int:
+    """How many columns a legend may have without being wider than the figure."""
+    for n in range(min(columns, len(labels)), 1, -1):
+        # Legends are filled by column.
+        rows = math.ceil(len(labels) / n)
+        of_columns = (labels[i : i + rows] for i in range(0, len(labels), rows))
+        widths = (HANDLE + CHARACTER * max(map(len, some)) for some in of_columns)
+        if sum(widths) <= width:
+            return n
+    return 1
 
 
 def plain_log_ticks(axes: Axes, which: str) -> None:

@@ -38,7 +38,7 @@ def _fractions(
 ) -> Figure:
     """Fractions over time, from pairs of times in ps and values."""
     with house():
-        figure, axes = new_figure(5.2, ax=ax)
+        figure, axes = new_figure(ax=ax)
         for idx, (name, (time_ps, fraction)) in enumerate(lines.items()):
             times, values = thin(time_ps.astype(np.float64) / 1e9, fraction.astype(np.float64))
             axes.plot(

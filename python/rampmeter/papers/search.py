@@ -1,0 +1,141 @@
+"""The highest load that a run sustains, found by bisection over a grid of loads.
+
+Probes are ordinary runs that differ in their load. A load is sustained where a metric of its run is
+at least, or at most, a number. Bisection takes for granted that all loads below a sustained one are
+sustained too. It ends with two neighbours of the grid that have both been run: the highest load
+that is sustained and the next one, which is not.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+from rampmeter._core import PlanError
+from rampmeter.papers.metric import Metric
+from rampmeter.section import Section
+from rampmeter.sweeps.grammar import parse_values
+
+LOAD = "workload.load"
+"""The key of the plan that probes differ in."""
+
+Searched: TypeAlias = Literal["utilisation", "throughput", "drop-rate", "rejected"]
+"""Metrics that say whether a load is sustained: those of a whole run that may be used so."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """What loads are tried, and which of them count as sustained."""
+
+    loads: tuple[float, ...]
+    """In ascending order."""
+    metric: Metric
+    at_least: float | None = None
+    at_most: float | None = None
+
+    @classmethod
+    def of(cls, section: Section) -> "Search":
+        """Read the keys of a search; raises `PlanError` saying what is wrong where."""
+        metric = section.choice("metric", section.take("metric", str), get_args(Searched))
+        limit, value = section.one_of("at-least", "at-most")
+        loads = _loads(section.take("loads", str), f"{section.where}: loads")
+        is_least = limit == "at-least"
+        return cls(
+            loads,
+            cast(Metric, metric),
+            at_least=value if is_least else None,
+            at_most=None if is_least else value,
+        )
+
+    @property
+    def probes_max(self) -> int:
+        """The most probes that one seed takes."""
+        return len(self.loads).bit_length()
+
+    def is_sustained(self, value: float) -> bool:
+        """Whether a load is sustained with this value of the metric; not with NaN."""
+        if self.at_least is not None:
+            return value >= self.at_least
+        return self.at_most is not None and value <= self.at_most
+
+    def next_load(self, probed: Mapping[float, float]) -> float | None:
+        """The load to probe after these, which have values; `None` if the search is over."""
+        low, high = self._ends(probed)
+        return self.loads[(low + high) // 2] if high - low > 1 else None
+
+    def highest(self, probed: Mapping[float, float]) -> float:
+        """The highest load that is sustained; NaN if the search is not over, or none is."""
+        low, high = self._ends(probed)
+        return self.loads[low] if high - low == 1 and low >= 0 else math.nan
+
+    def _ends(self, probed: Mapping[float, float]) -> tuple[int, int]:
+        """The highest load that is known to be sustained and the lowest that is known not to be.
+
+        They are places in `loads`; one before the first and one behind the last where none is.
+        """
+        low, high = -1, len(self.loads)
+        for idx, load in enumerate(self.loads):
+            if load not in probed:
+                continue
+            if self.is_sustained(probed[load]):
+                low = idx
+            else:
+                # What is above is not sustained either.
+                return low, idx
+        return low, high
+
+
+@dataclass(frozen=True)
+class Probes:
+    """The loads that one seed of a search has tried so far, with the metric's values."""
+
+    search: Search
+    values: Mapping[float, float]
+    flows: int = 0
+    """Flows of all probes together."""
+
+    @property
+    def highest(self) -> float:
+        """The highest load that is sustained; NaN if the search is not over, or none is."""
+        return self.search.highest(self.values)
+
+    @property
+    def note(self) -> str:
+        """What a reader must know of the result; empty for most."""
+        if self.search.next_load(self.values) is not None:
+            return "not over"
+        if math.isnan(self.highest):
+            return "none is sustained"
+        return "all are sustained" if self.highest == self.search.loads[-1] else ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The probes as plain values; `null` stands for NaN."""
+        return {
+            "metric": self.search.metric,
+            "at_least": self.search.at_least,
+            "at_most": self.search.at_most,
+            "max_load": None if math.isnan(self.highest) else self.highest,
+            "note": self.note,
+            "probes": [
+                {
+                    "load": load,
+                    "value": None if math.isnan(value) else value,
+                    "is_sustained": self.search.is_sustained(value),
+                }
+                for load, value in sorted(self.values.items())
+            ],
+        }
+
+
+def _loads(text: str, where: str) -> tuple[float, ...]:
+    """Loads that ascend, from a list with ranges such as `0.5..0.9:0.02`."""
+    values = parse_values(text, where)
+    if not isinstance(values, Sequence):
+        raise PlanError(f"{where}: expected loads, got {text!r}")
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+            raise PlanError(f"{where}: expected loads above 0, got {value!r}")
+    loads = tuple(float(cast(float, value)) for value in values)
+    if list(loads) != sorted(set(loads)):
+        raise PlanError(f"{where}: expected loads in ascending order, got {text!r}")
+    return loads
