@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -44,9 +43,6 @@ MTU: Final = 1500
 CONTROL_RTT_US: Final = 500.0
 """The round trip that protocols are told at least, unless the plan says another: on an idle machine
 99 % of small packets take less than 270 us each way through shaped ports, half of them 50 us."""
-
-ARMS: Final = ("rampd", "tcp", "sim")
-"""The ways to run a plan: on hosts over the transport or over TCP, and in the simulator."""
 
 DRAIN_SECONDS: Final = 10.0
 """How long after the last arrival messages may take."""
@@ -77,41 +73,13 @@ class Options:
     kernel: Sequence[str] = ()
     """Arguments of `rampd load` for the kernel's TCP: `--congestion-control`, with the name, and
     `--connection-per-message`."""
+    congestion_control: str | None = None
+    """That of the kernel's TCP at both ends of all connections; the system's default if `None`."""
     realtime: bool = False
     """Whether hosts go before all other work of this machine (`SCHED_FIFO`), as if each had a
     processor of its own. Needs root; other work stands still while they compute."""
     watches: bool = False
     """Whether times at ports are counted where nothing is marked too; they go to `waits.json`."""
-
-
-def run_arms(
-    plan: Plan, out: Path, arms: Sequence[str], progress: Callable[[str, int, int], None]
-) -> Iterator[tuple[str, Run]]:
-    """Run a plan in several ways, one after the other; each has a folder of its own in `out`.
-
-    The simulator runs the plan as the arm before it has measured it, so it may not be the first.
-    `progress` hears of each arm how many of how many messages have arrived.
-    """
-    if unknown := [arm for arm in arms if arm not in ARMS]:
-        raise PlanError(f"--arms: expected some of {', '.join(ARMS)}, got {', '.join(unknown)}")
-    measured: Plan | None = None
-    for arm in arms:
-        folder = out / arm
-        if arm == "sim":
-            if measured is None:
-                raise PlanError("--arms: expected rampd or tcp before sim, whose delays it needs")
-            folder.mkdir(parents=True, exist_ok=True)
-
-            def watch(at: "_core.Progress", arm: str = arm) -> bool:
-                progress(arm, at["delivered"], at["total"] or 0)
-                return True
-
-            _core.run(measured.text, str(plan.base), str(folder), watch)
-            yield arm, Run(folder)
-        else:
-            over: Over = "rampd" if arm == "rampd" else "tcp"
-            yield arm, run_testbed(plan, folder, over, partial(progress, arm))
-            measured = Plan((folder / PLAN).read_text(encoding="utf-8"), plan.base)
 
 
 def run_testbed(
@@ -130,7 +98,7 @@ def run_testbed(
     rampd = find_rampd()
     Fabric.sweep()
     with ExitStack() as stack:
-        fabric = stack.enter_context(Fabric(bed.shape))
+        fabric = stack.enter_context(Fabric(bed.shape, options.congestion_control))
         watch: Watch | None = None
         if options.watches or bed.mark_above_bytes is not None:
             watch = stack.enter_context(Watch(fabric, bed.mark_above_bytes))
