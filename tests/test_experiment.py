@@ -13,9 +13,16 @@ from rampmeter.cli import main
 from rampmeter.comparison import Comparison
 from rampmeter.plan import Plan
 from rampmeter.results import Run
-from rampmeter.testbed import Fabric, Shape, TestbedError, is_privileged
+from rampmeter.testbed import Delays, Fabric, Shape, TestbedError, is_privileged
 from rampmeter.testbed.arms import parse, run_arms
-from rampmeter.testbed.experiment import Follower, bed_of, find_rampd, run_testbed
+from rampmeter.testbed.experiment import (
+    Follower,
+    bed_of,
+    drain_seconds,
+    find_rampd,
+    run_testbed,
+    with_delays,
+)
 from rampmeter.testbed.marking import mark_above_max
 from rampmeter.toml import TomlValue
 
@@ -216,6 +223,14 @@ def test_a_plan_is_checked_with_the_round_trip_of_hosts() -> None:
     with pytest.raises(PlanError, match="a control-rtt-us of at least"):
         slow.check()
     assert bed_of(slow).transport["control-rtt-us"] == 1230  # two full packets
+
+
+def test_a_plan_may_say_how_long_messages_may_take_after_the_last_arrival() -> None:
+    idle = Delays(there_ns=20_000, back_ns=20_000, round_trip_ns=40_000)
+    assert with_delays(bed_of(plan("dcpim")).plan, idle).get("run.drain-us") == 10_000_000
+    patient = plan("dcpim").with_(("run.drain-us", 40_000_000.0))
+    assert drain_seconds(bed_of(patient).plan) == 40
+    assert with_delays(bed_of(patient).plan, idle).get("run.drain-us") == 40_000_000
 
 
 def test_a_buffer_that_is_too_small_is_refused_before_anything_is_built() -> None:

@@ -45,7 +45,7 @@ CONTROL_RTT_US: Final = 500.0
 99 % of small packets take less than 270 us each way through shaped ports, half of them 50 us."""
 
 DRAIN_SECONDS: Final = 10.0
-"""How long after the last arrival messages may take."""
+"""How long after the last arrival messages may take, unless the plan's `run.drain-us` says."""
 START_SECONDS: Final = 1.5
 """From starting the processes to the first arrival."""
 POLL_SECONDS: Final = 0.2
@@ -113,7 +113,8 @@ def run_testbed(
         carrier = ["--over", "udp" if over == "rampd" else "tcp", *options.kernel]
         before = [tool("chrt"), "--fifo", "10"] if options.realtime else []
         with _hosts(fabric, bed, [*before, rampd], out, carrier) as logs:
-            _watch(logs, facts["flows"], facts["last_arrival_ps"] / 1e12, progress)
+            last = facts["last_arrival_ps"] / 1e12
+            _watch(logs, facts["flows"], last, drain_seconds(plan), progress)
         ports = fabric.port_counters()
         _write_counters(fabric, watch, out)
     wall = time.monotonic() - started
@@ -148,8 +149,14 @@ def with_delays(plan: Plan, delays: Delays) -> Plan:
         ("fabric.switching", "shaped"),
         ("fabric.shaper-burst-us", BURST_SECONDS * 1e6),
         ("fabric.spray", "ecmp" if has_one_path else "random"),
-        ("run.drain-us", DRAIN_SECONDS * 1e6),
+        ("run.drain-us", drain_seconds(plan) * 1e6),
     )
+
+
+def drain_seconds(plan: Plan) -> float:
+    """How long after the last arrival messages of a plan may take."""
+    asked = plan.get("run.drain-us")
+    return DRAIN_SECONDS if asked is None else float(asked) / 1e6
 
 
 def bed_of(plan: Plan) -> Bed:
@@ -271,7 +278,7 @@ def _hosts(
         if node < bed.shape.n_hosts:
             argv = [*rampd, "load", str(_config(out, node)), "--flows", str(out / "hosts.csv")]
             argv += ["--log", str(logs[node]), "--start-ns", str(start_ns), *carrier]
-            argv += ["--drain-ms", str(DRAIN_SECONDS * 1e3)]
+            argv += ["--drain-ms", str(drain_seconds(bed.plan) * 1e3)]
         elif "tcp" in carrier:
             continue
         with (out / "nodes" / f"{node}.log").open("w", encoding="utf-8") as said:
@@ -292,9 +299,11 @@ def _hosts(
                 raise TestbedError(f"node {node} ended with {code}: {text[-400:]}")
 
 
-def _watch(logs: list[Path], flows: int, seconds: float, progress: Progress | None) -> None:
+def _watch(
+    logs: list[Path], flows: int, seconds: float, drain: float, progress: Progress | None
+) -> None:
     """Wait until all hosts have done their part, or the time is over."""
-    ends = time.monotonic() + START_SECONDS + seconds + DRAIN_SECONDS
+    ends = time.monotonic() + START_SECONDS + seconds + drain
     arrived = 0
     followers = [Follower(log) for log in logs]
     while time.monotonic() < ends:
@@ -303,7 +312,7 @@ def _watch(logs: list[Path], flows: int, seconds: float, progress: Progress | No
         before, arrived = arrived, sum(follower.delivered for follower in followers)
         if arrived > before:
             # Messages that wait for others may come later than anybody could know before.
-            ends = max(ends, time.monotonic() + DRAIN_SECONDS)
+            ends = max(ends, time.monotonic() + drain)
         if progress is not None:
             progress(arrived, flows)
         if all(follower.is_done for follower in followers):
