@@ -1,17 +1,28 @@
 """Plans between real hosts: the daemon in namespaces, and its results."""
 
 import json
+import sys
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 from click.testing import CliRunner
 
 from rampmeter._core import PlanError
 from rampmeter.cli import main
+from rampmeter.comparison import Comparison
 from rampmeter.plan import Plan
 from rampmeter.results import Run
-from rampmeter.testbed import Fabric, Shape, TestbedError, is_privileged
-from rampmeter.testbed.experiment import Follower, bed_of, find_rampd, run_testbed
+from rampmeter.testbed import Delays, Fabric, Shape, TestbedError, is_privileged
+from rampmeter.testbed.arms import parse, run_arms
+from rampmeter.testbed.experiment import (
+    Follower,
+    bed_of,
+    drain_seconds,
+    find_rampd,
+    run_testbed,
+    with_delays,
+)
 from rampmeter.testbed.marking import mark_above_max
 from rampmeter.toml import TomlValue
 
@@ -88,6 +99,110 @@ def test_the_command_compares_hosts_with_the_simulator(tmp_path: Path) -> None:
     assert (out / "slowdown_by_size.png").stat().st_size > 1000
 
 
+@needs_namespaces
+def test_one_command_runs_several_transports_and_controls_on_the_same_flows(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    # Longer than the burst of a shaper, so that queues grow and ports mark.
+    file.write_text(plan("dcpim").with_(("workload.sizes", {"fixed": 150_000})).text)
+    out = tmp_path / "out"
+    arms = "rampd,rampd:dctcp:mark-above=4,label=DCTCP,tcp:cubic,sim:dctcp:mark-above=4"
+    argv = ["testbed", str(file), "--arms", arms, "--out", str(out), "--quiet"]
+    result = CliRunner().invoke(main, argv)
+    assert result.exit_code == 0, result.output
+    comparison = Comparison.load(out)
+    assert comparison.labels == ["rampd", "DCTCP", "tcp:cubic", "sim:dctcp:mark-above=4"]
+    for label in comparison.labels:
+        assert comparison.flows(label)["delivered"] == 60, label
+        assert label in result.output.replace("\n", "") or label.startswith("sim:")
+    dctcp = out / "DCTCP"
+    said = "".join(log.read_text() for log in (dctcp / "nodes").glob("*.log"))
+    assert 'name = "dctcp"' in (dctcp / "nodes/0.toml").read_text()
+    assert "started" in said
+    assert sum(of["marks"] for of in json.loads((dctcp / "waits.json").read_text()).values()) > 0
+    # Nothing marks for the others, which do not ask for it.
+    assert not (out / "rampd/waits.json").exists()
+    assert not (out / "tcp-cubic/waits.json").exists()
+    # The simulator had DCTCP's ports, and the delays of the arm before it.
+    simulated = Run(out / "sim-dctcp-mark-above=4").manifest["plan"]
+    measured = Plan((out / "tcp-cubic/plan.toml").read_text())
+    assert simulated["fabric"]["ecn-bytes"] > 0
+    assert simulated["topology"]["host-ns"] == measured.get("topology.host-ns") > 0
+
+
+@needs_namespaces
+def test_the_kernels_congestion_control_is_that_of_both_ends() -> None:
+    two = shape()
+    with Fabric(two, "reno") as fabric:
+        listener = fabric.run(1, [sys.executable, "-c", LISTEN, str(two.address(1))], stdout=PIPE)
+        assert listener.stdout is not None
+        port = listener.stdout.readline().decode().strip()
+        code = CONNECT.format(address=two.address(1), port=port)
+        said, _ = fabric.run(0, [sys.executable, "-c", code], stdout=PIPE).communicate(timeout=20)
+        accepted, _ = listener.communicate(timeout=20)
+    assert (said.decode().strip(), accepted.decode().strip()) == ("reno", "reno")
+
+
+CONTROL = "socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(bytes(1)).decode()"
+CONNECT = f"""
+import socket
+link = socket.create_connection(("{{address}}", {{port}}), 10)
+print(link.getsockopt({CONTROL})
+link.recv(1)
+"""
+LISTEN = f"""
+import socket, sys
+server = socket.create_server((sys.argv[1], 0))
+server.settimeout(10)
+print(server.getsockname()[1], flush=True)
+link, _ = server.accept()
+print(link.getsockopt({CONTROL})
+"""
+
+
+def test_arms_name_transports_presets_keys_and_labels() -> None:
+    arms = parse("rampd, rampd:dctcp:rfc8257,mark-above=20,label=DCTCP,tcp:cubic,tcp,sim")
+    assert [arm.text for arm in arms] == ["rampd", "DCTCP", "tcp:cubic", "tcp", "sim"]
+    assert [arm.folder for arm in arms] == ["rampd", "DCTCP", "tcp-cubic", "tcp", "sim"]
+    system = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+    assert [arm.label for arm in arms][2:4] == ["tcp:cubic", f"tcp:{system}"]
+    dctcp = arms[1].of(plan("dcpim").with_(("transport.channels", 4)))
+    # A key of the plan's own transport means nothing to another.
+    assert dctcp.get("transport") == {"name": "dctcp", "preset": "rfc8257", "mark-above": 20}
+    assert arms[2].of(plan("dcpim")).text == plan("dcpim").text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("udp", "expected some of rampd, tcp, sim, got udp"),
+        ("mark-above=20", "expected some of rampd, tcp, sim, got mark-above=20"),
+        ("rampd,mark-above=20", "expected rampd:NAME before keys"),
+        ("rampd:", "expected"),
+        ("rampd,rampd", "expected names that differ"),
+        ("rampd:all", "expected one name after rampd, got all"),
+        ("sim,rampd", "expected rampd or tcp before sim"),
+        ("tcp:cubic:window=3", "expected keys of the fabric, or label, got window"),
+    ],
+)
+def test_arms_without_sense_are_refused(text: str, message: str) -> None:
+    with pytest.raises(PlanError, match=message):
+        parse(text)
+
+
+def test_a_control_that_the_kernel_lacks_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    arms = parse("rampd,tcp:nonesuch")
+    with pytest.raises(TestbedError, match="congestion control nonesuch: not in this kernel"):
+        list(run_arms(plan("dcpim"), tmp_path / "out", arms, lambda *_: None))
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_kernels_dctcp_needs_ports_that_mark(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match=r"expected fabric\.ecn-bytes, where ports mark"):
+        list(run_arms(plan("dcpim"), tmp_path, parse("tcp:dctcp"), lambda *_: None))
+    (marked,) = parse("tcp:dctcp:fabric.ecn-bytes=30280")
+    assert bed_of(marked.of(plan("dcpim"))).mark_above_bytes == 30280
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -108,6 +223,14 @@ def test_a_plan_is_checked_with_the_round_trip_of_hosts() -> None:
     with pytest.raises(PlanError, match="a control-rtt-us of at least"):
         slow.check()
     assert bed_of(slow).transport["control-rtt-us"] == 1230  # two full packets
+
+
+def test_a_plan_may_say_how_long_messages_may_take_after_the_last_arrival() -> None:
+    idle = Delays(there_ns=20_000, back_ns=20_000, round_trip_ns=40_000)
+    assert with_delays(bed_of(plan("dcpim")).plan, idle).get("run.drain-us") == 10_000_000
+    patient = plan("dcpim").with_(("run.drain-us", 40_000_000.0))
+    assert drain_seconds(bed_of(patient).plan) == 40
+    assert with_delays(bed_of(patient).plan, idle).get("run.drain-us") == 40_000_000
 
 
 def test_a_buffer_that_is_too_small_is_refused_before_anything_is_built() -> None:

@@ -27,9 +27,18 @@ from rampmeter.plan import Plan
     "--arms",
     default="rampd,sim",
     show_default=True,
-    metavar="ARM,...",
-    help="What to run it on: rampd (hosts, the plan's transport), tcp (hosts, the kernel's TCP), "
-    "sim (the simulator, with the delays measured before).",
+    metavar="ARM[:NAME[:KEY=VALUE]],...",
+    help="What to run it on: rampd (hosts, the plan's transport or the one named), tcp (hosts, the "
+    "kernel's TCP, with the congestion control named), sim (the simulator, with the delays "
+    "measured before).",
+)
+@click.option(
+    "--realtime",
+    is_flag=True,
+    help="Put hosts before all other work of this machine, as if each had a processor; root only.",
+)
+@click.option(
+    "--waits", is_flag=True, help="Count times at ports in waits.json, marks or not; root only."
 )
 @set_option
 @seed_option
@@ -42,6 +51,8 @@ def testbed(
     seed: int | None,
     out: Path | None,
     *,
+    realtime: bool,
+    waits: bool,
     quiet: bool,
 ) -> None:
     """Run a plan between real hosts: network namespaces of this machine.
@@ -51,21 +62,25 @@ def testbed(
     commands. Needs iproute2, and root or user namespaces. Whatever happens, it is taken down.
 
     \b
-    Example: dcPIM against TCP, and what the simulator says
+    Example: dcPIM against TCP, and what the simulator says; against DCTCP with marks, and Cubic
       rampmeter testbed plan.toml --arms rampd,tcp,sim
+      rampmeter testbed plan.toml --arms rampd,rampd:dctcp:mark-above=20,tcp:cubic
     """
     from rampmeter.comparison import Comparison
     from rampmeter.progress import counting
     from rampmeter.testbed import enter_user_namespace
-    from rampmeter.testbed.experiment import run_arms
+    from rampmeter.testbed.arms import parse, run_arms
+    from rampmeter.testbed.experiment import Options
 
+    ways = parse(arms)
     overrides = overrides_of(settings, seed)
     complete = Plan.load(plan).with_(*overrides)
     complete.check()
     enter_user_namespace(sys.orig_argv)
     folder = out or Path("results") / f"{folder_name(plan, overrides)}-testbed"
+    options = Options(realtime=realtime, watches=waits)
     with counting(Console(stderr=True), is_quiet=quiet) as progress:
-        runs = dict(run_arms(complete, folder, arms.split(","), progress))
+        runs = dict(run_arms(complete, folder, ways, progress, options))
     comparison = Comparison(runs)
     show_comparison(comparison, folder)
     warn(comparison.warnings())

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -45,11 +44,8 @@ CONTROL_RTT_US: Final = 500.0
 """The round trip that protocols are told at least, unless the plan says another: on an idle machine
 99 % of small packets take less than 270 us each way through shaped ports, half of them 50 us."""
 
-ARMS: Final = ("rampd", "tcp", "sim")
-"""The ways to run a plan: on hosts over the transport or over TCP, and in the simulator."""
-
 DRAIN_SECONDS: Final = 10.0
-"""How long after the last arrival messages may take."""
+"""How long after the last arrival messages may take, unless the plan's `run.drain-us` says."""
 START_SECONDS: Final = 1.5
 """From starting the processes to the first arrival."""
 POLL_SECONDS: Final = 0.2
@@ -77,41 +73,13 @@ class Options:
     kernel: Sequence[str] = ()
     """Arguments of `rampd load` for the kernel's TCP: `--congestion-control`, with the name, and
     `--connection-per-message`."""
+    congestion_control: str | None = None
+    """That of the kernel's TCP at both ends of all connections; the system's default if `None`."""
     realtime: bool = False
     """Whether hosts go before all other work of this machine (`SCHED_FIFO`), as if each had a
     processor of its own. Needs root; other work stands still while they compute."""
     watches: bool = False
     """Whether times at ports are counted where nothing is marked too; they go to `waits.json`."""
-
-
-def run_arms(
-    plan: Plan, out: Path, arms: Sequence[str], progress: Callable[[str, int, int], None]
-) -> Iterator[tuple[str, Run]]:
-    """Run a plan in several ways, one after the other; each has a folder of its own in `out`.
-
-    The simulator runs the plan as the arm before it has measured it, so it may not be the first.
-    `progress` hears of each arm how many of how many messages have arrived.
-    """
-    if unknown := [arm for arm in arms if arm not in ARMS]:
-        raise PlanError(f"--arms: expected some of {', '.join(ARMS)}, got {', '.join(unknown)}")
-    measured: Plan | None = None
-    for arm in arms:
-        folder = out / arm
-        if arm == "sim":
-            if measured is None:
-                raise PlanError("--arms: expected rampd or tcp before sim, whose delays it needs")
-            folder.mkdir(parents=True, exist_ok=True)
-
-            def watch(at: "_core.Progress", arm: str = arm) -> bool:
-                progress(arm, at["delivered"], at["total"] or 0)
-                return True
-
-            _core.run(measured.text, str(plan.base), str(folder), watch)
-            yield arm, Run(folder)
-        else:
-            over: Over = "rampd" if arm == "rampd" else "tcp"
-            yield arm, run_testbed(plan, folder, over, partial(progress, arm))
-            measured = Plan((folder / PLAN).read_text(encoding="utf-8"), plan.base)
 
 
 def run_testbed(
@@ -130,7 +98,7 @@ def run_testbed(
     rampd = find_rampd()
     Fabric.sweep()
     with ExitStack() as stack:
-        fabric = stack.enter_context(Fabric(bed.shape))
+        fabric = stack.enter_context(Fabric(bed.shape, options.congestion_control))
         watch: Watch | None = None
         if options.watches or bed.mark_above_bytes is not None:
             watch = stack.enter_context(Watch(fabric, bed.mark_above_bytes))
@@ -145,7 +113,8 @@ def run_testbed(
         carrier = ["--over", "udp" if over == "rampd" else "tcp", *options.kernel]
         before = [tool("chrt"), "--fifo", "10"] if options.realtime else []
         with _hosts(fabric, bed, [*before, rampd], out, carrier) as logs:
-            _watch(logs, facts["flows"], facts["last_arrival_ps"] / 1e12, progress)
+            last = facts["last_arrival_ps"] / 1e12
+            _watch(logs, facts["flows"], last, drain_seconds(plan), progress)
         ports = fabric.port_counters()
         _write_counters(fabric, watch, out)
     wall = time.monotonic() - started
@@ -180,8 +149,14 @@ def with_delays(plan: Plan, delays: Delays) -> Plan:
         ("fabric.switching", "shaped"),
         ("fabric.shaper-burst-us", BURST_SECONDS * 1e6),
         ("fabric.spray", "ecmp" if has_one_path else "random"),
-        ("run.drain-us", DRAIN_SECONDS * 1e6),
+        ("run.drain-us", drain_seconds(plan) * 1e6),
     )
+
+
+def drain_seconds(plan: Plan) -> float:
+    """How long after the last arrival messages of a plan may take."""
+    asked = plan.get("run.drain-us")
+    return DRAIN_SECONDS if asked is None else float(asked) / 1e6
 
 
 def bed_of(plan: Plan) -> Bed:
@@ -303,7 +278,7 @@ def _hosts(
         if node < bed.shape.n_hosts:
             argv = [*rampd, "load", str(_config(out, node)), "--flows", str(out / "hosts.csv")]
             argv += ["--log", str(logs[node]), "--start-ns", str(start_ns), *carrier]
-            argv += ["--drain-ms", str(DRAIN_SECONDS * 1e3)]
+            argv += ["--drain-ms", str(drain_seconds(bed.plan) * 1e3)]
         elif "tcp" in carrier:
             continue
         with (out / "nodes" / f"{node}.log").open("w", encoding="utf-8") as said:
@@ -324,9 +299,11 @@ def _hosts(
                 raise TestbedError(f"node {node} ended with {code}: {text[-400:]}")
 
 
-def _watch(logs: list[Path], flows: int, seconds: float, progress: Progress | None) -> None:
+def _watch(
+    logs: list[Path], flows: int, seconds: float, drain: float, progress: Progress | None
+) -> None:
     """Wait until all hosts have done their part, or the time is over."""
-    ends = time.monotonic() + START_SECONDS + seconds + DRAIN_SECONDS
+    ends = time.monotonic() + START_SECONDS + seconds + drain
     arrived = 0
     followers = [Follower(log) for log in logs]
     while time.monotonic() < ends:
@@ -335,7 +312,7 @@ def _watch(logs: list[Path], flows: int, seconds: float, progress: Progress | No
         before, arrived = arrived, sum(follower.delivered for follower in followers)
         if arrived > before:
             # Messages that wait for others may come later than anybody could know before.
-            ends = max(ends, time.monotonic() + DRAIN_SECONDS)
+            ends = max(ends, time.monotonic() + drain)
         if progress is not None:
             progress(arrived, flows)
         if all(follower.is_done for follower in followers):

@@ -48,8 +48,10 @@ class Fabric:
 
     _serials = count()
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, congestion_control: str | None = None) -> None:
+        """`congestion_control` is that of TCP at all hosts, for connections made and taken."""
         self.shape = shape
+        self._control = congestion_control
         pid = os.getpid()
         self.tag = f"{pid}.{process.start_ticks(pid)}.{next(self._serials)}"
         """What tells this fabric's namespaces from those of others."""
@@ -182,8 +184,11 @@ class Fabric:
             yield f"address add {port.address} dev {port.interface}"
             yield f"link set {port.interface} up"
         yield from self._neighbours(self.shape.links, node)
+        # By the route, since a namespace may not take any it likes as its default.
+        has_control = self._control is not None and node.startswith("h")
+        end = f" congctl {self._control}" if has_control else ""
         for route in self.shape.routes(node):
-            yield f"route add {route}"
+            yield f"route add {route}{end}"
 
     @staticmethod
     def _neighbours(links: Iterable[Link], node: str) -> Iterator[str]:
