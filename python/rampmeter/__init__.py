@@ -29,6 +29,7 @@ from rampmeter._core import (
 from rampmeter.api import compare, run
 from rampmeter.collective import Collective, collective
 from rampmeter.comparison import Comparison, Overlay
+from rampmeter.homa import homa_priorities
 from rampmeter.hyline import hyline_threshold
 from rampmeter.pias import pias_thresholds
 from rampmeter.plan import Plan
@@ -102,6 +103,7 @@ __all__ = [
     "distributions",
     "dumbbell",
     "fat_tree",
+    "homa_priorities",
     "hyline_threshold",
     "imc10",
     "leaf_spine",

@@ -30,6 +30,7 @@ __all__ = [
     "distribution_points",
     "distributions",
     "every_packet",
+    "homa_priorities",
     "host_packet",
     "run",
     "statistics",
@@ -208,6 +209,16 @@ def statistics(values: bytes, in_order: bool = False) -> dict[str, float] | None
     """Give the statistics of doubles in native order, as summaries have them; `None` of none.
 
     In the order of arrival of one steady process they have intervals, `mean_ci` and so on.
+    """
+
+def homa_priorities(
+    sizes: str, base: str | PathLike[str], rtt_bytes: float, priorities: int
+) -> tuple[float, int, list[int]]:
+    """Homa's priorities for the distribution that JSON of a plan's `sizes` stands for.
+
+    `priorities` is at most 8, and names of files start at `base`. Returns the share of bytes that
+    messages send without a grant, `rtt_bytes` at most; how many priorities these have; and the
+    sizes up to which messages have the first, second, ... of them.
     """
 
 def distributions() -> list[str]:

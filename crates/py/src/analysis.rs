@@ -1,9 +1,12 @@
-//! cosy's theorems for Python.
+//! cosy's theorems and Homa's priorities for Python.
+
+use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rampmeter_core::{Bytes, Rate, Span};
 use rampmeter_proto::cosy::analysis;
+use rampmeter_proto::homa::cutoffs;
 
 fn positive(name: &str, value: u64) -> PyResult<()> {
     if value > 0 {
@@ -72,4 +75,31 @@ pub(crate) fn cosy_slots_max(buffer_bytes: u64, switches: u32, packet_bytes: u64
 fn rate(bps: u64) -> PyResult<Rate> {
     positive("rate_bps", bps)?;
     Rate::from_bps(bps).ok_or_else(|| PyValueError::new_err("rate_bps: expected at least 1"))
+}
+
+/// Sizes between two points of a distribution that stand for those on the line between them.
+const BETWEEN: u32 = 1_000;
+
+/// The share of bytes that Homa sends unscheduled, how many priorities these get, and the cut-offs
+/// between them, for the distribution that `sizes` stands for.
+#[pyfunction]
+pub(crate) fn homa_priorities(
+    sizes: &str,
+    base: PathBuf,
+    rtt_bytes: f64,
+    priorities: u8,
+) -> PyResult<(f64, u8, Vec<u64>)> {
+    let (points, is_linear) = crate::distribution_points(sizes, base, 1460)?;
+    let mut cdf = Vec::new();
+    let mut before = None;
+    for &(size, below) in &points {
+        let (from, start) = before.filter(|_| is_linear).unwrap_or((size, below));
+        cdf.extend((1..=BETWEEN).map(|part| {
+            let part = f64::from(part) / f64::from(BETWEEN);
+            (from + (size - from) * part, start + (below - start) * part)
+        }));
+        before = Some((size, below));
+    }
+    let split = cutoffs::split(&cdf, rtt_bytes, priorities);
+    Ok((split.unscheduled_share, split.unscheduled_priorities, split.cutoffs.to_vec()))
 }

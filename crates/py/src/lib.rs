@@ -298,6 +298,7 @@ pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()
     module.add_function(wrap_pyfunction!(analysis::cosy_queues, module)?)?;
     module.add_function(wrap_pyfunction!(analysis::cosy_delta, module)?)?;
     module.add_function(wrap_pyfunction!(analysis::cosy_slots_max, module)?)?;
+    module.add_function(wrap_pyfunction!(analysis::homa_priorities, module)?)?;
     module.add_function(wrap_pyfunction!(testbed_prepare, module)?)?;
     module.add_function(wrap_pyfunction!(testbed_collect, module)?)?;
     module.add_function(wrap_pyfunction!(convert, module)?)?;

@@ -1,0 +1,49 @@
+"""Homa's priorities by a distribution of sizes, beside sums over the distribution's points."""
+
+import numpy as np
+import pytest
+
+import rampmeter as rm
+from rampmeter import _core
+
+RTT = 71_540
+
+
+def drawn(sizes: str) -> np.ndarray:
+    """Sizes at evenly spaced probabilities."""
+    points, is_linear = _core.distribution_points(f'"{sizes}"', ".", 1460)
+    assert is_linear
+    at, below = np.array(points).T
+    return np.interp((np.arange(1_000_000) + 0.5) / 1_000_000, below, at)
+
+
+@pytest.mark.parametrize("sizes", ["imc10", "web-search", "data-mining"])
+def test_each_level_has_as_many_unscheduled_bytes(sizes: str) -> None:
+    found = rm.homa_priorities(sizes, RTT)
+    levels = found["unscheduled_priorities"]
+    all_sizes = drawn(sizes)
+    first = np.minimum(all_sizes, RTT)
+    assert levels == max(1, round(8 * first.sum() / all_sizes.sum()))
+    cutoffs = found["cutoffs_bytes"]
+    assert len(cutoffs) == 7
+    level = np.searchsorted(cutoffs[: levels - 1], all_sizes)
+    shares = np.bincount(level, weights=first, minlength=levels) / first.sum()
+    assert shares == pytest.approx([1 / levels] * levels, abs=0.01)
+
+
+def test_a_simulation_takes_them() -> None:
+    run = rm.run(
+        topology=rm.star(hosts=4),
+        transport=rm.Homa(**rm.homa_priorities("imc10", RTT)),
+        workload=rm.imc10(load=0.5, flows=200),
+    )
+    assert run.summary["flows"]["completed"] == 200
+
+
+def test_impossible_arguments_are_named() -> None:
+    with pytest.raises(ValueError, match="rtt_bytes: expected at least 1, got 0"):
+        rm.homa_priorities("imc10", 0)
+    with pytest.raises(ValueError, match="priorities: expected 2 to 8, got 9"):
+        rm.homa_priorities("imc10", RTT, priorities=9)
+    with pytest.raises(rm.PlanError, match="imc11"):
+        rm.homa_priorities("imc11", RTT)
