@@ -217,6 +217,38 @@ class TestLeastServed:
         assert np.isnan(values(run, "least-served")).all()
 
 
+class TestGoodput:
+    """What receivers' links carry of messages, over time."""
+
+    def run(self, folder: Path) -> rm.Run:
+        # Two receivers at 8 Gbit/s: 1000 bytes a microsecond each.
+        run = write_results(folder, rows=[(0, 1_000, 6, 5), (7, 1_000, 6, 5), (9, 1_000, 6, 5)])
+        plan = {"topology": {"kind": "star", "gbps": 8.0}}
+        (folder / MANIFEST).write_text(json.dumps({"plan": plan}))
+        table = pq.read_table(folder / FLOWS)
+        column = table.column_names.index("dst")
+        table = table.set_column(column, "dst", pa.array([3, 4, 4], pa.uint32()))
+        pq.write_table(table, folder / FLOWS)
+        counts = {
+            "time_ps": [1_000_000, 1_000_000, 2_000_000, 2_000_000, 4_000_000, 4_000_000],
+            "tenant": [0, 1, 0, 1, 0, 1],
+            "delivered_bytes": [500, 0, 500, 2_000, 1_500, 3_000],
+        }
+        pq.write_table(pa.table(counts), folder / TENANTS)
+        return run
+
+    def test_it_is_the_share_of_the_links_between_points(self, tmp_path: Path) -> None:
+        assert values(self.run(tmp_path), "goodput", 1, 2, 4) == [0.25, 1.0, 0.5]
+        # A point between samples has the count of the sample before it.
+        assert values(self.run(tmp_path), "goodput", 2, 4) == [0.625, 0.5]
+
+    def test_there_is_none_after_the_end(self, tmp_path: Path) -> None:
+        assert np.isnan(values(self.run(tmp_path), "goodput", 4, 5)[1])
+
+    def test_runs_of_one_tenant_have_none(self, tmp_path: Path) -> None:
+        assert np.isnan(values(write_results(tmp_path), "goodput", 1, 2)).all()
+
+
 def test_violations_are_collisions_without_unscheduled_packets(tmp_path: Path) -> None:
     kinds = {"scheduled-scheduled": 1, "control-data": 2, "control-control": 4, "unscheduled": 8}
     run = write_results(tmp_path)

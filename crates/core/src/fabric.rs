@@ -65,7 +65,7 @@ pub enum Buffer {
     },
 }
 
-/// Which data packet loses its payload when a port's data queue is full (NDP, section 3.1).
+/// Which data packet loses its payload when a port's data queue is full (NDP, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrimChoice {
@@ -75,7 +75,7 @@ pub enum TrimChoice {
     Arriving,
 }
 
-/// What happens to a trimmed packet that does not fit into the header queue (NDP, section 3.2).
+/// What happens to a trimmed packet that does not fit into the header queue (NDP, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeaderOverflow {
@@ -102,7 +102,7 @@ pub struct Trim {
 }
 
 impl Trim {
-    /// NDP's switch (section 3.1) for full packets of `packet` bytes: headers of 64 bytes, ten of
+    /// NDP's switch (section 3) for full packets of `packet` bytes: headers of 64 bytes, ten of
     /// them for one data packet, and as much memory for them as for eight data packets.
     pub fn paper(packet: Bytes) -> Self {
         Self {

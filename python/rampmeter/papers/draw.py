@@ -46,6 +46,7 @@ Y_LABELS: dict[Metric, str] = {
     "violations": "Collisions",
     "core-memory": "Memory used (fraction)",
     "least-served": "Bytes delivered (fraction)",
+    "goodput": "Goodput (of receivers' links)",
 }
 
 EXPECTED = "expected"

@@ -200,6 +200,33 @@ def _shares(run: Run, ends_ps: Points) -> list[float]:
     return [float(own / of_all) if of_all > 0 else math.nan for own, of_all in steps]
 
 
+def _goodputs(run: Run, points: Points) -> list[float]:
+    """Message bytes delivered over what the receivers' links carry in the time, headers included.
+
+    Points are microseconds; each value is from the point's predecessor to the point. Receivers are
+    the hosts to which any flow goes. NaN where the run recorded no deliveries, and after its end.
+    """
+    table = run.tenants
+    if table is None:
+        return [math.nan] * len(points)
+    topology = run.manifest["plan"]["topology"]
+    gbps = float(topology.get("access-gbps", topology.get("gbps", 100.0)))
+    receivers = len(np.unique(run.columns("dst")["dst"].to_numpy()))
+    time, delivered = (table[name].to_numpy() for name in ("time_ps", "delivered_bytes"))
+    instants, places = np.unique(time, return_inverse=True)
+    totals = np.bincount(places, weights=delivered)
+    edges = np.array([0.0, *points]) * 1e6
+    # The count at the last sample until each edge; none before the first sample.
+    before = np.searchsorted(instants, edges, side="right")
+    at, total = (np.concatenate([[0.0], column])[before] for column in (instants, totals))
+    bits = np.diff(total) * 8.0
+    spans_ps = np.diff(at)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = bits / (spans_ps * 1e-3 * gbps * receivers)
+    ended = edges[1:] > instants[-1]
+    return [math.nan if end else float(share) for share, end in zip(shares, ended, strict=True)]
+
+
 def _hop_drops(run: Run, points: Points) -> list[float]:
     """Points are hops."""
     rates = _drop_rates(run)
@@ -243,6 +270,7 @@ def _statistic(group: Statistics, metric: Metric) -> tuple[float, int]:
 
 BY_POINT: dict[Metric, Callable[[Run, Points], list[float]]] = {
     "tenant-share": _tenant_shares,
+    "goodput": _goodputs,
     "drop-rate": _hop_drops,
     "packets-below": _packets_below,
 }

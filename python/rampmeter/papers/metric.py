@@ -33,6 +33,7 @@ Metric: TypeAlias = Literal[
     "violations",
     "core-memory",
     "least-served",
+    "goodput",
 ]
 
 OF_FLOWS = ("min", "mean", "p99", "p999", "max", "fct-ms")

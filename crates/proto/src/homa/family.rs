@@ -133,6 +133,7 @@ impl Transport for HomaAeolusFamily {
     const SUMMARY: &'static str =
         "Homa whose unscheduled packets switches drop early (Aeolus), with a probe after them.";
     const WIRE: TransportId = TransportId(14);
+    const ON_HOSTS: bool = false;
 
     fn framing(keys: &AeolusConfig) -> Framing {
         keys.0.framing()
@@ -148,7 +149,12 @@ impl Transport for HomaAeolusFamily {
         }
     }
 
+    /// Switches between real hosts do not drop unscheduled packets alone, and Aeolus needs that.
     fn configure(keys: AeolusConfig, site: &Site) -> Result<Homa, BadKey> {
+        if let Place::Hosts { .. } = site.place {
+            let expected = "a transport that works without selective dropping, between hosts";
+            return Err(BadKey::new("name", expected, Self::NAME));
+        }
         keys.0.at(site).on(&site.facts)
     }
 

@@ -8,8 +8,9 @@ use rampmeter_core::{
 };
 
 use super::wire::HomaHeader;
-use super::{Homa, HomaConfig, HomaHost};
+use super::{AeolusConfig, Homa, HomaAeolusFamily, HomaConfig, HomaHost};
 use crate::test_packet::control;
+use crate::transport::{Place, Site, Transport};
 
 fn facts() -> FabricFacts {
     FabricFacts {
@@ -436,5 +437,19 @@ mod aeolus {
             assert_eq!(rx.handle_packet(Time::ZERO, packet), Receipt::Fresh);
         }
         assert!(matches!(rx.poll_event(), Some(Event::Delivered { .. })));
+    }
+}
+
+mod between_hosts {
+    use super::*;
+
+    #[test]
+    fn it_is_refused() {
+        let place = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
+        let site = Site { facts: facts(), place, lower: None };
+        let error = HomaAeolusFamily::configure(AeolusConfig::default(), &site).unwrap_err();
+        let expected = "name: expected a transport that works without selective dropping, between hosts, got homa-aeolus";
+        assert_eq!(error.to_string(), expected);
+        const { assert!(!HomaAeolusFamily::ON_HOSTS) };
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{Framing, Padding, forget_after, keepalive};
 
-/// Which flow a receiver pulls from next (NDP, section 3.2).
+/// Which flow a receiver pulls from next (NDP, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PullOrder {
@@ -18,7 +18,7 @@ pub enum PullOrder {
     ShortestFirst,
 }
 
-/// What senders do about paths with many trimmed packets (NDP, section 3.1.1).
+/// What senders do about paths with many trimmed packets (NDP, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathPenalty {
@@ -34,11 +34,11 @@ pub enum PathPenalty {
 #[serde(rename_all = "kebab-case")]
 pub enum Ports {
     /// Eight data packets wait, and as many bytes of headers; ten headers go for one data packet;
-    /// headers that do not fit return to their sender (NDP, sections 3.1 and 3.2).
+    /// headers that do not fit return to their sender (NDP, section 3).
     Paper,
-    /// 12 000 bytes of data packets, that on the link included, so that seven packets of 1564 bytes
-    /// fit; headers first; 24 000 bytes of them, and what does not fit is dropped. The published
-    /// simulator does this.
+    /// Memory of eight packets of 1500 bytes, that on the link included: as packets are longer by
+    /// 64 bytes, seven fit. Headers go first, have memory of sixteen packets, and are dropped where
+    /// they do not fit. The published simulator does this.
     Reference,
 }
 
@@ -49,8 +49,10 @@ impl Ports {
         match self {
             Self::Paper => (packet * 8, paper),
             Self::Reference => {
-                let waiting = Bytes::new(12_000u64.saturating_sub(packet.get())).max(packet);
-                let (headers, overflow) = (Bytes::new(24_000), HeaderOverflow::Drop);
+                let counted = Bytes::new(packet.get().saturating_sub(UNCOUNTED));
+                let waiting = Bytes::new((counted * 8).get().saturating_sub(packet.get()));
+                let (waiting, headers) = (waiting.max(packet), counted * 16);
+                let overflow = HeaderOverflow::Drop;
                 (waiting, Trim { ratio: 0, choice: TrimChoice::Coin, headers, overflow, ..paper })
             }
         }
@@ -111,7 +113,9 @@ impl Keys for NdpConfig {
 /// How often timeouts in a row double the next one.
 const DOUBLINGS_MAX: u32 = 4;
 
-/// Timeout (NDP, section 3.2).
+/// Bytes that a packet takes on the link beyond those that the published simulator's ports count.
+const UNCOUNTED: u64 = 64;
+/// Timeout (NDP, section 3).
 const RTO_MIN: Span = Span::from_us(1_000);
 
 impl NdpConfig {

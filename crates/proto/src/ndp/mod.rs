@@ -8,9 +8,9 @@
 //!
 //! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
 //! * [`wire`]: the packets
-//! * `sender`: first window, pulls, what is sent again (section 3.2)
-//! * `path`: permutations of paths, and paths that are left out (section 3.1.1)
-//! * `receiver`: acknowledgements, and the pull queue with its pacer (section 3.2)
+//! * `sender`: first window, pulls, what is sent again (section 3)
+//! * `path`: permutations of paths, and paths that are left out (section 3)
+//! * `receiver`: acknowledgements, and the pull queue with its pacer (section 3)
 //!
 //! Ports are the simulator's ([`Queueing::Trimming`](rampmeter_core::Queueing)).
 //! `docs/protocols/ndp.md` lists the packets, and what differs from the paper.
@@ -63,13 +63,14 @@ impl Transport for NdpFamily {
     const SUMMARY: &'static str =
         "Switches that trim packets, receivers that pull at the rate of their link (NDP).";
     const WIRE: TransportId = TransportId(12);
+    const ON_HOSTS: bool = false;
 
     fn framing(keys: &NdpConfig) -> Framing {
         let &NdpConfig { payload, header, padding, .. } = keys;
         Framing { payload, header, padding }
     }
 
-    /// Ports with a data queue of eight packets and a header queue of as many bytes (section 3.1).
+    /// Ports with a data queue of eight packets and a header queue of as many bytes (section 3).
     fn needs(keys: &NdpConfig, _facts: &FabricFacts) -> FabricNeeds {
         let (data, trim) = keys.ports.memory(keys.payload + keys.header);
         FabricNeeds {
@@ -82,15 +83,16 @@ impl Transport for NdpFamily {
         }
     }
 
+    /// Switches between real hosts do not trim packets, and NDP needs that.
     fn configure(keys: NdpConfig, site: &Site) -> Result<Ndp, BadKey> {
-        let (payload, header) = site.packet((keys.payload, keys.header));
-        let paths = match &site.place {
-            Place::Network(network) => network.paths.as_ref().map_or(1, |p| p.tor_up * p.agg_up),
-            Place::Hosts { .. } => 1,
+        let Place::Network(network) = &site.place else {
+            let expected = "a transport that works without switches that trim, between hosts";
+            return Err(BadKey::new("name", expected, Self::NAME));
         };
-        let config = NdpConfig { payload, header, ..keys }.on(&site.facts, paths)?;
+        let paths = network.paths.as_ref().map_or(1, |p| p.tor_up * p.agg_up);
+        let config = keys.on(&site.facts, paths)?;
         let rtt = site.facts.data_rtt;
-        if matches!(site.place, Place::Network(_)) && config.rto < rtt {
+        if config.rto < rtt {
             let expected = format!("at least a round trip, {} ns", rtt.as_ps().div_ceil(1_000));
             return Err(BadKey::new("rto-ns", expected, config.rto.as_ps() / 1_000));
         }

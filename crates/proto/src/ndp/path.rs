@@ -1,5 +1,5 @@
 //! The paths of a flow: each is used once in a random order, then the order is drawn anew (NDP,
-//! section 3.1.1).
+//! section 3).
 //!
 //! A sender knows which packets of a path were trimmed. A path with far more of them than the
 //! others, because a link on it has failed or is slower, is left out of the next orders. It is tried

@@ -1,4 +1,4 @@
-//! The pull queue of a receiver: which flow is pulled from next (NDP, section 3.2).
+//! The pull queue of a receiver: which flow is pulled from next (NDP, section 3).
 
 use std::collections::{BTreeSet, VecDeque};
 

@@ -1,4 +1,4 @@
-//! The receiver's side (NDP, section 3.2): every packet is answered at once, and brings a pull.
+//! The receiver's side (NDP, section 3): every packet is answered at once, and brings a pull.
 //!
 //! The pacer sends one pull a packet time, so that what was pulled arrives at the rate of the link
 //! whatever the number of senders. A pull is due for every packet that arrives, with its payload or

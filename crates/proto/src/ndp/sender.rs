@@ -1,4 +1,4 @@
-//! The sender's side (NDP, section 3.2): a first window at once, then a packet for each pull.
+//! The sender's side (NDP, section 3): a first window at once, then a packet for each pull.
 //!
 //! A pull sends a refused packet if there is one, else a new one. Packets that were neither
 //! acknowledged nor refused in time are sent again without a pull. A packet whose header came back

@@ -7,7 +7,8 @@ use rampmeter_core::*;
 
 use super::config::{Ndp, NdpConfig, PathPenalty, PullOrder};
 use super::wire::NdpHeader;
-use super::{NdpHost, NdpStats};
+use super::{NdpFamily, NdpHost, NdpStats};
+use crate::transport::{Place, Site, Transport};
 
 const FACTS: FabricFacts = FabricFacts {
     n_hosts: 8,
@@ -292,5 +293,19 @@ mod receiver {
         let later = Time::ZERO + Span::from_us(50);
         receiver.release(later, NodeId::new(0), MsgId::new(0));
         assert_eq!(pulls(&mut receiver).len(), 3);
+    }
+}
+
+mod between_hosts {
+    use super::*;
+
+    #[test]
+    fn it_is_refused() {
+        let place = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
+        let site = Site { facts: FACTS, place, lower: None };
+        let error = NdpFamily::configure(NdpConfig::paper(), &site).unwrap_err();
+        let expected = "name: expected a transport that works without switches that trim, between hosts, got ndp";
+        assert_eq!(error.to_string(), expected);
+        const { assert!(!NdpFamily::ON_HOSTS) };
     }
 }

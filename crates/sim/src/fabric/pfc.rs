@@ -332,8 +332,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 }
 
 impl FabricConfig {
-    /// Whether hosts must look at each of their ports before they send: with several links, or
-    /// where ports may be paused.
+    /// Whether ports may be paused. Hosts then look at a port's state before they send.
     pub(crate) fn has_pauses(&self) -> bool {
         self.pfc.is_some()
     }

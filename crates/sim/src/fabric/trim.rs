@@ -1,9 +1,9 @@
 //! Ports that trim: a data packet that does not fit loses its payload, and its header goes ahead
-//! (NDP, section 3.1).
+//! (NDP, section 3).
 //!
 //! A port has a queue for data packets and one for headers and control packets. Both have their own
 //! limit, so that data never takes the room of headers. A header that does not fit either goes back
-//! to its sender (section 3.2), or is dropped.
+//! to its sender (section 3), or is dropped.
 
 use rampmeter_core::fabric::{HeaderOverflow, TrimChoice};
 use rampmeter_core::packet::Marks;
