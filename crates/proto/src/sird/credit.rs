@@ -129,17 +129,19 @@ impl Bucket {
         self.rank(source, sird);
     }
 
-    /// Data of a sender has come: it is marked by the sender, by switches, or not.
+    /// Data of a sender has come: it is marked by the sender, by switches, or not. The sender loses
+    /// its place where its limit is lower now.
     pub(super) fn on_data(
         &mut self,
-        source: u32,
+        number: u32,
         bytes: u64,
         (csn, ce): (bool, bool),
-        law: &super::control::Law,
+        sird: &Sird,
     ) {
-        let source = &mut self.sources[source];
-        source.sender.on_data(bytes, csn, law);
-        source.core.on_data(bytes, ce, law);
+        let source = &mut self.sources[number];
+        source.sender.on_data(bytes, csn, &sird.law);
+        source.core.on_data(bytes, ce, &sird.law);
+        self.rank(number, sird);
     }
 
     /// Enters a sender among those that may have credit, changes its place, or drops it.

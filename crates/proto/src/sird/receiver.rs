@@ -172,7 +172,7 @@ impl Receiver {
         flow.heard = now;
         flow.state.retry.hear(now + sird.timeout);
         let (source, ce) = (flow.state.source, packet.marks.contains(Marks::CONGESTION));
-        self.bucket.on_data(source, packet.wire_bytes.into(), (csn, ce), &sird.law);
+        self.bucket.on_data(source, packet.wire_bytes.into(), (csn, ce), sird);
         if !flow.got.insert(seq) {
             return (Receipt::Duplicate, None);
         }
