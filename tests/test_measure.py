@@ -66,6 +66,7 @@ def test_completion_times_are_of_flows_of_the_panels_sizes(tmp_path: Path) -> No
     assert measure(whole, run) == {("fct-ms", None): (4.0, 2)}
     assert measure(replace(whole, above_bytes=1_460), run) == {("fct-ms", None): (2.0, 1)}
     assert measure(replace(whole, up_to_bytes=1_460), run) == {("fct-ms", None): (6.0, 1)}
+    assert measure(replace(whole, without_bytes=1_460), run) == {("fct-ms", None): (2.0, 1)}
 
 
 def test_unscheduled_flows_are_a_share_of_those_that_a_host_sent(tmp_path: Path) -> None:

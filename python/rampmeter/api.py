@@ -54,9 +54,10 @@ def run(
     """Run one simulation and give its results.
 
     The plan is one from a file, or made of its parts, or a file's with parts replaced; `tables`
-    are further ones (`fabric`, `run`, `measure`, `clocks`, `faults`, `deadlines`, `load`). Without `out`
-    the results live in a temporary folder as long as the returned object. Results of the same plan
-    in `out` are not made again; those of another one are an error, unless `force` replaces them.
+    are further ones (`fabric`, `run`, `measure`, `clocks`, `faults`, `deadlines`, `load`). Without
+    `out` the results live in a temporary folder as long as the returned object. Results of the
+    same plan in `out` are not made again; those of another one are an error, unless `force`
+    replaces them.
     Ctrl-C ends the run, keeps what is done in `out`, and raises `KeyboardInterrupt`; SIGTERM
     raises `SystemExit`. The simulator releases the interpreter lock, so that runs may go on beside
     each other in threads. A run without `out` cannot be sent to another process.

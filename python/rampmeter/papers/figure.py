@@ -149,6 +149,8 @@ class SubFigure:
     """The time that it shows."""
     theorems: Theorems | None
     """Where theorems' points are drawn beside Pareto curves."""
+    without_bytes: int | None = None
+    """Flows of exactly this length do not count, such as those of incasts."""
 
     def shows(self, cell: CellId) -> bool:
         """Whether the panel has this value."""
@@ -277,6 +279,7 @@ def _sub_figure(section: Section, ids: Sequence[str]) -> SubFigure:
         finished_before=section.take("finished-before", float, None),
         above_bytes=section.take("above-bytes", int, 0),
         up_to_bytes=section.take("up-to-bytes", int, None),
+        without_bytes=section.take("without-bytes", int, None),
         edges_bytes=tuple(edge for _, edge in bins if edge is not None),
         labels=tuple(label for label, _ in bins) or tuple(f"{point:g}" for point in points),
         size_unit=section.take("size-unit", str, ""),

@@ -45,6 +45,8 @@ def measure(
     flows = Flows.of(run, ideal)
     counted = finished_before(flows, panel.finished_before)
     counted &= flows.between(panel.above_bytes, panel.up_to_bytes)
+    if panel.without_bytes is not None:
+        counted &= flows.size_bytes != panel.without_bytes
     if panel.drawing == "by-size":
         groups = by_size(flows, counted, panel.edges_bytes)
         return {
