@@ -196,10 +196,10 @@ impl Bucket {
         }
     }
 
-    /// Bytes that are outstanding: of all senders, and of each.
+    /// Bytes that are outstanding: of all senders, and of each by its number, with its limit.
     #[cfg(test)]
-    pub(super) fn outstanding(&self) -> (u64, Vec<(u64, u64)>) {
-        let each = self.sources.iter().map(|(_, source)| (source.outstanding, source.limit()));
-        (self.outstanding, each.collect())
+    pub(super) fn outstanding(&self) -> (u64, Vec<(u32, u64, u64)>) {
+        let of = |(number, source): (u32, &Source)| (number, source.outstanding, source.limit());
+        (self.outstanding, self.sources.iter().map(of).collect())
     }
 }

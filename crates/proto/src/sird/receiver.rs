@@ -247,7 +247,7 @@ impl Receiver {
     }
 
     #[cfg(test)]
-    pub(super) fn outstanding(&self) -> (u64, Vec<(u64, u64)>) {
+    pub(super) fn outstanding(&self) -> (u64, Vec<(u32, u64, u64)>) {
         self.bucket.outstanding()
     }
 
