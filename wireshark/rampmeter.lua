@@ -699,6 +699,40 @@ local TRANSPORTS = {
       u32("seq", "Packet"),
     },
   },
+  [15] = {
+    name = "sird",
+    title = "SIRD",
+    [1] = {
+      "unscheduled data", "message {flow} of {size} bytes, packet {seq}",
+      u32("flow", "Message, numbered among those of the pair"),
+      u32("tx_slot", "Slot at the sender"), u32("seq", "Packet"),
+      u64("size", "Bytes of the message", at_least(1)),
+      word("csn", "Congested sender", "0 or 1", { [0] = "no", "yes" }),
+    },
+    [2] = {
+      "data", "message slot {rx_slot}, packet {seq}", u32("rx_slot", "Slot at the receiver"),
+      u32("seq", "Packet"), word("csn", "Congested sender", "0 or 1", { [0] = "no", "yes" }),
+    },
+    [3] = {
+      "REQUEST", "message {flow} of {size} bytes",
+      u32("flow", "Message, numbered among those of the pair"),
+      u32("tx_slot", "Slot at the sender"), u64("size", "Bytes of the message", at_least(1)),
+    },
+    [4] = {
+      "CREDIT", "message slot {tx_slot}, packet {seq}", u32("tx_slot", "Slot at the sender"),
+      u32("rx_slot", "Slot at the receiver"), u32("seq", "Packet"),
+    },
+    [5] = {
+      "BUSY", "message slot {rx_slot}", u32("rx_slot", "Slot at the receiver"),
+    },
+    [6] = {
+      "ACK", "message slot {tx_slot} is complete", u32("tx_slot", "Slot at the sender"),
+    },
+    [7] = {
+      "KNOWN", "message slot {tx_slot} is known", u32("tx_slot", "Slot at the sender"),
+      u32("rx_slot", "Slot at the receiver"),
+    },
+  },
   [16] = {
     name = "hpcc",
     title = "HPCC",

@@ -25,6 +25,7 @@ __all__ = [
     "PFabric",
     "PHost",
     "Pias",
+    "Sird",
     "Tcp",
 ]
 
@@ -842,6 +843,61 @@ class HomaAeolus(Transport):
     (1 to 9000)."""
     grant_bytes: int | None = None
     """Length of a grant; the length of headers if left out (1 to 1500)."""
+    ack_bytes: int | None = None
+    """Length of an acknowledgement; the length of headers if left out (1 to 1500)."""
+    attempts_max: int | None = None
+    """Unanswered repetitions after which a message is reported as failed (1 to 1000)."""
+    control_rtt_us: float | None = None
+    """Round trip of a control packet that the transport is told."""
+    data_rtt_us: float | None = None
+    """Round trip of a full packet that the transport is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sird(Transport):
+    """Credit of receivers, limited by what senders and switches say of their queues (SIRD)."""
+
+    name: str = field(default="sird", init=False)
+    preset: Literal["paper", "reference"] | None = None
+    """Where the values of keys come from that are left out: `paper` (the default), `reference`."""
+    credit_bytes: int | None = None
+    """Bytes on the wire of all packets for which a receiver has given credit and that have not
+    come; one and a half bandwidth-delay products if left out (1 to 1000000000)."""
+    sender_credit_bytes: int | None = None
+    """Most of these bytes that one sender may have; a bandwidth-delay product if left out (1 to
+    1000000000)."""
+    unscheduled_bytes: int | None = None
+    """Size up to which messages are sent without credit, all of them at once; a bandwidth-delay
+    product if left out (0 to 1000000000)."""
+    sender_mark_packets: int | None = None
+    """Full packets for which a sender has credit, of all receivers, above which it marks its data;
+    half a bandwidth-delay product if left out (1 to 1000000)."""
+    ecn_packets: int | None = None
+    """Full packets in a queue from which switches mark data (ECN); one and a quarter
+    bandwidth-delay products if left out (1 to 1000000)."""
+    gain: float | None = None
+    """Weight of the latest share of marked bytes in its mean (g of DCTCP) (0.001 to 1)."""
+    receiver_policy: Literal["srpt", "round-robin"] | None = None
+    """Which sender a receiver gives its next credit."""
+    sender_policy: Literal["half-fair", "srpt"] | None = None
+    """Which data packet a sender sends next."""
+    unscheduled_class: Literal["data", "control"] | None = None
+    """The class of unscheduled packets."""
+    pace_percent: int | None = None
+    """Rate of the packets for which a receiver gives credit, in percent of its link's (1 to
+    100)."""
+    timeout_rtts: int | None = None
+    """Control round trips after which a receiver takes back the credit of what has not come, and a
+    sender that has heard nothing of a message repeats its request (2 to 1000000)."""
+    payload_bytes: int | None = None
+    """Payload of a full packet (1 to 9000)."""
+    header_bytes: int | None = None
+    """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
+    unscheduled_payload_bytes: int | None = None
+    """Payload of a full unscheduled packet, which is as long as others; that of others if left out
+    (1 to 9000)."""
+    grant_bytes: int | None = None
+    """Length of a CREDIT; the length of headers if left out (1 to 1500)."""
     ack_bytes: int | None = None
     """Length of an acknowledgement; the length of headers if left out (1 to 1500)."""
     attempts_max: int | None = None

@@ -20,6 +20,7 @@ use crate::ndp::NdpFamily;
 use crate::pfabric::PfabricFamily;
 use crate::phost::PhostFamily;
 use crate::pias::PiasFamily;
+use crate::sird::SirdFamily;
 use crate::tcp::{DctcpFamily, TcpFamily};
 use crate::transport::Transport;
 
@@ -59,6 +60,7 @@ impl Catalogue for Builtin {
         visitor.transport::<NdpFamily>();
         visitor.transport::<HomaFamily>();
         visitor.transport::<HomaAeolusFamily>();
+        visitor.transport::<SirdFamily>();
         visitor.transport::<HpccFamily>();
         visitor.beside::<CosyFamily, DcpimFamily>();
         visitor.beside::<CosyFamily, PhostFamily>();

@@ -22,6 +22,7 @@ pub mod parts;
 pub mod pfabric;
 pub mod phost;
 pub mod pias;
+pub mod sird;
 pub mod tcp;
 #[cfg(test)]
 mod test_packet;

@@ -6,6 +6,7 @@ use rampmeter_proto::Keys;
 use rampmeter_proto::dcpim::{DcpimConfig, DcpimFamily};
 use rampmeter_proto::homa::{AeolusConfig, HomaAeolusFamily, HomaConfig, HomaFamily};
 use rampmeter_proto::phost::{PhostConfig, PhostFamily};
+use rampmeter_proto::sird::{SirdConfig, SirdFamily};
 use rampmeter_testkit::wire::holds_back;
 
 /// Long for all of them: most of it needs tokens or grants.
@@ -36,5 +37,12 @@ fn homa_asks_for_nothing_of_a_message_that_is_held() {
 fn homa_aeolus_asks_for_nothing_of_a_message_that_is_held() {
     for (_, keys) in AeolusConfig::PRESETS {
         holds_back::<HomaAeolusFamily>(&keys(), |config| config.forget * 5, SIZE);
+    }
+}
+
+#[test]
+fn sird_asks_for_nothing_of_a_message_that_is_held() {
+    for (_, keys) in SirdConfig::PRESETS {
+        holds_back::<SirdFamily>(&keys(), |config| config.forget * 5, SIZE);
     }
 }

@@ -1,0 +1,331 @@
+//! SIRD's parameters and what they imply for one fabric.
+
+use rampmeter_core::{Bytes, FabricFacts, Priority, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::control::Law;
+use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::parts::{Framing, Padding, forget_after, within};
+
+/// Which sender a receiver gives its next credit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReceiverPolicy {
+    /// The one whose message has the fewest bytes without credit.
+    Srpt,
+    /// Each in turn.
+    RoundRobin,
+}
+
+/// Which data packet a sender sends next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SenderPolicy {
+    /// Every other packet is for the next receiver in turn, the others are of the message with the
+    /// fewest bytes left.
+    HalfFair,
+    /// All are of the message with the fewest bytes left.
+    Srpt,
+}
+
+/// The class of unscheduled packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnscheduledClass {
+    /// The lower of the two, that of data.
+    Data,
+    /// The higher one, that of control packets.
+    Control,
+}
+
+/// SIRD's parameters. [`SirdConfig::paper`] and [`SirdConfig::reference`] are the presets.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct SirdConfig {
+    /// Bytes on the wire of all packets for which a receiver has given credit and that have not come;
+    /// one and a half bandwidth-delay products if left out.
+    #[schemars(range(min = 1, max = 1_000_000_000))]
+    pub credit_bytes: Option<u32>,
+    /// Most of these bytes that one sender may have; a bandwidth-delay product if left out.
+    #[schemars(range(min = 1, max = 1_000_000_000))]
+    pub sender_credit_bytes: Option<u32>,
+    /// Size up to which messages are sent without credit, all of them at once; a bandwidth-delay
+    /// product if left out.
+    #[schemars(range(min = 0, max = 1_000_000_000))]
+    pub unscheduled_bytes: Option<u32>,
+    /// Full packets for which a sender has credit, of all receivers, above which it marks its data; half
+    /// a bandwidth-delay product if left out.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub sender_mark_packets: Option<u32>,
+    /// Full packets in a queue from which switches mark data (ECN); one and a quarter bandwidth-delay
+    /// products if left out.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub ecn_packets: Option<u32>,
+    /// Weight of the latest share of marked bytes in its mean (g of DCTCP).
+    #[schemars(range(min = 0.001, max = 1.0))]
+    pub gain: f64,
+    /// Which sender a receiver gives its next credit.
+    pub receiver_policy: ReceiverPolicy,
+    /// Which data packet a sender sends next.
+    pub sender_policy: SenderPolicy,
+    /// The class of unscheduled packets.
+    pub unscheduled_class: UnscheduledClass,
+    /// Rate of the packets for which a receiver gives credit, in percent of its link's.
+    #[schemars(range(min = 1, max = 100))]
+    pub pace_percent: u32,
+    /// Control round trips after which a receiver takes back the credit of what has not come, and a
+    /// sender that has heard nothing of a message repeats its request.
+    #[schemars(range(min = 2, max = 1_000_000))]
+    pub timeout_rtts: u32,
+    /// Payload of a full packet.
+    #[serde(rename = "payload-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 9_000))]
+    pub payload: Bytes,
+    /// Bytes of headers charged to each packet, and the length of a control packet.
+    #[serde(rename = "header-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 1_000))]
+    pub header: Bytes,
+    /// Payload of a full unscheduled packet, which is as long as others; that of others if left out.
+    #[serde(rename = "unscheduled-payload-bytes")]
+    #[schemars(range(min = 1, max = 9_000))]
+    pub unscheduled_payload: Option<u32>,
+    /// Length of a CREDIT; the length of headers if left out.
+    #[schemars(range(min = 1, max = 1_500))]
+    pub grant_bytes: Option<u32>,
+    /// Length of an acknowledgement; the length of headers if left out.
+    #[schemars(range(min = 1, max = 1_500))]
+    pub ack_bytes: Option<u32>,
+    /// Unanswered repetitions after which a message is reported as failed.
+    #[schemars(range(min = 1, max = 1000))]
+    pub attempts_max: u32,
+}
+
+impl Default for SirdConfig {
+    fn default() -> Self {
+        Self::paper()
+    }
+}
+
+impl Keys for SirdConfig {
+    const PRESETS: &'static [Preset<Self>] =
+        &[("paper", SirdConfig::paper), ("reference", SirdConfig::reference)];
+}
+
+impl SirdConfig {
+    /// The paper's design, with its thresholds as shares of the network's bandwidth-delay product.
+    pub fn paper() -> Self {
+        Self {
+            credit_bytes: None,
+            sender_credit_bytes: None,
+            unscheduled_bytes: None,
+            sender_mark_packets: None,
+            ecn_packets: None,
+            // RFC 8257 §3.3.
+            gain: 1.0 / 16.0,
+            receiver_policy: ReceiverPolicy::Srpt,
+            sender_policy: SenderPolicy::HalfFair,
+            unscheduled_class: UnscheduledClass::Data,
+            pace_percent: 99,
+            // That of Homa here.
+            timeout_rtts: 512,
+            payload: Bytes::new(1460),
+            header: Bytes::new(40),
+            unscheduled_payload: None,
+            grant_bytes: None,
+            ack_bytes: None,
+            attempts_max: 24,
+        }
+    }
+
+    /// The defaults of the authors' ns-2 simulator, with the packets that Homa has there. Timeouts are
+    /// longer than any of its messages waits.
+    pub fn reference() -> Self {
+        Self {
+            credit_bytes: Some(150_000),
+            sender_credit_bytes: Some(100_000),
+            unscheduled_bytes: Some(100_000),
+            sender_mark_packets: Some(33),
+            ecn_packets: Some(82),
+            pace_percent: 100,
+            timeout_rtts: 4_096,
+            payload: Bytes::new(1456),
+            header: Bytes::new(82),
+            unscheduled_payload: Some(1442),
+            grant_bytes: Some(84),
+            // A message of 20 bytes.
+            ack_bytes: Some(116),
+            ..Self::paper()
+        }
+    }
+
+    pub(crate) fn framing(&self) -> Framing {
+        Framing { payload: self.payload, header: self.header, padding: Padding::Exact }
+    }
+
+    fn full(&self) -> u64 {
+        (self.payload + self.header).get()
+    }
+
+    fn bdp_packets(&self, facts: &FabricFacts) -> u64 {
+        u64::from(facts.bdp_packets(self.payload + self.header).max(1))
+    }
+
+    /// Queue length from which switches mark data.
+    pub(super) fn ecn_bytes(&self, facts: &FabricFacts) -> Bytes {
+        let derived = || (self.bdp_packets(facts) * 5).div_ceil(4);
+        Bytes::new(self.full() * self.ecn_packets.map_or_else(derived, u64::from))
+    }
+
+    /// Checks the parameters and derives what follows from them on a fabric.
+    ///
+    /// # Errors
+    /// A parameter out of range, a payload that is longer than a packet, or less credit than for one
+    /// packet.
+    pub fn on(self, facts: &FabricFacts) -> Result<Sird, BadKey> {
+        check_ranges(&self)?;
+        let (full, bdp) = (self.full(), self.bdp_packets(facts));
+        let first = u64::from(self.unscheduled_payload.unwrap_or(self.payload.get() as u32));
+        within(
+            "unscheduled-payload-bytes",
+            first,
+            1..=full - 1,
+            "less than a full packet with its headers",
+        )?;
+        let or = |bytes: Option<u32>, derived: u64| bytes.map_or(derived, u64::from);
+        let credit = or(self.credit_bytes, bdp * full * 3 / 2);
+        let sender_credit = or(self.sender_credit_bytes, bdp * full);
+        within("credit-bytes", credit, full..=u64::MAX, "a full packet at least")?;
+        within("sender-credit-bytes", sender_credit, full..=credit, "a packet to credit-bytes")?;
+        let unscheduled = or(self.unscheduled_bytes, bdp * first);
+        let timeout = facts.control_rtt * u64::from(self.timeout_rtts);
+        // Rounded up: never faster than the link.
+        let full_time = facts.access_rate.tx_time(Bytes::new(full)).as_ps() * 100;
+        Ok(Sird {
+            cut: Cut { payload: self.payload.get(), first, unscheduled, full },
+            credit,
+            sender_credit,
+            unscheduled,
+            mark_above: full * or(self.sender_mark_packets, bdp.div_ceil(2)),
+            law: Law { gain: self.gain, max: sender_credit, step: full },
+            pace: Span::from_ps(full_time.div_ceil(u64::from(self.pace_percent))),
+            timeout,
+            forget: forget_after(timeout, self.attempts_max),
+            config: self,
+        })
+    }
+}
+
+/// How messages become packets: those without credit may carry less in a full packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    payload: u64,
+    first: u64,
+    /// Size up to which messages need no credit.
+    unscheduled: u64,
+    full: u64,
+}
+
+impl Cut {
+    #[inline]
+    fn payload(&self, size: u64) -> u64 {
+        if size <= self.unscheduled { self.first } else { self.payload }
+    }
+
+    /// Packets of a message of `size`; at most `u32::MAX`.
+    pub(super) fn packets(&self, size: u64) -> u32 {
+        u32::try_from(size.div_ceil(self.payload(size))).unwrap_or(u32::MAX)
+    }
+
+    /// Where in a message of `size` packet `seq` starts.
+    #[inline]
+    pub(super) fn offset(&self, seq: u32, size: u64) -> u64 {
+        u64::from(seq) * self.payload(size)
+    }
+
+    /// Bytes of a message of `size` from packet `seq` on.
+    #[inline]
+    pub(super) fn left(&self, seq: u32, size: u64) -> u64 {
+        size.saturating_sub(self.offset(seq, size))
+    }
+
+    /// Payload of packet `seq` of a message of `size`.
+    #[inline]
+    pub(super) fn len(&self, seq: u32, size: u64) -> u64 {
+        self.left(seq, size).min(self.payload(size))
+    }
+
+    /// Packet `seq` of a message of `size` on the wire.
+    #[inline]
+    pub(super) fn wire(&self, seq: u32, size: u64) -> u64 {
+        self.len(seq, size) + self.full - self.payload(size)
+    }
+
+    /// A full packet on the wire.
+    #[inline]
+    pub(super) fn full(&self) -> u64 {
+        self.full
+    }
+}
+
+/// The parameters of SIRD on one fabric: a configuration that has been checked, and what follows from
+/// it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sird {
+    /// The parameters.
+    pub config: SirdConfig,
+    /// How messages become packets.
+    pub(super) cut: Cut,
+    /// Bytes for which a receiver may have credit outstanding (B).
+    pub credit: u64,
+    /// Most of these of one sender.
+    pub sender_credit: u64,
+    /// Size up to which messages need no credit (UnschT).
+    pub unscheduled: u64,
+    /// Bytes of credit above which a sender marks its data (SThr).
+    pub mark_above: u64,
+    /// How the limit of a sender follows marks.
+    pub law: Law,
+    /// Time between credits for full packets.
+    pub pace: Span,
+    /// Unloaded round trip with control packets times [`SirdConfig::timeout_rtts`].
+    pub timeout: Span,
+    /// When a receiver forgets a message whose sender is silent.
+    pub forget: Span,
+}
+
+impl Sird {
+    /// The class of data with credit.
+    pub(super) const DATA: Priority = Priority::new(1);
+
+    /// The class of data without credit.
+    pub(super) fn unscheduled_class(&self) -> Priority {
+        match self.config.unscheduled_class {
+            UnscheduledClass::Data => Self::DATA,
+            UnscheduledClass::Control => Priority::HIGHEST,
+        }
+    }
+
+    /// Whether a message of `size` is sent without credit.
+    #[inline]
+    pub(super) fn is_unscheduled(&self, size: u64) -> bool {
+        size <= self.unscheduled
+    }
+
+    /// Time between the credit for a packet of `wire` bytes and the next one.
+    #[inline]
+    pub(super) fn pace_of(&self, wire: u64) -> Span {
+        if wire == self.cut.full {
+            return self.pace;
+        }
+        Span::from_ps((self.pace.as_ps() * wire).div_ceil(self.cut.full))
+    }
+
+    pub(super) fn grant_bytes(&self) -> u16 {
+        self.config.grant_bytes.unwrap_or(self.config.header.get() as u32) as u16
+    }
+
+    pub(super) fn ack_bytes(&self) -> u16 {
+        self.config.ack_bytes.unwrap_or(self.config.header.get() as u32) as u16
+    }
+}

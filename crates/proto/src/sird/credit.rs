@@ -1,0 +1,205 @@
+//! A receiver's credit: the bucket, what each sender has of it, and who has the next.
+//!
+//! Credit is counted in bytes on the wire. That of a packet is outstanding from the CREDIT until the
+//! packet comes or the receiver takes it back. At most [`Sird::credit`] bytes are outstanding in all,
+//! and at most its limit of one sender. Credits are paced, so that packets of idle senders come as fast
+//! as the link carries them.
+
+use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
+use rampmeter_core::{NodeId, Time};
+
+use super::config::{ReceiverPolicy, Sird};
+use super::control::Limit;
+use super::receiver::{Incoming, RxFlow};
+use super::wire::SirdHeader;
+use crate::parts::{ArrivingFlows, Output};
+
+/// By what messages are preferred: bytes without credit, then age. Senders by that of their first
+/// message, or by turn.
+pub(super) type Key = (u64, u64);
+
+/// A sender that has been heard.
+#[derive(Debug)]
+struct Source {
+    /// Its messages that need credit, by slot.
+    flows: KeyedHeap<Key>,
+    /// Bytes of its credit that are outstanding.
+    outstanding: u64,
+    /// Limits by its own marks and by those of switches.
+    sender: Limit,
+    core: Limit,
+    /// When it was last served, where senders have turns.
+    turn: u64,
+}
+
+impl Source {
+    fn limit(&self) -> u64 {
+        self.sender.get().min(self.core.get())
+    }
+}
+
+/// The credit of one receiver.
+#[derive(Debug)]
+pub(super) struct Bucket {
+    outstanding: u64,
+    /// Senders by node. Each stays until its host loses its state.
+    numbers: IdMap<u32, u32>,
+    sources: Slab<Source>,
+    /// Places of messages in the heaps of their senders.
+    places: Places,
+    /// Senders that need credit and may have it.
+    order: KeyedHeap<Key>,
+    order_places: Places,
+    turn: u64,
+    /// When the next credit may go.
+    next_at: Time,
+    /// The same while a credit waits for it.
+    deadline: Time,
+}
+
+impl Bucket {
+    pub(super) fn new() -> Self {
+        Self {
+            outstanding: 0,
+            numbers: IdMap::default(),
+            sources: Slab::default(),
+            places: Places::default(),
+            order: KeyedHeap::default(),
+            order_places: Places::default(),
+            turn: 0,
+            next_at: Time::ZERO,
+            deadline: Time::NEVER,
+        }
+    }
+
+    #[inline]
+    pub(super) fn deadline(&self) -> Time {
+        self.deadline
+    }
+
+    /// The number of a sender.
+    pub(super) fn source(&mut self, node: NodeId, sird: &Sird) -> u32 {
+        if let Some(&number) = self.numbers.get(&node.get()) {
+            return number;
+        }
+        let limit = Limit::new(&sird.law);
+        let number = self.sources.insert(Source {
+            flows: KeyedHeap::default(),
+            outstanding: 0,
+            sender: limit,
+            core: limit,
+            turn: 0,
+        });
+        self.numbers.insert(node.get(), number);
+        number
+    }
+
+    /// Enters a message among those that need credit, changes its place, or drops it.
+    pub(super) fn place(&mut self, slot: u32, flow: &RxFlow, sird: &Sird) {
+        let source = &mut self.sources[flow.state.source];
+        match flow.key(sird).filter(|_| !flow.is_held) {
+            Some(key) => source.flows.set(&mut self.places, slot, key),
+            None => {
+                source.flows.remove(&mut self.places, slot);
+            }
+        }
+        self.rank(flow.state.source, sird);
+    }
+
+    /// Drops a message that is over, and takes back its credit.
+    pub(super) fn leave(&mut self, slot: u32, flow: &RxFlow, sird: &Sird) {
+        let source = &mut self.sources[flow.state.source];
+        source.flows.remove(&mut self.places, slot);
+        self.take_back(flow.state.source, flow.state.outstanding, sird);
+    }
+
+    /// A sender has lost its state, and all of its messages are gone.
+    pub(super) fn forget(&mut self, node: NodeId) {
+        if let Some(number) = self.numbers.remove(&node.get()) {
+            self.order.remove(&mut self.order_places, number);
+            let source = self.sources.remove(number);
+            debug_assert!(source.is_some_and(|source| source.outstanding == 0));
+        }
+    }
+
+    /// Credit of a sender is not outstanding any more.
+    pub(super) fn take_back(&mut self, source: u32, bytes: u64, sird: &Sird) {
+        self.outstanding -= bytes;
+        self.sources[source].outstanding -= bytes;
+        self.rank(source, sird);
+    }
+
+    /// Data of a sender has come: it is marked by the sender, by switches, or not. The sender loses
+    /// its place where its limit is lower now.
+    pub(super) fn on_data(
+        &mut self,
+        number: u32,
+        bytes: u64,
+        (csn, ce): (bool, bool),
+        sird: &Sird,
+    ) {
+        let source = &mut self.sources[number];
+        source.sender.on_data(bytes, csn, &sird.law);
+        source.core.on_data(bytes, ce, &sird.law);
+        self.rank(number, sird);
+    }
+
+    /// Enters a sender among those that may have credit, changes its place, or drops it.
+    fn rank(&mut self, number: u32, sird: &Sird) {
+        let source = &self.sources[number];
+        let first = source.flows.first();
+        let has_room = source.outstanding + sird.cut.full() <= source.limit();
+        let Some((key, _)) = first.filter(|_| has_room) else {
+            self.order.remove(&mut self.order_places, number);
+            return;
+        };
+        let key = match sird.config.receiver_policy {
+            ReceiverPolicy::Srpt => key,
+            ReceiverPolicy::RoundRobin => (source.turn, u64::from(number)),
+        };
+        self.order.set(&mut self.order_places, number, key);
+    }
+
+    /// Sends the credits that may be sent now. A credit that waits is due by the pace alone: where
+    /// timers are late, those after it make up for that.
+    pub(super) fn grant(
+        &mut self,
+        now: Time,
+        flows: &mut ArrivingFlows<Incoming>,
+        sird: &Sird,
+        out: &mut Output<SirdHeader>,
+    ) {
+        if self.deadline == Time::NEVER {
+            self.next_at = self.next_at.max(now);
+        }
+        self.deadline = Time::NEVER;
+        while let Some((_, number)) = self.order.first() {
+            if self.outstanding + sird.cut.full() > sird.credit {
+                return;
+            }
+            if self.next_at > now {
+                self.deadline = self.next_at;
+                return;
+            }
+            let source = &mut self.sources[number];
+            let Some((_, slot)) = source.flows.first() else { return };
+            let flow = &mut flows[slot];
+            let (seq, bytes) = flow.issue(sird);
+            source.outstanding += bytes;
+            self.outstanding += bytes;
+            self.turn += 1;
+            source.turn = self.turn;
+            self.next_at += sird.pace_of(bytes);
+            let header = SirdHeader::Credit { tx_slot: flow.of.tx_slot, rx_slot: slot, seq };
+            out.send_sized(flow.of.src, flow.of.msg, header, sird.grant_bytes());
+            self.place(slot, flow, sird);
+        }
+    }
+
+    /// Bytes that are outstanding: of all senders, and of each by its number, with its limit.
+    #[cfg(test)]
+    pub(super) fn outstanding(&self) -> (u64, Vec<(u32, u64, u64)>) {
+        let of = |(number, source): (u32, &Source)| (number, source.outstanding, source.limit());
+        (self.outstanding, self.sources.iter().map(of).collect())
+    }
+}

@@ -1,0 +1,238 @@
+//! The endpoint: a sender and a receiver behind one interface.
+
+use std::sync::Arc;
+
+use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+
+use super::SirdStats;
+use super::config::Sird;
+use super::receiver::Receiver;
+use super::sender::Sender;
+use super::wire::SirdHeader;
+use crate::parts::{Announcement, Found, Output};
+
+/// SIRD at one host.
+#[derive(Debug)]
+pub struct SirdHost {
+    sird: Arc<Sird>,
+    sender: Sender,
+    pub(super) receiver: Receiver,
+    out: Output<SirdHeader>,
+    stats: SirdStats,
+}
+
+impl SirdHost {
+    /// What has been counted so far.
+    pub fn stats(&self) -> SirdStats {
+        self.stats
+    }
+
+    /// Bytes of packets that have credit of receivers and have not been sent.
+    pub fn credit(&self) -> u64 {
+        self.sender.credit()
+    }
+
+    fn described(
+        &self,
+        packet: &Packet<SirdHeader>,
+        (flow, tx_slot, size): (u32, u32, u64),
+    ) -> Announcement {
+        let packets = self.sird.cut.packets(size);
+        Announcement { src: packet.src, msg: packet.payload.msg, flow, tx_slot, packets }
+    }
+
+    fn acknowledge(&mut self, of: &Announcement) {
+        let ack = SirdHeader::Ack { tx_slot: of.tx_slot };
+        self.out.send_sized(of.src, of.msg, ack, self.sird.ack_bytes());
+    }
+
+    #[inline]
+    fn on_data(
+        &mut self,
+        now: Time,
+        packet: &Packet<SirdHeader>,
+        what: (u32, u32, bool),
+    ) -> Receipt {
+        let Self { sird, receiver, out, .. } = self;
+        let (receipt, whole) = receiver.on_packet(now, what, packet, sird, out);
+        if let Some(of) = whole {
+            self.acknowledge(&of);
+        }
+        if receipt == Receipt::Fresh {
+            self.grant(now);
+        }
+        receipt
+    }
+
+    #[inline]
+    fn grant(&mut self, now: Time) {
+        self.receiver.grant(now, &self.sird, &mut self.out);
+    }
+
+    fn on_unscheduled(
+        &mut self,
+        now: Time,
+        packet: &Packet<SirdHeader>,
+        (of, size): (&Announcement, u64),
+        (seq, csn): (u32, bool),
+    ) -> Receipt {
+        if seq >= of.packets {
+            return Receipt::Ignored;
+        }
+        // A long message comes by credit alone.
+        let needs_credit = !self.sird.is_unscheduled(size);
+        match self.receiver.find(now, (of, size), needs_credit, &self.sird) {
+            Ok((slot, _)) => self.on_data(now, packet, (slot, seq, csn)),
+            Err(Found::Over) => {
+                self.acknowledge(of);
+                Receipt::Duplicate
+            }
+            Err(_) => Receipt::Ignored,
+        }
+    }
+
+    fn on_request(&mut self, now: Time, (of, size): (&Announcement, u64)) {
+        match self.receiver.find(now, (of, size), true, &self.sird) {
+            Ok((_, true)) => self.grant(now),
+            Ok((slot, false)) => {
+                self.receiver.flows[slot].heard = now;
+                let known = SirdHeader::Known { tx_slot: of.tx_slot, rx_slot: slot };
+                self.out.send(of.src, of.msg, known);
+            }
+            Err(Found::Over) => self.acknowledge(of),
+            Err(_) => {}
+        }
+    }
+}
+
+impl Endpoint for SirdHost {
+    type Header = SirdHeader;
+    type Config = Sird;
+
+    fn new(config: Arc<Sird>, node: NodeId, _rng: Rng, _now: Time) -> Self {
+        Self {
+            sender: Sender::new(node),
+            receiver: Receiver::new(),
+            out: Output::new(node, config.config.header.get() as u16),
+            stats: SirdStats::default(),
+            sird: config,
+        }
+    }
+
+    fn submit(&mut self, now: Time, message: Message) {
+        self.sender.submit(now, &message, &self.sird, &mut self.out);
+    }
+
+    fn cancel(&mut self, _now: Time, msg: MsgId) {
+        self.sender.cancel(msg, &self.sird, &mut self.out);
+    }
+
+    #[inline]
+    fn handle_packet(&mut self, now: Time, packet: &Packet<SirdHeader>) -> Receipt {
+        let msg = packet.payload.msg;
+        let Self { sird, sender, out, .. } = self;
+        match packet.header {
+            SirdHeader::Data { rx_slot, seq, csn } => {
+                if !self.receiver.flows.hear(now, rx_slot, packet.src, msg) {
+                    return Receipt::Duplicate;
+                }
+                return self.on_data(now, packet, (rx_slot, seq, csn));
+            }
+            SirdHeader::Unscheduled { flow, tx_slot, seq, size, csn } => {
+                let of = self.described(packet, (flow, tx_slot, size));
+                return self.on_unscheduled(now, packet, (&of, size), (seq, csn));
+            }
+            SirdHeader::Request { flow, tx_slot, size } => {
+                let of = self.described(packet, (flow, tx_slot, size));
+                self.on_request(now, (&of, size));
+            }
+            SirdHeader::Credit { tx_slot, rx_slot, seq } => {
+                sender.on_credit(now, (tx_slot, msg), (rx_slot, seq), sird, out);
+            }
+            SirdHeader::Busy { rx_slot } => {
+                self.receiver.on_busy(now, rx_slot, packet, sird);
+            }
+            SirdHeader::Ack { tx_slot } => sender.complete((tx_slot, msg), sird, out),
+            SirdHeader::Known { tx_slot, .. } => sender.on_known(now, (tx_slot, msg), sird),
+        }
+        Receipt::Control
+    }
+
+    fn has_delivered(&mut self, now: Time, packet: &Packet<SirdHeader>) -> bool {
+        match packet.header {
+            SirdHeader::Data { rx_slot, .. } => {
+                !self.receiver.flows.hear(now, rx_slot, packet.src, packet.payload.msg)
+            }
+            SirdHeader::Unscheduled { flow, .. } => {
+                self.receiver.flows.has_delivered(packet.src, flow)
+            }
+            _ => false,
+        }
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.stats().tell(each);
+    }
+
+    fn messages(&self) -> Option<(usize, usize)> {
+        Some((self.sender.len(), self.receiver.flows.len()))
+    }
+
+    fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.hold(src, msg, &self.sird);
+    }
+
+    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.release(now, src, msg, &self.sird);
+        self.grant(now);
+    }
+
+    fn limit_arriving(&mut self, per_peer: u32) {
+        self.receiver.flows.limit(per_peer);
+    }
+
+    fn arriving_excess(&self) -> u64 {
+        self.receiver.flows.excess()
+    }
+
+    fn forget_peer(&mut self, now: Time, peer: NodeId) {
+        self.out.forget_peer(peer);
+        self.sender.forget_peer(peer, &self.sird, &mut self.out);
+        self.receiver.forget_peer(peer, &self.sird, &mut self.out);
+        self.grant(now);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        if self.receiver.deadline() <= now {
+            let Self { receiver, sird, out, stats, .. } = self;
+            receiver.handle_timeout(now, sird, out, stats);
+            receiver.grant(now, sird, out);
+        }
+        if self.sender.deadline() <= now {
+            self.sender.handle_timeout(now, &self.sird, &mut self.out);
+        }
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, _now: Time) -> Option<Packet<SirdHeader>> {
+        if let Some(packet) = self.out.next_control() {
+            return Some(packet);
+        }
+        self.sender.next_data(&self.sird, &mut self.stats)
+    }
+
+    #[inline]
+    fn wants_transmit(&self) -> bool {
+        self.out.has_control() || self.sender.is_ready()
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Time {
+        self.receiver.deadline().min(self.sender.deadline())
+    }
+
+    #[inline]
+    fn poll_event(&mut self) -> Option<Event> {
+        self.out.next_event()
+    }
+}

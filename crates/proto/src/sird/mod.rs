@@ -1,0 +1,128 @@
+//! SIRD (Prasopoulos, Kosta, Bugnion, Kogias: *SIRD: A Sender-Informed, Receiver-Driven Datacenter
+//! Transport Protocol*, NSDI 2025).
+//!
+//! A receiver grants credit for each packet of a long message. All credit that it has outstanding fits
+//! a bucket of one and a half bandwidth-delay products, and that of one sender a limit that follows two
+//! signals, as DCTCP's window does: senders mark data while they hold more credit than they can use
+//! soon, and switches mark it in long queues. Short messages need no credit.
+//!
+//! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
+//! * [`wire`]: the packets
+//! * [`control`]: the limit of one sender by one signal
+//! * `credit`: the bucket, the senders, and who has the next credit
+//! * `receiver`: arrival, and credit taken back for packets that have not come
+//! * `sender`: unscheduled and credited packets, half by turns and half shortest first
+//!
+//! `docs/protocols/sird.md` lists the packets, and what differs from the paper.
+
+pub mod config;
+pub mod control;
+pub mod wire;
+
+mod credit;
+mod host;
+mod receiver;
+mod sender;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{Sird, SirdConfig};
+pub use host::SirdHost;
+
+use std::sync::Arc;
+
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Overflow, Spray};
+use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
+
+use self::config::UnscheduledClass;
+use crate::keys::BadKey;
+use crate::parts::Framing;
+use crate::transport::{Derived, Place, Quantity, Site, Transport};
+
+/// Memory of a port that never fills: the recorded run of the authors' simulator drops nothing.
+const DEEP: Bytes = Bytes::new(4_000_000_000);
+
+/// The SIRD family.
+#[derive(Clone, Copy, Debug)]
+pub struct SirdFamily;
+
+impl Family for SirdFamily {
+    const NAME: &'static str = "sird";
+    type Config = Sird;
+    type Header = wire::SirdHeader;
+    type Host = SirdHost;
+    type Arbiter = NoArbiter<wire::SirdHeader, Sird>;
+    type Hop = Passive;
+
+    fn hop(_config: &Arc<Sird>, _switch: SwitchFacts) -> Passive {
+        Passive
+    }
+}
+
+impl Transport for SirdFamily {
+    type Keys = SirdConfig;
+    const TITLE: &'static str = "SIRD";
+    const SUMMARY: &'static str =
+        "Credit of receivers, limited by what senders and switches say of their queues (SIRD).";
+    const WIRE: TransportId = TransportId(15);
+
+    fn framing(keys: &SirdConfig) -> Framing {
+        keys.framing()
+    }
+
+    /// Ports that drop nothing, mark long queues and spray packets; one class for control packets and
+    /// one for data.
+    fn needs(keys: &SirdConfig, facts: &FabricFacts) -> FabricNeeds {
+        FabricNeeds {
+            buffer: Need::Prefer(Buffer::PerPort(DEEP)),
+            overflow: Need::Prefer(Overflow::TailDrop),
+            spray: Need::Prefer(Spray::Random),
+            ecn: Need::Prefer(Some(keys.ecn_bytes(facts))),
+            control_class: keys.unscheduled_class == UnscheduledClass::Data,
+            priorities: 2,
+            ..FabricNeeds::default()
+        }
+    }
+
+    fn configure(keys: SirdConfig, site: &Site) -> Result<Sird, BadKey> {
+        let (payload, header) = site.packet((keys.payload, keys.header));
+        let unscheduled_payload = match site.place {
+            Place::Network(_) => keys.unscheduled_payload,
+            Place::Hosts { .. } => None,
+        };
+        SirdConfig { payload, header, unscheduled_payload, ..keys }.on(&site.facts)
+    }
+
+    fn describe(config: &Sird) -> Vec<Derived> {
+        let bytes = |name, n| Derived { name, quantity: Quantity::Bytes(n) };
+        vec![
+            bytes("credit", config.credit),
+            bytes("sender-credit", config.sender_credit),
+            bytes("unscheduled", config.unscheduled),
+            bytes("mark-above", config.mark_above),
+            Derived::time("timeout", config.timeout),
+            Derived::time("forget", config.forget),
+        ]
+    }
+}
+
+/// What a host counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SirdStats {
+    /// Packets whose credit a receiver took back, as they had not come.
+    pub reclaimed: u64,
+    /// Data packets sent while the host had more credit than the threshold.
+    pub congested: u64,
+}
+
+impl SirdStats {
+    /// Tells `each` every count with its name, in the order above.
+    fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
+        let Self { reclaimed, congested } = self;
+        [("reclaimed", reclaimed), ("congested", congested)]
+            .into_iter()
+            .for_each(|(name, value)| each(name, value));
+    }
+}

@@ -1,0 +1,267 @@
+//! The receiver's side: messages that arrive, and credit of packets that do not.
+//!
+//! The packets of a message that have credit are those below [`Incoming::next`] that have not come.
+//! After a timeout their credit is taken back and `next` starts from the first of them, so that they
+//! get credit again in turn with all others. What comes late then returns no credit, unless it has been
+//! given some again.
+
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Time};
+
+use super::SirdStats;
+use super::config::Sird;
+use super::credit::{Bucket, Key};
+use super::wire::SirdHeader;
+use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Retry, Timers};
+
+/// A message's own part.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    /// Its bytes.
+    pub(super) size: u64,
+    /// The first packet above all that may come.
+    pub(super) next: u32,
+    /// Whether packets below have credit; those of a message without credit do not at first.
+    has_credit: bool,
+    /// Bytes of these that have not come.
+    pub(super) outstanding: u64,
+    /// Its number among all messages that have arrived.
+    age: u64,
+    /// Its sender's number.
+    pub(super) source: u32,
+    retry: Retry,
+}
+
+pub(super) type RxFlow = ArrivingFlow<Incoming>;
+
+impl RxFlow {
+    /// By what it is preferred for credit; `None` if it needs none.
+    #[inline]
+    pub(super) fn key(&self, sird: &Sird) -> Option<Key> {
+        let seq = self.got.next_missing(self.state.next);
+        (seq < self.of.packets).then(|| (sird.cut.left(seq, self.state.size), self.state.age))
+    }
+
+    /// Gives credit to a packet, of which there is one. Returns it and its bytes on the wire.
+    #[inline]
+    pub(super) fn issue(&mut self, sird: &Sird) -> (u32, u64) {
+        let seq = self.got.next_missing(self.state.next);
+        let bytes = sird.cut.wire(seq, self.state.size);
+        self.state.next = seq + 1;
+        self.state.outstanding += bytes;
+        (seq, bytes)
+    }
+}
+
+/// The timer of a message: its slot, number and sender.
+type TimerKey = (u32, u32, u32);
+
+/// The receiver of one host.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    pub(super) flows: ArrivingFlows<Incoming>,
+    bucket: Bucket,
+    timers: Timers<TimerKey>,
+    next_age: u64,
+}
+
+impl Receiver {
+    pub(super) fn new() -> Self {
+        Self {
+            flows: ArrivingFlows::default(),
+            bucket: Bucket::new(),
+            timers: Timers::default(),
+            next_age: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn deadline(&self) -> Time {
+        self.timers.next().min(self.bucket.deadline())
+    }
+
+    /// Finds a message, or enters it; one that has been requested needs credit. `Err` says what becomes
+    /// of the packet that names it.
+    pub(super) fn find(
+        &mut self,
+        now: Time,
+        (of, size): (&Announcement, u64),
+        needs_credit: bool,
+        sird: &Sird,
+    ) -> Result<(u32, bool), Found> {
+        match self.flows.find(of.src, of.flow) {
+            Found::Arriving(slot) => Ok((slot, false)),
+            Found::New => {
+                let slot = self.enter(now, (of, size), needs_credit, sird);
+                slot.map(|slot| (slot, true)).ok_or(Found::Abandoned)
+            }
+            found @ (Found::Over | Found::Abandoned) => Err(found),
+        }
+    }
+
+    fn enter(
+        &mut self,
+        now: Time,
+        (of, size): (&Announcement, u64),
+        needs_credit: bool,
+        sird: &Sird,
+    ) -> Option<u32> {
+        let state = Incoming {
+            size,
+            next: if needs_credit { 0 } else { of.packets },
+            has_credit: needs_credit,
+            outstanding: 0,
+            age: self.next_age,
+            source: 0,
+            retry: Retry::default(),
+        };
+        let slot = self.flows.enter(now, *of, state)?;
+        self.next_age += 1;
+        let source = self.bucket.source(of.src, sird);
+        let flow = &mut self.flows[slot];
+        flow.state.source = source;
+        flow.state.retry.start(key(slot, of), now + sird.timeout, &mut self.timers);
+        self.bucket.place(slot, flow, sird);
+        Some(slot)
+    }
+
+    /// Sends the credits that may be sent now.
+    #[inline]
+    pub(super) fn grant(&mut self, now: Time, sird: &Sird, out: &mut Output<SirdHeader>) {
+        self.bucket.grant(now, &mut self.flows, sird, out);
+    }
+
+    /// A message has no credit until it is released.
+    pub(super) fn hold(&mut self, src: NodeId, msg: MsgId, sird: &Sird) {
+        if let Some(slot) = self.flows.hold(src, msg) {
+            self.bucket.place(slot, &self.flows[slot], sird);
+        }
+    }
+
+    /// A message that was held may have credit again.
+    pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, sird: &Sird) {
+        if let Some(slot) = self.flows.release(now, src, msg) {
+            let flow = &mut self.flows[slot];
+            flow.state.retry.reset();
+            let key = key(slot, &flow.of);
+            flow.state.retry.start(key, now + sird.timeout, &mut self.timers);
+            self.bucket.place(slot, flow, sird);
+        }
+    }
+
+    /// The sender has lost its state.
+    pub(super) fn forget_peer(&mut self, peer: NodeId, sird: &Sird, out: &mut Output<SirdHeader>) {
+        let Self { flows, bucket, .. } = self;
+        flows.forget_peer(peer, out, |slot, flow| bucket.leave(slot, flow, sird));
+        bucket.forget(peer);
+    }
+
+    /// A packet of a message. Returns the message too if it is whole now.
+    pub(super) fn on_packet(
+        &mut self,
+        now: Time,
+        (slot, seq, csn): (u32, u32, bool),
+        packet: &Packet<SirdHeader>,
+        sird: &Sird,
+        out: &mut Output<SirdHeader>,
+    ) -> (Receipt, Option<Announcement>) {
+        let flow = &mut self.flows[slot];
+        if seq >= flow.of.packets {
+            return (Receipt::Ignored, None);
+        }
+        flow.heard = now;
+        flow.state.retry.hear(now + sird.timeout);
+        let (source, ce) = (flow.state.source, packet.marks.contains(Marks::CONGESTION));
+        self.bucket.on_data(source, packet.wire_bytes.into(), (csn, ce), sird);
+        if !flow.got.insert(seq) {
+            return (Receipt::Duplicate, None);
+        }
+        if flow.state.has_credit && seq < flow.state.next {
+            let bytes = sird.cut.wire(seq, flow.state.size);
+            flow.state.outstanding -= bytes;
+            self.bucket.take_back(source, bytes, sird);
+        }
+        if flow.got.len() < flow.of.packets {
+            return (Receipt::Fresh, None);
+        }
+        let Some(flow) = self.flows.deliver(slot, out) else { return (Receipt::Fresh, None) };
+        self.bucket.leave(slot, &flow, sird);
+        (Receipt::Fresh, Some(flow.of))
+    }
+
+    /// The sender is alive, but sends others first.
+    pub(super) fn on_busy(
+        &mut self,
+        now: Time,
+        slot: u32,
+        packet: &Packet<SirdHeader>,
+        sird: &Sird,
+    ) {
+        if self.flows.hear(now, slot, packet.src, packet.payload.msg) {
+            self.flows[slot].state.retry.hear(now + sird.timeout);
+        }
+    }
+
+    /// Takes back credit of packets that have not come, and forgets messages whose senders are silent.
+    pub(super) fn handle_timeout(
+        &mut self,
+        now: Time,
+        sird: &Sird,
+        out: &mut Output<SirdHeader>,
+        stats: &mut SirdStats,
+    ) {
+        while let Some((at, key)) = self.timers.pop_due(now) {
+            let (slot, number, src) = key;
+            let is_its = |f: &&mut RxFlow| (f.of.flow, f.of.src.get()) == (number, src);
+            let Some(flow) = self.flows.get_mut(slot).filter(is_its) else { continue };
+            if !flow.state.retry.expires(key, (at, now), &mut self.timers) {
+                continue;
+            }
+            if now.saturating_since(flow.heard) > sird.forget && !flow.is_held {
+                let Self { flows, bucket, .. } = self;
+                let gone = |slot, flow: &RxFlow| bucket.leave(slot, flow, sird);
+                flows.forget_silent(now, sird.forget, out, gone);
+                continue;
+            }
+            flow.state.retry.attempt(u32::MAX);
+            let doublings = flow.state.retry.attempts().min(4);
+            let due = now + sird.timeout * (1 << doublings);
+            flow.state.retry.start(key, due, &mut self.timers);
+            self.reclaim(slot, sird, stats);
+        }
+    }
+
+    /// Takes back the credit of what has not come of a message; it needs credit again.
+    fn reclaim(&mut self, slot: u32, sird: &Sird, stats: &mut SirdStats) {
+        let flow = &mut self.flows[slot];
+        let (next, first) = (flow.state.next, flow.got.first_missing());
+        if first >= next {
+            return;
+        }
+        let missing = (first..next).filter(|&seq| !flow.got.contains(seq));
+        stats.reclaimed += missing.count() as u64;
+        let bytes = std::mem::take(&mut flow.state.outstanding);
+        (flow.state.next, flow.state.has_credit) = (first, true);
+        self.bucket.take_back(flow.state.source, bytes, sird);
+        self.bucket.place(slot, flow, sird);
+    }
+
+    #[cfg(test)]
+    pub(super) fn outstanding(&self) -> (u64, Vec<(u32, u64, u64)>) {
+        self.bucket.outstanding()
+    }
+
+    /// Bytes of packets that have credit and have not come, counted packet by packet.
+    #[cfg(test)]
+    pub(super) fn counted(&self, sird: &Sird) -> u64 {
+        let of = |f: &RxFlow| -> u64 {
+            let missing = (0..f.state.next).filter(|&seq| !f.got.contains(seq));
+            missing.map(|seq| sird.cut.wire(seq, f.state.size)).sum()
+        };
+        self.flows.iter().filter(|(_, f)| f.state.has_credit).map(|(_, f)| of(f)).sum()
+    }
+}
+
+fn key(slot: u32, of: &Announcement) -> TimerKey {
+    (slot, of.flow, of.src.get())
+}

@@ -1,0 +1,339 @@
+//! The sender's side: messages without credit at once, packets of others as they have credit.
+//!
+//! Every other packet is for the next receiver in turn, so that each hears whether its sender is
+//! congested. The others are of the message with the fewest bytes left. Of the messages for one
+//! receiver the one with the fewest bytes left is first in either case.
+
+use std::collections::VecDeque;
+
+use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, PayloadRef, Time};
+
+use super::SirdStats;
+use super::config::{SenderPolicy, Sird};
+use super::wire::SirdHeader;
+use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
+
+/// A message's own part. Its timer says when the sender repeats its request.
+#[derive(Debug)]
+struct Tx {
+    /// The first packet above all that have been sent.
+    next: u32,
+    /// Packets that have credit: first, and one past the last.
+    credit: VecDeque<(u32, u32)>,
+    /// Its slot at the receiver, once that is known.
+    rx_slot: u32,
+    /// Its receiver's number.
+    peer: u32,
+}
+
+/// Ranges of packets of one message that may have credit at a time; a credit for another is dropped,
+/// and its receiver takes it back. Of a message without losses there is one.
+const RANGES_MAX: usize = 1_024;
+
+type TxFlow = OutgoingFlow<Tx>;
+
+impl Tx {
+    fn is_waiting(&self, seq: u32) -> bool {
+        self.credit.iter().any(|&(from, end)| (from..end).contains(&seq))
+    }
+}
+
+/// By what messages are preferred: bytes left, then age.
+type Key = (u64, u32);
+
+/// A receiver of messages.
+#[derive(Debug, Default)]
+struct Peer {
+    /// Messages for it that have something to send.
+    ready: KeyedHeap<Key>,
+}
+
+/// The sender of one host.
+#[derive(Debug)]
+pub(super) struct Sender {
+    flows: OutgoingFlows<Tx>,
+    /// Receivers by node. Each stays until its host loses its state.
+    numbers: IdMap<u32, u32>,
+    peers: Slab<Peer>,
+    places: Places,
+    /// Receivers for which there is something to send, by the first message of each.
+    shortest: KeyedHeap<Key>,
+    shortest_places: Places,
+    /// The same by turn.
+    turns: KeyedHeap<u64>,
+    turn_places: Places,
+    turn: u64,
+    is_fair_next: bool,
+    /// Bytes of packets that have credit and have not been sent.
+    credit: u64,
+}
+
+impl Sender {
+    pub(super) fn new(node: NodeId) -> Self {
+        Self {
+            flows: OutgoingFlows::new(node),
+            numbers: IdMap::default(),
+            peers: Slab::default(),
+            places: Places::default(),
+            shortest: KeyedHeap::default(),
+            shortest_places: Places::default(),
+            turns: KeyedHeap::default(),
+            turn_places: Places::default(),
+            turn: 0,
+            is_fair_next: false,
+            credit: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn deadline(&self) -> Time {
+        self.flows.deadline()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    #[inline]
+    pub(super) fn is_ready(&self) -> bool {
+        !self.shortest.is_empty()
+    }
+
+    /// Bytes of packets that have credit and have not been sent.
+    pub(super) fn credit(&self) -> u64 {
+        self.credit
+    }
+
+    /// A new message.
+    pub(super) fn submit(
+        &mut self,
+        now: Time,
+        message: &Message,
+        sird: &Sird,
+        out: &mut Output<SirdHeader>,
+    ) {
+        let size = message.size.get();
+        let node = message.dst.get();
+        let Self { numbers, peers, .. } = self;
+        let peer = *numbers.entry(node).or_insert_with(|| peers.insert(Peer::default()));
+        let state = Tx { next: 0, credit: VecDeque::new(), rx_slot: 0, peer };
+        let slot = self.flows.submit(message, sird.cut.packets(size), state);
+        self.flows.start_timer(slot, now + sird.timeout);
+        if sird.is_unscheduled(size) {
+            self.rank(slot, sird);
+        } else {
+            out.send(message.dst, message.id, request(&self.flows[slot], slot));
+        }
+    }
+
+    /// Enters a message among those that have something to send, changes its place, or drops it.
+    #[inline]
+    fn rank(&mut self, slot: u32, sird: &Sird) {
+        let flow = &self.flows[slot];
+        let state = &flow.state;
+        let left = sird.cut.left(state.next, flow.size);
+        let is_unscheduled = sird.is_unscheduled(flow.size) && state.next < flow.packets;
+        let is_sendable = is_unscheduled || !state.credit.is_empty();
+        let key = is_sendable.then_some((left, flow.msg.get()));
+        self.set(state.peer, slot, key);
+    }
+
+    fn set(&mut self, peer: u32, slot: u32, key: Option<Key>) {
+        let ready = &mut self.peers[peer].ready;
+        match key {
+            Some(key) => ready.set(&mut self.places, slot, key),
+            None => {
+                ready.remove(&mut self.places, slot);
+            }
+        }
+        let Some((first, _)) = ready.first() else {
+            self.shortest.remove(&mut self.shortest_places, peer);
+            self.turns.remove(&mut self.turn_places, peer);
+            return;
+        };
+        self.shortest.set(&mut self.shortest_places, peer, first);
+        if self.turns.get(&self.turn_places, peer).is_none() {
+            self.take_turn(peer);
+        }
+    }
+
+    /// Puts a receiver behind all others.
+    fn take_turn(&mut self, peer: u32) {
+        self.turn += 1;
+        self.turns.set(&mut self.turn_places, peer, self.turn);
+    }
+
+    /// A packet of a message may be sent.
+    pub(super) fn on_credit(
+        &mut self,
+        now: Time,
+        (slot, msg): (u32, MsgId),
+        (rx_slot, seq): (u32, u32),
+        sird: &Sird,
+        out: &mut Output<SirdHeader>,
+    ) {
+        let Some(flow) = self.flows.of(slot, msg) else { return };
+        flow.retry.hear(now + sird.timeout);
+        flow.state.rx_slot = rx_slot;
+        if seq >= flow.packets {
+            return;
+        }
+        let is_unsent = sird.is_unscheduled(flow.size) && seq >= flow.state.next;
+        if is_unsent || flow.state.is_waiting(seq) {
+            out.send(flow.dst, msg, SirdHeader::Busy { rx_slot });
+            return;
+        }
+        let ranges = &mut flow.state.credit;
+        let is_full = ranges.len() >= RANGES_MAX;
+        match ranges.back_mut() {
+            Some(last) if last.1 == seq => last.1 += 1,
+            _ if is_full => return,
+            _ => ranges.push_back((seq, seq + 1)),
+        }
+        self.credit += sird.cut.wire(seq, flow.size);
+        self.rank(slot, sird);
+    }
+
+    /// The receiver knows the message.
+    pub(super) fn on_known(&mut self, now: Time, (slot, msg): (u32, MsgId), sird: &Sird) {
+        if let Some(flow) = self.flows.of(slot, msg) {
+            flow.retry.hear(now + sird.timeout);
+        }
+    }
+
+    /// The receiver has the whole message.
+    pub(super) fn complete(
+        &mut self,
+        (slot, msg): (u32, MsgId),
+        sird: &Sird,
+        out: &mut Output<SirdHeader>,
+    ) {
+        if self.flows.of(slot, msg).is_some() {
+            out.say(Event::Completed { msg });
+            self.drop_flow(slot, sird);
+        }
+    }
+
+    /// The message is not to be sent after all.
+    pub(super) fn cancel(&mut self, msg: MsgId, sird: &Sird, out: &mut Output<SirdHeader>) {
+        if let Some(slot) = self.flows.slot(msg) {
+            out.cancel(msg, |header| {
+                matches!(header, SirdHeader::Request { .. } | SirdHeader::Busy { .. })
+            });
+            self.drop_flow(slot, sird);
+        }
+    }
+
+    /// The receiver has lost its state.
+    pub(super) fn forget_peer(&mut self, peer: NodeId, sird: &Sird, out: &mut Output<SirdHeader>) {
+        let Some(number) = self.numbers.remove(&peer.get()) else { return };
+        let Self { flows, peers, places, credit, .. } = self;
+        flows.forget_peer(peer, out, |slot, flow| {
+            *credit -= unsent(flow, sird);
+            peers[number].ready.remove(places, slot);
+        });
+        self.shortest.remove(&mut self.shortest_places, number);
+        self.turns.remove(&mut self.turn_places, number);
+        self.peers.remove(number);
+    }
+
+    fn drop_flow(&mut self, slot: u32, sird: &Sird) {
+        if let Some(flow) = self.flows.remove(slot) {
+            self.credit -= unsent(&flow, sird);
+            self.set(flow.state.peer, slot, None);
+        }
+    }
+
+    /// The receiver that has the next packet.
+    #[inline]
+    fn next_peer(&mut self, sird: &Sird) -> Option<u32> {
+        if sird.config.sender_policy == SenderPolicy::HalfFair {
+            self.is_fair_next = !self.is_fair_next;
+            if !self.is_fair_next {
+                let (_, peer) = self.turns.first()?;
+                self.take_turn(peer);
+                return Some(peer);
+            }
+        }
+        self.shortest.first().map(|(_, peer)| peer)
+    }
+
+    /// The next data packet.
+    #[inline]
+    pub(super) fn next_data(
+        &mut self,
+        sird: &Sird,
+        stats: &mut SirdStats,
+    ) -> Option<Packet<SirdHeader>> {
+        if self.shortest.is_empty() {
+            return None;
+        }
+        let peer = self.next_peer(sird)?;
+        let (_, slot) = self.peers[peer].ready.first()?;
+        let csn = self.credit > sird.mark_above;
+        stats.congested += u64::from(csn);
+        let flow = &mut self.flows[slot];
+        let (dst, size, msg) = (flow.dst, flow.size, flow.msg);
+        let (seq, header) = match take_credited(flow) {
+            Some(seq) => {
+                self.credit -= sird.cut.wire(seq, size);
+                (seq, SirdHeader::Data { rx_slot: flow.state.rx_slot, seq, csn })
+            }
+            None => {
+                let seq = flow.state.next;
+                let (flow, tx_slot) = (flow.flow, slot);
+                (seq, SirdHeader::Unscheduled { flow, tx_slot, seq, size, csn })
+            }
+        };
+        flow.state.next = flow.state.next.max(seq + 1);
+        let priority = match header {
+            SirdHeader::Unscheduled { .. } => sird.unscheduled_class(),
+            _ => Sird::DATA,
+        };
+        let src = self.flows.outgoing(slot).src;
+        self.rank(slot, sird);
+        let (offset, len) = (sird.cut.offset(seq, size), sird.cut.len(seq, size) as u16);
+        let wire_bytes = sird.cut.wire(seq, size) as u16;
+        let (payload, marks) = (PayloadRef { msg, offset, len }, Marks::ECN_CAPABLE);
+        Some(Packet { header, payload, src, dst, wire_bytes, path: 0, priority, marks })
+    }
+
+    /// Repeats the requests of what has not been answered, and gives up on what never is.
+    pub(super) fn handle_timeout(&mut self, now: Time, sird: &Sird, out: &mut Output<SirdHeader>) {
+        while let Some(slot) = self.flows.next_due(now) {
+            let flow = &mut self.flows[slot];
+            let (msg, dst) = (flow.msg, flow.dst);
+            if flow.retry.attempt(sird.config.attempts_max) {
+                out.send(dst, msg, request(flow, slot));
+                self.flows.start_timer(slot, now + sird.timeout);
+            } else {
+                self.drop_flow(slot, sird);
+                out.say(Event::Failed { msg });
+            }
+        }
+    }
+}
+
+fn request(of: &TxFlow, tx_slot: u32) -> SirdHeader {
+    SirdHeader::Request { flow: of.flow, tx_slot, size: of.size }
+}
+
+/// Bytes of packets of a message that have credit.
+fn unsent(flow: &TxFlow, sird: &Sird) -> u64 {
+    let seqs = flow.state.credit.iter().flat_map(|&(from, end)| from..end);
+    seqs.map(|seq| sird.cut.wire(seq, flow.size)).sum()
+}
+
+/// The next packet of a message that has credit.
+#[inline]
+fn take_credited(flow: &mut TxFlow) -> Option<u32> {
+    let (from, end) = flow.state.credit.front_mut()?;
+    let seq = *from;
+    *from += 1;
+    if from == end {
+        flow.state.credit.pop_front();
+    }
+    Some(seq)
+}

@@ -1,0 +1,71 @@
+//! SIRD's packets.
+//!
+//! A header starts with a type byte; integers are big-endian. The message that a packet is about is
+//! named by its [`PayloadRef`](rampmeter_core::PayloadRef).
+
+use rampmeter_core::headers;
+
+headers! {
+    /// A SIRD header.
+    pub enum SirdHeader {
+        /// Sender to receiver: one packet of a message that needs no credit. Each says what the
+        /// receiver must know of the message, in case others are lost.
+        1 Unscheduled (data "unscheduled data", S to R)
+        "message {flow} of {size} bytes, packet {seq}" {
+            /// The message's number among those of this pair.
+            flow: u32 as "Message, numbered among those of the pair",
+            /// Its slot at the sender.
+            tx_slot: u32 as "Slot at the sender",
+            /// The packet's number in the message.
+            seq: u32 as "Packet",
+            /// The message's size in bytes.
+            size: u64 as "Bytes of the message" [size at least 1],
+            /// Whether the sender holds more credit than its threshold.
+            csn: bool as "Congested sender",
+        },
+        /// Sender to receiver: one packet that has credit.
+        2 Data (data "data", S to R) "message slot {rx_slot}, packet {seq}" {
+            /// The message's slot at the receiver.
+            rx_slot: u32 as "Slot at the receiver",
+            /// The packet's number in the message.
+            seq: u32,
+            /// Whether the sender holds more credit than its threshold.
+            csn: bool,
+        },
+        /// Sender to receiver: a message needs credit, or its sender has heard nothing of it.
+        3 Request (control "REQUEST", S to R) "message {flow} of {size} bytes" {
+            /// The message's number among those of this pair.
+            flow: u32,
+            /// Its slot at the sender.
+            tx_slot: u32,
+            /// The message's size in bytes.
+            size: u64 [size at least 1],
+        },
+        /// Receiver to sender: send this packet.
+        4 Credit (control "CREDIT", R to S) "message slot {tx_slot}, packet {seq}" {
+            /// The message's slot at the sender.
+            tx_slot: u32,
+            /// Its slot at the receiver.
+            rx_slot: u32,
+            /// The packet.
+            seq: u32,
+        },
+        /// Sender to receiver: the packet has credit already, and waits behind others.
+        5 Busy (control "BUSY", S to R) "message slot {rx_slot}" {
+            /// The message's slot at the receiver.
+            rx_slot: u32,
+        },
+        /// Receiver to sender: the whole message is here.
+        6 Ack (control "ACK", R to S) "message slot {tx_slot} is complete" {
+            /// The message's slot at the sender.
+            tx_slot: u32,
+        },
+        /// Receiver to sender: the message is known. The answer to a request that is repeated.
+        7 Known (control "KNOWN", R to S) "message slot {tx_slot} is known" {
+            /// The message's slot at the sender.
+            tx_slot: u32,
+            /// Its slot at the receiver.
+            rx_slot: u32,
+        },
+    }
+}
