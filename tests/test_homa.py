@@ -14,7 +14,7 @@ def drawn(sizes: str) -> np.ndarray:
     points, is_linear = _core.distribution_points(f'"{sizes}"', ".", 1460)
     assert is_linear
     at, below = np.array(points).T
-    return np.interp((np.arange(1_000_000) + 0.5) / 1_000_000, below, at)
+    return np.asarray(np.interp((np.arange(1_000_000) + 0.5) / 1_000_000, below, at))
 
 
 @pytest.mark.parametrize("sizes", ["imc10", "web-search", "data-mining"])
