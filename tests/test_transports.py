@@ -34,9 +34,9 @@ def test_every_flow_has_an_end_and_none_beats_its_ideal(name: str, preset: str) 
     assert name == "cosy" or flows["delivered"] == 300
     done = run.flows.filter(pc.is_valid(run.flows["fct_ps"]))
     took, ideal = (done[column].to_numpy() for column in ("fct_ps", "ideal_ps"))
-    # The last packets of this one are short, overtake others on another path, and need not be
-    # waited for.
-    share = 0.98 if (name, preset) == ("homa", "reference") else 1.0
+    # Last packets of these two are short, overtake others on another path, and need not be waited
+    # for.
+    share = 0.98 if (name, preset) in {("homa", "reference"), ("sird", "reference")} else 1.0
     assert (took >= share * ideal).all()
 
 
