@@ -17,13 +17,23 @@ def drawn(sizes: str) -> np.ndarray:
     return np.asarray(np.interp((np.arange(1_000_000) + 0.5) / 1_000_000, below, at))
 
 
-@pytest.mark.parametrize("sizes", ["imc10", "web-search", "data-mining"])
-def test_each_level_has_as_many_unscheduled_bytes(sizes: str) -> None:
-    found = rm.homa_priorities(sizes, RTT)
+@pytest.mark.parametrize(
+    ("sizes", "rtt"),
+    [
+        ("imc10", RTT),
+        ("imc10", 1_000_000),
+        ("imc10", 5_000_000),
+        ("web-search", 1_000_000),
+        ("web-search", 5_000_000),
+        ("data-mining", RTT),
+    ],
+)
+def test_each_level_has_as_many_unscheduled_bytes(sizes: str, rtt: int) -> None:
+    found = rm.homa_priorities(sizes, rtt)
     levels = found["unscheduled_priorities"]
     all_sizes = drawn(sizes)
-    first = np.minimum(all_sizes, RTT)
-    assert levels == max(1, round(8 * first.sum() / all_sizes.sum()))
+    first = np.minimum(all_sizes, rtt)
+    assert levels == min(max(round(8 * first.sum() / all_sizes.sum()), 1), 7)
     cutoffs = found["cutoffs_bytes"]
     assert len(cutoffs) == 7
     level = np.searchsorted(cutoffs[: levels - 1], all_sizes)
