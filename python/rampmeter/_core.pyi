@@ -212,13 +212,13 @@ def statistics(values: bytes, in_order: bool = False) -> dict[str, float] | None
     """
 
 def homa_priorities(
-    sizes: str, base: str | PathLike[str], rtt_bytes: float, priorities: int
-) -> tuple[float, int, list[int]]:
+    sizes: str, base: str | PathLike[str], payload: int, rtt_bytes: float, priorities: int
+) -> tuple[int, list[int]]:
     """Homa's priorities for the distribution that JSON of a plan's `sizes` stands for.
 
-    `priorities` is at most 8, and names of files start at `base`. Returns the share of bytes that
-    messages send without a grant, `rtt_bytes` at most; how many priorities these have; and the
-    sizes up to which messages have the first, second, ... of them.
+    Packets of files have `payload` bytes, and their names start at `base`. `priorities` is at most
+    8. Returns how many of them unscheduled packets get if a message has at most `rtt_bytes` of
+    them, and the sizes up to which messages have the first, second, ... of these.
     """
 
 def distributions() -> list[str]:

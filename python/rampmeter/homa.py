@@ -21,6 +21,7 @@ def homa_priorities(
     rtt_bytes: int,
     *,
     priorities: int = 8,
+    packet: int = 1460,
     base: str | PathLike[str] = ".",
 ) -> HomaPriorities:
     """Priorities of unscheduled packets, for `rm.Homa(**...)` and `rm.HomaAeolus(**...)`.
@@ -28,7 +29,8 @@ def homa_priorities(
     Unscheduled packets get as many of the `priorities` as they have of the bytes, at least one and
     not all. Cut-offs between them, in bytes, give each the same number of unscheduled bytes.
     `sizes` is what plans have: a distribution's name or a table; files are relative to `base`.
-    `rtt_bytes` is what a message sends without a grant.
+    `rtt_bytes` is what a message sends without a grant. `packet` is the payload of a full packet in
+    bytes.
 
     >>> homa_priorities({"fixed": 1_000}, rtt_bytes=10_000)["unscheduled_priorities"]
     7
@@ -39,5 +41,5 @@ def homa_priorities(
         raise ValueError(f"priorities: expected 2 to 8, got {priorities}")
     table = sizes if isinstance(sizes, str) else {key: plain(value) for key, value in sizes.items()}
     text, folder = json.dumps(table), fspath(base)
-    _, levels, cutoffs = _core.homa_priorities(text, folder, float(rtt_bytes), priorities)
+    levels, cutoffs = _core.homa_priorities(text, folder, packet, float(rtt_bytes), priorities)
     return {"unscheduled_priorities": levels, "cutoffs_bytes": cutoffs}

@@ -80,26 +80,26 @@ fn rate(bps: u64) -> PyResult<Rate> {
 /// Sizes between two points of a distribution that stand for those on the line between them.
 const BETWEEN: u32 = 1_000;
 
-/// The share of bytes that Homa sends unscheduled, how many priorities these get, and the cut-offs
-/// between them, for the distribution that `sizes` stands for.
+/// How many priorities Homa's unscheduled packets get, and the cut-offs between them, for the
+/// distribution that `sizes` stands for. Packets of files have `payload` bytes.
 #[pyfunction]
 pub(crate) fn homa_priorities(
     sizes: &str,
     base: PathBuf,
+    payload: u64,
     rtt_bytes: f64,
     priorities: u8,
-) -> PyResult<(f64, u8, Vec<u64>)> {
-    let (points, is_linear) = crate::distribution_points(sizes, base, 1460)?;
-    let mut cdf = Vec::new();
-    let mut before = None;
-    for &(size, below) in &points {
-        let (from, start) = before.filter(|_| is_linear).unwrap_or((size, below));
-        cdf.extend((1..=BETWEEN).map(|part| {
-            let part = f64::from(part) / f64::from(BETWEEN);
+) -> PyResult<(u8, Vec<u64>)> {
+    let (points, is_linear) = crate::distribution_points(sizes, base, payload)?;
+    let parts = if is_linear { BETWEEN } else { 1 };
+    let mut cdf = vec![points[0]];
+    for pair in points.windows(2) {
+        let [(from, start), (size, below)] = [pair[0], pair[1]];
+        cdf.extend((1..=parts).map(|part| {
+            let part = f64::from(part) / f64::from(parts);
             (from + (size - from) * part, start + (below - start) * part)
         }));
-        before = Some((size, below));
     }
     let split = cutoffs::split(&cdf, rtt_bytes, priorities);
-    Ok((split.unscheduled_share, split.unscheduled_priorities, split.cutoffs.to_vec()))
+    Ok((split.unscheduled_priorities, split.cutoffs.to_vec()))
 }
