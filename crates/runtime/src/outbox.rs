@@ -1,7 +1,9 @@
 //! Messages that are being sent: whose they are, and their bytes.
 
+use std::cell::Cell;
+
 use rampmeter_core::collections::IdMap;
-use rampmeter_core::{MsgId, NodeId};
+use rampmeter_core::{MsgId, NodeId, TenantId, Time};
 
 use crate::app::Ticket;
 
@@ -13,6 +15,10 @@ pub(crate) struct Sending<P> {
     pub(crate) dst: NodeId,
     pub(crate) service: u16,
     pub(crate) size: u32,
+    pub(crate) deadline: Time,
+    pub(crate) tenant: TenantId,
+    /// Whether any of its bytes have left.
+    pub(crate) is_begun: Cell<bool>,
     /// Its bytes.
     pub(crate) payload: P,
 }
@@ -42,6 +48,14 @@ impl<P> Outbox<P> {
 
     pub(crate) fn get(&self, id: MsgId) -> Option<&Sending<P>> {
         self.messages.get(&id)
+    }
+
+    /// Takes the messages to `dst` of which nothing has left, in the order of their submission.
+    pub(crate) fn take_unbegun(&mut self, dst: NodeId) -> Vec<Sending<P>> {
+        let is_unbegun = |_: &MsgId, m: &mut Sending<P>| m.dst == dst && !m.is_begun.get();
+        let mut taken: Vec<_> = self.messages.extract_if(is_unbegun).collect();
+        taken.sort_unstable_by_key(|(id, _)| *id);
+        taken.into_iter().map(|(_, message)| message).collect()
     }
 
     pub(crate) fn remove(&mut self, id: MsgId) -> Option<Sending<P>> {

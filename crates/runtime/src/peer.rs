@@ -5,7 +5,9 @@
 //! incarnation, and a packet names those of both ends; what does not match is dropped. An
 //! incarnation is learned only from the answer to a hello, which repeats the hello's nonce and this
 //! node's own incarnation, so that packets delayed since an earlier life prove nothing. Messages
-//! wait until the receiver's incarnation is known, whence nodes may be started in any order.
+//! wait until the receiver's incarnation is known, whence nodes may be started in any order. A node
+//! that starts says hello to all its peers, and these ask back, so that they know its new life before
+//! they have messages for it.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -87,6 +89,15 @@ impl<P> Peers<P> {
         };
         let peers = addresses.iter().map(|of| of.as_ref().map(peer)).collect();
         Self { peers, rng, next: Time::NEVER }
+    }
+
+    /// Asks all peers but `node` itself for their incarnations.
+    pub(crate) fn call_all(&mut self, now: Time, node: NodeId) {
+        for other in (0..self.peers.len() as u32).map(NodeId::new) {
+            if other != node {
+                self.call(now, other);
+            }
+        }
     }
 
     pub(crate) fn contains(&self, node: NodeId) -> bool {

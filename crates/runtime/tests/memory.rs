@@ -237,6 +237,64 @@ fn phost_keeps_lives_apart() {
     lives_are_kept_apart::<PhostHost>(protocol::<PhostFamily>, 250);
 }
 
+/// A node is killed and started again. What is submitted a tenth of a second later arrives, whether or
+/// not anything was under way meanwhile.
+fn later_messages_arrive<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Config) {
+    for seed in 0..40 {
+        let facts = net(3);
+        let mut bed = MemBed::<E>::new(protocol(&facts), &facts, foul(0.01), seed);
+        for number in 0..3 {
+            assert!(bed.submit(0, 1, 20_000, number));
+        }
+        bed.run_until(bed.now + Span::from_us(1_000_000));
+        bed.kill(1);
+        bed.run_until(bed.now + Span::from_us(200_000));
+        bed.start(1);
+        bed.run_until(bed.now + Span::from_us(100_000));
+        assert!(bed.submit(0, 1, 20_000, 3) && bed.submit(2, 1, 100, 0));
+        bed.run_until(bed.now + Span::from_us(1_000_000));
+        let outcomes: Vec<_> = bed.seen.outcomes.values().copied().collect();
+        assert_eq!(outcomes, [Outcome::Completed; 5], "seed {seed}");
+    }
+}
+
+#[test]
+fn messages_after_a_restart_arrive() {
+    later_messages_arrive::<DcpimHost>(protocol::<DcpimFamily>);
+    later_messages_arrive::<PhostHost>(protocol::<PhostFamily>);
+}
+
+/// A receiver is started again while messages are queued for it. Those that had begun fail, and all
+/// others arrive, once.
+fn queued_messages_survive<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Config) {
+    let facts = net(2);
+    let mut bed = MemBed::<E>::new(protocol(&facts), &facts, fair(), 1);
+    bed.run_until(Time::ZERO + Span::from_us(10_000));
+    // Each takes the link 3.3 ms. Shorter ones go first.
+    for number in 0..40 {
+        assert!(bed.submit(0, 1, 400_000 + 1_000 * number as usize, number));
+    }
+    bed.run_until(bed.now + Span::from_us(20_000));
+    let before = bed.seen.delivered.len();
+    bed.kill(1);
+    bed.run_until(bed.now + Span::from_us(1_000));
+    bed.start(1);
+    bed.run_until(bed.now + Span::from_us(2_000_000));
+    assert_eq!(bed.seen.outcomes.len(), 40);
+    let completed = bed.seen.outcomes.values().filter(|o| **o == Outcome::Completed).count();
+    let failed = Outcome::Failed(Failure::PeerRestarted);
+    let n_failed = bed.seen.outcomes.values().filter(|o| **o == failed).count();
+    assert!(completed + n_failed == 40 && completed > before, "{before} {completed} {n_failed}");
+    assert!(bed.seen.delivered.values().all(|&n| n == 1));
+    assert!(bed.seen.delivered.len() >= completed);
+}
+
+#[test]
+fn messages_that_had_not_begun_survive_a_restart() {
+    queued_messages_survive::<DcpimHost>(protocol::<DcpimFamily>);
+    queued_messages_survive::<PhostHost>(protocol::<PhostFamily>);
+}
+
 #[test]
 fn messages_wait_for_a_node_that_starts_later() {
     let facts = net(2);

@@ -168,10 +168,12 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         if let Some(promise) = endpoint.promise() {
             apps.on_promise(promise);
         }
+        let mut peers = Peers::new(&config.peers, rng(Purpose::Hello));
+        peers.call_all(now, config.node);
         Self {
             endpoint,
             apps,
-            peers: Peers::new(&config.peers, rng(Purpose::Hello)),
+            peers,
             overdue: BTreeSet::new(),
             outbox: Outbox::new(),
             inbox: Inbox::new(),

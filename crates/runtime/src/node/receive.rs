@@ -200,7 +200,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     }
 
     /// Handles the answer to a hello, which tells the peer's incarnation: messages that have waited
-    /// for it are submitted.
+    /// for it are submitted. If the peer has been started again, messages that had begun fail, since
+    /// its earlier life may have delivered them; the others are submitted again. A bound counts from
+    /// the first submission, so that messages with one fail as well.
     fn on_here(&mut self, now: Time, src: NodeId, nonce: u32, life: Incarnation) {
         match self.peers.on_here(src, nonce, life) {
             Learned::Nothing => return,
@@ -208,8 +210,13 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             Learned::Restarted => {
                 self.stats.peer_restarts += 1;
                 self.held.forget_peer(src);
+                let has_bounds = self.endpoint.promise().is_some();
+                let unbegun = if has_bounds { vec![] } else { self.outbox.take_unbegun(src) };
                 self.endpoint.forget_peer(now, src);
                 self.on_events(Failure::PeerRestarted);
+                for sending in unbegun {
+                    self.submit_again(now, sending);
+                }
             }
         }
         for waiting in self.peers.take_waiting(src) {

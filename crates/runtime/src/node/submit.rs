@@ -1,5 +1,7 @@
 //! Messages that applications submit, and those for applications of the same node.
 
+use std::cell::Cell;
+
 use rampmeter_core::{Bytes, Endpoint, Message, MsgId, Time};
 
 use super::{BATCH, State};
@@ -66,12 +68,20 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     fn submit(&mut self, now: Time, submission: Submission<A::Payload>) -> MsgId {
         let Submission { app, ticket, dst, service, deadline, tenant, payload } = submission;
         let size = payload.size() as u32;
-        let sending = Sending { app, ticket, dst, service, size, payload };
+        let is_begun = Cell::new(false);
+        let sending =
+            Sending { app, ticket, dst, service, size, deadline, tenant, is_begun, payload };
         let id = self.outbox.insert(sending);
         let size = Bytes::new(size.into());
         self.endpoint.submit(now, Message { id, dst, size, deadline, tenant });
         self.on_events(Failure::Unreachable);
         id
+    }
+
+    /// Gives the endpoint a message anew that it has forgotten with its receiver's earlier life.
+    pub(super) fn submit_again(&mut self, now: Time, sending: Sending<A::Payload>) {
+        let Sending { app, ticket, dst, service, deadline, tenant, payload, .. } = sending;
+        self.submit(now, Submission { app, ticket, dst, service, deadline, tenant, payload });
     }
 
     /// Delivers a message from one application of this node to another.

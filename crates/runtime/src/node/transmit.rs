@@ -88,6 +88,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         } else {
             // A node that has failed all its messages has none that its endpoint may ask for.
             let Some(message) = self.outbox.get(msg) else { return Ok(()) };
+            message.is_begun.set(true);
             let (service, size, offset) = (message.service, message.size, offset as u32);
             let fragment = Fragment { service, offset, size };
             (Kind::Data { msg, fragment }, Some(&message.payload))

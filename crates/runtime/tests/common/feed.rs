@@ -134,21 +134,23 @@ impl<E: Endpoint> Fed<E> {
         let feed = Feed::default();
         let node = Node::new(config, Arc::new(protocol), feed.clone(), hub, Time::ZERO);
         let mut this = Self { node, feed, handle, port, now: Time::ZERO };
-        (1..2 + n_arbiters).for_each(|end| this.meet(NodeId::new(end)));
+        this.meet(1 + n_arbiters);
         this
     }
 
-    /// The node learns the incarnation of an end: its hello is answered.
-    fn meet(&mut self, end: NodeId) {
-        let known = self.node.n_peers_known();
-        self.step(Some(datagram_of_end(end, Kind::Hello { nonce: 5 }, &[])));
-        let nonce = self.take_sent().into_iter().find_map(|envelope| match envelope.kind {
-            Kind::Hello { nonce } if envelope.dst == end => Some(nonce),
-            _ => None,
-        });
-        let here = Kind::Here { nonce: nonce.expect("a node greets those who greet it") };
-        self.step(Some(datagram_of_end(end, here, &[])));
-        assert_eq!(self.node.n_peers_known(), known + 1);
+    /// The node says hello to all ends when it starts; their answers tell it their incarnations.
+    fn meet(&mut self, ends: u32) {
+        self.step(None);
+        let sent = self.take_sent();
+        for end in (1..=ends).map(NodeId::new) {
+            let nonce = sent.iter().find_map(|envelope| match envelope.kind {
+                Kind::Hello { nonce } if envelope.dst == end => Some(nonce),
+                _ => None,
+            });
+            let here = Kind::Here { nonce: nonce.expect("a node that starts greets all others") };
+            self.step(Some(datagram_of_end(end, here, &[])));
+        }
+        assert_eq!(self.node.n_peers_known(), ends as usize);
         self.take_sent();
     }
 
