@@ -1,10 +1,12 @@
 //! `rampd check`: what is wrong with configurations, and what follows from them.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 
 use rampmeter_proto::Catalogue;
+use rampmeter_ring::Allowed;
 
 use crate::config::Setup;
 use crate::run::Error;
@@ -54,6 +56,22 @@ fn describe(setup: &Setup, text: &mut String) {
         let _ = writeln!(text, "  {name:<22}{value}");
     };
     line("node", format!("{} ({role}) at {}", setup.id.get(), setup.udp.local));
+    if let Some(door) = &setup.door {
+        let limits = &door.limits;
+        let (all, each) = (limits.clients_max, limits.clients_per_user);
+        let [all_gb, each_gb] =
+            [limits.memory_max, limits.memory_per_user].map(|bytes| bytes as f64 / 1e9);
+        line("programs", format!("{all}, {each} of each user"));
+        line("their memory", format!("{all_gb:.1} GB, {each_gb:.1} GB of each user"));
+        for (service, Allowed { users, groups }) in &door.services.0 {
+            let numbers = |of: &BTreeSet<u32>| {
+                let of: Vec<_> = of.iter().map(u32::to_string).collect();
+                if of.is_empty() { "none".to_owned() } else { of.join(", ") }
+            };
+            let (users, groups) = (numbers(users), numbers(groups));
+            line(&format!("service {service}"), format!("users {users}; groups {groups}"));
+        }
+    }
     line("hosts", facts.n_hosts.to_string());
     line("payload of a packet", format!("{} bytes", setup.payload.get()));
     line("time of a packet", format!("{:.1} us", packet.as_us_f64()));

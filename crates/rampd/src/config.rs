@@ -4,9 +4,11 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use nix::unistd::{Gid, Group, User};
 use rampmeter_core::envelope::{HostPacket, IPV4_UDP, IPV6_UDP};
 use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
 use rampmeter_proto::Catalogue;
+use rampmeter_ring::{Allowed, DoorConfig, Limits, Services};
 use rampmeter_runtime::datapath::udp::UdpConfig;
 use rampmeter_runtime::{ClockSource, NodeConfig, Wait};
 use serde::Deserialize;
@@ -59,6 +61,12 @@ pub(crate) struct Config {
     pub(crate) transport: toml::Table,
     /// All nodes, this one included.
     pub(crate) peer: Vec<PeerTable>,
+    /// What programs may take.
+    #[serde(default)]
+    pub(crate) programs: ProgramsTable,
+    /// Services that are not for everybody.
+    #[serde(default)]
+    pub(crate) service: Vec<ServiceTable>,
 }
 
 /// The `node` table.
@@ -128,6 +136,44 @@ pub(crate) struct PeerTable {
     /// Whether it is an arbiter.
     #[serde(default)]
     pub(crate) arbiter: bool,
+}
+
+/// The `programs` table: limits of what attaches to the node's socket.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct ProgramsTable {
+    /// Programs that may be attached at the same time.
+    pub(crate) attached_max: Option<usize>,
+    /// Programs of one user that may be attached at the same time.
+    pub(crate) attached_per_user: Option<usize>,
+    /// Megabytes that all programs may share with the node; by default half of the machine's memory.
+    pub(crate) memory_max_mb: Option<u64>,
+    /// Megabytes that the programs of one user may share with the node; by default a quarter of it.
+    pub(crate) memory_per_user_mb: Option<u64>,
+}
+
+/// A service that is not for everybody, in the list of `service` tables.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct ServiceTable {
+    /// Its number.
+    pub(crate) id: u16,
+    /// Users whose programs may attach as it, by name or number.
+    #[serde(default)]
+    pub(crate) users: Vec<Name>,
+    /// Groups whose programs may attach as it, by name or number.
+    #[serde(default)]
+    pub(crate) groups: Vec<Name>,
+}
+
+/// A user or a group.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Name {
+    /// Its number.
+    Number(u32),
+    /// Its name.
+    Text(String),
 }
 
 /// Where a node's time comes from.
@@ -202,8 +248,8 @@ pub(crate) struct Setup {
     pub(crate) clock: ClockSource,
     /// How it waits.
     pub(crate) wait: Wait,
-    /// Where applications attach.
-    pub(crate) socket: Option<PathBuf>,
+    /// Where applications attach, and who may.
+    pub(crate) door: Option<DoorConfig>,
     /// Where counters are served.
     pub(crate) metrics: Option<SocketAddr>,
     /// How long it goes on when told to stop.
@@ -273,6 +319,9 @@ fn syntax_message(text: &str, error: &toml::de::Error) -> String {
 /// The largest packet that a frame of AF_XDP memory holds.
 const XDP_MTU_MAX: usize = 3_826;
 
+/// The longest path of a Unix socket on Linux (unix(7): 108 bytes with the zero at its end).
+const SOCKET_PATH_MAX: usize = 107;
+
 struct Check<'a> {
     file: &'a Path,
 }
@@ -300,7 +349,7 @@ impl Check<'_> {
     }
 
     fn setup<C: Catalogue>(&self, config: Config) -> Result<Setup, ConfigError> {
-        let Config { node, network, transport, peer } = config;
+        let Config { node, network, transport, peer, programs, service } = config;
         let peers = self.peers(&peer)?;
         let me = peer.iter().find(|p| p.id == node.id);
         let me = me.ok_or_else(|| self.bad("node.id", "the id of one of the peers", node.id))?;
@@ -342,6 +391,12 @@ impl Check<'_> {
             1.0,
             NodeConfig::MESSAGE_MAX.into(),
         )? as u32;
+        let (limits, services) = (self.limits(&programs)?, self.services(&service)?);
+        if let Some(path) = node.socket.as_ref().filter(|p| p.as_os_str().len() > SOCKET_PATH_MAX) {
+            let expected = format!("a path of at most {SOCKET_PATH_MAX} bytes");
+            return Err(self.bad("node.socket", &expected, path.display()));
+        }
+        let door = node.socket.map(|path| DoorConfig { path, limits, services });
         Ok(Setup {
             id: NodeId::new(node.id),
             is_arbiter: me.arbiter,
@@ -359,13 +414,82 @@ impl Check<'_> {
                 ClockKey::Monotonic => ClockSource::Monotonic,
             },
             wait,
-            socket: node.socket,
+            door,
             metrics: node.metrics,
             grace: self.micros("node.grace-ms", node.grace_ms * 1e3, 0.0)?,
             patience: self.micros("node.patience-ms", node.patience_ms * 1e3, 1.0)?,
             message_max,
             payload,
         })
+    }
+
+    /// What programs may take.
+    fn limits(&self, programs: &ProgramsTable) -> Result<Limits, ConfigError> {
+        let usual = Limits::default();
+        let count = |key: &str, value: Option<usize>, usual| match value {
+            Some(0) => Err(self.bad(&format!("programs.{key}"), "1 or more", 0)),
+            value => Ok(value.unwrap_or(usual)),
+        };
+        let bytes = |key: &str, value: Option<u64>, usual: u64| match value {
+            Some(0) => Err(self.bad(&format!("programs.{key}"), "1 or more", 0)),
+            value => Ok(value.map_or(usual, |mb| mb.saturating_mul(1_000_000))),
+        };
+        Ok(Limits {
+            clients_max: count("attached-max", programs.attached_max, usual.clients_max)?,
+            clients_per_user: count(
+                "attached-per-user",
+                programs.attached_per_user,
+                usual.clients_per_user,
+            )?,
+            memory_max: bytes("memory-max-mb", programs.memory_max_mb, usual.memory_max)?,
+            memory_per_user: bytes(
+                "memory-per-user-mb",
+                programs.memory_per_user_mb,
+                usual.memory_per_user,
+            )?,
+            ..usual
+        })
+    }
+
+    /// Who may attach as which service.
+    fn services(&self, tables: &[ServiceTable]) -> Result<Services, ConfigError> {
+        let mut services = Services::default();
+        for (idx, table) in tables.iter().enumerate() {
+            let key = |name: &str| format!("service[{idx}].{name}");
+            let mut allowed = Allowed::default();
+            for user in &table.users {
+                let uid = match user {
+                    Name::Number(uid) => *uid,
+                    Name::Text(name) => match User::from_name(name) {
+                        Ok(Some(user)) => user.uid.as_raw(),
+                        _ => return Err(self.bad(&key("users"), "users of this machine", name)),
+                    },
+                };
+                allowed.users.insert(uid);
+            }
+            for group in &table.groups {
+                let found = match group {
+                    Name::Number(gid) => Group::from_gid(Gid::from_raw(*gid)),
+                    Name::Text(name) => Group::from_name(name),
+                };
+                match (found, group) {
+                    (Ok(Some(group)), _) => {
+                        allowed.groups.insert(group.gid.as_raw());
+                        // Programs connect with their first group; members may have this as another.
+                        let members = group.mem.iter().filter_map(|m| User::from_name(m).ok()?);
+                        allowed.users.extend(members.map(|user| user.uid.as_raw()));
+                    }
+                    (_, Name::Number(gid)) => drop(allowed.groups.insert(*gid)),
+                    (_, Name::Text(name)) => {
+                        return Err(self.bad(&key("groups"), "groups of this machine", name));
+                    }
+                }
+            }
+            if services.0.insert(table.id, allowed).is_some() {
+                return Err(self.bad(&key("id"), "a service that no other table has", table.id));
+            }
+        }
+        Ok(services)
     }
 
     /// Joined packets leave on one path, and only through the kernel.
@@ -426,6 +550,9 @@ impl Check<'_> {
             }
             if peer.address.port() == u16::MAX || peer.address.port() == 0 {
                 return Err(self.bad(&key("address"), "a port from 1 to 65534", peer.address));
+            }
+            if peer.address.ip().is_unspecified() {
+                return Err(self.bad(&key("address"), "the address of one host", peer.address));
             }
             let is_near = |other: &&PeerTable| {
                 let apart = other.address.port().abs_diff(peer.address.port());

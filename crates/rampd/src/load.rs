@@ -75,7 +75,7 @@ pub(crate) fn load<C: Catalogue>(args: &LoadArgs) -> Result<(), Error> {
     match args.over {
         Over::Udp => {
             let load = Load::new(timetable, log, clock, drain, signals.clone());
-            run_host::<C, _>(&setup, clock, load, &signals)
+            run_host::<C, _, _>(&setup, clock, || Ok(load), &signals)
         }
         Over::Tcp => tcp::run((&setup, &args.kernel), timetable, log, clock, drain, &signals),
     }

@@ -9,12 +9,13 @@ use rampmeter_core::{Endpoint, Span, Time};
 use rampmeter_proto::beside::{BesideArbiter, BesideHost};
 use rampmeter_proto::catalogue::{Action, Catalogue};
 use rampmeter_proto::transport::Transport;
-use rampmeter_ring::{Clients, DoorConfig};
+use rampmeter_ring::Clients;
 use rampmeter_runtime::datapath::udp::UdpDatapath;
 #[cfg(feature = "xdp")]
 use rampmeter_runtime::datapath::xdp::XdpDatapath;
 use rampmeter_runtime::wire::Incarnation;
 use rampmeter_runtime::{Applications, Clock, Datapath, Node, NodeConfig, Signals, drive};
+use sd_notify::NotifyState;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use thiserror::Error;
 use tracing::{info, warn};
@@ -52,17 +53,19 @@ pub(crate) fn node<C: Catalogue>(config: &Path) -> Result<(), Error> {
         return Err(Error::Input(format!("{}: {message}", config.display())));
     }
     let (signals, clock) = (stop_signals()?, clock(&setup)?);
-    match &setup.socket {
-        Some(socket) => {
-            let door = DoorConfig::new(socket);
-            let clients =
-                Clients::listen(door, clock).map_err(|e| io::Error::other(e.to_string()))?;
-            info!(socket = %socket.display(), "applications may attach");
-            run_host::<C, _>(&setup, clock, clients, &signals)
+    match &setup.door {
+        Some(door) => {
+            let listen = || {
+                let listening = Clients::listen(door.clone(), clock);
+                let clients = listening.map_err(|e| io::Error::other(e.to_string()))?;
+                info!(socket = %door.path.display(), "applications may attach");
+                Ok(clients)
+            };
+            run_host::<C, _, _>(&setup, clock, listen, &signals)
         }
         None => {
             warn!("node.socket is not set: no application can attach");
-            run_host::<C, _>(&setup, clock, NoApplications, &signals)
+            run_host::<C, _, _>(&setup, clock, || Ok(NoApplications), &signals)
         }
     }
 }
@@ -84,11 +87,12 @@ pub(crate) fn clock(setup: &Setup) -> Result<Clock, Error> {
     Clock::start(setup.clock).map_err(|e| Error::Input(format!("node.clock: {e}: {advice}")))
 }
 
-/// Runs a host of whatever transport until it is told to stop.
-pub(crate) fn run_host<C: Catalogue, A: Applications>(
+/// Runs a host of whatever transport until it is told to stop. `apps` is called once the node has its
+/// place on the network: one that cannot have it takes no socket from another.
+pub(crate) fn run_host<C: Catalogue, A: Applications, F: FnOnce() -> Result<A, Error>>(
     setup: &Setup,
     clock: Clock,
-    apps: A,
+    apps: F,
     signals: &Signals,
 ) -> Result<(), Error> {
     find::<C, _>(setup, RunHost { setup, clock, apps, signals })
@@ -101,14 +105,14 @@ fn find<C: Catalogue, A: Action<Output = Result<(), Error>>>(
     setup.transport.find::<C, A>(action).map_err(|e| Error::Input(e.to_string()))?
 }
 
-struct RunHost<'a, A> {
+struct RunHost<'a, F> {
     setup: &'a Setup,
     clock: Clock,
-    apps: A,
+    apps: F,
     signals: &'a Signals,
 }
 
-impl<A: Applications> Action for RunHost<'_, A> {
+impl<A: Applications, F: FnOnce() -> Result<A, Error>> Action for RunHost<'_, F> {
     type Output = Result<(), Error>;
 
     fn run<T: Transport>(self) -> Self::Output {
@@ -136,13 +140,13 @@ impl Action for RunArbiter<'_> {
     fn run<T: Transport>(self) -> Self::Output {
         let Self { setup, clock, signals } = self;
         let config = setup.transport.config::<T>().map_err(|e| Error::Input(e.to_string()))?;
-        run::<T::Arbiter, _>(setup, clock, Arc::new(config), NoApplications, signals)
+        run::<T::Arbiter, _>(setup, clock, Arc::new(config), || Ok(NoApplications), signals)
     }
 
     fn beside<U: Transport, L: Transport>(self) -> Self::Output {
         let Self { setup, clock, signals } = self;
         let both = setup.transport.both::<U, L>().map_err(|e| Error::Input(e.to_string()))?;
-        run::<BesideArbiter<U, L>, _>(setup, clock, Arc::new(both), NoApplications, signals)
+        run::<BesideArbiter<U, L>, _>(setup, clock, Arc::new(both), || Ok(NoApplications), signals)
     }
 }
 
@@ -150,20 +154,20 @@ fn run<E: Endpoint, A: Applications>(
     setup: &Setup,
     clock: Clock,
     protocol: Arc<E::Config>,
-    apps: A,
+    apps: impl FnOnce() -> Result<A, Error>,
     signals: &Signals,
 ) -> Result<(), Error> {
     let config = node_config(setup)?;
     match &setup.interface {
         None => {
             let datapath = UdpDatapath::open(&setup.udp)?;
-            let node = Node::<E, _, A>::new(config, protocol, datapath, apps, clock.now());
+            let node = Node::<E, _, A>::new(config, protocol, datapath, apps()?, clock.now());
             serve(setup, &clock, node, signals)
         }
         #[cfg(feature = "xdp")]
         Some(interface) => {
             let datapath = XdpDatapath::open(&setup.xdp(interface))?;
-            let node = Node::<E, _, A>::new(config, protocol, datapath, apps, clock.now());
+            let node = Node::<E, _, A>::new(config, protocol, datapath, apps()?, clock.now());
             serve(setup, &clock, node, signals)
         }
         #[cfg(not(feature = "xdp"))]
@@ -195,11 +199,20 @@ fn serve<E: Endpoint, D: Datapath, A: Applications>(
 ) -> Result<(), Error> {
     let mut watch = Watch::start(setup)?;
     info!(node = setup.id.get(), address = %setup.udp.local, "started");
+    tell_systemd(NotifyState::Ready);
     let each = |node: &mut Node<E, D, A>, now: Time| watch.look(node, now);
     drive(&mut node, clock, setup.wait, signals, setup.grace, each)?;
+    tell_systemd(NotifyState::Stopping);
     watch.report(&node);
     info!(node = setup.id.get(), "stopped");
     Ok(())
+}
+
+/// Tells the service manager how far the node is, where one has started it and waits for that.
+fn tell_systemd(state: NotifyState<'_>) {
+    if let Err(error) = sd_notify::notify(&[state]) {
+        warn!(%error, "cannot tell the service manager");
+    }
 }
 
 /// What tells the node to stop when SIGTERM or SIGINT comes.

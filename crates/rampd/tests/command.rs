@@ -58,6 +58,22 @@ fn broken_configurations_are_explained() {
         ("clock", "datapath = \"xdp\"\nclock", "node.interface: expected the interface"),
         ("clock", "interface = \"eth0\"\nclock", "node.interface: expected datapath = \"xdp\""),
         ("clock", "patience-ms = 0\nclock", "node.patience-ms"),
+        ("[node]", "[programs]\nattached-max = 0\n[node]", "programs.attached-max: expected 1 or"),
+        (
+            "[node]",
+            "[[service]]\nid = 7\nusers = [\"nobody-at-all\"]\n[node]",
+            "service[0].users: expected users of this machine, got nobody-at-all",
+        ),
+        (
+            "[node]",
+            "[[service]]\nid = 7\n[[service]]\nid = 7\n[node]",
+            "service[1].id: expected a service that no other table has, got 7",
+        ),
+        (
+            "127.0.0.1:7631",
+            "0.0.0.0:7631",
+            "peer[1].address: expected the address of one host, got 0.0.0.0:7631",
+        ),
         ("clock", "metrics = \"here\"\nclock", "invalid socket address syntax"),
         ("rate-mbps = 100", "rate-mbps = 0", "network.rate-mbps: expected a number from 0.1"),
         ("rate-mbps = 100", "rate-mbps = \"fast\"", "invalid type: string \"fast\""),
@@ -206,15 +222,19 @@ fn a_missing_file_and_the_wrong_role_are_bad_input() {
 #[test]
 fn a_node_starts_and_stops_and_its_port_is_its_own() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("n.toml"), GOOD.replace("76", "77")).unwrap();
-    let start = || {
+    let config = GOOD.replace("76", "77");
+    fs::write(folder.path().join("n.toml"), &config).unwrap();
+    let with_socket = config.replacen("[node]", "[node]\nsocket = \"second.sock\"", 1);
+    fs::write(folder.path().join("second.toml"), with_socket).unwrap();
+    let start = |file: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rampd"));
-        command.args(["--log-format", "json", "node", "n.toml"]).current_dir(folder.path());
+        command.args(["--log-format", "json", "node", file]).current_dir(folder.path());
         command.stderr(Stdio::piped()).spawn().unwrap()
     };
-    let mut first = start();
+    let mut first = start("n.toml");
     thread::sleep(Duration::from_millis(300));
-    let second = start().wait_with_output().unwrap();
+    let second = start("second.toml").wait_with_output().unwrap();
+    assert!(!folder.path().join("second.sock.lock").exists(), "it came as far as its socket");
     assert_eq!(second.status.code(), Some(1));
     let said = String::from_utf8(second.stderr).unwrap();
     assert!(

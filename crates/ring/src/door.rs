@@ -3,7 +3,11 @@
 //! A file beside the socket, `<socket>.lock`, is locked for as long as the node lives. The system
 //! unlocks it however the node ends; so a socket that lies there while the lock is free is of a
 //! dead node and is replaced, and two nodes that start at the same time do not take it from each
-//! other.
+//! other. Programs that clean folders may remove the file; so a socket that answers belongs to a living
+//! node, whatever the lock says.
+//!
+//! What programs take is counted by user, so that none can shut out the others: connections without a
+//! request, attachments, memory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,9 +25,10 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::{FlockOperation, MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType,
-    accept_with, bind, listen, recv, send, shutdown, socket_with,
+    accept_with, bind, connect, listen, recv, send, shutdown, socket_with,
 };
 use thiserror::Error;
 
@@ -32,22 +37,23 @@ use crate::clock::monotonic_ns;
 use crate::handshake::{Answer, Refusal, Request};
 use crate::layout::Layout;
 use crate::map::Memory;
+use crate::users::{Limits, Services, User};
 
 /// Where applications come in, and how many and how large they may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DoorConfig {
     /// The socket. Who may write to it may attach.
     pub path: PathBuf,
-    /// Applications that may be attached at the same time.
-    pub clients_max: usize,
-    /// Bytes of both arenas of one application together.
-    pub arena_max: u64,
+    /// How much applications may take.
+    pub limits: Limits,
+    /// Services that are not for everybody.
+    pub services: Services,
 }
 
 impl DoorConfig {
-    /// The usual: 64 applications of up to 4 GiB each.
+    /// The usual limits, and all services for everybody.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), clients_max: 64, arena_max: 4 << 30 }
+        Self { path: path.into(), limits: Limits::default(), services: Services::default() }
     }
 }
 
@@ -103,6 +109,7 @@ pub(crate) struct Opened {
 #[derive(Debug)]
 struct Guest {
     socket: Arc<OwnedFd>,
+    user: User,
     state: State,
 }
 
@@ -129,16 +136,19 @@ struct Door {
     next_app: u32,
     /// Memory of applications that have gone, from which messages may still be sent. This thread
     /// lets go of it last, since it takes long to unmap and the node has no time.
-    retired: Vec<Arc<Memory>>,
+    retired: Vec<(User, Arc<Memory>)>,
     /// Held for as long as the node lives.
     _lock: OwnedFd,
 }
 
 const LISTENER: u64 = 0;
 const STOP: u64 = 1;
-/// Applications that have connected and said nothing yet.
-const SILENT_MAX: usize = 32;
-const SILENCE: Duration = Duration::from_secs(5);
+/// Connections without a request that one user may have.
+const SILENT_PER_USER: usize = 8;
+/// Those of all users. A further one takes the place of the oldest.
+const SILENT_MAX: usize = 256;
+/// How long a connection may be without a request.
+const SILENCE: Duration = Duration::from_secs(1);
 /// How often the door looks after what nothing tells it.
 const SWEEP: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
 
@@ -151,7 +161,12 @@ pub(crate) fn open(config: DoorConfig) -> Result<Opened, DoorError> {
         error => system(error.into()),
     })?;
     match fs::symlink_metadata(&path) {
-        Ok(found) if found.file_type().is_socket() => fs::remove_file(&path).map_err(system)?,
+        Ok(found) if found.file_type().is_socket() => {
+            if answers(&path) {
+                return Err(DoorError::Taken { path });
+            }
+            fs::remove_file(&path).map_err(system)?;
+        }
         Ok(_) => return Err(DoorError::NotASocket { path }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(system(error)),
@@ -202,12 +217,23 @@ fn lock(path: &Path) -> Result<OwnedFd, Errno> {
     Ok(file)
 }
 
+/// Whether a node listens on the socket.
+fn answers(path: &Path) -> bool {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let visit = || {
+        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        connect(&socket, &SocketAddrUnix::new(path)?)
+    };
+    // A node with a full backlog lives, too.
+    matches!(visit(), Ok(()) | Err(Errno::WOULDBLOCK))
+}
+
 impl Door {
     fn run(mut self) {
         let mut ready = Vec::with_capacity(32);
         loop {
             ready.clear();
-            let is_restless = !self.retired.is_empty() || self.n_silent() > 0;
+            let is_restless = !self.retired.is_empty() || self.silent().next().is_some();
             let timeout = is_restless.then_some(&SWEEP);
             match epoll::wait(&self.epoll, spare_capacity(&mut ready), timeout) {
                 Ok(_) | Err(Errno::INTR) => {}
@@ -227,8 +253,22 @@ impl Door {
         }
     }
 
-    fn n_silent(&self) -> usize {
-        self.guests.values().filter(|g| matches!(g.state, State::Silent { .. })).count()
+    /// The connections without a request, the oldest first, with their users.
+    fn silent(&self) -> impl Iterator<Item = (u64, User)> {
+        let silent = self.guests.iter().filter(|(_, g)| matches!(g.state, State::Silent { .. }));
+        silent.map(|(&token, guest)| (token, guest.user))
+    }
+
+    /// How many applications are attached of users that `counts` says yes to, and the bytes that they
+    /// share with the node. Memory counts until the node has no more use for it.
+    fn taken(&self, counts: impl Fn(User) -> bool) -> (usize, u64) {
+        let attached = self.guests.values().filter_map(|guest| match &guest.state {
+            State::Attached { memory, .. } if counts(guest.user) => Some(memory.len() as u64),
+            _ => None,
+        });
+        let (n, bytes) = attached.fold((0, 0), |(n, sum), bytes| (n + 1, sum + bytes));
+        let retired = self.retired.iter().filter(|(user, _)| counts(*user));
+        (n, bytes + retired.map(|(_, memory)| memory.len() as u64).sum::<u64>())
     }
 
     fn accept(&mut self) {
@@ -243,15 +283,20 @@ impl Door {
                 return;
             }
         };
-        if self.n_silent() >= SILENT_MAX {
-            return;
+        let Ok(user) = socket_peercred(&socket).map(User::from) else { return };
+        let silent: Vec<_> = self.silent().collect();
+        if silent.iter().filter(|(_, of)| of.uid == user.uid).count() >= SILENT_PER_USER {
+            return turn_away(&socket, &Refusal::Waiting { uid: user.uid, max: SILENT_PER_USER });
+        }
+        if let Some(&(oldest, _)) = silent.first().filter(|_| silent.len() >= SILENT_MAX) {
+            self.leave(oldest);
         }
         let token = self.next;
         let flags = EventFlags::IN | EventFlags::RDHUP;
         if epoll::add(&self.epoll, &socket, EventData::new_u64(token), flags).is_ok() {
             self.next += 1;
             let until_ns = monotonic_ns() + SILENCE.as_nanos() as u64;
-            self.guests.insert(token, Guest { socket, state: State::Silent { until_ns } });
+            self.guests.insert(token, Guest { socket, user, state: State::Silent { until_ns } });
         }
     }
 
@@ -268,12 +313,10 @@ impl Door {
             Err(Errno::WOULDBLOCK | Errno::INTR) => return,
             Ok(_) | Err(_) => return self.leave(token),
         };
-        let socket = Arc::clone(&guest.socket);
-        let attached = Request::decode(&bytes[..got]).and_then(|r| self.attach(token, &socket, r));
-        if let Err(refusal) = attached {
-            tracing::info!(%refusal, "turned an application away");
-            let answer = Answer::from(&refusal).encode();
-            let _ = send(&socket, &answer, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+        let (socket, user) = (Arc::clone(&guest.socket), guest.user);
+        let request = Request::decode(&bytes[..got]);
+        if let Err(refusal) = request.and_then(|r| self.attach(token, &socket, user, r)) {
+            turn_away(&socket, &refusal);
             self.leave(token);
         }
     }
@@ -282,10 +325,15 @@ impl Door {
         &mut self,
         token: u64,
         socket: &Arc<OwnedFd>,
+        user: User,
         request: Request,
     ) -> Result<(), Refusal> {
-        let Request { service, .. } = request;
-        let layout = request.layout(self.config.arena_max)?;
+        let (Request { service, .. }, uid) = (request, user.uid);
+        if !self.config.services.allow(service, user) {
+            return Err(Refusal::Forbidden { uid, service });
+        }
+        let limits = self.config.limits;
+        let layout = request.layout(limits.arena_max)?;
         // Reap clients that hung up before this request, even if epoll has not reported them.
         self.sweep_out();
         let is_taken = |guest: &Guest| match guest.state {
@@ -295,9 +343,22 @@ impl Door {
         if self.guests.values().any(is_taken) {
             return Err(Refusal::Taken { service });
         }
-        let max = self.config.clients_max;
-        if self.guests.len() - self.n_silent() >= max {
-            return Err(Refusal::Crowded { max });
+        let (n, bytes) = self.taken(|_| true);
+        let (n_of_user, bytes_of_user) = self.taken(|other| other.uid == uid);
+        if n >= limits.clients_max {
+            return Err(Refusal::Crowded { max: limits.clients_max });
+        }
+        if n_of_user >= limits.clients_per_user {
+            return Err(Refusal::UserCrowded { uid, max: limits.clients_per_user });
+        }
+        let asked = layout.total();
+        let left = limits.memory_max.saturating_sub(bytes);
+        let left_of_user = limits.memory_per_user.saturating_sub(bytes_of_user);
+        if asked > left {
+            return Err(Refusal::NoMemory { asked, left, user: None });
+        }
+        if asked > left_of_user {
+            return Err(Refusal::NoMemory { asked, left: left_of_user, user: Some(uid) });
         }
         let system = |error: io::Error| Refusal::System(error.to_string());
         let (file, memory) = make_memory(&layout).map_err(system)?;
@@ -312,19 +373,19 @@ impl Door {
         let client = Client::new(parts, Arc::clone(&memory), layout);
         self.tell(Event::Opened(Box::new(Opening { client, memory: file })));
         let state = State::Attached { app, service, memory };
-        self.guests.insert(token, Guest { socket: Arc::clone(socket), state });
-        tracing::info!(service, app, bytes = layout.total(), "an application is attached");
+        self.guests.insert(token, Guest { socket: Arc::clone(socket), user, state });
+        tracing::info!(service, app, uid, bytes = layout.total(), "an application is attached");
         Ok(())
     }
 
     /// A guest goes.
     fn leave(&mut self, token: u64) {
-        let Some(Guest { socket, state }) = self.guests.remove(&token) else { return };
+        let Some(Guest { socket, user, state }) = self.guests.remove(&token) else { return };
         let _ = epoll::delete(&self.epoll, &socket);
         if let State::Attached { app, service, memory } = state {
             tracing::info!(service, app, "an application has gone");
             let _ = shutdown(&socket, Shutdown::Both);
-            self.retired.push(memory);
+            self.retired.push((user, memory));
             self.tell(Event::Closed(app));
         }
     }
@@ -345,7 +406,7 @@ impl Door {
         for token in over.collect::<Vec<_>>() {
             self.leave(token);
         }
-        self.retired.retain(|memory| Arc::strong_count(memory) > 1);
+        self.retired.retain(|(_, memory)| Arc::strong_count(memory) > 1);
     }
 
     /// Sees out everybody whose socket has closed.
@@ -370,6 +431,13 @@ impl Drop for Door {
         // The lock is still held, so that the file is this node's.
         let _ = fs::remove_file(&self.config.path);
     }
+}
+
+/// Tells a program why it is not let in.
+fn turn_away(socket: &OwnedFd, refusal: &Refusal) {
+    tracing::info!(%refusal, "turned an application away");
+    let answer = Answer::from(refusal).encode();
+    let _ = send(socket, &answer, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
 }
 
 /// Memory that keeps its size, so that nobody can make the node touch what is not there.

@@ -100,6 +100,43 @@ pub enum Refusal {
         /// How many.
         max: usize,
     },
+    /// As many applications of the user are attached as one user may have.
+    #[error("user {uid} has {max} applications attached already")]
+    UserCrowded {
+        /// The user.
+        uid: u32,
+        /// How many.
+        max: usize,
+    },
+    /// Applications have as much memory as they may have together.
+    #[error(
+        "expected at most {left} bytes, which {} has left, got {asked}",
+        user.map_or("the node".to_owned(), |uid| format!("user {uid}"))
+    )]
+    NoMemory {
+        /// What it asked for.
+        asked: u64,
+        /// What there would be.
+        left: u64,
+        /// Whose memory it is: the user, or the node.
+        user: Option<u32>,
+    },
+    /// The service is for others.
+    #[error("user {uid} may not have service {service}")]
+    Forbidden {
+        /// The user.
+        uid: u32,
+        /// The service.
+        service: u16,
+    },
+    /// The user has too many connections that have asked for nothing.
+    #[error("user {uid} has {max} connections without a request already")]
+    Waiting {
+        /// The user.
+        uid: u32,
+        /// How many.
+        max: usize,
+    },
     /// The node has no memory or descriptors left.
     #[error("the node cannot set up the memory: {0}")]
     System(String),
@@ -116,6 +153,10 @@ impl Refusal {
             Self::Taken { .. } => 5,
             Self::Crowded { .. } => 6,
             Self::System(_) => 7,
+            Self::UserCrowded { .. } => 8,
+            Self::NoMemory { .. } => 9,
+            Self::Forbidden { .. } => 10,
+            Self::Waiting { .. } => 11,
         }
     }
 }

@@ -22,6 +22,7 @@ mod layout;
 mod map;
 mod ring;
 mod server;
+mod users;
 
 pub use attached::{Incoming, Outgoing};
 pub use client::{
@@ -33,3 +34,4 @@ pub use entry::{Failure, Outcome};
 pub use layout::{Layout, LayoutError};
 pub use rampmeter_runtime::Ticket;
 pub use server::Clients;
+pub use users::{Allowed, Limits, Services};

@@ -49,6 +49,11 @@ impl Memory {
         Ok(Self { base, len, origin: Origin::Mapped })
     }
 
+    /// Its bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
     /// Memory of this process alone, zeroed.
     #[cfg(test)]
     pub(crate) fn heap(len: usize) -> Self {

@@ -225,6 +225,22 @@ fn a_program_that_only_looks_notices_too() {
     assert!(noticed);
 }
 
+/// The lock file goes, as where folders of temporary files are cleaned: the socket stays its node's.
+#[test]
+fn a_living_node_keeps_its_socket_without_the_lock() {
+    let dir = tempfile::tempdir().unwrap();
+    let bed = Bed::start(dir.path(), &BedConfig::default());
+    let path = &bed.sockets[0];
+    std::fs::remove_file(dir.path().join("node0.sock.lock")).unwrap();
+    let second = DoorConfig::new(path);
+    match Clients::listen(second, Clock::start(ClockSource::Monotonic).unwrap()) {
+        Err(DoorError::Taken { path: taken }) => assert_eq!(taken, *path),
+        other => panic!("{other:?}"),
+    }
+    drop(Port::attach(path, SERVICE, PortConfig::default()).unwrap());
+    bed.stop();
+}
+
 #[test]
 fn a_socket_is_replaced_only_if_its_node_is_dead() {
     let dir = tempfile::tempdir().unwrap();

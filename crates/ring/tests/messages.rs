@@ -9,7 +9,8 @@ use std::time::Duration;
 use common::{Bed, BedConfig};
 use rampmeter_core::NodeId;
 use rampmeter_ring::{
-    AttachError, Completion, Failure, Options, Outcome, Port, PortConfig, SubmitError, Ticket,
+    AttachError, Completion, Failure, Limits, Options, Outcome, Port, PortConfig, SubmitError,
+    Ticket,
 };
 
 const LONG: Option<Duration> = Some(Duration::from_secs(30));
@@ -238,7 +239,8 @@ fn a_process_has_a_port_for_each_service_and_a_service_one_port() {
 #[test]
 fn limits_of_the_door_are_told() {
     let dir = tempfile::tempdir().unwrap();
-    let config = BedConfig { clients_max: 2, arena_max: 1 << 20, ..BedConfig::default() };
+    let limits = Limits { clients_max: 2, arena_max: 1 << 20, ..Limits::default() };
+    let config = BedConfig { limits, ..BedConfig::default() };
     let bed = Bed::start(dir.path(), &config);
     let refusal = |service, config| match Port::attach(&bed.sockets[0], service, config) {
         Err(AttachError::Refused { text, .. }) => text,

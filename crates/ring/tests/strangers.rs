@@ -1,19 +1,24 @@
-//! What comes to the door and is no application.
+//! What comes to the door: what is no application, and programs of several users.
 
 mod common;
 
+use std::fs::{self, Permissions};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 use common::{Bed, BedConfig};
 use rampmeter_core::NodeId;
 use rampmeter_ring::handshake::{Answer, Request};
-use rampmeter_ring::{Completion, Port, PortConfig};
+use rampmeter_ring::{Allowed, AttachError, Completion, Limits, Port, PortConfig, Services};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, connect, recv, send, socket,
 };
+use rustix::process::{Gid, Uid};
+use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
 
 fn visit(path: &Path) -> OwnedFd {
     let socket = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
@@ -27,6 +32,124 @@ fn say(socket: &OwnedFd, bytes: &[u8]) -> Option<Answer> {
     let mut answer = [0; Answer::LEN_MAX];
     let (got, _) = recv(socket, &mut answer, RecvFlags::empty()).unwrap_or((0, 0));
     Answer::decode(&answer[..got])
+}
+
+const SMALL: PortConfig = PortConfig { depth: 1, send: 4_096, receive: 4_096 };
+
+/// The user of this process.
+fn me() -> u32 {
+    rustix::process::getuid().as_raw()
+}
+
+/// Another user, one without privileges.
+const OTHER: u32 = 65_534;
+
+/// Runs `act` on a thread that belongs to [`OTHER`]; `None` where this user cannot become others.
+#[expect(clippy::print_stdout, reason = "says what was not tested")]
+fn as_other<R: Send>(bed: &Bed, act: impl FnOnce(&Path) -> R + Send) -> Option<R> {
+    if me() != 0 {
+        println!("skipped: only root can become another user");
+        return None;
+    }
+    let path = bed.sockets[0].as_path();
+    let open = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    open(path.parent().unwrap(), 0o755);
+    open(path, 0o666);
+    let run = || {
+        let (uid, gid) = (Uid::from_raw(OTHER), Gid::from_raw(OTHER));
+        set_thread_res_gid(gid, gid, gid).unwrap();
+        set_thread_res_uid(uid, uid, uid).unwrap();
+        act(path)
+    };
+    thread::scope(|scope| Some(scope.spawn(run).join().unwrap()))
+}
+
+fn refusal(path: &Path, service: u16, config: PortConfig) -> String {
+    match Port::attach(path, service, config) {
+        Err(AttachError::Refused { text, .. }) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn connections_that_one_user_holds_open_do_not_shut_out_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let bed = Bed::start(dir.path(), &BedConfig::default());
+    let silent = as_other(&bed, |path| {
+        let silent: Vec<OwnedFd> = (0..64).map(|_| visit(path)).collect();
+        let mut answer = [0; Answer::LEN_MAX];
+        let (got, _) = recv(&silent[63], &mut answer, RecvFlags::empty()).unwrap();
+        let refused = Answer::decode(&answer[..got]);
+        let expected = "user 65534 has 8 connections without a request already";
+        assert_eq!(refused, Some(Answer::Refused { code: 11, text: expected.into() }));
+        silent
+    });
+    for service in 0..99 {
+        drop(Port::attach(&bed.sockets[0], service, SMALL).unwrap());
+    }
+    drop(silent);
+    bed.stop();
+}
+
+#[test]
+fn attachments_and_memory_are_limited_by_user() {
+    let dir = tempfile::tempdir().unwrap();
+    let limits =
+        Limits { clients_per_user: 2, memory_per_user: 1 << 20, ..BedConfig::default().limits };
+    let bed = Bed::start(dir.path(), &BedConfig { limits, ..BedConfig::default() });
+    let attach = |path: &Path, service| Port::attach(path, service, SMALL).unwrap();
+    let fill = |path: &Path, uid: u32, service: u16| {
+        let ports = [attach(path, service), attach(path, service + 1)];
+        let expected = format!("user {uid} has 2 applications attached already");
+        assert_eq!(refusal(path, service + 2, SMALL), expected);
+        ports
+    };
+    // Attachments of one are no matter of the other.
+    let theirs = as_other(&bed, |path| fill(path, OTHER, 1));
+    let [first, _second] = fill(&bed.sockets[0], me(), 10);
+    // What has gone no longer counts, and memory does.
+    drop(first);
+    let large = PortConfig { send: 1 << 20, ..SMALL };
+    let text = refusal(&bed.sockets[0], 20, large);
+    let has_left = format!("bytes, which user {} has left, got", me());
+    assert!(text.starts_with("expected at most ") && text.contains(&has_left), "{text}");
+    drop(attach(&bed.sockets[0], 21));
+    drop(theirs);
+    bed.stop();
+}
+
+#[test]
+fn memory_of_all_is_limited() {
+    let dir = tempfile::tempdir().unwrap();
+    let limits = Limits { memory_max: 1 << 20, ..BedConfig::default().limits };
+    let bed = Bed::start(dir.path(), &BedConfig { limits, ..BedConfig::default() });
+    let text = refusal(&bed.sockets[0], 1, PortConfig { send: 1 << 20, ..SMALL });
+    assert!(text.starts_with("expected at most 1048576 bytes, which the node has left"), "{text}");
+    drop(Port::attach(&bed.sockets[0], 1, SMALL).unwrap());
+    bed.stop();
+}
+
+#[test]
+fn services_are_for_whom_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let for_user = |uid| Allowed { users: [uid].into(), groups: [].into() };
+    let for_group = Allowed { users: [].into(), groups: [OTHER].into() };
+    let of_all = [(1, for_user(me())), (2, for_user(OTHER)), (3, for_group)];
+    let services = Services(of_all.into());
+    let bed = Bed::start(dir.path(), &BedConfig { services, ..BedConfig::default() });
+    let path = &bed.sockets[0];
+    let expected = format!("user {} may not have service 2", me());
+    assert_eq!(refusal(path, 2, SMALL), expected);
+    for service in [1, 4] {
+        drop(Port::attach(path, service, SMALL).unwrap());
+    }
+    as_other(&bed, |path| {
+        assert_eq!(refusal(path, 1, SMALL), "user 65534 may not have service 1");
+        for service in [2, 3, 4] {
+            drop(Port::attach(path, service, SMALL).unwrap());
+        }
+    });
+    bed.stop();
 }
 
 #[test]

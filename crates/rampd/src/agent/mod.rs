@@ -61,7 +61,11 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     let config = Arc::new(config.map_err(|error| Error::Input(error.to_string()))?);
     let (signals, clock) = (stop_signals()?, clock(&setup)?);
     raise_descriptor_limit();
-    let socket = setup.socket.clone().unwrap_or_else(|| PathBuf::from(rampmeter_gate::SOCKET));
+    let socket = setup
+        .door
+        .as_ref()
+        .map(|door| door.path.clone())
+        .unwrap_or_else(|| PathBuf::from(rampmeter_gate::SOCKET));
     let programs = Programs::listen(&socket, settings(&config), nodes(&setup))?;
     let probe = Probe::new().map_err(|error| {
         io::Error::new(error.kind(), format!("cannot ask the kernel about connections: {error}"))

@@ -16,7 +16,7 @@ use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
 use rampmeter_proto::Transport;
 use rampmeter_proto::phost::PhostFamily;
 use rampmeter_proto::transport::{Place, Site};
-use rampmeter_ring::{Clients, DoorConfig};
+use rampmeter_ring::{Clients, DoorConfig, Limits, Services};
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 use rampmeter_runtime::wire::Incarnation;
 use rampmeter_runtime::{Clock, ClockSource, Node, NodeConfig, NodeStats, Signals, Wait, drive};
@@ -35,10 +35,10 @@ pub(crate) struct BedConfig {
     pub(crate) n_nodes: usize,
     /// How fast each sends.
     pub(crate) mbps: u64,
-    /// Applications of each.
-    pub(crate) clients_max: usize,
-    /// Bytes of each application.
-    pub(crate) arena_max: u64,
+    /// How much applications of each may take.
+    pub(crate) limits: Limits,
+    /// Services that are not for everybody.
+    pub(crate) services: Services,
     /// How nodes wait.
     pub(crate) wait: Wait,
     /// How long a message waits for a node that has not been heard.
@@ -52,8 +52,8 @@ impl Default for BedConfig {
         Self {
             n_nodes: 2,
             mbps: 1_000,
-            clients_max: 8,
-            arena_max: 1 << 30,
+            limits: Limits { clients_max: 8, arena_max: 1 << 30, ..Limits::default() },
+            services: Services::default(),
             wait: Wait::Block { spin: Span::ZERO },
             patience: Span::from_us(2_000_000),
             // What busy machines have: transports give up after some thousand of these.
@@ -134,7 +134,7 @@ fn run<T: Transport>(
     let udp = UdpDatapath::open(&UdpConfig::new(addrs[node], peers)).unwrap();
     let clock = Clock::start(ClockSource::Monotonic).unwrap();
     let door =
-        DoorConfig { path: socket.into(), clients_max: bed.clients_max, arena_max: bed.arena_max };
+        DoorConfig { path: socket.into(), limits: bed.limits, services: bed.services.clone() };
     let clients = Clients::listen(door, clock).unwrap();
     let wait = bed.wait;
     thread::spawn(move || {

@@ -1,0 +1,75 @@
+//! Users of the machine at the door: what each may take, and which services each may have.
+//!
+//! The system says whose a connection is (`SO_PEERCRED`): the user and the group that the program
+//! had when it connected.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustix::net::UCred;
+
+/// How much applications may take: each one, those of one user, and all together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Applications that may be attached at the same time.
+    pub clients_max: usize,
+    /// Applications of one user that may be attached at the same time.
+    pub clients_per_user: usize,
+    /// Bytes of both arenas of one application together.
+    pub arena_max: u64,
+    /// Bytes that all applications may share with the node.
+    pub memory_max: u64,
+    /// Bytes that the applications of one user may share with the node.
+    pub memory_per_user: u64,
+}
+
+impl Default for Limits {
+    /// 256 applications, 64 of each user. Up to 4 GiB each, half of the machine's memory together, and
+    /// a quarter of it for each user.
+    fn default() -> Self {
+        let info = rustix::system::sysinfo();
+        let memory = info.totalram * u64::from(info.mem_unit.max(1));
+        Self {
+            clients_max: 256,
+            clients_per_user: 64,
+            arena_max: 4 << 30,
+            memory_max: memory / 2,
+            memory_per_user: memory / 4,
+        }
+    }
+}
+
+/// Who may attach as a service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Allowed {
+    /// Users, by number.
+    pub users: BTreeSet<u32>,
+    /// Groups, by number: programs whose group it is when they connect.
+    pub groups: BTreeSet<u32>,
+}
+
+/// The services that are not for everybody, and for whom they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Services(pub BTreeMap<u16, Allowed>);
+
+/// Whose a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct User {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+}
+
+impl From<UCred> for User {
+    fn from(of: UCred) -> Self {
+        Self { uid: of.uid.as_raw(), gid: of.gid.as_raw() }
+    }
+}
+
+impl Services {
+    /// Whether programs of `user` may have `service`.
+    pub(crate) fn allow(&self, service: u16, user: User) -> bool {
+        let is_of = |allowed: &Allowed| {
+            allowed.users.contains(&user.uid) || allowed.groups.contains(&user.gid)
+        };
+        self.0.get(&service).is_none_or(is_of)
+    }
+}
