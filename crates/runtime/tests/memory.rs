@@ -4,9 +4,14 @@ mod common;
 
 use common::*;
 use rampmeter_core::{Bytes, Endpoint, FabricFacts, Purpose, Rng, Span, TenantId, Time};
+use rampmeter_proto::Transport;
 use rampmeter_proto::cosy::{CosyConfig, CosyFamily, CosyHost};
 use rampmeter_proto::dcpim::{DcpimFamily, DcpimHost};
+use rampmeter_proto::homa::HomaFamily;
+use rampmeter_proto::pfabric::PfabricFamily;
 use rampmeter_proto::phost::{PhostFamily, PhostHost};
+use rampmeter_proto::sird::SirdFamily;
+use rampmeter_proto::tcp::TcpFamily;
 use rampmeter_runtime::Outcome;
 use rampmeter_runtime::app::{Completion, Failure, PortConfig};
 use rampmeter_runtime::datapath::mem::Weather;
@@ -420,4 +425,39 @@ fn a_cable_that_is_pulled_delays_messages_and_loses_none() {
     bed.run_until(bed.now + Span::from_us(2_000_000));
     assert_eq!(bed.seen.delivered.len(), 20);
     assert!(bed.seen.outcomes.values().all(|o| *o == Outcome::Completed));
+}
+
+/// As many short messages as a peer may have under way are submitted at once. All arrive, and the link
+/// is not spent on repetitions: it takes their packets 17 ms.
+fn deep_queues_drain<F: Transport>(most: Span) {
+    const N: u64 = 65_000;
+    let facts = facts(2, 10_000, Span::from_us(100));
+    let mut bed = MemBed::<F::Host>::new(protocol::<F>(&facts), &facts, fair_for(&facts), 1);
+    bed.kill(0);
+    bed.port = PortConfig { depth: N as usize, budget: 1 << 30 };
+    bed.start(0);
+    bed.run_until(bed.now + Span::from_us(10_000));
+    for number in 0..N {
+        assert!(bed.submit(0, 1, 200, number));
+    }
+    bed.run_until(bed.now + most);
+    let completed = bed.seen.outcomes.values().filter(|o| **o == Outcome::Completed).count();
+    assert_eq!(completed as u64, N, "{} outcomes", bed.seen.outcomes.len());
+    assert_eq!(bed.seen.delivered.len() as u64, N);
+}
+
+fn fair_for(facts: &FabricFacts) -> Weather {
+    Weather::fair(facts.control_rtt / 2)
+}
+
+#[test]
+fn queues_as_deep_as_is_documented_drain() {
+    let tight = Span::from_us(40_000);
+    deep_queues_drain::<DcpimFamily>(tight);
+    deep_queues_drain::<HomaFamily>(tight);
+    deep_queues_drain::<SirdFamily>(tight);
+    deep_queues_drain::<PfabricFamily>(tight);
+    deep_queues_drain::<TcpFamily>(tight);
+    // Free tokens expire before so many packets are sent, and each further token takes a packet's time.
+    deep_queues_drain::<PhostFamily>(tight * 3);
 }

@@ -35,6 +35,8 @@ struct Progress {
     /// Which packets have been sent, where the handshake needs to know.
     sent: SeqSet,
     awaits: Await,
+    /// A short flow has packets that wait for this host's link.
+    is_queued: bool,
 }
 
 /// Packets that may be sent: one for a token, or all that are left of a short flow.
@@ -117,14 +119,15 @@ impl Sender {
         let Message { id: msg, dst, size, .. } = message;
         let packets = dcpim.framing().packets(size);
         let (arrived, sent, awaits) = (0, SeqSet::default(), Await::Notice);
-        let state = Progress { remaining: packets, arrived, sent, awaits };
+        let is_queued = packets <= dcpim.short_max;
+        let state = Progress { remaining: packets, arrived, sent, awaits, is_queued };
         let slot = self.flows.submit(&message, packets, state);
         self.flows.start_timer(slot, now + dcpim.retry);
         let flow = self.flows[slot].flow;
         let notification =
             DcpimHeader::Notification { flow, tx_slot: slot, size: size.get(), repeated: false };
         out.send(dst, msg, notification);
-        if packets <= dcpim.short_max {
+        if is_queued {
             let (rank, expires, token) = (SHORT_RANK, Time::NEVER, None);
             let permit = Permit { slot, msg, seq: 0, end: packets, rank, expires, token };
             self.permits.push_back(permit);
@@ -301,11 +304,16 @@ impl Sender {
             let permit = &mut self.permits[idx];
             let Permit { slot, msg, seq, rank, token, .. } = *permit;
             permit.seq += 1;
-            if permit.seq == permit.end {
+            let is_last = permit.seq == permit.end;
+            if is_last {
                 self.permits.remove(idx);
             }
             // Permits of finished flows, and for packets that have arrived since, are void.
-            if self.flows.of(slot, msg).is_some_and(|f| seq >= f.state.arrived) {
+            let Some(flow) = self.flows.of(slot, msg) else { continue };
+            if is_last && token.is_none() {
+                flow.state.is_queued = false;
+            }
+            if seq >= flow.state.arrived {
                 return Some(self.data(now, slot, seq, rank, token, dcpim, out));
             }
         }
@@ -375,7 +383,8 @@ impl Sender {
         packet
     }
 
-    /// Repeats what has not been answered, and gives up on what never is (§3.5).
+    /// Repeats what has not been answered, and gives up on what never is (§3.5). What waits for this
+    /// host's own link is not repeated: with enough flows, repetitions would take all of the link.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,
@@ -385,6 +394,10 @@ impl Sender {
         while let Some(slot) = self.flows.next_due(now) {
             let flow = &mut self.flows[slot];
             let msg = flow.msg;
+            if flow.state.is_queued || out.is_backlogged() {
+                self.flows.start_timer(slot, now + dcpim.keepalive);
+                continue;
+            }
             if !flow.retry.attempt(dcpim.config.attempts_max) {
                 self.flows.remove(slot);
                 out.say(Event::Failed { msg });

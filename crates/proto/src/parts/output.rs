@@ -5,6 +5,9 @@ use std::collections::VecDeque;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Event, MsgId, NodeId, Packet, PayloadRef, Priority};
 
+/// Control packets that may wait where repetitions go on: more than any network needs at once.
+const BACKLOG: usize = 1_024;
+
 /// Control packets waiting for the interface, and events waiting for the driver.
 #[derive(Clone, Debug)]
 pub struct Output<H> {
@@ -82,6 +85,12 @@ impl<H> Output<H> {
     #[inline]
     pub fn has_control(&self) -> bool {
         !self.control.is_empty()
+    }
+
+    /// Whether so many control packets wait that repeating one would only add to them.
+    #[inline]
+    pub fn is_backlogged(&self) -> bool {
+        self.control.len() > BACKLOG
     }
 
     /// The next event to report.

@@ -237,7 +237,8 @@ impl Sender {
         phost.framing().data(outgoing, seq, priority, header)
     }
 
-    /// Announces again what has not been answered, and gives up on what never is.
+    /// Announces again what has not been answered, and gives up on what never is. Where many
+    /// announcements wait for this host's own link, they are not repeated.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,
@@ -247,6 +248,10 @@ impl Sender {
         while let Some(slot) = self.flows.next_due(now) {
             let flow = &mut self.flows[slot];
             let msg = flow.msg;
+            if out.is_backlogged() {
+                self.flows.start_timer(slot, now + phost.keepalive);
+                continue;
+            }
             if flow.retry.attempt(phost.config.attempts_max) {
                 out.send(flow.dst, msg, rts(flow, now, slot, true));
                 self.flows.start_timer(slot, now + phost.keepalive);
