@@ -253,7 +253,8 @@ def described(network: Network, node: int) -> dict[str, float]:
     assert RAMPD is not None
     argv = [RAMPD, "check", str(network.folder / f"{node}.toml")]
     lines = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
-    cells = [line.strip().removesuffix(" us").rsplit(maxsplit=1) for line in lines if " us" in line]
+    derived = [line.strip().removesuffix(" us") for line in lines if line.endswith(" us")]
+    cells = [line.rsplit(maxsplit=1) for line in derived]
     return {name.strip(): float(value) for name, value in cells}
 
 
