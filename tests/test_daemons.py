@@ -65,18 +65,26 @@ class Network:
         self._n = 2 + arbiters
         ports = free_ports(self._n)
         self.addresses = [f"127.0.0.1:{port}" for port in ports]
+        self.keys = [self._keygen(n) for n in range(len(self.addresses))]
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
         self.fabric: Fabric | None = None
+
+    def _keygen(self, node: int) -> str:
+        assert RAMPD is not None
+        argv = [RAMPD, "keygen", str(self.folder / f"{node}.key")]
+        return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
 
     def start(self, node: int) -> None:
         """Start a node or an arbiter."""
         peers = "".join(
             f'[[peer]]\nid = {n}\naddress = "{address}"\narbiter = {str(n > 1).lower()}\n'
+            f'public-key = "{self.keys[n]}"\n'
             for n, address in enumerate(self.addresses)
         )
         file = self.folder / f"{node}.toml"
         file.write_text(
             f'[node]\nid = {node}\nclock = "monotonic"\nsocket = "{self.socket(node)}"\n'
+            f'private-key = "{node}.key"\n'
             f"[network]\nrate-mbps = 200\ncontrol-rtt-us = {self._rtt_us}\n"
             f'[transport]\nname = "{self._transport}"\n{self._keys}\n{peers}'
         )

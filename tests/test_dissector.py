@@ -145,7 +145,9 @@ class TestFields:
         # Branches of the tree and expert infos have no value; payloads are left off here.
         valued = {name for name, of in known if of not in ("FT_NONE", "FT_BYTES")}
         # Packets of one transport alone have no byte that says whose they are: see `TestBeside`.
-        assert valued - {"rampmeter.part"} == compared
+        # Simulated packets have no trailer: see `TestProtected`.
+        trailers = {name for name in valued if ".sealed." in name} | {"rampmeter.checksum"}
+        assert valued - {"rampmeter.part"} - trailers == compared
 
     def test_json_has_them_too(self, samples: tuple[Path, list[Packet]]) -> None:
         capture, expected = samples
@@ -292,9 +294,9 @@ class TestMalformed:
         [
             (0, 0, "bad_field", "Magic must be 0x524d, got 0x4d"),
             (2, 2, "bad_field", "Version must be 0x1, got 0x2"),
-            (3, 5, "unknown_kind", "there are no packets of kind 5"),
+            (3, 9, "unknown_kind", "there are no packets of kind 9"),
             (4, 60, "unknown_transport", "there is no transport 60"),
-            (5, 1, "bad_field", "Reserved must be 0, got 1"),
+            (5, 3, "bad_field", "Protection must be 0 to 2, got 3"),
             (7, 1, "bad_field", "Service must be 0 but in data, got 1"),
             (28, 99, "unknown_type", "dcPIM has no packets of type 99"),
             (29, 0, "bad_field", "Channels must be at least 1, got 0"),
@@ -363,6 +365,34 @@ class TestBeside:
         assert frame_numbers(capture, "rampmeter.bad_field") == [2]
 
 
+class TestProtected:
+    """Packets of real hosts have a trailer."""
+
+    def test_a_checksum_is_no_part_of_the_payload(
+        self, payloads: list[bytes], tmp_path: Path
+    ) -> None:
+        trailed = [p[:5] + b"\x01" + p[6:] + b"\xde\xad\xbe\xef" for p in payloads]
+        bare = write_capture(tmp_path / "a.pcap", map(frame, payloads))
+        capture = write_capture(tmp_path / "b.pcap", map(frame, trailed))
+        assert frame_numbers(capture, "rampmeter.checksum == 0xdeadbeef") == frame_numbers(
+            bare, "rampmeter"
+        )
+        assert infos(capture) == infos(bare)
+        assert frame_numbers(capture, "_ws.malformed || _ws.expert") == frame_numbers(
+            bare, "_ws.malformed || _ws.expert"
+        )
+
+    def test_of_sealed_packets_the_envelope_and_the_trailer_are_shown(self, tmp_path: Path) -> None:
+        ids = struct.pack(">IIIIIII", 3, 4, 1, 1, 17, 70_000, 71_000)
+        data = b"RM\x01\x03\x01\x02\x00\x07" + ids + b"?" * 100
+        trailer = struct.pack(">HHI", 0xA1B2, 0, 99) + b"tag" * 5 + b"."
+        capture = write_capture(tmp_path / "a.pcap", [frame(data + trailer)])
+        shown = "rampmeter.sealed.session == 0xa1b2 && rampmeter.sealed.number == 99"
+        assert frame_numbers(capture, f"{shown} && rampmeter.msg == 17") == [1]
+        assert infos(capture) == ["dcPIM data, sealed, 100 bytes"]
+        assert frame_numbers(capture, "_ws.malformed || _ws.expert") == []
+
+
 class TestPorts:
     def test_packets_are_known_on_any_port_by_their_first_bytes(
         self, payloads: list[bytes], tmp_path: Path
@@ -372,7 +402,7 @@ class TestPorts:
         assert len(frame_numbers(capture, "rampmeter")) == len(payloads)
 
     def test_others_on_other_ports_are_left_alone(self, tmp_path: Path) -> None:
-        others = [b"RM\x02\x00" + bytes(40), b"RM\x01\x05" + bytes(40), b"RM\x01", b"QM\x01\x00"]
+        others = [b"RM\x02\x00" + bytes(40), b"RM\x01\x09" + bytes(40), b"RM\x01", b"QM\x01\x00"]
         capture = write_capture(tmp_path / "a.pcap", [frame(other, port=9999) for other in others])
         assert frame_numbers(capture, "rampmeter") == []
 

@@ -772,8 +772,14 @@ for upper, above in pairs(TRANSPORTS) do
   end
 end
 
-local KINDS = { [0] = "hello", "here", "control", "data", "refused" }
+local KINDS = {
+  [0] = "hello", "here", "control", "data", "refused",
+  "initiation", "response", "cookie", "confirmation",
+}
 local HELLO, HERE, CONTROL, DATA = 0, 1, 2, 3
+local INITIATION, RESPONSE, COOKIE, CONFIRMATION = 5, 6, 7, 8
+local PROTECTIONS = { [0] = "none", "checksum", "sealed" }
+local CHECKSUM, SEALED = 1, 2
 
 local MAGIC, VERSION = 0x524d, 1
 
@@ -790,9 +796,7 @@ local ENVELOPE = {
   must("version", 1, "Version", VERSION),
   { name = "kind", bytes = 1, label = "Kind", words = KINDS },
   { name = "transport", bytes = 1, label = "Transport", words = TITLES },
-  u8("reserved", "Reserved", function(value)
-    return value ~= 0 and "0" or nil
-  end),
+  word("protection", "Protection", "0 to 2", PROTECTIONS),
   u16("service", "Service", function(value, before)
     return before.kind ~= DATA and value ~= 0 and "0 but in data" or nil
   end),
@@ -808,7 +812,22 @@ local MESSAGE = { u32("msg", "Message") }
 local OFFSET, TOTAL = u32("offset", "Offset of the payload"), u32("size", "Bytes of the message")
 local FRAGMENT = { MESSAGE[1], OFFSET, TOTAL }
 local PART = { word("part", "In classes", "0 or 1", { [0] = "higher", "lower" }) }
-local REST = { [HELLO] = NONCE, [HERE] = NONCE, [DATA] = FRAGMENT }
+local SESSION = { u32("session", "Session, by the sender's number of the initiation") }
+local REST = {
+  [HELLO] = NONCE, [HERE] = NONCE, [DATA] = FRAGMENT,
+  [INITIATION] = SESSION, [RESPONSE] = SESSION, [COOKIE] = SESSION,
+}
+
+-- What follows the payload, by protection, and its bytes.
+local TRAILERS = {
+  [CHECKSUM] = { bytes = 4, { name = "checksum", bytes = 4, label = "CRC32C", base = base.HEX } },
+  [SEALED] = {
+    bytes = 24, u16("sealed.session", "Session, by the receiver's number"),
+    u16("sealed.epoch", "Packet of the session, upper half"),
+    u32("sealed.number", "Packet of the session"),
+    hex(8, "sealed.tag", "Start of the tag"),
+  },
+}
 
 -- Part 3: protocols of the formats
 
@@ -836,6 +855,9 @@ FIELDS.payload_len = ProtoField.uint32("rampmeter.payload_len", "Bytes of payloa
 declare("rampmeter.", ENVELOPE, FIELDS)
 declare("rampmeter.", NONCE, FIELDS)
 declare("rampmeter.", FRAGMENT, FIELDS)
+declare("rampmeter.", SESSION, FIELDS)
+declare("rampmeter.", TRAILERS[CHECKSUM], FIELDS)
+declare("rampmeter.", TRAILERS[SEALED], FIELDS)
 declare("rampmeter.", PART, FIELDS)
 rampmeter.fields = FIELDS
 
@@ -1036,7 +1058,24 @@ end
 local SENTENCES = {
   [HELLO] = "{src} asks {dst} for its incarnation",
   [HERE] = "{src} tells {dst} that it is incarnation {src_life}",
+  [INITIATION] = "{src} begins a session with {dst}",
+  [RESPONSE] = "{src} agrees to a session with {dst}",
+  [COOKIE] = "{src} is busy: {dst} should prove its address",
+  [CONFIRMATION] = "{src} uses its new session with {dst}",
 }
+
+-- Reads the trailer of a whole packet, and leaves it out of what is read after it.
+local function read_trailer(at, tree)
+  local tvb = at.tvb
+  local trailer = tvb:len() > 5 and TRAILERS[tvb(5, 1):uint()]
+  local rest = tvb:reported_len() - (trailer and trailer.bytes or 0)
+  if not trailer or tvb:len() < tvb:reported_len() or rest < 28 then
+    return
+  end
+  at.at = rest
+  read_fields(at, tree, trailer, "rampmeter.", FIELDS, {})
+  at.at, at.tvb = 0, tvb(0, rest):tvb()
+end
 
 local function read_packet(at, tree, root, values)
   if not read_fields(at, tree, ENVELOPE, "rampmeter.", FIELDS, values) then
@@ -1046,9 +1085,15 @@ local function read_packet(at, tree, root, values)
     complain(at, tree, "unknown_kind", ("there are no packets of kind %d"):format(values.kind))
     return nil
   end
+  local is_handshake = values.kind >= INITIATION and values.kind < CONFIRMATION
   local rest = REST[values.kind] or MESSAGE
   if not read_fields(at, tree, rest, "rampmeter.", FIELDS, values) then
     return nil
+  end
+  if values.protection == SEALED then
+    tree:set_len(at.at)
+    local len = at.tvb:reported_len() - at.at
+    return ("%s, sealed, %d bytes"):format(KINDS[values.kind], len)
   end
   local pair = PAIRS[values.transport]
   if pair and (values.kind == CONTROL or values.kind == DATA) then
@@ -1063,7 +1108,9 @@ local function read_packet(at, tree, root, values)
     complain(at, tree, "unknown_transport", ("there is no transport %d"):format(values.transport))
   end
   if values.kind ~= CONTROL and values.kind ~= DATA then
-    read_payload(at, tree, values)
+    if not is_handshake then
+      read_payload(at, tree, values)
+    end
     local sentence = SENTENCES[values.kind] or "message {msg}, nobody takes it"
     return ("%s: %s"):format(KINDS[values.kind], fill(sentence, ENVELOPE, values))
   end
@@ -1074,6 +1121,7 @@ end
 function rampmeter.dissector(tvb, pinfo, root)
   local tree = root:add(rampmeter, tvb())
   local at, values = { tvb = tvb, at = 0 }, {}
+  read_trailer(at, tree)
   local sentence = read_packet(at, tree, root, values)
   local title = TITLES[values.header or values.transport] or "Rampmeter"
   pinfo.cols.protocol = title

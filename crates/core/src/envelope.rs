@@ -8,17 +8,22 @@
 //! |---|---|
 //! | 0-1 | magic `RM` |
 //! | 2 | version, 1 |
-//! | 3 | kind: 0 hello, 1 here, 2 control, 3 data, 4 refused |
+//! | 3 | kind: 0 hello, 1 here, 2 control, 3 data, 4 refused, 5 initiation, 6 response, 7 cookie, 8 confirmation |
 //! | 4 | transport, by its number in the catalogue; 64 and more for two on one network |
-//! | 5 | zero |
+//! | 5 | protection: 0 none, 1 checksum, 2 sealed |
 //! | 6-7 | service that a data packet's message is for |
 //! | 8-11 | source node |
 //! | 12-15 | destination node |
 //! | 16-19 | incarnation of the source |
 //! | 20-23 | incarnation of the destination as the source knows it, 0 if it does not |
-//! | 24-27 | message; nonce of a hello or here |
+//! | 24-27 | message; nonce of a hello or here; session of an initiation, response or cookie |
 //! | 28-31 | data only: offset of the payload in the message |
 //! | 32-35 | data only: size of the message |
+//!
+//! Hosts protect their datagrams, and a trailer follows the payload. With protection 1 it is the
+//! CRC32C of everything before it (4 bytes). With protection 2 everything behind the envelope is
+//! encrypted, and the trailer is the receiver's number of the session (2 bytes), the packet's number
+//! in the session (6 bytes) and the authentication tag (16 bytes).
 
 use crate::id::{MsgId, NodeId};
 use crate::wire::{Reader, WireError, Writer};
@@ -93,6 +98,45 @@ pub enum Kind {
         /// The message.
         msg: MsgId,
     },
+    /// First message of a handshake.
+    Initiation {
+        /// The sender's number of the session.
+        session: u16,
+    },
+    /// Second message of a handshake.
+    Response {
+        /// The number in the initiation.
+        session: u16,
+    },
+    /// Answers an initiation of a node that must prove its address.
+    Cookie {
+        /// The number in the initiation.
+        session: u16,
+    },
+    /// The first packet of a session, where there is no other to send.
+    Confirmation,
+}
+
+/// How a datagram is protected on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protection {
+    /// Not at all: handshakes, whose bodies protect themselves, and simulated packets.
+    Bare,
+    /// A checksum that finds damage, and no forgery.
+    Checksum,
+    /// Encrypted and authenticated.
+    Sealed,
+}
+
+impl Protection {
+    /// Bytes of the trailer.
+    pub const fn trailer(self) -> usize {
+        match self {
+            Self::Bare => 0,
+            Self::Checksum => 4,
+            Self::Sealed => 24,
+        }
+    }
 }
 
 /// What stands before the protocol's header.
@@ -110,6 +154,8 @@ pub struct Envelope {
     pub dst_life: Option<Incarnation>,
     /// What it is.
     pub kind: Kind,
+    /// How it is protected.
+    pub protection: Protection,
 }
 
 const MAGIC: u16 = 0x524d;
@@ -130,6 +176,11 @@ impl Envelope {
         }
     }
 
+    /// Bytes of the envelope at the front of `datagram`, which a node has written.
+    pub fn len_of(datagram: &[u8]) -> usize {
+        if datagram.get(3) == Some(&3) { Self::LEN_MAX } else { Self::LEN }
+    }
+
     /// Writes the envelope to the front of `out` and returns the bytes written.
     ///
     /// # Errors
@@ -141,9 +192,18 @@ impl Envelope {
             Kind::Control { msg } => (2, msg.get(), None),
             Kind::Data { msg, fragment } => (3, msg.get(), Some(fragment)),
             Kind::Refused { msg } => (4, msg.get(), None),
+            Kind::Initiation { session } => (5, session.into(), None),
+            Kind::Response { session } => (6, session.into(), None),
+            Kind::Cookie { session } => (7, session.into(), None),
+            Kind::Confirmation => (8, 0, None),
+        };
+        let protection = match self.protection {
+            Protection::Bare => 0,
+            Protection::Checksum => 1,
+            Protection::Sealed => 2,
         };
         let mut writer = Writer::new(out);
-        writer.u16(MAGIC)?.u8(VERSION)?.u8(kind)?.u8(self.transport.0)?.u8(0)?;
+        writer.u16(MAGIC)?.u8(VERSION)?.u8(kind)?.u8(self.transport.0)?.u8(protection)?;
         writer.u16(fragment.map_or(0, |f| f.service))?;
         writer.u32(self.src.get())?.u32(self.dst.get())?;
         writer.u32(self.src_life.0)?.u32(self.dst_life.map_or(0, |i| i.0))?.u32(word)?;
@@ -163,7 +223,15 @@ impl Envelope {
         expect("version", "1", VERSION.into(), reader.u8()?.into())?;
         let kind = reader.u8()?;
         let transport = TransportId(reader.u8()?);
-        expect("reserved", "0", 0, reader.u8()?.into())?;
+        let protection = match reader.u8()? {
+            0 => Protection::Bare,
+            1 => Protection::Checksum,
+            2 => Protection::Sealed,
+            other => {
+                let (field, expected, got) = ("protection", "0 to 2", other.into());
+                return Err(WireError::BadField { field, expected, got });
+            }
+        };
         let service = reader.u16()?;
         let (src, dst) = (NodeId::new(reader.u32()?), NodeId::new(reader.u32()?));
         let bad = WireError::BadField { field: "incarnation", expected: "1 or more", got: 0 };
@@ -183,11 +251,24 @@ impl Envelope {
                 Kind::Data { msg: MsgId::new(word), fragment }
             }
             4 => Kind::Refused { msg: MsgId::new(word) },
+            5 => Kind::Initiation { session: session(word)? },
+            6 => Kind::Response { session: session(word)? },
+            7 => Kind::Cookie { session: session(word)? },
+            8 => {
+                expect("message", "0", 0, word.into())?;
+                Kind::Confirmation
+            }
             other => return Err(WireError::UnknownType(other)),
         };
-        let envelope = Self { transport, src, dst, src_life, dst_life, kind };
+        let envelope = Self { transport, src, dst, src_life, dst_life, kind, protection };
         Ok((envelope, reader.consumed()))
     }
+}
+
+/// The number of a session.
+fn session(word: u32) -> Result<u16, WireError> {
+    let (field, expected, got) = ("session", "at most 65535", word.into());
+    u16::try_from(word).map_err(|_| WireError::BadField { field, expected, got })
 }
 
 fn expect(
@@ -218,9 +299,9 @@ pub struct HostPacket {
 
 impl HostPacket {
     /// A full packet where links carry IP packets of `mtu` bytes, with so many bytes of IP and UDP
-    /// headers.
-    pub const fn new(mtu: usize, ip_udp: usize) -> Self {
-        let headers = ip_udp + Envelope::LEN_MAX + Envelope::DATA_HEADER_MAX;
+    /// headers, and protected so.
+    pub const fn new(mtu: usize, ip_udp: usize, protection: Protection) -> Self {
+        let headers = ip_udp + Envelope::LEN_MAX + Envelope::DATA_HEADER_MAX + protection.trailer();
         let payload = mtu.saturating_sub(headers);
         Self { payload, header: headers + LINK_OVERHEAD }
     }
@@ -244,6 +325,10 @@ mod tests {
             msg.clone().prop_map(|msg| Kind::Control { msg }),
             (msg.clone(), fragment).prop_map(|(msg, fragment)| Kind::Data { msg, fragment }),
             msg.prop_map(|msg| Kind::Refused { msg }),
+            any::<u16>().prop_map(|session| Kind::Initiation { session }),
+            any::<u16>().prop_map(|session| Kind::Response { session }),
+            any::<u16>().prop_map(|session| Kind::Cookie { session }),
+            Just(Kind::Confirmation),
         ]
     }
 
@@ -252,6 +337,9 @@ mod tests {
         fn an_envelope_is_what_it_was(
             ids in any::<(u8, u32, u32, u32, u32)>(),
             kind in kinds(),
+            protection in prop::sample::select(
+                [Protection::Bare, Protection::Checksum, Protection::Sealed].as_slice()
+            ),
         ) {
             let (transport, src, dst, src_life, dst_life) = ids;
             let envelope = Envelope {
@@ -261,6 +349,7 @@ mod tests {
                 src_life: Incarnation::new(src_life),
                 dst_life: Incarnation::from_wire(dst_life),
                 kind,
+                protection,
             };
             let mut bytes = [0; Envelope::LEN_MAX];
             let written = envelope.encode(&mut bytes).unwrap();

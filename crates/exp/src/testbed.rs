@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rampmeter_core::envelope::{HostPacket, IPV4_UDP};
+use rampmeter_core::envelope::{HostPacket, IPV4_UDP, Protection};
 use rampmeter_core::{Bytes, MsgId, Span, Time};
 use rampmeter_metrics::FlowWriter;
 use rampmeter_sim::{Arrival, Counters, FlowRecord, Probe};
@@ -74,7 +74,7 @@ pub enum CollectError {
 /// Payload of a full packet between hosts, and all other bytes of the link that it takes, where
 /// links carry IP packets of `mtu` bytes.
 pub fn host_packet(mtu: usize) -> (usize, usize) {
-    let HostPacket { payload, header } = HostPacket::new(mtu, IPV4_UDP);
+    let HostPacket { payload, header } = HostPacket::new(mtu, IPV4_UDP, Protection::Checksum);
     (payload, header)
 }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use rampmeter_proto::Catalogue;
 use rampmeter_ring::Allowed;
+use rampmeter_runtime::PublicKey;
 
 use crate::config::Setup;
 use crate::run::Error;
@@ -17,6 +18,10 @@ pub(crate) fn check<C: Catalogue>(configs: &[PathBuf]) -> Result<(), Error> {
     let mut first: Option<(&PathBuf, Setup)> = None;
     for file in configs {
         let setup = Setup::load::<C>(file)?;
+        // Configurations may be checked where the private keys are not.
+        if let Some(keys) = setup.keys.as_ref().filter(|keys| keys.private_file.exists()) {
+            keys.private(setup.id)?;
+        }
         let _ = writeln!(text, "{}: good", file.display());
         describe(&setup, &mut text);
         match &first {
@@ -37,6 +42,8 @@ pub(crate) fn check<C: Catalogue>(configs: &[PathBuf]) -> Result<(), Error> {
 fn difference(a: &Setup, b: &Setup) -> Option<&'static str> {
     if a.udp.peers != b.udp.peers {
         Some("[[peer]]")
+    } else if public(a) != public(b) {
+        Some("network.security or peer.public-key")
     } else if a.facts != b.facts || a.udp.mtu != b.udp.mtu {
         Some("[network]")
     } else if a.transport != b.transport {
@@ -46,6 +53,10 @@ fn difference(a: &Setup, b: &Setup) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+fn public(setup: &Setup) -> Option<&Vec<Vec<PublicKey>>> {
+    setup.keys.as_ref().map(|keys| &keys.public)
 }
 
 fn describe(setup: &Setup, text: &mut String) {
@@ -72,6 +83,14 @@ fn describe(setup: &Setup, text: &mut String) {
             line(&format!("service {service}"), format!("users {users}; groups {groups}"));
         }
     }
+    line(
+        "packets",
+        match &setup.keys {
+            None => "with a checksum: anybody on the network can forge them".to_owned(),
+            Some(keys) if keys.private_file.exists() => "encrypted".to_owned(),
+            Some(keys) => format!("encrypted; no {} here", keys.private_file.display()),
+        },
+    );
     line("hosts", facts.n_hosts.to_string());
     line("payload of a packet", format!("{} bytes", setup.payload.get()));
     line("time of a packet", format!("{:.1} us", packet.as_us_f64()));

@@ -2,15 +2,16 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{Gid, Group, User};
-use rampmeter_core::envelope::{HostPacket, IPV4_UDP, IPV6_UDP};
+use rampmeter_core::envelope::{HostPacket, IPV4_UDP, IPV6_UDP, Protection};
 use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
 use rampmeter_proto::Catalogue;
 use rampmeter_ring::{Allowed, DoorConfig, Limits, Services};
 use rampmeter_runtime::datapath::udp::UdpConfig;
-use rampmeter_runtime::{ClockSource, NodeConfig, Wait};
+use rampmeter_runtime::{ClockSource, NodeConfig, PrivateKey, PublicKey, Wait};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -91,6 +92,8 @@ pub(crate) struct NodeTable {
     pub(crate) interface: Option<String>,
     /// The socket at which applications attach.
     pub(crate) socket: Option<PathBuf>,
+    /// The file with its private key, which `rampd keygen` writes.
+    pub(crate) private_key: Option<PathBuf>,
     /// The address at which its counters are served to Prometheus.
     pub(crate) metrics: Option<SocketAddr>,
     /// How long a node that is told to stop goes on with what is under way.
@@ -117,6 +120,9 @@ pub(crate) struct NetworkTable {
     pub(crate) control_rtt_us: f64,
     /// The same of a full packet; by default it takes four packet times more.
     pub(crate) data_rtt_us: Option<f64>,
+    /// How datagrams are protected.
+    #[serde(default)]
+    pub(crate) security: SecurityKey,
     /// Source ports that packets are spread over.
     #[serde(default = "default_spray")]
     pub(crate) spray: usize,
@@ -136,6 +142,45 @@ pub(crate) struct PeerTable {
     /// Whether it is an arbiter.
     #[serde(default)]
     pub(crate) arbiter: bool,
+    /// Its public key; several while it changes its key.
+    #[serde(default)]
+    pub(crate) public_key: OneOrMore,
+}
+
+/// A text, or a list of texts.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum OneOrMore {
+    /// One.
+    One(String),
+    /// A list.
+    More(Vec<String>),
+}
+
+impl Default for OneOrMore {
+    fn default() -> Self {
+        Self::More(Vec::new())
+    }
+}
+
+impl OneOrMore {
+    fn texts(&self) -> &[String] {
+        match self {
+            Self::One(text) => std::slice::from_ref(text),
+            Self::More(texts) => texts,
+        }
+    }
+}
+
+/// How datagrams are protected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SecurityKey {
+    /// With the keys of nodes.
+    #[default]
+    Encrypted,
+    /// With a checksum.
+    None,
 }
 
 /// The `programs` table: limits of what attaches to the node's socket.
@@ -260,6 +305,57 @@ pub(crate) struct Setup {
     pub(crate) message_max: u32,
     /// Payload of a full packet.
     pub(crate) payload: Bytes,
+    /// The keys; `None` where datagrams have a checksum only.
+    pub(crate) keys: Option<Keys>,
+    /// The file that it was read from.
+    pub(crate) file: PathBuf,
+}
+
+/// The keys of a network, as a node knows them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Keys {
+    /// The file with the node's private key.
+    pub(crate) private_file: PathBuf,
+    /// Public keys by node.
+    pub(crate) public: Vec<Vec<PublicKey>>,
+}
+
+impl Keys {
+    /// The node's private key.
+    ///
+    /// # Errors
+    /// The file cannot be read, others can read it too, it holds no key, or one that is not of this
+    /// node.
+    pub(crate) fn private(&self, node: NodeId) -> Result<PrivateKey, ConfigError> {
+        let file = &self.private_file;
+        let unreadable = |source| ConfigError::Read { file: file.clone(), source };
+        let bad = |key: &str, expected: &str, got: String| ConfigError::Value {
+            file: file.clone(),
+            key: key.to_owned(),
+            expected: expected.to_owned(),
+            got,
+        };
+        let about = fs::metadata(file).map_err(unreadable)?;
+        let mode = about.mode() & 0o777;
+        // A service manager hands keys over in files of the group root.
+        let of_others = if about.gid() == 0 { 0o027 } else { 0o077 };
+        if mode & of_others != 0 {
+            let expected = "a private key that its owner alone can read (0600)";
+            return Err(bad("mode", expected, format!("{mode:04o}")));
+        }
+        let text = fs::read_to_string(file).map_err(unreadable)?;
+        let key: PrivateKey = text.parse().map_err(|_| {
+            let got = format!("{} characters", text.trim().len());
+            bad("private key", "32 bytes in base64 (44 characters)", got)
+        })?;
+        let own = &self.public[node.idx()];
+        if !own.contains(&key.public()) {
+            let expected = format!("that of the public-key of peer {}, {}", node.get(), own[0]);
+            let got = format!("that of {}", key.public());
+            return Err(bad("private key", &expected, got));
+        }
+        Ok(key)
+    }
 }
 
 impl Setup {
@@ -268,9 +364,21 @@ impl Setup {
     /// # Errors
     /// What is wrong with it, and where.
     pub(crate) fn load<C: Catalogue>(file: &Path) -> Result<Self, ConfigError> {
-        let text = fs::read_to_string(file)
-            .map_err(|source| ConfigError::Read { file: file.to_owned(), source })?;
-        Self::parse::<C>(&text, file)
+        Check { file }.setup::<C>(Config::read(file)?)
+    }
+
+    /// The keys in the file as it is now.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where.
+    pub(crate) fn keys_now(&self) -> Result<Keys, ConfigError> {
+        let config = Config::read(&self.file)?;
+        let check = Check { file: &self.file };
+        check.peers(&config.peer)?;
+        let keys = check.keys(&config.node, config.network.security, &config.peer)?;
+        keys.ok_or_else(|| {
+            check.bad("network.security", "encrypted, or a restart of all nodes", "none")
+        })
     }
 
     /// The AF_XDP socket on an interface.
@@ -288,17 +396,20 @@ impl Setup {
             ..rampmeter_runtime::datapath::xdp::XdpConfig::new(interface, local, peers)
         }
     }
+}
 
-    /// Checks the text of a configuration that `file` names in errors.
+impl Config {
+    /// Reads a file, without a check of its values.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
-    pub(crate) fn parse<C: Catalogue>(text: &str, file: &Path) -> Result<Self, ConfigError> {
-        let config: Config = toml::from_str(text).map_err(|error| ConfigError::Syntax {
+    /// It cannot be read, or is not TOML with these keys.
+    fn read(file: &Path) -> Result<Self, ConfigError> {
+        let text = fs::read_to_string(file)
+            .map_err(|source| ConfigError::Read { file: file.to_owned(), source })?;
+        toml::from_str(&text).map_err(|error| ConfigError::Syntax {
             file: file.to_owned(),
-            message: syntax_message(text, &error),
-        })?;
-        Check { file }.setup::<C>(config)
+            message: syntax_message(&text, &error),
+        })
     }
 }
 
@@ -358,7 +469,9 @@ impl Check<'_> {
         self.range("network.mtu", mtu as f64, 576.0, 9_000.0)?;
         self.range("network.spray", network.spray as f64, 1.0, 256.0)?;
         self.segment_offload(&node, &network)?;
-        let HostPacket { payload, header } = HostPacket::new(mtu, ip_udp);
+        let keys = self.keys(&node, network.security, &peer)?;
+        let protection = if keys.is_some() { Protection::Sealed } else { Protection::Checksum };
+        let HostPacket { payload, header } = HostPacket::new(mtu, ip_udp, protection);
         let (payload, header) = (Bytes::new(payload as u64), Bytes::new(header as u64));
         let rate = self.range("network.rate-mbps", network.rate_mbps, 0.1, 1e6)? * 1e6;
         let access_rate = Rate::from_bps(rate as u64)
@@ -420,7 +533,56 @@ impl Check<'_> {
             patience: self.micros("node.patience-ms", node.patience_ms * 1e3, 1.0)?,
             message_max,
             payload,
+            keys,
+            file: self.file.to_owned(),
         })
+    }
+
+    /// The keys, if there are to be any.
+    fn keys(
+        &self,
+        node: &NodeTable,
+        security: SecurityKey,
+        peers: &[PeerTable],
+    ) -> Result<Option<Keys>, ConfigError> {
+        let public_key = |idx: usize| format!("peer[{idx}].public-key");
+        if security == SecurityKey::None {
+            let unused = "network.security = \"encrypted\" beside it";
+            if let Some(file) = &node.private_key {
+                return Err(self.bad("node.private-key", unused, file.display()));
+            }
+            return match peers.iter().position(|peer| !peer.public_key.texts().is_empty()) {
+                Some(idx) => {
+                    Err(self.bad(&public_key(idx), unused, &peers[idx].public_key.texts()[0]))
+                }
+                None => Ok(None),
+            };
+        }
+        let Some(file) = &node.private_key else {
+            let expected =
+                "the file that `rampd keygen` has written, or network.security = \"none\"";
+            return Err(self.bad("node.private-key", expected, "none"));
+        };
+        // Beside the configuration, where the path is not a whole one.
+        let folder = self.file.parent().unwrap_or(Path::new(""));
+        let mut public = vec![Vec::new(); peers.len()];
+        for (idx, peer) in peers.iter().enumerate() {
+            let texts = peer.public_key.texts();
+            if texts.is_empty() {
+                let expected = "the key that `rampd keygen` has printed for it";
+                return Err(self.bad(&public_key(idx), expected, "none"));
+            }
+            for text in texts {
+                let key: PublicKey = text
+                    .parse()
+                    .map_err(|_| self.bad(&public_key(idx), "32 bytes in base64", text))?;
+                if public.iter().flatten().any(|other| *other == key) {
+                    return Err(self.bad(&public_key(idx), "a key that no other peer has", text));
+                }
+                public[peer.id as usize].push(key);
+            }
+        }
+        Ok(Some(Keys { private_file: folder.join(file), public }))
     }
 
     /// What programs may take.

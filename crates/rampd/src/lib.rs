@@ -8,6 +8,7 @@ mod apps;
 mod check;
 mod config;
 mod host;
+mod keygen;
 mod load;
 mod metrics;
 mod middlebox;
@@ -48,7 +49,8 @@ enum LogFormat {
 enum Command {
     /// Run the transport of this host, for all its applications.
     ///
-    /// SIGTERM and SIGINT let what is under way finish, for as long as `node.grace-ms` says.
+    /// SIGTERM and SIGINT let what is under way finish, for as long as `node.grace-ms` says. SIGHUP
+    /// reads the keys of the configuration again; other changes need a restart.
     #[command(after_help = "Example:\n  rampd node /etc/rampd/node.toml")]
     Node {
         /// The configuration file.
@@ -68,6 +70,13 @@ enum Command {
     Agent {
         /// The configuration file.
         config: PathBuf,
+    },
+    /// Make a node's private key, and print the public key that goes to all configurations.
+    #[command(after_help = "Example:\n  rampd keygen /etc/rampd/node.key")]
+    Keygen {
+        /// The file for the private key; one that is there already is left alone, and its public key
+        /// is printed.
+        file: PathBuf,
     },
     /// Say what is wrong with configuration files, and what follows from them.
     #[command(after_help = "Example:\n  rampd check /etc/rampd/*.toml")]
@@ -90,6 +99,7 @@ pub fn main<C: Catalogue>() -> ExitCode {
         Command::Node { config } => run::node::<C>(&config),
         Command::Arbiter { config } => run::arbiter::<C>(&config),
         Command::Agent { config } => agent::run::<C>(&config),
+        Command::Keygen { file } => keygen::keygen(&file),
         Command::Check { configs } => check::check::<C>(&configs),
         Command::Load(args) => load::load::<C>(&args),
         Command::Middlebox(args) => middlebox::run(&args),

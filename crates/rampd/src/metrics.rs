@@ -82,6 +82,19 @@ impl Watch {
             let (malformed, unknown) = (new.malformed, new.unknown_sender);
             warn!(malformed, unknown, "packets that are none of any peer");
         }
+        if new.too_long > old.too_long {
+            let packets = new.too_long;
+            warn!(
+                packets,
+                "packets longer than the network takes are lost: network.mtu is too large"
+            );
+        }
+        if new.damaged > old.damaged {
+            warn!(packets = new.damaged, "packets with a wrong checksum, or of encrypted nodes");
+        }
+        if new.forged > old.forged {
+            warn!(packets = new.forged, "packets that no peer has sealed");
+        }
         if new.wrong_transport > old.wrong_transport {
             warn!(packets = new.wrong_transport, "peers run another transport");
         }

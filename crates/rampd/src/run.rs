@@ -14,9 +14,11 @@ use rampmeter_runtime::datapath::udp::UdpDatapath;
 #[cfg(feature = "xdp")]
 use rampmeter_runtime::datapath::xdp::XdpDatapath;
 use rampmeter_runtime::wire::Incarnation;
-use rampmeter_runtime::{Applications, Clock, Datapath, Node, NodeConfig, Signals, drive};
+use rampmeter_runtime::{
+    Applications, Clock, Datapath, Node, NodeConfig, SealConfig, Secured, Security, Signals, drive,
+};
 use sd_notify::NotifyState;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use thiserror::Error;
 use tracing::{info, warn};
 
@@ -160,19 +162,39 @@ fn run<E: Endpoint, A: Applications>(
     let config = node_config(setup)?;
     match &setup.interface {
         None => {
-            let datapath = UdpDatapath::open(&setup.udp)?;
+            let datapath = secured(setup, &config, UdpDatapath::open(&setup.udp)?)?;
             let node = Node::<E, _, A>::new(config, protocol, datapath, apps()?, clock.now());
             serve(setup, &clock, node, signals)
         }
         #[cfg(feature = "xdp")]
         Some(interface) => {
-            let datapath = XdpDatapath::open(&setup.xdp(interface))?;
+            let datapath = secured(setup, &config, XdpDatapath::open(&setup.xdp(interface))?)?;
             let node = Node::<E, _, A>::new(config, protocol, datapath, apps()?, clock.now());
             serve(setup, &clock, node, signals)
         }
         #[cfg(not(feature = "xdp"))]
         Some(_) => Err(Error::Input("node.datapath: this rampd was built without xdp".to_owned())),
     }
+}
+
+/// A datapath with datagrams protected as the configuration says.
+pub(crate) fn secured<D: Datapath>(
+    setup: &Setup,
+    config: &NodeConfig,
+    datapath: D,
+) -> Result<Secured<D>, Error> {
+    let security = match &setup.keys {
+        None => Security::Checksum,
+        Some(keys) => Security::Sealed(SealConfig {
+            node: config.node,
+            transport: config.transport,
+            incarnation: config.incarnation,
+            started_ns: rampmeter_runtime::clock::since_1970_ns(),
+            key: keys.private(setup.id)?,
+            peers: keys.public.iter().cloned().map(Some).collect(),
+        }),
+    };
+    Ok(Secured::new(datapath, security))
 }
 
 /// What the runtime needs to know of a node, with a new incarnation.
@@ -194,18 +216,43 @@ pub(crate) fn node_config(setup: &Setup) -> io::Result<NodeConfig> {
 fn serve<E: Endpoint, D: Datapath, A: Applications>(
     setup: &Setup,
     clock: &Clock,
-    mut node: Node<E, D, A>,
+    mut node: Node<E, Secured<D>, A>,
     signals: &Signals,
 ) -> Result<(), Error> {
     let mut watch = Watch::start(setup)?;
     info!(node = setup.id.get(), address = %setup.udp.local, "started");
     tell_systemd(NotifyState::Ready);
-    let each = |node: &mut Node<E, D, A>, now: Time| watch.look(node, now);
+    let each = |node: &mut Node<E, Secured<D>, A>, now: Time| {
+        watch.look(node, now);
+        if signals.take_reload() {
+            reload(setup, node.datapath_mut());
+        }
+    };
     drive(&mut node, clock, setup.wait, signals, setup.grace, each)?;
     tell_systemd(NotifyState::Stopping);
     watch.report(&node);
     info!(node = setup.id.get(), "stopped");
     Ok(())
+}
+
+/// Takes the keys of the configuration as it is now.
+pub(crate) fn reload<D: Datapath>(setup: &Setup, datapath: &mut Secured<D>) {
+    let Some(before) = &setup.keys else {
+        warn!("network.security is none: there is nothing to reload without a restart");
+        return;
+    };
+    let keys = setup.keys_now().and_then(|keys| Ok((keys.private(setup.id)?, keys)));
+    match keys {
+        Err(error) => warn!(%error, "keys stay as they are"),
+        Ok((key, keys)) if keys.public.len() == before.public.len() => {
+            datapath.set_keys(key, keys.public.into_iter().map(Some).collect());
+            info!("keys have been read again");
+        }
+        Ok((_, keys)) => {
+            let (expected, got) = (before.public.len(), keys.public.len());
+            warn!(expected, got, "keys stay as they are: other peers need a restart");
+        }
+    }
 }
 
 /// Tells the service manager how far the node is, where one has started it and waits for that.
@@ -215,14 +262,18 @@ fn tell_systemd(state: NotifyState<'_>) {
     }
 }
 
-/// What tells the node to stop when SIGTERM or SIGINT comes.
+/// What tells the node to stop when SIGTERM or SIGINT comes, and to reload at SIGHUP.
 pub(crate) fn stop_signals() -> Result<Signals, Error> {
     let signals = Signals::new()?;
-    let mut system = signal_hook::iterator::Signals::new([SIGTERM, SIGINT])?;
+    let mut system = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     let told = signals.clone();
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        if system.forever().next().is_some() {
-            told.stop();
+        for signal in system.forever() {
+            if signal == SIGHUP {
+                told.reload();
+            } else {
+                told.stop();
+            }
         }
     })?;
     Ok(signals)

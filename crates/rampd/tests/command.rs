@@ -1,6 +1,7 @@
 //! The command by hand: what it says of good and bad configurations, and how it ends.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -19,6 +20,7 @@ clock = "monotonic"
 [network]
 rate-mbps = 100
 control-rtt-us = 300
+security = "none"
 
 [transport]
 name = "dcpim"
@@ -152,6 +154,22 @@ fn broken_configurations_are_explained() {
         ("0.1:7631", "0.1:65535", "peer[1].address: expected a port from 1 to 65534"),
         ("127.0.0.1:7631", "[::1]:7631", "peer[1].address: expected all IPv4 or all IPv6"),
         ("127.0.0.1:7631", "localhost", "invalid socket address syntax"),
+        ("security = \"none\"\n", "", "node.private-key: expected the file that `rampd keygen`"),
+        (
+            "clock",
+            "private-key = \"a.key\"\nclock",
+            "node.private-key: expected network.security = \"encrypted\" beside it, got a.key",
+        ),
+        (
+            "security = \"none\"",
+            "security = \"some\"",
+            "unknown variant `some`, expected `encrypted` or `none`",
+        ),
+        (
+            "0.1:7631\"",
+            "0.1:7631\"\npublic-key = \"AAAA\"",
+            "peer[1].public-key: expected network.security = \"encrypted\" beside it, got AAAA",
+        ),
         ("[network]", "[network", "n.toml: line 6, column 9"),
     ];
     for (from, to, expected) in broken {
@@ -249,4 +267,61 @@ fn a_node_starts_and_stops_and_its_port_is_its_own() {
     let said = String::from_utf8(ended.stderr).unwrap();
     assert!(said.lines().all(|line| line.starts_with('{')), "{said}");
     assert!(said.contains("\"started\"") && said.contains("\"stopped\""));
+}
+
+fn keygen(folder: &Path, file: &str) -> String {
+    let output = rampd(&["keygen", file], folder);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// Configurations with keys: what is missing, wrong or readable for others is said.
+#[test]
+fn keys_are_made_and_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let [a, b] = ["a.key", "b.key"].map(|file| keygen(path, file));
+    assert!(a.len() == 44 && a != b);
+    assert_eq!(keygen(path, "a.key"), a, "a key that is there is left alone");
+    let mode =
+        |mode| fs::set_permissions(path.join("a.key"), Permissions::from_mode(mode)).unwrap();
+    assert_eq!(fs::metadata(path.join("a.key")).unwrap().permissions().mode() & 0o777, 0o600);
+    let config = |of_a: &str, of_b: &str| {
+        GOOD.replacen("security = \"none\"\n", "", 1)
+            .replacen("clock", "private-key = \"a.key\"\nclock", 1)
+            .replacen("0.1:7621\"", &format!("0.1:7621\"\npublic-key = {of_a}"), 1)
+            .replacen("0.1:7631\"", &format!("0.1:7631\"\npublic-key = {of_b}"), 1)
+    };
+    let quoted = |key: &str| format!("{key:?}");
+    let check = |text: &str| {
+        fs::write(path.join("n.toml"), text).unwrap();
+        let output = rampd(&["check", "n.toml"], path);
+        let text = if output.status.success() { output.stdout } else { output.stderr };
+        String::from_utf8(text).unwrap()
+    };
+    let good = config(&quoted(&a), &quoted(&b));
+    assert!(check(&good).contains("packets               encrypted\n"), "{}", check(&good));
+    let changing = config(&quoted(&a), &format!("[{b:?}, {:?}]", keygen(path, "next.key")));
+    assert!(check(&changing).contains("encrypted\n"));
+    let said = check(&config(&quoted(&b), &quoted(&a)));
+    assert!(said.contains(&format!("expected that of the public-key of peer 0, {b}")), "{said}");
+    let said = check(&config(&quoted(&a), "\"AAAA\""));
+    assert!(said.contains("peer[1].public-key: expected 32 bytes in base64, got AAAA"), "{said}");
+    let said = check(&config(&quoted(&a), &quoted(&a)));
+    assert!(said.contains("peer[1].public-key: expected a key that no other peer has"), "{said}");
+    let said = check(&config(&quoted(&a), "[]"));
+    assert!(said.contains("peer[1].public-key: expected the key that `rampd keygen`"), "{said}");
+    mode(0o644);
+    let said = check(&good);
+    assert!(said.contains("expected a private key that its owner alone can read (0600), got 0644"));
+    mode(0o600);
+    fs::write(path.join("a.key"), "short").unwrap();
+    let said = check(&good);
+    assert!(said.contains("a.key: private key: expected 32 bytes in base64 (44 characters)"));
+    // Configurations may be checked where the private keys are not; a node needs its own.
+    fs::remove_file(path.join("a.key")).unwrap();
+    assert!(check(&good).contains("encrypted; no a.key here"), "{}", check(&good));
+    let output = rampd(&["node", "n.toml"], path);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("rampd: a.key: No such file"));
 }

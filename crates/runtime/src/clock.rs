@@ -74,6 +74,11 @@ pub(crate) fn timespec(span: Span) -> Timespec {
     Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
 }
 
+/// The time of day, in nanoseconds since 1970.
+pub fn since_1970_ns() -> u64 {
+    u64::try_from(nanoseconds(clock_gettime(ClockId::Realtime))).unwrap_or_default()
+}
+
 fn nanoseconds(at: Timespec) -> i128 {
     i128::from(at.tv_sec) * 1_000_000_000 + i128::from(at.tv_nsec)
 }

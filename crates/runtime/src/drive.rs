@@ -28,7 +28,14 @@ pub enum Wait {
 
 /// How a running node is told to stop, from other threads and from signal handlers.
 #[derive(Clone, Debug)]
-pub struct Signals(Arc<(AtomicBool, OwnedFd)>);
+pub struct Signals(Arc<Told>);
+
+#[derive(Debug)]
+struct Told {
+    stop: AtomicBool,
+    reload: AtomicBool,
+    event: OwnedFd,
+}
 
 impl Signals {
     /// Nothing has been said.
@@ -37,18 +44,43 @@ impl Signals {
     /// No more file descriptors.
     pub fn new() -> io::Result<Self> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self(Arc::new((AtomicBool::new(false), event))))
+        let (stop, reload) = (AtomicBool::new(false), AtomicBool::new(false));
+        Ok(Self(Arc::new(Told { stop, reload, event })))
     }
 
     /// Tells the node to finish what is under way, and to stop.
     pub fn stop(&self) {
-        self.0.0.store(true, Ordering::SeqCst);
-        let _ = rustix::io::write(&self.0.1, &1u64.to_ne_bytes());
+        self.0.stop.store(true, Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// Tells the owner of the node to read its configuration again.
+    pub fn reload(&self) {
+        self.0.reload.store(true, Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// Whether the owner has been told to, since it last asked.
+    pub fn take_reload(&self) -> bool {
+        let is_told = self.0.reload.swap(false, Ordering::SeqCst);
+        if is_told {
+            self.quiet();
+        }
+        is_told
+    }
+
+    /// A signal that has been taken must not wake the node again.
+    fn quiet(&self) {
+        let _ = rustix::io::read(&self.0.event, &mut [0u8; 8]);
+    }
+
+    fn wake(&self) {
+        let _ = rustix::io::write(&self.0.event, &1u64.to_ne_bytes());
     }
 
     /// Whether it has been told.
     pub fn is_stopping(&self) -> bool {
-        self.0.0.load(Ordering::SeqCst)
+        self.0.stop.load(Ordering::SeqCst)
     }
 }
 
@@ -72,15 +104,14 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
     for fd in node.datapath().wakers().into_iter().chain(node.apps().wakers()) {
         sleeper.add(fd)?;
     }
-    sleeper.add(signals.0.1.as_fd())?;
+    sleeper.add(signals.0.event.as_fd())?;
     let mut stops_at = Time::NEVER;
     loop {
         let now = clock.now();
         let next = node.turn(now)?;
         each(node, now);
         if signals.is_stopping() {
-            // The signal has been taken; it must not wake the node again.
-            let _ = rustix::io::read(&signals.0.1, &mut [0u8; 8]);
+            signals.quiet();
             if stops_at == Time::NEVER {
                 // What is in the queues is reported in the turns to come.
                 node.stop_taking();

@@ -25,6 +25,7 @@ mod stats;
 pub use app::{Applications, Assembly, Outcome, Payload, Submission, Ticket};
 pub use clock::{Clock, ClockError, ClockSource};
 pub use datapath::Datapath;
+pub use datapath::secure::{PrivateKey, PublicKey, SealConfig, Secured, Security};
 pub use drive::{Signals, Wait, drive};
 pub use node::{Node, NodeConfig};
 pub use rampmeter_core::envelope as wire;

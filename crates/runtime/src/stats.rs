@@ -48,6 +48,19 @@ pub struct NodeStats {
     pub inconsistent: u64,
     /// Packets that the datapath dropped.
     pub datapath_drops: u64,
+    /// Of these, packets that were longer than the network takes.
+    pub too_long: u64,
+    /// Datagrams with a wrong checksum, or none.
+    pub damaged: u64,
+    /// Datagrams in a session of this node that the peer has not sealed, and handshakes of nobody that
+    /// it knows.
+    pub forged: u64,
+    /// Sealed datagrams of sessions that this node does not have: of an earlier life, or late.
+    pub strays: u64,
+    /// Sealed datagrams that arrived again, or very late.
+    pub replayed: u64,
+    /// Sessions agreed upon with peers.
+    pub handshakes: u64,
 }
 
 impl NodeStats {
@@ -75,6 +88,12 @@ impl NodeStats {
             ("peer_restarts", "Peers found restarted", self.peer_restarts),
             ("inconsistent", "Messages with contradicting headers", self.inconsistent),
             ("datapath_drops", "Packets dropped by the datapath", self.datapath_drops),
+            ("too_long", "Packets longer than the network takes", self.too_long),
+            ("damaged", "Datagrams with a wrong checksum", self.damaged),
+            ("forged", "Datagrams that no peer has sealed", self.forged),
+            ("strays", "Sealed datagrams of sessions that are over", self.strays),
+            ("replayed", "Sealed datagrams that arrived again", self.replayed),
+            ("handshakes", "Sessions agreed upon with peers", self.handshakes),
         ]
         .into_iter()
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::live::Running;
 use common::ports::addresses;
 use common::*;
-use rampmeter_core::envelope::{HostPacket, IPV6_UDP};
+use rampmeter_core::envelope::{HostPacket, IPV6_UDP, Protection};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Endpoint, FabricFacts, NodeId, Priority, Purpose, Rng, Span, Time};
 use rampmeter_proto::Transport;
@@ -142,7 +142,7 @@ fn joined_packets_are_taken_apart_where_they_were_joined() {
                 assert_eq!(got, sent, "round {round}");
             }
         }
-        assert_eq!(a.drops(), 0);
+        assert_eq!(a.counts().drops, 0);
     }
 }
 
@@ -288,5 +288,5 @@ fn clocks_of_one_machine_agree() {
 
 #[test]
 fn payloads_of_the_tests_fit_into_ipv6_packets() {
-    assert!(PAYLOAD as usize <= HostPacket::new(1_500, IPV6_UDP).payload);
+    assert!(PAYLOAD as usize <= HostPacket::new(1_500, IPV6_UDP, Protection::Sealed).payload);
 }

@@ -154,7 +154,7 @@ fn udp_and_xdp_speak_to_one_another() {
         back.sort_by_key(Vec::len);
         assert_eq!(back, datagrams);
     }
-    assert_eq!((xdp.drops(), udp.drops(), xdp.overflow()), (0, 0, 0));
+    assert_eq!((xdp.counts().drops, udp.counts().drops, xdp.overflow()), (0, 0, 0));
 }
 
 /// What waits for the data port is overtaken by what comes to the control port.
@@ -190,7 +190,7 @@ fn no_frame_is_lost() {
         a.flush().unwrap();
         assert_eq!(receive(&mut b, 60).len(), 60, "round {round}");
     }
-    assert_eq!((a.drops(), b.overflow()), (0, 0));
+    assert_eq!((a.counts().drops, b.overflow()), (0, 0));
     // Nobody takes these: the memory holds 2048.
     for _ in 0..5_000 {
         send(&mut a, 1, Priority::new(1), &bytes);
@@ -198,7 +198,7 @@ fn no_frame_is_lost() {
     a.flush().unwrap();
     let got = receive(&mut b, 5_000).len() as u64;
     assert!(got >= 2_000, "{got}");
-    assert_eq!(got + a.drops() + b.overflow(), 5_000);
+    assert_eq!(got + a.counts().drops + b.overflow(), 5_000);
     send(&mut a, 1, Priority::HIGHEST, &[1]);
     a.flush().unwrap();
     assert_eq!(receive(&mut b, 1), [[1]]);
@@ -215,20 +215,20 @@ fn a_link_that_comes_back_carries_packets_again() {
         send(&mut a, 1, Priority::new(1), &[0; 1_000]);
     }
     a.flush().unwrap();
-    assert!(a.drops() >= 2_000, "{} were dropped", a.drops());
+    assert!(a.counts().drops >= 2_000, "{} were dropped", a.counts().drops);
     net.ip(&format!("-n {name} link set {DEVICE} up"));
     thread::sleep(Duration::from_millis(100));
     while a.next_arrival() != Time::NEVER {
         a.receive(Time::ZERO, |_| ()).unwrap();
     }
     let late = receive(&mut b, 5_000).len() as u64;
-    assert_eq!(late + a.drops() + b.overflow(), 5_000);
-    let before = a.drops();
+    assert_eq!(late + a.counts().drops + b.overflow(), 5_000);
+    let before = a.counts().drops;
     for n in 0..100 {
         send(&mut a, 1, Priority::new(1), &[n]);
     }
     a.flush().unwrap();
-    assert_eq!((receive(&mut b, 100).len(), a.drops()), (100, before));
+    assert_eq!((receive(&mut b, 100).len(), a.counts().drops), (100, before));
 }
 
 /// ARP has answered before the first packet; ping and UDP to other ports still do.
@@ -270,7 +270,7 @@ fn damaged_frames_are_counted() {
         socket.send_to(&header, &SocketAddrV4::new(target, 0).into()).unwrap();
     });
     assert_eq!(receive(&mut node, 1).len(), 0);
-    assert_eq!((node.malformed(), node.drops()), (1, 0));
+    assert_eq!((node.counts().malformed, node.counts().drops), (1, 0));
 }
 
 /// Sends an echo request to `target` and waits for the answer.
@@ -377,7 +377,7 @@ fn link_addresses_are_found_on_demand() {
     let mut a = open(&net, 0);
     assert_eq!(a.n_peers_known(), 0);
     send(&mut a, 1, Priority::HIGHEST, b"lost");
-    assert_eq!(a.drops(), 1);
+    assert_eq!(a.counts().drops, 1);
     net.ip(&format!("-n {name} addr add {}/24 dev {DEVICE}", net.hosts[1].ip));
     let mut b = open(&net, 1);
     for ms in (0..5_000).step_by(20) {

@@ -251,6 +251,7 @@ def _write_configs(bed: Bed, facts: dict[str, Any], out: Path) -> None:
             "network": {
                 "rate-mbps": shape.access_bps / 1e6,
                 "mtu": MTU,
+                "security": "none",
                 "control-rtt-us": facts["control_rtt_ps"] / 1e6,
                 "data-rtt-us": facts["data_rtt_ps"] / 1e6,
             },

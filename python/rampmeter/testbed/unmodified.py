@@ -122,7 +122,7 @@ def _config(node: int, folder: Path) -> str:
     access, core = SHAPE.access_bps, SHAPE.core_bps or SHAPE.access_bps
     tables: dict[str, Any] = {
         "node": {"id": node, "clock": "monotonic", "socket": socket},
-        "network": {"rate-mbps": access / 1e6, "control-rtt-us": 500},
+        "network": {"rate-mbps": access / 1e6, "control-rtt-us": 500, "security": "none"},
         "transport": {
             "name": "capton",
             "rack-hosts": SHAPE.hosts_per_rack,

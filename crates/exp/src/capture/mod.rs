@@ -13,7 +13,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use rampmeter_core::envelope::{Envelope, Fragment, Incarnation, Kind, TransportId};
+use rampmeter_core::envelope::{Envelope, Fragment, Incarnation, Kind, Protection, TransportId};
 use rampmeter_core::{Header, PayloadRef};
 use rampmeter_sim::Passing;
 use serde::Serialize;
@@ -153,6 +153,7 @@ impl Capture {
             src_life: Incarnation::new(1),
             dst_life: Some(Incarnation::new(1)),
             kind,
+            protection: Protection::Bare,
         }
     }
 

@@ -26,7 +26,7 @@ use rampmeter_proto::Catalogue;
 use rampmeter_proto::capton::{Capton, CaptonAgent, CaptonFamily};
 use rampmeter_runtime::app::Admission;
 use rampmeter_runtime::datapath::udp::UdpDatapath;
-use rampmeter_runtime::{Applications, Node, Outcome, Submission, Ticket, drive};
+use rampmeter_runtime::{Applications, Node, Outcome, Secured, Submission, Ticket, drive};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tracing::{info, warn};
 
@@ -36,7 +36,7 @@ use self::programs::Programs;
 use crate::apps::Nothing;
 use crate::config::Setup;
 use crate::metrics::Watch;
-use crate::run::{Error, clock, node_config, stop_signals};
+use crate::run::{Error, clock, node_config, reload, secured, stop_signals};
 
 /// What the kernel may take of a burst before it has sent it, at least: as much as leaves while a
 /// program wakes up.
@@ -73,24 +73,23 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     let host =
         Host { bursts: Bursts::new(programs, probe, payload_share(&setup)), is_dirty: false };
     info!(socket = %socket.display(), "programs may attach");
-    let datapath = UdpDatapath::open(&setup.udp)?;
-    let mut node = Node::<CaptonAgent, _, Host>::new(
-        node_config(&setup)?,
-        config,
-        datapath,
-        host,
-        clock.now(),
-    );
+    let node_config = node_config(&setup)?;
+    let datapath = secured(&setup, &node_config, UdpDatapath::open(&setup.udp)?)?;
+    let mut node =
+        Node::<CaptonAgent, _, Host>::new(node_config, config, datapath, host, clock.now());
     let mut watch = Watch::start(&setup)?;
     info!(node = setup.id.get(), address = %setup.udp.local, "started");
     let mut failed = Ok(());
-    let each = |node: &mut Node<CaptonAgent, _, Host>, now: Time| {
+    let each = |node: &mut Node<CaptonAgent, Secured<UdpDatapath>, Host>, now: Time| {
         let (endpoint, host) = node.parts_mut();
         if let Err(error) = host.turn(now, endpoint) {
             failed = Err(error);
             signals.stop();
         }
         watch.look(node, now);
+        if signals.take_reload() {
+            reload(&setup, node.datapath_mut());
+        }
     };
     drive(&mut node, &clock, setup.wait, &signals, setup.grace, each)?;
     watch.report(&node);

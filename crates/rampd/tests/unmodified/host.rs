@@ -58,7 +58,7 @@ impl Host {
             let socket = host.socket();
             let text = format!(
                 "[node]\nid = {id}\nclock = \"monotonic\"\nsocket = {socket:?}\n\
-                 [network]\nrate-mbps = {mbps}\ncontrol-rtt-us = 300\n\
+                 [network]\nrate-mbps = {mbps}\ncontrol-rtt-us = 300\nsecurity = \"none\"\n\
                  [transport]\nname = \"capton\"\n{keys}\n{peers}"
             );
             fs::write(host.folder.path().join(format!("{name}.toml")), text).unwrap();

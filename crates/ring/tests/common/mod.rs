@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use ports::addresses;
-use rampmeter_core::envelope::{HostPacket, IPV4_UDP};
+use rampmeter_core::envelope::{HostPacket, IPV4_UDP, Protection};
 use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
 use rampmeter_proto::Transport;
 use rampmeter_proto::phost::PhostFamily;
@@ -70,7 +70,7 @@ impl BedConfig {
         let n_hosts = self.n_nodes as u32;
         let facts =
             FabricFacts { n_hosts, access_rate, data_rtt, control_rtt: self.rtt, n_pods: 0 };
-        let HostPacket { payload, header } = HostPacket::new(1_500, IPV4_UDP);
+        let HostPacket { payload, header } = HostPacket::new(1_500, IPV4_UDP, Protection::Checksum);
         let (payload, header) = (Bytes::new(payload as u64), Bytes::new(header as u64));
         let site = Site { facts, place: Place::Hosts { payload, header }, lower: None };
         T::configure(T::Keys::default(), &site).unwrap()

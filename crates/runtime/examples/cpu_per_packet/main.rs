@@ -34,6 +34,7 @@ use std::{fs, io, thread};
 
 use netns::{DEVICE, Host, Net};
 use rampmeter_core::envelope::IPV4_UDP;
+use rampmeter_core::envelope::Protection;
 use rampmeter_proto::dcpim::DcpimHost;
 use rampmeter_proto::phost::PhostHost;
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
@@ -234,6 +235,7 @@ fn xdp(net: &Net, host: usize) -> io::Result<XdpDatapath> {
 }
 
 fn main() -> io::Result<()> {
+    use Protection::{Checksum, Sealed};
     use Segments::{Joined, Single};
     let mut args = std::env::args().skip(1).map(|arg| arg.parse::<u64>());
     let mut number =
@@ -245,35 +247,47 @@ fn main() -> io::Result<()> {
     let [Some(tcp_net), Some(xdp_net), Some(long_net)] = &others else { return Ok(()) };
     offload::forbid_udp(net);
     offload::forbid_tcp(tcp_net)?;
-    let dcpim_udp = |net, bytes, segments| {
+    let dcpim_udp = |net, bytes, segments, protection| {
         let open = |host| udp(net, host, segments);
-        node::transfer::<DcpimHost, _>(net, bytes, &facts, node::dcpim(&facts), open)
+        node::transfer::<DcpimHost, _>(net, bytes, &facts, node::dcpim(&facts), protection, open)
     };
-    let phost_udp = |net, bytes, segments| {
+    let phost_udp = |net, bytes, segments, protection| {
         let open = |host| udp(net, host, segments);
-        node::transfer::<PhostHost, _>(net, bytes, &facts, node::phost(&facts), open)
+        node::transfer::<PhostHost, _>(net, bytes, &facts, node::phost(&facts), protection, open)
     };
     let open_xdp = |host| xdp(xdp_net, host);
     let mut arms = [
         Arm::new("TCP", tcp_net, |bytes| tcp::transfer(tcp_net, bytes)),
         Arm::new("quinn", net, |bytes| quic::transfer(net, bytes, Joined)),
         Arm::new("quinn, packet by packet", net, |bytes| quic::transfer(net, bytes, Single)),
-        Arm::new("dcPIM over UDP", net, |bytes| dcpim_udp(net, bytes, Single)),
-        Arm::new("pHost over UDP", net, |bytes| phost_udp(net, bytes, Single)),
-        Arm::new("dcPIM over UDP, joined", net, |bytes| dcpim_udp(net, bytes, Joined)),
-        Arm::new("pHost over UDP, joined", net, |bytes| phost_udp(net, bytes, Joined)),
+        Arm::new("dcPIM over UDP", net, |bytes| dcpim_udp(net, bytes, Single, Checksum)),
+        Arm::new("pHost over UDP", net, |bytes| phost_udp(net, bytes, Single, Checksum)),
+        Arm::new("dcPIM over UDP, encrypted", net, |bytes| dcpim_udp(net, bytes, Single, Sealed)),
+        Arm::new("pHost over UDP, encrypted", net, |bytes| phost_udp(net, bytes, Single, Sealed)),
+        Arm::new("dcPIM over UDP, joined", net, |bytes| dcpim_udp(net, bytes, Joined, Checksum)),
+        Arm::new("pHost over UDP, joined", net, |bytes| phost_udp(net, bytes, Joined, Checksum)),
         Arm::new("dcPIM over AF_XDP", xdp_net, |bytes| {
-            node::transfer::<DcpimHost, _>(xdp_net, bytes, &facts, node::dcpim(&facts), open_xdp)
+            let protocol = node::dcpim(&facts);
+            node::transfer::<DcpimHost, _>(xdp_net, bytes, &facts, protocol, Checksum, open_xdp)
         }),
         Arm::new("pHost over AF_XDP", xdp_net, |bytes| {
-            node::transfer::<PhostHost, _>(xdp_net, bytes, &facts, node::phost(&facts), open_xdp)
+            let protocol = node::phost(&facts);
+            node::transfer::<PhostHost, _>(xdp_net, bytes, &facts, protocol, Checksum, open_xdp)
+        }),
+        Arm::new("pHost over AF_XDP, encrypted", xdp_net, |bytes| {
+            let protocol = node::phost(&facts);
+            node::transfer::<PhostHost, _>(xdp_net, bytes, &facts, protocol, Sealed, open_xdp)
         }),
         Arm::new("64 KiB on the link: TCP", long_net, |bytes| tcp::transfer(long_net, bytes)),
         Arm::new("64 KiB on the link: quinn", long_net, |bytes| {
             quic::transfer(long_net, bytes, Joined)
         }),
-        Arm::new("64 KiB on the link: dcPIM", long_net, |bytes| dcpim_udp(long_net, bytes, Joined)),
-        Arm::new("64 KiB on the link: pHost", long_net, |bytes| phost_udp(long_net, bytes, Joined)),
+        Arm::new("64 KiB on the link: dcPIM", long_net, |bytes| {
+            dcpim_udp(long_net, bytes, Joined, Checksum)
+        }),
+        Arm::new("64 KiB on the link: pHost", long_net, |bytes| {
+            phost_udp(long_net, bytes, Joined, Checksum)
+        }),
     ];
     for _ in 0..rounds {
         arms.iter_mut().try_for_each(|arm| arm.measure(mib << 20))?;

@@ -5,15 +5,18 @@ use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use rampmeter_core::envelope::{HostPacket, IPV4_UDP};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rampmeter_core::envelope::{HostPacket, IPV4_UDP, Protection};
 use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Rate, Span, TenantId, Time};
 use rampmeter_proto::dcpim::{Dcpim, DcpimConfig};
 use rampmeter_proto::phost::{Phost, PhostConfig};
 use rampmeter_runtime::app::Admission;
+use rampmeter_runtime::datapath::secure::BadKey;
 use rampmeter_runtime::wire::{Incarnation, TransportId};
 use rampmeter_runtime::{
     Applications, Assembly, Clock, ClockSource, Datapath, Node, NodeConfig, Outcome, Payload,
-    Signals, Submission, Ticket, Wait, drive,
+    PrivateKey, SealConfig, Secured, Security, Signals, Submission, Ticket, Wait, drive,
 };
 
 use crate::netns::Net;
@@ -35,7 +38,7 @@ pub(crate) fn facts(mbps: u64) -> FabricFacts {
 
 /// Payload and header of a full packet.
 fn lengths() -> (Bytes, Bytes) {
-    let HostPacket { payload, header } = HostPacket::new(MTU, IPV4_UDP);
+    let HostPacket { payload, header } = HostPacket::new(MTU, IPV4_UDP, Protection::Sealed);
     (Bytes::new(payload as u64), Bytes::new(header as u64))
 }
 
@@ -62,6 +65,7 @@ pub(crate) fn transfer<E: Endpoint, D: Datapath + Send>(
     bytes: u64,
     facts: &FabricFacts,
     protocol: E::Config,
+    protection: Protection,
     open: impl Fn(usize) -> io::Result<D> + Sync,
 ) -> io::Result<Times>
 where
@@ -73,7 +77,8 @@ where
     let (a, b) = (a?, b?);
     let [sending, receiving] = [Signals::new()?, Signals::new()?];
     let run = |host: usize, datapath: D, bulk: Bulk| {
-        run::<E, D>(net, host, facts, Arc::clone(&protocol), datapath, bulk)
+        let datapath = Secured::new(datapath, security(net, host, protection)?);
+        run::<E, _>(net, host, facts, Arc::clone(&protocol), datapath, bulk)
     };
     let send = || {
         let sent = run(0, a, Bulk::new(messages, sending));
@@ -85,6 +90,24 @@ where
         expect_all(messages, received.delivered)
     };
     both(net, send, receive)
+}
+
+/// Keys of both hosts, or none.
+fn security(net: &Net, host: usize, protection: Protection) -> io::Result<Security> {
+    if protection != Protection::Sealed {
+        return Ok(Security::Checksum);
+    }
+    // Fixed ones: nobody else is on the link.
+    let key = |host: usize| STANDARD.encode([host as u8 + 1; 32]).parse::<PrivateKey>();
+    let peers = (0..net.hosts.len()).map(|peer| Ok(Some(vec![key(peer)?.public()])));
+    Ok(Security::Sealed(SealConfig {
+        node: NodeId::new(host as u32),
+        transport: TransportId(1),
+        incarnation: Incarnation::new(1 + host as u32),
+        started_ns: 1,
+        key: key(host).map_err(io::Error::other)?,
+        peers: peers.collect::<Result<_, _>>().map_err(|error: BadKey| io::Error::other(error))?,
+    }))
 }
 
 fn run<E: Endpoint, D: Datapath>(

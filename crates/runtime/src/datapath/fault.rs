@@ -1,4 +1,4 @@
-//! Loss, duplication and reordering between a node and any datapath.
+//! Loss, damage, duplication and reordering between a node and any datapath.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Purpose, Rng, Span, Time};
 
-use super::{Arrived, Datapath, Route};
+use super::{Arrived, Counts, Datapath, Route};
 
 /// What happens to packets that arrive, each independently.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -19,6 +19,9 @@ pub struct Faults {
     pub reorder: f64,
     /// The longest that one is held back.
     pub delay_max: Span,
+    /// Probability that two bits of a packet, 16 bits apart or a multiple of that, are flipped: damage
+    /// that the checksum of UDP misses where the one was set and the other was not.
+    pub flip: f64,
 }
 
 /// A datapath that mistreats packets on their way in.
@@ -41,6 +44,19 @@ impl<D: Datapath> Faulty<D> {
     /// Packets lost so far.
     pub fn lost(&self) -> u64 {
         self.lost
+    }
+}
+
+/// Flips two bits at the same place of different 16-bit words.
+fn flip_two(bytes: &mut [u8], rng: &mut Rng) {
+    let words = bytes.len() / 2;
+    if words < 2 {
+        return;
+    }
+    let (first, bit) = (rng.below(words), rng.below(16));
+    let second = (first + 1 + rng.below(words - 1)) % words;
+    for word in [first, second] {
+        bytes[2 * word + bit / 8] ^= 1 << (bit % 8);
     }
 }
 
@@ -77,6 +93,14 @@ impl<D: Datapath> Datapath for Faulty<D> {
                 *lost += 1;
                 return;
             }
+            let mut damaged;
+            let arrived = if rng.chance(faults.flip) {
+                damaged = arrived.bytes.to_vec();
+                flip_two(&mut damaged, rng);
+                Arrived { bytes: &damaged, ..arrived }
+            } else {
+                arrived
+            };
             if rng.chance(faults.reorder) {
                 let at = now + faults.delay_max.scale_floor(rng.below(1_000) as u64, 1_000);
                 held.push((at, arrived.bytes.to_vec(), arrived.from, arrived.marks));
@@ -99,11 +123,7 @@ impl<D: Datapath> Datapath for Faulty<D> {
         held.min(self.inner.next_arrival())
     }
 
-    fn malformed(&self) -> u64 {
-        self.inner.malformed()
-    }
-
-    fn drops(&self) -> u64 {
-        self.inner.drops()
+    fn counts(&self) -> Counts {
+        self.inner.counts()
     }
 }

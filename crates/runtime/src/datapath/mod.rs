@@ -2,12 +2,14 @@
 
 pub mod fault;
 pub mod mem;
+pub mod secure;
 pub mod udp;
 #[cfg(feature = "xdp")]
 pub mod xdp;
 
 use std::io;
 use std::net::IpAddr;
+use std::ops::Add;
 use std::os::fd::BorrowedFd;
 
 use rampmeter_core::packet::Marks;
@@ -83,14 +85,48 @@ pub trait Datapath {
         Time::NEVER
     }
 
-    /// What has arrived and was not handed over, because no node sends it: datagrams that are too
-    /// long, damaged frames.
-    fn malformed(&self) -> u64 {
-        0
+    /// What the datapath has counted.
+    fn counts(&self) -> Counts {
+        Counts::default()
     }
+}
 
-    /// Packets that the datapath itself had to drop.
-    fn drops(&self) -> u64 {
-        0
+/// Counters of a datapath since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// What arrived and was not handed over because no node sends it: datagrams that are too long,
+    /// damaged frames.
+    pub malformed: u64,
+    /// Packets that the datapath had to drop.
+    pub drops: u64,
+    /// Packets that were longer than the network takes: `mtu` is too large.
+    pub too_long: u64,
+    /// Datagrams with a wrong checksum, or none.
+    pub damaged: u64,
+    /// Datagrams in a session of this node that the peer has not sealed, and handshakes of nobody that
+    /// it knows.
+    pub forged: u64,
+    /// Sealed datagrams of sessions that this node does not have: of an earlier life, or late.
+    pub strays: u64,
+    /// Sealed datagrams that arrived again, or very late.
+    pub replayed: u64,
+    /// Sessions agreed upon with peers.
+    pub handshakes: u64,
+}
+
+impl Add for Counts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            malformed: self.malformed + other.malformed,
+            drops: self.drops + other.drops,
+            too_long: self.too_long + other.too_long,
+            damaged: self.damaged + other.damaged,
+            forged: self.forged + other.forged,
+            strays: self.strays + other.strays,
+            replayed: self.replayed + other.replayed,
+            handshakes: self.handshakes + other.handshakes,
+        }
     }
 }

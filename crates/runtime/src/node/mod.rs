@@ -77,10 +77,19 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
 
     /// What the node has counted.
     pub fn stats(&self) -> NodeStats {
-        let (stats, datapath) = (self.state.stats, &self.datapath);
-        let malformed = stats.malformed + datapath.malformed();
-        let arriving_excess = self.state.endpoint.arriving_excess();
-        NodeStats { malformed, arriving_excess, datapath_drops: datapath.drops(), ..stats }
+        let (stats, counts) = (self.state.stats, self.datapath.counts());
+        NodeStats {
+            malformed: stats.malformed + counts.malformed,
+            arriving_excess: self.state.endpoint.arriving_excess(),
+            datapath_drops: counts.drops,
+            too_long: counts.too_long,
+            damaged: counts.damaged,
+            forged: counts.forged,
+            strays: counts.strays,
+            replayed: counts.replayed,
+            handshakes: counts.handshakes,
+            ..stats
+        }
     }
 
     /// Messages being sent, waiting for their receivers, and arriving.
@@ -118,6 +127,11 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     /// The node's datapath.
     pub fn datapath(&self) -> &D {
         &self.datapath
+    }
+
+    /// The node's datapath, for owners that change its settings.
+    pub fn datapath_mut(&mut self) -> &mut D {
+        &mut self.datapath
     }
 
     /// From now on messages that are submitted fail at once; those under way are finished.

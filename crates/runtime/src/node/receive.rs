@@ -28,7 +28,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             self.stats.malformed += 1;
             return;
         };
-        let Envelope { transport, src, dst, src_life, dst_life, kind } = envelope;
+        let Envelope { transport, src, dst, src_life, dst_life, kind, .. } = envelope;
         if !self.peers.is_from(src, from) || src == self.config.node {
             self.stats.unknown_sender += 1;
         } else if dst != self.config.node {
@@ -54,6 +54,11 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                     self.peers.call(now, src);
                 }
                 Kind::Refused { msg } => self.on_refused(now, src, msg),
+                // The datapath keeps these to itself.
+                Kind::Initiation { .. }
+                | Kind::Response { .. }
+                | Kind::Cookie { .. }
+                | Kind::Confirmation => self.stats.malformed += 1,
                 Kind::Control { msg } => {
                     self.on_packet(now, (src, marks), msg, None, &bytes[read..])
                 }

@@ -12,7 +12,7 @@ use rampmeter_core::{
 use super::{BATCH, State};
 use crate::app::{Applications, Failure, Outcome, Payload, Submission};
 use crate::datapath::{Datapath, Route};
-use crate::wire::{Envelope, Fragment, Incarnation, Kind};
+use crate::wire::{Envelope, Fragment, Incarnation, Kind, Protection};
 
 /// A packet that the node sends for itself, apart from the protocol: a hello, its answer, or a
 /// refusal.
@@ -127,6 +127,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             src_life: self.config.incarnation,
             dst_life,
             kind,
+            protection: Protection::Bare,
         }
     }
 

@@ -12,7 +12,7 @@ use rampmeter_core::{
 };
 use rampmeter_runtime::app::{Hub, HubHandle, Port, PortConfig};
 use rampmeter_runtime::datapath::{Arrived, Route};
-use rampmeter_runtime::wire::{Envelope, Fragment, Incarnation, Kind, TransportId};
+use rampmeter_runtime::wire::{Envelope, Fragment, Incarnation, Kind, Protection, TransportId};
 use rampmeter_runtime::{Datapath, Node, NodeConfig};
 
 use super::SERVICE;
@@ -75,7 +75,9 @@ pub(crate) fn datagram_of_end(src: NodeId, kind: Kind, body: &[u8]) -> Vec<u8> {
 
 fn datagram_from(src: NodeId, src_life: Incarnation, kind: Kind, body: &[u8]) -> Vec<u8> {
     let dst_life = Some(MY_LIFE);
-    let envelope = Envelope { transport: TRANSPORT, src, dst: ME, src_life, dst_life, kind };
+    let protection = Protection::Bare;
+    let envelope =
+        Envelope { transport: TRANSPORT, src, dst: ME, src_life, dst_life, kind, protection };
     let mut bytes = vec![0; Envelope::LEN_MAX];
     let len = envelope.encode(&mut bytes).unwrap();
     bytes.truncate(len);

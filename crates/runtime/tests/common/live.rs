@@ -7,13 +7,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Purpose, Rng, Span};
 use rampmeter_proto::Transport;
 use rampmeter_runtime::app::{Completion, Hub, Port, PortConfig};
 use rampmeter_runtime::datapath::fault::{Faults, Faulty};
 use rampmeter_runtime::wire::{Incarnation, TransportId};
 use rampmeter_runtime::{
-    Clock, ClockSource, Datapath, Node, NodeConfig, NodeStats, Outcome, Signals, Wait, drive,
+    Clock, ClockSource, Datapath, Node, NodeConfig, NodeStats, Outcome, PrivateKey, SealConfig,
+    Secured, Security, Signals, Wait, drive,
 };
 
 use rampmeter_testkit::network::promises;
@@ -35,6 +38,11 @@ impl Running {
         drop(self.port);
         self.thread.join().unwrap()
     }
+}
+
+/// The private key of a node: its number, over and over.
+fn key(node: usize) -> PrivateKey {
+    STANDARD.encode([node as u8 + 1; 32]).parse().unwrap()
 }
 
 /// Starts node number `node` of those with these addresses, on the datapath that `open` opens on
@@ -63,6 +71,14 @@ where
         peers: ips.iter().map(|ip| Some(Some(*ip))).collect(),
         seed: 1,
     };
+    let seal = SealConfig {
+        node: config.node,
+        transport: config.transport,
+        incarnation: config.incarnation,
+        started_ns: 1,
+        key: key(node),
+        peers: (0..ips.len()).map(|peer| Some(vec![key(peer).public()])).collect(),
+    };
     let (hub, handle) = Hub::new().unwrap();
     let port = handle.open(SERVICE, port).unwrap();
     let signals = Signals::new().unwrap();
@@ -70,6 +86,7 @@ where
     let thread = thread::spawn(move || {
         let clock = Clock::start(ClockSource::Monotonic).unwrap();
         let datapath = Faulty::new(open(), faults, node as u64);
+        let datapath = Secured::new(datapath, Security::Sealed(seal));
         let mut node = Node::<E, _, _>::new(config, protocol, datapath, hub, clock.now());
         drive(&mut node, &clock, WAIT, &stop, Span::from_us(1_000_000), |_, _| ()).unwrap();
         node.stats()
@@ -91,8 +108,8 @@ pub(crate) fn all_arrive<T: Transport, D: Datapath>(
     let facts = facts(hosts as u32, 200, Span::from_us(1_000));
     let delay_max = Span::from_us(2_000);
     let is_fair = loss == 0.0;
-    let (duplicate, reorder) = if is_fair { (0.0, 0.0) } else { (0.02, 0.05) };
-    let faults = Faults { loss, duplicate, reorder, delay_max };
+    let (duplicate, reorder, flip) = if is_fair { (0.0, 0.0, 0.0) } else { (0.02, 0.05, 0.01) };
+    let faults = Faults { loss, duplicate, reorder, delay_max, flip };
     let protocol = Arc::new(protocol::<T>(&facts));
     let start = |node| {
         let (port, open) = (PortConfig::default(), open.clone());
@@ -147,7 +164,9 @@ pub(crate) fn all_arrive<T: Transport, D: Datapath>(
             *delivered.entry(label).or_insert(0) += n;
         }
         let stats = running.stop();
-        assert_eq!((stats.malformed, stats.unknown_sender, stats.inconsistent), (0, 0, 0));
+        assert_eq!((stats.unknown_sender, stats.inconsistent), (0, 0));
+        let refused = stats.malformed + stats.forged;
+        assert_eq!(refused > 0, !is_fair, "{stats:?}");
     }
     assert!(delivered.values().all(|&n| n == 1));
     assert!(completed.iter().all(|label| delivered.contains_key(label)));

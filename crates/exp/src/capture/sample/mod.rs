@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
 
-use rampmeter_core::envelope::{Envelope, Fragment, Incarnation, Kind, TransportId};
+use rampmeter_core::envelope::{Envelope, Fragment, Incarnation, Kind, Protection, TransportId};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::wire::{Format, PacketKind, Wire, Writer};
 use rampmeter_core::{MsgId, NodeId, Packet, PayloadRef, Priority, Purpose, Rng, Time, WireError};
@@ -55,7 +55,16 @@ struct Sample {
 fn samples(wires: &[Wire]) -> Result<Vec<Sample>, WireError> {
     let mut samples = Vec::new();
     let (nonce, msg) = (0xdead_beef, MsgId::new(17));
-    for kind in [Kind::Hello { nonce }, Kind::Here { nonce }, Kind::Refused { msg }] {
+    let session = 0xa1b2;
+    for kind in [
+        Kind::Hello { nonce },
+        Kind::Here { nonce },
+        Kind::Refused { msg },
+        Kind::Initiation { session },
+        Kind::Response { session },
+        Kind::Cookie { session },
+        Kind::Confirmation,
+    ] {
         let id = wires.first().map_or(TransportId::PRIVATE, |wire| wire.id);
         samples.push(sample(id, kind, 0, Map::new(), &[])?);
     }
@@ -111,7 +120,8 @@ fn sample(
         _ => Some(Incarnation::new(0xfedc_ba98)),
     };
     let src_life = Incarnation::new(0x1234_5678);
-    let envelope = Envelope { transport, src, dst, src_life, dst_life, kind };
+    let protection = Protection::Bare;
+    let envelope = Envelope { transport, src, dst, src_life, dst_life, kind, protection };
     for (name, value) in envelope_fields(&envelope) {
         fields.insert(format!("rampmeter.{name}"), value.into());
     }
@@ -138,13 +148,17 @@ fn envelope_fields(envelope: &Envelope) -> Vec<(&'static str, u32)> {
         Kind::Control { msg } => (2, ("msg", msg.get()), None),
         Kind::Data { msg, fragment } => (3, ("msg", msg.get()), Some(fragment)),
         Kind::Refused { msg } => (4, ("msg", msg.get()), None),
+        Kind::Initiation { session } => (5, ("session", session.into()), None),
+        Kind::Response { session } => (6, ("session", session.into()), None),
+        Kind::Cookie { session } => (7, ("session", session.into()), None),
+        Kind::Confirmation => (8, ("msg", 0), None),
     };
     let mut fields = vec![
         ("magic", 0x524d),
         ("version", 1),
         ("kind", code),
         ("transport", envelope.transport.0.into()),
-        ("reserved", 0),
+        ("protection", 0),
         ("service", fragment.map_or(0, |f| f.service.into())),
         ("src", envelope.src.get()),
         ("dst", envelope.dst.get()),
@@ -178,7 +192,7 @@ mod tests {
             let known = wire.formats.iter().map(|format| format.code.into()).collect();
             assert_eq!(sampled(&samples, &format!("{}.type", wire.filter())), known);
         }
-        assert_eq!(sampled(&samples, "rampmeter.kind"), (0..=4).collect());
+        assert_eq!(sampled(&samples, "rampmeter.kind"), (0..=8).collect());
         for sample in &samples {
             for (name, value) in &sample.fields {
                 assert!(!name.ends_with(".count") || *value != 0, "{name}");

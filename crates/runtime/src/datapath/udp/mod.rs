@@ -21,7 +21,7 @@ use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Priority, Time};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::{Arrived, Datapath, Route};
+use super::{Arrived, Counts, Datapath, Route};
 use sys::{RxBatch, TxBatch};
 
 /// What the UDP datapath must be told.
@@ -69,6 +69,7 @@ pub struct UdpDatapath {
     tx: TxBatch,
     rx: RxBatch,
     drops: u64,
+    too_long: u64,
 }
 
 impl UdpDatapath {
@@ -116,6 +117,7 @@ impl UdpDatapath {
             tx,
             rx,
             drops: 0,
+            too_long: 0,
         })
     }
 
@@ -162,7 +164,9 @@ impl Datapath for UdpDatapath {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.drops += self.tx.flush(&self.spray)?;
+        let dropped = self.tx.flush(&self.spray)?;
+        self.drops += dropped.all;
+        self.too_long += dropped.too_long;
         Ok(())
     }
 
@@ -181,11 +185,9 @@ impl Datapath for UdpDatapath {
         vec![self.control.as_fd(), self.data.as_fd()]
     }
 
-    fn malformed(&self) -> u64 {
-        self.rx.malformed()
-    }
-
-    fn drops(&self) -> u64 {
-        self.drops
+    fn counts(&self) -> Counts {
+        let Self { rx, drops, too_long, .. } = self;
+        let (drops, too_long) = (*drops, *too_long);
+        Counts { malformed: rx.malformed(), drops, too_long, ..Counts::default() }
     }
 }

@@ -60,6 +60,14 @@ struct Slot {
     ancillary: Ancillary,
 }
 
+/// Packets that the system did not take.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Dropped {
+    pub(super) all: u64,
+    /// Those that were longer than the network takes.
+    pub(super) too_long: u64,
+}
+
 /// Packets to send, each with its socket, address and class.
 pub(super) struct TxBatch {
     slots: Vec<Slot>,
@@ -123,13 +131,13 @@ impl TxBatch {
     }
 
     /// Sends all packets, those of one socket together and in order. Returns how many were dropped
-    /// because the system's buffers were full or the network is down.
-    pub(super) fn flush(&mut self, sockets: &[UdpSocket]) -> io::Result<u64> {
+    /// because the system's buffers were full, the network is down or does not take packets so long.
+    pub(super) fn flush(&mut self, sockets: &[UdpSocket]) -> io::Result<Dropped> {
         self.order.clear();
         self.order.extend(0..self.slots.len());
         self.order.sort_unstable_by_key(|&idx| (self.slots[idx].socket, idx));
         self.prepare();
-        let mut drops = 0;
+        let mut dropped = Dropped::default();
         let mut from = 0;
         while from < self.heads.len() {
             let socket = self.slots[self.heads[from]].socket;
@@ -145,13 +153,17 @@ impl TxBatch {
                         self.slots.clear();
                         return Err(error);
                     }
-                    drops += n_packets as u64;
+                    let n = n_packets as u64;
+                    dropped.all += n;
+                    if error.raw_os_error() == Some(libc::EMSGSIZE) {
+                        dropped.too_long += n;
+                    }
                     from += 1;
                 }
             }
         }
         self.slots.clear();
-        Ok(drops)
+        Ok(dropped)
     }
 
     /// Sets up what the system call reads, in the order of sending.

@@ -61,7 +61,7 @@ use self::frame::{HEADERS, Headers, Mac, Varying};
 use self::neighbour::Neighbours;
 use self::netlink::Netlink;
 use self::socket::{Frame, Frames, Size, Xsk};
-use super::{Arrived, Datapath, Route};
+use super::{Arrived, Counts, Datapath, Route};
 
 /// What the AF_XDP datapath must be told.
 #[derive(Clone, Debug)]
@@ -396,12 +396,8 @@ impl Datapath for XdpDatapath {
         }
     }
 
-    fn malformed(&self) -> u64 {
-        self.malformed
-    }
-
-    fn drops(&self) -> u64 {
-        self.drops
+    fn counts(&self) -> Counts {
+        Counts { malformed: self.malformed, drops: self.drops, ..Counts::default() }
     }
 }
 

@@ -1,0 +1,32 @@
+//! `rampd keygen`: the key of a node.
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rampmeter_runtime::PrivateKey;
+
+use crate::run::Error;
+
+/// `rampd keygen`: writes a new private key to `file`, readable for its owner alone, and prints its
+/// public key. Where the file is there, prints the public key of what it holds.
+pub(crate) fn keygen(file: &Path) -> Result<(), Error> {
+    let path = file.display();
+    let key = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
+        Ok(mut out) => {
+            let key = PrivateKey::generate()?;
+            writeln!(out, "{}", key.to_base64())?;
+            out.sync_all()?;
+            key
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let text = fs::read_to_string(file)
+                .map_err(|error| Error::Input(format!("{path}: {error}")))?;
+            text.parse().map_err(|error| Error::Input(format!("{path}: private key: {error}")))?
+        }
+        Err(error) => return Err(Error::Input(format!("{path}: {error}"))),
+    };
+    writeln!(std::io::stdout(), "{}", key.public())?;
+    Ok(())
+}

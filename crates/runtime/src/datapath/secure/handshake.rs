@@ -1,0 +1,129 @@
+//! The two messages of a handshake: the pattern IK of Noise.
+//!
+//! The initiation carries the time of its sender, encrypted; a receiver takes none that is not later
+//! than those before it, so that a recorded one is of no use. The response carries the responder's
+//! number of the session.
+
+use rampmeter_core::NodeId;
+use snow::{Builder, HandshakeState};
+use zeroize::Zeroizing;
+
+use super::keys::{PrivateKey, PublicKey};
+use super::session::Agreed;
+use crate::wire::TransportId;
+
+const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_SHA256";
+/// Bytes of a tag.
+const TAG: usize = 16;
+/// Bytes of the time, and the initiator's number of the session.
+const HELLO: usize = 8 + 2;
+/// Bytes of an initiation: ephemeral key, static key, payload.
+pub(super) const INITIATION: usize = 32 + (32 + TAG) + (HELLO + TAG);
+/// Bytes of a response: ephemeral key, payload.
+pub(super) const RESPONSE: usize = 32 + (2 + TAG);
+
+/// The two ends of a handshake; part of what they authenticate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ends {
+    pub(super) transport: TransportId,
+    pub(super) initiator: NodeId,
+    pub(super) responder: NodeId,
+}
+
+impl Ends {
+    fn prologue(&self) -> Vec<u8> {
+        let mut text = b"rampmeter 1".to_vec();
+        text.push(self.transport.0);
+        text.extend(self.initiator.get().to_be_bytes());
+        text.extend(self.responder.get().to_be_bytes());
+        text
+    }
+}
+
+fn builder<'a>(key: &'a PrivateKey, prologue: &'a [u8]) -> Result<Builder<'a>, snow::Error> {
+    let pattern = PATTERN.parse().expect("the pattern is a valid one");
+    Builder::new(pattern).local_private_key(key.bytes())?.prologue(prologue)
+}
+
+/// A handshake that this node has begun.
+#[derive(Debug)]
+pub(super) struct Begun {
+    state: HandshakeState,
+    id: u16,
+}
+
+/// Begins a handshake. `time` grows from one of this node's handshakes to the next, over restarts too.
+pub(super) fn begin(
+    ends: &Ends,
+    key: &PrivateKey,
+    remote: &PublicKey,
+    id: u16,
+    time: u64,
+) -> Option<(Begun, [u8; INITIATION])> {
+    let prologue = ends.prologue();
+    let builder = builder(key, &prologue).ok()?.remote_public_key(remote.bytes()).ok()?;
+    let mut state = builder.build_initiator().ok()?;
+    let mut hello = [0; HELLO];
+    hello[..8].copy_from_slice(&time.to_be_bytes());
+    hello[8..].copy_from_slice(&id.to_be_bytes());
+    let mut message = [0; INITIATION];
+    let len = state.write_message(&hello, &mut message).ok()?;
+    debug_assert_eq!(len, INITIATION);
+    Some((Begun { state, id }, message))
+}
+
+impl Begun {
+    /// The session, if `message` is the response. A message that is none leaves the handshake as it was.
+    pub(super) fn finish(&mut self, message: &[u8]) -> Option<Agreed> {
+        if message.len() != RESPONSE {
+            return None;
+        }
+        let mut remote_id = [0; 2];
+        let len = self.state.read_message(message, &mut remote_id).ok()?;
+        if len != 2 || !self.state.is_handshake_finished() {
+            return None;
+        }
+        let (send, receive) = self.state.dangerously_get_raw_split();
+        let ids = (self.id, u16::from_be_bytes(remote_id));
+        Some(Agreed { ids, keys: (send, receive), is_initiator: true })
+    }
+}
+
+/// An initiation that has been read.
+pub(super) struct Read {
+    state: HandshakeState,
+    remote_id: u16,
+    /// Who began.
+    pub(super) remote: PublicKey,
+    /// The time of that end.
+    pub(super) time: u64,
+}
+
+/// Reads an initiation.
+pub(super) fn read(ends: &Ends, key: &PrivateKey, message: &[u8]) -> Option<Read> {
+    if message.len() != INITIATION {
+        return None;
+    }
+    let prologue = ends.prologue();
+    let mut state = builder(key, &prologue).ok()?.build_responder().ok()?;
+    let mut hello = Zeroizing::new([0; HELLO]);
+    let len = state.read_message(message, &mut *hello).ok()?;
+    let (time, id) = hello.split_first_chunk::<8>().filter(|_| len == HELLO)?;
+    let (time, remote_id) = (u64::from_be_bytes(*time), u16::from_be_bytes(id.try_into().ok()?));
+    let remote = PublicKey::from_bytes(state.get_remote_static()?)?;
+    Some(Read { state, remote_id, remote, time })
+}
+
+impl Read {
+    /// Responds with this node's number of the session.
+    pub(super) fn respond(mut self, id: u16) -> Option<(Agreed, [u8; RESPONSE])> {
+        let mut message = [0; RESPONSE];
+        let len = self.state.write_message(&id.to_be_bytes(), &mut message).ok()?;
+        debug_assert_eq!(len, RESPONSE);
+        // The keys are those of the initiator, then those of the responder.
+        let (receive, send) = self.state.dangerously_get_raw_split();
+        let agreed =
+            Agreed { ids: (id, self.remote_id), keys: (send, receive), is_initiator: false };
+        Some((agreed, message))
+    }
+}

@@ -1,0 +1,475 @@
+//! Handshakes and sessions with all peers.
+//!
+//! A pair of nodes has up to three sessions at an end. `current` is for sending. `next` is one that the
+//! peer has begun and of which no packet has arrived: the peer may not have it yet. `previous` is kept
+//! for packets that are under way.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use rampmeter_core::packet::Marks;
+use rampmeter_core::{NodeId, Priority, Span, Time};
+use ring::rand::SystemRandom;
+
+use super::cookie::{self, CODE, COOKIE_AGE, Code, Jar};
+use super::handshake::{self, Begun, Ends, INITIATION};
+use super::keys::{PrivateKey, PublicKey};
+use super::session::Session;
+use crate::datapath::{Arrived, Route};
+use crate::wire::{Envelope, Incarnation, Kind, Protection, TransportId};
+
+/// First pause between initiations; each later one is twice as long, up to [`PAUSE_MAX`].
+const PAUSE_MIN: Span = Span::from_us(20_000);
+const PAUSE_MAX: Span = Span::from_us(1_000_000);
+/// Initiations that are sent for a datagram.
+const ATTEMPTS: u32 = 8;
+/// Pause between handshakes that packets without a session cause: anybody can send those.
+const NUDGE_EVERY: Span = Span::from_us(1_000_000);
+/// Datagrams of a peer that wait for a session.
+const KEPT_MAX: usize = 16;
+/// Initiations that are answered without a cookie: so many a second, and so many together beside one
+/// of each peer.
+const ANSWERS_EVERY: Span = Span::from_us(5_000);
+const ANSWERS_BURST: u64 = 32;
+
+/// What a node needs for sealed datagrams.
+#[derive(Clone, Debug)]
+pub struct SealConfig {
+    /// Which node this is.
+    pub node: NodeId,
+    /// The protocol's number on the wire.
+    pub transport: TransportId,
+    /// This life of the node.
+    pub incarnation: Incarnation,
+    /// When it started, in ns since 1970: later than all its earlier lives.
+    pub started_ns: u64,
+    /// Its key.
+    pub key: PrivateKey,
+    /// Public keys by node number: the first is used, and the others are accepted too, while the peer
+    /// changes its key. `None` where there is no such node.
+    pub peers: Vec<Option<Vec<PublicKey>>>,
+}
+
+/// All peers of a node.
+#[derive(Debug)]
+pub(super) struct Pairs {
+    node: NodeId,
+    transport: TransportId,
+    incarnation: Incarnation,
+    key: PrivateKey,
+    public: PublicKey,
+    pairs: Vec<Pair>,
+    jar: Jar,
+    rng: SystemRandom,
+    /// Answers that may be given without a cookie, and up to when they have been counted.
+    answers: u64,
+    answers_at: Time,
+    /// Messages of handshakes that are to be sent.
+    messages: VecDeque<(NodeId, Vec<u8>)>,
+    /// Datagrams whose session has come.
+    ready: VecDeque<(Route, Vec<u8>)>,
+    /// No initiation is due before.
+    next: Time,
+    /// Time of the latest initiation, in ns since 1970.
+    stamp: u64,
+    path: u16,
+    handshakes: u64,
+}
+
+/// Why a node can use a message of a handshake for nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// It belongs to no handshake of now.
+    Stray,
+    /// No peer has made it, or it has been recorded.
+    Forged,
+}
+
+#[derive(Debug, Default)]
+struct Pair {
+    keys: Vec<PublicKey>,
+    current: Option<Session>,
+    previous: Option<Session>,
+    next: Option<Session>,
+    calling: Option<Calling>,
+    /// Time of the latest initiation of the peer, by its clock.
+    heard: u64,
+    /// When a handshake may be begun because of a packet without a session.
+    nudge_at: Time,
+    cookie: Option<(Code, Time)>,
+    kept: VecDeque<(Route, Vec<u8>)>,
+}
+
+/// A handshake that this node has begun.
+#[derive(Debug)]
+struct Calling {
+    begun: Option<Begun>,
+    id: u16,
+    key: PublicKey,
+    first_code: Code,
+    /// When the next is begun, and the pause after that.
+    at: Time,
+    pause: Span,
+    left: u32,
+}
+
+impl Pairs {
+    pub(super) fn new(config: SealConfig) -> Self {
+        let SealConfig { node, transport, incarnation, started_ns, key, peers } = config;
+        let public = key.public();
+        let n_peers = peers.len() as u64;
+        let mut pairs = Self {
+            node,
+            transport,
+            incarnation,
+            key,
+            public,
+            pairs: Vec::new(),
+            jar: Jar::new(),
+            rng: SystemRandom::new(),
+            answers: ANSWERS_BURST + n_peers,
+            answers_at: Time::ZERO,
+            messages: VecDeque::new(),
+            ready: VecDeque::new(),
+            next: Time::NEVER,
+            stamp: started_ns,
+            path: 0,
+            handshakes: 0,
+        };
+        pairs.set_peers(peers);
+        pairs
+    }
+
+    /// Changes the key of this node. Sessions go on.
+    pub(super) fn set_key(&mut self, key: PrivateKey) {
+        self.public = key.public();
+        self.key = key;
+    }
+
+    pub(super) fn set_peers(&mut self, peers: Vec<Option<Vec<PublicKey>>>) {
+        self.pairs.truncate(peers.len());
+        self.pairs.resize_with(peers.len(), Pair::default);
+        for (pair, keys) in self.pairs.iter_mut().zip(peers) {
+            let keys = keys.unwrap_or_default();
+            if pair.keys.iter().any(|key| !keys.contains(key)) {
+                // The sessions may be of the key that is gone.
+                *pair = Pair { heard: pair.heard, ..Pair::default() };
+            }
+            pair.keys = keys;
+        }
+    }
+
+    /// How many sessions have been agreed upon.
+    pub(super) fn n_handshakes(&self) -> u64 {
+        self.handshakes
+    }
+
+    /// The next message of a handshake, and for whom it is.
+    pub(super) fn poll_message(&mut self) -> Option<(NodeId, Vec<u8>)> {
+        self.messages.pop_front()
+    }
+
+    /// The next datagram that has waited for a session.
+    pub(super) fn poll_kept(&mut self) -> Option<(Route, Vec<u8>)> {
+        self.ready.pop_front()
+    }
+
+    pub(super) fn has_queued(&self) -> bool {
+        !self.messages.is_empty() || !self.ready.is_empty()
+    }
+
+    /// A path for a message of a handshake: each takes another.
+    pub(super) fn path(&mut self) -> u16 {
+        self.path = self.path.wrapping_add(1);
+        self.path
+    }
+
+    /// The session to send with. Begins a handshake where it is time for the next.
+    pub(super) fn session(&mut self, now: Time, peer: NodeId) -> Option<&mut Session> {
+        let pair = self.pairs.get_mut(peer.idx())?;
+        let is_due = match &pair.current {
+            Some(session) if session.is_alive(now) => session.is_due(now),
+            _ => return None,
+        };
+        if is_due && pair.calling.is_none() {
+            self.call(now, peer);
+        }
+        self.pairs[peer.idx()].current.as_mut()
+    }
+
+    /// Keeps a datagram until there is a session; false if there are too many.
+    pub(super) fn keep(&mut self, now: Time, route: Route, datagram: Vec<u8>) -> bool {
+        let Some(pair) = self.pairs.get_mut(route.dst.idx()) else { return false };
+        let is_kept = pair.kept.len() < KEPT_MAX;
+        if is_kept {
+            pair.kept.push_back((route, datagram));
+        }
+        self.call(now, route.dst);
+        is_kept
+    }
+
+    /// Begins a handshake, or goes on with one for longer.
+    fn call(&mut self, now: Time, peer: NodeId) {
+        let Some(pair) = self.pairs.get_mut(peer.idx()) else { return };
+        let Some(&key) = pair.keys.first() else { return };
+        match &mut pair.calling {
+            Some(calling) => calling.left = ATTEMPTS,
+            None => {
+                pair.calling = Some(Calling {
+                    begun: None,
+                    id: 0,
+                    key,
+                    first_code: [0; CODE],
+                    at: now,
+                    pause: PAUSE_MIN,
+                    left: ATTEMPTS,
+                });
+                self.initiate(now, peer);
+            }
+        }
+    }
+
+    /// Sends the initiations that are due.
+    pub(super) fn fire(&mut self, now: Time) {
+        if now < self.next {
+            return;
+        }
+        self.next = Time::NEVER;
+        for idx in 0..self.pairs.len() {
+            let pair = &mut self.pairs[idx];
+            let Some(calling) = &mut pair.calling else { continue };
+            if calling.at > now {
+                self.next = self.next.min(calling.at);
+            } else if calling.left == 0 {
+                pair.calling = None;
+                pair.kept.clear();
+            } else {
+                self.initiate(now, NodeId::new(idx as u32));
+            }
+        }
+    }
+
+    /// When [`Pairs::fire`] has something to do, or a message waits.
+    pub(super) fn deadline(&self) -> Time {
+        if self.has_queued() { Time::ZERO } else { self.next }
+    }
+
+    /// Sends an initiation, which replaces the one before.
+    fn initiate(&mut self, now: Time, peer: NodeId) {
+        let id = self.new_id(peer);
+        let time = self.stamp();
+        let ends = Ends { transport: self.transport, initiator: self.node, responder: peer };
+        let pair = &mut self.pairs[peer.idx()];
+        let Some(calling) = &mut pair.calling else { return };
+        // A peer that changes its key has several: each has its turn.
+        let turn = (ATTEMPTS - calling.left) as usize % pair.keys.len().max(1);
+        calling.key = pair.keys.get(turn).copied().unwrap_or(calling.key);
+        calling.left = calling.left.saturating_sub(1);
+        calling.at = now + calling.pause;
+        calling.pause = (calling.pause * 2).min(PAUSE_MAX);
+        self.next = self.next.min(calling.at);
+        let Some((begun, noise)) = handshake::begin(&ends, &self.key, &calling.key, id, time)
+        else {
+            return;
+        };
+        (calling.begun, calling.id) = (Some(begun), id);
+        let (key, cookie) = (calling.key, pair.cookie);
+        let mut message = self.message(peer, Kind::Initiation { session: id }, &noise);
+        let first = cookie::first_code(&key, &message);
+        message.extend(first);
+        let second = match cookie {
+            Some((cookie, until)) if now < until => cookie::second_code(&cookie, &message),
+            _ => [0; CODE],
+        };
+        message.extend(second);
+        if let Some(calling) = &mut self.pairs[peer.idx()].calling {
+            calling.first_code = first;
+        }
+        self.messages.push_back((peer, message));
+    }
+
+    /// An envelope and what follows it.
+    fn message(&self, dst: NodeId, kind: Kind, body: &[u8]) -> Vec<u8> {
+        let envelope = Envelope {
+            transport: self.transport,
+            src: self.node,
+            dst,
+            src_life: self.incarnation,
+            dst_life: None,
+            kind,
+            protection: Protection::Bare,
+        };
+        let mut message = vec![0; envelope.wire_len()];
+        envelope.encode(&mut message).expect("room for the envelope");
+        message.extend_from_slice(body);
+        message
+    }
+
+    /// A number that no session with the peer has.
+    fn new_id(&self, peer: NodeId) -> u16 {
+        let pair = &self.pairs[peer.idx()];
+        let sessions = || [&pair.current, &pair.previous, &pair.next].into_iter().flatten();
+        loop {
+            let id = u16::from_ne_bytes(cookie::random(&self.rng));
+            let is_called = pair.calling.as_ref().is_some_and(|calling| calling.id == id);
+            if !is_called && sessions().all(|session| session.id != id) {
+                return id;
+            }
+        }
+    }
+
+    /// The time of an initiation: later than all before it, those of earlier lives included. Lives
+    /// begin more nanoseconds apart than they have handshakes.
+    fn stamp(&mut self) -> u64 {
+        self.stamp += 1;
+        self.stamp
+    }
+
+    /// Handles a message of a handshake.
+    ///
+    /// # Errors
+    /// Why it is none that this node can use.
+    pub(super) fn on_message(
+        &mut self,
+        now: Time,
+        envelope: &Envelope,
+        arrived: Arrived<'_>,
+    ) -> Result<(), Refusal> {
+        let Envelope { transport, src, dst, kind, .. } = *envelope;
+        let is_for_here = dst == self.node && src != self.node && transport == self.transport;
+        let is_known = self.pairs.get(src.idx()).is_some_and(|pair| !pair.keys.is_empty());
+        if envelope.protection != Protection::Bare || !is_for_here || !is_known {
+            return Err(Refusal::Forged);
+        }
+        let body = &arrived.bytes[envelope.wire_len()..];
+        let is_awaited = |session| {
+            let calling = self.pairs[src.idx()].calling.as_ref();
+            calling.is_some_and(|calling| calling.id == session)
+        };
+        let handled = match kind {
+            Kind::Initiation { session } => self.on_initiation(now, src, session, arrived),
+            // The peer may have begun a session at the same time, or answers late.
+            Kind::Response { session } | Kind::Cookie { session } if !is_awaited(session) => {
+                return Err(Refusal::Stray);
+            }
+            Kind::Response { .. } => self.on_response(now, src, body),
+            Kind::Cookie { .. } => self.on_cookie(now, src, body),
+            _ => None,
+        };
+        handled.ok_or(Refusal::Forged)
+    }
+
+    fn on_initiation(
+        &mut self,
+        now: Time,
+        src: NodeId,
+        session: u16,
+        arrived: Arrived<'_>,
+    ) -> Option<()> {
+        let (message, second) = arrived.bytes.split_last_chunk::<CODE>()?;
+        let (start, first) = message.split_last_chunk::<CODE>()?;
+        let noise = start.get(start.len().checked_sub(INITIATION)?..)?;
+        if !cookie::is_equal(&cookie::first_code(&self.public, start), first) {
+            return None;
+        }
+        if !self.may_answer(now, (src, arrived.from), message, second) {
+            let body = self.jar.give(now, (src, arrived.from), &self.public, first);
+            let message = self.message(src, Kind::Cookie { session }, &body);
+            self.messages.push_back((src, message));
+            return Some(());
+        }
+        let ends = Ends { transport: self.transport, initiator: src, responder: self.node };
+        let read = handshake::read(&ends, &self.key, noise)?;
+        let pair = &self.pairs[src.idx()];
+        if !pair.keys.contains(&read.remote) || read.time <= pair.heard {
+            return None;
+        }
+        let time = read.time;
+        let (agreed, response) = read.respond(self.new_id(src))?;
+        let pair = &mut self.pairs[src.idx()];
+        pair.heard = time;
+        pair.next = Some(Session::new(now, &agreed));
+        self.handshakes += 1;
+        let message = self.message(src, Kind::Response { session }, &response);
+        self.messages.push_back((src, message));
+        Some(())
+    }
+
+    /// Whether an initiation is answered: while there are few, and those of senders with a cookie.
+    fn may_answer(
+        &mut self,
+        now: Time,
+        from: (NodeId, Option<IpAddr>),
+        message: &[u8],
+        second: &Code,
+    ) -> bool {
+        let most = ANSWERS_BURST + self.pairs.len() as u64;
+        let more = now.saturating_since(self.answers_at).as_ps() / ANSWERS_EVERY.as_ps();
+        self.answers = self.answers.saturating_add(more).min(most);
+        self.answers_at += ANSWERS_EVERY * more;
+        if self.answers > 0 {
+            self.answers -= 1;
+            return true;
+        }
+        self.jar.knows(now, from, message, second)
+    }
+
+    fn on_response(&mut self, now: Time, src: NodeId, body: &[u8]) -> Option<()> {
+        let pair = &mut self.pairs[src.idx()];
+        let calling = pair.calling.as_mut()?;
+        let agreed = calling.begun.as_mut()?.finish(body)?;
+        let key = calling.key;
+        pair.calling = None;
+        pair.previous = pair.current.replace(Session::new(now, &agreed));
+        // The key that the peer has now is tried first.
+        if let Some(place) = pair.keys.iter().position(|other| *other == key) {
+            pair.keys.swap(0, place);
+        }
+        self.handshakes += 1;
+        if pair.kept.is_empty() {
+            // The peer sends with the session when a packet of it has arrived.
+            let confirmation = self.message(src, Kind::Confirmation, &[]);
+            let (class, marks) = (Priority::HIGHEST, Marks::NONE);
+            let route = Route { dst: src, class, path: self.path(), marks };
+            self.ready.push_back((route, confirmation));
+        } else {
+            self.ready.append(&mut pair.kept);
+        }
+        Some(())
+    }
+
+    fn on_cookie(&mut self, now: Time, src: NodeId, body: &[u8]) -> Option<()> {
+        let pair = &mut self.pairs[src.idx()];
+        let calling = pair.calling.as_mut()?;
+        let cookie = cookie::taken(&calling.key, &calling.first_code, body)?;
+        pair.cookie = Some((cookie, now + COOKIE_AGE));
+        Some(())
+    }
+
+    /// The session of the peer with this number. Where there is none, the ends have lost step: begins a
+    /// handshake, from time to time.
+    pub(super) fn session_of(&mut self, now: Time, src: NodeId, id: u16) -> Option<&mut Session> {
+        let pair = self.pairs.get_mut(src.idx()).filter(|_| src != self.node)?;
+        let is_it = |session: &Session| session.id == id && session.is_alive(now);
+        let Pair { current, next, previous, .. } = pair;
+        if ![&*current, next, previous].into_iter().flatten().any(is_it) {
+            if now >= pair.nudge_at {
+                pair.nudge_at = now + NUDGE_EVERY;
+                self.call(now, src);
+            }
+            return None;
+        }
+        let Pair { current, next, previous, .. } = &mut self.pairs[src.idx()];
+        [current, next, previous].into_iter().flatten().find(|session| session.id == id)
+    }
+
+    /// A packet of the session has arrived: the peer has it.
+    pub(super) fn on_opened(&mut self, src: NodeId, id: u16) {
+        let Some(pair) = self.pairs.get_mut(src.idx()) else { return };
+        if pair.next.as_ref().is_some_and(|session| session.id == id) {
+            pair.previous = std::mem::replace(&mut pair.current, pair.next.take());
+            pair.calling = None;
+            self.ready.append(&mut pair.kept);
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! A session: the two keys that both ends derive from a handshake.
+
+use rampmeter_core::{Span, Time};
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+
+use super::{PROTECTION_AT, SEALED};
+use crate::wire::Envelope;
+
+/// Age at which the end that began a session begins the next; the other end waits for
+/// [`RENEW_LATE`] more.
+pub(super) const RENEW_AFTER: Span = Span::from_us(120_000_000);
+pub(super) const RENEW_LATE: Span = Span::from_us(10_000_000);
+/// Packets after which a session is renewed: far below what one key may protect with AES-GCM.
+const RENEW_PACKETS: u64 = 1 << 28;
+/// Age at which a session ends.
+const END_AFTER: Span = Span::from_us(180_000_000);
+/// Packets at which a session ends: 2^37 blocks of AES in full packets of 1500 bytes, with which the
+/// chance to tell them from noise is below 2^-50.
+const END_PACKETS: u64 = 1 << 30;
+
+/// Bytes of the number of a packet on the wire.
+const NUMBER: usize = 6;
+/// Bytes of the authentication tag.
+const TAG: usize = 16;
+
+/// What follows the payload of a sealed datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Trailer {
+    /// The receiver's number of the session.
+    pub(super) session: u16,
+    /// The packet's number in the session.
+    pub(super) number: u64,
+    tag: [u8; TAG],
+}
+
+impl Trailer {
+    pub(super) fn decode(bytes: &[u8; SEALED]) -> Self {
+        let [s0, s1, rest @ ..] = *bytes;
+        let mut number = [0; 8];
+        number[8 - NUMBER..].copy_from_slice(&rest[..NUMBER]);
+        let mut tag = [0; TAG];
+        tag.copy_from_slice(&rest[NUMBER..]);
+        let session = u16::from_be_bytes([s0, s1]);
+        Self { session, number: u64::from_be_bytes(number), tag }
+    }
+}
+
+/// One end of a session.
+#[derive(Debug)]
+pub(super) struct Session {
+    /// This end's number of it, which packets that arrive carry.
+    pub(super) id: u16,
+    /// The other end's.
+    remote_id: u16,
+    send: LessSafeKey,
+    receive: LessSafeKey,
+    /// Number of the next packet.
+    next: u64,
+    seen: Window,
+    born: Time,
+    is_initiator: bool,
+}
+
+/// The numbers and the keys of a session.
+pub(super) struct Agreed {
+    /// This end's number, and the other's.
+    pub(super) ids: (u16, u16),
+    /// The keys to send with and to receive with.
+    pub(super) keys: ([u8; 32], [u8; 32]),
+    pub(super) is_initiator: bool,
+}
+
+impl Session {
+    pub(super) fn new(now: Time, agreed: &Agreed) -> Self {
+        let key = |bytes: &[u8; 32]| {
+            let key = UnboundKey::new(&AES_256_GCM, bytes).expect("a key has 32 bytes");
+            LessSafeKey::new(key)
+        };
+        Self {
+            id: agreed.ids.0,
+            remote_id: agreed.ids.1,
+            send: key(&agreed.keys.0),
+            receive: key(&agreed.keys.1),
+            next: 0,
+            seen: Window::default(),
+            born: now,
+            is_initiator: agreed.is_initiator,
+        }
+    }
+
+    /// Whether packets may be sent with it, and accepted.
+    pub(super) fn is_alive(&self, now: Time) -> bool {
+        self.next < END_PACKETS && now.saturating_since(self.born) < END_AFTER
+    }
+
+    /// Whether this end should begin the next session.
+    pub(super) fn is_due(&self, now: Time) -> bool {
+        let after = if self.is_initiator { RENEW_AFTER } else { RENEW_AFTER + RENEW_LATE };
+        self.next >= RENEW_PACKETS || now.saturating_since(self.born) >= after
+    }
+
+    /// Seals the datagram of `len` bytes at the front of `out`; returns its length then.
+    pub(super) fn seal(&mut self, out: &mut [u8], len: usize) -> usize {
+        let number = self.next;
+        self.next += 1;
+        out[PROTECTION_AT] = 2;
+        let head = Envelope::len_of(&out[..len]);
+        let (datagram, trailer) = out[..len + SEALED].split_at_mut(len);
+        let (head, body) = datagram.split_at_mut(head);
+        let tag = self
+            .send
+            .seal_in_place_separate_tag(nonce(number), Aad::from(&*head), body)
+            .expect("a datagram is shorter than what AES-GCM seals");
+        let (session, rest) = trailer.split_at_mut(2);
+        session.copy_from_slice(&self.remote_id.to_be_bytes());
+        rest[..NUMBER].copy_from_slice(&number.to_be_bytes()[8 - NUMBER..]);
+        rest[NUMBER..].copy_from_slice(tag.as_ref());
+        len + SEALED
+    }
+
+    /// Whether a packet with this number has been opened before, or is too old to know.
+    pub(super) fn has_seen(&self, number: u64) -> bool {
+        !self.seen.is_new(number)
+    }
+
+    /// Decrypts `body`, if it and `head` are what the other end has sealed.
+    pub(super) fn open(&mut self, head: &[u8], body: &mut [u8], trailer: &Trailer) -> bool {
+        let opened = self.receive.open_in_place_separate_tag(
+            nonce(trailer.number),
+            Aad::from(head),
+            trailer.tag.into(),
+            body,
+            0..,
+        );
+        if opened.is_ok() {
+            self.seen.enter(trailer.number);
+        }
+        opened.is_ok()
+    }
+}
+
+fn nonce(number: u64) -> Nonce {
+    let mut bytes = [0; NONCE_LEN];
+    bytes[NONCE_LEN - 8..].copy_from_slice(&number.to_be_bytes());
+    Nonce::assume_unique_for_key(bytes)
+}
+
+/// Packets by which one may be late: more than all queues of a path hold.
+const WINDOW: u64 = 1 << 14;
+const BITS: u64 = u64::BITS as u64;
+/// One word more than the window has: the newest is not full (RFC 6479).
+const WORDS: u64 = WINDOW / BITS + 1;
+
+/// The numbers of packets that have arrived, of the latest [`WINDOW`] (RFC 6479).
+#[derive(Debug)]
+struct Window {
+    /// The number that follows the highest.
+    end: u64,
+    words: Box<[u64]>,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self { end: 0, words: vec![0; WORDS as usize].into() }
+    }
+}
+
+impl Window {
+    fn is_new(&self, number: u64) -> bool {
+        if number >= self.end {
+            return true;
+        }
+        let is_recent = self.end - number <= WINDOW;
+        let word = self.words[(number / BITS % WORDS) as usize];
+        is_recent && word >> (number % BITS) & 1 == 0
+    }
+
+    fn enter(&mut self, number: u64) {
+        if number >= self.end {
+            let (newest, next) = (self.end.div_ceil(BITS), number / BITS + 1);
+            // The words between are of numbers that have left the window.
+            for word in newest.max(next.saturating_sub(WORDS))..next {
+                self.words[(word % WORDS) as usize] = 0;
+            }
+            self.end = number + 1;
+        }
+        self.words[(number / BITS % WORDS) as usize] |= 1 << (number % BITS);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Against a set of all numbers: none is taken twice, and all of the window are known.
+        #[test]
+        fn windows_know_what_has_arrived(steps in prop::collection::vec(
+            prop_oneof![
+                5 => -200i64..200,
+                1 => -(WINDOW as i64) - 100..WINDOW as i64 + 100,
+                1 => -3 * WINDOW as i64..3 * WINDOW as i64,
+            ],
+            1..400,
+        )) {
+            let (mut window, mut all) = (Window::default(), BTreeSet::new());
+            let mut end = 0u64;
+            for step in steps {
+                let number = end.saturating_add_signed(step);
+                let is_recent = number + WINDOW >= end;
+                prop_assert_eq!(window.is_new(number), is_recent && !all.contains(&number));
+                if window.is_new(number) {
+                    window.enter(number);
+                    all.insert(number);
+                    end = end.max(number + 1);
+                }
+                prop_assert!(!window.is_new(number));
+            }
+        }
+    }
+}

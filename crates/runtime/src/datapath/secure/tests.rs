@@ -1,0 +1,441 @@
+//! Two ends, and a network between them that the test holds in its hands.
+
+use std::cell::RefCell;
+use std::net::{IpAddr, Ipv4Addr};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use proptest::prelude::*;
+use rampmeter_core::{MsgId, NodeId, Span};
+
+use super::*;
+use crate::wire::{Fragment, Incarnation, TransportId};
+
+/// Datagrams on their way to each of two nodes.
+type Wires = Rc<RefCell<[Vec<Vec<u8>>; 2]>>;
+
+#[derive(Debug)]
+struct Wire {
+    node: usize,
+    wires: Wires,
+}
+
+impl Datapath for Wire {
+    fn datagram_max(&self) -> usize {
+        1_472
+    }
+
+    fn overhead(&self) -> usize {
+        66
+    }
+
+    fn send(&mut self, route: Route, write: impl FnOnce(&mut [u8]) -> usize) -> io::Result<()> {
+        let mut bytes = vec![0; self.datagram_max()];
+        let len = write(&mut bytes);
+        bytes.truncate(len);
+        self.wires.borrow_mut()[route.dst.idx()].push(bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn receive(&mut self, _now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
+        let arriving = std::mem::take(&mut self.wires.borrow_mut()[self.node]);
+        let from = Some(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2 - self.node as u8)));
+        arriving.iter().for_each(|bytes| each(Arrived { bytes, from, marks: Marks::NONE }));
+        Ok(arriving.len())
+    }
+}
+
+/// Lives start one after another.
+fn started() -> u64 {
+    static LATEST: AtomicU64 = AtomicU64::new(0);
+    LATEST.fetch_add(1_000_000, Ordering::Relaxed)
+}
+
+fn envelope(src: usize) -> Envelope {
+    let fragment = Fragment { service: 7, offset: 3, size: 5_000 };
+    Envelope {
+        transport: TransportId(1),
+        src: NodeId::new(src as u32),
+        dst: NodeId::new(1 - src as u32),
+        src_life: Incarnation::new(5),
+        dst_life: Some(Incarnation::new(6)),
+        kind: Kind::Data { msg: MsgId::new(9), fragment },
+        protection: Protection::Bare,
+    }
+}
+
+/// Two protected datapaths.
+struct Net {
+    ends: Vec<Secured<Wire>>,
+    wires: Wires,
+    keys: Vec<PrivateKey>,
+    now: Time,
+}
+
+impl Net {
+    fn sealed() -> Self {
+        let keys = vec![PrivateKey::generate().unwrap(), PrivateKey::generate().unwrap()];
+        let wires = Wires::default();
+        let mut net = Self { ends: Vec::new(), wires, keys, now: Time::ZERO };
+        net.ends = (0..2).map(|node| net.end(node)).collect();
+        net
+    }
+
+    fn checksum() -> Self {
+        let wires = Wires::default();
+        let end = |node| Secured::new(Wire { node, wires: Rc::clone(&wires) }, Security::Checksum);
+        let ends = vec![end(0), end(1)];
+        Self { ends, wires, keys: Vec::new(), now: Time::ZERO }
+    }
+
+    fn public(&self) -> Vec<Option<Vec<PublicKey>>> {
+        self.keys.iter().map(|key| Some(vec![key.public()])).collect()
+    }
+
+    /// A new life of a node.
+    fn end(&self, node: usize) -> Secured<Wire> {
+        self.end_with(node, self.keys[node].clone())
+    }
+
+    /// Somebody who claims to be a node.
+    fn end_with(&self, node: usize, key: PrivateKey) -> Secured<Wire> {
+        let config = SealConfig {
+            node: NodeId::new(node as u32),
+            transport: TransportId(1),
+            incarnation: Incarnation::new(1 + node as u32),
+            started_ns: started(),
+            key,
+            peers: self.public(),
+        };
+        let wire = Wire { node, wires: Rc::clone(&self.wires) };
+        Secured::new(wire, Security::Sealed(config))
+    }
+
+    /// A data packet of `src` with this payload.
+    fn send(&mut self, src: usize, payload: &[u8]) {
+        let dst = NodeId::new(1 - src as u32);
+        let route = Route { dst, class: Priority::HIGHEST, path: 0, marks: Marks::NONE };
+        let write = |out: &mut [u8]| {
+            let head = envelope(src).encode(out).unwrap();
+            out[head..head + payload.len()].copy_from_slice(payload);
+            head + payload.len()
+        };
+        self.ends[src].now = self.now;
+        self.ends[src].send(route, write).unwrap();
+        self.ends[src].flush().unwrap();
+    }
+
+    /// What arrives at a node, without the envelope, which is checked.
+    fn receive(&mut self, node: usize) -> Vec<Vec<u8>> {
+        let (mut got, now) = (Vec::new(), self.now);
+        self.ends[node]
+            .receive(now, |arrived| {
+                let (read, len) = Envelope::decode(arrived.bytes).unwrap();
+                assert_eq!(read, envelope(1 - node));
+                got.push(arrived.bytes[len..].to_vec());
+            })
+            .unwrap();
+        got
+    }
+
+    /// Lets both nodes receive what there is, and what that causes, as time goes on.
+    fn run(&mut self, span: Span) -> [Vec<Vec<u8>>; 2] {
+        let until = self.now + span;
+        let mut got = [Vec::new(), Vec::new()];
+        loop {
+            for (node, got) in got.iter_mut().enumerate() {
+                got.extend(self.receive(node));
+            }
+            let is_quiet = self.wires.borrow().iter().all(Vec::is_empty);
+            if is_quiet {
+                let next = self.ends.iter().map(Datapath::next_arrival).min().unwrap();
+                if next > until {
+                    break;
+                }
+                self.now = self.now.max(next);
+            }
+        }
+        self.now = until;
+        got
+    }
+
+    fn counts(&self, node: usize) -> Counts {
+        self.ends[node].counts()
+    }
+}
+
+const MOMENT: Span = Span::from_us(1_000);
+const SECOND: Span = Span::from_us(1_000_000);
+
+#[test]
+fn datagrams_arrive_as_they_were_sent_and_are_not_readable_on_the_way() {
+    let mut net = Net::sealed();
+    net.send(0, b"a secret of some length");
+    assert_eq!(net.run(MOMENT), [vec![], vec![b"a secret of some length".to_vec()]]);
+    net.send(1, b"an answer");
+    let on_the_way = net.wires.borrow()[0].clone();
+    assert_eq!(on_the_way.len(), 1);
+    assert_eq!(on_the_way[0].len(), Envelope::LEN_MAX + 9 + Protection::Sealed.trailer());
+    let readable = Envelope::decode(&on_the_way[0]).unwrap().0;
+    assert_eq!(readable, Envelope { protection: Protection::Sealed, ..envelope(1) });
+    assert!(!on_the_way[0].windows(4).any(|part| part == b"answ"));
+    assert_eq!(net.run(MOMENT), [vec![b"an answer".to_vec()], vec![]]);
+    assert_eq!((net.counts(0).handshakes, net.counts(1).handshakes), (1, 1));
+}
+
+#[test]
+fn packets_of_both_ends_at_once_agree_on_sessions() {
+    let mut net = Net::sealed();
+    net.send(0, b"from 0");
+    net.send(1, b"from 1");
+    assert_eq!(net.run(MOMENT), [vec![b"from 1".to_vec()], vec![b"from 0".to_vec()]]);
+    for n in 0..10u8 {
+        net.send(0, &[n]);
+        net.send(1, &[n]);
+        assert_eq!(net.run(MOMENT), [vec![vec![n]], vec![vec![n]]]);
+    }
+    assert_eq!((net.counts(0).forged, net.counts(1).forged), (0, 0));
+    assert_eq!((net.counts(0).handshakes, net.counts(1).handshakes), (2, 2));
+}
+
+#[test]
+fn lost_messages_of_handshakes_are_sent_again() {
+    for lost in 0..3 {
+        let mut net = Net::sealed();
+        net.send(0, b"x");
+        // The initiation, the response, or the packet that confirms the session.
+        for message in 0..3 {
+            let to = 1 - message % 2;
+            if message == lost {
+                assert_eq!(std::mem::take(&mut net.wires.borrow_mut()[to]).len(), 1);
+                break;
+            }
+            assert!(net.receive(to).is_empty());
+        }
+        let got = net.run(SECOND);
+        assert_eq!(got[1].len(), usize::from(lost < 2), "{lost}");
+        net.send(0, b"y");
+        net.send(1, b"z");
+        assert_eq!(net.run(SECOND), [vec![b"z".to_vec()], vec![b"y".to_vec()]], "{lost}");
+    }
+}
+
+#[test]
+fn what_arrives_again_is_not_handed_over() {
+    let mut net = Net::sealed();
+    net.send(0, b"first");
+    net.run(MOMENT);
+    net.send(0, b"once");
+    let recorded = net.wires.borrow()[1].clone();
+    assert_eq!(net.run(MOMENT)[1].len(), 1);
+    net.wires.borrow_mut()[1] = recorded;
+    assert_eq!(net.run(MOMENT)[1].len(), 0);
+    assert_eq!(net.counts(1).replayed, 1);
+}
+
+#[test]
+fn a_node_that_is_started_again_is_heard_and_old_packets_are_not() {
+    for restarted in 0..2 {
+        let mut net = Net::sealed();
+        net.send(0, b"x");
+        net.run(MOMENT);
+        net.send(0, b"y");
+        let recorded = net.wires.borrow()[1].clone();
+        net.run(MOMENT);
+        net.ends[restarted] = net.end(restarted);
+        net.wires.borrow_mut()[1] = recorded;
+        assert!(net.run(MOMENT).iter().all(Vec::is_empty));
+        // The other end still sends in the old session: that tells the new life to call it.
+        net.now += SECOND;
+        net.send(1 - restarted, b"lost");
+        net.run(SECOND);
+        net.send(1 - restarted, b"to the new life");
+        net.send(restarted, b"of the new life");
+        let got = net.run(SECOND);
+        assert_eq!(got[restarted].last().unwrap(), b"to the new life");
+        assert_eq!(got[1 - restarted].last().unwrap(), b"of the new life");
+    }
+}
+
+#[test]
+fn recorded_handshakes_change_nothing() {
+    let mut net = Net::sealed();
+    net.send(0, b"x");
+    let initiation = net.wires.borrow()[1].clone();
+    net.run(MOMENT);
+    for _ in 0..3 {
+        net.wires.borrow_mut()[1].clone_from(&initiation);
+        net.run(MOMENT);
+    }
+    assert_eq!((net.counts(1).handshakes, net.counts(1).forged), (1, 3));
+    net.send(0, b"y");
+    net.send(1, b"z");
+    assert_eq!(net.run(MOMENT), [vec![b"z".to_vec()], vec![b"y".to_vec()]]);
+}
+
+#[test]
+fn sessions_are_renewed_without_a_break() {
+    let mut net = Net::sealed();
+    for n in 0..600u32 {
+        net.send(n as usize % 2, &n.to_be_bytes());
+        let got = net.run(SECOND);
+        assert_eq!(got[1 - n as usize % 2], [n.to_be_bytes().to_vec()], "at {:?}", net.now);
+    }
+    // Every two minutes.
+    assert!((5..=6).contains(&net.counts(0).handshakes), "{:?}", net.counts(0));
+    assert_eq!((net.counts(0).forged, net.counts(1).forged), (0, 0));
+}
+
+#[test]
+fn a_pair_that_was_silent_for_long_speaks_again() {
+    let mut net = Net::sealed();
+    net.send(0, b"x");
+    net.run(SECOND);
+    net.now += SECOND * 1_000;
+    net.send(1, b"after a pause");
+    assert_eq!(net.run(MOMENT)[0], [b"after a pause".to_vec()]);
+}
+
+#[test]
+fn strangers_agree_on_nothing() {
+    let mut net = Net::sealed();
+    net.ends[0] = net.end_with(0, PrivateKey::generate().unwrap());
+    net.send(0, b"let me in");
+    net.send(1, b"for the real one");
+    assert_eq!(net.run(SECOND * 10), [Vec::<Vec<u8>>::new(), vec![]]);
+    assert!(net.counts(1).forged > 0);
+    assert_eq!(net.counts(1).handshakes, 0);
+}
+
+#[test]
+fn floods_of_initiations_are_answered_with_cookies_and_honest_nodes_get_through() {
+    let mut net = Net::sealed();
+    // What somebody sends who knows the public keys, and gets none of the answers.
+    let flood = |net: &mut Net| {
+        for _ in 0..200 {
+            net.ends[0] = net.end_with(0, PrivateKey::generate().unwrap());
+            net.send(0, b"x");
+        }
+        assert_eq!(net.wires.borrow()[1].len(), 200);
+        net.receive(1);
+        std::mem::take(&mut net.wires.borrow_mut()[0])
+    };
+    let answers = flood(&mut net);
+    let kind = |bytes: &Vec<u8>| Envelope::decode(bytes).unwrap().0.kind;
+    assert!(answers.iter().all(|answer| matches!(kind(answer), Kind::Cookie { .. })));
+    // All but a few cost no computation with curves.
+    assert_eq!(answers.len() as u64 + net.counts(1).forged, 200);
+    assert!((30..40).contains(&net.counts(1).forged), "{:?}", net.counts(1));
+    // No answer is longer than what asks for it.
+    let initiation = Envelope::len_of(&[]) + handshake::INITIATION + 2 * cookie::CODE;
+    assert!(answers.iter().all(|answer| answer.len() < initiation));
+    // An honest node that gets its cookie is answered while the flood lasts.
+    net.ends[0] = net.end(0);
+    net.send(0, b"honest");
+    let mut got = Vec::new();
+    for _ in 0..10 {
+        got.extend(net.receive(1));
+        net.receive(0);
+        let honest = net.ends.remove(0);
+        net.ends.insert(0, net.end(0));
+        let to_honest = std::mem::take(&mut net.wires.borrow_mut()[0]);
+        let of_honest = std::mem::take(&mut net.wires.borrow_mut()[1]);
+        flood(&mut net);
+        net.ends[0] = honest;
+        *net.wires.borrow_mut() = [to_honest, of_honest];
+        net.now += Span::from_us(20_000);
+    }
+    assert_eq!(got, [b"honest".to_vec()]);
+}
+
+#[test]
+fn keys_change_without_a_break() {
+    let mut net = Net::sealed();
+    net.send(0, b"1");
+    net.run(MOMENT);
+    // Node 1 learns of node 0's next key, then node 0 uses it, then the old one is forgotten.
+    let next = PrivateKey::generate().unwrap();
+    let (old, public) = (net.keys[0].public(), net.public());
+    let keys = vec![Some(vec![old, next.public()]), public[1].clone()];
+    let key = net.keys[1].clone();
+    net.ends[1].set_keys(key.clone(), keys);
+    net.send(0, b"2");
+    net.send(1, b"3");
+    assert_eq!(net.run(MOMENT), [vec![b"3".to_vec()], vec![b"2".to_vec()]]);
+    net.keys[0] = next.clone();
+    let public = net.public();
+    net.ends[0].set_keys(next, public);
+    net.send(0, b"4");
+    assert_eq!(net.run(MOMENT)[1], [b"4".to_vec()]);
+    // Node 1 begins too: it finds out which of the keys node 0 has.
+    net.now += SECOND * 1_000;
+    net.send(1, b"5");
+    assert_eq!(net.run(SECOND)[0], [b"5".to_vec()]);
+    let public = net.public();
+    net.ends[1].set_keys(key, public);
+    net.send(0, b"6");
+    net.run(SECOND * 2);
+    net.send(0, b"7");
+    net.send(1, b"8");
+    let got = net.run(SECOND);
+    assert_eq!((got[0].last().unwrap(), got[1].last().unwrap()), (&b"8".to_vec(), &b"7".to_vec()));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Any change of any datagram is found, two flips that cancel out in the checksum of UDP included.
+    #[test]
+    fn changed_datagrams_are_not_handed_over(
+        is_sealed in any::<bool>(),
+        payload in prop::collection::vec(any::<u8>(), 0..200),
+        flips in prop::collection::vec((any::<prop::sample::Index>(), 0..8u8), 1..4),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let mut net = if is_sealed { Net::sealed() } else { Net::checksum() };
+        net.send(0, b"first");
+        net.run(MOMENT);
+        net.send(0, &payload);
+        let whole = net.wires.borrow()[1][0].clone();
+        let mut bytes = whole.clone();
+        for (at, bit) in flips {
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1 << bit;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        prop_assume!(bytes != whole);
+        net.wires.borrow_mut()[1][0] = bytes;
+        let mut got = 0;
+        let now = net.now;
+        net.ends[1].receive(now, |_| got += 1).unwrap();
+        prop_assert_eq!(got, 0);
+        // The intact one is still good.
+        net.wires.borrow_mut()[1] = vec![whole];
+        prop_assert_eq!(net.receive(1), [payload]);
+    }
+
+    /// Nothing that arrives makes a node panic, or hand something over.
+    #[test]
+    fn strange_datagrams_are_dropped(
+        is_sealed in any::<bool>(),
+        kind in 0..10u8,
+        protection in 0..4u8,
+        body in prop::collection::vec(any::<u8>(), 0..300),
+    ) {
+        let mut net = if is_sealed { Net::sealed() } else { Net::checksum() };
+        net.send(0, b"first");
+        net.run(MOMENT);
+        let mut bytes = vec![0; Envelope::LEN_MAX];
+        envelope(0).encode(&mut bytes).unwrap();
+        (bytes[3], bytes[5]) = (kind, protection);
+        bytes.extend(body);
+        net.wires.borrow_mut()[1] = vec![bytes];
+        prop_assert!(net.receive(1).is_empty());
+    }
+}
