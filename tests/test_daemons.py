@@ -65,29 +65,54 @@ class Network:
         self._n = 2 + arbiters
         ports = free_ports(self._n)
         self.addresses = [f"127.0.0.1:{port}" for port in ports]
-        self.keys = [self._keygen(n) for n in range(len(self.addresses))]
+        self.keys = [[self._keygen(f"{n}.key")] for n in range(len(self.addresses))]
+        self.private = [f"{n}.key" for n in range(len(self.addresses))]
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
         self.fabric: Fabric | None = None
 
-    def _keygen(self, node: int) -> str:
+    def _keygen(self, file: str) -> str:
         assert RAMPD is not None
-        argv = [RAMPD, "keygen", str(self.folder / f"{node}.key")]
+        argv = [RAMPD, "keygen", str(self.folder / file)]
         return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
 
-    def start(self, node: int) -> None:
-        """Start a node or an arbiter."""
+    def reload(self) -> None:
+        """Write all configurations, and have all nodes read them."""
+        for node, process in self.processes.items():
+            self._configure(node)
+            process.send_signal(signal.SIGHUP)
+        time.sleep(0.3)
+
+    def change_key(self, node: int, after_each: Callable[[], None]) -> None:
+        """Give a node another key, as the documentation says."""
+        old, new = self.keys[node][0], self._keygen(f"{node}.next.key")
+        self.keys[node] = [old, new]
+        self.reload()
+        after_each()
+        self.private[node] = f"{node}.next.key"
+        self.reload()
+        after_each()
+        self.keys[node] = [new]
+        self.reload()
+        after_each()
+
+    def _configure(self, node: int) -> Path:
         peers = "".join(
             f'[[peer]]\nid = {n}\naddress = "{address}"\narbiter = {str(n > 1).lower()}\n'
-            f'public-key = "{self.keys[n]}"\n'
+            f"public-key = {self.keys[n]}\n"
             for n, address in enumerate(self.addresses)
         )
         file = self.folder / f"{node}.toml"
         file.write_text(
             f'[node]\nid = {node}\nclock = "monotonic"\nsocket = "{self.socket(node)}"\n'
-            f'private-key = "{node}.key"\n'
+            f'private-key = "{self.private[node]}"\n'
             f"[network]\nrate-mbps = 200\ncontrol-rtt-us = {self._rtt_us}\n"
             f'[transport]\nname = "{self._transport}"\n{self._keys}\n{peers}'
         )
+        return file
+
+    def start(self, node: int) -> None:
+        """Start a node or an arbiter."""
+        file = self._configure(node)
         assert RAMPD is not None
         argv = [RAMPD, "arbiter" if node > 1 else "node", str(file)]
         log = (self.folder / f"{node}.log").open("ab")
@@ -248,6 +273,36 @@ def test_a_receiver_that_does_not_read_holds_back_its_senders_and_nobody_else(
         assert {number_of(b.receive(TIMEOUT)) for _ in range(20)} == set(range(20))
         assert {outcome(ticket) for ticket in held} == {"completed"}
     network.stop()
+
+
+def test_a_key_is_changed_without_a_break(network_of: Start) -> None:
+    network = network_of("phost")
+    network.start(0)
+    network.start(1)
+    numbers = itertools.count()
+    with network.port(0) as a, network.port(1) as b:
+
+        def both_ways() -> None:
+            for source, sink, dst in ((a, b, 1), (b, a, 0)):
+                sent = list(itertools.islice(numbers, 5))
+                tickets = [source.send(dst, text(n)) for n in sent]
+                assert {number_of(sink.receive(TIMEOUT)) for _ in sent} == set(sent)
+                assert {outcome(ticket) for ticket in tickets} == {"completed"}
+
+        both_ways()
+        network.change_key(0, both_ways)
+        network.change_key(1, both_ways)
+        # A stranger with the old key is not heard: node 0 knows the new one only.
+        network.kill(1)
+        network.private[1], wrong = "1.key", network.keys[1]
+        network.keys[1] = [network._keygen("1.key")]
+        network.start(1)
+        network.keys[1] = wrong
+        time.sleep(0.5)
+        assert outcome(a.send(1, text(99))) == "unreachable"
+    network.processes[0].send_signal(signal.SIGTERM)
+    network.processes.pop(0).wait(TIMEOUT)
+    assert "packets that no peer has sealed" in (network.folder / "0.log").read_text()
 
 
 BUSY_US: Final = 50_000

@@ -79,6 +79,7 @@ local TRANSPORTS = {
     },
     [2] = {
       "ack", "flow slot {tx_slot} is known", u32("tx_slot", "Slot at the sender"),
+      word("held", "Held back for want of room", "0 or 1", { [0] = "no", "yes" }),
     },
     [3] = {
       "data", "flow slot {rx_slot}, packet {seq}, token {number}",
@@ -162,6 +163,7 @@ local TRANSPORTS = {
     },
     [6] = {
       "heard", "flow slot {tx_slot} is known", u32("tx_slot", "Slot at the sender"),
+      word("held", "Held back for want of room", "0 or 1", { [0] = "no", "yes" }),
     },
   },
   [3] = {

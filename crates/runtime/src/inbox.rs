@@ -1,6 +1,6 @@
 //! Messages that are arriving.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{MsgId, NodeId, Span, Time};
@@ -55,10 +55,16 @@ impl Absences {
     }
 }
 
-/// Messages that wait for room in their application, the one that has waited longest first. The
-/// endpoint has been told to hold them back.
+/// Messages that wait for room in their application, by service, the one that has waited longest
+/// first. The endpoint has been told to hold them back.
 #[derive(Debug, Default)]
-pub(crate) struct Held(VecDeque<HeldMessage>);
+pub(crate) struct Held {
+    services: BTreeMap<u16, VecDeque<(u64, HeldMessage)>>,
+    /// Those that are held, with the number of their place in a queue. What a queue has beside them
+    /// is held no more.
+    numbers: IdMap<(NodeId, MsgId), u64>,
+    next: u64,
+}
 
 /// A message that waits for room.
 #[derive(Clone, Copy, Debug)]
@@ -70,33 +76,59 @@ pub(crate) struct HeldMessage {
 }
 
 /// Messages that are held; where there are more, their packets are dropped as they come.
-const HELD_MAX: usize = 1_024;
+const HELD_MAX: usize = 1 << 20;
 
 impl Held {
     /// Enters a message. False if it is there already, or there are too many.
     pub(crate) fn enter(&mut self, message: HeldMessage) -> bool {
-        let HeldMessage { src, msg, .. } = message;
-        let is_new = self.0.len() < HELD_MAX && self.0.iter().all(|m| (m.src, m.msg) != (src, msg));
-        if is_new {
-            self.0.push_back(message);
+        let HeldMessage { src, msg, service, .. } = message;
+        if self.numbers.len() >= HELD_MAX || self.numbers.contains_key(&(src, msg)) {
+            return false;
         }
-        is_new
+        self.numbers.insert((src, msg), self.next);
+        self.services.entry(service).or_default().push_back((self.next, message));
+        self.next += 1;
+        true
     }
 
-    /// The message that has waited longest.
-    pub(crate) fn first(&self) -> Option<HeldMessage> {
-        self.0.front().copied()
+    /// Whether no message is held.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
+    /// Of each service, the message that has waited longest, if `has_room` for it; they are held no
+    /// more.
+    pub(crate) fn take_first(
+        &mut self,
+        mut has_room: impl FnMut(&HeldMessage) -> bool,
+    ) -> Vec<HeldMessage> {
+        let mut taken = Vec::new();
+        let Self { services, numbers, .. } = self;
+        services.retain(|_, queue| {
+            let is_held =
+                |number: u64, m: &HeldMessage| numbers.get(&(m.src, m.msg)) == Some(&number);
+            while queue.front().is_some_and(|(number, message)| !is_held(*number, message)) {
+                queue.pop_front();
+            }
+            if queue.front().is_some_and(|(_, message)| has_room(message))
+                && let Some((_, message)) = queue.pop_front()
+            {
+                numbers.remove(&(message.src, message.msg));
+                taken.push(message);
+            }
+            !queue.is_empty()
+        });
+        taken
     }
 
     /// Removes a message; whether it was there.
     pub(crate) fn remove(&mut self, src: NodeId, msg: MsgId) -> bool {
-        let place = self.0.iter().position(|m| (m.src, m.msg) == (src, msg));
-        place.and_then(|place| self.0.remove(place)).is_some()
+        self.numbers.remove(&(src, msg)).is_some()
     }
 
     /// The peer has lost its state.
     pub(crate) fn forget_peer(&mut self, peer: NodeId) {
-        self.0.retain(|m| m.src != peer);
+        self.numbers.retain(|(src, _), _| *src != peer);
     }
 }
 

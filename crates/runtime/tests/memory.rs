@@ -461,3 +461,59 @@ fn queues_as_deep_as_is_documented_drain() {
     // Free tokens expire before so many packets are sent, and each further token takes a packet's time.
     deep_queues_drain::<PhostFamily>(tight * 3);
 }
+
+/// The time that three nodes take to send 20 messages of 100 KB each to a program of a fourth, where
+/// another program of it does not read and `queued` short messages of each node wait for that one.
+fn beside_a_program_that_stopped<F: Transport>(queued: u64) -> Span {
+    const OTHER: u16 = SERVICE + 1;
+    const EACH: u64 = 20;
+    let facts = facts(4, 10_000, Span::from_us(100));
+    let mut bed = MemBed::<F::Host>::new(protocol::<F>(&facts), &facts, fair_for(&facts), 1);
+    (0..4).for_each(|node| bed.kill(node));
+    bed.port = PortConfig { depth: (queued + EACH) as usize, budget: 1 << 30 };
+    (1..4).for_each(|node| bed.start(node));
+    bed.port = PortConfig { depth: 64, budget: 1 << 20 };
+    bed.start(0);
+    bed.deaf = Some(0);
+    let handle = &bed.nodes[0].as_ref().unwrap().handle;
+    let mut reading = handle.open(OTHER, PortConfig { depth: 64, budget: 1 << 26 }).unwrap();
+    bed.run_until(bed.now + Span::from_us(20_000));
+    for number in 0..queued {
+        (1..4).for_each(|src| assert!(bed.submit(src, 0, 200, number)));
+    }
+    // The first packets have come and gone: what is left of them waits to be asked for.
+    bed.run_until(bed.now + Span::from_us(1_000_000));
+    let (before, start) = (bed.seen.outcomes.len(), bed.now);
+    // What fits into the room of the program that stopped is over.
+    assert!(before <= (1 << 20) / 200, "{before} messages are over");
+    for number in queued..queued + EACH {
+        (1..4).for_each(|src| assert!(bed.submit_to(OTHER, (src, 0), 100_000, number)));
+    }
+    let mut received = 0;
+    while bed.seen.outcomes.len() < before + 3 * EACH as usize || received < 3 * EACH {
+        bed.run_until(bed.now + Span::from_us(50));
+        received += std::iter::from_fn(|| reading.try_next()).count() as u64;
+        assert!(bed.now < start + Span::from_us(2_000_000), "{received} received");
+    }
+    assert_eq!(received, 3 * EACH);
+    bed.now.saturating_since(start)
+}
+
+/// The time with 65 000 messages of each of three peers waiting, over the time with none.
+fn cost_of_a_program_that_stopped<F: Transport>() -> f64 {
+    let [alone, beside] = [0, 65_000].map(beside_a_program_that_stopped::<F>);
+    beside.as_us_f64() / alone.as_us_f64()
+}
+
+#[test]
+fn a_program_that_stops_reading_costs_others_nothing() {
+    for (name, cost) in [
+        ("dcPIM", cost_of_a_program_that_stopped::<DcpimFamily>()),
+        ("pHost", cost_of_a_program_that_stopped::<PhostFamily>()),
+        ("Homa", cost_of_a_program_that_stopped::<HomaFamily>()),
+        ("SIRD", cost_of_a_program_that_stopped::<SirdFamily>()),
+    ] {
+        eprintln!("{name} {cost}");
+        assert!(cost < 1.05, "{name}: others take {cost:.3} times as long");
+    }
+}

@@ -130,7 +130,9 @@ impl Endpoint for DcpimHost {
                 let flow = self.announcement(packet, flow, tx_slot, size);
                 self.receiver.on_notification(now, flow, repeated, &self.dcpim, &mut self.out);
             }
-            DcpimHeader::Ack { tx_slot } => self.sender.on_ack(now, tx_slot, msg, &self.dcpim),
+            DcpimHeader::Ack { tx_slot, held } => {
+                self.sender.on_ack(now, (tx_slot, msg), held, &self.dcpim);
+            }
             DcpimHeader::Match(fields) => self.on_match(src, fields),
             DcpimHeader::Finish { flow, tx_slot, packets } => {
                 let flow = Announcement { src, msg, flow, tx_slot, packets };
@@ -172,7 +174,7 @@ impl Endpoint for DcpimHost {
     }
 
     fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.release(now, src, msg);
+        self.receiver.release(now, src, msg, &self.dcpim);
     }
 
     fn limit_arriving(&mut self, per_peer: u32) {

@@ -9,7 +9,7 @@ use super::rx_flow::{Progress, Window};
 use super::sources::Sources;
 use super::wire::{DcpimHeader, Match, Step};
 use super::{DcpimStats, order};
-use crate::parts::{Announcement, ArrivingFlows, Found, Output};
+use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output, held_pause};
 
 /// Phases between searches for flows whose sender is gone.
 const FORGET_PHASES: u32 = 256;
@@ -80,8 +80,9 @@ impl Receiver {
     }
 
     /// A message that was held may be asked for again.
-    pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        let Some(slot) = self.flows.release(now, src, msg) else { return };
+    pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, dcpim: &Dcpim) {
+        let quiet = held_pause(dcpim.keepalive);
+        let Some(slot) = self.flows.release(now, src, msg, quiet) else { return };
         self.sources.update(now, slot, &self.flows[slot]);
         if self.links.is_waiting(src) && self.candidate(src, now) == Some(slot) {
             self.links.wake(src, now);
@@ -97,15 +98,19 @@ impl Receiver {
         out: &mut Output<DcpimHeader>,
     ) {
         let explicit = dcpim.config.handshake == Handshake::Explicit;
-        match self.flows.find(flow.src, flow.flow) {
+        let slot = match self.flows.find(flow.src, flow.flow) {
             Found::New => {
                 let Some(slot) = self.enter(now, flow, dcpim) else { return };
                 // A match of the running phase serves new flows too, without a request.
                 if self.links.is_waiting(flow.src) && self.candidate(flow.src, now) == Some(slot) {
                     self.links.wake(flow.src, now);
                 }
+                slot
             }
-            Found::Arriving(slot) => self.flows[slot].heard = now,
+            Found::Arriving(slot) => {
+                self.flows[slot].heard = now;
+                slot
+            }
             Found::Over => {
                 if repeated {
                     let tx_slot = flow.tx_slot;
@@ -114,9 +119,9 @@ impl Receiver {
                 return;
             }
             Found::Abandoned => return,
-        }
+        };
         if explicit || repeated {
-            out.send(flow.src, flow.msg, DcpimHeader::Ack { tx_slot: flow.tx_slot });
+            out.send(flow.src, flow.msg, ack(&self.flows[slot]));
         }
     }
 
@@ -227,7 +232,7 @@ impl Receiver {
                 entry.heard = now;
                 // The sender asks again: it need not, packets are missing and will get tokens.
                 if std::mem::replace(&mut entry.state.asked, true) {
-                    out.send(flow.src, flow.msg, DcpimHeader::Ack { tx_slot: flow.tx_slot });
+                    out.send(flow.src, flow.msg, ack(entry));
                 }
             }
             Found::Over => {
@@ -239,7 +244,7 @@ impl Receiver {
             Found::New => {
                 if let Some(slot) = self.enter(now, flow, dcpim) {
                     self.flows[slot].state.asked = true;
-                    out.send(flow.src, flow.msg, DcpimHeader::Ack { tx_slot: flow.tx_slot });
+                    out.send(flow.src, flow.msg, ack(&self.flows[slot]));
                 }
             }
         }
@@ -419,4 +424,9 @@ impl Receiver {
         stats.tokens_sent += 1;
         LinkTimer::Paced(now + pace)
     }
+}
+
+/// The answer that a flow is known.
+fn ack(flow: &ArrivingFlow<Progress>) -> DcpimHeader {
+    DcpimHeader::Ack { tx_slot: flow.of.tx_slot, held: flow.is_held }
 }

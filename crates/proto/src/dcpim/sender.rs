@@ -9,7 +9,7 @@ use super::config::{DataPriority, Dcpim, Handshake, IdleCapacity, Rounds, TokenO
 use super::matching::{Capacity, Inbox, Offer, choose};
 use super::wire::{DcpimHeader, Match, Step};
 use super::{DcpimStats, order};
-use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
+use crate::parts::{OutgoingFlow, OutgoingFlows, Output, held_pause};
 
 /// Rank of packets of short flows: above all tokens (§3.2).
 const SHORT_RANK: u8 = 1;
@@ -135,10 +135,17 @@ impl Sender {
     }
 
     /// The receiver knows the flow and will ask for what it misses.
-    pub(super) fn on_ack(&mut self, now: Time, slot: u32, msg: MsgId, dcpim: &Dcpim) {
+    pub(super) fn on_ack(
+        &mut self,
+        now: Time,
+        (slot, msg): (u32, MsgId),
+        is_held: bool,
+        dcpim: &Dcpim,
+    ) {
         if let Some(flow) = self.flows.of(slot, msg) {
             flow.state.awaits = Await::Tokens;
-            flow.retry.hear(now + dcpim.keepalive);
+            let pause = if is_held { held_pause(dcpim.keepalive) } else { dcpim.keepalive };
+            flow.retry.hear(now + pause);
         }
     }
 

@@ -58,6 +58,8 @@ headers! {
         2 Ack (control "ack", R to S) "flow slot {tx_slot} is known" {
             /// The flow's slot at the sender.
             tx_slot: u32,
+            /// True if the receiver has no room for the message now.
+            held: bool as "Held back for want of room",
         },
         /// Sender to receiver: one packet that a token asked for.
         3 Data (data "data", S to R) "flow slot {rx_slot}, packet {seq}, token {number}" {

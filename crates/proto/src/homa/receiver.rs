@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::{MsgId, NodeId, Packet, Rate, Receipt, Time};
+use rampmeter_core::{MsgId, NodeId, Packet, Rate, Receipt, Span, Time};
 
 use super::HomaStats;
 use super::config::{Grants, Homa};
@@ -164,7 +164,7 @@ impl Receiver {
 
     /// A message that was held may have grants again.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, homa: &Homa) {
-        if let Some(slot) = self.flows.release(now, src, msg) {
+        if let Some(slot) = self.flows.release(now, src, msg, Span::ZERO) {
             let flow = &mut self.flows[slot];
             flow.state.retry.reset();
             let key = key(slot, &flow.of);

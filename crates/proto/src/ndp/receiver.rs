@@ -5,7 +5,7 @@
 //! without, until the flow is complete: then the pulls that still wait are dropped. A pull rides on
 //! the answer if none waits and the pacer allows it.
 
-use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Time};
+use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Span, Time};
 
 use super::NdpStats;
 use super::config::Ndp;
@@ -177,7 +177,7 @@ impl Receiver {
 
     /// A message that was held may have pulls again.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, ndp: &Ndp) {
-        if let Some(slot) = self.flows.release(now, src, msg) {
+        if let Some(slot) = self.flows.release(now, src, msg, Span::ZERO) {
             self.queue_again(slot, ndp);
         }
     }

@@ -77,6 +77,8 @@ pub struct ArrivingFlows<T> {
 struct Rest {
     numbers: FlowNumbers,
     held: Held,
+    /// Slots, by source and message, where a driver may hold messages back. Simulations do without.
+    messages: Option<IdMap<(NodeId, MsgId), u32>>,
 }
 
 impl<T> Default for ArrivingFlows<T> {
@@ -101,9 +103,11 @@ impl<T> ArrivingFlows<T> {
         self.flows.is_empty()
     }
 
-    /// Limits the flows that a source may have under way from now on.
+    /// Limits the flows that a source may have under way from now on. From now on messages are found by
+    /// their number too. There is no flow yet.
     pub fn limit(&mut self, per_source: u32) {
         self.rest.numbers.limit(per_source);
+        self.rest.messages.get_or_insert_default();
     }
 
     /// How often new flows beyond the limit arrived.
@@ -137,6 +141,9 @@ impl<T> ArrivingFlows<T> {
         let (got, is_held) = (SeqSet::default(), self.rest.held.contains(of.src, of.msg));
         let slot = self.flows.insert(ArrivingFlow { of, heard: now, got, is_held, state });
         self.slots.insert((of.src.get(), of.flow), slot);
+        if let Some(messages) = &mut self.rest.messages {
+            messages.insert((of.src, of.msg), slot);
+        }
         Some(slot)
     }
 
@@ -150,27 +157,32 @@ impl<T> ArrivingFlows<T> {
         is_counted
     }
 
-    /// Holds a message back until it is released. Returns its slot if it has been entered; looks at
-    /// every flow.
+    /// Holds a message back until it is released. Returns its slot if it has been entered. Looks at
+    /// every flow where [`ArrivingFlows::limit`] has not been called.
     pub fn hold(&mut self, src: NodeId, msg: MsgId) -> Option<u32> {
         self.rest.held.hold(src, msg);
         self.set_held(src, msg, true)
     }
 
-    /// Lets a message that was held go on, as if its sender had just been heard. Returns its slot if
-    /// it was held and has been entered; looks at every flow.
-    pub fn release(&mut self, now: Time, src: NodeId, msg: MsgId) -> Option<u32> {
+    /// Lets a message that was held go on. Its sender may be silent for `quiet` more. Returns its slot
+    /// if it was held and has been entered.
+    pub fn release(&mut self, now: Time, src: NodeId, msg: MsgId, quiet: Span) -> Option<u32> {
         if !self.rest.held.release(src, msg) {
             return None;
         }
         let slot = self.set_held(src, msg, false)?;
-        self.flows[slot].heard = now;
+        self.flows[slot].heard = now.saturating_add(quiet);
         Some(slot)
     }
 
     fn set_held(&mut self, src: NodeId, msg: MsgId, is_held: bool) -> Option<u32> {
         let is_its = |f: &ArrivingFlow<T>| f.of.src == src && f.of.msg == msg;
-        let slot = self.flows.iter().find(|(_, f)| is_its(f)).map(|(slot, _)| slot)?;
+        let slot = match &self.rest.messages {
+            Some(messages) => *messages
+                .get(&(src, msg))
+                .filter(|slot| self.flows.get(**slot).is_some_and(is_its))?,
+            None => self.flows.iter().find(|(_, f)| is_its(f)).map(|(slot, _)| slot)?,
+        };
         self.flows[slot].is_held = is_held;
         Some(slot)
     }
@@ -221,6 +233,11 @@ impl<T> ArrivingFlows<T> {
     fn remove(&mut self, slot: u32) -> Option<ArrivingFlow<T>> {
         let flow = self.flows.remove(slot)?;
         self.slots.remove(&(flow.of.src.get(), flow.of.flow));
+        if let Some(messages) = &mut self.rest.messages
+            && messages.get(&(flow.of.src, flow.of.msg)) == Some(&slot)
+        {
+            messages.remove(&(flow.of.src, flow.of.msg));
+        }
         Some(flow)
     }
 
@@ -345,9 +362,9 @@ mod tests {
         let slot = flows.enter(Time::ZERO, announce(1, 0, 2), ()).unwrap();
         assert!(flows[slot].is_held);
         flows.forget_silent(late, Span::from_us(5), &mut out, |_, _| {});
-        assert_eq!(flows.release(late, src, MsgId::new(0)), Some(slot));
+        assert_eq!(flows.release(late, src, MsgId::new(0), Span::ZERO), Some(slot));
         assert!(!flows[slot].is_held && flows[slot].heard == late);
-        assert_eq!(flows.release(late, src, MsgId::new(0)), None);
+        assert_eq!(flows.release(late, src, MsgId::new(0), Span::ZERO), None);
     }
 
     #[test]

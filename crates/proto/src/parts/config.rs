@@ -28,6 +28,12 @@ pub fn keepalive(facts: &FabricFacts) -> Span {
     facts.control_rtt * 64
 }
 
+/// Pause between repetitions for a message that the receiver holds back: so long that those of all
+/// messages that a program without room may have waiting take a small part of a link.
+pub fn held_pause(keepalive: Span) -> Span {
+    keepalive * 64
+}
+
 /// Time after which a receiver forgets a flow whose sender is silent: twice as long as a sender
 /// that repeats itself every `interval` takes to give up.
 pub fn forget_after(interval: Span, attempts_max: u32) -> Span {

@@ -32,7 +32,9 @@ mod tokens;
 pub use acking::{AckingReceiver, Arrived, sack_bits};
 pub use arriving::{Announcement, ArrivingFlow, ArrivingFlows, Found};
 pub use candidates::Candidates;
-pub use config::{Padding, forget_after, keepalive, phost_study_buffer, two_bdps, within};
+pub use config::{
+    Padding, forget_after, held_pause, keepalive, phost_study_buffer, two_bdps, within,
+};
 pub use framing::{Framing, Outgoing};
 pub(crate) use held::Held;
 pub use numbers::{FlowNumbers, Known, NextNumber};

@@ -89,8 +89,8 @@ impl Endpoint for PhostHost {
                 self.receiver.on_rts(now, of, terms, repeated, &self.phost, &mut self.out);
             }
             PhostHeader::Ack { tx_slot } => self.sender.on_ack(tx_slot, msg, &mut self.out),
-            PhostHeader::Heard { tx_slot } => {
-                self.sender.on_heard(now, tx_slot, msg, &self.phost);
+            PhostHeader::Heard { tx_slot, held } => {
+                self.sender.on_heard(now, (tx_slot, msg), held, &self.phost);
             }
         }
         Receipt::Control

@@ -9,7 +9,7 @@ use super::choice::Choice;
 use super::config::{Downgrading, FreeHold, FreeRepair, Phost, Policy, Wake};
 use super::wire::PhostHeader;
 use crate::parts::{
-    Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Rtt, Served, TokenCursor,
+    Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Rtt, Served, TokenCursor, held_pause,
 };
 
 /// Which tokens of a flow have expired, by the time since they were sent.
@@ -288,7 +288,8 @@ impl Receiver {
 
     /// A message that was held may have tokens again.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, phost: &Phost) {
-        if let Some(slot) = self.flows.release(now, src, msg) {
+        let quiet = held_pause(phost.keepalive);
+        if let Some(slot) = self.flows.release(now, src, msg, quiet) {
             self.choice.enter(slot, &self.flows[slot], phost.config.policy);
             self.start(now);
         }
@@ -316,11 +317,10 @@ impl Receiver {
         out: &mut Output<PhostHeader>,
     ) {
         let tx_slot = of.tx_slot;
-        match self.flows.find(of.src, of.flow) {
+        let slot = match self.flows.find(of.src, of.flow) {
             Found::New => {
-                if self.enter(now, of, terms, phost).is_none() {
-                    return;
-                }
+                let Some(slot) = self.enter(now, of, terms, phost) else { return };
+                slot
             }
             Found::Arriving(slot) => {
                 // A free packet, which says less, may have arrived first.
@@ -335,6 +335,7 @@ impl Receiver {
                     (flow.state.deadline, flow.state.tenant) = terms;
                     self.choice.enter(slot, &self.flows[slot], phost.config.policy);
                 }
+                slot
             }
             Found::Over => {
                 if repeated {
@@ -343,9 +344,13 @@ impl Receiver {
                 return;
             }
             Found::Abandoned => return,
-        }
+        };
         if repeated {
-            out.send(of.src, of.msg, PhostHeader::Heard { tx_slot });
+            out.send(
+                of.src,
+                of.msg,
+                PhostHeader::Heard { tx_slot, held: self.flows[slot].is_held },
+            );
         }
     }
 

@@ -7,7 +7,7 @@ use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Span, Tena
 use super::PhostStats;
 use super::config::{DataPriority, Phost, Policy};
 use super::wire::PhostHeader;
-use crate::parts::{OutgoingFlow, OutgoingFlows, Output, Ready, Served};
+use crate::parts::{OutgoingFlow, OutgoingFlows, Output, Ready, Served, held_pause};
 
 /// A token at its source.
 #[derive(Clone, Copy, Debug)]
@@ -117,9 +117,16 @@ impl Sender {
     }
 
     /// The destination knows the flow.
-    pub(super) fn on_heard(&mut self, now: Time, slot: u32, msg: MsgId, phost: &Phost) {
+    pub(super) fn on_heard(
+        &mut self,
+        now: Time,
+        (slot, msg): (u32, MsgId),
+        is_held: bool,
+        phost: &Phost,
+    ) {
         if let Some(flow) = self.flows.of(slot, msg) {
-            flow.retry.hear(now + phost.keepalive);
+            let pause = if is_held { held_pause(phost.keepalive) } else { phost.keepalive };
+            flow.retry.hear(now + pause);
         }
     }
 

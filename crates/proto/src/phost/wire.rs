@@ -69,6 +69,8 @@ headers! {
         6 Heard (control "heard", D to S) "flow slot {tx_slot} is known" {
             /// The flow's slot at the source.
             tx_slot: u32,
+            /// True if the destination has no room for the message now.
+            held: bool as "Held back for want of room",
         },
     }
 }

@@ -6,7 +6,7 @@
 //! given some again.
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Time};
+use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Span, Time};
 
 use super::SirdStats;
 use super::config::Sird;
@@ -140,7 +140,7 @@ impl Receiver {
 
     /// A message that was held may have credit again.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, sird: &Sird) {
-        if let Some(slot) = self.flows.release(now, src, msg) {
+        if let Some(slot) = self.flows.release(now, src, msg, Span::ZERO) {
             let flow = &mut self.flows[slot];
             flow.state.retry.reset();
             let key = key(slot, &flow.of);

@@ -182,14 +182,16 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Releases the message that has waited longest for room, if there is room for it now. One a
-    /// turn, so that the room is taken before it is promised again. Returns when to look again.
+    /// Releases of each service the message that has waited longest for room, if there is room for it
+    /// now. One of a service a turn, so that the room is taken before it is promised again. Returns when
+    /// to look again.
     pub(super) fn release_held(&mut self, now: Time) -> Time {
-        let Some(HeldMessage { src, msg, service, size }) = self.held.first() else {
+        if self.held.is_empty() {
             return Time::NEVER;
-        };
-        if self.apps.admission(service, size) != Admission::Wait {
-            self.held.remove(src, msg);
+        }
+        let apps = &self.apps;
+        let has_room = |m: &HeldMessage| apps.admission(m.service, m.size) != Admission::Wait;
+        for HeldMessage { src, msg, .. } in self.held.take_first(has_room) {
             self.endpoint.release(now, src, msg);
             self.on_events(Failure::Unreachable);
         }

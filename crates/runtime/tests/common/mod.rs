@@ -40,7 +40,7 @@ pub(crate) fn with_keys<T: Transport>(keys: &T::Keys, facts: &FabricFacts) -> T:
 pub(crate) struct MemNode<E: Endpoint> {
     pub(crate) node: Node<E, MemDatapath, Hub>,
     pub(crate) port: Port,
-    _handle: HubHandle,
+    pub(crate) handle: HubHandle,
     pub(crate) life: u32,
 }
 
@@ -142,7 +142,7 @@ impl<E: Endpoint> MemBed<E> {
         let port = handle.open(SERVICE, self.port).unwrap();
         let datapath = self.net.datapath(config.node);
         let node_of = Node::new(config, Arc::clone(&self.protocol), datapath, hub, self.now);
-        self.nodes[node] = Some(MemNode { node: node_of, port, _handle: handle, life: self.lives });
+        self.nodes[node] = Some(MemNode { node: node_of, port, handle, life: self.lives });
         self.next[node] = self.now;
     }
 
