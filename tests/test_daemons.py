@@ -1,6 +1,7 @@
 """The daemon as a process: started, killed, started again, cut off, and not read from."""
 
 import itertools
+import json
 import os
 import signal
 import socket
@@ -8,7 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -63,10 +64,14 @@ class Network:
         self._keys = keys
         self._rtt_us = rtt_us
         self._n = 2 + arbiters
-        ports = free_ports(self._n)
-        self.addresses = [f"127.0.0.1:{port}" for port in ports]
-        self.keys = [[self._keygen(f"{n}.key")] for n in range(len(self.addresses))]
-        self.private = [f"{n}.key" for n in range(len(self.addresses))]
+        self.n_hosts = 2
+        self.rate = 200
+        self.network_keys: dict[int, str] = {}
+        self.addresses: list[str] = []
+        self.keys: list[list[str]] = []
+        self.private: list[str] = []
+        for _ in range(self._n):
+            self.add()
         self.processes: dict[int, subprocess.Popen[bytes]] = {}
         self.fabric: Fabric | None = None
 
@@ -74,6 +79,30 @@ class Network:
         assert RAMPD is not None
         argv = [RAMPD, "keygen", str(self.folder / file)]
         return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+
+    def add(self) -> int:
+        """A further node; returns its number."""
+        node, (port,) = len(self.addresses), free_ports(1)
+        self.addresses.append(f"127.0.0.1:{port}")
+        self.keys.append([self._keygen(f"{node}.key")])
+        self.private.append(f"{node}.key")
+        return node
+
+    def status(self, node: int) -> dict[str, Any]:
+        """What `rampd status` tells."""
+        assert RAMPD is not None
+        argv = [RAMPD, "status", "--json", str(self.folder / f"{node}.toml")]
+        done = subprocess.run(argv, check=True, capture_output=True, text=True)
+        status: dict[str, Any] = json.loads(done.stdout)
+        return status
+
+    def wait_for(self, node: int, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The first status for which something holds."""
+        ends = time.monotonic() + TIMEOUT
+        while not holds(status := self.status(node)):
+            assert time.monotonic() < ends, status
+            time.sleep(0.1)
+        return status
 
     def reload(self) -> None:
         """Write all configurations, and have all nodes read them."""
@@ -97,7 +126,8 @@ class Network:
 
     def _configure(self, node: int) -> Path:
         peers = "".join(
-            f'[[peer]]\nid = {n}\naddress = "{address}"\narbiter = {str(n > 1).lower()}\n'
+            f'[[peer]]\nid = {n}\naddress = "{address}"\n'
+            f"arbiter = {str(n >= self.n_hosts).lower()}\n"
             f"public-key = {self.keys[n]}\n"
             for n, address in enumerate(self.addresses)
         )
@@ -105,7 +135,8 @@ class Network:
         file.write_text(
             f'[node]\nid = {node}\nclock = "monotonic"\nsocket = "{self.socket(node)}"\n'
             f'private-key = "{self.private[node]}"\n'
-            f"[network]\nrate-mbps = 200\ncontrol-rtt-us = {self._rtt_us}\n"
+            f"[network]\nrate-mbps = {self.rate}\ncontrol-rtt-us = {self._rtt_us}\n"
+            f"{self.network_keys.get(node, '')}\n"
             f'[transport]\nname = "{self._transport}"\n{self._keys}\n{peers}'
         )
         return file
@@ -114,7 +145,7 @@ class Network:
         """Start a node or an arbiter."""
         file = self._configure(node)
         assert RAMPD is not None
-        argv = [RAMPD, "arbiter" if node > 1 else "node", str(file)]
+        argv = [RAMPD, "arbiter" if node >= self.n_hosts else "node", str(file)]
         log = (self.folder / f"{node}.log").open("ab")
         with log:
             if self.fabric is None:
@@ -303,6 +334,103 @@ def test_a_key_is_changed_without_a_break(network_of: Start) -> None:
     network.processes[0].send_signal(signal.SIGTERM)
     network.processes.pop(0).wait(TIMEOUT)
     assert "packets that no peer has sealed" in (network.folder / "0.log").read_text()
+
+
+def test_status_tells_of_peers_and_where_they_are_configured_otherwise(network_of: Start) -> None:
+    network = network_of("phost")
+    network.addresses[1] = network.addresses[1].replace("127.0.0.1", "localhost")
+    network.network_keys[1] = "data-rtt-us = 2000"
+    network.start(0)
+    network.start(1)
+    with network.port(0) as a, network.port(1) as b:
+        assert outcome(a.send(1, text(5, 200_000))) == "completed"
+        assert number_of(b.receive(TIMEOUT)) == 5
+        for node in (0, 1):
+            status = network.wait_for(node, lambda status: status["peers"][0]["round-trip-us"])
+            assert [service["service"] for service in status["services"]] == [SERVICE]
+            (peer,) = status["peers"]
+            assert peer["node"] == 1 - node
+            assert "network.data-rtt-us" in peer["differs-in"]
+            assert "network.rate-mbps" not in peer["differs-in"]
+            assert 0 < peer["round-trip-us"] < 1e6
+            assert peer["heard-s-ago"] < TIMEOUT
+        assert network.status(0)["counted"]["messages_completed"] == 1
+        assert RAMPD is not None
+        argv = [RAMPD, "status", str(network.folder / "0.toml")]
+        shown = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+        assert shown.startswith("node 0 (host, phost) at 127.0.0.1:")
+        assert "network.data-rtt-us" in shown
+    for node in (0, 1):
+        log = (network.folder / f"{node}.log").read_text()
+        assert log.count("a peer is configured otherwise") == 1
+        assert "network.data-rtt-us" in log
+    network.kill(0)
+    argv = [RAMPD, "status", str(network.folder / "0.toml")]
+    done = subprocess.run(argv, check=False, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "node 0 does not answer" in done.stderr
+
+
+@pytest.mark.parametrize("transport", ["dcpim", "phost", "homa", "tcp"])
+def test_rates_and_peers_change_without_a_loss(network_of: Start, transport: str) -> None:
+    network = network_of(transport)
+    network.start(0)
+    network.start(1)
+    numbers = itertools.count()
+    with network.port(0) as a, network.port(1) as b:
+
+        def under_way(change: Callable[[], None]) -> None:
+            """Messages are under way while something changes."""
+            sent = list(itertools.islice(numbers, 50))
+            tickets = [a.send(1, text(n)) for n in sent]
+            change()
+            assert {number_of(b.receive(TIMEOUT)) for _ in sent} == set(sent)
+            assert {outcome(ticket) for ticket in tickets} == {"completed"}
+
+        network.rate = 400
+        under_way(network.reload)
+        for node in (0, 1):
+            network.wait_for(node, lambda status: status["rate-mbps"] == 400)
+        # A third host.
+        network.add()
+        network.n_hosts = 3
+        under_way(network.reload)
+        network.start(2)
+        with network.port(2) as c:
+            for port in (a, b):
+                ticket = port.send(2, text(1_000))
+                assert number_of(c.receive(TIMEOUT)) == 1_000
+                assert outcome(ticket) == "completed"
+        # It moves.
+        network.kill(2)
+        (port_of_2,) = free_ports(1)
+        network.addresses[2] = f"127.0.0.1:{port_of_2}"
+        under_way(network.reload)
+        network.start(2)
+        with network.port(2) as c:
+            ticket = a.send(2, text(1_001))
+            assert number_of(c.receive(TIMEOUT)) == 1_001
+            assert outcome(ticket) == "completed"
+        # What needs a restart changes nothing, and says so.
+        network.network_keys = {0: "mtu = 1400", 1: "mtu = 1400"}
+        network.rate = 100
+        under_way(network.reload)
+        assert network.status(0)["rate-mbps"] == 400
+        # A host that is gone.
+        network.network_keys = {}
+        network.rate = 200
+        network.kill(2)
+        network.processes.pop(2, None)
+        network.addresses.pop()
+        network.keys.pop()
+        network.n_hosts = 2
+        under_way(network.reload)
+        status = network.wait_for(0, lambda status: status["rate-mbps"] == 200)
+        assert [peer["node"] for peer in status["peers"]] == [1]
+        with pytest.raises(SendError, match="unknown"):
+            a.send(2, b"x").result(TIMEOUT)
+    log = (network.folder / "0.log").read_text()
+    assert "network.mtu, spray or segment-offload: changes need a restart" in log
 
 
 BUSY_US: Final = 50_000

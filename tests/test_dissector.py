@@ -198,7 +198,7 @@ class TestInfo:
             return next(packet for packet in expected if packet.get(name) == value)
 
         token = only("dcpim.type", 4)
-        assert infos(capture, "-Y", "dcpim.type == 4") == [
+        assert infos(capture, "-Y", "rampmeter.kind < 9 && dcpim.type == 4") == [
             f"dcPIM token: flow slot {token['dcpim.tx_slot']}, packet {token['dcpim.seq']}, "
             f"{token['dcpim.remaining']} remaining"
         ]
@@ -211,6 +211,11 @@ class TestInfo:
             "dcPIM hello: 3 asks 66000 for its incarnation",
             "dcPIM here: 3 tells 66000 that it is incarnation 305419896",
         ]
+        bundle = only("rampmeter.kind", 9)
+        lengths = bundle["rampmeter.length"]
+        assert isinstance(lengths, list)
+        (info,) = infos(capture, "-Y", "rampmeter.kind == 9")
+        assert info.startswith(f"dcPIM bundle: {len(lengths)} packets, first notification: flow ")
 
     def test_lists_and_the_largest_values_have_words(
         self, samples: tuple[Path, list[Packet]], payloads: list[bytes], tmp_path: Path
@@ -294,7 +299,7 @@ class TestMalformed:
         [
             (0, 0, "bad_field", "Magic must be 0x524d, got 0x4d"),
             (2, 2, "bad_field", "Version must be 0x1, got 0x2"),
-            (3, 9, "unknown_kind", "there are no packets of kind 9"),
+            (3, 10, "unknown_kind", "there are no packets of kind 10"),
             (4, 60, "unknown_transport", "there is no transport 60"),
             (5, 3, "bad_field", "Protection must be 0 to 2, got 3"),
             (7, 1, "bad_field", "Service must be 0 but in data, got 1"),
@@ -402,7 +407,7 @@ class TestPorts:
         assert len(frame_numbers(capture, "rampmeter")) == len(payloads)
 
     def test_others_on_other_ports_are_left_alone(self, tmp_path: Path) -> None:
-        others = [b"RM\x02\x00" + bytes(40), b"RM\x01\x09" + bytes(40), b"RM\x01", b"QM\x01\x00"]
+        others = [b"RM\x02\x00" + bytes(40), b"RM\x01\x0a" + bytes(40), b"RM\x01", b"QM\x01\x00"]
         capture = write_capture(tmp_path / "a.pcap", [frame(other, port=9999) for other in others])
         assert frame_numbers(capture, "rampmeter") == []
 

@@ -776,10 +776,10 @@ end
 
 local KINDS = {
   [0] = "hello", "here", "control", "data", "refused",
-  "initiation", "response", "cookie", "confirmation",
+  "initiation", "response", "cookie", "confirmation", "bundle",
 }
 local HELLO, HERE, CONTROL, DATA = 0, 1, 2, 3
-local INITIATION, RESPONSE, COOKIE, CONFIRMATION = 5, 6, 7, 8
+local INITIATION, RESPONSE, COOKIE, CONFIRMATION, BUNDLE = 5, 6, 7, 8, 9
 local PROTECTIONS = { [0] = "none", "checksum", "sealed" }
 local CHECKSUM, SEALED = 1, 2
 
@@ -815,9 +815,18 @@ local OFFSET, TOTAL = u32("offset", "Offset of the payload"), u32("size", "Bytes
 local FRAGMENT = { MESSAGE[1], OFFSET, TOTAL }
 local PART = { word("part", "In classes", "0 or 1", { [0] = "higher", "lower" }) }
 local SESSION = { u32("session", "Session, by the sender's number of the initiation") }
+local PACKETS = {
+  u32("packets", "Packets of the bundle", at_least(2)),
+}
+-- What may follow a hello and its answer.
+local SETTINGS = { { name = "settings", bytes = 1, label = "Settings that digests follow of" } }
+local DIGEST = { hex(4, "digest", "Digest of a setting") }
+-- What stands before the header of each packet of a bundle.
+local ENTRY = { u16("length", "Bytes of the header"), MESSAGE[1] }
 local REST = {
   [HELLO] = NONCE, [HERE] = NONCE, [DATA] = FRAGMENT,
   [INITIATION] = SESSION, [RESPONSE] = SESSION, [COOKIE] = SESSION,
+  [BUNDLE] = PACKETS,
 }
 
 -- What follows the payload, by protection, and its bytes.
@@ -858,6 +867,10 @@ declare("rampmeter.", ENVELOPE, FIELDS)
 declare("rampmeter.", NONCE, FIELDS)
 declare("rampmeter.", FRAGMENT, FIELDS)
 declare("rampmeter.", SESSION, FIELDS)
+declare("rampmeter.", PACKETS, FIELDS)
+declare("rampmeter.", ENTRY, FIELDS)
+declare("rampmeter.", SETTINGS, FIELDS)
+declare("rampmeter.", DIGEST, FIELDS)
 declare("rampmeter.", TRAILERS[CHECKSUM], FIELDS)
 declare("rampmeter.", TRAILERS[SEALED], FIELDS)
 declare("rampmeter.", PART, FIELDS)
@@ -1035,6 +1048,61 @@ local function read_header(at, root, transport)
   return ("%s: %s"):format(packet[1], fill(packet[2], packet.fields, values))
 end
 
+-- Reads the byte that says whose header follows, where two transports share a network; false where the
+-- reading had to stop.
+local function read_part(at, tree, values)
+  local pair = PAIRS[values.transport]
+  if pair then
+    if not read_fields(at, tree, PART, "rampmeter.", FIELDS, values) then
+      return false
+    end
+    values.header = pair[values.part]
+  end
+  return true
+end
+
+-- Reads the digests of a hello or its answer, where there are some; false where the reading had to stop.
+local function read_settings(at, tree, values)
+  if at.at == at.tvb:reported_len() then
+    return true
+  end
+  local said = read_fields(at, tree, SETTINGS, "rampmeter.", FIELDS, values)
+  for _ = 1, said and values.settings or 0 do
+    if not read_fields(at, tree, DIGEST, "rampmeter.", FIELDS, values) then
+      return false
+    end
+  end
+  return said
+end
+
+-- Reads the packets of a bundle; the sentence of the first, or nil if they could not be read.
+local function read_bundle(at, tree, root, values)
+  local first
+  for _ = 1, values.packets do
+    local entry = { transport = values.transport }
+    if not read_fields(at, tree, ENTRY, "rampmeter.", FIELDS, entry) then
+      return nil
+    end
+    local ends = at.at + entry.length
+    if not read_part(at, tree, entry) then
+      return nil
+    end
+    values.header = entry.header
+    local transport = TRANSPORTS[entry.header or entry.transport]
+    local sentence = transport and read_header(at, root, transport)
+    if not sentence then
+      return nil
+    end
+    if at.at ~= ends then
+      local text = "%d bytes of header in %d"
+      complain(at, tree, "bad_length", text:format(entry.length + at.at - ends, entry.length))
+      return nil
+    end
+    first = first or sentence
+  end
+  return ("bundle: %d packets, first %s"):format(values.packets, first)
+end
+
 -- What comes after the headers; of data, a sentence about it.
 local function read_payload(at, tree, envelope)
   local len, captured = at.tvb:reported_len() - at.at, at.tvb:len() - at.at
@@ -1097,19 +1165,23 @@ local function read_packet(at, tree, root, values)
     local len = at.tvb:reported_len() - at.at
     return ("%s, sealed, %d bytes"):format(KINDS[values.kind], len)
   end
-  local pair = PAIRS[values.transport]
-  if pair and (values.kind == CONTROL or values.kind == DATA) then
-    if not read_fields(at, tree, PART, "rampmeter.", FIELDS, values) then
-      return nil
-    end
-    values.header = pair[values.part]
+  local is_packet = values.kind == CONTROL or values.kind == DATA
+  if is_packet and not read_part(at, tree, values) then
+    return nil
   end
   tree:set_len(at.at)
   local transport = TRANSPORTS[values.header or values.transport]
-  if not transport and not pair then
+  if not transport and not PAIRS[values.transport] then
     complain(at, tree, "unknown_transport", ("there is no transport %d"):format(values.transport))
   end
-  if values.kind ~= CONTROL and values.kind ~= DATA then
+  if values.kind == BUNDLE then
+    local sentence = read_bundle(at, tree, root, values)
+    return sentence and sentence .. read_payload(at, tree, values)
+  end
+  if values.kind <= HERE and not read_settings(at, tree, values) then
+    return nil
+  end
+  if not is_packet then
     if not is_handshake then
       read_payload(at, tree, values)
     end

@@ -203,6 +203,13 @@ pub trait Endpoint: Sized {
     /// life, and those meant for it, from its new one.
     fn forget_peer(&mut self, now: Time, peer: NodeId);
 
+    /// The parameters are others from now on: another rate, another round trip. Packets keep their
+    /// lengths. No message is lost, and none is delivered twice. Returns false, and changes nothing,
+    /// where the endpoint can not do that; it must be made anew then.
+    fn reconfigure(&mut self, _now: Time, _config: Arc<Self::Config>) -> bool {
+        false
+    }
+
     /// These links between switches have failed, all others work, and routing goes by that from now
     /// on. A driver that knows the network calls it for arbiters.
     fn handle_links(&mut self, _now: Time, _down: &LinksDown) {}

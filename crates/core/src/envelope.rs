@@ -8,7 +8,7 @@
 //! |---|---|
 //! | 0-1 | magic `RM` |
 //! | 2 | version, 1 |
-//! | 3 | kind: 0 hello, 1 here, 2 control, 3 data, 4 refused, 5 initiation, 6 response, 7 cookie, 8 confirmation |
+//! | 3 | kind: 0 hello, 1 here, 2 control, 3 data, 4 refused, 5 initiation, 6 response, 7 cookie, 8 confirmation, 9 bundle |
 //! | 4 | transport, by its number in the catalogue; 64 and more for two on one network |
 //! | 5 | protection: 0 none, 1 checksum, 2 sealed |
 //! | 6-7 | service that a data packet's message is for |
@@ -16,9 +16,15 @@
 //! | 12-15 | destination node |
 //! | 16-19 | incarnation of the source |
 //! | 20-23 | incarnation of the destination as the source knows it, 0 if it does not |
-//! | 24-27 | message; nonce of a hello or here; session of an initiation, response or cookie |
+//! | 24-27 | message; nonce of a hello or here; session of an initiation, response or cookie; packets of a bundle |
 //! | 28-31 | data only: offset of the payload in the message |
 //! | 32-35 | data only: size of the message |
+//!
+//! A bundle has several control packets: of each the length of the protocol's header (2 bytes), the message
+//! (4 bytes) and the header.
+//!
+//! A hello and its answer may have digests of the sender's settings: how many (1 byte), and 4 bytes each. What
+//! they are of is in the crate `rampmeter-runtime`, module `agreement`.
 //!
 //! Hosts protect their datagrams, and a trailer follows the payload. With protection 1 it is the
 //! CRC32C of everything before it (4 bytes). With protection 2 everything behind the envelope is
@@ -115,6 +121,11 @@ pub enum Kind {
     },
     /// The first packet of a session, where there is no other to send.
     Confirmation,
+    /// Several control packets of the protocol.
+    Bundle {
+        /// How many: at least 2.
+        n: u32,
+    },
 }
 
 /// How a datagram is protected on its way.
@@ -164,21 +175,24 @@ const VERSION: u8 = 1;
 impl Envelope {
     /// Bytes of the longest envelope.
     pub const LEN_MAX: usize = 36;
+    /// Bytes of the envelope of all packets but data.
+    pub const CONTROL_LEN: usize = 28;
+    /// Bytes that a bundle has before the header of each packet.
+    pub const BUNDLE_ENTRY: usize = 2 + 4;
     /// Bytes of the longest header of a transport's data packets, which follows it.
     pub const DATA_HEADER_MAX: usize = 32;
-    const LEN: usize = 28;
 
     /// Bytes that [`Envelope::encode`] writes.
     pub fn wire_len(&self) -> usize {
         match self.kind {
             Kind::Data { .. } => Self::LEN_MAX,
-            _ => Self::LEN,
+            _ => Self::CONTROL_LEN,
         }
     }
 
     /// Bytes of the envelope at the front of `datagram`, which a node has written.
     pub fn len_of(datagram: &[u8]) -> usize {
-        if datagram.get(3) == Some(&3) { Self::LEN_MAX } else { Self::LEN }
+        if datagram.get(3) == Some(&3) { Self::LEN_MAX } else { Self::CONTROL_LEN }
     }
 
     /// Writes the envelope to the front of `out` and returns the bytes written.
@@ -196,6 +210,7 @@ impl Envelope {
             Kind::Response { session } => (6, session.into(), None),
             Kind::Cookie { session } => (7, session.into(), None),
             Kind::Confirmation => (8, 0, None),
+            Kind::Bundle { n } => (9, n, None),
         };
         let protection = match self.protection {
             Protection::Bare => 0,
@@ -258,6 +273,11 @@ impl Envelope {
                 expect("message", "0", 0, word.into())?;
                 Kind::Confirmation
             }
+            9 if word >= 2 => Kind::Bundle { n: word },
+            9 => {
+                let (field, expected, got) = ("packets of a bundle", "2 or more", word.into());
+                return Err(WireError::BadField { field, expected, got });
+            }
             other => return Err(WireError::UnknownType(other)),
         };
         let envelope = Self { transport, src, dst, src_life, dst_life, kind, protection };
@@ -278,6 +298,27 @@ fn expect(
     got: u64,
 ) -> Result<(), WireError> {
     if got == value { Ok(()) } else { Err(WireError::BadField { field, expected, got }) }
+}
+
+/// Hands over the `n` packets of a bundle, of each its message and the protocol's header. `bytes` is
+/// what follows the envelope.
+///
+/// # Errors
+/// The bytes are not `n` packets. Those before the error have been handed over.
+pub fn bundled(
+    n: u32,
+    mut bytes: &[u8],
+    mut each: impl FnMut(MsgId, &[u8]),
+) -> Result<(), WireError> {
+    for _ in 0..n {
+        let mut reader = Reader::new(bytes);
+        let (len, msg) = (usize::from(reader.u16()?), MsgId::new(reader.u32()?));
+        let (needed, got) = (Envelope::BUNDLE_ENTRY + len, bytes.len());
+        let header = bytes.get(Envelope::BUNDLE_ENTRY..needed);
+        each(msg, header.ok_or(WireError::Truncated { needed, got })?);
+        bytes = &bytes[needed..];
+    }
+    expect("bytes after a bundle", "0", 0, bytes.len() as u64)
 }
 
 /// Bytes of a link that an IP packet takes beside itself on an Ethernet: preamble, header, check
@@ -329,6 +370,7 @@ mod tests {
             any::<u16>().prop_map(|session| Kind::Response { session }),
             any::<u16>().prop_map(|session| Kind::Cookie { session }),
             Just(Kind::Confirmation),
+            (2..=u32::MAX).prop_map(|n| Kind::Bundle { n }),
         ]
     }
 
@@ -358,6 +400,20 @@ mod tests {
             for short in 0..written {
                 prop_assert!(Envelope::decode(&bytes[..short]).is_err());
             }
+        }
+
+        #[test]
+        fn any_bytes_are_a_bundle_or_an_error(
+            n in 0..10u32,
+            bytes in prop::collection::vec(any::<u8>(), 0..64),
+        ) {
+            let (mut n_read, mut read) = (0, 0);
+            let opened = bundled(n, &bytes, |_, header| {
+                n_read += 1;
+                read += Envelope::BUNDLE_ENTRY + header.len();
+            });
+            prop_assert!(read <= bytes.len());
+            prop_assert_eq!(opened.is_ok(), n_read == n && read == bytes.len());
         }
 
         #[test]

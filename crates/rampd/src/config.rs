@@ -1,7 +1,7 @@
 //! The configuration file of a node: TOML, with defaults; unknown keys are refused.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
 use rampmeter_proto::Catalogue;
 use rampmeter_ring::{Allowed, DoorConfig, Limits, Services};
 use rampmeter_runtime::datapath::udp::UdpConfig;
-use rampmeter_runtime::{ClockSource, NodeConfig, PrivateKey, PublicKey, Wait};
+use rampmeter_runtime::{Agreement, ClockSource, NodeConfig, PrivateKey, PublicKey, Setting, Wait};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -85,6 +85,9 @@ pub(crate) struct NodeTable {
     /// How long it stays awake for a packet that is due, where it blocks. By default 60 us where
     /// full packets follow one another faster than that, and not at all elsewhere.
     pub(crate) spin_us: Option<f64>,
+    /// While packets arrive in quick succession: how long it waits for more, and answers for others.
+    #[serde(default = "default_gather")]
+    pub(crate) gather_us: f64,
     /// What carries packets.
     #[serde(default)]
     pub(crate) datapath: DatapathKey,
@@ -96,6 +99,8 @@ pub(crate) struct NodeTable {
     pub(crate) private_key: Option<PathBuf>,
     /// The address at which its counters are served to Prometheus.
     pub(crate) metrics: Option<SocketAddr>,
+    /// The socket at which `rampd status` asks; by default beside `socket`, at an arbiter nowhere.
+    pub(crate) status: Option<PathBuf>,
     /// How long a node that is told to stop goes on with what is under way.
     #[serde(default = "default_grace_ms")]
     pub(crate) grace_ms: f64,
@@ -126,9 +131,8 @@ pub(crate) struct NetworkTable {
     /// Source ports that packets are spread over.
     #[serde(default = "default_spray")]
     pub(crate) spray: usize,
-    /// Whether packets to one node are handed to the kernel joined: on one path, and over UDP.
-    #[serde(default)]
-    pub(crate) segment_offload: bool,
+    /// Whether packets to one node are handed to the kernel joined; by default where it can.
+    pub(crate) segment_offload: Option<bool>,
 }
 
 /// A node, in the list of `peer` tables.
@@ -137,14 +141,33 @@ pub(crate) struct NetworkTable {
 pub(crate) struct PeerTable {
     /// Its number. Hosts are numbered from 0 without gaps, arbiters after them.
     pub(crate) id: u32,
-    /// Its address and port; the next port is used too.
-    pub(crate) address: SocketAddr,
+    /// Its address or host name, and port; the next port is used too.
+    pub(crate) address: Address,
     /// Whether it is an arbiter.
     #[serde(default)]
     pub(crate) arbiter: bool,
     /// Its public key; several while it changes its key.
     #[serde(default)]
     pub(crate) public_key: OneOrMore,
+}
+
+/// Where a node is: `10.0.0.1:7321`, `[fd00::1]:7321` or `host-b:7321`. Host names are looked up when
+/// the configuration is read; the first IPv4 address is taken, or else the first.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Address(pub(crate) SocketAddr);
+
+impl TryFrom<String> for Address {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let expected = "expected an address or a host name, and a port";
+        let found =
+            text.to_socket_addrs().map_err(|error| format!("{expected}, got {text:?}: {error}"))?;
+        let found: Vec<_> = found.collect();
+        let first = found.iter().find(|addr| addr.is_ipv4()).or(found.first());
+        first.copied().map(Self).ok_or_else(|| format!("{expected}, got {text:?}"))
+    }
 }
 
 /// A text, or a list of texts.
@@ -266,6 +289,10 @@ fn default_message_max() -> u64 {
     NodeConfig::MESSAGE_MAX.into()
 }
 
+fn default_gather() -> f64 {
+    NodeConfig::GATHER.as_ps() as f64 * 1e-6
+}
+
 fn default_mtu() -> usize {
     1_500
 }
@@ -293,10 +320,14 @@ pub(crate) struct Setup {
     pub(crate) clock: ClockSource,
     /// How it waits.
     pub(crate) wait: Wait,
+    /// How long it waits for more packets where many arrive.
+    pub(crate) gather: Span,
     /// Where applications attach, and who may.
     pub(crate) door: Option<DoorConfig>,
     /// Where counters are served.
     pub(crate) metrics: Option<SocketAddr>,
+    /// Where `rampd status` asks.
+    pub(crate) status: Option<PathBuf>,
     /// How long it goes on when told to stop.
     pub(crate) grace: Span,
     /// How long messages wait for silent receivers.
@@ -309,6 +340,8 @@ pub(crate) struct Setup {
     pub(crate) keys: Option<Keys>,
     /// The file that it was read from.
     pub(crate) file: PathBuf,
+    /// Reads it again.
+    pub(crate) reread: fn(&Path) -> Result<Setup, ConfigError>,
 }
 
 /// The keys of a network, as a node knows them.
@@ -367,17 +400,49 @@ impl Setup {
         Check { file }.setup::<C>(Config::read(file)?)
     }
 
-    /// The keys in the file as it is now.
-    ///
-    /// # Errors
-    /// What is wrong with it, and where.
-    pub(crate) fn keys_now(&self) -> Result<Keys, ConfigError> {
-        let config = Config::read(&self.file)?;
-        let check = Check { file: &self.file };
-        check.peers(&config.peer)?;
-        let keys = check.keys(&config.node, config.network.security, &config.peer)?;
-        keys.ok_or_else(|| {
-            check.bad("network.security", "encrypted, or a restart of all nodes", "none")
+    /// The keys in which a running node with this configuration cannot take another without a restart.
+    pub(crate) fn fixed(&self, other: &Self) -> Vec<&'static str> {
+        let n_arbiters = |setup: &Self| setup.transport.arbiters;
+        let name = |setup: &Self| setup.transport.written.name.clone();
+        let udp = |setup: &Self| {
+            let UdpConfig { mtu, spray, segment_offload, .. } = setup.udp;
+            (mtu, spray, segment_offload)
+        };
+        // Arbiters have the numbers after those of hosts.
+        let hosts_change = self.facts.n_hosts != other.facts.n_hosts && n_arbiters(self) > 0;
+        let path = |setup: &Self| setup.door.as_ref().map(|door| door.path.clone());
+        [
+            ("node.id", self.id != other.id || self.is_arbiter != other.is_arbiter),
+            ("node.socket", path(self) != path(other)),
+            ("node.status", self.status != other.status),
+            ("node.metrics", self.metrics != other.metrics),
+            ("node.clock", self.clock != other.clock),
+            // How long a node spins follows from the rate.
+            ("node.wait", (self.wait == Wait::Poll) != (other.wait == Wait::Poll)),
+            ("node.datapath", self.interface != other.interface),
+            ("node.message-max", self.message_max != other.message_max),
+            ("network.mtu, spray or segment-offload", udp(self) != udp(other)),
+            ("network.security", self.keys.is_some() != other.keys.is_some()),
+            ("transport.name", name(self) != name(other)),
+            ("peer.address of this node", self.udp.local != other.udp.local),
+            ("the number of hosts of a transport with arbiters", hosts_change),
+        ]
+        .into_iter()
+        .filter_map(|(key, is_changed)| is_changed.then_some(key))
+        .collect()
+    }
+
+    /// A text for each setting that all nodes must have alike.
+    pub(crate) fn agreement(&self) -> Agreement {
+        let facts = &self.facts;
+        Agreement::new(|setting| match setting {
+            Setting::Mtu => self.udp.mtu.to_string(),
+            Setting::Rate => facts.access_rate.as_bps().to_string(),
+            Setting::ControlRtt => facts.control_rtt.as_ps().to_string(),
+            Setting::DataRtt => facts.data_rtt.as_ps().to_string(),
+            Setting::Transport => format!("{:?}", self.transport.derived),
+            Setting::Clock => format!("{:?}", self.clock),
+            Setting::Peers => format!("{:?}", self.udp.peers),
         })
     }
 
@@ -464,11 +529,11 @@ impl Check<'_> {
         let peers = self.peers(&peer)?;
         let me = peer.iter().find(|p| p.id == node.id);
         let me = me.ok_or_else(|| self.bad("node.id", "the id of one of the peers", node.id))?;
-        let ip_udp = if me.address.is_ipv4() { IPV4_UDP } else { IPV6_UDP };
+        let ip_udp = if me.address.0.is_ipv4() { IPV4_UDP } else { IPV6_UDP };
         let mtu = network.mtu;
         self.range("network.mtu", mtu as f64, 576.0, 9_000.0)?;
         self.range("network.spray", network.spray as f64, 1.0, 256.0)?;
-        self.segment_offload(&node, &network)?;
+        let segment_offload = self.segment_offload(&node, &network)?;
         let keys = self.keys(&node, network.security, &peer)?;
         let protection = if keys.is_some() { Protection::Sealed } else { Protection::Checksum };
         let HostPacket { payload, header } = HostPacket::new(mtu, ip_udp, protection);
@@ -497,7 +562,7 @@ impl Check<'_> {
                 Wait::Block { spin: if packet < late { late } else { Span::ZERO } }
             }
         };
-        let interface = self.interface(&node, me.address, mtu)?;
+        let interface = self.interface(&node, me.address.0, mtu)?;
         let message_max = self.range(
             "node.message-max",
             node.message_max as f64,
@@ -509,6 +574,10 @@ impl Check<'_> {
             let expected = format!("a path of at most {SOCKET_PATH_MAX} bytes");
             return Err(self.bad("node.socket", &expected, path.display()));
         }
+        // An arbiter has no use for `socket`, and may share a file with a host of its machine.
+        let socket = node.socket.as_ref().filter(|_| !me.arbiter);
+        let beside = || socket.map(|path| path.with_extension("status"));
+        let status = node.status.clone().or_else(beside);
         let door = node.socket.map(|path| DoorConfig { path, limits, services });
         Ok(Setup {
             id: NodeId::new(node.id),
@@ -518,8 +587,8 @@ impl Check<'_> {
             udp: UdpConfig {
                 mtu,
                 spray: network.spray,
-                segment_offload: network.segment_offload,
-                ..UdpConfig::new(me.address, peers)
+                segment_offload,
+                ..UdpConfig::new(me.address.0, peers)
             },
             interface,
             clock: match node.clock {
@@ -527,14 +596,17 @@ impl Check<'_> {
                 ClockKey::Monotonic => ClockSource::Monotonic,
             },
             wait,
+            gather: self.micros("node.gather-us", node.gather_us, 0.0)?,
             door,
             metrics: node.metrics,
+            status,
             grace: self.micros("node.grace-ms", node.grace_ms * 1e3, 0.0)?,
             patience: self.micros("node.patience-ms", node.patience_ms * 1e3, 1.0)?,
             message_max,
             payload,
             keys,
             file: self.file.to_owned(),
+            reread: Setup::load::<C>,
         })
     }
 
@@ -654,16 +726,17 @@ impl Check<'_> {
         Ok(services)
     }
 
-    /// Joined packets leave on one path, and only through the kernel.
-    fn segment_offload(&self, node: &NodeTable, network: &NetworkTable) -> Result<(), ConfigError> {
-        if !network.segment_offload {
-            Ok(())
-        } else if node.datapath == DatapathKey::Xdp {
-            Err(self.bad("node.datapath", "udp, where segment-offload = true", "xdp"))
-        } else if network.spray != 1 {
-            Err(self.bad("network.spray", "1, where segment-offload = true", network.spray))
-        } else {
-            Ok(())
+    /// Only the kernel takes joined packets.
+    fn segment_offload(
+        &self,
+        node: &NodeTable,
+        network: &NetworkTable,
+    ) -> Result<bool, ConfigError> {
+        match (network.segment_offload, node.datapath) {
+            (Some(true), DatapathKey::Xdp) => {
+                Err(self.bad("node.datapath", "udp, where segment-offload = true", "xdp"))
+            }
+            (is_written, datapath) => Ok(is_written.unwrap_or(datapath == DatapathKey::Udp)),
         }
     }
 
@@ -704,25 +777,25 @@ impl Check<'_> {
                 let expected = format!("ids from 0 to {}, without gaps", n - 1);
                 return Err(self.bad(&key("id"), &expected, peer.id));
             };
-            if slot.replace(peer.address).is_some() {
+            if slot.replace(peer.address.0).is_some() {
                 return Err(self.bad(&key("id"), "an id of its own", peer.id));
             }
-            if peer.address.is_ipv4() != peers[0].address.is_ipv4() {
-                return Err(self.bad(&key("address"), "all IPv4 or all IPv6", peer.address));
+            if peer.address.0.is_ipv4() != peers[0].address.0.is_ipv4() {
+                return Err(self.bad(&key("address"), "all IPv4 or all IPv6", peer.address.0));
             }
-            if peer.address.port() == u16::MAX || peer.address.port() == 0 {
-                return Err(self.bad(&key("address"), "a port from 1 to 65534", peer.address));
+            if peer.address.0.port() == u16::MAX || peer.address.0.port() == 0 {
+                return Err(self.bad(&key("address"), "a port from 1 to 65534", peer.address.0));
             }
-            if peer.address.ip().is_unspecified() {
-                return Err(self.bad(&key("address"), "the address of one host", peer.address));
+            if peer.address.0.ip().is_unspecified() {
+                return Err(self.bad(&key("address"), "the address of one host", peer.address.0));
             }
             let is_near = |other: &&PeerTable| {
-                let apart = other.address.port().abs_diff(peer.address.port());
-                other.address.ip() == peer.address.ip() && apart < 2
+                let apart = other.address.0.port().abs_diff(peer.address.0.port());
+                other.address.0.ip() == peer.address.0.ip() && apart < 2
             };
             if let Some(other) = peers[..idx].iter().find(is_near) {
                 let expected = format!("two ports that peer {} does not use", other.id);
-                return Err(self.bad(&key("address"), &expected, peer.address));
+                return Err(self.bad(&key("address"), &expected, peer.address.0));
             }
         }
         let n_hosts = peers.iter().filter(|p| !p.arbiter).count();

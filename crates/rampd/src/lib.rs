@@ -14,6 +14,7 @@ mod metrics;
 mod middlebox;
 mod pattern;
 mod run;
+mod status;
 mod tcp;
 mod timetable;
 
@@ -50,7 +51,7 @@ enum Command {
     /// Run the transport of this host, for all its applications.
     ///
     /// SIGTERM and SIGINT let what is under way finish, for as long as `node.grace-ms` says. SIGHUP
-    /// reads the keys of the configuration again; other changes need a restart.
+    /// takes the configuration as it is now: peers, keys, rates. What needs a restart is a line in the log.
     #[command(after_help = "Example:\n  rampd node /etc/rampd/node.toml")]
     Node {
         /// The configuration file.
@@ -85,6 +86,15 @@ enum Command {
         #[arg(required = true)]
         configs: Vec<PathBuf>,
     },
+    /// Show a running node: its peers, round trips, rates, queues, and what it has counted.
+    #[command(after_help = "Example:\n  rampd status /etc/rampd/node.toml")]
+    Status {
+        /// The configuration file of the node.
+        config: PathBuf,
+        /// Print JSON, on one line.
+        #[arg(long)]
+        json: bool,
+    },
     /// Send the messages of a table at their times and note when messages arrive.
     Load(load::LoadArgs),
     /// Join two interfaces by a cable that loses, doubles and reorders frames.
@@ -101,6 +111,7 @@ pub fn main<C: Catalogue>() -> ExitCode {
         Command::Agent { config } => agent::run::<C>(&config),
         Command::Keygen { file } => keygen::keygen(&file),
         Command::Check { configs } => check::check::<C>(&configs),
+        Command::Status { config, json } => status::ask::<C>(&config, json),
         Command::Load(args) => load::load::<C>(&args),
         Command::Middlebox(args) => middlebox::run(&args),
     };

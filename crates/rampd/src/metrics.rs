@@ -8,31 +8,41 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 use rampmeter_core::{Endpoint, Span, Time};
-use rampmeter_runtime::{Applications, Datapath, Node, NodeStats};
+use rampmeter_runtime::{Applications, Datapath, Node, NodeStats, PeerView};
 use tracing::{info, warn};
 
 use crate::config::Setup;
+use crate::status::{StatusServer, keys};
 
 /// How often a node looks at itself.
 const EVERY: Span = Span::from_us(1_000_000);
 
+/// How often a node says hello to its peers, for their round trips and what they have configured.
+const GREET_EVERY: Span = Span::from_us(10_000_000);
+
 /// What is shown of a node.
 #[derive(Clone, Debug, Default)]
-struct View {
-    stats: NodeStats,
+pub(crate) struct View {
+    pub(crate) stats: NodeStats,
     /// Messages being sent, waiting for their receivers, and arriving.
-    messages: (usize, usize, usize),
+    pub(crate) messages: (usize, usize, usize),
     peers_known: usize,
     /// What the transport counts, by name.
-    transport: Vec<(&'static str, u64)>,
+    pub(crate) transport: Vec<(&'static str, u64)>,
+    pub(crate) peers: Vec<PeerView>,
+    /// Of each service, messages that its program sends, and those for it.
+    pub(crate) services: Vec<(u16, u32, u32)>,
 }
 
 /// Watches a node.
 #[derive(Debug)]
 pub(crate) struct Watch {
     next: Time,
+    /// When peers are greeted next.
+    greets_at: Time,
     before: View,
     shown: Arc<Mutex<View>>,
+    status: StatusServer,
 }
 
 impl Watch {
@@ -41,14 +51,20 @@ impl Watch {
     /// # Errors
     /// The address is taken.
     pub(crate) fn start(setup: &Setup) -> io::Result<Self> {
+        let status = StatusServer::start(setup)?;
         let shown = Arc::new(Mutex::new(View::default()));
         if let Some(address) = setup.metrics {
             let server = tiny_http::Server::http(address).map_err(|error| {
                 io::Error::other(format!("cannot serve metrics at {address}: {error}"))
             })?;
             let (shown, node) = (Arc::clone(&shown), setup.id.get().to_string());
+            let status = status.shown();
             let serve = move || {
                 for request in server.incoming_requests() {
+                    if request.url() == "/status" {
+                        let _ = request.respond(tiny_http::Response::from_string(status.text()));
+                        continue;
+                    }
                     let view = shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
                     // A client that went away does not matter.
                     let _ = request.respond(tiny_http::Response::from_string(text(&view, &node)));
@@ -57,20 +73,36 @@ impl Watch {
             std::thread::Builder::new().name("metrics".to_owned()).spawn(serve)?;
             info!(%address, "serving metrics");
         }
-        Ok(Self { next: Time::ZERO, before: View::default(), shown })
+        let (next, greets_at) = (Time::ZERO, Time::ZERO);
+        Ok(Self { next, greets_at, before: View::default(), shown, status })
     }
 
     /// Looks at the node, from time to time.
     pub(crate) fn look<E: Endpoint, D: Datapath, A: Applications>(
         &mut self,
-        node: &Node<E, D, A>,
+        setup: &Setup,
+        node: &mut Node<E, D, A>,
         now: Time,
     ) {
         if now < self.next {
             return;
         }
         self.next = now + EVERY;
+        if now >= self.greets_at {
+            self.greets_at = now + GREET_EVERY;
+            node.greet(now);
+        }
         let view = view(node);
+        if view.peers_known > self.before.peers_known {
+            // Hellos at the start are often repeated, and tell no round trip.
+            self.greets_at = now;
+        }
+        self.warn(&view);
+        self.show(setup, view, Some(now));
+    }
+
+    /// Says what is unusual.
+    fn warn(&self, view: &View) {
         let (old, new) = (&self.before.stats, &view.stats);
         if new.peer_restarts > old.peer_restarts {
             info!(restarts = new.peer_restarts - old.peer_restarts, "peers started again");
@@ -98,12 +130,19 @@ impl Watch {
         if new.wrong_transport > old.wrong_transport {
             warn!(packets = new.wrong_transport, "peers run another transport");
         }
-        self.show(view);
+        for peer in view.peers.iter().filter(|peer| !peer.differences.is_empty()) {
+            let before = self.before.peers.iter().find(|old| old.node == peer.node);
+            if before.is_none_or(|old| old.differences != peer.differences) {
+                let keys = keys(peer.differences).join(", ");
+                warn!(peer = peer.node.get(), %keys, "a peer is configured otherwise");
+            }
+        }
     }
 
     /// Says at the end what the node has counted.
     pub(crate) fn report<E: Endpoint, D: Datapath, A: Applications>(
         &mut self,
+        setup: &Setup,
         node: &Node<E, D, A>,
     ) {
         let view = view(node);
@@ -113,10 +152,13 @@ impl Watch {
         for &(name, value) in view.transport.iter().filter(|(_, value)| *value > 0) {
             info!(value, "transport {name}");
         }
-        self.show(view);
+        self.show(setup, view, None);
     }
 
-    fn show(&mut self, view: View) {
+    fn show(&mut self, setup: &Setup, view: View, now: Option<Time>) {
+        if let Some(now) = now {
+            self.status.show(setup, &view, &self.before, now);
+        }
         self.before = view.clone();
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = view;
     }
@@ -125,8 +167,11 @@ impl Watch {
 fn view<E: Endpoint, D: Datapath, A: Applications>(node: &Node<E, D, A>) -> View {
     let mut transport = Vec::new();
     node.endpoint().counters(&mut |name, value| transport.push((name, value)));
+    let mut services = Vec::new();
+    node.apps().services(&mut |service, out, into| services.push((service, out, into)));
+    services.sort_unstable();
     let (stats, messages, peers_known) = (node.stats(), node.messages(), node.n_peers_known());
-    View { stats, messages, peers_known, transport }
+    View { stats, messages, peers_known, transport, peers: node.peers().collect(), services }
 }
 
 /// The counters in Prometheus's text format.
@@ -163,6 +208,27 @@ fn text(view: &View, node: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The dashboard for Grafana shows what is counted.
+    #[test]
+    fn dashboards_name_only_what_is_told() {
+        let shown: serde_json::Value =
+            serde_json::from_str(include_str!("../etc/grafana.json")).unwrap();
+        let told = text(&View::default(), "0");
+        let mut n = 0;
+        for panel in shown["panels"].as_array().unwrap() {
+            for target in panel["targets"].as_array().unwrap() {
+                let expression = target["expr"].as_str().unwrap();
+                for name in expression.split(|c: char| c != '_' && !c.is_alphanumeric()) {
+                    if name.starts_with("rampd_") {
+                        assert!(told.contains(&format!("\n{name}{{")), "{name} in {told}");
+                        n += 1;
+                    }
+                }
+            }
+        }
+        assert!(n >= 20, "{n} names");
+    }
 
     #[test]
     fn counters_are_told_with_type_unit_and_label() {

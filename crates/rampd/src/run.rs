@@ -8,9 +8,10 @@ use std::sync::Arc;
 use rampmeter_core::{Endpoint, Span, Time};
 use rampmeter_proto::beside::{BesideArbiter, BesideHost};
 use rampmeter_proto::catalogue::{Action, Catalogue};
+use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::transport::Transport;
 use rampmeter_ring::Clients;
-use rampmeter_runtime::datapath::udp::UdpDatapath;
+use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 #[cfg(feature = "xdp")]
 use rampmeter_runtime::datapath::xdp::XdpDatapath;
 use rampmeter_runtime::wire::Incarnation;
@@ -120,13 +121,16 @@ impl<A: Applications, F: FnOnce() -> Result<A, Error>> Action for RunHost<'_, F>
     fn run<T: Transport>(self) -> Self::Output {
         let Self { setup, clock, apps, signals } = self;
         let config = setup.transport.config::<T>().map_err(|e| Error::Input(e.to_string()))?;
-        run::<T::Host, A>(setup, clock, Arc::new(config), apps, signals)
+        let again: Protocol<'_, T::Host> = &|setup| setup.transport.config::<T>().map(Arc::new);
+        run::<T::Host, A>(setup, clock, (Arc::new(config), again), apps, signals)
     }
 
     fn beside<U: Transport, L: Transport>(self) -> Self::Output {
         let Self { setup, clock, apps, signals } = self;
         let both = setup.transport.both::<U, L>().map_err(|e| Error::Input(e.to_string()))?;
-        run::<BesideHost<U::Host, L::Host>, A>(setup, clock, Arc::new(both), apps, signals)
+        let again: Protocol<'_, BesideHost<U::Host, L::Host>> =
+            &|setup| setup.transport.both::<U, L>().map(Arc::new);
+        run::<BesideHost<U::Host, L::Host>, A>(setup, clock, (Arc::new(both), again), apps, signals)
     }
 }
 
@@ -142,20 +146,25 @@ impl Action for RunArbiter<'_> {
     fn run<T: Transport>(self) -> Self::Output {
         let Self { setup, clock, signals } = self;
         let config = setup.transport.config::<T>().map_err(|e| Error::Input(e.to_string()))?;
-        run::<T::Arbiter, _>(setup, clock, Arc::new(config), || Ok(NoApplications), signals)
+        let again: Protocol<'_, T::Arbiter> = &|setup| setup.transport.config::<T>().map(Arc::new);
+        let apps = || Ok(NoApplications);
+        run::<T::Arbiter, _>(setup, clock, (Arc::new(config), again), apps, signals)
     }
 
     fn beside<U: Transport, L: Transport>(self) -> Self::Output {
         let Self { setup, clock, signals } = self;
         let both = setup.transport.both::<U, L>().map_err(|e| Error::Input(e.to_string()))?;
-        run::<BesideArbiter<U, L>, _>(setup, clock, Arc::new(both), || Ok(NoApplications), signals)
+        let again: Protocol<'_, BesideArbiter<U, L>> =
+            &|setup| setup.transport.both::<U, L>().map(Arc::new);
+        let apps = || Ok(NoApplications);
+        run::<BesideArbiter<U, L>, _>(setup, clock, (Arc::new(both), again), apps, signals)
     }
 }
 
 fn run<E: Endpoint, A: Applications>(
     setup: &Setup,
     clock: Clock,
-    protocol: Arc<E::Config>,
+    (protocol, again): (Arc<E::Config>, Protocol<'_, E>),
     apps: impl FnOnce() -> Result<A, Error>,
     signals: &Signals,
 ) -> Result<(), Error> {
@@ -164,13 +173,13 @@ fn run<E: Endpoint, A: Applications>(
         None => {
             let datapath = secured(setup, &config, UdpDatapath::open(&setup.udp)?)?;
             let node = Node::<E, _, A>::new(config, protocol, datapath, apps()?, clock.now());
-            serve(setup, &clock, node, signals)
+            serve(setup, &clock, node, again, signals)
         }
         #[cfg(feature = "xdp")]
         Some(interface) => {
             let datapath = secured(setup, &config, XdpDatapath::open(&setup.xdp(interface))?)?;
             let node = Node::<E, _, A>::new(config, protocol, datapath, apps()?, clock.now());
-            serve(setup, &clock, node, signals)
+            serve(setup, &clock, node, again, signals)
         }
         #[cfg(not(feature = "xdp"))]
         Some(_) => Err(Error::Input("node.datapath: this rampd was built without xdp".to_owned())),
@@ -206,9 +215,12 @@ pub(crate) fn node_config(setup: &Setup) -> io::Result<NodeConfig> {
         rate: setup.facts.access_rate,
         burst: setup.facts.access_rate.bytes_floor(TIMER_LATE),
         spray: setup.transport.spray,
+        run: if setup.udp.segment_offload { UdpConfig::RUN } else { 1 },
+        gather: setup.gather,
         message_max: setup.message_max,
         patience: setup.patience,
         peers: setup.udp.peers.iter().map(|p| p.map(|a: SocketAddr| Some(a.ip()))).collect(),
+        agreement: setup.agreement(),
         seed: entropy()?,
     })
 }
@@ -217,42 +229,74 @@ fn serve<E: Endpoint, D: Datapath, A: Applications>(
     setup: &Setup,
     clock: &Clock,
     mut node: Node<E, Secured<D>, A>,
+    protocol: Protocol<'_, E>,
     signals: &Signals,
 ) -> Result<(), Error> {
     let mut watch = Watch::start(setup)?;
+    let mut current = setup.clone();
     info!(node = setup.id.get(), address = %setup.udp.local, "started");
     tell_systemd(NotifyState::Ready);
     let each = |node: &mut Node<E, Secured<D>, A>, now: Time| {
-        watch.look(node, now);
+        watch.look(&current, node, now);
         if signals.take_reload() {
-            reload(setup, node.datapath_mut());
+            reload(&mut current, protocol, node, now);
         }
     };
     drive(&mut node, clock, setup.wait, signals, setup.grace, each)?;
     tell_systemd(NotifyState::Stopping);
-    watch.report(&node);
+    watch.report(setup, &node);
     info!(node = setup.id.get(), "stopped");
     Ok(())
 }
 
-/// Takes the keys of the configuration as it is now.
-pub(crate) fn reload<D: Datapath>(setup: &Setup, datapath: &mut Secured<D>) {
-    let Some(before) = &setup.keys else {
-        warn!("network.security is none: there is nothing to reload without a restart");
-        return;
-    };
-    let keys = setup.keys_now().and_then(|keys| Ok((keys.private(setup.id)?, keys)));
-    match keys {
-        Err(error) => warn!(%error, "keys stay as they are"),
-        Ok((key, keys)) if keys.public.len() == before.public.len() => {
-            datapath.set_keys(key, keys.public.into_iter().map(Some).collect());
-            info!("keys have been read again");
-        }
-        Ok((_, keys)) => {
-            let (expected, got) = (before.public.len(), keys.public.len());
-            warn!(expected, got, "keys stay as they are: other peers need a restart");
-        }
+/// The parameters of the protocol in a configuration.
+pub(crate) type Protocol<'a, E> =
+    &'a dyn Fn(&Setup) -> Result<Arc<<E as Endpoint>::Config>, BadKey>;
+
+/// Takes the configuration as it is now, or leaves everything as it is and says why. Messages go on.
+pub(crate) fn reload<E: Endpoint, D: Datapath, A: Applications>(
+    setup: &mut Setup,
+    protocol: Protocol<'_, E>,
+    node: &mut Node<E, Secured<D>, A>,
+    now: Time,
+) {
+    match try_reload(setup, protocol, node, now) {
+        Ok(()) => info!("the configuration has been read again"),
+        Err(error) => warn!(%error, "the configuration stays as it was"),
     }
+}
+
+fn try_reload<E: Endpoint, D: Datapath, A: Applications>(
+    setup: &mut Setup,
+    protocol: Protocol<'_, E>,
+    node: &mut Node<E, Secured<D>, A>,
+    now: Time,
+) -> Result<(), Error> {
+    let new = (setup.reread)(&setup.file)?;
+    let refuse = |what: &str| Err(Error::Input(format!("{what}: changes need a restart")));
+    let fixed = setup.fixed(&new);
+    if !fixed.is_empty() {
+        return refuse(&fixed.join("; "));
+    }
+    let config = node_config(&new)?;
+    let keys = new.keys.as_ref().map(|keys| Ok::<_, Error>((keys.private(new.id)?, keys)));
+    let keys = keys.transpose()?;
+    let parameters = protocol(&new).map_err(|error| Error::Input(error.to_string()))?;
+    let others = new.udp.peers != setup.udp.peers;
+    if others && !node.datapath_mut().set_peers(&new.udp.peers) {
+        return refuse("peer.address over AF_XDP");
+    }
+    let is_same = new.facts == setup.facts && new.transport == setup.transport;
+    if !is_same && !node.reconfigure(now, parameters) {
+        node.datapath_mut().set_peers(&setup.udp.peers);
+        return refuse("network.rate-mbps, control-rtt-us, data-rtt-us or transport");
+    }
+    if let Some((key, keys)) = keys {
+        node.datapath_mut().set_keys(key, keys.public.iter().cloned().map(Some).collect());
+    }
+    node.set_config(now, config);
+    *setup = new;
+    Ok(())
 }
 
 /// Tells the service manager how far the node is, where one has started it and waits for that.

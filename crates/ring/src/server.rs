@@ -159,6 +159,11 @@ impl Applications for Clients {
         client.deliver(from, message);
     }
 
+    fn services(&self, each: &mut dyn FnMut(u16, u32, u32)) {
+        Self::services(self)
+            .for_each(|(service, sending, arriving)| each(service, sending, arriving));
+    }
+
     fn arm(&mut self) -> bool {
         // What has rung until now is forgotten before anybody is asked to ring again.
         let mut rung = [MaybeUninit::uninit(); 32];

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rampmeter_core::{Endpoint, Span, Time};
 use rustix::event::{EventfdFlags, epoll, eventfd};
+use rustix::thread::nanosleep;
 
 use crate::app::Applications;
 use crate::clock::{Clock, timespec};
@@ -133,6 +134,9 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
         let sleep = if is_spinning { left.saturating_sub(spin) } else { left };
         if sleep == Span::ZERO {
             std::hint::spin_loop();
+        } else if node.gather() > Span::ZERO {
+            // Packets that come meanwhile do not wake the node.
+            let _ = nanosleep(&timespec(sleep.min(node.gather())));
         } else if !node.apps_mut().arm() {
             sleeper.sleep(sleep)?;
         }

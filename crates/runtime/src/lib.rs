@@ -11,6 +11,7 @@
 //! clock; tests call it on a simulated one, so that crashes, restarts and losses are replayed from
 //! a seed.
 
+pub mod agreement;
 pub mod app;
 pub mod clock;
 pub mod datapath;
@@ -22,11 +23,13 @@ mod pacer;
 pub mod peer;
 mod stats;
 
+pub use agreement::{Agreement, Differences, Setting};
 pub use app::{Applications, Assembly, Outcome, Payload, Submission, Ticket};
 pub use clock::{Clock, ClockError, ClockSource};
 pub use datapath::Datapath;
 pub use datapath::secure::{PrivateKey, PublicKey, SealConfig, Secured, Security};
 pub use drive::{Signals, Wait, drive};
 pub use node::{Node, NodeConfig};
+pub use peer::PeerView;
 pub use rampmeter_core::envelope as wire;
 pub use stats::NodeStats;

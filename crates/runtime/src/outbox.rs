@@ -28,11 +28,13 @@ pub(crate) struct Sending<P> {
 pub(crate) struct Outbox<P> {
     messages: IdMap<MsgId, Sending<P>>,
     next: u32,
+    /// How many messages go to each node.
+    to: IdMap<NodeId, usize>,
 }
 
 impl<P> Outbox<P> {
     pub(crate) fn new() -> Self {
-        Self { messages: IdMap::default(), next: 0 }
+        Self { messages: IdMap::default(), next: 0, to: IdMap::default() }
     }
 
     /// Enters a message under a number that no other has.
@@ -42,6 +44,7 @@ impl<P> Outbox<P> {
         }
         let id = MsgId::new(self.next);
         self.next = self.next.wrapping_add(1);
+        *self.to.entry(message.dst).or_default() += 1;
         self.messages.insert(id, message);
         id
     }
@@ -54,12 +57,24 @@ impl<P> Outbox<P> {
     pub(crate) fn take_unbegun(&mut self, dst: NodeId) -> Vec<Sending<P>> {
         let is_unbegun = |_: &MsgId, m: &mut Sending<P>| m.dst == dst && !m.is_begun.get();
         let mut taken: Vec<_> = self.messages.extract_if(is_unbegun).collect();
+        if let Some(n) = self.to.get_mut(&dst) {
+            *n -= taken.len();
+        }
         taken.sort_unstable_by_key(|(id, _)| *id);
         taken.into_iter().map(|(_, message)| message).collect()
     }
 
     pub(crate) fn remove(&mut self, id: MsgId) -> Option<Sending<P>> {
-        self.messages.remove(&id)
+        let message = self.messages.remove(&id)?;
+        if let Some(n) = self.to.get_mut(&message.dst) {
+            *n -= 1;
+        }
+        Some(message)
+    }
+
+    /// How many messages go to `dst`.
+    pub(crate) fn n_to(&self, dst: NodeId) -> usize {
+        self.to.get(&dst).copied().unwrap_or_default()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -68,6 +83,7 @@ impl<P> Outbox<P> {
 
     /// Takes all messages, in no order that means anything.
     pub(crate) fn take_all(&mut self) -> Vec<Sending<P>> {
+        self.to.clear();
         let mut all: Vec<_> = self.messages.drain().collect();
         all.sort_unstable_by_key(|(id, _)| *id);
         all.into_iter().map(|(_, message)| message).collect()

@@ -17,6 +17,11 @@ impl Pacer {
         Self { rate, burst: rate.tx_time(burst), free_at: Time::ZERO }
     }
 
+    /// Changes the rate and the burst.
+    pub(crate) fn set(&mut self, rate: Rate, burst: Bytes) {
+        *self = Self { free_at: self.free_at, ..Self::new(rate, burst) };
+    }
+
     /// When the next packet may leave.
     pub(crate) fn free_at(&self) -> Time {
         self.free_at

@@ -14,6 +14,7 @@ use std::net::IpAddr;
 
 use rampmeter_core::{NodeId, Rng, Span, Time};
 
+use crate::agreement::Differences;
 use crate::app::Submission;
 use crate::wire::Incarnation;
 
@@ -30,6 +31,59 @@ pub(crate) struct Peer<P> {
     hello: Option<Hello>,
     /// Messages that wait for the peer, by when they have waited for too long.
     waiting: VecDeque<Waiting<P>>,
+    traffic: Traffic,
+    /// Round trip of the latest hello that was sent once.
+    rtt: Option<Span>,
+    /// What it has configured otherwise, as far as it has told.
+    differences: Differences,
+}
+
+impl<P> Peer<P> {
+    fn at(ip: Option<IpAddr>) -> Self {
+        Self {
+            ip,
+            life: None,
+            hello: None,
+            waiting: VecDeque::new(),
+            traffic: Traffic::default(),
+            rtt: None,
+            differences: Differences::default(),
+        }
+    }
+}
+
+/// What has been exchanged with a peer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Datagrams sent to it, and their bytes.
+    pub packets_sent: u64,
+    /// Bytes of these.
+    pub bytes_sent: u64,
+    /// Datagrams of it that passed the checks of its life.
+    pub packets_received: u64,
+    /// Bytes of these.
+    pub bytes_received: u64,
+    /// When the latest of these came.
+    pub heard_at: Option<Time>,
+}
+
+/// What a node knows of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerView {
+    /// Which it is.
+    pub node: NodeId,
+    /// Its life, if it has been heard.
+    pub life: Option<Incarnation>,
+    /// Round trip of the latest hello, hosts included.
+    pub rtt: Option<Span>,
+    /// What has been exchanged.
+    pub traffic: Traffic,
+    /// Messages that are being sent to it.
+    pub sending: usize,
+    /// Messages that wait until it is heard.
+    pub waiting: usize,
+    /// What it has configured otherwise.
+    pub differences: Differences,
 }
 
 /// A message that waits for a peer.
@@ -50,6 +104,9 @@ struct Hello {
     pause: Span,
     /// Repetitions left while no message waits.
     left: u32,
+    /// When it was sent first, and how often.
+    first_at: Time,
+    n_sent: u32,
 }
 
 /// Hellos that are sent for a packet that could not be, or to confirm a new life.
@@ -81,14 +138,31 @@ impl<P> Peers<P> {
     /// Peers by node number, with their addresses where packets' origin is checked; `None` where
     /// there is no such node.
     pub(crate) fn new(addresses: &[Option<Option<IpAddr>>], rng: Rng) -> Self {
-        let peer = |ip: &Option<IpAddr>| Peer {
-            ip: *ip,
-            life: None,
-            hello: None,
-            waiting: VecDeque::new(),
-        };
-        let peers = addresses.iter().map(|of| of.as_ref().map(peer)).collect();
+        let peers = addresses.iter().map(|of| of.map(Peer::at)).collect();
         Self { peers, rng, next: Time::NEVER }
+    }
+
+    /// Changes the nodes and their addresses. Returns the nodes that are gone, and the messages that
+    /// waited for them.
+    pub(crate) fn set(
+        &mut self,
+        addresses: &[Option<Option<IpAddr>>],
+    ) -> (Vec<NodeId>, Vec<Submission<P>>) {
+        let (mut gone, mut waited) = (Vec::new(), Vec::new());
+        self.peers.resize_with(self.peers.len().max(addresses.len()), || None);
+        for (idx, slot) in self.peers.iter_mut().enumerate() {
+            match (addresses.get(idx).copied().flatten(), &mut *slot) {
+                (None, None) => {}
+                (None, Some(_)) => {
+                    let waiting = slot.take().map(|peer| peer.waiting).unwrap_or_default();
+                    waited.extend(waiting.into_iter().map(|waiting| waiting.submission));
+                    gone.push(NodeId::new(idx as u32));
+                }
+                (Some(ip), Some(peer)) => peer.ip = ip,
+                (Some(ip), None) => *slot = Some(Peer::at(ip)),
+            }
+        }
+        (gone, waited)
     }
 
     /// Asks all peers but `node` itself for their incarnations.
@@ -139,7 +213,9 @@ impl<P> Peers<P> {
         let Some(peer) = self.get_mut(node) else { return };
         let is_over = peer.hello.is_none_or(|h| h.left == 0 && peer.waiting.is_empty());
         if is_over {
-            peer.hello = Some(Hello { nonce, at: now, pause: HELLO_MIN, left: REPEATS });
+            let (pause, left) = (HELLO_MIN, REPEATS);
+            let (first_at, n_sent) = (now, 0);
+            peer.hello = Some(Hello { nonce, at: now, pause, left, first_at, n_sent });
         } else if let Some(hello) = &mut peer.hello {
             // There is news of the peer, or for it: it is worth asking again soon.
             hello.left = REPEATS;
@@ -151,12 +227,18 @@ impl<P> Peers<P> {
     }
 
     /// The peer answers a hello.
-    pub(crate) fn on_here(&mut self, node: NodeId, nonce: u32, life: Incarnation) -> Learned {
+    pub(crate) fn on_here(
+        &mut self,
+        now: Time,
+        node: NodeId,
+        nonce: u32,
+        life: Incarnation,
+    ) -> Learned {
         let Some(peer) = self.get_mut(node) else { return Learned::Nothing };
-        if peer.hello.is_none_or(|h| h.nonce != nonce) {
-            return Learned::Nothing;
+        let Some(hello) = peer.hello.take_if(|h| h.nonce == nonce) else { return Learned::Nothing };
+        if hello.n_sent == 1 {
+            peer.rtt = Some(now.saturating_since(hello.first_at));
         }
-        peer.hello = None;
         match peer.life.replace(life) {
             None => Learned::First,
             Some(before) if before == life => Learned::Same,
@@ -209,12 +291,49 @@ impl<P> Peers<P> {
                     continue;
                 }
                 hello(NodeId::new(idx as u32), calling.nonce);
+                if calling.n_sent == 0 {
+                    calling.first_at = now;
+                }
+                calling.n_sent += 1;
                 calling.left = calling.left.saturating_sub(1);
                 calling.at = now + calling.pause;
                 calling.pause = (calling.pause * 2).min(HELLO_MAX);
             }
             self.next = self.next.min(calling.at);
         }
+    }
+
+    /// A datagram has been sent to `node`, or has come from it.
+    pub(crate) fn traffic(&mut self, node: NodeId) -> Option<&mut Traffic> {
+        Some(&mut self.get_mut(node)?.traffic)
+    }
+
+    /// The peer has told what it has configured otherwise.
+    pub(crate) fn differs(&mut self, node: NodeId, differences: Differences) {
+        if let Some(peer) = self.get_mut(node) {
+            peer.differences = differences;
+        }
+    }
+
+    /// All peers but `own`; `sending` says how many messages are being sent to each.
+    pub(crate) fn views(
+        &self,
+        own: NodeId,
+        sending: impl Fn(NodeId) -> usize,
+    ) -> impl Iterator<Item = PeerView> {
+        let known = self.peers.iter().enumerate().filter_map(move |(idx, peer)| {
+            let node = NodeId::new(idx as u32);
+            Some((node, peer.as_ref().filter(|_| node != own)?))
+        });
+        known.map(move |(node, peer)| PeerView {
+            node,
+            life: peer.life,
+            rtt: peer.rtt,
+            traffic: peer.traffic,
+            sending: sending(node),
+            waiting: peer.waiting.len(),
+            differences: peer.differences,
+        })
     }
 
     /// How many messages wait for peers.

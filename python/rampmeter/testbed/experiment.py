@@ -252,6 +252,8 @@ def _write_configs(bed: Bed, facts: dict[str, Any], out: Path) -> None:
                 "rate-mbps": shape.access_bps / 1e6,
                 "mtu": MTU,
                 "security": "none",
+                # Joined packets would cross shaped links in one piece.
+                "segment-offload": False,
                 "control-rtt-us": facts["control_rtt_ps"] / 1e6,
                 "data-rtt-us": facts["data_rtt_ps"] / 1e6,
             },

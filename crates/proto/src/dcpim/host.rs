@@ -185,6 +185,13 @@ impl Endpoint for DcpimHost {
         self.receiver.flows.excess()
     }
 
+    fn reconfigure(&mut self, now: Time, config: Arc<Dcpim>) -> bool {
+        // Stages have other lengths: the schedule is taken up where it is now.
+        self.schedule = Schedule::from(now, &config);
+        self.dcpim = config;
+        true
+    }
+
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
         self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &mut self.out);

@@ -250,6 +250,11 @@ impl Endpoint for HomaHost {
         self.receiver.flows.excess()
     }
 
+    fn reconfigure(&mut self, _now: Time, config: Arc<Self::Config>) -> bool {
+        self.homa = config;
+        true
+    }
+
     fn forget_peer(&mut self, now: Time, peer: NodeId) {
         self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &mut self.out);

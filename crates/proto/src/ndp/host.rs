@@ -112,6 +112,11 @@ impl Endpoint for NdpHost {
         self.receiver.flows.excess()
     }
 
+    fn reconfigure(&mut self, _now: Time, config: Arc<Self::Config>) -> bool {
+        self.ndp = config;
+        true
+    }
+
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
         self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &mut self.out);

@@ -93,6 +93,11 @@ impl Endpoint for PfabricHost {
         self.receiver.flows.excess()
     }
 
+    fn reconfigure(&mut self, _now: Time, config: Arc<Self::Config>) -> bool {
+        self.pfabric = config;
+        true
+    }
+
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
         self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &mut self.out);

@@ -195,6 +195,11 @@ impl Endpoint for SirdHost {
         self.receiver.flows.excess()
     }
 
+    fn reconfigure(&mut self, _now: Time, config: Arc<Self::Config>) -> bool {
+        self.sird = config;
+        true
+    }
+
     fn forget_peer(&mut self, now: Time, peer: NodeId) {
         self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &self.sird, &mut self.out);

@@ -119,6 +119,11 @@ impl Endpoint for TcpHost {
         self.receiver.excess()
     }
 
+    fn reconfigure(&mut self, _now: Time, config: Arc<Self::Config>) -> bool {
+        self.tcp = config;
+        true
+    }
+
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
         self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &mut self.out);

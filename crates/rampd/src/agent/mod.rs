@@ -79,6 +79,7 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
         Node::<CaptonAgent, _, Host>::new(node_config, config, datapath, host, clock.now());
     let mut watch = Watch::start(&setup)?;
     info!(node = setup.id.get(), address = %setup.udp.local, "started");
+    let mut current = setup.clone();
     let mut failed = Ok(());
     let each = |node: &mut Node<CaptonAgent, Secured<UdpDatapath>, Host>, now: Time| {
         let (endpoint, host) = node.parts_mut();
@@ -86,13 +87,14 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
             failed = Err(error);
             signals.stop();
         }
-        watch.look(node, now);
+        watch.look(&current, node, now);
         if signals.take_reload() {
-            reload(&setup, node.datapath_mut());
+            let again = |setup: &Setup| setup.transport.config::<CaptonFamily>().map(Arc::new);
+            reload(&mut current, &again, node, now);
         }
     };
     drive(&mut node, &clock, setup.wait, &signals, setup.grace, each)?;
-    watch.report(&node);
+    watch.report(&setup, &node);
     info!(node = setup.id.get(), "stopped");
     Ok(failed?)
 }

@@ -2,7 +2,8 @@
 //! QUIC, one way over virtual Ethernet.
 //!
 //! As root: `cargo run --release -p rampmeter-runtime --features xdp --example cpu_per_packet
-//! [ROUNDS [MIB [MBPS]]]`. Each round lets all of them carry so many MiB in turn, each as fast as
+//! [ROUNDS [MIB [MBPS [ARM]]]]`, where ARM leaves all out but TCP, quinn and those whose names have it
+//! in them. Each round lets all of them carry so many MiB in turn, each as fast as
 //! it can, so that what else the machine does hits all alike; only ratios within one run mean
 //! something. Nodes take the link's rate for MBPS, by default more than they reach; they sleep
 //! where they have nothing to do.
@@ -85,9 +86,10 @@ fn both(
     let [from, to] = [&net.hosts[0], &net.hosts[1]];
     let start = clock.now();
     let [sender, receiver] = thread::scope(|scope| {
-        let receiver = scope.spawn(|| timed(to, 1, receive));
-        let sender = scope.spawn(|| timed(from, 0, send));
-        [sender, receiver].map(|side| side.join().expect("no side panics"))
+        let named = |name: &str| thread::Builder::new().name(name.to_owned());
+        let receiver = named("receiver").spawn_scoped(scope, || timed(to, 1, receive));
+        let sender = named("sender").spawn_scoped(scope, || timed(from, 0, send));
+        [sender, receiver].map(|side| side?.join().expect("no side panics"))
     });
     let wall = clock.now().saturating_since(start).as_ps() as f64 * 1e-12;
     Ok(Times { wall, sender: sender?, receiver: receiver? })
@@ -223,7 +225,7 @@ fn udp(net: &Net, host: usize, segments: Segments) -> io::Result<UdpDatapath> {
     let peers: Vec<_> = net.hosts.iter().map(|h| Some(SocketAddr::from((h.ip, PORT)))).collect();
     let config = UdpConfig::new(SocketAddr::from((net.hosts[host].ip, PORT)), peers);
     UdpDatapath::open(&match segments {
-        Segments::Joined => UdpConfig { spray: 1, segment_offload: true, ..config },
+        Segments::Joined => UdpConfig { segment_offload: true, ..config },
         Segments::Single => config,
     })
 }
@@ -237,10 +239,10 @@ fn xdp(net: &Net, host: usize) -> io::Result<XdpDatapath> {
 fn main() -> io::Result<()> {
     use Protection::{Checksum, Sealed};
     use Segments::{Joined, Single};
-    let mut args = std::env::args().skip(1).map(|arg| arg.parse::<u64>());
-    let mut number =
-        |or| args.next().transpose().map(|n| n.unwrap_or(or)).map_err(io::Error::other);
+    let mut args = std::env::args().skip(1);
+    let mut number = |or| args.next().map_or(Ok(or), |arg| arg.parse()).map_err(io::Error::other);
     let (rounds, mib, facts) = (number(9)?, number(256)?, node::facts(number(10_000)?));
+    let named = args.next().unwrap_or_default();
     // Where there is no first, the reason has been said.
     let Some(net) = &Net::pair() else { return Ok(()) };
     let others = [Net::pair(), Net::pair(), Net::pair()];
@@ -256,7 +258,7 @@ fn main() -> io::Result<()> {
         node::transfer::<PhostHost, _>(net, bytes, &facts, node::phost(&facts), protection, open)
     };
     let open_xdp = |host| xdp(xdp_net, host);
-    let mut arms = [
+    let arms = [
         Arm::new("TCP", tcp_net, |bytes| tcp::transfer(tcp_net, bytes)),
         Arm::new("quinn", net, |bytes| quic::transfer(net, bytes, Joined)),
         Arm::new("quinn, packet by packet", net, |bytes| quic::transfer(net, bytes, Single)),
@@ -266,6 +268,12 @@ fn main() -> io::Result<()> {
         Arm::new("pHost over UDP, encrypted", net, |bytes| phost_udp(net, bytes, Single, Sealed)),
         Arm::new("dcPIM over UDP, joined", net, |bytes| dcpim_udp(net, bytes, Joined, Checksum)),
         Arm::new("pHost over UDP, joined", net, |bytes| phost_udp(net, bytes, Joined, Checksum)),
+        Arm::new("dcPIM over UDP, joined, encrypted", net, |bytes| {
+            dcpim_udp(net, bytes, Joined, Sealed)
+        }),
+        Arm::new("pHost over UDP, joined, encrypted", net, |bytes| {
+            phost_udp(net, bytes, Joined, Sealed)
+        }),
         Arm::new("dcPIM over AF_XDP", xdp_net, |bytes| {
             let protocol = node::dcpim(&facts);
             node::transfer::<DcpimHost, _>(xdp_net, bytes, &facts, protocol, Checksum, open_xdp)
@@ -289,6 +297,9 @@ fn main() -> io::Result<()> {
             phost_udp(long_net, bytes, Joined, Checksum)
         }),
     ];
+    let is_chosen =
+        |arm: &Arm<'_>| ["TCP", "quinn"].contains(&arm.name) || arm.name.contains(&named);
+    let mut arms: Vec<_> = arms.into_iter().filter(is_chosen).collect();
     for _ in 0..rounds {
         arms.iter_mut().try_for_each(|arm| arm.measure(mib << 20))?;
     }

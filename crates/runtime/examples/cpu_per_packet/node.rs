@@ -13,6 +13,7 @@ use rampmeter_proto::dcpim::{Dcpim, DcpimConfig};
 use rampmeter_proto::phost::{Phost, PhostConfig};
 use rampmeter_runtime::app::Admission;
 use rampmeter_runtime::datapath::secure::BadKey;
+use rampmeter_runtime::datapath::udp::UdpConfig;
 use rampmeter_runtime::wire::{Incarnation, TransportId};
 use rampmeter_runtime::{
     Applications, Assembly, Clock, ClockSource, Datapath, Node, NodeConfig, Outcome, Payload,
@@ -126,6 +127,9 @@ fn run<E: Endpoint, D: Datapath>(
         rate: facts.access_rate,
         burst: facts.access_rate.bytes_floor(Span::from_us(250)),
         spray: rampmeter_core::fabric::Spray::Random,
+        run: UdpConfig::RUN,
+        gather: NodeConfig::GATHER,
+        agreement: rampmeter_runtime::Agreement::default(),
         message_max: NodeConfig::MESSAGE_MAX,
         patience: limit,
         peers: net.hosts.iter().map(|host| Some(Some(IpAddr::from(host.ip)))).collect(),

@@ -119,6 +119,10 @@ pub trait Applications {
     /// A message is complete.
     fn deliver(&mut self, from: NodeId, service: u16, message: Self::Assembly);
 
+    /// Tells `each` of every service here: its number, messages that its program sends, and messages
+    /// for it that are arriving or have not been taken.
+    fn services(&self, _each: &mut dyn FnMut(u16, u32, u32)) {}
+
     /// The node is about to sleep: from now on a submission must wake it. True if there is one
     /// already.
     fn arm(&mut self) -> bool;

@@ -8,7 +8,7 @@ pub mod udp;
 pub mod xdp;
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Add;
 use std::os::fd::BorrowedFd;
 
@@ -74,6 +74,12 @@ pub trait Datapath {
     /// # Errors
     /// Those of the system that no later attempt would mend.
     fn receive(&mut self, now: Time, each: impl FnMut(Arrived<'_>)) -> io::Result<usize>;
+
+    /// Changes the addresses of all nodes, by number. Returns false, and changes nothing, where the
+    /// datapath can not do that while it is open.
+    fn set_peers(&mut self, _peers: &[Option<SocketAddr>]) -> bool {
+        false
+    }
 
     /// What becomes readable when packets arrive.
     fn wakers(&self) -> Vec<BorrowedFd<'_>> {

@@ -5,6 +5,8 @@
 //! on what the endpoint reports, `transmit` sends. All of them work on [`State`], which is
 //! everything but the datapath, so that the datapath can lend its buffers to them.
 
+mod arrivals;
+mod bundles;
 mod config;
 mod events;
 mod receive;
@@ -15,16 +17,18 @@ use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, MsgId, Purpose, Rng, Time};
+use rampmeter_core::{Endpoint, MsgId, Purpose, Rng, Span, Time};
 
+use self::arrivals::Arrivals;
+use self::bundles::Bundles;
 pub use self::config::NodeConfig;
-use self::transmit::Note;
-use crate::app::{Applications, Failure};
+use self::transmit::{Note, Paths};
+use crate::app::{Applications, Failure, Outcome, Submission};
 use crate::datapath::Datapath;
 use crate::inbox::{Absences, Held, Inbox};
 use crate::outbox::Outbox;
 use crate::pacer::Pacer;
-use crate::peer::Peers;
+use crate::peer::{PeerView, Peers};
 use crate::stats::NodeStats;
 
 /// Packets that are sent or received before the other direction has its turn.
@@ -34,6 +38,7 @@ const BATCH: usize = 64;
 pub struct Node<E: Endpoint, D, A: Applications> {
     datapath: D,
     state: State<E, A>,
+    arrivals: Arrivals,
 }
 
 impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
@@ -45,7 +50,8 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         apps: A,
         now: Time,
     ) -> Self {
-        Self { datapath, state: State::new(config, protocol, apps, now) }
+        let state = State::new(config, protocol, apps, now);
+        Self { datapath, state, arrivals: Arrivals::default() }
     }
 
     /// Does all that is due, and says when it wants to be called again; not later than what becomes
@@ -54,15 +60,16 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     /// # Errors
     /// Those of the datapath that no later attempt would mend.
     pub fn turn(&mut self, now: Time) -> io::Result<Time> {
-        let Self { datapath, state } = self;
+        let Self { datapath, state, arrivals } = self;
         let at = state.as_of(now);
         let n = datapath.receive(now, |arrived| state.on_datagram(at, arrived))?;
+        arrivals.count(now, n);
         state.take_submissions(at);
         state.fire(at, now);
         state.end_overdue(now);
         state.call_peers(now);
         let room_at = state.release_held(now);
-        let is_full = state.transmit(now, datapath)?;
+        let is_full = state.transmit(now, arrivals.are_many(), datapath)?;
         if n >= BATCH || is_full {
             return Ok(now);
         }
@@ -73,6 +80,12 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     /// go.
     pub fn has_due_packets(&self) -> bool {
         self.state.endpoint.wants_transmit()
+    }
+
+    /// How long the next turn should wait for more packets, though some may be there already: not
+    /// at all unless they arrive in quick succession.
+    pub fn gather(&self) -> Span {
+        if self.arrivals.are_taken() { self.state.config.gather } else { Span::ZERO }
     }
 
     /// What the node has counted.
@@ -101,6 +114,44 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     /// How many of its peers it has heard.
     pub fn n_peers_known(&self) -> usize {
         self.state.peers.n_known()
+    }
+
+    /// What the node knows of each of its peers.
+    pub fn peers(&self) -> impl Iterator<Item = PeerView> {
+        let State { peers, outbox, config, .. } = &self.state;
+        peers.views(config.node, |peer| outbox.n_to(peer))
+    }
+
+    /// Says hello to all peers, to learn their round trips and what they have configured.
+    pub fn greet(&mut self, now: Time) {
+        let State { peers, config, .. } = &mut self.state;
+        peers.call_all(now, config.node);
+    }
+
+    /// Changes the peers, the rate and the times of waiting to those of `config`. Node, transport and
+    /// life stay, and so does the longest message. Messages for nodes that are gone fail.
+    pub fn set_config(&mut self, now: Time, config: NodeConfig) {
+        let state = &mut self.state;
+        let NodeConfig { rate, burst, patience, gather, agreement, .. } = config;
+        state.pacer.set(rate, burst);
+        state.config =
+            NodeConfig { rate, burst, patience, gather, agreement, ..state.config.clone() };
+        let (gone, waited) = state.peers.set(&config.peers);
+        state.config.peers = config.peers;
+        for peer in gone {
+            state.held.forget_peer(peer);
+            state.endpoint.forget_peer(now, peer);
+            state.on_events(Failure::UnknownPeer);
+        }
+        for Submission { app, ticket, .. } in waited {
+            state.finish(app, ticket, Outcome::Failed(Failure::UnknownPeer));
+        }
+        state.peers.call_all(now, state.config.node);
+    }
+
+    /// Changes the parameters of the protocol, if the endpoint can.
+    pub fn reconfigure(&mut self, now: Time, protocol: Arc<E::Config>) -> bool {
+        self.state.endpoint.reconfigure(now, protocol)
     }
 
     /// The protocol's endpoint.
@@ -167,6 +218,9 @@ struct State<E: Endpoint, A: Applications> {
     rng: Rng,
     /// Packets of the node itself that are to be sent, the oldest first.
     notes: VecDeque<Note>,
+    /// Control packets that leave at the end of the turn.
+    bundles: Bundles,
+    paths: Paths,
     /// Time of the latest turn: the endpoint's time does not go back.
     told: Time,
     is_stopping: bool,
@@ -196,6 +250,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             pacer: Pacer::new(config.rate, config.burst),
             rng: rng(Purpose::Spray),
             notes: VecDeque::new(),
+            bundles: Bundles::default(),
+            paths: Paths::new(config.run),
             told: now,
             is_stopping: false,
             stats: NodeStats::default(),
@@ -231,6 +287,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let mut next = self.endpoint.poll_timeout().min(self.peers.deadline()).min(overdue);
         if self.endpoint.wants_transmit() {
             next = next.min(self.pacer.free_at().max(now));
+        }
+        if !self.bundles.is_empty() {
+            next = next.min(self.bundles.opened_at() + self.config.gather);
         }
         next.min(self.apps.next_submission())
     }

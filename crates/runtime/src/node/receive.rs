@@ -13,7 +13,7 @@ use crate::app::{Admission, Applications, Assembly, Failure, Outcome};
 use crate::datapath::Arrived;
 use crate::inbox::{Found, HeldMessage};
 use crate::peer::Learned;
-use crate::wire::{Envelope, Fragment, Incarnation, Kind};
+use crate::wire::{Envelope, Fragment, Incarnation, Kind, bundled};
 
 /// Interval at which a node asks applications whether they have room for messages that wait for it.
 const ROOM_EVERY: Span = Span::from_us(100);
@@ -36,8 +36,10 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         } else if transport != self.config.transport {
             self.stats.wrong_transport += 1;
         } else {
+            let body = &bytes[read..];
             match kind {
                 Kind::Hello { nonce } => {
+                    self.compare(src, body);
                     self.note(src, Some(src_life), Kind::Here { nonce });
                     if self.peers.life(src) != Some(src_life) {
                         self.peers.call(now, src);
@@ -48,24 +50,54 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                     self.stats.stale += 1;
                     self.peers.call(now, src);
                 }
-                Kind::Here { nonce } => self.on_here(now, src, nonce, src_life),
+                Kind::Here { nonce } => {
+                    self.compare(src, body);
+                    self.on_here(now, src, nonce, src_life);
+                }
                 _ if self.peers.life(src) != Some(src_life) => {
                     self.stats.stale += 1;
                     self.peers.call(now, src);
                 }
-                Kind::Refused { msg } => self.on_refused(now, src, msg),
-                // The datapath keeps these to itself.
-                Kind::Initiation { .. }
-                | Kind::Response { .. }
-                | Kind::Cookie { .. }
-                | Kind::Confirmation => self.stats.malformed += 1,
-                Kind::Control { msg } => {
-                    self.on_packet(now, (src, marks), msg, None, &bytes[read..])
-                }
-                Kind::Data { msg, fragment } => {
-                    self.on_packet(now, (src, marks), msg, Some(fragment), &bytes[read..]);
+                _ => self.on_known(now, (src, marks), kind, body, bytes.len()),
+            }
+        }
+    }
+
+    /// Handles a datagram of the life of a peer that this node speaks to.
+    fn on_known(&mut self, now: Time, from: (NodeId, Marks), kind: Kind, body: &[u8], len: usize) {
+        let (src, _) = from;
+        if let Some(traffic) = self.peers.traffic(src) {
+            traffic.packets_received += 1;
+            traffic.bytes_received += len as u64;
+            traffic.heard_at = Some(now);
+        }
+        match kind {
+            Kind::Refused { msg } => self.on_refused(now, src, msg),
+            Kind::Control { msg } => self.on_packet(now, from, msg, None, body),
+            Kind::Bundle { n } => {
+                let each = |msg, header: &[u8]| self.on_packet(now, from, msg, None, header);
+                if bundled(n, body, each).is_err() {
+                    self.stats.malformed += 1;
                 }
             }
+            Kind::Data { msg, fragment } => self.on_packet(now, from, msg, Some(fragment), body),
+            Kind::Hello { .. } | Kind::Here { .. } => unreachable!("handled for any life"),
+            // The datapath keeps these to itself.
+            Kind::Initiation { .. }
+            | Kind::Response { .. }
+            | Kind::Cookie { .. }
+            | Kind::Confirmation => self.stats.malformed += 1,
+        }
+    }
+
+    /// Notes what the peer has configured otherwise, if it tells.
+    fn compare(&mut self, src: NodeId, digests: &[u8]) {
+        if digests.is_empty() {
+            return;
+        }
+        match self.config.agreement.compare(digests) {
+            Ok(differences) => self.peers.differs(src, differences),
+            Err(_) => self.stats.malformed += 1,
         }
     }
 
@@ -211,7 +243,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     /// its earlier life may have delivered them; the others are submitted again. A bound counts from
     /// the first submission, so that messages with one fail as well.
     fn on_here(&mut self, now: Time, src: NodeId, nonce: u32, life: Incarnation) {
-        match self.peers.on_here(src, nonce, life) {
+        match self.peers.on_here(now, src, nonce, life) {
             Learned::Nothing => return,
             Learned::Same | Learned::First => {}
             Learned::Restarted => {

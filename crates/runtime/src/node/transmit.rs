@@ -9,6 +9,7 @@ use rampmeter_core::{
     Endpoint, Header, MsgId, NodeId, Packet, PayloadRef, Priority, Time, WireError,
 };
 
+use super::bundles::Way;
 use super::{BATCH, State};
 use crate::app::{Applications, Failure, Outcome, Payload, Submission};
 use crate::datapath::{Datapath, Route};
@@ -26,10 +27,11 @@ pub(super) struct Note {
 
 impl<E: Endpoint, A: Applications> State<E, A> {
     /// Sends what may be sent now: all notes, then a batch of packets at most. True if there is
-    /// more.
+    /// more. `are_many` says whether packets arrive in quick succession.
     pub(super) fn transmit<D: Datapath>(
         &mut self,
         now: Time,
+        are_many: bool,
         datapath: &mut D,
     ) -> io::Result<bool> {
         if !self.notes.is_empty() {
@@ -46,6 +48,10 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             left -= 1;
             self.send(now, &packet, datapath)?;
         }
+        // While many packets arrive control packets wait for others, and not for long.
+        if !are_many || now >= self.bundles.opened_at() + self.config.gather {
+            self.send_bundles(datapath)?;
+        }
         // Notes that sending has caused, such as hellos, go out with the next batch.
         datapath.flush()?;
         Ok(left == 0 || !self.notes.is_empty())
@@ -60,13 +66,16 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     ) -> io::Result<()> {
         let envelope = self.envelope(dst, life, kind);
         let route = Route { dst, class: Priority::HIGHEST, path, marks: Marks::NONE };
-        let mut sent = 0;
+        let (agreement, mut sent) = (self.config.agreement, 0);
         datapath.send(route, |out| {
             sent = envelope.encode(out).unwrap_or(0);
+            if matches!(kind, Kind::Hello { .. } | Kind::Here { .. }) {
+                sent += agreement.encode(&mut out[sent..]).unwrap_or(0);
+            }
             sent
         })?;
         self.pacer.charge(now, sent + datapath.overhead());
-        self.on_sent(sent);
+        self.on_sent(dst, sent);
         Ok(())
     }
 
@@ -78,43 +87,88 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         datapath: &mut D,
     ) -> io::Result<()> {
         let PayloadRef { msg, offset, len } = packet.payload;
-        let Some(life) = self.peers.life(packet.dst) else {
+        let (dst, class, marks) = (packet.dst, packet.priority, packet.marks);
+        let Some(life) = self.peers.life(dst) else {
             self.stats.unready += 1;
-            self.peers.call(now, packet.dst);
+            self.peers.call(now, dst);
             return Ok(());
         };
-        let (kind, payload) = if len == 0 {
-            (Kind::Control { msg }, None)
-        } else {
-            // A node that has failed all its messages has none that its endpoint may ask for.
-            let Some(message) = self.outbox.get(msg) else { return Ok(()) };
-            message.is_begun.set(true);
-            let (service, size, offset) = (message.service, message.size, offset as u32);
-            let fragment = Fragment { service, offset, size };
-            (Kind::Data { msg, fragment }, Some(&message.payload))
-        };
-        let envelope = self.envelope(packet.dst, Some(life), kind);
-        let is_routed = packet.marks.contains(Marks::ROUTED);
+        let is_routed = marks.contains(Marks::ROUTED);
         let path = match self.config.spray {
-            _ if is_routed => packet.path,
-            Spray::Ecmp => path_of(packet.dst, msg),
-            Spray::SourceRoundRobin | Spray::Random => self.rng.bits() as u16,
+            _ if is_routed => Some(packet.path),
+            Spray::Ecmp => Some(path_of(dst, msg)),
+            Spray::SourceRoundRobin | Spray::Random => None,
         };
-        let (class, marks) = (packet.priority, packet.marks);
-        let route = Route { dst: packet.dst, class, path, marks };
+        if len == 0 {
+            let way = Way { dst, life, class, marks, path };
+            self.bundle(now, way, (msg, &packet.header), datapath);
+            return Ok(());
+        }
+        // A node that has failed all its messages has none that its endpoint may ask for.
+        let Some(message) = self.outbox.get(msg) else { return Ok(()) };
+        message.is_begun.set(true);
+        let (service, size, offset) = (message.service, message.size, offset as u32);
+        let fragment = Fragment { service, offset, size };
+        let envelope = self.envelope(dst, Some(life), Kind::Data { msg, fragment });
+        let path = path.unwrap_or_else(|| self.paths.next(|| self.rng.bits() as u16));
         let mut sent = 0;
-        datapath.send(route, |out| {
+        datapath.send(Route { dst, class, path, marks }, |out| {
+            let payload = &message.payload;
             sent = compose(&envelope, &packet.header, payload, packet.payload, out).unwrap_or(0);
             sent
         })?;
         assert!(sent > 0, "a packet of {len} bytes and its headers fit into a datagram");
         self.pacer.charge(now, sent + datapath.overhead());
-        self.on_sent(sent);
+        self.on_sent(dst, sent);
         Ok(())
     }
 
-    /// Counts a datagram that leaves.
-    fn on_sent(&mut self, bytes: usize) {
+    /// Enters a control packet, which leaves at the end of the turn.
+    fn bundle<D: Datapath>(
+        &mut self,
+        now: Time,
+        way: Way,
+        (msg, header): (MsgId, &E::Header),
+        datapath: &D,
+    ) {
+        let rng = &mut self.rng;
+        let choose_path = || rng.bits() as u16;
+        let is_new =
+            self.bundles.add(now, way, (msg, header), datapath.datagram_max(), choose_path);
+        let is_new = is_new.expect("a header has the length that it says");
+        let more = if is_new {
+            Envelope::CONTROL_LEN + datapath.overhead()
+        } else {
+            Envelope::BUNDLE_ENTRY
+        };
+        self.pacer.charge(now, header.wire_len() + more);
+    }
+
+    /// Sends the control packets of the turn.
+    fn send_bundles<D: Datapath>(&mut self, datapath: &mut D) -> io::Result<()> {
+        let mut bundles = std::mem::take(&mut self.bundles);
+        for bundle in bundles.take() {
+            let (kind, body) = bundle.contents();
+            let envelope = self.envelope(bundle.route.dst, Some(bundle.life), kind);
+            let mut sent = 0;
+            datapath.send(bundle.route, |out| {
+                let at = envelope.encode(out).unwrap_or(0);
+                sent = at + body.len();
+                out[at..sent].copy_from_slice(body);
+                sent
+            })?;
+            self.on_sent(bundle.route.dst, sent);
+        }
+        self.bundles = bundles;
+        Ok(())
+    }
+
+    /// Counts a datagram that leaves for `dst`.
+    fn on_sent(&mut self, dst: NodeId, bytes: usize) {
+        if let Some(traffic) = self.peers.traffic(dst) {
+            traffic.packets_sent += 1;
+            traffic.bytes_sent += bytes as u64;
+        }
         self.stats.packets_sent += 1;
         self.stats.bytes_sent += bytes as u64;
     }
@@ -151,6 +205,30 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     }
 }
 
+/// The paths of data packets that may take any: so many in a row take the same.
+#[derive(Debug)]
+pub(super) struct Paths {
+    run: u16,
+    left: u16,
+    path: u16,
+}
+
+impl Paths {
+    /// `run` packets in a row, at least one, take the same path.
+    pub(super) fn new(run: u16) -> Self {
+        Self { run: run.max(1), left: 0, path: 0 }
+    }
+
+    /// The path of the next packet; `choose` chooses one for a run.
+    fn next(&mut self, choose: impl FnOnce() -> u16) -> u16 {
+        if self.left == 0 {
+            (self.left, self.path) = (self.run, choose());
+        }
+        self.left -= 1;
+        self.path
+    }
+}
+
 /// The path that all packets of a message take.
 fn path_of(dst: NodeId, msg: MsgId) -> u16 {
     mix(u64::from(dst.get()) << 32 | u64::from(msg.get())) as u16
@@ -160,13 +238,12 @@ fn path_of(dst: NodeId, msg: MsgId) -> u16 {
 fn compose<H: Header, P: Payload>(
     envelope: &Envelope,
     header: &H,
-    payload: Option<&P>,
+    payload: &P,
     PayloadRef { offset, len, .. }: PayloadRef,
     out: &mut [u8],
 ) -> Result<usize, WireError> {
     let mut at = envelope.encode(out)?;
     at += header.encode(&mut out[at..])?;
-    let Some(payload) = payload else { return Ok(at) };
     let (end, got) = (at + usize::from(len), out.len());
     let Some(body) = out.get_mut(at..end) else {
         return Err(WireError::Truncated { needed: end, got });
@@ -178,6 +255,18 @@ fn compose<H: Header, P: Payload>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn so_many_packets_in_a_row_take_a_path() {
+        let of_run = |run| {
+            let (mut paths, mut chosen) = (Paths::new(run), 0..);
+            let path = |_| paths.next(|| chosen.next().unwrap());
+            (0..6).map(path).collect::<Vec<_>>()
+        };
+        assert_eq!(of_run(1), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(of_run(4), [0, 0, 0, 0, 1, 1]);
+        assert_eq!(of_run(0), of_run(1));
+    }
 
     #[test]
     fn messages_take_all_paths_alike() {

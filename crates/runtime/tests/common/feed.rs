@@ -12,7 +12,9 @@ use rampmeter_core::{
 };
 use rampmeter_runtime::app::{Hub, HubHandle, Port, PortConfig};
 use rampmeter_runtime::datapath::{Arrived, Route};
-use rampmeter_runtime::wire::{Envelope, Fragment, Incarnation, Kind, Protection, TransportId};
+use rampmeter_runtime::wire::{
+    Envelope, Fragment, Incarnation, Kind, Protection, TransportId, bundled,
+};
 use rampmeter_runtime::{Datapath, Node, NodeConfig};
 
 use super::SERVICE;
@@ -113,8 +115,28 @@ impl<E: Endpoint> Fed<E> {
         Self::with_arbiters(0, protocol, rate, port)
     }
 
+    /// A node that gathers packets where many arrive.
+    pub(crate) fn gathering(
+        gather: Span,
+        protocol: E::Config,
+        rate: Rate,
+        port: PortConfig,
+    ) -> Self {
+        Self::with(0, gather, protocol, rate, port)
+    }
+
     pub(crate) fn with_arbiters(
         n_arbiters: u32,
+        protocol: E::Config,
+        rate: Rate,
+        port: PortConfig,
+    ) -> Self {
+        Self::with(n_arbiters, Span::ZERO, protocol, rate, port)
+    }
+
+    fn with(
+        n_arbiters: u32,
+        gather: Span,
         protocol: E::Config,
         rate: Rate,
         port: PortConfig,
@@ -126,6 +148,9 @@ impl<E: Endpoint> Fed<E> {
             rate,
             burst: Bytes::new(BURST),
             spray: rampmeter_core::fabric::Spray::Random,
+            run: 1,
+            gather,
+            agreement: rampmeter_runtime::Agreement::default(),
             message_max: 1 << 20,
             patience: Span::from_us(50_000),
             peers: vec![Some(None); 2 + n_arbiters as usize],
@@ -173,15 +198,26 @@ impl<E: Endpoint> Fed<E> {
         sent.iter().map(|bytes| Envelope::decode(bytes).unwrap().0).collect()
     }
 
-    /// The same, with the headers of packets of the transport.
+    /// The same, with the headers of packets of the transport. Packets of a bundle are as if alone.
     pub(crate) fn take_packets<H: Header>(&mut self) -> Vec<(Envelope, Option<H>)> {
         let sent = std::mem::take(&mut self.feed.0.borrow_mut().sent);
-        let packet = |bytes: &Vec<u8>| {
-            let (envelope, read) = Envelope::decode(bytes).unwrap();
-            let is_packet = matches!(envelope.kind, Kind::Control { .. } | Kind::Data { .. });
-            (envelope, is_packet.then(|| H::decode(&bytes[read..]).unwrap().0))
-        };
-        sent.iter().map(packet).collect()
+        let mut packets = Vec::new();
+        for bytes in sent {
+            let (envelope, read) = Envelope::decode(&bytes).unwrap();
+            let header = |bytes: &[u8]| H::decode(bytes).unwrap().0;
+            match envelope.kind {
+                Kind::Control { .. } | Kind::Data { .. } => {
+                    packets.push((envelope, Some(header(&bytes[read..]))));
+                }
+                Kind::Bundle { n } => bundled(n, &bytes[read..], |msg, bytes| {
+                    let envelope = Envelope { kind: Kind::Control { msg }, ..envelope };
+                    packets.push((envelope, Some(header(bytes))));
+                })
+                .unwrap(),
+                _ => packets.push((envelope, None)),
+            }
+        }
+        packets
     }
 }
 

@@ -66,8 +66,17 @@ fn samples(wires: &[Wire]) -> Result<Vec<Sample>, WireError> {
         Kind::Confirmation,
     ] {
         let id = wires.first().map_or(TransportId::PRIVATE, |wire| wire.id);
-        samples.push(sample(id, kind, 0, Map::new(), &[])?);
+        let (mut fields, mut body) = (Map::new(), Vec::new());
+        if matches!(kind, Kind::Hello { .. }) {
+            // Two digests of settings.
+            body = vec![2, 0, 0, 0, 5, 0, 0, 1, 0];
+            fields.insert("rampmeter.settings".to_owned(), 2.into());
+            fields.insert("rampmeter.digest".to_owned(), vec![5, 256].into());
+        }
+        samples.push(sample(id, kind, 0, fields, &body)?);
     }
+    let mut rng = Rng::new(0, 0, Purpose::Test);
+    samples.extend(wires.first().map(|wire| bundle(wire, &mut rng)).transpose()?);
     for wire in wires {
         let mut rng = Rng::new(0, u64::from(wire.id.0), Purpose::Test);
         for format in wire.formats {
@@ -77,8 +86,51 @@ fn samples(wires: &[Wire]) -> Result<Vec<Sample>, WireError> {
     Ok(samples)
 }
 
+/// A bundle of a packet of each type without payload.
+fn bundle(wire: &Wire, rng: &mut Rng) -> Result<Sample, WireError> {
+    let (mut all, mut fields, mut n) = (Vec::new(), Map::new(), 0);
+    for format in wire.formats.iter().filter(|format| format.kind == PacketKind::Control) {
+        let (header, of_header) = header(wire, format, rng)?;
+        n += 1;
+        let mut entry = [0; Envelope::BUNDLE_ENTRY];
+        Writer::new(&mut entry).u16(header.len() as u16)?.u32(n)?;
+        all.extend(entry);
+        all.extend(&header);
+        let numbers = [("length", header.len() as u32), ("msg", n)];
+        let numbers = numbers.map(|(name, value)| (format!("rampmeter.{name}"), value.into()));
+        for (name, value) in of_header.into_iter().chain(numbers) {
+            let values = fields.entry(name).or_insert_with(|| Value::Array(Vec::new()));
+            let values = values.as_array_mut().expect("a list");
+            match value {
+                Value::Array(items) => values.extend(items),
+                value => values.push(value),
+            }
+        }
+    }
+    sample(wire.id, Kind::Bundle { n }, 0, fields, &all)
+}
+
 /// A packet of a transport.
 fn packet(wire: &Wire, format: &Format, rng: &mut Rng) -> Result<Sample, WireError> {
+    let (header, mut fields) = header(wire, format, rng)?;
+    let msg = MsgId::new(0x0a0b_0c0d);
+    let (kind, len) = match format.kind {
+        PacketKind::Control => (Kind::Control { msg }, 0),
+        PacketKind::Data => {
+            let fragment = Fragment { service: 513, offset: 70_000, size: 71_000 };
+            fields.insert("rampmeter.payload_len".to_owned(), PAYLOAD.into());
+            (Kind::Data { msg, fragment }, PAYLOAD)
+        }
+    };
+    sample(wire.id, kind, len, fields, &header)
+}
+
+/// The header of a packet, and its fields.
+fn header(
+    wire: &Wire,
+    format: &Format,
+    rng: &mut Rng,
+) -> Result<(Vec<u8>, Map<String, Value>), WireError> {
     let drawn = (0..DRAWS).filter_map(|_| wire.sample(format.code, &mut || rng.bits()));
     let header = drawn.max_by_key(|header| header.bytes.len());
     let header = header.ok_or(WireError::UnknownType(format.code))?;
@@ -94,16 +146,7 @@ fn packet(wire: &Wire, format: &Format, rng: &mut Rng) -> Result<Sample, WireErr
             false => drop(fields.insert(name, field.value.into())),
         }
     }
-    let msg = MsgId::new(0x0a0b_0c0d);
-    let (kind, len) = match format.kind {
-        PacketKind::Control => (Kind::Control { msg }, 0),
-        PacketKind::Data => {
-            let fragment = Fragment { service: 513, offset: 70_000, size: 71_000 };
-            fields.insert("rampmeter.payload_len".to_owned(), PAYLOAD.into());
-            (Kind::Data { msg, fragment }, PAYLOAD)
-        }
-    };
-    sample(wire.id, kind, len, fields, &header.bytes)
+    Ok((header.bytes, fields))
 }
 
 /// An envelope, a header and so many bytes of payload, with the fields of the header.
@@ -152,6 +195,7 @@ fn envelope_fields(envelope: &Envelope) -> Vec<(&'static str, u32)> {
         Kind::Response { session } => (6, ("session", session.into()), None),
         Kind::Cookie { session } => (7, ("session", session.into()), None),
         Kind::Confirmation => (8, ("msg", 0), None),
+        Kind::Bundle { n } => (9, ("packets", n), None),
     };
     let mut fields = vec![
         ("magic", 0x524d),
@@ -192,7 +236,7 @@ mod tests {
             let known = wire.formats.iter().map(|format| format.code.into()).collect();
             assert_eq!(sampled(&samples, &format!("{}.type", wire.filter())), known);
         }
-        assert_eq!(sampled(&samples, "rampmeter.kind"), (0..=8).collect());
+        assert_eq!(sampled(&samples, "rampmeter.kind"), (0..=9).collect());
         for sample in &samples {
             for (name, value) in &sample.fields {
                 assert!(!name.ends_with(".count") || *value != 0, "{name}");

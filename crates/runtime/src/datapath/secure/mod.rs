@@ -26,6 +26,7 @@ mod pairs;
 mod session;
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 use rampmeter_core::packet::Marks;
@@ -195,6 +196,10 @@ impl<D: Datapath> Datapath for Secured<D> {
             self.flush()?;
         }
         Ok(n)
+    }
+
+    fn set_peers(&mut self, peers: &[Option<SocketAddr>]) -> bool {
+        self.inner.set_peers(peers)
     }
 
     fn wakers(&self) -> Vec<BorrowedFd<'_>> {

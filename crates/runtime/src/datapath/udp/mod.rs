@@ -6,9 +6,9 @@
 //! leave from different ports. The class of a packet is its DSCP, CS7 for the highest to CS0 for
 //! the lowest, and its ECN bits are its marks.
 //!
-//! Packets leave one by one: joined into large segments, they would cross the network on one path,
-//! in one piece. Where there is but one path they may be joined: see
-//! [`UdpConfig::segment_offload`].
+//! With [`UdpConfig::segment_offload`] packets that follow one another on one path are handed to the
+//! kernel in one piece, which it or the interface cuts up. They cross shaped links and links of virtual
+//! machines in one piece.
 
 mod sys;
 
@@ -37,12 +37,17 @@ pub struct UdpConfig {
     pub spray: usize,
     /// Bytes of each socket's buffers.
     pub buffer: usize,
-    /// Whether packets of one class that follow one another to one node are handed to the system in
-    /// one piece, and are taken from it so. They leave on one path, so that `spray` must be 1.
+    /// Whether packets of one class and path that follow one another to one node are handed to the
+    /// system in one piece, and are taken from it so. Where the system cannot do that, they leave one
+    /// by one.
     pub segment_offload: bool,
 }
 
 impl UdpConfig {
+    /// How many packets in a row should take the same path where packets are joined: enough that they
+    /// cost much less, and few enough that paths are filled alike.
+    pub const RUN: u16 = 32;
+
     /// The usual: 1500-byte packets, 16 source ports, 4 MiB buffers, packets one by one.
     pub fn new(local: SocketAddr, peers: Vec<Option<SocketAddr>>) -> Self {
         let (mtu, spray, buffer, segment_offload) = (1_500, 16, 4 << 20, false);
@@ -76,20 +81,11 @@ impl UdpDatapath {
     /// Opens the sockets.
     ///
     /// # Errors
-    /// An address that is taken or not of this host, no more descriptors, or segment offload with
-    /// several source ports or on a system without it. The message says which.
+    /// An address that is taken or not of this host, no more descriptors, or segment offload on a
+    /// system without it. The message says which.
     pub fn open(config: &UdpConfig) -> io::Result<Self> {
-        let next_port = |addr: SocketAddr| {
-            let mut data = addr;
-            data.set_port(addr.port().checked_add(1)?);
-            Some((addr, data))
-        };
         let too_high = || io::Error::new(io::ErrorKind::InvalidInput, "port must be below 65535");
-        let (control, data) = next_port(config.local).ok_or_else(too_high)?;
-        if config.segment_offload && config.spray != 1 {
-            let message = format!("segment offload: expected spray 1, got {}", config.spray);
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-        }
+        let (control, data) = two_ports(config.local).ok_or_else(too_high)?;
         let mut any_port = config.local;
         any_port.set_port(0);
         let bind = |addr| bind(addr, config.buffer);
@@ -111,7 +107,7 @@ impl UdpDatapath {
             control,
             data,
             spray,
-            peers: config.peers.iter().map(|addr| addr.and_then(next_port)).collect(),
+            peers: config.peers.iter().map(|addr| addr.and_then(two_ports)).collect(),
             mtu: config.mtu,
             headers,
             tx,
@@ -125,6 +121,12 @@ impl UdpDatapath {
         let &(control, data) = self.peers.get(node.idx())?.as_ref()?;
         Some(if class == Priority::HIGHEST { control } else { data })
     }
+}
+
+/// Where control and data of a node at `addr` go; none where there is no port after its own.
+fn two_ports(addr: SocketAddr) -> Option<(SocketAddr, SocketAddr)> {
+    let data = SocketAddr::new(addr.ip(), addr.port().checked_add(1)?);
+    Some((addr, data))
 }
 
 /// A socket at `addr` that neither blocks nor lets the kernel cut packets up.
@@ -179,6 +181,11 @@ impl Datapath for UdpDatapath {
             })?;
         }
         Ok(n)
+    }
+
+    fn set_peers(&mut self, peers: &[Option<SocketAddr>]) -> bool {
+        self.peers = peers.iter().map(|addr| addr.and_then(two_ports)).collect();
+        true
     }
 
     fn wakers(&self) -> Vec<BorrowedFd<'_>> {

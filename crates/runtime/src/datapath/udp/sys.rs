@@ -138,18 +138,30 @@ impl TxBatch {
         self.order.sort_unstable_by_key(|&idx| (self.slots[idx].socket, idx));
         self.prepare();
         let mut dropped = Dropped::default();
-        let mut from = 0;
+        let (mut from, mut n_done) = (0, 0);
         while from < self.heads.len() {
             let socket = self.slots[self.heads[from]].socket;
             let of_socket =
                 self.heads[from..].iter().take_while(|&&i| self.slots[i].socket == socket);
             let n = of_socket.count();
             match send_some(&sockets[socket], &mut self.headers[from..from + n]) {
-                Ok(sent) => from += sent,
+                Ok(sent) => {
+                    let sent = &self.headers[from..from + sent];
+                    n_done += sent.iter().map(|header| header.msg_hdr.msg_iovlen).sum::<usize>();
+                    from += sent.len();
+                }
                 // The error is the first message's.
                 Err(error) => {
                     let n_packets = self.headers[from].msg_hdr.msg_iovlen;
-                    if is_fatal(&error, n_packets) {
+                    if n_packets > 1 && is_not_joinable(&error) {
+                        // From now on one by one.
+                        self.joined_max = 1;
+                        self.order.drain(..n_done);
+                        self.prepare();
+                        (from, n_done) = (0, 0);
+                        continue;
+                    }
+                    if is_fatal(&error) {
                         self.slots.clear();
                         return Err(error);
                     }
@@ -158,6 +170,7 @@ impl TxBatch {
                     if error.raw_os_error() == Some(libc::EMSGSIZE) {
                         dropped.too_long += n;
                     }
+                    n_done += n_packets;
                     from += 1;
                 }
             }
@@ -266,17 +279,16 @@ fn send_some(socket: &UdpSocket, headers: &mut [mmsghdr]) -> io::Result<usize> {
     if sent > 0 { Ok(sent as usize) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Errors that are neither a full buffer nor a network that is down, of a message of so many
-/// packets.
-fn is_fatal(error: &io::Error, n_packets: usize) -> bool {
-    match error.raw_os_error() {
-        Some(libc::EBADF | libc::ENOTSOCK | libc::EFAULT | libc::EAFNOSUPPORT) => true,
-        // Of joined packets, older systems say so where they are longer than the path allows, and
-        // that they cannot cut them up: that does not pass.
-        Some(libc::EINVAL) => n_packets == 1,
-        Some(libc::EIO) => n_packets > 1,
-        _ => false,
-    }
+/// Errors that are neither a full buffer nor a network that is down.
+fn is_fatal(error: &io::Error) -> bool {
+    let fatal = [libc::EBADF, libc::ENOTSOCK, libc::EFAULT, libc::EAFNOSUPPORT, libc::EINVAL];
+    error.raw_os_error().is_some_and(|code| fatal.contains(&code))
+}
+
+/// Errors of joined packets that the system cannot cut up. Older systems say `EINVAL` too where
+/// packets are longer than the path allows.
+fn is_not_joinable(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL))
 }
 
 /// Buffers for packets that arrive.

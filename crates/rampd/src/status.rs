@@ -1,0 +1,352 @@
+//! What a running node tells of itself when asked: `rampd status`, and `/status` beside the counters.
+//!
+//! A thread gives the status, as JSON, to whoever connects to the node's status socket. The node's own
+//! thread renews it every second.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rampmeter_core::Time;
+use rampmeter_proto::Catalogue;
+use rampmeter_runtime::{Differences, PeerView};
+use serde::{Deserialize, Serialize};
+use tracing::info;
+
+use crate::config::Setup;
+use crate::metrics::View;
+use crate::run::Error;
+
+/// A node at a moment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Status {
+    node: u32,
+    /// `host` or `arbiter`.
+    role: String,
+    version: String,
+    address: String,
+    transport: String,
+    /// `encrypted` or `checksum`.
+    security: String,
+    rate_mbps: f64,
+    /// Seconds since the node started.
+    up_s: f64,
+    /// Of the last second.
+    sent_mbps: f64,
+    received_mbps: f64,
+    /// Messages that are being sent, that wait for receivers, and that arrive.
+    sending: usize,
+    waiting: usize,
+    arriving: usize,
+    services: Vec<Service>,
+    peers: Vec<Peer>,
+    /// What has been counted since the start, as Prometheus gets it; without zeros.
+    counted: BTreeMap<String, u64>,
+}
+
+/// A program that is attached.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Service {
+    service: u16,
+    /// Messages that it sends.
+    sending: u32,
+    /// Messages for it that arrive, or that it has not taken.
+    arriving: u32,
+}
+
+/// A peer of the node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Peer {
+    node: u32,
+    address: String,
+    /// Seconds since its latest packet; none where it has not been heard.
+    heard_s_ago: Option<f64>,
+    /// Round trip of a hello, hosts included.
+    round_trip_us: Option<f64>,
+    /// Of the last second.
+    sent_mbps: f64,
+    received_mbps: f64,
+    /// Messages that are being sent to it, and that wait until it is heard.
+    sending: usize,
+    waiting: usize,
+    /// Keys of the configuration that differ there.
+    differs_in: Vec<String>,
+}
+
+/// The keys of settings.
+pub(crate) fn keys(differences: Differences) -> Vec<String> {
+    differences.iter().map(|setting| setting.key().to_owned()).collect()
+}
+
+/// The latest status, as JSON.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shown(Arc<Mutex<String>>);
+
+impl Shown {
+    pub(crate) fn text(&self) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Tells the status to whoever asks.
+#[derive(Debug)]
+pub(crate) struct StatusServer {
+    shown: Shown,
+    started: Option<Time>,
+    before: Time,
+    /// The socket, which goes with the node.
+    path: Option<PathBuf>,
+}
+
+impl StatusServer {
+    /// Opens the status socket, if there is to be one.
+    ///
+    /// # Errors
+    /// The socket cannot be opened, or another node has it.
+    pub(crate) fn start(setup: &Setup) -> io::Result<Self> {
+        let shown = Shown::default();
+        if let Some(path) = &setup.status {
+            let listener = listen(path).map_err(|error| {
+                let message = format!("cannot open the status socket {}: {error}", path.display());
+                io::Error::new(error.kind(), message)
+            })?;
+            let shown = shown.clone();
+            let serve = move || {
+                for stream in listener.incoming() {
+                    let Ok(mut stream) = stream else { continue };
+                    // Somebody who does not read must not hold up others for long.
+                    let _ = stream.set_write_timeout(Some(Duration::from_secs(1)));
+                    let _ = stream.write_all(shown.text().as_bytes());
+                }
+            };
+            std::thread::Builder::new().name("status".to_owned()).spawn(serve)?;
+            info!(socket = %path.display(), "serving status");
+        }
+        Ok(Self { shown, started: None, before: Time::ZERO, path: setup.status.clone() })
+    }
+
+    /// What is told.
+    pub(crate) fn shown(&self) -> Shown {
+        self.shown.clone()
+    }
+
+    /// Renews what is told.
+    pub(crate) fn show(&mut self, setup: &Setup, view: &View, before: &View, now: Time) {
+        let started = *self.started.get_or_insert(now);
+        let span = now.saturating_since(std::mem::replace(&mut self.before, now)).as_secs_f64();
+        let up_s = now.saturating_since(started).as_secs_f64();
+        let status = status(setup, view, before, now, span);
+        let status = Status { up_s, ..status };
+        let text = serde_json::to_string(&status).expect("a status has no keys but texts");
+        *self.shown.0.lock().unwrap_or_else(PoisonError::into_inner) = text + "\n";
+    }
+}
+
+impl Drop for StatusServer {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// A socket at `path`, in place of one that nobody listens at.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    match UnixStream::connect(path) {
+        Ok(_) => return Err(io::Error::new(io::ErrorKind::AddrInUse, "another node has it")),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            std::fs::remove_file(path)?;
+        }
+        Err(_) => {}
+    }
+    UnixListener::bind(path)
+}
+
+fn status(setup: &Setup, view: &View, before: &View, now: Time, span: f64) -> Status {
+    let mbps = |now: u64, then: u64| {
+        let bytes = now.saturating_sub(then) as f64;
+        if span > 0.0 { bytes * 8e-6 / span } else { 0.0 }
+    };
+    let (stats, old) = (&view.stats, &before.stats);
+    let peer = |peer: &PeerView| {
+        let then = before.peers.iter().find(|old| old.node == peer.node).map(|old| old.traffic);
+        let (traffic, then) = (peer.traffic, then.unwrap_or_default());
+        let address = setup.udp.peers.get(peer.node.idx()).copied().flatten();
+        Peer {
+            node: peer.node.get(),
+            address: address.map(|address| address.to_string()).unwrap_or_default(),
+            heard_s_ago: traffic.heard_at.map(|at| now.saturating_since(at).as_secs_f64()),
+            round_trip_us: peer.rtt.map(|rtt| rtt.as_us_f64()),
+            sent_mbps: mbps(traffic.bytes_sent, then.bytes_sent),
+            received_mbps: mbps(traffic.bytes_received, then.bytes_received),
+            sending: peer.sending,
+            waiting: peer.waiting,
+            differs_in: keys(peer.differences),
+        }
+    };
+    let service =
+        |&(service, sending, arriving): &(u16, u32, u32)| Service { service, sending, arriving };
+    let counted = stats.entries().map(|(name, _, value)| (name.to_owned(), value));
+    let of_transport = view.transport.iter().map(|(name, n)| (format!("transport_{name}"), *n));
+    let (sending, waiting, arriving) = view.messages;
+    Status {
+        node: setup.id.get(),
+        role: if setup.is_arbiter { "arbiter" } else { "host" }.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        address: setup.udp.local.to_string(),
+        transport: setup.transport.written.name.clone(),
+        security: if setup.keys.is_some() { "encrypted" } else { "checksum" }.to_owned(),
+        rate_mbps: setup.facts.access_rate.as_bps() as f64 * 1e-6,
+        up_s: 0.0,
+        sent_mbps: mbps(stats.bytes_sent, old.bytes_sent),
+        received_mbps: mbps(stats.bytes_received, old.bytes_received),
+        sending,
+        waiting,
+        arriving,
+        services: view.services.iter().map(service).collect(),
+        peers: view.peers.iter().map(peer).collect(),
+        counted: counted.chain(of_transport).filter(|(_, value)| *value > 0).collect(),
+    }
+}
+
+/// `rampd status`: asks the node of a configuration.
+pub(crate) fn ask<C: Catalogue>(config: &Path, is_json: bool) -> Result<(), Error> {
+    let setup = Setup::load::<C>(config)?;
+    let Some(path) = &setup.status else {
+        let message =
+            "node.status: expected a path, or node.socket beside which it is, got neither";
+        return Err(Error::Input(format!("{}: {message}", config.display())));
+    };
+    let mut text = String::new();
+    let answer = UnixStream::connect(path).and_then(|mut stream| {
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        stream.read_to_string(&mut text)
+    });
+    answer.map_err(|error| {
+        let node = setup.id.get();
+        io::Error::new(
+            error.kind(),
+            format!("{}: node {node} does not answer: {error}", path.display()),
+        )
+    })?;
+    if !is_json {
+        let status: Status = serde_json::from_str(&text)
+            .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
+        text = described(&status);
+    }
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(())
+}
+
+/// The status as people read it.
+fn described(status: &Status) -> String {
+    let mut text = String::new();
+    let Status { node, role, transport, address, security, rate_mbps, up_s, .. } = status;
+    let _ = writeln!(
+        text,
+        "node {node} ({role}, {transport}) at {address}, {security}, {rate_mbps} Mbit/s, up {}",
+        duration(*up_s)
+    );
+    let _ = writeln!(
+        text,
+        "now       {:.1} Mbit/s out, {:.1} Mbit/s in",
+        status.sent_mbps, status.received_mbps
+    );
+    let _ = writeln!(
+        text,
+        "messages  {} being sent, {} waiting for receivers, {} arriving",
+        status.sending, status.waiting, status.arriving
+    );
+    if !status.services.is_empty() {
+        let _ = writeln!(text, "\n{:>7} {:>9} {:>9}", "service", "sending", "arriving");
+        for Service { service, sending, arriving } in &status.services {
+            let _ = writeln!(text, "{service:>7} {sending:>9} {arriving:>9}");
+        }
+    }
+    let _ = writeln!(
+        text,
+        "\n{:>5} {:<22} {:>8} {:>10} {:>8} {:>8} {:>7} {:>7}  differs in",
+        "peer", "address", "heard", "round trip", "out Mb/s", "in Mb/s", "sending", "waiting"
+    );
+    for peer in &status.peers {
+        let heard = peer.heard_s_ago.map_or("never".to_owned(), |s| format!("{s:.0} s ago"));
+        let rtt = peer.round_trip_us.map_or("-".to_owned(), |us| format!("{us:.0} us"));
+        let line = format!(
+            "{:>5} {:<22} {heard:>8} {rtt:>10} {:>8.1} {:>8.1} {:>7} {:>7}  {}",
+            peer.node,
+            peer.address,
+            peer.sent_mbps,
+            peer.received_mbps,
+            peer.sending,
+            peer.waiting,
+            peer.differs_in.join(", ")
+        );
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    let _ = writeln!(text, "\ncounted since the start");
+    for (name, value) in &status.counted {
+        let _ = writeln!(text, "  {:<28}{value:>14}", name.replace('_', " "));
+    }
+    text
+}
+
+/// A time in the largest two units.
+fn duration(seconds: f64) -> String {
+    let s = seconds as u64;
+    match s {
+        0..60 => format!("{s} s"),
+        60..3_600 => format!("{} min {} s", s / 60, s % 60),
+        3_600..86_400 => format!("{} h {} min", s / 3_600, s % 3_600 / 60),
+        _ => format!("{} d {} h", s / 86_400, s % 86_400 / 3_600),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_and_programs_are_told_the_same() {
+        let peer = Peer {
+            node: 1,
+            address: "10.0.0.2:7321".to_owned(),
+            heard_s_ago: Some(2.4),
+            round_trip_us: Some(85.2),
+            sent_mbps: 812.34,
+            received_mbps: 0.0,
+            sending: 12,
+            waiting: 0,
+            differs_in: vec!["network.mtu".to_owned()],
+        };
+        let status = Status {
+            node: 3,
+            role: "host".to_owned(),
+            transport: "dcpim".to_owned(),
+            up_s: 3_725.0,
+            services: vec![Service { service: 7, sending: 12, arriving: 3 }],
+            peers: vec![peer],
+            counted: BTreeMap::from([("packets_sent".to_owned(), 5)]),
+            ..Status::default()
+        };
+        let text = serde_json::to_string(&status).unwrap();
+        assert_eq!(serde_json::from_str::<Status>(&text).unwrap(), status);
+        let text = described(&status);
+        for part in ["node 3 (host, dcpim)", "up 1 h 2 min", "packets sent", "2 s ago", "85 us"] {
+            assert!(text.contains(part), "{part:?} in {text}");
+        }
+        assert!(text.contains("      12       0  network.mtu\n"), "{text}");
+        assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+    }
+
+    #[test]
+    fn durations_have_two_units() {
+        let durations = [59.9, 61.0, 3_725.0, 90_000.0].map(duration);
+        assert_eq!(durations, ["59 s", "1 min 1 s", "1 h 2 min", "1 d 1 h"]);
+    }
+}

@@ -1,0 +1,143 @@
+//! What all nodes of a network must have configured alike.
+//!
+//! A hello and its answer carry a digest of each [`Setting`], so that both ends find out where their
+//! configurations differ. The digests follow the envelope: how many (1 byte), then 4 bytes each in the
+//! order of [`Setting::ALL`].
+
+use rampmeter_core::WireError;
+use rampmeter_core::wire::{Reader, Writer};
+
+/// Something that must be the same at all nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Setting {
+    /// The largest packet.
+    Mtu,
+    /// The rate of hosts' links.
+    Rate,
+    /// The round trip of a small packet.
+    ControlRtt,
+    /// The round trip of a full packet.
+    DataRtt,
+    /// The transport and its parameters.
+    Transport,
+    /// The clock.
+    Clock,
+    /// Nodes and their addresses.
+    Peers,
+}
+
+impl Setting {
+    /// All of them, in the order of their digests on the wire.
+    pub const ALL: [Self; 7] = [
+        Self::Mtu,
+        Self::Rate,
+        Self::ControlRtt,
+        Self::DataRtt,
+        Self::Transport,
+        Self::Clock,
+        Self::Peers,
+    ];
+
+    /// Its key in configurations.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Mtu => "network.mtu",
+            Self::Rate => "network.rate-mbps",
+            Self::ControlRtt => "network.control-rtt-us",
+            Self::DataRtt => "network.data-rtt-us",
+            Self::Transport => "transport",
+            Self::Clock => "node.clock",
+            Self::Peers => "peer",
+        }
+    }
+}
+
+/// The settings of a node, as digests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Agreement([u32; Setting::ALL.len()]);
+
+impl Agreement {
+    /// `text` gives a text for each setting that is equal where the setting is.
+    pub fn new(text: impl Fn(Setting) -> String) -> Self {
+        Self(Setting::ALL.map(|setting| crc32c::crc32c(text(setting).as_bytes())))
+    }
+
+    /// Writes the digests to the front of `out`; returns the bytes written.
+    pub(crate) fn encode(&self, out: &mut [u8]) -> Result<usize, WireError> {
+        let mut writer = Writer::new(out);
+        writer.u8(self.0.len() as u8)?;
+        for digest in self.0 {
+            writer.u32(digest)?;
+        }
+        Ok(writer.written())
+    }
+
+    /// Compares with the digests of another node, in `bytes`. What either does not tell is no
+    /// difference.
+    pub(crate) fn compare(&self, bytes: &[u8]) -> Result<Differences, WireError> {
+        let mut reader = Reader::new(bytes);
+        let n = usize::from(reader.u8()?);
+        let mut differences = Differences::default();
+        for (idx, own) in self.0.iter().enumerate().take(n) {
+            if reader.u32()? != *own {
+                differences.0 |= 1 << idx;
+            }
+        }
+        Ok(differences)
+    }
+}
+
+/// The settings in which two nodes differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Differences(u8);
+
+impl Differences {
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The settings, in the order of [`Setting::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = Setting> {
+        let differs =
+            move |(idx, setting): (usize, Setting)| (self.0 & 1u8 << idx != 0).then_some(setting);
+        Setting::ALL.into_iter().enumerate().filter_map(differs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Each node finds just the settings that differ.
+        #[test]
+        fn nodes_find_what_differs(which in prop::collection::btree_set(0..7usize, 0..7)) {
+            let text = |changed: bool| if changed { "b" } else { "a" }.to_owned();
+            let one = Agreement::new(|_| text(false));
+            let other = Agreement::new(|s| text(which.contains(&(s as usize))));
+            let mut bytes = [0; 64];
+            let len = other.encode(&mut bytes).unwrap();
+            let found: Vec<_> = one.compare(&bytes[..len]).unwrap().iter().collect();
+            let expected: Vec<_> = which.iter().map(|&idx| Setting::ALL[idx]).collect();
+            prop_assert_eq!(found, expected);
+            prop_assert!(one.compare(&bytes[..len - 1]).is_err());
+        }
+
+        #[test]
+        fn any_bytes_compare(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            let _ = Agreement::default().compare(&bytes);
+        }
+    }
+
+    #[test]
+    fn a_node_that_tells_less_agrees_in_the_rest() {
+        let one = Agreement::new(|_| "a".to_owned());
+        assert!(one.compare(&[0]).unwrap().is_empty());
+        assert_eq!(
+            one.compare(&[1, 0, 0, 0, 0]).unwrap().iter().collect::<Vec<_>>(),
+            [Setting::Mtu]
+        );
+    }
+}

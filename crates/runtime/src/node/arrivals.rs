@@ -1,0 +1,81 @@
+//! Whether packets arrive in quick succession.
+//!
+//! A node that handles each packet as it comes makes several system calls a packet, and answers each
+//! with a datagram. While many arrive it is cheaper to let some come first (as interfaces do that join
+//! interrupts). Requests that are answered one by one are too few for that, and are handled at once.
+
+use rampmeter_core::{Span, Time};
+
+/// Packets are counted over periods of this length.
+const PERIOD: Span = Span::from_us(100);
+/// Packets of a period that are many: a sixth of what fills a link of 10 Gbit/s.
+const MANY: usize = 16;
+/// A turn with fewer packets has taken all that were there.
+const FEW: usize = 8;
+
+/// Counts packets that arrive.
+#[derive(Debug, Default)]
+pub(super) struct Arrivals {
+    /// End of the current period.
+    ends: Time,
+    /// Packets of the period before, and of the current one.
+    counts: [usize; 2],
+    /// Packets of the latest turn.
+    latest: usize,
+}
+
+impl Arrivals {
+    /// A turn has had so many packets.
+    pub(super) fn count(&mut self, now: Time, n: usize) {
+        if now >= self.ends {
+            let is_next = now < self.ends + PERIOD;
+            self.counts = [if is_next { self.counts[1] } else { 0 }, 0];
+            self.ends = now + PERIOD;
+        }
+        self.counts[1] += n;
+        self.latest = n;
+    }
+
+    /// Whether many packets arrive.
+    pub(super) fn are_many(&self) -> bool {
+        self.counts[0].max(self.counts[1]) >= MANY
+    }
+
+    /// Whether many packets arrive, and the latest turn has taken all that were there.
+    pub(super) fn are_taken(&self) -> bool {
+        self.are_many() && self.latest < FEW
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Span::from_us(us)
+    }
+
+    #[test]
+    fn requests_one_by_one_are_few() {
+        let mut arrivals = Arrivals::default();
+        for us in (0..10_000).step_by(10) {
+            arrivals.count(at(us), 1);
+            assert!(!arrivals.are_many());
+        }
+    }
+
+    #[test]
+    fn packets_are_many_until_a_period_without_them_is_over() {
+        let mut arrivals = Arrivals::default();
+        let mut is_taken_after = |us, n| {
+            arrivals.count(at(us), n);
+            (arrivals.are_many(), arrivals.are_taken())
+        };
+        assert_eq!(is_taken_after(1_000, 16), (true, false));
+        assert_eq!(is_taken_after(1_050, 7), (true, true));
+        assert_eq!(is_taken_after(1_150, 0), (true, true));
+        assert_eq!(is_taken_after(1_250, 0), (false, false));
+        assert_eq!(is_taken_after(1_260, 20), (true, false));
+        assert_eq!(is_taken_after(1_500, 1), (false, false));
+    }
+}

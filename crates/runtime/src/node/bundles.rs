@@ -1,0 +1,201 @@
+//! Several control packets to one node in one datagram.
+//!
+//! Transports send a token, a grant or an acknowledgement for each data packet. A datagram costs hosts
+//! about the same whether it has 50 bytes or 1500. So the control packets that one turn has for a node
+//! leave together: as a bundle ([`Kind::Bundle`]) where there are several, and alone otherwise. None
+//! waits for later ones. The packets of a bundle are lost, or marked by switches, together.
+
+use rampmeter_core::packet::Marks;
+use rampmeter_core::wire::Writer;
+use rampmeter_core::{Header, MsgId, NodeId, Priority, Time, WireError};
+
+use crate::datapath::Route;
+use crate::wire::{Envelope, Incarnation, Kind};
+
+/// Control packets that leave together.
+#[derive(Debug)]
+pub(super) struct Bundle {
+    pub(super) route: Route,
+    /// The receiver's incarnation.
+    pub(super) life: Incarnation,
+    n: u32,
+    first: MsgId,
+    /// All packets: length, message and header of each.
+    bytes: Vec<u8>,
+}
+
+impl Bundle {
+    /// What is sent: the kind, and what follows the envelope.
+    pub(super) fn contents(&self) -> (Kind, &[u8]) {
+        match self.n {
+            1 => (Kind::Control { msg: self.first }, &self.bytes[Envelope::BUNDLE_ENTRY..]),
+            n => (Kind::Bundle { n }, &self.bytes),
+        }
+    }
+}
+
+/// The bundles of a turn, one for each receiver, class, marks and path. Used again in each turn.
+#[derive(Debug, Default)]
+pub(super) struct Bundles {
+    all: Vec<Bundle>,
+    /// Those in use are the first so many.
+    n_open: usize,
+    /// Since when one of them has been in use.
+    opened_at: Time,
+}
+
+impl Bundles {
+    /// Adds a packet to a bundle that goes the same way and has at most `datagram_max` bytes with it.
+    /// Opens one where there is none. Without `path` any path will do, and `choose_path` chooses that
+    /// of a new bundle. Returns whether the bundle is new.
+    pub(super) fn add<H: Header>(
+        &mut self,
+        now: Time,
+        way: Way,
+        (msg, header): (MsgId, &H),
+        datagram_max: usize,
+        choose_path: impl FnOnce() -> u16,
+    ) -> Result<bool, WireError> {
+        let Way { dst, life, class, marks, path } = way;
+        let len = header.wire_len();
+        let has_room = |bundle: &&mut Bundle| {
+            Envelope::CONTROL_LEN + bundle.bytes.len() + Envelope::BUNDLE_ENTRY + len
+                <= datagram_max
+        };
+        let is_on = |bundle: &&mut Bundle| {
+            let Route { dst: to, class: of, path: on, marks: with } = bundle.route;
+            (to, of, with) == (dst, class, marks) && path.is_none_or(|path| path == on)
+        };
+        // Only the latest that goes this way, so that packets stay in order.
+        let latest = self.all[..self.n_open].iter_mut().rfind(is_on);
+        if let Some(bundle) = latest.filter(|bundle| has_room(bundle)) {
+            bundle.n += 1;
+            put(&mut bundle.bytes, msg, header)?;
+            return Ok(false);
+        }
+        if self.n_open == 0 {
+            self.opened_at = now;
+        }
+        let route = Route { dst, class, marks, path: path.unwrap_or_else(choose_path) };
+        if self.n_open == self.all.len() {
+            self.all.push(Bundle { route, life, n: 0, first: msg, bytes: Vec::new() });
+        }
+        let bundle = &mut self.all[self.n_open];
+        let mut bytes = std::mem::take(&mut bundle.bytes);
+        bytes.clear();
+        *bundle = Bundle { route, life, n: 1, first: msg, bytes };
+        put(&mut bundle.bytes, msg, header)?;
+        self.n_open += 1;
+        Ok(true)
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.n_open == 0
+    }
+
+    /// Since when there have been some.
+    pub(super) fn opened_at(&self) -> Time {
+        self.opened_at
+    }
+
+    /// All bundles, which are empty afterwards.
+    pub(super) fn take(&mut self) -> &[Bundle] {
+        let n = std::mem::take(&mut self.n_open);
+        &self.all[..n]
+    }
+}
+
+/// Where a control packet goes, and how; without `path` on any.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    pub(super) dst: NodeId,
+    pub(super) life: Incarnation,
+    pub(super) class: Priority,
+    pub(super) marks: Marks,
+    pub(super) path: Option<u16>,
+}
+
+fn put<H: Header>(bytes: &mut Vec<u8>, msg: MsgId, header: &H) -> Result<(), WireError> {
+    let (at, len) = (bytes.len(), header.wire_len());
+    bytes.resize(at + Envelope::BUNDLE_ENTRY + len, 0);
+    let (entry, rest) = bytes[at..].split_at_mut(Envelope::BUNDLE_ENTRY);
+    Writer::new(entry).u16(len as u16)?.u32(msg.get())?;
+    header.encode(rest)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::bundled;
+    use proptest::prelude::*;
+    use rampmeter_proto::phost::wire::PhostHeader;
+
+    const ROOM: usize = 200;
+
+    fn way(dst: u32, path: Option<u16>) -> Way {
+        let (class, marks) = (Priority::HIGHEST, Marks::NONE);
+        Way { dst: NodeId::new(dst), life: Incarnation::new(1), class, marks, path }
+    }
+
+    proptest! {
+        /// What is added to bundles comes out of them, for each receiver in order, and no bundle is
+        /// longer than a datagram.
+        #[test]
+        fn every_packet_of_a_turn_is_in_one_bundle(
+            turns in prop::collection::vec(
+                prop::collection::vec((0..3u32, any::<u32>(), any::<bool>()), 0..70), 1..3,
+            ),
+        ) {
+            let mut bundles = Bundles::default();
+            for packets in turns {
+                let header = |slot, is_short| if is_short {
+                    PhostHeader::Ack { tx_slot: slot }
+                } else {
+                    PhostHeader::Heard { tx_slot: slot, held: false }
+                };
+                let mut n_new = 0;
+                for &(dst, slot, is_short) in &packets {
+                    let packet = (MsgId::new(slot), &header(slot, is_short));
+                    let is_new = bundles.add(Time::ZERO, way(dst, None), packet, ROOM, || 7).unwrap();
+                    n_new += usize::from(is_new);
+                }
+                let sent = bundles.take();
+                prop_assert_eq!(sent.len(), n_new);
+                for dst in 0..3 {
+                    let expected: Vec<_> = packets.iter().filter(|p| p.0 == dst).collect();
+                    let mut got = Vec::new();
+                    for bundle in sent.iter().filter(|b| b.route.dst == NodeId::new(dst)) {
+                        let mut each = |msg: MsgId, bytes: &[u8]| {
+                            got.push((msg, PhostHeader::decode(bytes).map(|(h, _)| h)));
+                        };
+                        let (kind, bytes) = bundle.contents();
+                        prop_assert!(Envelope::CONTROL_LEN + bytes.len() <= ROOM);
+                        match kind {
+                            Kind::Control { msg } => each(msg, bytes),
+                            Kind::Bundle { n } => bundled(n, bytes, each).unwrap(),
+                            other => prop_assert!(false, "{other:?}"),
+                        }
+                    }
+                    let expected: Vec<_> = expected.iter().map(|&&(_, slot, is_short)| {
+                        (MsgId::new(slot), Ok(header(slot, is_short)))
+                    }).collect();
+                    prop_assert_eq!(got, expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn packets_of_other_paths_are_in_other_bundles() {
+        let mut bundles = Bundles::default();
+        let header = PhostHeader::Ack { tx_slot: 1 };
+        for path in [1, 2, 1] {
+            let packet = (MsgId::new(0), &header);
+            bundles.add(Time::ZERO, way(1, Some(path)), packet, ROOM, || unreachable!()).unwrap();
+        }
+        let paths: Vec<_> = bundles.take().iter().map(|b| (b.route.path, b.n)).collect();
+        assert_eq!(paths, [(1, 2), (2, 1)]);
+    }
+}

@@ -1,0 +1,105 @@
+//! Control packets of a turn leave together, and wait for others only while many packets arrive.
+
+mod common;
+
+use common::feed::*;
+use common::*;
+use rampmeter_core::{Header, MsgId, Span};
+use rampmeter_proto::phost::wire::PhostHeader;
+use rampmeter_proto::phost::{PhostFamily, PhostHost};
+use rampmeter_runtime::app::PortConfig;
+use rampmeter_runtime::wire::Kind;
+
+const GATHER: Span = Span::from_us(30);
+
+fn node(gather: Span) -> Fed<PhostHost> {
+    let facts = facts(2, 10_000, Span::from_us(100));
+    let port = PortConfig { depth: 1_000, budget: 1 << 30 };
+    let protocol = protocol::<PhostFamily>(&facts);
+    Fed::gathering(gather, protocol, facts.access_rate, port)
+}
+
+/// The peer asks so many times whether a flow of its own is known: each is answered at once.
+fn ask(fed: &mut Fed<PhostHost>, flows: std::ops::Range<u32>) {
+    for flow in flows {
+        let rts = PhostHeader::Rts {
+            flow,
+            tx_slot: flow,
+            size: 1_000_000,
+            time_left: Span::from_ps(u64::MAX),
+            tenant: 0,
+            repeated: true,
+        };
+        let mut body = vec![0; rts.wire_len()];
+        rts.encode(&mut body).unwrap();
+        let bytes = datagram(Kind::Control { msg: MsgId::new(flow) }, &body);
+        fed.feed.0.borrow_mut().arriving.push(bytes);
+    }
+}
+
+/// Datagrams with answers that the node has sent, and answers in them.
+fn answers(fed: &mut Fed<PhostHost>) -> (usize, usize) {
+    let n_datagrams = fed.feed.0.borrow().sent.len();
+    let packets = fed.take_packets::<PhostHeader>();
+    let is_answer =
+        |header: &Option<PhostHeader>| matches!(header, Some(PhostHeader::Heard { .. }));
+    (n_datagrams, packets.iter().filter(|(_, header)| is_answer(header)).count())
+}
+
+#[test]
+fn answers_of_a_turn_leave_in_one_datagram() {
+    let mut fed = node(Span::ZERO);
+    ask(&mut fed, 0..10);
+    fed.now += Span::from_us(1);
+    fed.node.turn(fed.now).unwrap();
+    assert_eq!(answers(&mut fed), (1, 10));
+}
+
+#[test]
+fn few_answers_do_not_wait() {
+    let mut fed = node(GATHER);
+    for flow in 0..100 {
+        ask(&mut fed, flow..flow + 1);
+        fed.now += Span::from_us(10);
+        fed.node.turn(fed.now).unwrap();
+        assert_eq!(answers(&mut fed).1, 1);
+        assert_eq!(fed.node.gather(), Span::ZERO);
+    }
+}
+
+#[test]
+fn many_answers_wait_for_others_and_not_for_long() {
+    let mut fed = node(GATHER);
+    let (mut asked, mut n_datagrams, mut n_answers) = (0, 0, 0);
+    for _ in 0..100 {
+        ask(&mut fed, asked..asked + 4);
+        asked += 4;
+        fed.now += Span::from_us(10);
+        let next = fed.node.turn(fed.now).unwrap();
+        let (datagrams, answers) = answers(&mut fed);
+        n_datagrams += datagrams;
+        n_answers += answers;
+        // What waits is sent by the turn that the node asks for.
+        let waiting = asked as usize - n_answers;
+        assert!(waiting == 0 || next <= fed.now + GATHER, "{waiting} wait until {next:?}");
+        assert!(waiting <= 4 * 4, "{waiting} wait");
+    }
+    assert!(fed.node.gather() == GATHER);
+    fed.now += GATHER;
+    fed.node.turn(fed.now).unwrap();
+    let (datagrams, answers) = answers(&mut fed);
+    assert_eq!(n_answers + answers, 400);
+    // A datagram has at most 14 answers of 4 turns; at the start each turn sends its own.
+    let n_datagrams = n_datagrams + datagrams;
+    assert!(n_datagrams <= 40, "{n_datagrams} datagrams");
+}
+
+#[test]
+fn bundles_with_bytes_left_over_or_missing_are_malformed() {
+    let body = [0, 1, 0, 0, 0, 0, 9];
+    for (n, body) in [(2, &body[..]), (2, &[body, body].concat()[..13])] {
+        let mut fed = node(Span::ZERO);
+        fed.step(Some(datagram(Kind::Bundle { n }, body)));
+        assert!(fed.node.stats().malformed > 0);
+    }
+}
