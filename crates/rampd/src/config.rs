@@ -184,7 +184,7 @@ pub(crate) enum SecurityKey {
 }
 
 /// The `programs` table: limits of what attaches to the node's socket.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct ProgramsTable {
     /// Programs that may be attached at the same time.
@@ -509,6 +509,7 @@ impl Check<'_> {
             let expected = format!("a path of at most {SOCKET_PATH_MAX} bytes");
             return Err(self.bad("node.socket", &expected, path.display()));
         }
+        self.without_socket(node.socket.is_some() && !me.arbiter, &programs, &service)?;
         let door = node.socket.map(|path| DoorConfig { path, limits, services });
         Ok(Setup {
             id: NodeId::new(node.id),
@@ -536,6 +537,22 @@ impl Check<'_> {
             keys,
             file: self.file.to_owned(),
         })
+    }
+
+    /// Tables about programs are for nodes that have some.
+    fn without_socket(
+        &self,
+        has_programs: bool,
+        programs: &ProgramsTable,
+        services: &[ServiceTable],
+    ) -> Result<(), ConfigError> {
+        let key = match (programs == &ProgramsTable::default(), services) {
+            _ if has_programs => return Ok(()),
+            (true, []) => return Ok(()),
+            (false, _) => "programs",
+            (true, _) => "service",
+        };
+        Err(self.bad(key, "none at an arbiter, or without node.socket", "one"))
     }
 
     /// The keys, if there are to be any.

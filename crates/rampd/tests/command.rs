@@ -63,6 +63,11 @@ fn broken_configurations_are_explained() {
         ("[node]", "[programs]\nattached-max = 0\n[node]", "programs.attached-max: expected 1 or"),
         (
             "[node]",
+            "[programs]\nattached-max = 3\n[node]",
+            "programs: expected none at an arbiter, or without node.socket, got one",
+        ),
+        (
+            "[node]",
             "[[service]]\nid = 7\nusers = [\"nobody-at-all\"]\n[node]",
             "service[0].users: expected users of this machine, got nobody-at-all",
         ),
