@@ -207,7 +207,7 @@ pub(crate) enum SecurityKey {
 }
 
 /// The `programs` table: limits of what attaches to the node's socket.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct ProgramsTable {
     /// Programs that may be attached at the same time.
@@ -578,6 +578,7 @@ impl Check<'_> {
         let socket = node.socket.as_ref().filter(|_| !me.arbiter);
         let beside = || socket.map(|path| path.with_extension("status"));
         let status = node.status.clone().or_else(beside);
+        self.without_socket(node.socket.is_some() && !me.arbiter, &programs, &service)?;
         let door = node.socket.map(|path| DoorConfig { path, limits, services });
         Ok(Setup {
             id: NodeId::new(node.id),
@@ -608,6 +609,22 @@ impl Check<'_> {
             file: self.file.to_owned(),
             reread: Setup::load::<C>,
         })
+    }
+
+    /// Tables about programs are for nodes that have some.
+    fn without_socket(
+        &self,
+        has_programs: bool,
+        programs: &ProgramsTable,
+        services: &[ServiceTable],
+    ) -> Result<(), ConfigError> {
+        let key = match (programs == &ProgramsTable::default(), services) {
+            _ if has_programs => return Ok(()),
+            (true, []) => return Ok(()),
+            (false, _) => "programs",
+            (true, _) => "service",
+        };
+        Err(self.bad(key, "none at an arbiter, or without node.socket", "one"))
     }
 
     /// The keys, if there are to be any.

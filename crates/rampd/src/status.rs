@@ -6,20 +6,26 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rampmeter_core::Time;
 use rampmeter_proto::Catalogue;
+use rampmeter_ring::Listener;
 use rampmeter_runtime::{Differences, PeerView};
+use rustix::net::SocketType;
 use serde::{Deserialize, Serialize};
 use tracing::info;
 
 use crate::config::Setup;
 use crate::metrics::View;
 use crate::run::Error;
+
+/// Connections that wait to be answered.
+const BACKLOG: i32 = 16;
 
 /// A node at a moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -101,7 +107,7 @@ pub(crate) struct StatusServer {
     started: Option<Time>,
     before: Time,
     /// The socket, which goes with the node.
-    path: Option<PathBuf>,
+    _listener: Option<Listener>,
 }
 
 impl StatusServer {
@@ -110,15 +116,16 @@ impl StatusServer {
     /// # Errors
     /// The socket cannot be opened, or another node has it.
     pub(crate) fn start(setup: &Setup) -> io::Result<Self> {
-        let shown = Shown::default();
+        let (shown, mut held) = (Shown::default(), None);
         if let Some(path) = &setup.status {
-            let listener = listen(path).map_err(|error| {
-                let message = format!("cannot open the status socket {}: {error}", path.display());
-                io::Error::new(error.kind(), message)
-            })?;
+            let listener = Listener::open(path, SocketType::STREAM, BACKLOG)
+                .map_err(|error| io::Error::other(error.to_string()))?;
+            let sockets = UnixListener::from(listener.as_fd().try_clone_to_owned()?);
+            sockets.set_nonblocking(false)?;
+            held = Some(listener);
             let shown = shown.clone();
             let serve = move || {
-                for stream in listener.incoming() {
+                for stream in sockets.incoming() {
                     let Ok(mut stream) = stream else { continue };
                     // Somebody who does not read must not hold up others for long.
                     let _ = stream.set_write_timeout(Some(Duration::from_secs(1)));
@@ -128,7 +135,7 @@ impl StatusServer {
             std::thread::Builder::new().name("status".to_owned()).spawn(serve)?;
             info!(socket = %path.display(), "serving status");
         }
-        Ok(Self { shown, started: None, before: Time::ZERO, path: setup.status.clone() })
+        Ok(Self { shown, started: None, before: Time::ZERO, _listener: held })
     }
 
     /// What is told.
@@ -146,26 +153,6 @@ impl StatusServer {
         let text = serde_json::to_string(&status).expect("a status has no keys but texts");
         *self.shown.0.lock().unwrap_or_else(PoisonError::into_inner) = text + "\n";
     }
-}
-
-impl Drop for StatusServer {
-    fn drop(&mut self) {
-        if let Some(path) = &self.path {
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
-
-/// A socket at `path`, in place of one that nobody listens at.
-fn listen(path: &Path) -> io::Result<UnixListener> {
-    match UnixStream::connect(path) {
-        Ok(_) => return Err(io::Error::new(io::ErrorKind::AddrInUse, "another node has it")),
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            std::fs::remove_file(path)?;
-        }
-        Err(_) => {}
-    }
-    UnixListener::bind(path)
 }
 
 fn status(setup: &Setup, view: &View, before: &View, now: Time, span: f64) -> Status {

@@ -63,6 +63,11 @@ fn broken_configurations_are_explained() {
         ("[node]", "[programs]\nattached-max = 0\n[node]", "programs.attached-max: expected 1 or"),
         (
             "[node]",
+            "[programs]\nattached-max = 3\n[node]",
+            "programs: expected none at an arbiter, or without node.socket, got one",
+        ),
+        (
+            "[node]",
             "[[service]]\nid = 7\nusers = [\"nobody-at-all\"]\n[node]",
             "service[0].users: expected users of this machine, got nobody-at-all",
         ),
@@ -148,7 +153,11 @@ fn broken_configurations_are_explained() {
         ("0.1:7631", "0.1:7622", "peer[1].address: expected two ports that peer 0 does not use"),
         ("0.1:7631", "0.1:65535", "peer[1].address: expected a port from 1 to 65534"),
         ("127.0.0.1:7631", "[::1]:7631", "peer[1].address: expected all IPv4 or all IPv6"),
-        ("127.0.0.1:7631", "localhost", "expected an address or a host name, and a port, got \"localhost\""),
+        (
+            "127.0.0.1:7631",
+            "localhost",
+            "expected an address or a host name, and a port, got \"localhost\"",
+        ),
         ("security = \"none\"\n", "", "node.private-key: expected the file that `rampd keygen`"),
         (
             "clock",

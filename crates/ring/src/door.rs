@@ -1,20 +1,12 @@
 //! The door: a thread that lets applications in and notices when they go.
 //!
-//! A file beside the socket, `<socket>.lock`, is locked for as long as the node lives. The system
-//! unlocks it however the node ends; so a socket that lies there while the lock is free is of a
-//! dead node and is replaced, and two nodes that start at the same time do not take it from each
-//! other. Programs that clean folders may remove the file; so a socket that answers belongs to a living
-//! node, whatever the lock says.
-//!
 //! What programs take is counted by user, so that none can shut out the others: connections without a
 //! request, attachments, memory.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::FileTypeExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
@@ -23,19 +15,18 @@ use std::time::Duration;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::fs::{FlockOperation, MemfdFlags, Mode, OFlags, SealFlags};
+use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType,
-    accept_with, bind, connect, listen, recv, send, shutdown, socket_with,
+    RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, accept_with, recv, send, shutdown,
 };
-use thiserror::Error;
 
 use crate::attached::{Client, Parts};
 use crate::clock::monotonic_ns;
 use crate::handshake::{Answer, Refusal, Request};
 use crate::layout::Layout;
+use crate::listener::{DoorError, Listener};
 use crate::map::Memory;
 use crate::users::{Limits, Services, User};
 
@@ -55,31 +46,6 @@ impl DoorConfig {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), limits: Limits::default(), services: Services::default() }
     }
-}
-
-/// Why there is no door.
-#[derive(Debug, Error)]
-pub enum DoorError {
-    /// A living node has the socket.
-    #[error("another node listens on {}", path.display())]
-    Taken {
-        /// The socket.
-        path: PathBuf,
-    },
-    /// Something else is where the socket would be.
-    #[error("expected a socket or nothing at {}", path.display())]
-    NotASocket {
-        /// The socket's path.
-        path: PathBuf,
-    },
-    /// The system does not let it.
-    #[error("cannot listen on {}: {source}", path.display())]
-    System {
-        /// The socket.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
 }
 
 /// What the door tells the node.
@@ -117,6 +83,8 @@ struct Guest {
 enum State {
     /// It has connected and says nothing; until when that is tolerated.
     Silent { until_ns: u64 },
+    /// It waits for memory that the node is about to let go of, and how long it does.
+    Waiting { request: Request, until_ns: u64 },
     /// It is attached.
     Attached { app: u32, service: u16, memory: Arc<Memory> },
 }
@@ -124,7 +92,7 @@ enum State {
 #[derive(Debug)]
 struct Door {
     config: DoorConfig,
-    listener: OwnedFd,
+    listener: Listener,
     stop: Arc<OwnedFd>,
     epoll: OwnedFd,
     bells: Arc<OwnedFd>,
@@ -137,10 +105,10 @@ struct Door {
     /// Memory of applications that have gone, from which messages may still be sent. This thread
     /// lets go of it last, since it takes long to unmap and the node has no time.
     retired: Vec<(User, Arc<Memory>)>,
-    /// Held for as long as the node lives.
-    _lock: OwnedFd,
 }
 
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 64;
 const LISTENER: u64 = 0;
 const STOP: u64 = 1;
 /// Connections without a request that one user may have.
@@ -149,33 +117,17 @@ const SILENT_PER_USER: usize = 8;
 const SILENT_MAX: usize = 256;
 /// How long a connection may be without a request.
 const SILENCE: Duration = Duration::from_secs(1);
+/// How long a program waits for memory of one that has gone.
+const LETTING_GO: Duration = Duration::from_secs(2);
 /// How often the door looks after what nothing tells it.
-const SWEEP: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
+const SWEEP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// Opens the door.
 pub(crate) fn open(config: DoorConfig) -> Result<Opened, DoorError> {
     let path = config.path.clone();
     let system = |source: io::Error| DoorError::System { path: path.clone(), source };
-    let lock = lock(&path).map_err(|error| match error {
-        Errno::WOULDBLOCK => DoorError::Taken { path: path.clone() },
-        error => system(error.into()),
-    })?;
-    match fs::symlink_metadata(&path) {
-        Ok(found) if found.file_type().is_socket() => {
-            if answers(&path) {
-                return Err(DoorError::Taken { path });
-            }
-            fs::remove_file(&path).map_err(system)?;
-        }
-        Ok(_) => return Err(DoorError::NotASocket { path }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(system(error)),
-    }
+    let listener = Listener::open(&config.path, SocketType::SEQPACKET, BACKLOG)?;
     let setup = || -> io::Result<(Door, Receiver<Event>)> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        bind(&listener, &SocketAddrUnix::new(&path)?)?;
-        listen(&listener, 64)?;
         let event = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let (stop, news) = (Arc::new(event()?), event()?);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -197,7 +149,6 @@ pub(crate) fn open(config: DoorConfig) -> Result<Opened, DoorError> {
             next: STOP + 1,
             next_app: 0,
             retired: Vec::new(),
-            _lock: lock,
         };
         Ok((door, received))
     };
@@ -205,27 +156,6 @@ pub(crate) fn open(config: DoorConfig) -> Result<Opened, DoorError> {
     let (bells, stop) = (Arc::clone(&door.bells), Arc::clone(&door.stop));
     let thread = thread::Builder::new().name("door".into()).spawn(|| door.run()).map_err(system)?;
     Ok(Opened { events, bells, stop, thread })
-}
-
-/// Locks the file beside the socket.
-fn lock(path: &Path) -> Result<OwnedFd, Errno> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let file = rustix::fs::open(&name, flags, Mode::RUSR | Mode::WUSR)?;
-    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-    Ok(file)
-}
-
-/// Whether a node listens on the socket.
-fn answers(path: &Path) -> bool {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let visit = || {
-        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        connect(&socket, &SocketAddrUnix::new(path)?)
-    };
-    // A node with a full backlog lives, too.
-    matches!(visit(), Ok(()) | Err(Errno::WOULDBLOCK))
 }
 
 impl Door {
@@ -284,27 +214,40 @@ impl Door {
             }
         };
         let Ok(user) = socket_peercred(&socket).map(User::from) else { return };
-        let silent: Vec<_> = self.silent().collect();
-        if silent.iter().filter(|(_, of)| of.uid == user.uid).count() >= SILENT_PER_USER {
-            return turn_away(&socket, &Refusal::Waiting { uid: user.uid, max: SILENT_PER_USER });
-        }
-        if let Some(&(oldest, _)) = silent.first().filter(|_| silent.len() >= SILENT_MAX) {
-            self.leave(oldest);
-        }
         let token = self.next;
         let flags = EventFlags::IN | EventFlags::RDHUP;
-        if epoll::add(&self.epoll, &socket, EventData::new_u64(token), flags).is_ok() {
-            self.next += 1;
-            let until_ns = monotonic_ns() + SILENCE.as_nanos() as u64;
-            self.guests.insert(token, Guest { socket, user, state: State::Silent { until_ns } });
+        if epoll::add(&self.epoll, &socket, EventData::new_u64(token), flags).is_err() {
+            return;
+        }
+        self.next += 1;
+        let until_ns = monotonic_ns() + SILENCE.as_nanos() as u64;
+        self.guests.insert(token, Guest { socket, user, state: State::Silent { until_ns } });
+        // Programs send their request with the connection: few are ever silent.
+        self.hear(token);
+        self.limit_silent(user);
+    }
+
+    /// Sends away those who have been silent for longest, where there are too many.
+    fn limit_silent(&mut self, user: User) {
+        let silent: Vec<_> = self.silent().collect();
+        let mut of_user = silent.iter().filter(|(_, of)| of.uid == user.uid);
+        if of_user.clone().count() > SILENT_PER_USER
+            && let Some(&(oldest, _)) = of_user.next()
+        {
+            if let Some(Guest { socket, .. }) = self.guests.get(&oldest) {
+                turn_away(socket, &Refusal::Waiting { uid: user.uid, max: SILENT_PER_USER });
+            }
+            self.leave(oldest);
+        } else if let Some(&(oldest, _)) = silent.first().filter(|_| silent.len() > SILENT_MAX) {
+            self.leave(oldest);
         }
     }
 
     /// A guest has said something, or has gone.
     fn hear(&mut self, token: u64) {
         let Some(guest) = self.guests.get(&token) else { return };
-        if let State::Attached { .. } = guest.state {
-            // An application that is attached has nothing to say.
+        if !matches!(guest.state, State::Silent { .. }) {
+            // An application that has asked has nothing more to say.
             return self.leave(token);
         }
         let mut bytes = [0; Request::LEN + 1];
@@ -313,9 +256,29 @@ impl Door {
             Err(Errno::WOULDBLOCK | Errno::INTR) => return,
             Ok(_) | Err(_) => return self.leave(token),
         };
+        let socket = Arc::clone(&guest.socket);
+        match Request::decode(&bytes[..got]) {
+            Ok(request) => {
+                let until_ns = monotonic_ns() + LETTING_GO.as_nanos() as u64;
+                self.answer(token, request, until_ns);
+            }
+            Err(refusal) => {
+                turn_away(&socket, &refusal);
+                self.leave(token);
+            }
+        }
+    }
+
+    /// Lets a guest in, sends it away, or has it wait for memory until then.
+    fn answer(&mut self, token: u64, request: Request, until_ns: u64) {
+        let Some(guest) = self.guests.get(&token) else { return };
         let (socket, user) = (Arc::clone(&guest.socket), guest.user);
-        let request = Request::decode(&bytes[..got]);
-        if let Err(refusal) = request.and_then(|r| self.attach(token, &socket, user, r)) {
+        let Err(refusal) = self.attach(token, &socket, user, request) else { return };
+        let may_come = matches!(refusal, Refusal::NoMemory { .. }) && !self.retired.is_empty();
+        if may_come && monotonic_ns() < until_ns {
+            let state = State::Waiting { request, until_ns };
+            self.guests.insert(token, Guest { socket, user, state });
+        } else {
             turn_away(&socket, &refusal);
             self.leave(token);
         }
@@ -338,11 +301,12 @@ impl Door {
         self.sweep_out();
         let is_taken = |guest: &Guest| match guest.state {
             State::Attached { service: taken, .. } => taken == service,
-            State::Silent { .. } => false,
+            State::Silent { .. } | State::Waiting { .. } => false,
         };
         if self.guests.values().any(is_taken) {
             return Err(Refusal::Taken { service });
         }
+        self.let_go();
         let (n, bytes) = self.taken(|_| true);
         let (n_of_user, bytes_of_user) = self.taken(|other| other.uid == uid);
         if n >= limits.clients_max {
@@ -406,6 +370,18 @@ impl Door {
         for token in over.collect::<Vec<_>>() {
             self.leave(token);
         }
+        self.let_go();
+        let waiting = self.guests.iter().filter_map(|(&token, guest)| match guest.state {
+            State::Waiting { request, until_ns } => Some((token, request, until_ns)),
+            _ => None,
+        });
+        for (token, request, until_ns) in waiting.collect::<Vec<_>>() {
+            self.answer(token, request, until_ns);
+        }
+    }
+
+    /// Lets go of memory that the node has no more use for.
+    fn let_go(&mut self) {
         self.retired.retain(|(_, memory)| Arc::strong_count(memory) > 1);
     }
 
@@ -428,8 +404,6 @@ impl Drop for Door {
         for guest in self.guests.values() {
             let _ = shutdown(&guest.socket, Shutdown::Both);
         }
-        // The lock is still held, so that the file is this node's.
-        let _ = fs::remove_file(&self.config.path);
     }
 }
 
@@ -437,6 +411,8 @@ impl Drop for Door {
 fn turn_away(socket: &OwnedFd, refusal: &Refusal) {
     tracing::info!(%refusal, "turned an application away");
     let answer = Answer::from(refusal).encode();
+    // What it has said and nobody has read would have the system drop the answer.
+    let _ = recv(socket, &mut [0; Request::LEN + 1], RecvFlags::DONTWAIT);
     let _ = send(socket, &answer, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
 }
 

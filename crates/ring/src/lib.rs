@@ -19,6 +19,7 @@ pub mod handshake;
 #[cfg(test)]
 mod hostile;
 mod layout;
+mod listener;
 mod map;
 mod ring;
 mod server;
@@ -29,9 +30,10 @@ pub use client::{
     AttachError, Completion, NodeGone, Options, Port, PortConfig, Received, SendBuffer,
     SubmitError, Submitted,
 };
-pub use door::{DoorConfig, DoorError};
+pub use door::DoorConfig;
 pub use entry::{Failure, Outcome};
 pub use layout::{Layout, LayoutError};
+pub use listener::{DoorError, Listener};
 pub use rampmeter_runtime::Ticket;
 pub use server::Clients;
 pub use users::{Allowed, Limits, Services};

@@ -12,7 +12,8 @@ use rampmeter_runtime::{Applications, Clock, Submission, Ticket};
 use rustix::event::{Timespec, epoll};
 
 use crate::attached::{Client, Incoming, Outgoing};
-use crate::door::{self, DoorConfig, DoorError, Event, Opening};
+use crate::door::{self, DoorConfig, Event, Opening};
+use crate::listener::DoorError;
 
 /// The applications that are attached to a node: give it to [`Node::new`](rampmeter_runtime::Node).
 ///

@@ -12,7 +12,9 @@ use std::time::Duration;
 use common::{Bed, BedConfig};
 use rampmeter_core::NodeId;
 use rampmeter_ring::handshake::{Answer, Request};
-use rampmeter_ring::{Allowed, AttachError, Completion, Limits, Port, PortConfig, Services};
+use rampmeter_ring::{
+    Allowed, AttachError, Completion, Layout, Limits, Port, PortConfig, Services,
+};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, connect, recv, send, socket,
@@ -78,10 +80,14 @@ fn connections_that_one_user_holds_open_do_not_shut_out_others() {
     let silent = as_other(&bed, |path| {
         let silent: Vec<OwnedFd> = (0..64).map(|_| visit(path)).collect();
         let mut answer = [0; Answer::LEN_MAX];
-        let (got, _) = recv(&silent[63], &mut answer, RecvFlags::empty()).unwrap();
+        let (got, _) = recv(&silent[0], &mut answer, RecvFlags::empty()).unwrap();
         let refused = Answer::decode(&answer[..got]);
         let expected = "user 65534 has 8 connections without a request already";
         assert_eq!(refused, Some(Answer::Refused { code: 11, text: expected.into() }));
+        // Other programs of the user come in.
+        for service in 100..199 {
+            drop(Port::attach(path, service, SMALL).unwrap());
+        }
         silent
     });
     for service in 0..99 {
@@ -92,10 +98,9 @@ fn connections_that_one_user_holds_open_do_not_shut_out_others() {
 }
 
 #[test]
-fn attachments_and_memory_are_limited_by_user() {
+fn attachments_are_limited_by_user() {
     let dir = tempfile::tempdir().unwrap();
-    let limits =
-        Limits { clients_per_user: 2, memory_per_user: 1 << 20, ..BedConfig::default().limits };
+    let limits = Limits { clients_per_user: 2, ..BedConfig::default().limits };
     let bed = Bed::start(dir.path(), &BedConfig { limits, ..BedConfig::default() });
     let attach = |path: &Path, service| Port::attach(path, service, SMALL).unwrap();
     let fill = |path: &Path, uid: u32, service: u16| {
@@ -107,13 +112,39 @@ fn attachments_and_memory_are_limited_by_user() {
     // Attachments of one are no matter of the other.
     let theirs = as_other(&bed, |path| fill(path, OTHER, 1));
     let [first, _second] = fill(&bed.sockets[0], me(), 10);
-    // What has gone no longer counts, and memory does.
+    // What has gone no longer counts.
     drop(first);
-    let large = PortConfig { send: 1 << 20, ..SMALL };
-    let text = refusal(&bed.sockets[0], 20, large);
-    let has_left = format!("bytes, which user {} has left, got", me());
-    assert!(text.starts_with("expected at most ") && text.contains(&has_left), "{text}");
     drop(attach(&bed.sockets[0], 21));
+    drop(theirs);
+    bed.stop();
+}
+
+/// Bytes that a port of [`SMALL`] shares with its node.
+fn small() -> u64 {
+    Layout::new(SMALL.depth, SMALL.send, SMALL.receive).unwrap().total()
+}
+
+#[test]
+fn memory_is_limited_by_user() {
+    let dir = tempfile::tempdir().unwrap();
+    let limits = Limits { memory_per_user: small() * 5 / 2, ..BedConfig::default().limits };
+    let bed = Bed::start(dir.path(), &BedConfig { limits, ..BedConfig::default() });
+    let fill = |path: &Path, uid: u32, service: u16| {
+        let ports = [0, 1].map(|n| Port::attach(path, service + n, SMALL).unwrap());
+        let (left, asked) = (small() * 5 / 2 - 2 * small(), small());
+        let has = format!("which user {uid} has left");
+        let expected = format!("expected at most {left} bytes, {has}, got {asked}");
+        assert_eq!(refusal(path, service + 2, SMALL), expected);
+        ports
+    };
+    let theirs = as_other(&bed, |path| fill(path, OTHER, 1));
+    let [first, _second] = fill(&bed.sockets[0], me(), 10);
+    // A program that starts again has what it had.
+    let mut port = first;
+    for service in 20..40 {
+        drop(port);
+        port = Port::attach(&bed.sockets[0], service, SMALL).unwrap();
+    }
     drop(theirs);
     bed.stop();
 }
@@ -121,11 +152,16 @@ fn attachments_and_memory_are_limited_by_user() {
 #[test]
 fn memory_of_all_is_limited() {
     let dir = tempfile::tempdir().unwrap();
-    let limits = Limits { memory_max: 1 << 20, ..BedConfig::default().limits };
+    let limits = Limits { memory_max: small() * 5 / 2, ..BedConfig::default().limits };
     let bed = Bed::start(dir.path(), &BedConfig { limits, ..BedConfig::default() });
-    let text = refusal(&bed.sockets[0], 1, PortConfig { send: 1 << 20, ..SMALL });
-    assert!(text.starts_with("expected at most 1048576 bytes, which the node has left"), "{text}");
-    drop(Port::attach(&bed.sockets[0], 1, SMALL).unwrap());
+    let theirs = as_other(&bed, |path| Port::attach(path, 1, SMALL).unwrap());
+    let path = &bed.sockets[0];
+    let n = if theirs.is_some() { 1 } else { 2 };
+    let _own: Vec<_> = (0..n).map(|n| Port::attach(path, 10 + n, SMALL).unwrap()).collect();
+    let (left, asked) = (small() / 2, small());
+    let expected = format!("expected at most {left} bytes, which the node has left, got {asked}");
+    assert_eq!(refusal(path, 20, SMALL), expected);
+    drop(theirs);
     bed.stop();
 }
 

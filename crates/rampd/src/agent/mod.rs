@@ -24,6 +24,7 @@ use rampmeter_core::{Endpoint, Family, NodeId, Span, Time};
 use rampmeter_gate::Settings;
 use rampmeter_proto::Catalogue;
 use rampmeter_proto::capton::{Capton, CaptonAgent, CaptonFamily};
+use rampmeter_ring::DoorConfig;
 use rampmeter_runtime::app::Admission;
 use rampmeter_runtime::datapath::udp::UdpDatapath;
 use rampmeter_runtime::{Applications, Node, Outcome, Secured, Submission, Ticket, drive};
@@ -57,6 +58,10 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     if setup.interface.is_some() {
         return refuse("node.datapath: expected udp, as agents carry no data");
     }
+    let has_limits = |door: &DoorConfig| *door != DoorConfig::new(&door.path);
+    if setup.door.as_ref().is_some_and(has_limits) {
+        return refuse("programs, service: expected none, as agents do not count programs");
+    }
     let config = setup.transport.config::<CaptonFamily>();
     let config = Arc::new(config.map_err(|error| Error::Input(error.to_string()))?);
     let (signals, clock) = (stop_signals()?, clock(&setup)?);
@@ -66,6 +71,9 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
         .as_ref()
         .map(|door| door.path.clone())
         .unwrap_or_else(|| PathBuf::from(rampmeter_gate::SOCKET));
+    let node_config = node_config(&setup)?;
+    // The place on the network first: an agent that cannot have it takes no socket from another.
+    let datapath = secured(&setup, &node_config, UdpDatapath::open(&setup.udp)?)?;
     let programs = Programs::listen(&socket, settings(&config), nodes(&setup))?;
     let probe = Probe::new().map_err(|error| {
         io::Error::new(error.kind(), format!("cannot ask the kernel about connections: {error}"))
@@ -73,8 +81,6 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     let host =
         Host { bursts: Bursts::new(programs, probe, payload_share(&setup)), is_dirty: false };
     info!(socket = %socket.display(), "programs may attach");
-    let node_config = node_config(&setup)?;
-    let datapath = secured(&setup, &node_config, UdpDatapath::open(&setup.udp)?)?;
     let mut node =
         Node::<CaptonAgent, _, Host>::new(node_config, config, datapath, host, clock.now());
     let mut watch = Watch::start(&setup)?;

@@ -1,25 +1,22 @@
 //! Programs that are attached: their memory, their connections, and what they say.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use rampmeter_core::{NodeId, Span, Time};
 use rampmeter_gate::{NOTE_LEN, Note, Region, Settings, Tuple};
+use rampmeter_ring::Listener;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{Timespec, epoll::CreateFlags};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind,
-    listen, recvmsg, sendmsg, socket_with,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, accept_with, recvmsg, sendmsg,
 };
 use tracing::{debug, warn};
 
@@ -59,7 +56,7 @@ pub(super) enum Said {
 /// All programs of a host.
 #[derive(Debug)]
 pub(super) struct Programs {
-    listener: OwnedFd,
+    listener: Listener,
     epoll: OwnedFd,
     programs: BTreeMap<u64, Program>,
     next: u64,
@@ -67,8 +64,6 @@ pub(super) struct Programs {
     nodes: BTreeMap<IpAddr, NodeId>,
     /// When connections are accepted again after descriptors ran out; zero if they did not.
     accept_at: Time,
-    /// Held for as long as the agent lives.
-    _lock: OwnedFd,
 }
 
 const LISTENER: u64 = 0;
@@ -90,32 +85,13 @@ impl Programs {
         settings: Settings,
         nodes: BTreeMap<IpAddr, NodeId>,
     ) -> io::Result<Self> {
-        let what = |error: io::Error| {
-            io::Error::new(error.kind(), format!("cannot listen on {}: {error}", path.display()))
-        };
-        let lock = lock(path).map_err(|error| match error {
-            Errno::WOULDBLOCK => what(io::Error::other("another agent does")),
-            error => what(error.into()),
-        })?;
-        let open = || -> io::Result<(OwnedFd, OwnedFd)> {
-            match fs::symlink_metadata(path) {
-                Ok(found) if found.file_type().is_socket() => fs::remove_file(path)?,
-                Ok(_) => return Err(io::Error::other("expected a socket or nothing there")),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
-            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-            bind(&listener, &SocketAddrUnix::new(path)?)?;
-            listen(&listener, 1024)?;
-            let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-            epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
-            Ok((listener, epoll))
-        };
-        let (listener, epoll) = open().map_err(what)?;
+        let listener = Listener::open(path, SocketType::SEQPACKET, 1024)
+            .map_err(|error| io::Error::other(error.to_string()))?;
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         let programs = BTreeMap::new();
         let accept_at = Time::ZERO;
-        Ok(Self { listener, epoll, programs, next: 1, settings, nodes, accept_at, _lock: lock })
+        Ok(Self { listener, epoll, programs, next: 1, settings, nodes, accept_at })
     }
 
     /// What becomes readable when a program says something.
@@ -252,14 +228,4 @@ fn receive(socket: &OwnedFd) -> Result<Option<(Note, Option<OwnedFd>)>, Errno> {
         }
     }
     Ok(bytes.get(..got).and_then(Note::decode).map(|note| (note, gate)))
-}
-
-/// Locks the file beside the socket: a socket that lies there while it is free is of a dead agent.
-fn lock(path: &Path) -> Result<OwnedFd, Errno> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let file = rustix::fs::open(&name, flags, Mode::RUSR | Mode::WUSR)?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-    Ok(file)
 }

@@ -46,7 +46,11 @@ pub(super) fn attach(
     let reach = || connect(&socket, &SocketAddrUnix::new(path)?);
     reach().map_err(|error| AttachError::NoNode { path: path.into(), source: error.into() })?;
     let request = Request { service, depth, send: send_bytes, receive };
-    send(&socket, &request.encode(), SendFlags::NOSIGNAL).map_err(io::Error::from)?;
+    match send(&socket, &request.encode(), SendFlags::NOSIGNAL) {
+        // The node has closed the connection, and may have said why.
+        Ok(_) | Err(Errno::PIPE) => {}
+        Err(error) => return Err(io::Error::from(error).into()),
+    }
     let (answer, memory, doorbell) = receive_answer(&socket)?;
     let grant = match answer {
         Answer::Granted(grant) => grant,

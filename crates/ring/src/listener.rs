@@ -1,0 +1,202 @@
+//! A Unix socket at a path that one process has at a time.
+//!
+//! A file beside the socket, `<socket>.lock`, is locked for as long as the process lives. The system
+//! unlocks it however the process ends; so a socket that lies there while the lock is free is of a dead
+//! process and is replaced, and two that start at the same time do not take it from each other. Programs
+//! that clean folders may remove the lock file. So a socket is replaced only where nobody listens at it,
+//! whatever the lock says.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
+};
+use thiserror::Error;
+
+/// Why there is no socket.
+#[derive(Debug, Error)]
+pub enum DoorError {
+    /// A living node has the socket.
+    #[error("another node listens on {}", path.display())]
+    Taken {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// Something else is where the socket would be.
+    #[error("expected a socket or nothing at {}", path.display())]
+    NotASocket {
+        /// The socket's path.
+        path: PathBuf,
+    },
+    /// The system does not let it.
+    #[error("cannot listen on {}: {source}", path.display())]
+    System {
+        /// The socket.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A socket that listens and does not block. Its file goes when it is dropped.
+#[derive(Debug)]
+pub struct Listener {
+    socket: OwnedFd,
+    path: PathBuf,
+    /// Device and number of the file, to know it by.
+    file: (u64, u64),
+    /// Held for as long as the socket is there.
+    _lock: OwnedFd,
+}
+
+impl Listener {
+    /// Listens at `path`; up to `backlog` connections wait.
+    ///
+    /// # Errors
+    /// Somebody listens there, something else is there, or the system does not let it.
+    pub fn open(path: &Path, kind: SocketType, backlog: i32) -> Result<Self, DoorError> {
+        let owned = || path.to_owned();
+        let system = |source: io::Error| DoorError::System { path: owned(), source };
+        let lock = lock(path).map_err(|error| match error {
+            Errno::WOULDBLOCK => DoorError::Taken { path: owned() },
+            error => system(error.into()),
+        })?;
+        match fs::symlink_metadata(path) {
+            Ok(found) if found.file_type().is_socket() => match visit(path, kind) {
+                Err(Errno::CONNREFUSED) => fs::remove_file(path).map_err(system)?,
+                // Gone meanwhile.
+                Err(Errno::NOENT) => {}
+                // Full, of another kind, or not for this user: somebody is there.
+                Ok(()) | Err(_) => return Err(DoorError::Taken { path: owned() }),
+            },
+            Ok(_) => return Err(DoorError::NotASocket { path: owned() }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(system(error)),
+        }
+        let open = || -> io::Result<(OwnedFd, (u64, u64))> {
+            let socket = endpoint(kind)?;
+            bind(&socket, &SocketAddrUnix::new(path)?)?;
+            listen(&socket, backlog)?;
+            Ok((socket, identity(path)?))
+        };
+        let (socket, file) = open().map_err(system)?;
+        Ok(Self { socket, path: owned(), file, _lock: lock })
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // Where somebody has removed the file and another process has made its own, that stays.
+        if identity(&self.path).is_ok_and(|file| file == self.file) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// What tells a file from all others.
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    let found = fs::symlink_metadata(path)?;
+    Ok((found.dev(), found.ino()))
+}
+
+fn endpoint(kind: SocketType) -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    socket_with(AddressFamily::UNIX, kind, flags, None)
+}
+
+/// Connects to whoever listens there.
+fn visit(path: &Path, kind: SocketType) -> Result<(), Errno> {
+    connect(&endpoint(kind)?, &SocketAddrUnix::new(path)?)
+}
+
+/// Locks the file beside the socket.
+fn lock(path: &Path) -> Result<OwnedFd, Errno> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = rustix::fs::open(&name, flags, Mode::RUSR | Mode::WUSR)?;
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    const KIND: SocketType = SocketType::SEQPACKET;
+
+    fn folder() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        (folder, path)
+    }
+
+    #[test]
+    fn a_socket_of_a_dead_process_is_replaced() {
+        let (_folder, path) = folder();
+        let dead = endpoint(KIND).unwrap();
+        bind(&dead, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+        listen(&dead, 1).unwrap();
+        drop(dead);
+        let listener = Listener::open(&path, KIND, 1).unwrap();
+        assert!(visit(&path, KIND).is_ok());
+        drop(listener);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_living_socket_stays_without_its_lock_with_a_full_backlog_and_of_another_kind() {
+        let (_folder, path) = folder();
+        let lock = path.with_extension("lock");
+        let one = Listener::open(&path, KIND, 0).unwrap();
+        assert!(lock.exists());
+        fs::remove_file(&lock).unwrap();
+        let _full: Vec<_> = (0..4)
+            .map(|_| {
+                let socket = endpoint(KIND).unwrap();
+                let _ = connect(&socket, &SocketAddrUnix::new(&path).unwrap());
+                socket
+            })
+            .collect();
+        assert_eq!(visit(&path, KIND), Err(Errno::WOULDBLOCK));
+        assert!(matches!(Listener::open(&path, KIND, 1), Err(DoorError::Taken { .. })));
+        drop(one);
+        let _stream = UnixListener::bind(&path).unwrap();
+        fs::remove_file(&lock).unwrap();
+        assert!(matches!(Listener::open(&path, KIND, 1), Err(DoorError::Taken { .. })));
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn a_socket_that_another_has_made_stays() {
+        let (_folder, path) = folder();
+        let one = Listener::open(&path, KIND, 1).unwrap();
+        fs::remove_file(&path).unwrap();
+        fs::remove_file(path.with_extension("lock")).unwrap();
+        let _other = Listener::open(&path, KIND, 1).unwrap();
+        drop(one);
+        assert!(visit(&path, KIND).is_ok());
+    }
+
+    #[test]
+    fn other_files_stay() {
+        let (_folder, path) = folder();
+        fs::write(&path, "precious").unwrap();
+        assert!(matches!(Listener::open(&path, KIND, 1), Err(DoorError::NotASocket { .. })));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+    }
+}
