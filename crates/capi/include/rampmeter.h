@@ -32,7 +32,7 @@
 // The receiver does not answer.
 #define RM_UNREACHABLE 1
 
-// The receiver was started again while the message was under way.
+// The receiver was started again after bytes of the message had left.
 #define RM_PEER_RESTARTED 2
 
 // No program takes messages of this service or size there.

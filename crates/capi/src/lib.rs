@@ -34,7 +34,7 @@ pub const RM_ERROR_ARGUMENT: c_int = -5;
 
 /// The receiver does not answer.
 pub const RM_UNREACHABLE: u32 = 1;
-/// The receiver was started again while the message was under way.
+/// The receiver was started again after bytes of the message had left.
 pub const RM_PEER_RESTARTED: u32 = 2;
 /// No program takes messages of this service or size there.
 pub const RM_REFUSED: u32 = 3;

@@ -18,7 +18,8 @@ pub enum Outcome {
 pub enum Failure {
     /// The receiver does not answer.
     Unreachable,
-    /// The receiver was started again while the message was under way.
+    /// The receiver was started again after bytes of the message had left: its earlier life may have
+    /// delivered it. Messages with a bound end so wherever they were.
     PeerRestarted,
     /// No application takes messages of this service or size there.
     Refused,

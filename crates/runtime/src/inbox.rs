@@ -53,6 +53,11 @@ impl Absences {
         self.0.insert((src, msg), now);
         false
     }
+
+    /// The peer has lost its state: its numbers mean other messages.
+    pub(crate) fn forget_peer(&mut self, peer: NodeId) {
+        self.0.retain(|(src, _), _| *src != peer);
+    }
 }
 
 /// Messages that wait for room in their application, by service, the one that has waited longest

@@ -53,9 +53,15 @@ impl<P> Outbox<P> {
         self.messages.get(&id)
     }
 
-    /// Takes the messages to `dst` of which nothing has left, in the order of their submission.
-    pub(crate) fn take_unbegun(&mut self, dst: NodeId) -> Vec<Sending<P>> {
-        let is_unbegun = |_: &MsgId, m: &mut Sending<P>| m.dst == dst && !m.is_begun.get();
+    /// Takes the messages to `dst` of which nothing has left and that `may_go`, in the order of their
+    /// submission.
+    pub(crate) fn take_unbegun(
+        &mut self,
+        dst: NodeId,
+        may_go: impl Fn(&Sending<P>) -> bool,
+    ) -> Vec<Sending<P>> {
+        let is_unbegun =
+            |_: &MsgId, m: &mut Sending<P>| m.dst == dst && !m.is_begun.get() && may_go(m);
         let mut taken: Vec<_> = self.messages.extract_if(is_unbegun).collect();
         if let Some(n) = self.to.get_mut(&dst) {
             *n -= taken.len();

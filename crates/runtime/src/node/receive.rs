@@ -5,13 +5,14 @@
 
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
-    Endpoint, Header, MsgId, NodeId, Packet, PayloadRef, Priority, Receipt, Span, Time,
+    Bytes, Endpoint, Header, MsgId, NodeId, Packet, PayloadRef, Priority, Receipt, Span, Time,
 };
 
 use super::State;
 use crate::app::{Admission, Applications, Assembly, Failure, Outcome};
 use crate::datapath::Arrived;
 use crate::inbox::{Found, HeldMessage};
+use crate::outbox::Sending;
 use crate::peer::Learned;
 use crate::wire::{Envelope, Fragment, Incarnation, Kind, bundled};
 
@@ -249,8 +250,13 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             Learned::Restarted => {
                 self.stats.peer_restarts += 1;
                 self.held.forget_peer(src);
-                let has_bounds = self.endpoint.promise().is_some();
-                let unbegun = if has_bounds { vec![] } else { self.outbox.take_unbegun(src) };
+                self.absences.forget_peer(src);
+                let promise = self.endpoint.promise();
+                let has_no_bound = |message: &Sending<A::Payload>| {
+                    let size = Bytes::new(message.size.into());
+                    promise.and_then(|promise| promise.bound(size, message.tenant)).is_none()
+                };
+                let unbegun = self.outbox.take_unbegun(src, has_no_bound);
                 self.endpoint.forget_peer(now, src);
                 self.on_events(Failure::PeerRestarted);
                 for sending in unbegun {
