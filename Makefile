@@ -43,6 +43,14 @@ bench: $(BUILT) $(DAEMON) ## The speed of whole runs on one core, and of the eng
 	$(RAMPMETER) bench
 	cargo bench --workspace --locked
 
+# How long `make soak` takes, and which transport.
+MINUTES ?= 60
+TRANSPORT ?= dcpim
+
+.PHONY: soak
+soak: $(DAEMON) ## Real nodes under kills, loss, slow readers and new keys, for an hour; needs root
+	$(BIN)/python -m rampmeter.testbed.soak results/soak-$(TRANSPORT) --minutes $(MINUTES) --transport $(TRANSPORT)
+
 # A program that tests start, and the Debian package that has it.
 SYSTEM := tshark:tshark c++:g++ ip:iproute2 tc:iproute2 unshare:util-linux setpriv:util-linux
 

@@ -1,0 +1,547 @@
+"""Nodes under kills, loss, slow readers and new keys, for as long as is asked.
+
+    python -m rampmeter.testbed.soak out --minutes 60 --transport dcpim
+
+Four encrypted nodes, a program at each that sends messages of 1 B to 1 MB to the others. Nodes 0
+and 1 are in one network namespace, 2 and 3 in another; the cable between loses, doubles and
+reorders frames (`rampd middlebox`). Programs and nodes are killed (SIGKILL) and started again, but
+for node 0; node 0 changes its key as the documentation says; a program at node 1 takes a message a
+second, and has many waiting. Needs root, or user namespaces.
+
+Every message has a sender, a number and a checksum, and every program writes down what it sends,
+takes and hears. The end compares these logs. The soak fails (exit code 1) if a message arrived
+twice or changed, if one was reported as completed and never taken by a program that lived, if
+several failed as unreachable while all programs and nodes lived, or if node 0's memory or
+descriptors grew.
+"""
+
+import argparse
+import itertools
+import json
+import os
+import random
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import time
+import zlib
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from rampmeter.hosts import AttachError, FullError, NodeGoneError, Port, SendError, Ticket
+from rampmeter.testbed.command import TestbedError, enter_user_namespace, run, tool
+from rampmeter.testbed.experiment import find_rampd
+
+N_NODES: Final = 4
+SERVICE: Final = 7
+SLOW_SERVICE: Final = 8
+HEADER: Final = struct.Struct(">QIIQI")
+"""Life of the sending program, number, size, time of sending in ns, checksum of what follows."""
+SIZE_MAX: Final = 1_000_000
+SMALL: Final = 1_000
+"""Messages up to so many bytes count in latencies."""
+SLOW_SIZE: Final = 20_000
+SLOW_DEPTH: Final = 256
+GAP_S: Final = 0.05
+"""Mean pause between two messages of a program."""
+DRAIN_S: Final = 10.0
+GRACE_S: Final = 15.0
+"""So long after a death messages may fail because of it."""
+
+
+def packed(life: int, number: int, size: int) -> bytes:
+    """Make a message of `size` bytes, or as many as its header has."""
+    body = random.Random(life ^ number).randbytes(max(0, size - HEADER.size))
+    return HEADER.pack(life, number, size, time.monotonic_ns(), zlib.crc32(body)) + body
+
+
+def unpacked(data: bytes) -> tuple[int, int, int, bool]:
+    """Give life, number and time of sending of a message, and whether it is as it was sent."""
+    if len(data) < HEADER.size:
+        return 0, 0, 0, False
+    life, number, size, sent_ns, checksum = HEADER.unpack_from(data)
+    body = data[HEADER.size :]
+    is_whole = max(size, HEADER.size) == len(data) and zlib.crc32(body) == checksum
+    return life, number, sent_ns, is_whole
+
+
+class Program:
+    """A program at a node: sends, takes, and writes down what it does.
+
+    A line is a letter (`S` sends, `R` has taken, `O` has heard the outcome), the time in s, the
+    life of the message's sender, its number, and more.
+    """
+
+    def __init__(self, node: int, socket: Path, log: Path, seed: int, ends_at: float) -> None:
+        self.node = node
+        self.rng = random.Random(seed)
+        self.life = random.SystemRandom().getrandbits(63)
+        self.numbers = itertools.count()
+        self.ends_at = ends_at
+        self.port = attach(socket, SERVICE)
+        self.log = log.open("a", buffering=1, encoding="utf-8")
+        self.sent: deque[tuple[int, Ticket]] = deque()
+
+    def write(self, letter: str, life: int, number: int, *more: object) -> None:
+        """Write a line."""
+        print(letter, f"{time.monotonic():.6f}", life, number, *more, file=self.log)
+
+    def run(self) -> None:
+        """Go on until the end, or until the node is gone."""
+        due = time.monotonic()
+        while (now := time.monotonic()) < self.ends_at + DRAIN_S:
+            if now < self.ends_at and now >= due:
+                due = max(due, now - 1.0) + self.rng.expovariate(1 / GAP_S)
+                self.send()
+            wake = due if now < self.ends_at else now + 0.1
+            self.take(max(0.0, min(0.1, wake - now)))
+            self.hear()
+
+    def send(self) -> None:
+        """Send what is due: a message to any node, and one to the slow reader from node 0."""
+        dst = self.rng.choice([n for n in range(N_NODES) if n != self.node])
+        size = round(SIZE_MAX ** self.rng.random())
+        self.submit(dst, SERVICE, size)
+        if self.node == 0 and len(self.sent) < SLOW_DEPTH:
+            self.submit(1, SLOW_SERVICE, SLOW_SIZE)
+
+    def submit(self, dst: int, service: int, size: int) -> None:
+        """Send a message, which the log has before it leaves."""
+        number = next(self.numbers)
+        self.write("S", self.life, number, dst, service, size)
+        try:
+            ticket = self.port.send(dst, packed(self.life, number, size), service)
+        except FullError:
+            self.write("O", self.life, number, "full")
+        else:
+            self.sent.append((number, ticket))
+
+    def take(self, timeout: float) -> None:
+        """Take a message, if one comes in time."""
+        try:
+            message = self.port.receive(timeout)
+        except TimeoutError:
+            return
+        life, number, sent_ns, is_whole = unpacked(bytes(message.data))
+        delay_us = (time.monotonic_ns() - sent_ns) / 1e3
+        self.write("R", life, number, len(message.data), f"{delay_us:.0f}", int(is_whole))
+
+    def hear(self) -> None:
+        """Write down the outcomes that are known."""
+        for _ in range(len(self.sent)):
+            number, ticket = self.sent.popleft()
+            if ticket.is_over:
+                self.write("O", self.life, number, ticket.failure or "completed")
+            else:
+                self.sent.append((number, ticket))
+
+
+def attach(socket: Path, service: int, receive: int = 64 << 20) -> Port:
+    """Attach to a node that may still be starting."""
+    until = time.monotonic() + 20
+    while True:
+        try:
+            return Port(socket, service, receive=receive)
+        except AttachError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+
+
+def read_slowly(socket: Path, log: Path, ends_at: float) -> None:
+    """Take a message a second."""
+    port = attach(socket, SLOW_SERVICE, receive=1 << 20)
+    with log.open("a", buffering=1, encoding="utf-8") as lines:
+        while time.monotonic() < ends_at:
+            time.sleep(1.0)
+            try:
+                data = bytes(port.receive(0.1).data)
+            except TimeoutError:
+                continue
+            life, number, _, is_whole = unpacked(data)
+            now = time.monotonic()
+            print("R", f"{now:.6f}", life, number, len(data), 0, int(is_whole), file=lines)
+
+
+@contextmanager
+def cable(rampd: str, faults: Sequence[str]) -> Iterator[list[list[str]]]:
+    """Two namespaces with a faulty cable between them; gives what runs a program in each."""
+    names = [f"soak-{os.getpid()}-{end}" for end in ("a", "m", "b")]
+    ip = tool("ip")
+    box: subprocess.Popen[bytes] | None = None
+    try:
+        for name in names:
+            run([ip, "netns", "add", name])
+            run([ip, "-netns", name, "link", "set", "lo", "up"])
+        for end, far, address in ((names[0], "left", 1), (names[2], "right", 2)):
+            far_end = ["peer", "name", far, "netns", names[1]]
+            run([ip, "-netns", end, "link", "add", "eth0", "type", "veth", *far_end])
+            run([ip, "-netns", end, "address", "add", f"10.99.0.{address}/24", "dev", "eth0"])
+            run([ip, "-netns", end, "link", "set", "eth0", "up"])
+            run([ip, "-netns", names[1], "link", "set", far, "up"])
+        within = [[ip, "netns", "exec", name] for name in names]
+        box = subprocess.Popen([*within[1], rampd, "middlebox", "left", "right", *faults])
+        yield [within[0], within[2]]
+    finally:
+        if box is not None:
+            box.kill()
+            box.wait()
+        for name in names:
+            subprocess.run([ip, "netns", "del", name], check=False, capture_output=True)
+
+
+@dataclass
+class Bed:
+    """Nodes and programs, and who died when."""
+
+    out: Path
+    transport: str
+    rampd: str
+    within: list[list[str]]
+    ends_at: float
+    seed: int
+    keys: list[list[str]] = field(default_factory=list)
+    private: list[str] = field(default_factory=list)
+    nodes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+    programs: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+    deaths: list[tuple[float, int]] = field(default_factory=list)
+    """Times at which a node, or its program, was killed."""
+    starts: int = 0
+    slow: "subprocess.Popen[bytes] | None" = None
+
+    def keygen(self, file: str) -> str:
+        """Make a private key; returns the public one."""
+        done = subprocess.run(
+            [self.rampd, "keygen", str(self.out / file)], check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    def prepare(self) -> None:
+        """Make the first keys."""
+        for node in range(N_NODES):
+            self.private.append(f"{node}.key")
+            self.keys.append([self.keygen(f"{node}.key")])
+
+    def namespace(self, node: int) -> list[str]:
+        """Give what runs a program where a node is."""
+        return self.within[node * 2 // N_NODES]
+
+    def configure(self, node: int) -> Path:
+        """Write the configuration of a node."""
+        peers = "".join(
+            f'[[peer]]\nid = {n}\naddress = "10.99.0.{1 + n * 2 // N_NODES}:{7300 + 10 * n}"\n'
+            f"public-key = {json.dumps(self.keys[n])}\n"
+            for n in range(N_NODES)
+        )
+        file = self.out / f"{node}.toml"
+        file.write_text(
+            f'[node]\nid = {node}\nclock = "monotonic"\nsocket = "{self.socket(node)}"\n'
+            f'private-key = "{self.private[node]}"\n'
+            "[network]\nrate-mbps = 1000\ncontrol-rtt-us = 1000\n"
+            f'[transport]\nname = "{self.transport}"\n{peers}',
+            encoding="utf-8",
+        )
+        return file
+
+    def socket(self, node: int) -> Path:
+        """Give the socket where programs attach."""
+        return self.out / f"{node}.sock"
+
+    def start_node(self, node: int) -> None:
+        """Start a node."""
+        argv = [*self.namespace(node), self.rampd, "node", str(self.configure(node))]
+        with (self.out / f"{node}.log").open("ab") as log:
+            self.nodes[node] = subprocess.Popen(argv, stderr=log)
+
+    def start_program(self, node: int) -> None:
+        """Start the program of a node."""
+        self.starts += 1
+        more = [str(node), str(self.seed + self.starts), str(self.ends_at)]
+        self.programs[node] = self.role("program", node, *more)
+
+    def role(self, role: str, node: int, *more: str) -> "subprocess.Popen[bytes]":
+        """Start this file in a role of its own."""
+        argv = [sys.executable, "-m", __name__ if __name__ != "__main__" else MODULE, role]
+        argv += [str(self.socket(node)), str(self.out / f"{role}-{node}.txt"), *more]
+        with (self.out / f"{role}-{node}.log").open("ab") as log:
+            return subprocess.Popen(argv, stderr=log)
+
+    def kill(self, process: "subprocess.Popen[bytes]", node: int) -> None:
+        """Kill what belongs to a node, and note when."""
+        process.kill()
+        process.wait()
+        self.deaths.append((time.monotonic(), node))
+
+    def end(self) -> None:
+        """Kill everything."""
+        for process in [*self.nodes.values(), *self.programs.values(), self.slow]:
+            if process is not None:
+                process.kill()
+                process.wait()
+
+    def reload(self) -> None:
+        """Have all nodes read their configurations."""
+        for node, process in self.nodes.items():
+            self.configure(node)
+            process.send_signal(signal.SIGHUP)
+
+    def change_key(self) -> Iterator[None]:
+        """Give node 0 another key, in three steps."""
+        name = f"0.{self.starts}.{time.monotonic_ns()}.key"
+        old, new = self.keys[0][0], self.keygen(name)
+        self.keys[0] = [old, new]
+        self.reload()
+        yield
+        self.private[0] = name
+        self.reload()
+        yield
+        self.keys[0] = [new]
+        self.reload()
+        yield
+
+    def revive(self) -> None:
+        """Start what has ended: programs end with their node."""
+        for node, process in self.programs.items():
+            if process.poll() is not None:
+                self.start_program(node)
+        if self.slow is None or self.slow.poll() is not None:
+            self.slow = self.role("slow", 1, str(self.ends_at))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Node 0 at a moment."""
+
+    at: float
+    memory_kib: int
+    descriptors: int
+
+
+def sample(pid: int) -> Sample:
+    """Look at a process: what it has of memory for itself, and its descriptors."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    lines = dict(line.split(":", 1) for line in status.splitlines())
+    memory = int(lines["RssAnon"].split()[0])
+    return Sample(time.monotonic(), memory, len(list(Path(f"/proc/{pid}/fd").iterdir())))
+
+
+def act(bed: Bed, minutes: float) -> list[Sample]:
+    """Kill, revive and change keys until the end; returns what node 0 was like."""
+    rng = random.Random(bed.seed)
+    samples: list[Sample] = []
+    steps: Iterator[None] = iter(())
+    began = last = time.monotonic()
+    while (now := time.monotonic()) < bed.ends_at:
+        time.sleep(1.0)
+        bed.revive()
+        if rng.random() < 1 / 15:
+            node = rng.randrange(N_NODES)
+            bed.kill(bed.programs[node], node)
+            bed.start_program(node)
+        if rng.random() < 1 / 45:
+            node = rng.randrange(1, N_NODES)
+            bed.kill(bed.nodes[node], node)
+            time.sleep(0.5)
+            bed.start_node(node)
+        if rng.random() < 1 / 60:
+            steps = itertools.chain(steps, bed.change_key())
+        next(steps, None)
+        samples.append(sample(bed.nodes[0].pid))
+        if now - last > 60:
+            last = now
+            one = samples[-1]
+            done = (now - began) / 60
+            sys.stderr.write(
+                f"soak: {done:.0f} of {minutes:g} minutes, {len(bed.deaths)} killed, node 0 has "
+                f"{one.memory_kib} KiB and {one.descriptors} descriptors\n"
+            )
+    return samples
+
+
+@dataclass
+class Ledger:
+    """What all programs have written down."""
+
+    sent: dict[tuple[int, int], tuple[float, int, int, int]] = field(default_factory=dict)
+    """By life and number: when, to which node and service, and how many bytes."""
+    outcomes: dict[tuple[int, int], tuple[float, str]] = field(default_factory=dict)
+    taken: Counter[tuple[int, int]] = field(default_factory=Counter)
+    changed: int = 0
+    delays: list[tuple[float, float]] = field(default_factory=list)
+    """When a small message was taken, and its microseconds."""
+
+    def read(self, file: Path) -> None:
+        """Read a program's lines; the last one of a life may be cut off."""
+        for line in file.read_text(encoding="utf-8").splitlines():
+            try:
+                letter, at, life, number, *more = line.split(" ")
+                key, when = (int(life), int(number)), float(at)
+                if letter == "S":
+                    self.sent[key] = (when, int(more[0]), int(more[1]), int(more[2]))
+                elif letter == "O":
+                    self.outcomes[key] = (when, more[0])
+                else:
+                    self.taken[key] += 1
+                    self.changed += int(more[2]) != 1
+                    if int(more[0]) <= SMALL:
+                        self.delays.append((when, float(more[1])))
+            except (ValueError, IndexError):
+                continue
+
+
+def judge(ledger: Ledger, bed: Bed) -> dict[str, Any]:
+    """Compare what was sent, heard and taken."""
+
+    def has_died(node: int, since: float, until: float) -> bool:
+        return any(of == node and since <= at <= until + GRACE_S for at, of in bed.deaths)
+
+    outcomes = Counter(outcome for _, outcome in ledger.outcomes.values())
+    lost = unexplained = 0
+    for key, (at, outcome) in ledger.outcomes.items():
+        sent_at, dst, service, _ = ledger.sent[key]
+        if outcome == "completed" and not ledger.taken[key]:
+            # A slow reader holds what it has not taken when the soak ends.
+            is_held = service == SLOW_SERVICE
+            lost += not is_held and not has_died(dst, sent_at - GRACE_S, at)
+        if outcome == "unreachable":
+            unexplained += not has_died(dst, sent_at - GRACE_S, at)
+    return {
+        "sent": len(ledger.sent),
+        "taken": sum(ledger.taken.values()),
+        "outcomes": dict(sorted(outcomes.items())),
+        "killed": len(bed.deaths),
+        "twice": sum(n > 1 for n in ledger.taken.values()),
+        "changed": ledger.changed,
+        "of nobody": sum(key not in ledger.sent for key in ledger.taken),
+        "completed and not taken": lost,
+        "unreachable among the living": unexplained,
+    }
+
+
+def quarters(values: Sequence[tuple[float, float]], began: float, ends: float) -> list[list[float]]:
+    """Split values by the quarter of the time that they are of."""
+    parts: list[list[float]] = [[], [], [], []]
+    for at, value in values:
+        parts[min(3, max(0, int(4 * (at - began) / (ends - began))))].append(value)
+    return parts
+
+
+def growth(samples: Sequence[Sample], began: float, ends: float) -> dict[str, list[float]]:
+    """Medians of node 0's memory and descriptors, by quarter."""
+    read: dict[str, Callable[[Sample], float]] = {
+        "memory (KiB)": lambda one: one.memory_kib,
+        "descriptors": lambda one: one.descriptors,
+    }
+    return {
+        name: [
+            statistics.median(part) if part else 0.0
+            for part in quarters([(one.at, of(one)) for one in samples], began, ends)
+        ]
+        for name, of in read.items()
+    }
+
+
+def violations(found: dict[str, Any], flat: dict[str, list[float]]) -> list[str]:
+    """List what must not be."""
+    bad = ("twice", "changed", "of nobody", "completed and not taken")
+    said = [f"{name}: {found[name]}" for name in bad if found[name]]
+    # All attempts of a message may be lost: one in a hundred frames is.
+    if found["unreachable among the living"] > max(2, found["sent"] / 10_000):
+        said.append(f"unreachable among the living: {found['unreachable among the living']}")
+    # The first quarter has the node's tables grow.
+    memory, descriptors = flat["memory (KiB)"], flat["descriptors"]
+    if memory[3] > 1.25 * memory[1] + 4_096:
+        said.append(f"memory grows: {memory} KiB by quarter")
+    if descriptors[3] > descriptors[1] + 8:
+        said.append(f"descriptors grow: {descriptors} by quarter")
+    return said
+
+
+def soak(out: Path, transport: str, minutes: float, seed: int, faults: Sequence[str]) -> int:
+    """Run it; returns the exit code."""
+    out = out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    for file in [*out.glob("*.txt"), *out.glob("*.log")]:
+        file.unlink()
+    rampd = find_rampd()
+    with ExitStack() as stack:
+        within = stack.enter_context(cable(rampd, faults))
+        began = time.monotonic()
+        bed = Bed(out, transport, rampd, within, began + 60 * minutes, seed)
+        bed.prepare()
+        for node in range(N_NODES):
+            bed.start_node(node)
+        for node in range(N_NODES):
+            bed.start_program(node)
+        stack.callback(bed.end)
+        samples = act(bed, minutes)
+        time.sleep(DRAIN_S + 2)
+        for process in bed.nodes.values():
+            process.send_signal(signal.SIGTERM)
+        codes = [process.wait(30) for process in bed.nodes.values()]
+    ledger = Ledger()
+    for file in sorted(out.glob("*.txt")):
+        ledger.read(file)
+    found, flat = judge(ledger, bed), growth(samples, began, bed.ends_at)
+    parts = quarters(ledger.delays, began, bed.ends_at)
+    delays = [
+        [round(statistics.quantiles(part, n=100)[q]) if len(part) > 1 else 0 for q in (49, 98)]
+        for part in parts
+    ]
+    bad = violations(found, flat) + [f"a node ended with code {code}" for code in codes if code]
+    result = {
+        "transport": transport,
+        "minutes": minutes,
+        "seed": seed,
+        **found,
+        "by quarter": {**flat, "p50 and p99 of small messages (us)": delays},
+        "violations": bad,
+    }
+    (out / "soak.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    sys.stdout.write(json.dumps(result, indent=2) + "\n")
+    return 1 if bad else 0
+
+
+MODULE: Final = "rampmeter.testbed.soak"
+FAULTS: Final = ("--loss", "0.01", "--duplicate", "0.01", "--reorder", "0.05")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the soak, or one of its programs."""
+    argv = sys.argv[1:] if argv is None else argv
+    if argv[:1] == ["program"]:
+        socket, log, node, seed, ends_at = argv[1:]
+        try:
+            Program(int(node), Path(socket), Path(log), int(seed), float(ends_at)).run()
+        except (NodeGoneError, SendError, AttachError):
+            return 3
+        return 0
+    if argv[:1] == ["slow"]:
+        socket, log, ends_at = argv[1:]
+        try:
+            read_slowly(Path(socket), Path(log), float(ends_at))
+        except (NodeGoneError, AttachError):
+            return 3
+        return 0
+    parser = argparse.ArgumentParser(prog=MODULE, description=__doc__.partition("\n")[0])
+    parser.add_argument("out", type=Path, help="folder for logs and the result, soak.json")
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--transport", default="dcpim")
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args(argv)
+    try:
+        enter_user_namespace(sys.orig_argv)
+        return soak(args.out, args.transport, args.minutes, args.seed, FAULTS)
+    except TestbedError as error:
+        sys.stderr.write(f"soak: {error}\n")
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
