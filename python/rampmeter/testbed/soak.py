@@ -240,13 +240,16 @@ class Bed:
             for n in range(N_NODES)
         )
         file = self.out / f"{node}.toml"
-        file.write_text(
+        new = file.with_suffix(".new")
+        new.write_text(
             f'[node]\nid = {node}\nclock = "monotonic"\nsocket = "{self.socket(node)}"\n'
             f'private-key = "{self.private[node]}"\n'
             "[network]\nrate-mbps = 1000\ncontrol-rtt-us = 1000\n"
             f'[transport]\nname = "{self.transport}"\n{peers}',
             encoding="utf-8",
         )
+        # A node that starts must not find half of it.
+        new.replace(file)
         return file
 
     def socket(self, node: int) -> Path:
@@ -340,6 +343,9 @@ def act(bed: Bed, minutes: float) -> list[Sample]:
     while (now := time.monotonic()) < bed.ends_at:
         time.sleep(1.0)
         bed.revive()
+        for node, process in bed.nodes.items():
+            if process.poll() is not None:
+                raise TestbedError(f"node {node} has ended: {bed.out / f'{node}.log'} says why")
         if rng.random() < 1 / 15:
             node = rng.randrange(N_NODES)
             bed.kill(bed.programs[node], node)
