@@ -126,6 +126,8 @@ pub struct Fastpass {
     pub watchdog: Span,
     /// When a destination forgets a flow whose source is silent.
     pub forget: Span,
+    /// How long all arbiters must be silent at least before a host gives up what waits for slots.
+    pub hope: Span,
 }
 
 impl FastpassConfig {
@@ -169,6 +171,7 @@ impl FastpassConfig {
             retry,
             watchdog: retry,
             forget: retry * u64::from(self.attempts_max) * 64,
+            hope: Span::ZERO,
             config: self,
         })
     }

@@ -264,7 +264,7 @@ mod arbiters {
     use crate::test_packet::control;
     use rampmeter_core::{
         Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
-        Time,
+        TenantId, Time,
     };
 
     const RATE: Rate = Rate::from_gbps(10);
@@ -310,6 +310,27 @@ mod arbiters {
         let answer = arbiter.poll_transmit(now).expect("an answer").header;
         assert_eq!(arbiter.poll_transmit(now), None);
         answer
+    }
+
+    /// A message that waits for slots fails only when arbiters have been silent for long, however often
+    /// they have been asked.
+    #[test]
+    fn arbiters_that_are_late_fail_no_message() {
+        let hope = Span::from_us(1_000_000);
+        for (hope, expected) in [(Span::ZERO, 0..hope.as_ps()), (hope, hope.as_ps()..u64::MAX)] {
+            let fastpass = Arc::new(Fastpass { hope, ..(*fastpass()).clone() });
+            let mut host = endpoint::<FastpassHost>(&fastpass, NodeId::new(0));
+            let (id, dst, size) = (MsgId::new(0), NodeId::new(1), Bytes::new(5_000));
+            let (deadline, tenant) = (Time::NEVER, TenantId::default());
+            host.submit(Time::ZERO, Message { id, dst, size, deadline, tenant });
+            let mut now = Time::ZERO;
+            while host.poll_event().is_none() {
+                now = host.poll_timeout();
+                host.handle_timeout(now);
+                while host.poll_transmit(now).is_some() {}
+            }
+            assert!(expected.contains(&now.as_ps()), "failed at {now:?} with a hope of {hope:?}");
+        }
     }
 
     /// The allocations leave when they have been computed, and so many slots ahead that the host has

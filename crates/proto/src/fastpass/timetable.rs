@@ -53,6 +53,8 @@ pub(super) struct Timetable {
     /// When the arbiter was last asked or heard, and how often it has been asked in vain.
     quiet_since: Time,
     attempts: u32,
+    /// Since when it has been asked in vain.
+    silent_since: Time,
     /// Answers since the last slot.
     answers: u32,
 }
@@ -80,6 +82,7 @@ impl Timetable {
             missing_since: Time::NEVER,
             quiet_since: Time::ZERO,
             attempts: 0,
+            silent_since: Time::ZERO,
             answers: 0,
         }
     }
@@ -95,7 +98,7 @@ impl Timetable {
     /// More packets wait for slots.
     pub(super) fn want(&mut self, now: Time, dst: u16, packets: u32) {
         if self.unsent == 0 {
-            self.quiet_since = now;
+            (self.quiet_since, self.silent_since) = (now, now);
             (self.attempts, self.answers) = (0, 0);
         }
         self.unsent += packets;
@@ -162,7 +165,7 @@ impl Timetable {
         if from.get() != fastpass.n_hosts + self.arbiter || incarnation != self.incarnation {
             return;
         }
-        self.quiet_since = now;
+        (self.quiet_since, self.silent_since) = (now, now);
         self.attempts = 0;
         self.answers = if slots.as_slice().is_empty() { self.answers + 1 } else { 0 };
         self.heard = self.heard.max(heard);
@@ -270,8 +273,9 @@ impl Timetable {
         }
         self.attempts += 1;
         self.quiet_since = now;
-        if self.attempts > fastpass.config.attempts_max {
-            self.attempts = 0;
+        let is_long = now.saturating_since(self.silent_since) >= fastpass.hope;
+        if self.attempts > fastpass.config.attempts_max && is_long {
+            (self.attempts, self.silent_since) = (0, now);
             return false;
         }
         let is_missing = now.saturating_since(self.missing_since) > fastpass.retry
