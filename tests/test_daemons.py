@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -141,11 +142,18 @@ class Network:
         )
         return file
 
-    def start(self, node: int) -> None:
-        """Start a node or an arbiter."""
+    def start(self, node: int, *, listening: socket.socket | None = None) -> None:
+        """Start a node or an arbiter, as a service manager does that has opened its socket."""
         file = self._configure(node)
         assert RAMPD is not None
         argv = [RAMPD, "arbiter" if node >= self.n_hosts else "node", str(file)]
+        if listening is not None:
+            script = f'LISTEN_PID=$$ LISTEN_FDS=1 exec "$@" 3<&{listening.fileno()}'
+            argv = ["bash", "-c", script, "bash", *argv]
+            with (self.folder / f"{node}.log").open("ab") as log:
+                pass_fds = [listening.fileno()]
+                self.processes[node] = subprocess.Popen(argv, stderr=log, pass_fds=pass_fds)
+            return
         log = (self.folder / f"{node}.log").open("ab")
         with log:
             if self.fabric is None:
@@ -304,6 +312,32 @@ def test_a_receiver_that_does_not_read_holds_back_its_senders_and_nobody_else(
         assert {number_of(b.receive(TIMEOUT)) for _ in range(20)} == set(range(20))
         assert {outcome(ticket) for ticket in held} == {"completed"}
     network.stop()
+
+
+def test_a_service_manager_may_open_the_socket(network_of: Start) -> None:
+    network = network_of("phost")
+    path = str(network.socket(1))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+        listening.bind(path)
+        listening.listen(16)
+        network.start(0)
+        network.start(1, listening=listening)
+        with network.port(0) as sender:
+            with network.port(1) as receiver:
+                ticket = sender.send(1, b"one", SERVICE)
+                assert receiver.receive(TIMEOUT).data == b"one"
+                ticket.result(TIMEOUT)
+            network.kill(1)
+            # Programs that come while it is away wait at the manager's socket.
+            with ThreadPoolExecutor(1) as pool:
+                coming = pool.submit(network.port, 1)
+                network.start(1, listening=listening)
+                with coming.result(TIMEOUT) as receiver:
+                    ticket = sender.send(1, b"two", SERVICE)
+                    assert receiver.receive(TIMEOUT).data == b"two"
+                    ticket.result(TIMEOUT)
+        network.stop()
+        assert Path(path).exists(), "the socket is the manager's"
 
 
 def test_a_key_is_changed_without_a_break(network_of: Start) -> None:
@@ -556,3 +590,26 @@ def test_a_link_that_is_down_for_a_while_delays_or_fails_messages(network_of: St
         assert set(outcomes) <= {"completed", "unreachable"}
         completed = {n for n, o in zip(range(1, 11), outcomes, strict=True) if o == "completed"}
         assert completed <= arrived
+
+
+@needs_root
+def test_a_path_that_carries_less_than_is_configured_is_found(network_of: Start) -> None:
+    shape = Shape(racks=1, hosts_per_rack=2, spines=0, access_bps=200_000_000)
+    network = network_of("phost", rtt_us=1_000)
+    with Fabric(shape) as fabric:
+        network.fabric = fabric
+        network.addresses = [f"{shape.address(host)}:7300" for host in range(2)]
+        fabric.set_path_mtu(1, 1_300)
+        network.start(0)
+        network.start(1)
+        with network.port(0) as a, network.port(1) as b:
+            tickets = [a.send(1, text(n, 200_000)) for n in range(5)]
+            arrived = {number_of(b.receive(TIMEOUT)) for _ in range(5)}
+            assert arrived == set(range(5))
+            assert {outcome(ticket) for ticket in tickets} == {"completed"}
+            peer = network.wait_for(0, lambda told: told["peers"][0]["path-mtu"])["peers"][0]
+            assert 1_300 - 8 <= peer["path-mtu"] <= 1_300
+            # The other way carries what is configured.
+            assert network.status(1)["peers"][0]["path-mtu"] is None
+        network.stop()
+    assert "carries shorter packets" in (network.folder / "0.log").read_text()

@@ -84,6 +84,9 @@ class Message:
     def source(self) -> int:
         """The node that it is from."""
     @property
+    def uid(self) -> int | None:
+        """The user of the sending program, or `None` where that is not of the same node."""
+    @property
     def data(self) -> bytes:
         """A copy of its bytes."""
     def __len__(self) -> int: ...
@@ -116,6 +119,8 @@ class Port:
         """
     def try_next(self) -> Finished | Message | None:
         """Give the next completion, if there is one."""
+    def set_busy_poll(self, most: float) -> None:
+        """Let threads that wait stay awake for at most `most` seconds before they sleep."""
     def arm(self) -> bool:
         """Ask for `fileno` to become readable at the next completion; true if there is one."""
     def fileno(self) -> int:

@@ -37,6 +37,8 @@ DEPTH = 1024
 """Messages that may be under way."""
 ARENA = 64 << 20
 """Bytes for messages, each way."""
+BUSY_POLL = 100e-6
+"""Seconds for which a thread that waits stays awake at most."""
 
 
 class SendError(OSError):
@@ -76,7 +78,9 @@ class Ticket:
 class Port:
     """A program's access to the node of its machine, for the messages of one service.
 
-    One thread at a time uses it. Iterating gives messages until the node is gone.
+    One thread at a time uses it. Iterating gives messages until the node is gone. A thread that
+    waits stays awake for at most `busy_poll` seconds before it sleeps, and for less or not at all
+    where messages and outcomes are rare.
     """
 
     def __init__(
@@ -87,10 +91,12 @@ class Port:
         depth: int = DEPTH,
         send: int = ARENA,
         receive: int = ARENA,
+        busy_poll: float = BUSY_POLL,
     ) -> None:
         self.service = service
         """The service whose messages it takes."""
         self._port = _core.Port.attach(path, service, depth=depth, send=send, receive=receive)
+        self._port.set_busy_poll(busy_poll)
         self._under_way: dict[int, Ticket] = {}
         self._messages: deque[Message] = deque()
 

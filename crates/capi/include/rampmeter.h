@@ -102,6 +102,8 @@ typedef struct {
   size_t size;
   // Received: what to release.
   rm_message *message;
+  // Received: the user of the sending program, or -1 where it is not of this node.
+  int64_t uid;
 } rm_event;
 
 #ifdef __cplusplus
@@ -147,6 +149,14 @@ uint64_t rm_bound(const rm_port *port, size_t size, uint32_t tenant);
 // # Safety
 // `port` is attached; `event` may be written.
 int rm_next(const rm_port *port, int64_t timeout_ms, rm_event *event);
+
+// From now on threads that wait stay awake for at most `most_ns` before they sleep, and offer the
+// processor to others meanwhile; how long they do follows from how soon events come. 100 000 unless
+// something else has been set, 0 for not at all.
+//
+// # Safety
+// `port` is attached.
+int rm_set_busy_poll(const rm_port *port, uint64_t most_ns);
 
 // Releases a message that was received; null is none. It may outlive its port.
 //

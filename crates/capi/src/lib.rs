@@ -102,6 +102,8 @@ pub struct rm_event {
     pub size: usize,
     /// Received: what to release.
     pub message: *mut rm_message,
+    /// Received: the user of the sending program, or -1 where it is not of this node.
+    pub uid: i64,
 }
 
 thread_local! {
@@ -245,6 +247,7 @@ pub unsafe extern "C" fn rm_next(
         bytes: ptr::null(),
         size: 0,
         message: ptr::null_mut(),
+        uid: -1,
     };
     let filled = match next {
         Err(error) => return fail(RM_ERROR_NODE_GONE, &error.to_string()),
@@ -259,13 +262,30 @@ pub unsafe extern "C" fn rm_next(
         Ok(Some(Completion::Received(received))) => {
             let (source, bytes) = (received.from.get(), received.bytes());
             let (bytes, size) = (bytes.as_ptr(), bytes.len());
+            let uid = received.uid.map_or(-1, i64::from);
             let message = Box::into_raw(Box::new(rm_message(received)));
-            rm_event { kind: RM_RECEIVED, source, bytes, size, message, ..empty }
+            rm_event { kind: RM_RECEIVED, source, bytes, size, message, uid, ..empty }
         }
     };
     // SAFETY: the caller's promise.
     unsafe { event.write(filled) };
     1
+}
+
+/// From now on threads that wait stay awake for at most `most_ns` before they sleep, and offer the
+/// processor to others meanwhile; how long they do follows from how soon events come. 100 000 unless
+/// something else has been set, 0 for not at all.
+///
+/// # Safety
+/// `port` is attached.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rm_set_busy_poll(port: *const rm_port, most_ns: u64) -> c_int {
+    // SAFETY: the caller's promise.
+    match unsafe { port.as_ref() } {
+        Some(rm_port(port)) => port.set_busy_poll(Duration::from_nanos(most_ns)),
+        None => return fail(RM_ERROR_ARGUMENT, "expected a port, got null"),
+    }
+    0
 }
 
 /// Releases a message that was received; null is none. It may outlive its port.

@@ -24,16 +24,16 @@ fn library() -> PathBuf {
     newest.expect("a static library is built before tests").path()
 }
 
-/// The example, in a folder.
-fn compile(dir: &Path) -> PathBuf {
+/// An example, in a folder.
+fn compile(dir: &Path, example: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let program = dir.join("echo");
+    let program = dir.join(example);
     let compiled = Command::new("cc")
-        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-o"])
+        .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-o"])
         .arg(&program)
         .arg("-I")
         .arg(root.join("include"))
-        .arg(root.join("examples/echo.c"))
+        .arg(root.join("examples").join(example).with_extension("c"))
         .arg(library())
         .args(["-lpthread", "-ldl", "-lm"])
         .status()
@@ -45,7 +45,7 @@ fn compile(dir: &Path) -> PathBuf {
 #[test]
 fn programs_in_c_exchange_messages() {
     let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path());
+    let program = compile(dir.path(), "echo");
     let bed = Bed::start(dir.path(), &BedConfig::default());
     let mut server = Command::new(&program)
         .arg(&bed.sockets[1])
@@ -70,7 +70,7 @@ fn programs_in_c_exchange_messages() {
 #[test]
 fn programs_in_c_are_told_the_bound_of_the_state_machine() {
     let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path());
+    let program = compile(dir.path(), "echo");
     let config = BedConfig { rtt: Span::from_us(50_000), ..BedConfig::default() };
     let bed = Bed::of::<CosyFamily>(dir.path(), &config);
     // The program on service 9 answers itself, through its own node.
@@ -80,4 +80,35 @@ fn programs_in_c_are_told_the_bound_of_the_state_machine() {
     let expected = format!("attached\n1 echoes, the last within {bound} ns\n");
     assert_eq!(String::from_utf8_lossy(&asked.stdout), expected, "{asked:?}");
     bed.stop();
+}
+
+#[test]
+fn round_trips_of_messages_and_of_bare_udp_are_timed() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "ping");
+    let bed = Bed::start(dir.path(), &BedConfig::default());
+    let start = |args: &[&str]| {
+        let mut server = Command::new(&program).args(args).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+        assert!(["attached", "bound"].contains(&&*lines.next().unwrap().unwrap()));
+        server
+    };
+    let ask = |args: &[&str]| {
+        let asked = Command::new(&program).args(args).output().unwrap();
+        assert!(asked.status.success(), "{asked:?}");
+        let times = String::from_utf8(asked.stdout).unwrap();
+        times.lines().map(|line| line.parse::<u64>().unwrap()).collect::<Vec<_>>()
+    };
+    let [here, there] = [0, 1].map(|node: usize| bed.sockets[node].to_str().unwrap());
+    let mut server = start(&["serve", there, "7"]);
+    let times = ask(&["ask", here, "7", "1", "20"]);
+    assert!(times.len() == 20 && times.iter().all(|ns| *ns > 1_000), "{times:?}");
+    let port = std::net::UdpSocket::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+    let mut udp = start(&["udp-serve", &port.to_string()]);
+    let times = ask(&["udp-ask", &port.to_string(), "20"]);
+    assert!(times.len() == 20 && times.iter().all(|ns| *ns > 1_000), "{times:?}");
+    udp.kill().unwrap();
+    udp.wait().unwrap();
+    bed.stop();
+    assert!(server.wait().unwrap().success(), "it ends well when the node is gone");
 }

@@ -47,6 +47,12 @@ impl Message {
         self.received.from.get()
     }
 
+    /// The user of the sending program, where it is of this node.
+    #[getter]
+    fn uid(&self) -> Option<u32> {
+        self.received.uid
+    }
+
     /// A copy of its bytes.
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
@@ -168,6 +174,12 @@ impl Port {
     fn try_next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         let next = self.port()?.try_next().map_err(gone)?;
         next.map(|completion| object(py, completion)).transpose()
+    }
+
+    /// From now on threads that wait stay awake for at most `most` seconds before they sleep.
+    fn set_busy_poll(&self, most: f64) -> PyResult<()> {
+        self.port()?.set_busy_poll(seconds(most, "a time to stay awake")?);
+        Ok(())
     }
 
     /// Asks for the descriptor to become readable at the next completion; true if there is one.

@@ -11,7 +11,9 @@ use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
 use rampmeter_proto::Catalogue;
 use rampmeter_ring::{Allowed, DoorConfig, Limits, Services};
 use rampmeter_runtime::datapath::udp::UdpConfig;
-use rampmeter_runtime::{Agreement, ClockSource, NodeConfig, PrivateKey, PublicKey, Setting, Wait};
+use rampmeter_runtime::{
+    Agreement, BusyPoll, ClockSource, NodeConfig, PrivateKey, PublicKey, Setting, Wait,
+};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -88,6 +90,9 @@ pub(crate) struct NodeTable {
     /// While packets arrive in quick succession: how long it waits for more, and answers for others.
     #[serde(default = "default_gather")]
     pub(crate) gather_us: f64,
+    /// How long it stays awake after a packet or a submission, where it blocks.
+    #[serde(default = "default_busy_poll")]
+    pub(crate) busy_poll_us: f64,
     /// What carries packets.
     #[serde(default)]
     pub(crate) datapath: DatapathKey,
@@ -293,6 +298,10 @@ fn default_gather() -> f64 {
     NodeConfig::GATHER.as_ps() as f64 * 1e-6
 }
 
+fn default_busy_poll() -> f64 {
+    BusyPoll::MOST.as_ps() as f64 * 1e-6
+}
+
 fn default_mtu() -> usize {
     1_500
 }
@@ -322,6 +331,8 @@ pub(crate) struct Setup {
     pub(crate) wait: Wait,
     /// How long it waits for more packets where many arrive.
     pub(crate) gather: Span,
+    /// How long it stays awake after a packet or a submission.
+    pub(crate) busy_poll: Span,
     /// Where applications attach, and who may.
     pub(crate) door: Option<DoorConfig>,
     /// Where counters are served.
@@ -598,6 +609,7 @@ impl Check<'_> {
             },
             wait,
             gather: self.micros("node.gather-us", node.gather_us, 0.0)?,
+            busy_poll: self.micros("node.busy-poll-us", node.busy_poll_us, 0.0)?,
             door,
             metrics: node.metrics,
             status,

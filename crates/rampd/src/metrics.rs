@@ -137,6 +137,21 @@ impl Watch {
                 warn!(peer = peer.node.get(), %keys, "a peer is configured otherwise");
             }
         }
+        for peer in &view.peers {
+            let before = self.before.peers.iter().find(|old| old.node == peer.node);
+            if before.and_then(|old| old.path_mtu) == peer.path_mtu {
+                continue;
+            }
+            let node = peer.node.get();
+            match peer.path_mtu {
+                Some(bytes) => warn!(
+                    peer = node,
+                    bytes,
+                    "the path to a peer carries shorter packets than network.mtu: longer ones are cut up"
+                ),
+                None => info!(peer = node, "the path to a peer carries packets of network.mtu"),
+            }
+        }
     }
 
     /// Says at the end what the node has counted.

@@ -217,6 +217,7 @@ pub(crate) fn node_config(setup: &Setup) -> io::Result<NodeConfig> {
         spray: setup.transport.spray,
         run: if setup.udp.segment_offload { UdpConfig::RUN } else { 1 },
         gather: setup.gather,
+        busy_poll: setup.busy_poll,
         message_max: setup.message_max,
         patience: setup.patience,
         peers: setup.udp.peers.iter().map(|p| p.map(|a: SocketAddr| Some(a.ip()))).collect(),

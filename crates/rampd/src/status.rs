@@ -81,6 +81,8 @@ struct Peer {
     /// Messages that are being sent to it, and that wait until it is heard.
     sending: usize,
     waiting: usize,
+    /// Bytes of the longest IP packet that passes in one piece, where that is less than `network.mtu`.
+    path_mtu: Option<usize>,
     /// Keys of the configuration that differ there.
     differs_in: Vec<String>,
 }
@@ -174,6 +176,7 @@ fn status(setup: &Setup, view: &View, before: &View, now: Time, span: f64) -> St
             received_mbps: mbps(traffic.bytes_received, then.bytes_received),
             sending: peer.sending,
             waiting: peer.waiting,
+            path_mtu: peer.path_mtu,
             differs_in: keys(peer.differences),
         }
     };
@@ -258,12 +261,14 @@ fn described(status: &Status) -> String {
     }
     let _ = writeln!(
         text,
-        "\n{:>5} {:<22} {:>8} {:>10} {:>8} {:>8} {:>7} {:>7}  differs in",
+        "\n{:>5} {:<22} {:>8} {:>10} {:>8} {:>8} {:>7} {:>7}  differs in, remarks",
         "peer", "address", "heard", "round trip", "out Mb/s", "in Mb/s", "sending", "waiting"
     );
     for peer in &status.peers {
         let heard = peer.heard_s_ago.map_or("never".to_owned(), |s| format!("{s:.0} s ago"));
         let rtt = peer.round_trip_us.map_or("-".to_owned(), |us| format!("{us:.0} us"));
+        let mut remarks = peer.differs_in.clone();
+        remarks.extend(peer.path_mtu.map(|bytes| format!("path carries {bytes} bytes")));
         let line = format!(
             "{:>5} {:<22} {heard:>8} {rtt:>10} {:>8.1} {:>8.1} {:>7} {:>7}  {}",
             peer.node,
@@ -272,7 +277,7 @@ fn described(status: &Status) -> String {
             peer.received_mbps,
             peer.sending,
             peer.waiting,
-            peer.differs_in.join(", ")
+            remarks.join(", ")
         );
         let _ = writeln!(text, "{}", line.trim_end());
     }
@@ -309,6 +314,7 @@ mod tests {
             received_mbps: 0.0,
             sending: 12,
             waiting: 0,
+            path_mtu: Some(1_000),
             differs_in: vec!["network.mtu".to_owned()],
         };
         let status = Status {
@@ -327,8 +333,11 @@ mod tests {
         for part in ["node 3 (host, dcpim)", "up 1 h 2 min", "packets sent", "2 s ago", "85 us"] {
             assert!(text.contains(part), "{part:?} in {text}");
         }
-        assert!(text.contains("      12       0  network.mtu\n"), "{text}");
-        assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+        assert!(
+            text.contains("      12       0  network.mtu, path carries 1000 bytes\n"),
+            "{text}"
+        );
+        assert!(text.lines().all(|line| line.len() <= 120), "{text}");
     }
 
     #[test]

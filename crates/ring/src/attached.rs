@@ -32,6 +32,8 @@ pub(crate) struct Client {
     /// Its number, which no other ever has.
     app: u32,
     service: u16,
+    /// Whose program it is.
+    uid: u32,
     memory: Arc<Memory>,
     layout: Layout,
     submissions: Consumer<SQ_WORDS>,
@@ -51,13 +53,14 @@ pub(crate) struct Client {
 pub(crate) struct Parts {
     pub(crate) app: u32,
     pub(crate) service: u16,
+    pub(crate) uid: u32,
     pub(crate) doorbell: OwnedFd,
     pub(crate) socket: Arc<OwnedFd>,
 }
 
 impl Client {
     pub(crate) fn new(parts: Parts, memory: Arc<Memory>, layout: Layout) -> Self {
-        let Parts { app, service, doorbell, socket } = parts;
+        let Parts { app, service, uid, doorbell, socket } = parts;
         let intake = Intake {
             arena: Arena::new(layout.receive.len),
             held: IdMap::default(),
@@ -69,6 +72,7 @@ impl Client {
         Self {
             app,
             service,
+            uid,
             submissions: Consumer::new(Arc::clone(&memory), layout.sq),
             completions: Producer::new(Arc::clone(&memory), layout.cq),
             memory,
@@ -87,6 +91,10 @@ impl Client {
 
     pub(crate) fn service(&self) -> u16 {
         self.service
+    }
+
+    pub(crate) fn uid(&self) -> u32 {
+        self.uid
     }
 
     pub(crate) fn doorbell(&self) -> BorrowedFd<'_> {
@@ -216,12 +224,13 @@ impl Client {
         Arc::ptr_eq(&self.memory, &message.memory)
     }
 
-    /// Gives the application a complete message. It holds the memory until it releases it.
-    pub(crate) fn deliver(&mut self, from: NodeId, mut message: Incoming) {
+    /// Gives the application a complete message, from a program of the user `uid` where that is known. It
+    /// holds the memory until it releases it.
+    pub(crate) fn deliver(&mut self, from: NodeId, uid: Option<u32>, mut message: Incoming) {
         let Some(extent) = message.extent.take() else { return };
         let (offset, size) = (extent.offset(), message.size as u32);
         lock(&self.intake).held.insert(offset, extent);
-        self.complete(Complete::Received { offset, size, from: from.get() });
+        self.complete(Complete::Received { offset, size, from: from.get(), uid });
     }
 
     /// Writes a completion, and wakes the application if it sleeps.

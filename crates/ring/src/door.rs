@@ -333,7 +333,7 @@ impl Door {
         let app = self.next_app;
         self.next_app = self.next_app.wrapping_add(1);
         let memory = Arc::new(memory);
-        let parts = Parts { app, service, doorbell, socket: Arc::clone(socket) };
+        let parts = Parts { app, service, uid, doorbell, socket: Arc::clone(socket) };
         let client = Client::new(parts, Arc::clone(&memory), layout);
         self.tell(Event::Opened(Box::new(Opening { client, memory: file })));
         let state = State::Attached { app, service, memory };

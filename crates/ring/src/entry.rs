@@ -127,8 +127,17 @@ impl Submit {
 /// A completion, as it is in the completion queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Complete {
-    Finished { ticket: u64, outcome: Outcome },
-    Received { offset: u64, size: u32, from: u32 },
+    Finished {
+        ticket: u64,
+        outcome: Outcome,
+    },
+    /// `uid` is the sender's user where its program is of this machine.
+    Received {
+        offset: u64,
+        size: u32,
+        from: u32,
+        uid: Option<u32>,
+    },
 }
 
 impl Complete {
@@ -141,14 +150,16 @@ impl Complete {
                 };
                 [1, ticket, code.into(), 0]
             }
-            Self::Received { offset, size, from } => {
-                [2, offset, u64::from(size) | u64::from(from) << 32, 0]
+            Self::Received { offset, size, from, uid } => {
+                // One more than the user's number, so that zero is nobody.
+                let sender = uid.map_or(0, |uid| u64::from(uid) + 1);
+                [2, offset, u64::from(size) | u64::from(from) << 32, sender]
             }
         }
     }
 
     /// `None` if no node writes this.
-    pub(crate) fn decode([kind, word, more, _]: [u64; CQ_WORDS]) -> Option<Self> {
+    pub(crate) fn decode([kind, word, more, sender]: [u64; CQ_WORDS]) -> Option<Self> {
         match kind {
             1 => {
                 let outcome = match u32::try_from(more).ok()? {
@@ -159,7 +170,11 @@ impl Complete {
             }
             2 => {
                 let (size, from) = (more as u32, (more >> 32) as u32);
-                Some(Self::Received { offset: word, size, from })
+                let uid = match sender.checked_sub(1) {
+                    None => None,
+                    Some(uid) => Some(u32::try_from(uid).ok()?),
+                };
+                Some(Self::Received { offset: word, size, from, uid })
             }
             _ => None,
         }
@@ -184,8 +199,10 @@ mod tests {
             let (service, tenant) = (a as u16, tenant as u32);
             let submit = Submit { ticket, offset, size: a, dst: b, service, tenant, deadline_ns };
             prop_assert_eq!(Submit::decode(submit.encode()), submit);
-            let received = Complete::Received { offset, size: a, from: b };
-            prop_assert_eq!(Complete::decode(received.encode()), Some(received));
+            for uid in [None, Some(0), Some(a), Some(u32::MAX)] {
+                let received = Complete::Received { offset, size: a, from: b, uid };
+                prop_assert_eq!(Complete::decode(received.encode()), Some(received));
+            }
             for code in 0..8 {
                 let outcome = Failure::from_code(code).map_or(Outcome::Completed, Outcome::Failed);
                 let finished = Complete::Finished { ticket, outcome };

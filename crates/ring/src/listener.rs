@@ -5,17 +5,23 @@
 //! process and is replaced, and two that start at the same time do not take it from each other. Programs
 //! that clean folders may remove the lock file. So a socket is replaced only where nobody listens at it,
 //! whatever the lock says.
+//!
+//! A service manager may have opened the socket before the process started (systemd's socket
+//! activation). Then it is the manager's: nothing is locked, replaced or removed.
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, fcntl_dupfd_cloexec, ioctl_fionbio};
+use rustix::net::sockopt::{socket_acceptconn, socket_type};
 use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, getsockname, listen,
+    socket_with,
 };
 use thiserror::Error;
 
@@ -48,6 +54,13 @@ pub enum DoorError {
 #[derive(Debug)]
 pub struct Listener {
     socket: OwnedFd,
+    /// The file; `None` where it is the service manager's.
+    _own: Option<Own>,
+}
+
+/// The file of a socket that this process has made.
+#[derive(Debug)]
+struct Own {
     path: PathBuf,
     /// Device and number of the file, to know it by.
     file: (u64, u64),
@@ -56,13 +69,17 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens at `path`; up to `backlog` connections wait.
+    /// Listens at `path`; up to `backlog` connections wait. Takes the socket of the service manager where
+    /// that has one at the path.
     ///
     /// # Errors
     /// Somebody listens there, something else is there, or the system does not let it.
     pub fn open(path: &Path, kind: SocketType, backlog: i32) -> Result<Self, DoorError> {
         let owned = || path.to_owned();
         let system = |source: io::Error| DoorError::System { path: owned(), source };
+        if let Some(socket) = inherited(path, kind).map_err(system)? {
+            return Ok(Self { socket, _own: None });
+        }
         let lock = lock(path).map_err(|error| match error {
             Errno::WOULDBLOCK => DoorError::Taken { path: owned() },
             error => system(error.into()),
@@ -86,7 +103,7 @@ impl Listener {
             Ok((socket, identity(path)?))
         };
         let (socket, file) = open().map_err(system)?;
-        Ok(Self { socket, path: owned(), file, _lock: lock })
+        Ok(Self { socket, _own: Some(Own { path: owned(), file, _lock: lock }) })
     }
 }
 
@@ -96,13 +113,45 @@ impl AsFd for Listener {
     }
 }
 
-impl Drop for Listener {
+impl Drop for Own {
     fn drop(&mut self) {
         // Where somebody has removed the file and another process has made its own, that stays.
         if identity(&self.path).is_ok_and(|file| file == self.file) {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// The socket at `path` that the service manager has opened for this process, if there is one.
+fn inherited(path: &Path, kind: SocketType) -> io::Result<Option<OwnedFd>> {
+    for fd in sd_notify::listen_fds()? {
+        let socket = adopt(fd)?;
+        let is_here = SocketAddrUnix::try_from(getsockname(&socket)?).is_ok_and(|addr| {
+            addr.path().is_some_and(|at| at.to_bytes() == path.as_os_str().as_bytes())
+        });
+        if !is_here {
+            continue;
+        }
+        let got = socket_type(&socket)?;
+        if got != kind || !socket_acceptconn(&socket)? {
+            let what = format!("expected a listening socket of {kind:?} from the service manager");
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("{what}, got {got:?}"),
+            ));
+        }
+        ioctl_fionbio(&socket, true)?;
+        return Ok(Some(socket));
+    }
+    Ok(None)
+}
+
+/// A descriptor of its own for what the service manager has left open for this process.
+fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
+    #[expect(unsafe_code, reason = "descriptors are passed by number")]
+    // SAFETY: the service manager has opened it for this process, and nobody closes it.
+    let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+    Ok(fcntl_dupfd_cloexec(fd, 0)?)
 }
 
 /// What tells a file from all others.

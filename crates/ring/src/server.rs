@@ -98,6 +98,14 @@ impl Clients {
         }
     }
 
+    /// Gives a message to the application whose memory it is in.
+    fn hand(&mut self, from: NodeId, uid: Option<u32>, service: u16, message: Incoming) {
+        // An application that has gone has no use for it; its successor never asked.
+        let is_its = |c: &&mut Client| c.service() == service && c.has_opened(&message);
+        let Some(client) = self.clients.iter_mut().find(is_its) else { return };
+        client.deliver(from, uid, message);
+    }
+
     /// The application of a service: the latest, where an earlier one has gone a moment ago.
     fn client(&self, service: u16) -> Option<&Client> {
         self.clients.iter().rev().find(|client| client.service() == service)
@@ -154,10 +162,13 @@ impl Applications for Clients {
     }
 
     fn deliver(&mut self, from: NodeId, service: u16, message: Incoming) {
-        // An application that has gone has no use for it; its successor never asked.
-        let is_its = |c: &&mut Client| c.service() == service && c.has_opened(&message);
-        let Some(client) = self.clients.iter_mut().find(is_its) else { return };
-        client.deliver(from, message);
+        self.hand(from, None, service, message);
+    }
+
+    fn deliver_local(&mut self, own: NodeId, app: u32, service: u16, message: Incoming) {
+        let mut senders = self.clients.iter().chain(&self.leaving);
+        let uid = senders.find(|client| client.app() == app).map(Client::uid);
+        self.hand(own, uid, service, message);
     }
 
     fn services(&self, each: &mut dyn FnMut(u16, u32, u32)) {

@@ -230,3 +230,30 @@ fn strangers_get_a_reason_and_applications_go_on() {
     }
     bed.stop();
 }
+
+#[test]
+fn messages_within_a_node_tell_the_user_of_their_sender() {
+    let dir = tempfile::tempdir().unwrap();
+    let bed = Bed::start(dir.path(), &BedConfig::default());
+    let here = Port::attach(&bed.sockets[0], 1, SMALL).unwrap();
+    let there = Port::attach(&bed.sockets[1], 1, SMALL).unwrap();
+    let send = |port: &Port| port.submit(NodeId::new(0), 1, b"x").unwrap();
+    let received = || loop {
+        match here.wait(Some(Duration::from_secs(20))).unwrap() {
+            Some(Completion::Received(message)) => return (message.from.get(), message.uid),
+            Some(Completion::Finished { .. }) => {}
+            None => panic!("no message"),
+        }
+    };
+    send(&here);
+    assert_eq!(received(), (0, Some(me())));
+    send(&there);
+    assert_eq!(received(), (1, None));
+    as_other(&bed, |path| {
+        let port = Port::attach(path, 2, SMALL).unwrap();
+        send(&port);
+        assert_eq!(received(), (0, Some(OTHER)));
+        drop(port);
+    });
+    bed.stop();
+}

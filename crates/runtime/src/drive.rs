@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rampmeter_core::{Endpoint, Span, Time};
 use rustix::event::{EventfdFlags, epoll, eventfd};
-use rustix::thread::nanosleep;
+use rustix::thread::{nanosleep, sched_yield};
 
 use crate::app::Applications;
+use crate::busy::BusyPoll;
 use crate::clock::{Clock, timespec};
 use crate::datapath::Datapath;
 use crate::node::Node;
@@ -85,6 +86,9 @@ impl Signals {
     }
 }
 
+/// A yield of the processor takes longer only where others have work for it.
+const CROWDED: Span = Span::from_us(20);
+
 /// Runs the node until `signals` says stop, and then for at most `grace` until all it sends is
 /// over. What is not by then is reported as failed. `each` is called after every turn, and may read
 /// the node's state.
@@ -106,10 +110,19 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
         sleeper.add(fd)?;
     }
     sleeper.add(signals.0.event.as_fd())?;
-    let mut stops_at = Time::NEVER;
+    let (mut stops_at, mut is_crowded) = (Time::NEVER, false);
+    let (mut busy, mut seen) = (BusyPoll::new(node.busy_poll()), node.active_at());
     loop {
         let now = clock.now();
         let next = node.turn(now)?;
+        let active_at = node.active_at();
+        if node.busy_poll() != busy.most() {
+            busy = BusyPoll::new(node.busy_poll());
+        }
+        if active_at > seen {
+            busy.on_event(active_at.saturating_since(seen));
+            seen = active_at;
+        }
         each(node, now);
         if signals.is_stopping() {
             signals.quiet();
@@ -126,17 +139,28 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
             }
         }
         let Wait::Block { spin } = wait else { continue };
-        let left = next.min(stops_at).saturating_since(clock.now());
+        let now = clock.now();
+        let gather = node.gather().min(stops_at.saturating_since(now));
+        if gather > Span::ZERO {
+            // Packets that come meanwhile do not wake the node.
+            let _ = nanosleep(&timespec(gather));
+            continue;
+        }
+        let left = next.min(stops_at).saturating_since(now);
         if left == Span::ZERO {
             continue;
         }
+        if now < seen + busy.budget() && !is_crowded {
+            // Another program that wants the processor has it, and the node sleeps from then on.
+            sched_yield();
+            is_crowded = clock.now().saturating_since(now) > CROWDED;
+            continue;
+        }
+        is_crowded = false;
         let is_spinning = node.has_due_packets() && spin > Span::ZERO;
         let sleep = if is_spinning { left.saturating_sub(spin) } else { left };
         if sleep == Span::ZERO {
             std::hint::spin_loop();
-        } else if node.gather() > Span::ZERO {
-            // Packets that come meanwhile do not wake the node.
-            let _ = nanosleep(&timespec(sleep.min(node.gather())));
         } else if !node.apps_mut().arm() {
             sleeper.sleep(sleep)?;
         }

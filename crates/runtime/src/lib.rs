@@ -13,10 +13,12 @@
 
 pub mod agreement;
 pub mod app;
+mod busy;
 pub mod clock;
 pub mod datapath;
 mod drive;
 mod inbox;
+mod mtu;
 mod node;
 mod outbox;
 mod pacer;
@@ -25,6 +27,7 @@ mod stats;
 
 pub use agreement::{Agreement, Differences, Setting};
 pub use app::{Applications, Assembly, Outcome, Payload, Submission, Ticket};
+pub use busy::BusyPoll;
 pub use clock::{Clock, ClockError, ClockSource};
 pub use datapath::Datapath;
 pub use datapath::secure::{PrivateKey, PublicKey, SealConfig, Secured, Security};

@@ -16,6 +16,7 @@ use rampmeter_core::{NodeId, Rng, Span, Time};
 
 use crate::agreement::Differences;
 use crate::app::Submission;
+use crate::mtu::PathMtu;
 use crate::wire::Incarnation;
 
 /// First pause between hellos; each later one is twice as long, up to [`HELLO_MAX`].
@@ -32,6 +33,9 @@ pub(crate) struct Peer<P> {
     /// Messages that wait for the peer, by when they have waited for too long.
     waiting: VecDeque<Waiting<P>>,
     traffic: Traffic,
+    mtu: PathMtu,
+    /// When the latest hello of ordinary length was answered.
+    answered_at: Option<Time>,
     /// Round trip of the latest hello that was sent once.
     rtt: Option<Span>,
     /// What it has configured otherwise, as far as it has told.
@@ -39,16 +43,25 @@ pub(crate) struct Peer<P> {
 }
 
 impl<P> Peer<P> {
-    fn at(ip: Option<IpAddr>) -> Self {
+    fn at(ip: Option<IpAddr>, datagram_max: usize) -> Self {
         Self {
             ip,
             life: None,
             hello: None,
             waiting: VecDeque::new(),
             traffic: Traffic::default(),
+            mtu: PathMtu::new(datagram_max),
+            answered_at: None,
             rtt: None,
             differences: Differences::default(),
         }
+    }
+}
+
+impl<P> Peer<P> {
+    /// When the peer was last heard, if only by the answer to a hello.
+    fn heard_at(&self) -> Option<Time> {
+        self.traffic.heard_at.max(self.answered_at)
     }
 }
 
@@ -78,6 +91,8 @@ pub struct PeerView {
     pub rtt: Option<Span>,
     /// What has been exchanged.
     pub traffic: Traffic,
+    /// Bytes of the longest IP packet that passes in one piece; `None` while all of the node's seem to.
+    pub path_mtu: Option<usize>,
     /// Messages that are being sent to it.
     pub sending: usize,
     /// Messages that wait until it is heard.
@@ -130,16 +145,20 @@ pub(crate) enum Learned {
 pub(crate) struct Peers<P> {
     peers: Vec<Option<Peer<P>>>,
     rng: Rng,
-    /// No hello is due and no message has waited for too long before.
+    /// Bytes of the longest datagram.
+    datagram_max: usize,
+    have_limits_changed: bool,
+    /// No hello or probe is due and no message has waited for too long before.
     next: Time,
 }
 
 impl<P> Peers<P> {
     /// Peers by node number, with their addresses where packets' origin is checked; `None` where
     /// there is no such node.
-    pub(crate) fn new(addresses: &[Option<Option<IpAddr>>], rng: Rng) -> Self {
-        let peers = addresses.iter().map(|of| of.map(Peer::at)).collect();
-        Self { peers, rng, next: Time::NEVER }
+    pub(crate) fn new(addresses: &[Option<Option<IpAddr>>], datagram_max: usize, rng: Rng) -> Self {
+        let peer = |ip| Peer::at(ip, datagram_max);
+        let peers = addresses.iter().map(|of| of.map(peer)).collect();
+        Self { peers, rng, datagram_max, have_limits_changed: false, next: Time::NEVER }
     }
 
     /// Changes the nodes and their addresses. Returns the nodes that are gone, and the messages that
@@ -159,7 +178,7 @@ impl<P> Peers<P> {
                     gone.push(NodeId::new(idx as u32));
                 }
                 (Some(ip), Some(peer)) => peer.ip = ip,
-                (Some(ip), None) => *slot = Some(Peer::at(ip)),
+                (Some(ip), None) => *slot = Some(Peer::at(ip, self.datagram_max)),
             }
         }
         (gone, waited)
@@ -235,15 +254,28 @@ impl<P> Peers<P> {
         life: Incarnation,
     ) -> Learned {
         let Some(peer) = self.get_mut(node) else { return Learned::Nothing };
+        let before = peer.mtu.limit();
+        if peer.life == Some(life) && peer.mtu.on_answer(now, nonce) {
+            let (deadline, limit) = (peer.mtu.deadline(), peer.mtu.limit());
+            self.next = self.next.min(deadline);
+            self.have_limits_changed |= limit != before;
+            return Learned::Nothing;
+        }
         let Some(hello) = peer.hello.take_if(|h| h.nonce == nonce) else { return Learned::Nothing };
+        peer.answered_at = Some(now);
         if hello.n_sent == 1 {
             peer.rtt = Some(now.saturating_since(hello.first_at));
         }
-        match peer.life.replace(life) {
+        let learned = match peer.life.replace(life) {
             None => Learned::First,
             Some(before) if before == life => Learned::Same,
             Some(_) => Learned::Restarted,
+        };
+        if learned != Learned::Same {
+            peer.mtu.restart(now);
+            self.next = self.next.min(now);
         }
+        learned
     }
 
     /// The messages that waited for the peer.
@@ -262,12 +294,12 @@ impl<P> Peers<P> {
         self.next
     }
 
-    /// Sends hellos that are due through `hello`, and gives messages that have waited for too long
-    /// to `expired`.
+    /// Sends hellos that are due through `hello`, with their least length where they probe the path, and
+    /// gives messages that have waited for too long to `expired`.
     pub(crate) fn fire(
         &mut self,
         now: Time,
-        mut hello: impl FnMut(NodeId, u32),
+        mut hello: impl FnMut(NodeId, u32, Option<usize>),
         mut expired: impl FnMut(Submission<P>),
     ) {
         if now < self.next {
@@ -284,13 +316,21 @@ impl<P> Peers<P> {
                 }
                 expired(waiting.submission);
             }
+            if peer.mtu.deadline() <= now {
+                let (nonce, before) = (self.rng.bits() as u32, peer.mtu.limit());
+                if let Some(len) = peer.mtu.poll(now, peer.heard_at(), nonce) {
+                    hello(NodeId::new(idx as u32), nonce, Some(len));
+                }
+                self.have_limits_changed |= peer.mtu.limit() != before;
+            }
+            self.next = self.next.min(peer.mtu.deadline());
             let Some(calling) = &mut peer.hello else { continue };
             if calling.at <= now {
                 if calling.left == 0 && peer.waiting.is_empty() {
                     peer.hello = None;
                     continue;
                 }
-                hello(NodeId::new(idx as u32), calling.nonce);
+                hello(NodeId::new(idx as u32), calling.nonce, None);
                 if calling.n_sent == 0 {
                     calling.first_at = now;
                 }
@@ -315,10 +355,12 @@ impl<P> Peers<P> {
         }
     }
 
-    /// All peers but `own`; `sending` says how many messages are being sent to each.
+    /// All peers but `own`; `sending` says how many messages are being sent to each, and `headers` how many
+    /// bytes an IP packet has beside what the node writes.
     pub(crate) fn views(
         &self,
         own: NodeId,
+        headers: usize,
         sending: impl Fn(NodeId) -> usize,
     ) -> impl Iterator<Item = PeerView> {
         let known = self.peers.iter().enumerate().filter_map(move |(idx, peer)| {
@@ -330,10 +372,24 @@ impl<P> Peers<P> {
             life: peer.life,
             rtt: peer.rtt,
             traffic: peer.traffic,
+            path_mtu: peer.mtu.limit().map(|bytes| bytes + headers),
             sending: sending(node),
             waiting: peer.waiting.len(),
             differences: peer.differences,
         })
+    }
+
+    /// Whether [`Peers::limits`] has changed since this was asked last.
+    pub(crate) fn take_limits_changed(&mut self) -> bool {
+        std::mem::take(&mut self.have_limits_changed)
+    }
+
+    /// The longest datagram that passes to each peer in one piece.
+    pub(crate) fn limits(&self) -> impl Iterator<Item = (NodeId, Option<usize>)> {
+        let of = |(idx, peer): (usize, &Option<Peer<P>>)| {
+            Some((NodeId::new(idx as u32), peer.as_ref()?.mtu.limit()))
+        };
+        self.peers.iter().enumerate().filter_map(of)
     }
 
     /// How many messages wait for peers.

@@ -106,6 +106,11 @@ class Fabric:
             lines += self._neighbours([link], port.node)
         command.ip(lines, self.namespace(port.node))
 
+    def set_path_mtu(self, host: int, mtu: int) -> None:
+        """Let the switch send only packets of `mtu` bytes to a host, which does not know."""
+        port = self.shape.access_link(host).upper
+        command.ip([f"link set {port.interface} mtu {mtu}"], self.namespace(port.node))
+
     def port_counters(self) -> dict[str, tuple[Counters, ...]]:
         """What every port has sent and dropped, by priority; ports are called as `t0:h3`."""
         tc = command.tool("tc")

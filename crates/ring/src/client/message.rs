@@ -17,6 +17,8 @@ use crate::map::Region;
 pub struct Received {
     /// The sending node.
     pub from: NodeId,
+    /// The user of the sending program, where it is a program of the same node.
+    pub uid: Option<u32>,
     region: Region,
     offset: u64,
     shared: Arc<Shared>,
@@ -24,9 +26,14 @@ pub struct Received {
 
 impl Received {
     /// A message that has been received, if it is where messages are.
-    pub(super) fn new(shared: &Arc<Shared>, from: NodeId, offset: u64, size: u32) -> Option<Self> {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        (from, uid): (NodeId, Option<u32>),
+        offset: u64,
+        size: u32,
+    ) -> Option<Self> {
         let region = shared.received(offset, size)?;
-        Some(Self { from, region, offset, shared: Arc::clone(shared) })
+        Some(Self { from, uid, region, offset, shared: Arc::clone(shared) })
     }
 
     /// Its bytes.

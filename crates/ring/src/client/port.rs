@@ -3,16 +3,17 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rampmeter_core::{Bytes, NodeId, Promise, TenantId};
-use rampmeter_runtime::Ticket;
+use rampmeter_core::{Bytes, NodeId, Promise, Span, TenantId};
+use rampmeter_runtime::{BusyPoll, Ticket};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
+use rustix::thread::sched_yield;
 
 use super::attach::{Granted, attach};
 use super::error::{AttachError, NodeGone, SubmitError};
@@ -79,8 +80,13 @@ pub struct Port {
     is_gone: AtomicBool,
     /// Times that a look at the queue was in vain.
     in_vain: AtomicU32,
+    /// How long a thread that waits stays awake.
+    busy: Mutex<BusyPoll>,
     promise: Option<Promise>,
 }
+
+/// Longer times make no difference to how long threads stay awake.
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// A look at the queue in vain is a look at the socket every so often.
 const LOOKS: u32 = 256;
@@ -115,6 +121,7 @@ impl Port {
             epoll,
             is_gone: AtomicBool::new(false),
             in_vain: AtomicU32::new(0),
+            busy: Mutex::new(BusyPoll::new(BusyPoll::MOST)),
             promise,
         })
     }
@@ -193,6 +200,17 @@ impl Port {
         Some(Duration::from_nanos(bound.as_ps().div_ceil(1_000)))
     }
 
+    /// From now on threads that wait stay awake for at most `most` before they sleep, in which they
+    /// offer the processor to others. Zero for not at all; [`BusyPoll::MOST`] unless something else has
+    /// been set. How long they do follows from how soon completions come.
+    pub fn set_busy_poll(&self, most: Duration) {
+        *self.busy() = BusyPoll::new(Span::from_ns(nanoseconds(most).min(SECOND_NS)));
+    }
+
+    fn busy(&self) -> MutexGuard<'_, BusyPoll> {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The next completion, if there is one.
     ///
     /// # Errors
@@ -210,9 +228,16 @@ impl Port {
     /// # Errors
     /// The node is gone, and everything has been reported.
     pub fn wait(&self, timeout: Option<Duration>) -> Result<Option<Completion>, NodeGone> {
-        let until_ns = timeout.map(|t| monotonic_ns().saturating_add(nanoseconds(t)));
+        let since_ns = monotonic_ns();
+        let until_ns = timeout.map(|t| since_ns.saturating_add(nanoseconds(t)));
+        let next = self.wait_until(until_ns)?;
+        self.on_waited(since_ns);
+        Ok(next)
+    }
+
+    fn wait_until(&self, until_ns: Option<u64>) -> Result<Option<Completion>, NodeGone> {
         loop {
-            if let Some(completion) = self.next()? {
+            if let Some(completion) = self.next_soon(until_ns)? {
                 return Ok(Some(completion));
             }
             if self.arm() {
@@ -226,18 +251,28 @@ impl Port {
         }
     }
 
+    /// A wait that began at `since_ns` is over.
+    fn on_waited(&self, since_ns: u64) {
+        let waited_ns = monotonic_ns().saturating_sub(since_ns);
+        self.busy().on_event(Span::from_ns(waited_ns.min(SECOND_NS)));
+    }
+
     /// As [`Port::wait`], but returns early, with nothing, when a signal comes.
     ///
     /// # Errors
     /// As [`Port::wait`].
     pub fn wait_or_signal(&self, timeout: Duration) -> Result<Option<Completion>, NodeGone> {
-        if let Some(completion) = self.next()? {
-            return Ok(Some(completion));
+        let since_ns = monotonic_ns();
+        let until_ns = since_ns.saturating_add(nanoseconds(timeout));
+        let mut next = self.next_soon(Some(until_ns))?;
+        if next.is_none() {
+            if !self.arm() {
+                self.sleep(Some(until_ns.saturating_sub(monotonic_ns())));
+            }
+            next = self.next()?;
         }
-        if !self.arm() {
-            self.sleep(Some(nanoseconds(timeout)));
-        }
-        self.next()
+        self.on_waited(since_ns);
+        Ok(next)
     }
 
     /// Becomes readable when there is a completion, or the node is gone, after [`Port::arm`] has
@@ -274,6 +309,25 @@ impl Port {
         self.shared.in_flight()
     }
 
+    /// The next completion, if it comes while the thread stays awake, and before `until_ns`.
+    fn next_soon(&self, until_ns: Option<u64>) -> Result<Option<Completion>, NodeGone> {
+        let next = self.next()?;
+        let budget_ns = self.busy().budget().as_ps() / 1_000;
+        if next.is_some() || budget_ns == 0 {
+            return Ok(next);
+        }
+        let mut now_ns = monotonic_ns();
+        let ends_ns = now_ns.saturating_add(budget_ns).min(until_ns.unwrap_or(u64::MAX));
+        while now_ns < ends_ns {
+            sched_yield();
+            if let Some(completion) = self.next()? {
+                return Ok(Some(completion));
+            }
+            now_ns = monotonic_ns();
+        }
+        Ok(None)
+    }
+
     /// The next completion, or what has to be reported because the node is gone.
     fn next(&self) -> Result<Option<Completion>, NodeGone> {
         // Asked first: what the node wrote before it went is there then.
@@ -284,8 +338,8 @@ impl Port {
             Ok(Some(Complete::Finished { ticket, outcome })) => {
                 Ok(Some(Completion::Finished { ticket: Ticket(ticket), outcome }))
             }
-            Ok(Some(Complete::Received { offset, size, from })) => {
-                match Received::new(&self.shared, NodeId::new(from), offset, size) {
+            Ok(Some(Complete::Received { offset, size, from, uid })) => {
+                match Received::new(&self.shared, (NodeId::new(from), uid), offset, size) {
                     Some(received) => Ok(Some(Completion::Received(received))),
                     None => self.part(),
                 }

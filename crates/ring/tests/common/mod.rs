@@ -19,7 +19,9 @@ use rampmeter_proto::transport::{Place, Site};
 use rampmeter_ring::{Clients, DoorConfig, Limits, Services};
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 use rampmeter_runtime::wire::Incarnation;
-use rampmeter_runtime::{Clock, ClockSource, Node, NodeConfig, NodeStats, Signals, Wait, drive};
+use rampmeter_runtime::{
+    BusyPoll, Clock, ClockSource, Node, NodeConfig, NodeStats, Signals, Wait, drive,
+};
 
 /// Running nodes.
 pub(crate) struct Bed {
@@ -128,6 +130,7 @@ fn run<T: Transport>(
         spray: rampmeter_core::fabric::Spray::Random,
         run: 1,
         gather: Span::ZERO,
+        busy_poll: BusyPoll::MOST,
         agreement: rampmeter_runtime::Agreement::default(),
         message_max: NodeConfig::MESSAGE_MAX,
         patience: bed.patience,

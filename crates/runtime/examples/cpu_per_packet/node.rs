@@ -16,8 +16,8 @@ use rampmeter_runtime::datapath::secure::BadKey;
 use rampmeter_runtime::datapath::udp::UdpConfig;
 use rampmeter_runtime::wire::{Incarnation, TransportId};
 use rampmeter_runtime::{
-    Applications, Assembly, Clock, ClockSource, Datapath, Node, NodeConfig, Outcome, Payload,
-    PrivateKey, SealConfig, Secured, Security, Signals, Submission, Ticket, Wait, drive,
+    Applications, Assembly, BusyPoll, Clock, ClockSource, Datapath, Node, NodeConfig, Outcome,
+    Payload, PrivateKey, SealConfig, Secured, Security, Signals, Submission, Ticket, Wait, drive,
 };
 
 use crate::netns::Net;
@@ -129,6 +129,7 @@ fn run<E: Endpoint, D: Datapath>(
         spray: rampmeter_core::fabric::Spray::Random,
         run: UdpConfig::RUN,
         gather: NodeConfig::GATHER,
+        busy_poll: BusyPoll::MOST,
         agreement: rampmeter_runtime::Agreement::default(),
         message_max: NodeConfig::MESSAGE_MAX,
         patience: limit,

@@ -120,6 +120,12 @@ pub trait Applications {
     /// A message is complete.
     fn deliver(&mut self, from: NodeId, service: u16, message: Self::Assembly);
 
+    /// A message that the application `app` of this node, `own`, has submitted is complete.
+    fn deliver_local(&mut self, own: NodeId, app: u32, service: u16, message: Self::Assembly) {
+        let _ = app;
+        self.deliver(own, service, message);
+    }
+
     /// Tells `each` of every service here: its number, messages that its program sends, and messages
     /// for it that are arriving or have not been taken.
     fn services(&self, _each: &mut dyn FnMut(u16, u32, u32)) {}

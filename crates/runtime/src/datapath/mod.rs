@@ -62,6 +62,28 @@ pub trait Datapath {
     /// Those of the system that no later attempt would mend.
     fn send(&mut self, route: Route, write: impl FnOnce(&mut [u8]) -> usize) -> io::Result<()>;
 
+    /// As [`Datapath::send`], for a packet that may not be cut up whatever [`Datapath::set_limit`] says.
+    ///
+    /// # Errors
+    /// As [`Datapath::send`].
+    fn send_whole(
+        &mut self,
+        route: Route,
+        write: impl FnOnce(&mut [u8]) -> usize,
+    ) -> io::Result<()> {
+        self.send(route, write)
+    }
+
+    /// Datagrams to `peer` that are longer than so many bytes may be cut up on their way: the path does
+    /// not carry them in one piece. `None` where it carries all. Without effect where the datapath cannot
+    /// do that.
+    ///
+    /// # Errors
+    /// As [`Datapath::send`].
+    fn set_limit(&mut self, _peer: NodeId, _bytes: Option<usize>) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Sends what has been taken.
     ///
     /// # Errors

@@ -32,6 +32,9 @@ pub struct NodeConfig {
     /// While packets arrive in quick succession: how long control packets wait for others that leave
     /// with them, and the node for more packets. Zero for not at all.
     pub gather: Span,
+    /// How long the node stays awake at most after a packet or a submission, where the next ones follow
+    /// soon ([`BusyPoll`](crate::BusyPoll)). Zero for not at all.
+    pub busy_poll: Span,
     /// How long a message waits for a receiver that has not been heard yet.
     pub patience: Span,
     /// By node number: the address that its packets must come from, if that is to be checked, and
@@ -44,9 +47,9 @@ pub struct NodeConfig {
 }
 
 impl NodeConfig {
-    /// A good [`NodeConfig::gather`]: a tenth of the round trip between hosts that sleep where they
-    /// have nothing to do.
-    pub const GATHER: Span = Span::from_us(30);
+    /// A good [`NodeConfig::gather`]: a fifth of the round trip between hosts that sleep where they
+    /// have nothing to do, and several times as long as it takes to fall asleep and to wake.
+    pub const GATHER: Span = Span::from_us(60);
     /// The longest message that any node can take.
     pub const MESSAGE_MAX: u32 = 1 << 30;
     /// Messages that a peer may have under way to a node: more than any peer with programs of the

@@ -17,6 +17,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 
+use rampmeter_core::envelope::LINK_OVERHEAD;
 use rampmeter_core::{Endpoint, MsgId, Purpose, Rng, Span, Time};
 
 use self::arrivals::Arrivals;
@@ -39,6 +40,8 @@ pub struct Node<E: Endpoint, D, A: Applications> {
     datapath: D,
     state: State<E, A>,
     arrivals: Arrivals,
+    /// Whether the latest turn has left something that it could do now.
+    has_more: bool,
 }
 
 impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
@@ -50,8 +53,8 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         apps: A,
         now: Time,
     ) -> Self {
-        let state = State::new(config, protocol, apps, now);
-        Self { datapath, state, arrivals: Arrivals::default() }
+        let state = State::new(config, protocol, apps, datapath.datagram_max(), now);
+        Self { datapath, state, arrivals: Arrivals::default(), has_more: false }
     }
 
     /// Does all that is due, and says when it wants to be called again; not later than what becomes
@@ -60,17 +63,25 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     /// # Errors
     /// Those of the datapath that no later attempt would mend.
     pub fn turn(&mut self, now: Time) -> io::Result<Time> {
-        let Self { datapath, state, arrivals } = self;
+        let Self { datapath, state, arrivals, has_more } = self;
         let at = state.as_of(now);
         let n = datapath.receive(now, |arrived| state.on_datagram(at, arrived))?;
         arrivals.count(now, n);
-        state.take_submissions(at);
+        if state.take_submissions(at) || n > 0 {
+            state.active_at = now;
+        }
         state.fire(at, now);
         state.end_overdue(now);
         state.call_peers(now);
+        if state.peers.take_limits_changed() {
+            for (peer, limit) in state.peers.limits() {
+                datapath.set_limit(peer, limit)?;
+            }
+        }
         let room_at = state.release_held(now);
         let is_full = state.transmit(now, arrivals.are_many(), datapath)?;
-        if n >= BATCH || is_full {
+        *has_more = n >= BATCH || is_full;
+        if *has_more {
             return Ok(now);
         }
         Ok(state.next_turn(now).min(room_at).min(datapath.next_arrival()))
@@ -82,10 +93,22 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         self.state.endpoint.wants_transmit()
     }
 
-    /// How long the next turn should wait for more packets, though some may be there already: not
-    /// at all unless they arrive in quick succession.
+    /// How long the next turn should wait for more packets, though some may be there already and timers
+    /// may be due: not at all unless packets arrive in quick succession. Timers that are late for it
+    /// fire as of when they were due.
     pub fn gather(&self) -> Span {
-        if self.arrivals.are_taken() { self.state.config.gather } else { Span::ZERO }
+        let is_worth_it = self.arrivals.are_taken() && !self.has_more;
+        if is_worth_it { self.state.config.gather } else { Span::ZERO }
+    }
+
+    /// When the node last had a packet or a submission.
+    pub fn active_at(&self) -> Time {
+        self.state.active_at
+    }
+
+    /// How long it stays awake at most after that.
+    pub fn busy_poll(&self) -> Span {
+        self.state.config.busy_poll
     }
 
     /// What the node has counted.
@@ -119,7 +142,8 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     /// What the node knows of each of its peers.
     pub fn peers(&self) -> impl Iterator<Item = PeerView> {
         let State { peers, outbox, config, .. } = &self.state;
-        peers.views(config.node, |peer| outbox.n_to(peer))
+        let headers = self.datapath.overhead().saturating_sub(LINK_OVERHEAD);
+        peers.views(config.node, headers, |peer| outbox.n_to(peer))
     }
 
     /// Says hello to all peers, to learn their round trips and what they have configured.
@@ -132,10 +156,17 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     /// life stay, and so does the longest message. Messages for nodes that are gone fail.
     pub fn set_config(&mut self, now: Time, config: NodeConfig) {
         let state = &mut self.state;
-        let NodeConfig { rate, burst, patience, gather, agreement, .. } = config;
+        let NodeConfig { rate, burst, patience, gather, busy_poll, agreement, .. } = config;
         state.pacer.set(rate, burst);
-        state.config =
-            NodeConfig { rate, burst, patience, gather, agreement, ..state.config.clone() };
+        state.config = NodeConfig {
+            rate,
+            burst,
+            patience,
+            gather,
+            busy_poll,
+            agreement,
+            ..state.config.clone()
+        };
         let (gone, waited) = state.peers.set(&config.peers);
         state.config.peers = config.peers;
         for peer in gone {
@@ -223,12 +254,20 @@ struct State<E: Endpoint, A: Applications> {
     paths: Paths,
     /// Time of the latest turn: the endpoint's time does not go back.
     told: Time,
+    /// Time of the latest turn that had a packet or a submission.
+    active_at: Time,
     is_stopping: bool,
     stats: NodeStats,
 }
 
 impl<E: Endpoint, A: Applications> State<E, A> {
-    fn new(config: NodeConfig, protocol: Arc<E::Config>, mut apps: A, now: Time) -> Self {
+    fn new(
+        config: NodeConfig,
+        protocol: Arc<E::Config>,
+        mut apps: A,
+        datagram_max: usize,
+        now: Time,
+    ) -> Self {
         let life = u64::from(config.incarnation.get()) << 32 | u64::from(config.node.get());
         let rng = |purpose| Rng::new(config.seed, life, purpose);
         let mut endpoint = E::new(protocol, config.node, rng(Purpose::Endpoint), now);
@@ -236,7 +275,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         if let Some(promise) = endpoint.promise() {
             apps.on_promise(promise);
         }
-        let mut peers = Peers::new(&config.peers, rng(Purpose::Hello));
+        let mut peers = Peers::new(&config.peers, datagram_max, rng(Purpose::Hello));
         peers.call_all(now, config.node);
         Self {
             endpoint,
@@ -253,6 +292,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             bundles: Bundles::default(),
             paths: Paths::new(config.run),
             told: now,
+            active_at: Time::ZERO,
             is_stopping: false,
             stats: NodeStats::default(),
             config,

@@ -10,11 +10,11 @@ use crate::outbox::Sending;
 use crate::peer::Waiting;
 
 impl<E: Endpoint, A: Applications> State<E, A> {
-    /// Takes submissions from the applications, a batch at most. A message whose receiver's
-    /// incarnation is not known waits for it.
-    pub(super) fn take_submissions(&mut self, now: Time) {
-        for _ in 0..BATCH {
-            let Some(submission) = self.apps.poll_submission() else { return };
+    /// Takes submissions from the applications, a batch at most; returns whether there were any. A
+    /// message whose receiver's incarnation is not known waits for it.
+    pub(super) fn take_submissions(&mut self, now: Time) -> bool {
+        for n in 0..BATCH {
+            let Some(submission) = self.apps.poll_submission() else { return n > 0 };
             self.stats.messages_submitted += 1;
             let Submission { app, ticket, dst, .. } = submission;
             let size = submission.payload.size();
@@ -42,6 +42,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             };
             self.finish(app, ticket, Outcome::Failed(failure));
         }
+        true
     }
 
     /// Submits a message that has waited for its receiver.
@@ -99,7 +100,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             assembly.write(offset, &part[..len]);
         }
         self.stats.messages_delivered += 1;
-        self.apps.deliver(self.config.node, service, assembly);
+        self.apps.deliver_local(self.config.node, app, service, assembly);
         self.finish(app, ticket, Outcome::Completed);
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Note {
     /// The receiver's incarnation; `None` in a hello, which asks for it.
     life: Option<Incarnation>,
     kind: Kind,
+    /// Bytes of a hello that probes the path.
+    len: Option<usize>,
 }
 
 impl<E: Endpoint, A: Applications> State<E, A> {
@@ -42,6 +44,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             // Before the packets for a peer that has just been heard: it must know this node first.
             datapath.flush()?;
         }
+        self.paths.begin_turn();
         let mut left = BATCH;
         while left > 0 && self.pacer.is_free(now) && self.endpoint.wants_transmit() {
             let Some(packet) = self.endpoint.poll_transmit(now) else { break };
@@ -60,20 +63,29 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     fn send_note<D: Datapath>(
         &mut self,
         now: Time,
-        Note { dst, life, kind }: Note,
+        Note { dst, life, kind, len }: Note,
         path: u16,
         datapath: &mut D,
     ) -> io::Result<()> {
         let envelope = self.envelope(dst, life, kind);
         let route = Route { dst, class: Priority::HIGHEST, path, marks: Marks::NONE };
         let (agreement, mut sent) = (self.config.agreement, 0);
-        datapath.send(route, |out| {
+        let write = |out: &mut [u8]| {
             sent = envelope.encode(out).unwrap_or(0);
             if matches!(kind, Kind::Hello { .. } | Kind::Here { .. }) {
                 sent += agreement.encode(&mut out[sent..]).unwrap_or(0);
             }
+            if let Some(len) = len.filter(|len| *len > sent) {
+                out[sent..len].fill(0);
+                sent = len;
+            }
             sent
-        })?;
+        };
+        if len.is_some() {
+            datapath.send_whole(route, write)?;
+        } else {
+            datapath.send(route, write)?;
+        }
         self.pacer.charge(now, sent + datapath.overhead());
         self.on_sent(dst, sent);
         Ok(())
@@ -131,8 +143,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         (msg, header): (MsgId, &E::Header),
         datapath: &D,
     ) {
-        let rng = &mut self.rng;
-        let choose_path = || rng.bits() as u16;
+        let (paths, rng) = (&mut self.paths, &mut self.rng);
+        let choose_path = || paths.of_turn(|| rng.bits() as u16);
         let is_new =
             self.bundles.add(now, way, (msg, header), datapath.datagram_max(), choose_path);
         let is_new = is_new.expect("a header has the length that it says");
@@ -187,7 +199,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
 
     /// Enters a note, which the next [`State::transmit`] sends.
     pub(super) fn note(&mut self, dst: NodeId, life: Option<Incarnation>, kind: Kind) {
-        self.notes.push_back(Note { dst, life, kind });
+        self.notes.push_back(Note { dst, life, kind, len: None });
     }
 
     /// Sends the hellos that are due, and fails messages whose receiver has not answered in time.
@@ -195,8 +207,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let (notes, mut expired) = (&mut self.notes, Vec::new());
         // Ahead of an answer to the same peer's hello: with that it may send packets, which are of use
         // here only once it has answered this one.
-        let hello = |dst, nonce| {
-            notes.push_front(Note { dst, life: None, kind: Kind::Hello { nonce } });
+        let hello = |dst, nonce, len| {
+            notes.push_front(Note { dst, life: None, kind: Kind::Hello { nonce }, len });
         };
         self.peers.fire(now, hello, |submission| expired.push(submission));
         for Submission { app, ticket, .. } in expired {
@@ -205,24 +217,40 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     }
 }
 
-/// The paths of data packets that may take any: so many in a row take the same.
+/// The paths of packets that may take any. So many data packets in a row take the same. The first of a
+/// turn take that of the turn's control packets, so that the system is called once for both.
 #[derive(Debug)]
 pub(super) struct Paths {
     run: u16,
     left: u16,
     path: u16,
+    of_turn: Option<u16>,
+    is_first: bool,
 }
 
 impl Paths {
-    /// `run` packets in a row, at least one, take the same path.
+    /// `run` data packets in a row, at least one, take the same path.
     pub(super) fn new(run: u16) -> Self {
-        Self { run: run.max(1), left: 0, path: 0 }
+        Self { run: run.max(1), left: 0, path: 0, of_turn: None, is_first: true }
     }
 
-    /// The path of the next packet; `choose` chooses one for a run.
+    /// A turn begins: it takes another path, and no run goes on from the turn before, whose packets have
+    /// left.
+    fn begin_turn(&mut self) {
+        (self.left, self.of_turn, self.is_first) = (0, None, true);
+    }
+
+    /// The path of the turn's control packets; `choose` chooses it.
+    fn of_turn(&mut self, choose: impl FnOnce() -> u16) -> u16 {
+        *self.of_turn.get_or_insert_with(choose)
+    }
+
+    /// The path of the next data packet; `choose` chooses one for a run.
     fn next(&mut self, choose: impl FnOnce() -> u16) -> u16 {
         if self.left == 0 {
-            (self.left, self.path) = (self.run, choose());
+            let is_first = std::mem::take(&mut self.is_first);
+            self.path = if is_first { self.of_turn(choose) } else { choose() };
+            self.left = self.run;
         }
         self.left -= 1;
         self.path
@@ -266,6 +294,19 @@ mod tests {
         assert_eq!(of_run(1), [0, 1, 2, 3, 4, 5]);
         assert_eq!(of_run(4), [0, 0, 0, 0, 1, 1]);
         assert_eq!(of_run(0), of_run(1));
+    }
+
+    #[test]
+    fn the_first_packets_of_a_turn_take_one_path() {
+        let (mut paths, mut chosen) = (Paths::new(2), 0..);
+        let mut turn = || {
+            let mut choose = || chosen.next().unwrap();
+            paths.begin_turn();
+            let control = paths.of_turn(&mut choose);
+            let mut data = || paths.next(&mut choose);
+            [control, data(), data(), data()]
+        };
+        assert_eq!([turn(), turn()], [[0, 0, 0, 1], [2, 2, 2, 3]]);
     }
 
     #[test]

@@ -150,6 +150,7 @@ impl<E: Endpoint> Fed<E> {
             spray: rampmeter_core::fabric::Spray::Random,
             run: 1,
             gather,
+            busy_poll: Span::ZERO,
             agreement: rampmeter_runtime::Agreement::default(),
             message_max: 1 << 20,
             patience: Span::from_us(50_000),

@@ -15,8 +15,8 @@ use rampmeter_runtime::app::{Completion, Hub, Port, PortConfig};
 use rampmeter_runtime::datapath::fault::{Faults, Faulty};
 use rampmeter_runtime::wire::{Incarnation, TransportId};
 use rampmeter_runtime::{
-    Clock, ClockSource, Datapath, Node, NodeConfig, NodeStats, Outcome, PrivateKey, SealConfig,
-    Secured, Security, Signals, Wait, drive,
+    BusyPoll, Clock, ClockSource, Datapath, Node, NodeConfig, NodeStats, Outcome, PrivateKey,
+    SealConfig, Secured, Security, Signals, Wait, drive,
 };
 
 use rampmeter_testkit::network::promises;
@@ -68,6 +68,7 @@ where
         spray: rampmeter_core::fabric::Spray::Random,
         run: 1,
         gather: NodeConfig::GATHER,
+        busy_poll: BusyPoll::MOST,
         agreement: rampmeter_runtime::Agreement::default(),
         message_max: NodeConfig::MESSAGE_MAX,
         patience: Span::from_us(10_000_000),

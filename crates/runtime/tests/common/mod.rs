@@ -135,6 +135,7 @@ impl<E: Endpoint> MemBed<E> {
             spray: rampmeter_core::fabric::Spray::Random,
             run: 1,
             gather: Span::ZERO,
+            busy_poll: Span::ZERO,
             agreement: rampmeter_runtime::Agreement::default(),
             message_max: NodeConfig::MESSAGE_MAX,
             patience: Span::from_us(2_000_000),

@@ -30,7 +30,7 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Priority, Time};
+use rampmeter_core::{NodeId, Priority, Time};
 
 pub use self::keys::{BadKey, PrivateKey, PublicKey};
 pub use self::pairs::SealConfig;
@@ -104,6 +104,41 @@ impl<D: Datapath> Secured<D> {
         }
     }
 
+    /// Protects a datagram and sends it.
+    fn send_as(
+        &mut self,
+        route: Route,
+        cut: Cut,
+        write: impl FnOnce(&mut [u8]) -> usize,
+    ) -> io::Result<()> {
+        let Self { inner, guard, now, counts, .. } = self;
+        match guard {
+            Guard::Checksum => cut.send(inner, route, |out| {
+                let room = out.len() - CHECKSUM;
+                let len = write(&mut out[..room]);
+                out[PROTECTION_AT] = 1;
+                let sum = crc32c::crc32c(&out[..len]);
+                out[len..len + CHECKSUM].copy_from_slice(&sum.to_be_bytes());
+                len + CHECKSUM
+            }),
+            Guard::Sealed(pairs) => match pairs.session(*now, route.dst) {
+                Some(session) => cut.send(inner, route, |out| {
+                    let room = out.len() - SEALED;
+                    let len = write(&mut out[..room]);
+                    session.seal(out, len)
+                }),
+                None => {
+                    let mut datagram = vec![0; inner.datagram_max() - SEALED];
+                    let len = write(&mut datagram);
+                    datagram.truncate(len);
+                    let is_kept = pairs.keep(*now, route, datagram);
+                    counts.drops += u64::from(!is_kept);
+                    Ok(())
+                }
+            },
+        }
+    }
+
     /// Sends messages of handshakes, and datagrams that have waited for them.
     fn send_queued(&mut self) -> io::Result<()> {
         let Guard::Sealed(pairs) = &mut self.guard else { return Ok(()) };
@@ -136,32 +171,19 @@ impl<D: Datapath> Datapath for Secured<D> {
     }
 
     fn send(&mut self, route: Route, write: impl FnOnce(&mut [u8]) -> usize) -> io::Result<()> {
-        let Self { inner, guard, now, counts, .. } = self;
-        match guard {
-            Guard::Checksum => inner.send(route, |out| {
-                let room = out.len() - CHECKSUM;
-                let len = write(&mut out[..room]);
-                out[PROTECTION_AT] = 1;
-                let sum = crc32c::crc32c(&out[..len]);
-                out[len..len + CHECKSUM].copy_from_slice(&sum.to_be_bytes());
-                len + CHECKSUM
-            }),
-            Guard::Sealed(pairs) => match pairs.session(*now, route.dst) {
-                Some(session) => inner.send(route, |out| {
-                    let room = out.len() - SEALED;
-                    let len = write(&mut out[..room]);
-                    session.seal(out, len)
-                }),
-                None => {
-                    let mut datagram = vec![0; inner.datagram_max() - SEALED];
-                    let len = write(&mut datagram);
-                    datagram.truncate(len);
-                    let is_kept = pairs.keep(*now, route, datagram);
-                    counts.drops += u64::from(!is_kept);
-                    Ok(())
-                }
-            },
-        }
+        self.send_as(route, Cut::Allowed, write)
+    }
+
+    fn send_whole(
+        &mut self,
+        route: Route,
+        write: impl FnOnce(&mut [u8]) -> usize,
+    ) -> io::Result<()> {
+        self.send_as(route, Cut::Forbidden, write)
+    }
+
+    fn set_limit(&mut self, peer: NodeId, bytes: Option<usize>) -> io::Result<()> {
+        self.inner.set_limit(peer, bytes.map(|bytes| bytes + self.trailer()))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -221,6 +243,27 @@ impl<D: Datapath> Datapath for Secured<D> {
             Guard::Sealed(pairs) => pairs.n_handshakes(),
         };
         self.inner.counts() + Counts { handshakes, ..*counts }
+    }
+}
+
+/// Whether a datagram may be cut up on its way.
+#[derive(Clone, Copy, Debug)]
+enum Cut {
+    Allowed,
+    Forbidden,
+}
+
+impl Cut {
+    fn send<D: Datapath>(
+        self,
+        datapath: &mut D,
+        route: Route,
+        write: impl FnOnce(&mut [u8]) -> usize,
+    ) -> io::Result<()> {
+        match self {
+            Self::Allowed => datapath.send(route, write),
+            Self::Forbidden => datapath.send_whole(route, write),
+        }
     }
 }
 

@@ -65,10 +65,16 @@ const JOINED_BATCH: usize = 16;
 pub struct UdpDatapath {
     control: UdpSocket,
     data: UdpSocket,
+    /// The source ports, and behind them the socket whose packets may be cut up, where there is one.
     spray: Vec<UdpSocket>,
+    n_spray: usize,
+    /// By node: bytes of the longest datagram that the path carries in one piece.
+    limits: Vec<Option<usize>>,
     /// Where control and data of each node go.
     peers: Vec<Option<(SocketAddr, SocketAddr)>>,
     mtu: usize,
+    /// Bytes of each socket's buffers.
+    buffer: usize,
     /// Bytes of the IP and UDP headers.
     headers: usize,
     tx: TxBatch,
@@ -89,7 +95,8 @@ impl UdpDatapath {
         let mut any_port = config.local;
         any_port.set_port(0);
         let bind = |addr| bind(addr, config.buffer);
-        let spray = (0..config.spray.max(1)).map(|_| bind(any_port)).collect::<io::Result<_>>()?;
+        let n_spray = config.spray.max(1);
+        let spray = (0..n_spray).map(|_| bind(any_port)).collect::<io::Result<_>>()?;
         let headers = if config.local.is_ipv4() { IPV4_UDP } else { IPV6_UDP };
         let datagram_max = config.mtu.saturating_sub(headers);
         let (control, data) = (bind(control)?, bind(data)?);
@@ -107,14 +114,34 @@ impl UdpDatapath {
             control,
             data,
             spray,
+            n_spray,
+            limits: Vec::new(),
             peers: config.peers.iter().map(|addr| addr.and_then(two_ports)).collect(),
             mtu: config.mtu,
+            buffer: config.buffer,
             headers,
             tx,
             rx,
             drops: 0,
             too_long: 0,
         })
+    }
+
+    /// Takes a packet, which may be cut up if it is longer than `limit`.
+    fn push(
+        &mut self,
+        route: Route,
+        limit: Option<usize>,
+        write: impl FnOnce(&mut [u8]) -> usize,
+    ) -> io::Result<()> {
+        let Some(addr) = self.address(route.dst, route.class) else {
+            self.drops += 1;
+            return Ok(());
+        };
+        let socket = usize::from(route.path) % self.n_spray;
+        let cut = limit.map(|bytes| (bytes, self.n_spray));
+        self.tx.push(socket, cut, addr, route.traffic_class(), write);
+        if self.tx.is_full() { self.flush() } else { Ok(()) }
     }
 
     fn address(&self, node: NodeId, class: Priority) -> Option<SocketAddr> {
@@ -156,13 +183,32 @@ impl Datapath for UdpDatapath {
     }
 
     fn send(&mut self, route: Route, write: impl FnOnce(&mut [u8]) -> usize) -> io::Result<()> {
-        let Some(addr) = self.address(route.dst, route.class) else {
-            self.drops += 1;
-            return Ok(());
-        };
-        let socket = usize::from(route.path) % self.spray.len();
-        self.tx.push(socket, addr, route.traffic_class(), write);
-        if self.tx.is_full() { self.flush() } else { Ok(()) }
+        let limit = self.limits.get(route.dst.idx()).copied().flatten();
+        self.push(route, limit, write)
+    }
+
+    fn send_whole(
+        &mut self,
+        route: Route,
+        write: impl FnOnce(&mut [u8]) -> usize,
+    ) -> io::Result<()> {
+        self.push(route, None, write)
+    }
+
+    fn set_limit(&mut self, peer: NodeId, bytes: Option<usize>) -> io::Result<()> {
+        if self.limits.len() <= peer.idx() {
+            self.limits.resize(peer.idx() + 1, None);
+        }
+        self.limits[peer.idx()] = bytes;
+        if bytes.is_some() && self.spray.len() == self.n_spray {
+            let mut any_port = self.control.local_addr()?;
+            any_port.set_port(0);
+            let socket = bind(any_port, self.buffer)?;
+            sys::allow_fragments(&socket, any_port.is_ipv4())?;
+            self.tx.never_join(self.n_spray);
+            self.spray.push(socket);
+        }
+        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -27,6 +27,15 @@ pub(super) fn forbid_fragments(socket: &Socket, is_v4: bool) -> io::Result<()> {
     }
 }
 
+/// Packets longer than the path allows are cut up.
+pub(super) fn allow_fragments(socket: &UdpSocket, is_v4: bool) -> io::Result<()> {
+    if is_v4 {
+        set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT)
+    } else {
+        set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DONT)
+    }
+}
+
 /// Packets that have arrived joined may be handed over so.
 pub(super) fn accept_joined(socket: &UdpSocket) -> io::Result<()> {
     set(socket, libc::SOL_UDP, libc::UDP_GRO, 1)
@@ -76,6 +85,8 @@ pub(super) struct TxBatch {
     capacity: usize,
     /// How many packets may be joined.
     joined_max: usize,
+    /// The socket whose packets are not, if there is one.
+    alone: Option<usize>,
     /// Of each slot in the order of sending.
     order: Vec<usize>,
     /// The slots of packets that begin a message of the system call: the others of theirs follow.
@@ -104,6 +115,7 @@ impl TxBatch {
             stride,
             capacity,
             joined_max,
+            alone: None,
             order: Vec::with_capacity(capacity),
             heads: Vec::with_capacity(capacity),
             iovecs: Vec::with_capacity(capacity),
@@ -111,14 +123,21 @@ impl TxBatch {
         }
     }
 
+    /// Packets of this socket are not joined.
+    pub(super) fn never_join(&mut self, socket: usize) {
+        self.alone = Some(socket);
+    }
+
     pub(super) fn is_full(&self) -> bool {
         self.slots.len() == self.capacity
     }
 
-    /// Adds a packet, which `write` puts into its buffer. There must be room.
+    /// Adds a packet, which `write` puts into its buffer; it leaves by the other socket of `cut` where it is
+    /// longer than that says. There must be room.
     pub(super) fn push(
         &mut self,
         socket: usize,
+        cut: Option<(usize, usize)>,
         addr: SocketAddr,
         class: u8,
         write: impl FnOnce(&mut [u8]) -> usize,
@@ -127,6 +146,10 @@ impl TxBatch {
         let len = write(&mut self.buffers[at..at + self.stride]);
         assert!(len <= self.stride, "{len} bytes were written into {}", self.stride);
         let ancillary = class_message(addr.is_ipv4(), class);
+        let socket = match cut {
+            Some((bytes, other)) if len > bytes => other,
+            _ => socket,
+        };
         self.slots.push(Slot { socket, len, addr: addr.into(), ancillary });
     }
 
@@ -217,6 +240,9 @@ impl TxBatch {
     fn n_joined(&self, at: usize) -> usize {
         let waiting = || self.order[at..].iter().take(self.joined_max).map(|&i| &self.slots[i]);
         let Some(first) = waiting().next() else { return 0 };
+        if self.alone == Some(first.socket) {
+            return 1;
+        }
         let (mut n, mut bytes) = (0, 0);
         for slot in waiting() {
             let is_alike = slot.socket == first.socket
@@ -300,6 +326,8 @@ pub(super) struct RxBatch {
     names: Box<[sockaddr_storage]>,
     iovecs: Vec<iovec>,
     headers: Vec<mmsghdr>,
+    /// Headers that are to be set before the next call.
+    n_filled: usize,
     malformed: u64,
 }
 
@@ -335,6 +363,7 @@ impl RxBatch {
             names: names.into(),
             iovecs: Vec::with_capacity(capacity),
             headers: vec![header; capacity],
+            n_filled: capacity,
             malformed: 0,
         };
         for buffer in batch.buffers.chunks_exact_mut(stride) {
@@ -355,7 +384,8 @@ impl RxBatch {
         socket: &UdpSocket,
         mut each: impl FnMut(&[u8], IpAddr, u8),
     ) -> io::Result<usize> {
-        for (idx, header) in self.headers.iter_mut().enumerate() {
+        // The system has changed those that it has filled.
+        for (idx, header) in self.headers.iter_mut().enumerate().take(self.n_filled) {
             header.msg_hdr.msg_name = (&raw mut self.names[idx]).cast();
             header.msg_hdr.msg_namelen = size_of::<sockaddr_storage>() as socklen_t;
             header.msg_hdr.msg_iov = &raw mut self.iovecs[idx];
@@ -368,6 +398,7 @@ impl RxBatch {
         let flags = libc::MSG_DONTWAIT;
         // SAFETY: names, buffers and headers are live and of the lengths that the headers give, and
         // nothing else refers to them during the call.
+        self.n_filled = 0;
         let got = unsafe {
             let no_timeout = std::ptr::null_mut();
             libc::recvmmsg(socket.as_raw_fd(), self.headers.as_mut_ptr(), n, flags, no_timeout)
@@ -381,8 +412,9 @@ impl RxBatch {
             );
             return if is_transient { Ok(0) } else { Err(error) };
         }
+        self.n_filled = got as usize;
         let mut n = 0;
-        for idx in 0..got as usize {
+        for idx in 0..self.n_filled {
             let len = self.headers[idx].msg_len as usize;
             let bytes = &self.buffers[idx * self.stride..][..len];
             let from = ip_of(&self.names[idx]);

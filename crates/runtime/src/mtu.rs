@@ -1,0 +1,204 @@
+//! How long datagrams to a peer may be: packetization layer path MTU discovery for datagrams (RFC 8899).
+//!
+//! The configuration says what all links carry. A node checks that with hellos of full length, which
+//! may not be cut up. Where none is answered, though shorter packets of the peer arrive, the path
+//! carries less: the node searches for the longest datagram that passes, by halves. Longer ones may then
+//! be cut up by the network ([`Datapath::set_limit`](crate::Datapath::set_limit)), which costs more, and
+//! messages go on. A length that has passed is confirmed from time to time, so that a path that changes
+//! is noticed.
+
+use rampmeter_core::{Span, Time};
+
+/// Bytes of a datagram that every path is taken to carry: the `BASE_PLPMTU` of 1200 without headers.
+const BASE: usize = 1_152;
+/// The search ends when it is as exact as this.
+const EXACT: usize = 8;
+/// How long an answer may take (`PROBE_TIMER`), and how many probes of a length are lost before it is
+/// taken for too long (`MAX_PROBES`).
+const ANSWER: Span = Span::from_us(1_000_000);
+const PROBES: u32 = 3;
+/// When a length that has passed is tried again.
+const CONFIRM: Span = Span::from_us(30_000_000);
+/// When a longer one is tried again (`PMTU_RAISE_TIMER`).
+const RAISE: Span = Span::from_us(600_000_000);
+
+/// What is known of a path. Lengths are those of datagrams as the node writes them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PathMtu {
+    /// The longest datagram that has passed in this search, and the shortest that is too long.
+    passes: usize,
+    fails: usize,
+    /// The longest that the node sends.
+    most: usize,
+    limit: Option<usize>,
+    probe: Option<Probe>,
+    next_at: Time,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    nonce: u32,
+    len: usize,
+    sent_at: Time,
+    n_sent: u32,
+}
+
+impl PathMtu {
+    /// Nothing is known; `most` is the longest datagram that the node sends.
+    pub(crate) fn new(most: usize) -> Self {
+        let (passes, fails) = (BASE.min(most), most + 1);
+        Self { passes, fails, most, limit: None, probe: None, next_at: Time::NEVER }
+    }
+
+    /// The path may have changed: the peer has been heard for the first time, or anew.
+    pub(crate) fn restart(&mut self, now: Time) {
+        *self = Self { next_at: now, limit: self.limit, ..Self::new(self.most) };
+    }
+
+    /// The longest datagram that passes in one piece; `None` while all seem to.
+    pub(crate) fn limit(&self) -> Option<usize> {
+        self.limit
+    }
+
+    /// When [`PathMtu::poll`] has something to do.
+    pub(crate) fn deadline(&self) -> Time {
+        self.next_at
+    }
+
+    /// The length of a probe that is to be sent now under the number `nonce`, if one is due. `heard_at` is
+    /// when the peer was last heard: a silent peer says nothing of the path.
+    pub(crate) fn poll(&mut self, now: Time, heard_at: Option<Time>, nonce: u32) -> Option<usize> {
+        if now < self.next_at {
+            return None;
+        }
+        if let Some(probe) = self.probe.take() {
+            if heard_at.is_none_or(|at| at <= probe.sent_at) {
+                // Try again when the peer is there.
+                (self.probe, self.next_at) = (Some(probe), now + ANSWER);
+                return self.send(now, nonce, probe.len, 1);
+            }
+            if probe.n_sent < PROBES {
+                return self.send(now, nonce, probe.len, probe.n_sent + 1);
+            }
+            self.on_lost(probe.len);
+            if self.is_found() {
+                self.limit = Some(self.passes);
+                self.next_at = now + RAISE;
+                return None;
+            }
+            // Until more is known, what every path carries.
+            self.limit = Some(self.passes);
+        } else if self.is_found() {
+            // It is time to look again: first whether all passes by now.
+            (self.passes, self.fails) = (BASE.min(self.most), self.most + 1);
+        }
+        let len = if self.fails > self.most { self.most } else { (self.passes + self.fails) / 2 };
+        self.send(now, nonce, len, 1)
+    }
+
+    fn send(&mut self, now: Time, nonce: u32, len: usize, n_sent: u32) -> Option<usize> {
+        self.probe = Some(Probe { nonce, len, sent_at: now, n_sent });
+        self.next_at = now + ANSWER;
+        Some(len)
+    }
+
+    fn on_lost(&mut self, len: usize) {
+        self.fails = len;
+        if self.passes >= len {
+            self.passes = BASE.min(len.saturating_sub(1));
+        }
+    }
+
+    /// Whether the search is over.
+    fn is_found(&self) -> bool {
+        self.passes == self.most || self.fails.saturating_sub(self.passes) <= EXACT
+    }
+
+    /// The probe with this number has been answered; false if it is none.
+    pub(crate) fn on_answer(&mut self, now: Time, nonce: u32) -> bool {
+        let Some(probe) = self.probe.take_if(|probe| probe.nonce == nonce) else { return false };
+        self.passes = self.passes.max(probe.len);
+        if self.passes == self.most {
+            self.limit = None;
+            self.next_at = now + CONFIRM;
+        } else {
+            self.limit = Some(self.passes);
+            self.next_at = if self.is_found() { now + RAISE } else { now };
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A path that carries datagrams of `carries` bytes, for so long. Returns what is known then, and
+    /// how many probes were sent.
+    fn after(mtu: &mut PathMtu, now: &mut Time, carries: usize, span: Span) -> usize {
+        let (ends, mut n) = (*now + span, 0);
+        while mtu.deadline() < ends {
+            *now = mtu.deadline().max(*now);
+            n += 1;
+            let nonce = n as u32;
+            // The peer is heard all the time.
+            if let Some(len) = mtu.poll(*now, Some(*now), nonce)
+                && len <= carries
+            {
+                *now += Span::from_us(100);
+                assert!(mtu.on_answer(*now, nonce));
+            }
+        }
+        *now = ends;
+        n
+    }
+
+    const MINUTE: Span = Span::from_us(60_000_000);
+
+    proptest! {
+        /// The longest datagram that passes is found, nearly; and found again when the path changes.
+        #[test]
+        fn the_longest_datagram_is_found(
+            most in 1_200usize..9_000,
+            carries in prop::collection::vec(BASE..9_100, 1..4),
+        ) {
+            let (mut mtu, mut now) = (PathMtu::new(most), Time::ZERO + MINUTE);
+            mtu.restart(now);
+            for carries in carries {
+                after(&mut mtu, &mut now, carries, MINUTE * 12);
+                match mtu.limit() {
+                    None => prop_assert!(carries >= most),
+                    Some(limit) => {
+                        prop_assert!(carries < most && limit <= carries);
+                        prop_assert!(carries - limit <= EXACT);
+                    }
+                }
+            }
+        }
+
+        /// A path that carries all costs a probe every half minute.
+        #[test]
+        fn a_good_path_costs_little(most in 1_200usize..9_000) {
+            let (mut mtu, mut now) = (PathMtu::new(most), Time::ZERO + MINUTE);
+            mtu.restart(now);
+            let n = after(&mut mtu, &mut now, most, MINUTE * 10);
+            prop_assert!((19..=21).contains(&n), "{n}");
+        }
+    }
+
+    #[test]
+    fn a_silent_peer_says_nothing_of_the_path() {
+        let (mut mtu, mut now) = (PathMtu::new(1_400), Time::ZERO + MINUTE);
+        mtu.restart(now);
+        let heard_at = Some(now);
+        for nonce in 0..100 {
+            assert_eq!(mtu.poll(now, heard_at, nonce), Some(1_400));
+            now += ANSWER;
+        }
+        assert_eq!(mtu.limit(), None);
+        assert!(mtu.on_answer(now, 99));
+        assert!(!mtu.on_answer(now, 99));
+    }
+}
