@@ -15,6 +15,7 @@ pub mod agreement;
 pub mod app;
 pub mod clock;
 pub mod datapath;
+pub mod digest;
 mod drive;
 mod inbox;
 mod node;
