@@ -301,7 +301,7 @@ class TestMalformed:
         [
             (0, 0, "bad_field", "Magic must be 0x524d, got 0x4d"),
             (2, 2, "bad_field", "Version must be 0x1, got 0x2"),
-            (3, 10, "unknown_kind", "there are no packets of kind 10"),
+            (3, 12, "unknown_kind", "there are no packets of kind 12"),
             (4, 60, "unknown_transport", "there is no transport 60"),
             (5, 3, "bad_field", "Protection must be 0 to 2, got 3"),
             (7, 1, "bad_field", "Service must be 0 but in data, got 1"),
@@ -350,10 +350,11 @@ class TestMalformed:
 class TestBeside:
     def test_a_byte_says_whose_the_header_is(self, payloads: list[bytes], tmp_path: Path) -> None:
         """106 is cosy above pHost."""
-        alone = [p for p in payloads if p[4] in (2, 5) and p[3] in (2, 3)]
+        envelopes = {2: 28, 3: 36, 10: 40}
+        alone = [p for p in payloads if p[4] in (2, 5) and p[3] in envelopes]
         together = []
         for payload in alone:
-            envelope = 36 if payload[3] == 3 else 28
+            envelope = envelopes[payload[3]]
             changed = bytearray(payload)
             changed[4] = 106
             changed.insert(envelope, payload[4] == 2)
@@ -409,7 +410,7 @@ class TestPorts:
         assert len(frame_numbers(capture, "rampmeter")) == len(payloads)
 
     def test_others_on_other_ports_are_left_alone(self, tmp_path: Path) -> None:
-        others = [b"RM\x02\x00" + bytes(40), b"RM\x01\x0a" + bytes(40), b"RM\x01", b"QM\x01\x00"]
+        others = [b"RM\x02\x00" + bytes(40), b"RM\x01\x0c" + bytes(40), b"RM\x01", b"QM\x01\x00"]
         capture = write_capture(tmp_path / "a.pcap", [frame(other, port=9999) for other in others])
         assert frame_numbers(capture, "rampmeter") == []
 

@@ -776,10 +776,14 @@ end
 
 local KINDS = {
   [0] = "hello", "here", "control", "data", "refused",
-  "initiation", "response", "cookie", "confirmation", "bundle",
+  "initiation", "response", "cookie", "confirmation", "bundle", "data with digest", "corrupt",
 }
-local HELLO, HERE, CONTROL, DATA = 0, 1, 2, 3
-local INITIATION, RESPONSE, COOKIE, CONFIRMATION, BUNDLE = 5, 6, 7, 8, 9
+local HELLO, HERE, CONTROL, DATA, CORRUPT = 0, 1, 2, 3, 11
+local INITIATION, RESPONSE, COOKIE, CONFIRMATION, BUNDLE, DATA_WITH_DIGEST = 5, 6, 7, 8, 9, 10
+
+local function is_data(kind)
+  return kind == DATA or kind == DATA_WITH_DIGEST
+end
 local PROTECTIONS = { [0] = "none", "checksum", "sealed" }
 local CHECKSUM, SEALED = 1, 2
 
@@ -800,7 +804,7 @@ local ENVELOPE = {
   { name = "transport", bytes = 1, label = "Transport", words = TITLES },
   word("protection", "Protection", "0 to 2", PROTECTIONS),
   u16("service", "Service", function(value, before)
-    return before.kind ~= DATA and value ~= 0 and "0 but in data" or nil
+    return not is_data(before.kind) and value ~= 0 and "0 but in data" or nil
   end),
   u32("src", "Source node"),
   u32("dst", "Destination node"),
@@ -813,6 +817,7 @@ local NONCE = { { name = "nonce", bytes = 4, label = "Nonce", base = base.HEX } 
 local MESSAGE = { u32("msg", "Message") }
 local OFFSET, TOTAL = u32("offset", "Offset of the payload"), u32("size", "Bytes of the message")
 local FRAGMENT = { MESSAGE[1], OFFSET, TOTAL }
+local LAST = { MESSAGE[1], OFFSET, TOTAL, hex(4, "message_digest", "CRC32C of the message") }
 local PART = { word("part", "In classes", "0 or 1", { [0] = "higher", "lower" }) }
 local SESSION = { u32("session", "Session, by the sender's number of the initiation") }
 local PACKETS = {
@@ -826,7 +831,7 @@ local ENTRY = { u16("length", "Bytes of the header"), MESSAGE[1] }
 local REST = {
   [HELLO] = NONCE, [HERE] = NONCE, [DATA] = FRAGMENT,
   [INITIATION] = SESSION, [RESPONSE] = SESSION, [COOKIE] = SESSION,
-  [BUNDLE] = PACKETS,
+  [BUNDLE] = PACKETS, [DATA_WITH_DIGEST] = LAST,
 }
 
 -- What follows the payload, by protection, and its bytes.
@@ -865,7 +870,7 @@ local FIELDS = { payload = ProtoField.bytes("rampmeter.payload", "Payload") }
 FIELDS.payload_len = ProtoField.uint32("rampmeter.payload_len", "Bytes of payload")
 declare("rampmeter.", ENVELOPE, FIELDS)
 declare("rampmeter.", NONCE, FIELDS)
-declare("rampmeter.", FRAGMENT, FIELDS)
+declare("rampmeter.", LAST, FIELDS)
 declare("rampmeter.", SESSION, FIELDS)
 declare("rampmeter.", PACKETS, FIELDS)
 declare("rampmeter.", ENTRY, FIELDS)
@@ -1106,7 +1111,7 @@ end
 -- What comes after the headers; of data, a sentence about it.
 local function read_payload(at, tree, envelope)
   local len, captured = at.tvb:reported_len() - at.at, at.tvb:len() - at.at
-  if envelope.kind ~= DATA then
+  if not is_data(envelope.kind) then
     if len > 0 then
       complain(at, tree, "trailing", ("%d bytes after the end of the packet"):format(len))
     end
@@ -1132,6 +1137,7 @@ local SENTENCES = {
   [RESPONSE] = "{src} agrees to a session with {dst}",
   [COOKIE] = "{src} is busy: {dst} should prove its address",
   [CONFIRMATION] = "{src} uses its new session with {dst}",
+  [CORRUPT] = "message {msg}, other bytes have arrived than were sent",
 }
 
 -- Reads the trailer of a whole packet, and leaves it out of what is read after it.
@@ -1165,7 +1171,7 @@ local function read_packet(at, tree, root, values)
     local len = at.tvb:reported_len() - at.at
     return ("%s, sealed, %d bytes"):format(KINDS[values.kind], len)
   end
-  local is_packet = values.kind == CONTROL or values.kind == DATA
+  local is_packet = values.kind == CONTROL or is_data(values.kind)
   if is_packet and not read_part(at, tree, values) then
     return nil
   end

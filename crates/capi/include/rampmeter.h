@@ -53,6 +53,9 @@
 // The transport, which promises a bound, does not take the message now. Nothing of it was sent.
 #define RM_REJECTED 8
 
+// Other bytes have arrived than were sent, and were dropped.
+#define RM_CORRUPT 9
+
 // A message that has arrived.
 typedef struct rm_message rm_message;
 

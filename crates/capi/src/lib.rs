@@ -48,6 +48,8 @@ pub const RM_STOPPING: u32 = 6;
 pub const RM_NODE_GONE: u32 = 7;
 /// The transport, which promises a bound, does not take the message now. Nothing of it was sent.
 pub const RM_REJECTED: u32 = 8;
+/// Other bytes have arrived than were sent, and were dropped.
+pub const RM_CORRUPT: u32 = 9;
 
 /// A program's access to the node of its machine, for one service. Threads may share it.
 pub struct rm_port(Port);

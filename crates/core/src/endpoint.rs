@@ -164,6 +164,12 @@ pub trait Endpoint: Sized {
     /// be true for an abandoned message; never for one with new bytes.
     fn has_delivered(&mut self, now: Time, packet: &Packet<Self::Header>) -> bool;
 
+    /// Whether a data packet brings nothing new: its payload has arrived before, wholly or in part,
+    /// or comes for a message that is over. Where this is true [`Endpoint::handle_packet`] never
+    /// answers [`Receipt::Fresh`], and where it is false never [`Receipt::Duplicate`]. Nothing
+    /// changes.
+    fn has_arrived(&mut self, packet: &Packet<Self::Header>) -> bool;
+
     /// There is no room for a message that is announced or arriving: from now on nothing more of it
     /// is asked for, by token, grant or request, and its sender does not count as silent. The
     /// message need not be known yet. What is under way may still come. Transports whose senders

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | 0-1 | magic `RM` |
 //! | 2 | version, 1 |
-//! | 3 | kind: 0 hello, 1 here, 2 control, 3 data, 4 refused, 5 initiation, 6 response, 7 cookie, 8 confirmation, 9 bundle |
+//! | 3 | kind: 0 hello, 1 here, 2 control, 3 data, 4 refused, 5 initiation, 6 response, 7 cookie, 8 confirmation, 9 bundle, 10 data with digest, 11 corrupt |
 //! | 4 | transport, by its number in the catalogue; 64 and more for two on one network |
 //! | 5 | protection: 0 none, 1 checksum, 2 sealed |
 //! | 6-7 | service that a data packet's message is for |
@@ -19,6 +19,10 @@
 //! | 24-27 | message; nonce of a hello or here; session of an initiation, response or cookie; packets of a bundle |
 //! | 28-31 | data only: offset of the payload in the message |
 //! | 32-35 | data only: size of the message |
+//! | 36-39 | data with digest only: CRC32C of the whole message |
+//!
+//! A packet has the digest if its sender has computed that: it has, when every byte of the message
+//! has left once. So a receiver that has all bytes has had it.
 //!
 //! A bundle has several control packets: of each the length of the protocol's header (2 bytes), the message
 //! (4 bytes) and the header.
@@ -72,6 +76,8 @@ pub struct Fragment {
     pub offset: u32,
     /// Bytes of the whole message.
     pub size: u32,
+    /// CRC32C of the whole message, if the sender has computed it.
+    pub digest: Option<u32>,
 }
 
 /// What a datagram is.
@@ -126,6 +132,11 @@ pub enum Kind {
         /// How many: at least 2.
         n: u32,
     },
+    /// What has arrived is not what was sent: the sender should stop.
+    Corrupt {
+        /// The message.
+        msg: MsgId,
+    },
 }
 
 /// How a datagram is protected on its way.
@@ -171,10 +182,16 @@ pub struct Envelope {
 
 const MAGIC: u16 = 0x524d;
 const VERSION: u8 = 1;
+const DATA: u8 = 3;
+const DATA_WITH_DIGEST: u8 = 10;
 
 impl Envelope {
-    /// Bytes of the longest envelope.
-    pub const LEN_MAX: usize = 36;
+    /// Bytes of the longest envelope, that of data with a digest.
+    pub const LEN_MAX: usize = Self::DATA_LEN + Self::DIGEST;
+    /// Bytes of the envelope of data without a digest.
+    pub const DATA_LEN: usize = 36;
+    /// Bytes of a digest.
+    pub const DIGEST: usize = 4;
     /// Bytes of the envelope of all packets but data.
     pub const CONTROL_LEN: usize = 28;
     /// Bytes that a bundle has before the header of each packet.
@@ -185,14 +202,24 @@ impl Envelope {
     /// Bytes that [`Envelope::encode`] writes.
     pub fn wire_len(&self) -> usize {
         match self.kind {
-            Kind::Data { .. } => Self::LEN_MAX,
+            Kind::Data { fragment, .. } if fragment.digest.is_some() => Self::LEN_MAX,
+            Kind::Data { .. } => Self::DATA_LEN,
             _ => Self::CONTROL_LEN,
         }
     }
 
     /// Bytes of the envelope at the front of `datagram`, which a node has written.
     pub fn len_of(datagram: &[u8]) -> usize {
-        if datagram.get(3) == Some(&3) { Self::LEN_MAX } else { Self::CONTROL_LEN }
+        match datagram.get(3) {
+            Some(&DATA) => Self::DATA_LEN,
+            Some(&DATA_WITH_DIGEST) => Self::LEN_MAX,
+            _ => Self::CONTROL_LEN,
+        }
+    }
+
+    /// Writes the digest into an envelope that has been encoded with another.
+    pub fn set_digest(datagram: &mut [u8], digest: u32) {
+        datagram[Self::DATA_LEN..Self::LEN_MAX].copy_from_slice(&digest.to_be_bytes());
     }
 
     /// Writes the envelope to the front of `out` and returns the bytes written.
@@ -204,13 +231,17 @@ impl Envelope {
             Kind::Hello { nonce } => (0, nonce, None),
             Kind::Here { nonce } => (1, nonce, None),
             Kind::Control { msg } => (2, msg.get(), None),
-            Kind::Data { msg, fragment } => (3, msg.get(), Some(fragment)),
+            Kind::Data { msg, fragment } => {
+                let kind = if fragment.digest.is_some() { DATA_WITH_DIGEST } else { DATA };
+                (kind, msg.get(), Some(fragment))
+            }
             Kind::Refused { msg } => (4, msg.get(), None),
             Kind::Initiation { session } => (5, session.into(), None),
             Kind::Response { session } => (6, session.into(), None),
             Kind::Cookie { session } => (7, session.into(), None),
             Kind::Confirmation => (8, 0, None),
             Kind::Bundle { n } => (9, n, None),
+            Kind::Corrupt { msg } => (11, msg.get(), None),
         };
         let protection = match self.protection {
             Protection::Bare => 0,
@@ -222,8 +253,11 @@ impl Envelope {
         writer.u16(fragment.map_or(0, |f| f.service))?;
         writer.u32(self.src.get())?.u32(self.dst.get())?;
         writer.u32(self.src_life.0)?.u32(self.dst_life.map_or(0, |i| i.0))?.u32(word)?;
-        if let Some(Fragment { offset, size, .. }) = fragment {
+        if let Some(Fragment { offset, size, digest, .. }) = fragment {
             writer.u32(offset)?.u32(size)?;
+            if let Some(digest) = digest {
+                writer.u32(digest)?;
+            }
         }
         Ok(writer.written())
     }
@@ -253,16 +287,17 @@ impl Envelope {
         let src_life = Incarnation::from_wire(reader.u32()?).ok_or(bad)?;
         let dst_life = Incarnation::from_wire(reader.u32()?);
         let word = reader.u32()?;
-        if kind != 3 {
+        if kind != DATA && kind != DATA_WITH_DIGEST {
             expect("service", "0", 0, service.into())?;
         }
         let kind = match kind {
             0 => Kind::Hello { nonce: word },
             1 => Kind::Here { nonce: word },
             2 => Kind::Control { msg: MsgId::new(word) },
-            3 => {
+            DATA | DATA_WITH_DIGEST => {
                 let (offset, size) = (reader.u32()?, reader.u32()?);
-                let fragment = Fragment { service, offset, size };
+                let digest = (kind == DATA_WITH_DIGEST).then(|| reader.u32()).transpose()?;
+                let fragment = Fragment { service, offset, size, digest };
                 Kind::Data { msg: MsgId::new(word), fragment }
             }
             4 => Kind::Refused { msg: MsgId::new(word) },
@@ -278,6 +313,7 @@ impl Envelope {
                 let (field, expected, got) = ("packets of a bundle", "2 or more", word.into());
                 return Err(WireError::BadField { field, expected, got });
             }
+            11 => Kind::Corrupt { msg: MsgId::new(word) },
             other => return Err(WireError::UnknownType(other)),
         };
         let envelope = Self { transport, src, dst, src_life, dst_life, kind, protection };
@@ -332,7 +368,7 @@ pub const IPV6_UDP: usize = 48;
 /// What a full packet between hosts is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostPacket {
-    /// Bytes of its payload: as many as fit with the longest headers.
+    /// Bytes of its payload: as many as fit with the longest headers. Any packet may have a digest.
     pub payload: usize,
     /// All other bytes of the link that it takes.
     pub header: usize,
@@ -355,17 +391,17 @@ mod tests {
 
     fn kinds() -> impl Strategy<Value = Kind> {
         let msg = any::<u32>().prop_map(MsgId::new);
-        let fragment = any::<(u16, u32, u32)>().prop_map(|(service, offset, size)| Fragment {
-            service,
-            offset,
-            size,
+        let fragment = any::<(u16, u32, u32, Option<u32>)>().prop_map(|fields| {
+            let (service, offset, size, digest) = fields;
+            Fragment { service, offset, size, digest }
         });
         prop_oneof![
             any::<u32>().prop_map(|nonce| Kind::Hello { nonce }),
             any::<u32>().prop_map(|nonce| Kind::Here { nonce }),
             msg.clone().prop_map(|msg| Kind::Control { msg }),
             (msg.clone(), fragment).prop_map(|(msg, fragment)| Kind::Data { msg, fragment }),
-            msg.prop_map(|msg| Kind::Refused { msg }),
+            msg.clone().prop_map(|msg| Kind::Refused { msg }),
+            msg.prop_map(|msg| Kind::Corrupt { msg }),
             any::<u16>().prop_map(|session| Kind::Initiation { session }),
             any::<u16>().prop_map(|session| Kind::Response { session }),
             any::<u16>().prop_map(|session| Kind::Cookie { session }),
@@ -396,6 +432,7 @@ mod tests {
             let mut bytes = [0; Envelope::LEN_MAX];
             let written = envelope.encode(&mut bytes).unwrap();
             prop_assert_eq!(written, envelope.wire_len());
+            prop_assert_eq!(written, Envelope::len_of(&bytes));
             prop_assert_eq!(Envelope::decode(&bytes[..written]), Ok((envelope, written)));
             for short in 0..written {
                 prop_assert!(Envelope::decode(&bytes[..short]).is_err());

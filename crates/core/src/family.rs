@@ -266,6 +266,10 @@ impl<H: Header, C> Endpoint for NoArbiter<H, C> {
         match self.0 {}
     }
 
+    fn has_arrived(&mut self, _packet: &Packet<H>) -> bool {
+        match self.0 {}
+    }
+
     fn forget_peer(&mut self, _now: Time, _peer: NodeId) {
         match self.0 {}
     }

@@ -257,6 +257,13 @@ impl<A: Endpoint, B: Endpoint> Endpoint for BesideHost<A, B> {
         }
     }
 
+    fn has_arrived(&mut self, packet: &Packet<Self::Header>) -> bool {
+        match packet.header {
+            Either::Upper(header) => self.upper.has_arrived(&with(packet, header)),
+            Either::Lower(header) => self.lower.has_arrived(&with(packet, header)),
+        }
+    }
+
     fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
         self.upper.hold(now, src, msg);
         self.lower.hold(now, src, msg);
@@ -360,6 +367,10 @@ impl<A: Family, B: Family> Endpoint for BesideArbiter<A, B> {
 
     fn has_delivered(&mut self, _now: Time, _packet: &Packet<Self::Header>) -> bool {
         false
+    }
+
+    fn has_arrived(&mut self, _packet: &Packet<Self::Header>) -> bool {
+        true
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {

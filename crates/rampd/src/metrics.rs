@@ -124,6 +124,14 @@ impl Watch {
         if new.damaged > old.damaged {
             warn!(packets = new.damaged, "packets with a wrong checksum, or of encrypted nodes");
         }
+        if new.corrupt > old.corrupt {
+            let messages = new.corrupt - old.corrupt;
+            warn!(
+                messages,
+                "messages arrived otherwise than they were sent: a memory or a network card is at \
+                 fault, or a program has changed them meanwhile"
+            );
+        }
         if new.forged > old.forged {
             warn!(packets = new.forged, "packets that no peer has sealed");
         }

@@ -33,6 +33,9 @@ pub enum Failure {
     NodeGone,
     /// The transport, which promises a bound, does not take it now. Nothing of it was sent.
     Rejected,
+    /// Other bytes have arrived than were sent, and were dropped: a memory or a network card is at
+    /// fault, or the program has changed the message while it was being sent.
+    Corrupt,
 }
 
 impl Failure {
@@ -47,6 +50,7 @@ impl Failure {
             Self::Stopping => 6,
             Self::NodeGone => 7,
             Self::Rejected => 8,
+            Self::Corrupt => 9,
         }
     }
 
@@ -61,6 +65,7 @@ impl Failure {
             Self::Stopping => "stopping",
             Self::NodeGone => "node-gone",
             Self::Rejected => "rejected",
+            Self::Corrupt => "corrupt",
         }
     }
 
@@ -74,6 +79,7 @@ impl Failure {
             6 => Self::Stopping,
             7 => Self::NodeGone,
             8 => Self::Rejected,
+            9 => Self::Corrupt,
             _ => return None,
         })
     }
@@ -90,6 +96,7 @@ impl From<app::Outcome> for Outcome {
             app::Failure::BadSize => Failure::BadSize,
             app::Failure::Stopping => Failure::Stopping,
             app::Failure::Rejected => Failure::Rejected,
+            app::Failure::Corrupt => Failure::Corrupt,
         })
     }
 }
@@ -203,7 +210,7 @@ mod tests {
                 let received = Complete::Received { offset, size: a, from: b, uid };
                 prop_assert_eq!(Complete::decode(received.encode()), Some(received));
             }
-            for code in 0..8 {
+            for code in 0..10 {
                 let outcome = Failure::from_code(code).map_or(Outcome::Completed, Outcome::Failed);
                 let finished = Complete::Finished { ticket, outcome };
                 prop_assert_eq!(Complete::decode(finished.encode()), Some(finished));

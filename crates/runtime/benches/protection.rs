@@ -58,7 +58,7 @@ impl Datapath for Pipe {
 }
 
 fn envelope() -> Envelope {
-    let fragment = Fragment { service: 7, offset: 0, size: 1 << 20 };
+    let fragment = Fragment { service: 7, offset: 0, size: 1 << 20, digest: None };
     Envelope {
         transport: TransportId(1),
         src: NodeId::new(0),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{MsgId, NodeId, Span, Time};
 
+use crate::digest::ArrivingDigest;
 use crate::wire::Fragment;
 
 /// A message of which some bytes are here.
@@ -14,6 +15,8 @@ pub(crate) struct Arriving<A> {
     pub(crate) size: u32,
     /// Bytes that have arrived.
     pub(crate) got: u64,
+    /// The digest of these.
+    pub(crate) digest: ArrivingDigest,
     pub(crate) assembly: A,
 }
 
@@ -22,10 +25,12 @@ pub(crate) struct Arriving<A> {
 pub(crate) enum Found {
     /// Nothing of it is here.
     New,
-    /// It is arriving, and the fragment agrees with what came before.
-    Arriving,
+    /// It is arriving, and the fragment agrees with what came before: so many bytes.
+    Arriving(u64),
     /// The fragment contradicts what came before.
     Contradicts,
+    /// It has arrived otherwise than it was sent.
+    Corrupt,
 }
 
 /// Since when messages have waited for applications that are not there.
@@ -139,18 +144,38 @@ impl Held {
 
 /// The messages that are arriving, by sender and its number.
 #[derive(Debug)]
-pub(crate) struct Inbox<A>(IdMap<(NodeId, MsgId), Arriving<A>>);
+pub(crate) struct Inbox<A> {
+    messages: IdMap<(NodeId, MsgId), Arriving<A>>,
+    /// Messages that have arrived otherwise than they were sent, until the endpoint forgets them:
+    /// it must not hear of the packets that are missing.
+    corrupt: IdMap<(NodeId, MsgId), ()>,
+}
 
 impl<A> Inbox<A> {
     pub(crate) fn new() -> Self {
-        Self(IdMap::default())
+        Self { messages: IdMap::default(), corrupt: IdMap::default() }
     }
 
     pub(crate) fn find(&self, src: NodeId, msg: MsgId, fragment: &Fragment) -> Found {
-        match self.0.get(&(src, msg)) {
+        match self.messages.get(&(src, msg)) {
+            None if self.corrupt.contains_key(&(src, msg)) => Found::Corrupt,
             None => Found::New,
-            Some(m) if m.size == fragment.size && m.service == fragment.service => Found::Arriving,
+            Some(m) if m.size == fragment.size && m.service == fragment.service => {
+                Found::Arriving(m.got)
+            }
             Some(_) => Found::Contradicts,
+        }
+    }
+
+    /// The digest of what is here of a message.
+    pub(crate) fn digest(&self, src: NodeId, msg: MsgId) -> ArrivingDigest {
+        self.messages.get(&(src, msg)).map(|m| m.digest).unwrap_or_default()
+    }
+
+    /// Drops a message that has arrived otherwise than it was sent.
+    pub(crate) fn spoil(&mut self, src: NodeId, msg: MsgId) {
+        if self.messages.remove(&(src, msg)).is_some() {
+            self.corrupt.insert((src, msg), ());
         }
     }
 
@@ -163,17 +188,20 @@ impl<A> Inbox<A> {
         open: impl FnOnce() -> A,
     ) -> &mut Arriving<A> {
         let Fragment { service, size, .. } = *fragment;
-        self.0.entry((src, msg)).or_insert_with(|| {
-            let assembly = open();
-            Arriving { service, size, got: 0, assembly }
+        self.messages.entry((src, msg)).or_insert_with(|| {
+            let (digest, assembly) = (ArrivingDigest::default(), open());
+            Arriving { service, size, got: 0, digest, assembly }
         })
     }
 
+    /// Takes a message of which the endpoint tells the end.
     pub(crate) fn take(&mut self, src: NodeId, msg: MsgId) -> Option<Arriving<A>> {
-        self.0.remove(&(src, msg))
+        self.corrupt.remove(&(src, msg));
+        self.messages.remove(&(src, msg))
     }
 
+    /// How many messages there are, corrupt ones included.
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.messages.len() + self.corrupt.len()
     }
 }

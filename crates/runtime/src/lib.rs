@@ -16,6 +16,7 @@ pub mod app;
 mod busy;
 pub mod clock;
 pub mod datapath;
+pub mod digest;
 mod drive;
 mod inbox;
 mod mtu;

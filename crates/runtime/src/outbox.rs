@@ -6,6 +6,7 @@ use rampmeter_core::collections::IdMap;
 use rampmeter_core::{MsgId, NodeId, TenantId, Time};
 
 use crate::app::Ticket;
+use crate::digest::LeavingDigest;
 
 /// A message under way.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(crate) struct Sending<P> {
     pub(crate) tenant: TenantId,
     /// Whether any of its bytes have left.
     pub(crate) is_begun: Cell<bool>,
+    /// The digest of what has left.
+    pub(crate) digest: Cell<LeavingDigest>,
     /// Its bytes.
     pub(crate) payload: P,
 }

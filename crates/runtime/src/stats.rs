@@ -46,6 +46,8 @@ pub struct NodeStats {
     /// Messages that the transport called complete with bytes missing: its headers and the envelope
     /// contradicted one another.
     pub inconsistent: u64,
+    /// Messages that arrived otherwise than they were sent, and were dropped.
+    pub corrupt: u64,
     /// Packets that the datapath dropped.
     pub datapath_drops: u64,
     /// Of these, packets that were longer than the network takes.
@@ -87,6 +89,7 @@ impl NodeStats {
             ("unready", "Packets for peers not known yet", self.unready),
             ("peer_restarts", "Peers found restarted", self.peer_restarts),
             ("inconsistent", "Messages with contradicting headers", self.inconsistent),
+            ("corrupt", "Messages that arrived otherwise than they were sent", self.corrupt),
             ("datapath_drops", "Packets dropped by the datapath", self.datapath_drops),
             ("too_long", "Packets longer than the network takes", self.too_long),
             ("damaged", "Datagrams with a wrong checksum", self.damaged),

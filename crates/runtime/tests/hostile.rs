@@ -37,6 +37,7 @@ enum Act {
         body: Vec<u8>,
     },
     Refuse(u32),
+    Spoil(u32),
     Answer(u32),
     /// The node's application sends something to the peer.
     Submit(usize),
@@ -67,8 +68,8 @@ fn bodies<H: Header>() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn acts<H: Header + 'static>() -> impl Strategy<Value = Vec<Act>> {
-    let fragment = (0u16..9, 0u32..4_000, 0u32..4_000)
-        .prop_map(|(service, offset, size)| Fragment { service, offset, size });
+    let fragment = (0u16..9, 0u32..4_000, 0u32..4_000, any::<Option<u32>>())
+        .prop_map(|(service, offset, size, digest)| Fragment { service, offset, size, digest });
     let act = prop_oneof![
         2 => prop::collection::vec(any::<u8>(), 0..80).prop_map(Act::Noise),
         6 => (0u32..4, bodies::<H>()).prop_map(|(msg, body)| Act::Control { msg, body }),
@@ -76,6 +77,7 @@ fn acts<H: Header + 'static>() -> impl Strategy<Value = Vec<Act>> {
             .prop_map(|(msg, fragment, body)| Act::Data { msg, fragment, body }),
         1 => (1u32..4, bodies::<H>()).prop_map(|(life, body)| Act::Stranger { life, body }),
         1 => (0u32..4).prop_map(Act::Refuse),
+        1 => (0u32..4).prop_map(Act::Spoil),
         1 => any::<u32>().prop_map(Act::Answer),
         2 => (1usize..9_000).prop_map(Act::Submit),
         2 => (0u64..5_000).prop_map(Act::Wait),
@@ -93,7 +95,14 @@ fn withstands<E: Endpoint>(protocol: E::Config, acts: Vec<Act>) {
         let bytes = match act {
             Act::Noise(bytes) => Some(bytes),
             Act::Control { msg, body } => good(Kind::Control { msg: MsgId::new(msg) }, &body),
-            Act::Data { msg, fragment, body } => {
+            Act::Data { msg, mut fragment, body } => {
+                // Every other digest would be right, were the packet the whole message.
+                if let Some(digest) =
+                    fragment.digest.as_mut().filter(|digest| digest.is_multiple_of(2))
+                    && let Ok((_, read)) = E::Header::decode(&body)
+                {
+                    *digest = crc32c::crc32c(&body[read..]);
+                }
                 good(Kind::Data { msg: MsgId::new(msg), fragment }, &body)
             }
             Act::Stranger { life, body } => {
@@ -101,6 +110,7 @@ fn withstands<E: Endpoint>(protocol: E::Config, acts: Vec<Act>) {
                 Some(datagram_of(Incarnation::new(life), kind, &body))
             }
             Act::Refuse(msg) => good(Kind::Refused { msg: MsgId::new(msg) }, &[]),
+            Act::Spoil(msg) => good(Kind::Corrupt { msg: MsgId::new(msg) }, &[]),
             Act::Answer(nonce) => good(Kind::Here { nonce }, &[]),
             Act::Submit(size) => {
                 submitted += u64::from(port.submit(PEER, SERVICE, vec![1; size]).is_ok());

@@ -38,6 +38,13 @@ where
         }
     }
 
+    pub(crate) fn has_arrived(&mut self, packet: &Packet<H::Header>) -> bool {
+        match self {
+            Self::Host(e) => e.has_arrived(packet),
+            Self::Arbiter(e) => e.has_arrived(packet),
+        }
+    }
+
     pub(crate) fn handle_links(&mut self, now: Time, down: &LinksDown) {
         match self {
             Self::Host(e) => e.handle_links(now, down),

@@ -304,7 +304,11 @@ where
         let packet = self.fabric.pool.get(handle);
         observe(&mut self.probe, &self.ledger, self.now, station, Direction::In, packet);
         let state = &mut self.stations[station as usize];
+        let has_arrived = self.paranoid.then(|| state.endpoint.has_arrived(packet));
         let receipt = state.endpoint.handle_packet(state.clock.local(self.now), packet);
+        if let Some(has_arrived) = has_arrived {
+            check_receipt(packet, has_arrived, receipt);
+        }
         match receipt {
             Receipt::Control | Receipt::Ignored => {}
             Receipt::Fresh => self.ledger.on_fresh(self.now, packet.payload),
@@ -473,6 +477,14 @@ fn leaving<P: Probe, H: Header>(
 }
 
 /// Paranoid mode: what the wire would carry is what the endpoint meant.
+fn check_receipt<H: Header>(packet: &Packet<H>, has_arrived: bool, receipt: Receipt) {
+    match receipt {
+        Receipt::Fresh => assert!(!has_arrived, "fresh, and has arrived: {packet:?}"),
+        Receipt::Duplicate => assert!(has_arrived, "a duplicate has not arrived: {packet:?}"),
+        Receipt::Control | Receipt::Ignored => {}
+    }
+}
+
 fn check_codec<H: Header>(packet: &Packet<H>) {
     let mut bytes = [0; 256];
     let header = &packet.header;

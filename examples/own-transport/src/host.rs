@@ -114,6 +114,11 @@ impl Endpoint for SawHost {
         self.receiver.flows.has_delivered(packet.src, flow)
     }
 
+    fn has_arrived(&mut self, packet: &Packet<SawHeader>) -> bool {
+        let SawHeader::Data { flow, seq, .. } = packet.header else { return true };
+        self.receiver.flows.has_arrived(packet.src, flow, seq)
+    }
+
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
         let Self { sending, waiting, receiver, out, .. } = self;
         out.forget_peer(peer);

@@ -144,7 +144,11 @@ impl Capture {
         } else {
             let message = passing.message.map(|bytes| word(bytes.get()));
             let size = self.size(msg.get() as usize, message);
-            Kind::Data { msg, fragment: Fragment { service: 0, offset: word(offset), size } }
+            // Simulated messages have no bytes, so that zero stands for the digest that the last
+            // ones would have with them.
+            let is_last = offset + u64::from(len) == u64::from(size);
+            let (offset, digest) = (word(offset), is_last.then_some(0));
+            Kind::Data { msg, fragment: Fragment { service: 0, offset, size, digest } }
         };
         Envelope {
             transport: self.transport,

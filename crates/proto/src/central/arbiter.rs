@@ -73,6 +73,10 @@ impl<C: Central> Endpoint for CentralArbiter<C> {
         false
     }
 
+    fn has_arrived(&mut self, _packet: &Packet<Self::Header>) -> bool {
+        true
+    }
+
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         let stats = self.controller.stats();
         let all = [("grants", stats.grants), ("stops", stats.stops), ("late", stats.late)];

@@ -156,6 +156,13 @@ impl<C: Central> Endpoint for CentralHost<C> {
         }
     }
 
+    fn has_arrived(&mut self, packet: &Packet<Self::Header>) -> bool {
+        match packet.header {
+            CentralHeader::Tcp(header) => self.tcp.has_arrived(&with(packet, header)),
+            CentralHeader::Order(_) => true,
+        }
+    }
+
     fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
         self.tcp.hold(now, src, msg);
     }

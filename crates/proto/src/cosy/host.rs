@@ -124,6 +124,11 @@ impl Endpoint for CosyHost {
         !self.receiver.holds(rx_slot, seq)
     }
 
+    fn has_arrived(&mut self, packet: &Packet<CosyHeader>) -> bool {
+        let CosyHeader::Data { seq, number, rx_slot, .. } = packet.header else { return true };
+        !self.receiver.awaits(packet, (seq, number, rx_slot), self.cosy.config.payload)
+    }
+
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.stats().tell(each);
     }

@@ -1,7 +1,7 @@
 //! The receiver's side (cosy §3.2, §3.3, §4, §5.1): requests that are held, slots and the rsvps
 //! that go out for them, and failures seen from what does not come.
 
-use rampmeter_core::{Event, NodeId, Packet, Receipt, Rng, Span, Time};
+use rampmeter_core::{Bytes, Event, NodeId, Packet, Receipt, Rng, Span, Time};
 
 use super::CosyStats;
 use super::config::Cosy;
@@ -279,6 +279,20 @@ impl Receiver {
     pub(super) fn holds(&self, rx_slot: u16, seq: u32) -> bool {
         let slot = self.slots.get(usize::from(rx_slot));
         slot.is_some_and(|s| s.seq == seq && matches!(s.state, State::Asked | State::Receiving))
+    }
+
+    /// Whether a part of a message is the one that its reservation brings next.
+    pub(super) fn awaits(
+        &self,
+        packet: &Packet<CosyHeader>,
+        (seq, number, rx_slot): (u32, u32, u16),
+        payload: Bytes,
+    ) -> bool {
+        let slot = self.slots.get(usize::from(rx_slot));
+        let Some(slot) = slot.filter(|_| self.holds(rx_slot, seq)) else { return false };
+        let flow = self.flows.get(slot.flow).filter(|f| f.of.src == packet.src);
+        let place = (packet.payload.offset / payload.get()) as u32;
+        number == slot.got && flow.is_some_and(|flow| !flow.got.contains(place))
     }
 
     /// A reservation is over: it was not made, not used, or is not needed any more.

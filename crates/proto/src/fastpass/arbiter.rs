@@ -291,6 +291,10 @@ impl Endpoint for FastpassArbiter {
         false
     }
 
+    fn has_arrived(&mut self, _packet: &Packet<FastpassHeader>) -> bool {
+        true
+    }
+
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
         self.out.forget_peer(peer);
         match &mut self.role {

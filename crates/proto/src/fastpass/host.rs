@@ -190,6 +190,11 @@ impl Endpoint for FastpassHost {
         self.receiver.flows.has_delivered(packet.src, flow)
     }
 
+    fn has_arrived(&mut self, packet: &Packet<FastpassHeader>) -> bool {
+        let FastpassHeader::Data { flow, seq, .. } = packet.header else { return true };
+        self.receiver.flows.has_arrived(packet.src, flow, seq)
+    }
+
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.stats().tell(each);
     }

@@ -248,6 +248,11 @@ impl Endpoint for FastpodHost {
         self.receiver.flows.has_delivered(packet.src, flow)
     }
 
+    fn has_arrived(&mut self, packet: &Packet<FastpodHeader>) -> bool {
+        let FastpodHeader::Cell { flow, seq, .. } = packet.header else { return true };
+        self.receiver.flows.has_arrived(packet.src, flow, seq)
+    }
+
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.stats.tell(each);
     }

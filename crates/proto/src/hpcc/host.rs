@@ -72,6 +72,11 @@ impl Endpoint for HpccHost {
         self.receiver.flows.has_delivered(packet.src, flow)
     }
 
+    fn has_arrived(&mut self, packet: &Packet<HpccHeader>) -> bool {
+        let HpccHeader::Data { flow, seq, .. } = packet.header else { return true };
+        self.receiver.flows.has_arrived(packet.src, flow, seq)
+    }
+
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.stats().tell(each);
     }

@@ -88,6 +88,11 @@ impl Endpoint for NdpHost {
         self.receiver.has_delivered(packet)
     }
 
+    fn has_arrived(&mut self, packet: &Packet<NdpHeader>) -> bool {
+        let NdpHeader::Data { flow, seq, .. } = packet.header else { return true };
+        self.receiver.flows.has_arrived(packet.src, flow, seq)
+    }
+
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.stats().tell(each);
     }

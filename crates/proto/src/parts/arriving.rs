@@ -132,6 +132,21 @@ impl<T> ArrivingFlows<T> {
         self.find(src, flow) == Found::Over
     }
 
+    /// Whether packet `seq` of a source's flow has arrived, or the flow is over.
+    pub fn has_arrived(&mut self, src: NodeId, flow: u32, seq: u32) -> bool {
+        match self.find(src, flow) {
+            Found::New => false,
+            Found::Arriving(slot) => self.flows[slot].got.contains(seq),
+            Found::Over | Found::Abandoned => true,
+        }
+    }
+
+    /// The same of the flow that has, or had, `slot`.
+    pub fn has_arrived_in(&self, slot: u32, src: NodeId, msg: MsgId, seq: u32) -> bool {
+        let flow = self.flows.get(slot).filter(|f| f.of.src == src && f.of.msg == msg);
+        flow.is_none_or(|flow| flow.got.contains(seq))
+    }
+
     /// Enters a flow that is new and returns its slot; `None` if its number is too far ahead or its
     /// source has too many under way.
     pub fn enter(&mut self, now: Time, of: Announcement, state: T) -> Option<u32> {

@@ -77,6 +77,11 @@ impl Endpoint for PfabricHost {
         self.receiver.flows.has_delivered(packet.src, flow)
     }
 
+    fn has_arrived(&mut self, packet: &Packet<PfabricHeader>) -> bool {
+        let PfabricHeader::Data { flow, seq, .. } = packet.header else { return true };
+        self.receiver.flows.has_arrived(packet.src, flow, seq)
+    }
+
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.stats().tell(each);
     }

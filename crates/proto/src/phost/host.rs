@@ -106,6 +106,17 @@ impl Endpoint for PhostHost {
         }
     }
 
+    fn has_arrived(&mut self, packet: &Packet<PhostHeader>) -> bool {
+        let (flows, src) = (&mut self.receiver.flows, packet.src);
+        match packet.header {
+            PhostHeader::Data { rx_slot, seq, .. } => {
+                flows.has_arrived_in(rx_slot, src, packet.payload.msg, seq)
+            }
+            PhostHeader::Free { flow, seq, .. } => flows.has_arrived(src, flow, seq),
+            _ => true,
+        }
+    }
+
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.stats().tell(each);
     }

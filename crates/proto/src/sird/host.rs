@@ -170,6 +170,17 @@ impl Endpoint for SirdHost {
         }
     }
 
+    fn has_arrived(&mut self, packet: &Packet<SirdHeader>) -> bool {
+        let (flows, src) = (&mut self.receiver.flows, packet.src);
+        match packet.header {
+            SirdHeader::Data { rx_slot, seq, .. } => {
+                flows.has_arrived_in(rx_slot, src, packet.payload.msg, seq)
+            }
+            SirdHeader::Unscheduled { flow, seq, .. } => flows.has_arrived(src, flow, seq),
+            _ => true,
+        }
+    }
+
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.stats().tell(each);
     }

@@ -95,6 +95,10 @@ impl Endpoint for TcpHost {
         self.receiver.has_delivered(now, &arrival, &self.tcp, &mut self.out)
     }
 
+    fn has_arrived(&mut self, packet: &Packet<TcpHeader>) -> bool {
+        arrival(packet).is_none_or(|arrival| self.receiver.has_arrived(&arrival))
+    }
+
     fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         self.receiver.hold(src, msg, &self.tcp, &mut self.out);
     }

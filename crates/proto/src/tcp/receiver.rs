@@ -332,6 +332,19 @@ impl Receiver {
         is_over
     }
 
+    /// Whether some of a segment has arrived before, or its connection is over.
+    pub(super) fn has_arrived(&mut self, arrival: &Arrival) -> bool {
+        let Some(slot) = self.find(arrival.src, arrival.conn) else {
+            return self.numbers.known(arrival.src, arrival.conn) != Known::New;
+        };
+        let incoming = &self.connections[slot];
+        let start = unwrap(arrival.seq, incoming.initial, incoming.next);
+        start.is_none_or(|start| {
+            let range = (start, start + u64::from(arrival.len));
+            start < incoming.next || incoming.early.touches(range)
+        })
+    }
+
     /// There is no room for a message: the window of its connection is zero until it is released.
     pub(super) fn hold(&mut self, src: NodeId, msg: MsgId, tcp: &Tcp, out: &mut Output<TcpHeader>) {
         if self.held.contains(src, msg) {

@@ -73,6 +73,9 @@ pub enum Failure {
     Stopping,
     /// The transport, which promises a bound, does not take it now. Nothing of it was sent.
     Rejected,
+    /// Other bytes have arrived than were sent, and were dropped: a memory or a network card is at
+    /// fault, or the program has changed the message while it was being sent.
+    Corrupt,
 }
 
 /// Whether an application has room for a message.

@@ -4,6 +4,7 @@ use rampmeter_core::{Endpoint, Event, MsgId};
 
 use super::State;
 use crate::app::{Applications, Failure, Outcome, Submission, Ticket};
+use crate::wire::Kind;
 
 impl<E: Endpoint, A: Applications> State<E, A> {
     /// Passes on what the endpoint reports. `failure` is the reason given for messages that it
@@ -18,6 +19,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                     };
                     if arrived.got != u64::from(arrived.size) {
                         self.stats.inconsistent += 1;
+                        self.note(src, self.peers.life(src), Kind::Corrupt { msg });
                         continue;
                     }
                     self.stats.messages_delivered += 1;

@@ -1,9 +1,10 @@
 //! The node: one endpoint, its peers, its applications and its datapath.
 //!
 //! [`Node::turn`] runs the duties of a node in a fixed order. Each has a file: `receive` checks
-//! datagrams and places payloads, `submit` takes messages from the applications, `events` passes
-//! on what the endpoint reports, `transmit` sends. All of them work on [`State`], which is
-//! everything but the datapath, so that the datapath can lend its buffers to them.
+//! datagrams and places payloads, `verify` checks whole messages, `submit` takes messages from the
+//! applications, `events` passes on what the endpoint reports, `transmit` sends. All of them work
+//! on [`State`], which is everything but the datapath, so that the datapath can lend its buffers to
+//! them.
 
 mod arrivals;
 mod bundles;
@@ -12,6 +13,7 @@ mod events;
 mod receive;
 mod submit;
 mod transmit;
+mod verify;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io;

@@ -1,7 +1,8 @@
 //! Packets that arrive: checks, hands them to the endpoint, and writes their payloads to messages.
 //!
 //! A datagram is checked in this order: envelope, sender and address, destination, transport, both
-//! incarnations, header, room. A packet that fails a check is counted and dropped.
+//! incarnations, header, room, and where it brings the rest of a message the digest. A packet that
+//! fails a check is counted and dropped.
 
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
@@ -9,8 +10,10 @@ use rampmeter_core::{
 };
 
 use super::State;
+use super::verify::{Brings, Corrupt};
 use crate::app::{Admission, Applications, Assembly, Failure, Outcome};
 use crate::datapath::Arrived;
+use crate::digest::ArrivingDigest;
 use crate::inbox::{Found, HeldMessage};
 use crate::outbox::Sending;
 use crate::peer::Learned;
@@ -73,7 +76,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             traffic.heard_at = Some(now);
         }
         match kind {
-            Kind::Refused { msg } => self.on_refused(now, src, msg),
+            Kind::Refused { msg } => self.on_refused(now, src, msg, Failure::Refused),
+            Kind::Corrupt { msg } => self.on_refused(now, src, msg, Failure::Corrupt),
             Kind::Control { msg } => self.on_packet(now, from, msg, None, body),
             Kind::Bundle { n } => {
                 let each = |msg, header: &[u8]| self.on_packet(now, from, msg, None, header);
@@ -130,83 +134,95 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             priority: Priority::HIGHEST,
             marks,
         };
-        if let Some(fragment) = &fragment
-            && !self.admits(now, &packet, fragment, payload.len())
-        {
-            return;
+        let mut digest = None;
+        if let Some(fragment) = &fragment {
+            let Some(brings) = self.admits(now, &packet, fragment, payload.len()) else { return };
+            if brings == Brings::Rest {
+                match self.verify(&packet, fragment, payload) {
+                    Ok(verified) => digest = verified,
+                    Err(Corrupt) => return self.on_corrupt(src, msg),
+                }
+            }
         }
         let receipt = self.endpoint.handle_packet(now, &packet);
         if let Some(fragment) = &fragment {
-            self.place(src, msg, fragment, payload, receipt);
+            self.place((src, msg), fragment, payload, receipt, digest);
         }
         self.on_events(Failure::Unreachable);
     }
 
-    /// Whether a data packet is valid and has room, so that the endpoint may handle it.
+    /// What a data packet brings that is valid and has room, so that the endpoint may handle it.
     fn admits(
         &mut self,
         now: Time,
         packet: &Packet<E::Header>,
         fragment: &Fragment,
         len: usize,
-    ) -> bool {
+    ) -> Option<Brings> {
         let (src, msg) = (packet.src, packet.payload.msg);
-        let Fragment { service, offset, size } = *fragment;
+        let Fragment { service, offset, size, .. } = *fragment;
         let is_within = u64::from(offset) + len as u64 <= size.into();
         if len == 0 || len > usize::from(u16::MAX) || !is_within {
             self.stats.malformed += 1;
-            return false;
+            return None;
         }
         if size > self.config.message_max {
             self.stats.no_room += 1;
             self.note(src, self.peers.life(src), Kind::Refused { msg });
-            return false;
+            return None;
         }
+        let brings = |got: u64| Some(Brings::of(got + len as u64, size));
         match self.inbox.find(src, msg, fragment) {
-            Found::Arriving => true,
+            Found::Arriving(got) => brings(got),
             Found::Contradicts => {
                 self.stats.malformed += 1;
-                false
+                None
+            }
+            Found::Corrupt => {
+                self.note(src, self.peers.life(src), Kind::Corrupt { msg });
+                None
             }
             Found::New => match self.apps.admission(service, size) {
-                Admission::Accept => true,
+                Admission::Accept => brings(0),
                 // The message is complete, but its sender does not know yet.
-                _ if self.endpoint.has_delivered(now, packet) => true,
+                _ if self.endpoint.has_delivered(now, packet) => brings(0),
                 Admission::Wait => {
                     self.stats.no_room += 1;
                     if self.held.enter(HeldMessage { src, msg, service, size }) {
                         self.endpoint.hold(now, src, msg);
                     }
-                    false
+                    None
                 }
                 Admission::Absent if !self.absences.is_over(now, src, msg) => {
                     self.stats.no_room += 1;
-                    false
+                    None
                 }
                 Admission::Absent | Admission::Refuse => {
                     self.stats.no_room += 1;
                     self.note(src, self.peers.life(src), Kind::Refused { msg });
-                    false
+                    None
                 }
             },
         }
     }
 
-    /// Copies a payload to its place in the message, if the endpoint calls it fresh.
+    /// Copies a payload to its place in the message, if the endpoint calls it fresh. `digest` is
+    /// what the message's is then, if it is known.
     fn place(
         &mut self,
-        src: NodeId,
-        msg: MsgId,
+        (src, msg): (NodeId, MsgId),
         fragment: &Fragment,
         payload: &[u8],
         receipt: Receipt,
+        digest: Option<ArrivingDigest>,
     ) {
         let len = payload.len() as u64;
         match receipt {
             Receipt::Fresh => {
-                let (apps, Fragment { service, offset, size }) = (&mut self.apps, *fragment);
+                let (apps, Fragment { service, offset, size, .. }) = (&mut self.apps, *fragment);
                 let arriving = self.inbox.entry(src, msg, fragment, || apps.open(service, size));
                 arriving.got += len;
+                arriving.digest = digest.unwrap_or_else(|| arriving.digest.with(fragment, payload));
                 arriving.assembly.write(offset as usize, payload);
                 self.stats.payload_received += len;
             }
@@ -231,11 +247,12 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         now.saturating_add(ROOM_EVERY)
     }
 
-    /// Fails a message that its receiver has refused: no application takes it, or it is too long.
-    fn on_refused(&mut self, now: Time, src: NodeId, msg: MsgId) {
+    /// Fails a message that its receiver has refused: no application takes it, it is too long, or
+    /// it has arrived otherwise than it was sent.
+    fn on_refused(&mut self, now: Time, src: NodeId, msg: MsgId, failure: Failure) {
         if self.outbox.get(msg).is_some_and(|m| m.dst == src) {
             self.endpoint.cancel(now, msg);
-            self.on_over(msg, Outcome::Failed(Failure::Refused));
+            self.on_over(msg, Outcome::Failed(failure));
         }
     }
 

@@ -69,10 +69,18 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     fn submit(&mut self, now: Time, submission: Submission<A::Payload>) -> MsgId {
         let Submission { app, ticket, dst, service, deadline, tenant, payload } = submission;
         let size = payload.size() as u32;
-        let is_begun = Cell::new(false);
-        let sending =
-            Sending { app, ticket, dst, service, size, deadline, tenant, is_begun, payload };
-        let id = self.outbox.insert(sending);
+        let id = self.outbox.insert(Sending {
+            app,
+            ticket,
+            dst,
+            service,
+            size,
+            deadline,
+            tenant,
+            is_begun: Cell::new(false),
+            digest: Cell::default(),
+            payload,
+        });
         let size = Bytes::new(size.into());
         self.endpoint.submit(now, Message { id, dst, size, deadline, tenant });
         self.on_events(Failure::Unreachable);

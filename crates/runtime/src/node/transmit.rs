@@ -13,10 +13,11 @@ use super::bundles::Way;
 use super::{BATCH, State};
 use crate::app::{Applications, Failure, Outcome, Payload, Submission};
 use crate::datapath::{Datapath, Route};
+use crate::digest::{count_out, digest_to_be};
 use crate::wire::{Envelope, Fragment, Incarnation, Kind, Protection};
 
-/// A packet that the node sends for itself, apart from the protocol: a hello, its answer, or a
-/// refusal.
+/// A packet that the node sends for itself, apart from the protocol: a hello, its answer, or that a
+/// message should stop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Note {
     dst: NodeId,
@@ -120,13 +121,17 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let Some(message) = self.outbox.get(msg) else { return Ok(()) };
         message.is_begun.set(true);
         let (service, size, offset) = (message.service, message.size, offset as u32);
-        let fragment = Fragment { service, offset, size };
+        let digest = digest_to_be(&message.digest, offset, len.into(), size);
+        let fragment = Fragment { service, offset, size, digest };
         let envelope = self.envelope(dst, Some(life), Kind::Data { msg, fragment });
         let path = path.unwrap_or_else(|| self.paths.next(|| self.rng.bits() as u16));
         let mut sent = 0;
         datapath.send(Route { dst, class, path, marks }, |out| {
             let payload = &message.payload;
             sent = compose(&envelope, &packet.header, payload, packet.payload, out).unwrap_or(0);
+            if sent > 0 {
+                count_out(&message.digest, payload, &fragment, len.into(), &mut out[..sent]);
+            }
             sent
         })?;
         assert!(sent > 0, "a packet of {len} bytes and its headers fit into a datagram");

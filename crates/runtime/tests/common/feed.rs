@@ -94,7 +94,8 @@ pub(crate) fn datagram(kind: Kind, body: &[u8]) -> Vec<u8> {
 
 /// A data packet with this header: a whole message of `size` bytes.
 pub(crate) fn whole_message(msg: MsgId, header: &impl Header, size: usize) -> Vec<u8> {
-    let fragment = Fragment { service: SERVICE, offset: 0, size: size as u32 };
+    let digest = Some(crc32c::crc32c(&vec![1; size]));
+    let fragment = Fragment { service: SERVICE, offset: 0, size: size as u32, digest };
     let mut body = vec![0; header.wire_len()];
     header.encode(&mut body).unwrap();
     body.resize(body.len() + size, 1);

@@ -21,7 +21,7 @@ pub(crate) use rampmeter_testkit::message::{LABEL, message, mixed_size, read_mes
 pub(crate) use rampmeter_testkit::network::{host_facts as facts, on_hosts};
 
 /// Payload of a full packet: what a 1500-byte packet carries beside all headers.
-pub(crate) const PAYLOAD: u64 = 1_360;
+pub(crate) const PAYLOAD: u64 = 1_356;
 
 /// Other bytes of a full packet: all headers.
 const HEADERS: u64 = 100;

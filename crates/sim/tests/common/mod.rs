@@ -179,6 +179,10 @@ impl Endpoint for BlastHost {
         false
     }
 
+    fn has_arrived(&mut self, _packet: &Packet<BlastHeader>) -> bool {
+        false
+    }
+
     fn forget_peer(&mut self, _now: Time, _peer: NodeId) {}
 
     fn handle_timeout(&mut self, _now: Time) {}

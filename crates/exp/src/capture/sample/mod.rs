@@ -60,6 +60,7 @@ fn samples(wires: &[Wire]) -> Result<Vec<Sample>, WireError> {
         Kind::Hello { nonce },
         Kind::Here { nonce },
         Kind::Refused { msg },
+        Kind::Corrupt { msg },
         Kind::Initiation { session },
         Kind::Response { session },
         Kind::Cookie { session },
@@ -117,7 +118,9 @@ fn packet(wire: &Wire, format: &Format, rng: &mut Rng) -> Result<Sample, WireErr
     let (kind, len) = match format.kind {
         PacketKind::Control => (Kind::Control { msg }, 0),
         PacketKind::Data => {
-            let fragment = Fragment { service: 513, offset: 70_000, size: 71_000 };
+            // Those of every other transport have digests.
+            let digest = wire.id.0.is_multiple_of(2).then_some(0x89ab_cdef);
+            let fragment = Fragment { service: 513, offset: 70_000, size: 71_000, digest };
             fields.insert("rampmeter.payload_len".to_owned(), PAYLOAD.into());
             (Kind::Data { msg, fragment }, PAYLOAD)
         }
@@ -189,13 +192,17 @@ fn envelope_fields(envelope: &Envelope) -> Vec<(&'static str, u32)> {
         Kind::Hello { nonce } => (0, ("nonce", nonce), None),
         Kind::Here { nonce } => (1, ("nonce", nonce), None),
         Kind::Control { msg } => (2, ("msg", msg.get()), None),
-        Kind::Data { msg, fragment } => (3, ("msg", msg.get()), Some(fragment)),
+        Kind::Data { msg, fragment } => {
+            let kind = if fragment.digest.is_some() { 10 } else { 3 };
+            (kind, ("msg", msg.get()), Some(fragment))
+        }
         Kind::Refused { msg } => (4, ("msg", msg.get()), None),
         Kind::Initiation { session } => (5, ("session", session.into()), None),
         Kind::Response { session } => (6, ("session", session.into()), None),
         Kind::Cookie { session } => (7, ("session", session.into()), None),
         Kind::Confirmation => (8, ("msg", 0), None),
         Kind::Bundle { n } => (9, ("packets", n), None),
+        Kind::Corrupt { msg } => (11, ("msg", msg.get()), None),
     };
     let mut fields = vec![
         ("magic", 0x524d),
@@ -210,8 +217,9 @@ fn envelope_fields(envelope: &Envelope) -> Vec<(&'static str, u32)> {
         ("dst_life", envelope.dst_life.map_or(0, Incarnation::get)),
         word,
     ];
-    if let Some(Fragment { offset, size, .. }) = fragment {
+    if let Some(Fragment { offset, size, digest, .. }) = fragment {
         fields.extend([("offset", offset), ("size", size)]);
+        fields.extend(digest.map(|digest| ("message_digest", digest)));
     }
     fields
 }
@@ -236,7 +244,7 @@ mod tests {
             let known = wire.formats.iter().map(|format| format.code.into()).collect();
             assert_eq!(sampled(&samples, &format!("{}.type", wire.filter())), known);
         }
-        assert_eq!(sampled(&samples, "rampmeter.kind"), (0..=9).collect());
+        assert_eq!(sampled(&samples, "rampmeter.kind"), (0..=11).collect());
         for sample in &samples {
             for (name, value) in &sample.fields {
                 assert!(!name.ends_with(".count") || *value != 0, "{name}");

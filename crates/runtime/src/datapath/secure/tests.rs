@@ -56,7 +56,7 @@ fn started() -> u64 {
 }
 
 fn envelope(src: usize) -> Envelope {
-    let fragment = Fragment { service: 7, offset: 3, size: 5_000 };
+    let fragment = Fragment { service: 7, offset: 3, size: 5_000, digest: Some(9) };
     Envelope {
         transport: TransportId(1),
         src: NodeId::new(src as u32),
@@ -424,7 +424,7 @@ proptest! {
     #[test]
     fn strange_datagrams_are_dropped(
         is_sealed in any::<bool>(),
-        kind in 0..10u8,
+        kind in 0..12u8,
         protection in 0..4u8,
         body in prop::collection::vec(any::<u8>(), 0..300),
     ) {

@@ -1,0 +1,229 @@
+use std::cell::RefCell;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::*;
+
+proptest! {
+    /// Against the library's own way to join CRCs, by matrices.
+    #[test]
+    fn shifts_are_those_of_zeros(crc in any::<u32>(), n in 0..=1u32 << 30) {
+        prop_assert_eq!(shift(crc, n), crc32c::crc32c_combine(crc, 0, n as usize));
+    }
+
+    #[test]
+    fn products_are_those_bit_by_bit(a in any::<u32>(), b in any::<u32>()) {
+        let down = (0..32).fold(times(a, b), |product, _| over_x(product));
+        prop_assert_eq!((0..32).fold(down, |p, _| times(p, ONE >> 1)), times(a, b));
+        prop_assert_eq!(multiply(a, (0..32).fold(b, |b, _| over_x(b))), times(a, b));
+    }
+}
+
+/// The memory of a program that sends.
+struct Memory(RefCell<Vec<u8>>);
+
+impl Payload for Memory {
+    fn size(&self) -> usize {
+        self.0.borrow().len()
+    }
+
+    fn copy_to(&self, offset: usize, out: &mut [u8]) {
+        out.copy_from_slice(&self.0.borrow()[offset..offset + out.len()]);
+    }
+}
+
+/// A packet under way.
+#[derive(Clone, Debug)]
+struct Sent {
+    fragment: Fragment,
+    payload: Vec<u8>,
+}
+
+/// A message that is being sent.
+struct Sender {
+    memory: Memory,
+    digest: Cell<LeavingDigest>,
+}
+
+impl Sender {
+    fn new(bytes: Vec<u8>) -> Self {
+        Self { memory: Memory(RefCell::new(bytes)), digest: Cell::default() }
+    }
+
+    fn size(&self) -> u32 {
+        self.memory.size() as u32
+    }
+
+    /// Sends the bytes from `from` to `to`, as a node does.
+    fn send(&self, (from, to): (u32, u32)) -> Sent {
+        let digest = digest_to_be(&self.digest, from, to - from, self.size());
+        let fragment = Fragment { service: 0, offset: from, size: self.size(), digest };
+        let (head, len) = (Envelope::LEN_MAX, (to - from) as usize);
+        let mut datagram = vec![0; head + len];
+        self.memory.copy_to(from as usize, &mut datagram[head..]);
+        count_out(&self.digest, &self.memory, &fragment, len, &mut datagram);
+        let told = datagram[Envelope::DATA_LEN..].first_chunk().map(|b| u32::from_be_bytes(*b));
+        let fragment = Fragment { digest: fragment.digest.and(told), ..fragment };
+        Sent { fragment, payload: datagram.split_off(head) }
+    }
+}
+
+/// Ranges that make up a message of `size` bytes.
+fn cut(size: u32, cuts: &[Index]) -> Vec<(u32, u32)> {
+    let mut ends: Vec<u32> = cuts.iter().map(|cut| cut.index(size as usize) as u32).collect();
+    ends.extend([0, size]);
+    ends.sort_unstable();
+    ends.dedup();
+    ends.windows(2).map(|ends| (ends[0], ends[1])).collect()
+}
+
+/// The ranges in some order, with others between them that have been there or come later.
+fn schedule(parts: &[(u32, u32)], order: &[Index], again: &[(Index, Index)]) -> Vec<(u32, u32)> {
+    let mut left = parts.to_vec();
+    let mut all: Vec<_> = Vec::new();
+    for at in (0..parts.len()).map(|n| order.get(n)) {
+        all.push(left.remove(at.map_or(0, |at| at.index(left.len()))));
+    }
+    for (what, at) in again {
+        all.insert(at.index(all.len() + 1), parts[what.index(parts.len())]);
+    }
+    all
+}
+
+/// What a receiver has that takes each byte once, as endpoints let it.
+struct Receiver {
+    bytes: Vec<Option<u8>>,
+    digest: ArrivingDigest,
+}
+
+impl Receiver {
+    fn new(size: u32) -> Self {
+        Self { bytes: vec![None; size as usize], digest: ArrivingDigest::default() }
+    }
+
+    /// Takes a packet, if it is no duplicate.
+    fn take(&mut self, Sent { fragment, payload }: &Sent) {
+        let place = &mut self.bytes[fragment.offset as usize..][..payload.len()];
+        if place.iter().all(Option::is_none) {
+            place.iter_mut().zip(payload).for_each(|(place, byte)| *place = Some(*byte));
+            self.digest = self.digest.with(fragment, payload);
+        }
+    }
+
+    fn whole(&self) -> Option<Vec<u8>> {
+        self.bytes.iter().copied().collect()
+    }
+}
+
+/// The bytes of a message, where it is cut, and what leaves next, in order but for the first few
+/// packets; then what leaves again, and when.
+type Plan = (Vec<u8>, Vec<Index>, Vec<Index>, Vec<(Index, Index)>);
+
+fn plans() -> impl Strategy<Value = Plan> {
+    let index = any::<Index>;
+    let order = vec(index(), 0..20);
+    (vec(any::<u8>(), 1..6_000), vec(index(), 0..20), order, vec((index(), index()), 0..10))
+}
+
+proptest! {
+    /// Whatever the order in which packets leave and arrive, and however often: a receiver that has
+    /// all bytes has had the digest, and it is right. No packet takes more work than its own bytes
+    /// do.
+    #[test]
+    fn whole_messages_are_right(
+        (bytes, cuts, order, again) in plans(),
+        arrivals in vec(any::<Index>(), 0..40),
+        doubled in vec((any::<Index>(), any::<Index>()), 0..10),
+    ) {
+        let sender = Sender::new(bytes.clone());
+        let parts = cut(sender.size(), &cuts);
+        let mut packets = Vec::new();
+        for part in schedule(&parts, &order, &again) {
+            let before = sender.digest.get().end;
+            packets.push(sender.send(part));
+            prop_assert!(sender.digest.get().end - before <= part.1 - part.0);
+        }
+        let ranges: Vec<_> = (0..packets.len() as u32).map(|n| (n, n + 1)).collect();
+        let mut receiver = Receiver::new(sender.size());
+        for (n, _) in schedule(&ranges, &arrivals, &doubled) {
+            prop_assert!(receiver.whole().is_some() || !receiver.digest.is_right(sender.size()));
+            receiver.take(&packets[n as usize]);
+            if receiver.whole().is_some() {
+                prop_assert!(receiver.digest.is_right(sender.size()));
+            }
+        }
+        prop_assert_eq!(receiver.whole(), Some(bytes));
+    }
+
+    /// A sender that cuts differently when it sends again.
+    #[test]
+    fn messages_may_be_cut_anew((bytes, cuts, order, _) in plans(), anew in vec(any::<Index>(), 0..20)) {
+        let sender = Sender::new(bytes.clone());
+        let schedule = |cuts: &[Index]| schedule(&cut(sender.size(), cuts), &order, &[]);
+        let lost: Vec<_> = schedule(&cuts).into_iter().map(|part| sender.send(part)).collect();
+        prop_assert!(lost.last().is_some_and(|last| last.fragment.digest.is_some()));
+        let mut receiver = Receiver::new(sender.size());
+        schedule(&anew).into_iter().for_each(|part| receiver.take(&sender.send(part)));
+        prop_assert_eq!(receiver.whole(), Some(bytes));
+        prop_assert!(receiver.digest.is_right(sender.size()));
+    }
+
+    /// Whatever happens to the bytes, in the sender's memory between packets or on the way: the
+    /// digest is right if it is that of what has been put together, and wrong otherwise.
+    #[test]
+    fn changed_bytes_make_the_digest_wrong(
+        (bytes, cuts, order, again) in plans(),
+        (when, byte, flipped) in (any::<Index>(), any::<Index>(), 1..=u8::MAX),
+        in_memory in any::<bool>(),
+    ) {
+        let sender = Sender::new(bytes.clone());
+        let schedule = schedule(&cut(sender.size(), &cuts), &order, &again);
+        let when = when.index(schedule.len());
+        let mut receiver = Receiver::new(sender.size());
+        for (n, part) in schedule.into_iter().enumerate() {
+            if n == when && in_memory {
+                let at = byte.index(bytes.len());
+                sender.memory.0.borrow_mut()[at] ^= flipped;
+            }
+            let mut packet = sender.send(part);
+            if n == when && !in_memory {
+                let at = byte.index(packet.payload.len());
+                packet.payload[at] ^= flipped;
+            }
+            receiver.take(&packet);
+        }
+        let (whole, told) = (receiver.whole().unwrap(), receiver.digest.told);
+        let is_what_was_told = told == Some(crc32c::crc32c(&whole));
+        prop_assert_eq!(receiver.digest.is_right(sender.size()), is_what_was_told);
+        if !in_memory {
+            prop_assert_eq!(is_what_was_told, whole == bytes);
+        }
+    }
+
+    /// A fragment at another place than its own, where the endpoint does not see that: as many
+    /// bytes as the message has have arrived, and the digest is wrong, unless they are the message
+    /// all the same.
+    #[test]
+    fn displaced_bytes_make_the_digest_wrong(
+        (bytes, cuts, order, _) in plans(),
+        (which, to) in any::<(Index, Index)>(),
+    ) {
+        let sender = Sender::new(bytes.clone());
+        let schedule = schedule(&cut(sender.size(), &cuts), &order, &[]);
+        let which = which.index(schedule.len());
+        let (mut memory, mut digest) = (vec![0; bytes.len()], ArrivingDigest::default());
+        for (n, part) in schedule.into_iter().enumerate() {
+            let Sent { mut fragment, payload } = sender.send(part);
+            if n == which {
+                fragment.offset = to.index(bytes.len() - payload.len() + 1) as u32;
+            }
+            memory[fragment.offset as usize..][..payload.len()].copy_from_slice(&payload);
+            digest = digest.with(&fragment, &payload);
+        }
+        if memory != bytes {
+            prop_assert!(!digest.is_right(sender.size()));
+        }
+    }
+}
