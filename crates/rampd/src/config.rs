@@ -1,8 +1,8 @@
 //! The configuration file of a node: TOML, with defaults; unknown keys are refused.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{Gid, Group, User};
@@ -102,6 +102,8 @@ pub(crate) struct NodeTable {
     pub(crate) socket: Option<PathBuf>,
     /// The file with its private key, which `rampd keygen` writes.
     pub(crate) private_key: Option<PathBuf>,
+    /// The file that the keys of its sessions are written to, for those who look at captures.
+    pub(crate) key_log: Option<PathBuf>,
     /// The address at which its counters are served to Prometheus.
     pub(crate) metrics: Option<SocketAddr>,
     /// The socket at which `rampd status` asks; by default beside `socket`, at an arbiter nowhere.
@@ -362,6 +364,8 @@ pub(crate) struct Keys {
     pub(crate) private_file: PathBuf,
     /// Public keys by node.
     pub(crate) public: Vec<Vec<PublicKey>>,
+    /// The file that the keys of sessions are written to.
+    pub(crate) log: Option<PathBuf>,
 }
 
 impl Keys {
@@ -400,6 +404,28 @@ impl Keys {
         }
         Ok(key)
     }
+
+    /// Opens the file that the keys of sessions are written to, if there is to be one: after what it has,
+    /// readable for its owner alone.
+    ///
+    /// # Errors
+    /// It cannot be written, or others can read it.
+    pub(crate) fn open_log(&self) -> Result<Option<File>, ConfigError> {
+        let Some(path) = &self.log else { return Ok(None) };
+        let unreadable = |source| ConfigError::Read { file: path.clone(), source };
+        let mut options = OpenOptions::new();
+        let file = options.append(true).create(true).mode(0o600).open(path).map_err(unreadable)?;
+        let mode = file.metadata().map_err(unreadable)?.mode() & 0o777;
+        if mode & 0o077 != 0 {
+            return Err(ConfigError::Value {
+                file: path.clone(),
+                key: "mode".to_owned(),
+                expected: "a log of keys that its owner alone can read (0600)".to_owned(),
+                got: format!("{mode:04o}"),
+            });
+        }
+        Ok(Some(file))
+    }
 }
 
 impl Setup {
@@ -421,6 +447,7 @@ impl Setup {
         };
         // Arbiters have the numbers after those of hosts.
         let hosts_change = self.facts.n_hosts != other.facts.n_hosts && n_arbiters(self) > 0;
+        let key_log = |setup: &Self| setup.keys.as_ref().and_then(|keys| keys.log.clone());
         let path = |setup: &Self| setup.door.as_ref().map(|door| door.path.clone());
         [
             ("node.id", self.id != other.id || self.is_arbiter != other.is_arbiter),
@@ -434,6 +461,7 @@ impl Setup {
             ("node.message-max", self.message_max != other.message_max),
             ("network.mtu, spray or segment-offload", udp(self) != udp(other)),
             ("network.security", self.keys.is_some() != other.keys.is_some()),
+            ("node.key-log", key_log(self) != key_log(other)),
             ("transport.name", name(self) != name(other)),
             ("peer.address of this node", self.udp.local != other.udp.local),
             ("the number of hosts of a transport with arbiters", hosts_change),
@@ -652,6 +680,9 @@ impl Check<'_> {
             if let Some(file) = &node.private_key {
                 return Err(self.bad("node.private-key", unused, file.display()));
             }
+            if let Some(file) = &node.key_log {
+                return Err(self.bad("node.key-log", unused, file.display()));
+            }
             return match peers.iter().position(|peer| !peer.public_key.texts().is_empty()) {
                 Some(idx) => {
                     Err(self.bad(&public_key(idx), unused, &peers[idx].public_key.texts()[0]))
@@ -683,7 +714,8 @@ impl Check<'_> {
                 public[peer.id as usize].push(key);
             }
         }
-        Ok(Some(Keys { private_file: folder.join(file), public }))
+        let log = node.key_log.as_ref().map(|file| folder.join(file));
+        Ok(Some(Keys { private_file: folder.join(file), public, log }))
     }
 
     /// What programs may take.

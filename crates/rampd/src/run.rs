@@ -203,7 +203,15 @@ pub(crate) fn secured<D: Datapath>(
             peers: keys.public.iter().cloned().map(Some).collect(),
         }),
     };
-    Ok(Secured::new(datapath, security))
+    let mut secured = Secured::new(datapath, security);
+    if let Some(keys) = &setup.keys
+        && let Some(file) = keys.open_log()?
+    {
+        let path = keys.log.as_deref().unwrap_or(Path::new("")).display();
+        warn!(file = %path, "whoever reads this file can read all packets of this node");
+        secured.log_keys(file);
+    }
+    Ok(secured)
 }
 
 /// What the runtime needs to know of a node, with a new incarnation.

@@ -165,6 +165,11 @@ fn broken_configurations_are_explained() {
             "node.private-key: expected network.security = \"encrypted\" beside it, got a.key",
         ),
         (
+            "clock",
+            "key-log = \"keys.log\"\nclock",
+            "node.key-log: expected network.security = \"encrypted\" beside it, got keys.log",
+        ),
+        (
             "security = \"none\"",
             "security = \"some\"",
             "unknown variant `some`, expected `encrypted` or `none`",

@@ -14,6 +14,7 @@
 //!   handshakes.
 //!
 //! * `keys`: private and public keys
+//! * `key_log`: the keys of sessions, for those who look at captures
 //! * `handshake`: the two messages
 //! * `cookie`: proof of address for nodes under load
 //! * `session`: what both ends derive from a handshake
@@ -21,10 +22,12 @@
 
 mod cookie;
 mod handshake;
+mod key_log;
 mod keys;
 mod pairs;
 mod session;
 
+use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
@@ -32,6 +35,7 @@ use std::os::fd::BorrowedFd;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Priority, Time};
 
+use self::key_log::KeyLog;
 pub use self::keys::{BadKey, PrivateKey, PublicKey};
 pub use self::pairs::SealConfig;
 use self::pairs::{Pairs, Refusal};
@@ -94,6 +98,14 @@ impl<D: Datapath> Secured<D> {
         if let Guard::Sealed(pairs) = &mut self.guard {
             pairs.set_key(key);
             pairs.set_peers(peers);
+        }
+    }
+
+    /// Writes the keys of sessions that are agreed upon from now on to a file, by which whoever reads it
+    /// can read all packets. Without effect where there is only a checksum.
+    pub fn log_keys(&mut self, file: File) {
+        if let Guard::Sealed(pairs) = &mut self.guard {
+            pairs.log_keys(KeyLog(file));
         }
     }
 

@@ -13,8 +13,9 @@ use ring::rand::SystemRandom;
 
 use super::cookie::{self, CODE, COOKIE_AGE, Code, Jar};
 use super::handshake::{self, Begun, Ends, INITIATION};
+use super::key_log::KeyLog;
 use super::keys::{PrivateKey, PublicKey};
-use super::session::Session;
+use super::session::{Agreed, Session};
 use crate::datapath::{Arrived, Route};
 use crate::wire::{Envelope, Incarnation, Kind, Protection, TransportId};
 
@@ -74,6 +75,7 @@ pub(super) struct Pairs {
     stamp: u64,
     path: u16,
     handshakes: u64,
+    key_log: Option<KeyLog>,
 }
 
 /// Why a node can use a message of a handshake for nothing.
@@ -135,9 +137,25 @@ impl Pairs {
             stamp: started_ns,
             path: 0,
             handshakes: 0,
+            key_log: None,
         };
         pairs.set_peers(peers);
         pairs
+    }
+
+    pub(super) fn log_keys(&mut self, key_log: KeyLog) {
+        self.key_log = Some(key_log);
+    }
+
+    /// A session has been agreed upon.
+    fn on_agreed(&mut self, peer: NodeId, agreed: &Agreed) {
+        self.handshakes += 1;
+        if let Some(key_log) = &mut self.key_log
+            && let Err(error) = key_log.note(self.node, peer, agreed)
+        {
+            tracing::warn!(%error, "no more keys are logged");
+            self.key_log = None;
+        }
     }
 
     /// Changes the key of this node. Sessions go on.
@@ -389,7 +407,7 @@ impl Pairs {
         let pair = &mut self.pairs[src.idx()];
         pair.heard = time;
         pair.next = Some(Session::new(now, &agreed));
-        self.handshakes += 1;
+        self.on_agreed(src, &agreed);
         let message = self.message(src, Kind::Response { session }, &response);
         self.messages.push_back((src, message));
         Some(())
@@ -425,7 +443,8 @@ impl Pairs {
         if let Some(place) = pair.keys.iter().position(|other| *other == key) {
             pair.keys.swap(0, place);
         }
-        self.handshakes += 1;
+        self.on_agreed(src, &agreed);
+        let pair = &mut self.pairs[src.idx()];
         if pair.kept.is_empty() {
             // The peer sends with the session when a packet of it has arrived.
             let confirmation = self.message(src, Kind::Confirmation, &[]);

@@ -1,12 +1,16 @@
 //! Two ends, and a network between them that the test holds in its hands.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::io::Read as _;
 use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;
 use rampmeter_core::{MsgId, NodeId, Span};
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
 use super::*;
 use crate::wire::{Fragment, Incarnation, TransportId};
@@ -170,6 +174,44 @@ impl Net {
 
 const MOMENT: Span = Span::from_us(1_000);
 const SECOND: Span = Span::from_us(1_000_000);
+
+/// Both ends log the same keys, and the key of a direction opens what goes there.
+#[test]
+fn logged_keys_open_datagrams() {
+    let mut net = Net::sealed();
+    let mut logs = Vec::new();
+    for end in &mut net.ends {
+        let (reader, writer) = io::pipe().unwrap();
+        end.log_keys(OwnedFd::from(writer).into());
+        logs.push(reader);
+    }
+    net.send(0, b"first");
+    net.run(MOMENT);
+    net.send(0, b"a secret");
+    let datagram = net.wires.borrow()[1][0].clone();
+    let logged = logs.into_iter().map(|mut log| {
+        let mut text = [0; 1_000];
+        let len = log.read(&mut text).unwrap();
+        let text = str::from_utf8(&text[..len]).unwrap();
+        text.lines().map(str::to_owned).collect::<BTreeSet<String>>()
+    });
+    let logged: Vec<_> = logged.collect();
+    assert_eq!(logged[0], logged[1]);
+    assert_eq!(logged[0].len(), 2);
+    let (sealed, trailer) = datagram.split_last_chunk::<SEALED>().unwrap();
+    let session = u16::from_be_bytes([trailer[0], trailer[1]]);
+    let prefix = format!("RAMPMETER_KEY 0 1 {session} ");
+    let key = logged[0].iter().find_map(|line| line.strip_prefix(&prefix)).unwrap();
+    let digits = |at| u8::from_str_radix(&key[at..at + 2], 16).unwrap();
+    let key: Vec<u8> = (0..64).step_by(2).map(digits).collect();
+    let key = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &key).unwrap());
+    let mut nonce = [0; NONCE_LEN];
+    nonce[6..].copy_from_slice(&trailer[2..8]);
+    let (head, body) = sealed.split_at(Envelope::LEN_MAX);
+    let mut body = [body, &trailer[8..]].concat();
+    let nonce = Nonce::assume_unique_for_key(nonce);
+    assert_eq!(key.open_in_place(nonce, Aad::from(head), &mut body).unwrap(), b"a secret");
+}
 
 #[test]
 fn datagrams_arrive_as_they_were_sent_and_are_not_readable_on_the_way() {
