@@ -87,7 +87,7 @@ FUZZ_SECONDS ?= 5
 FUZZ_FEATURES ?=
 
 .PHONY: fuzz
-fuzz: ## Fuzz the decoders and the handshake, each for FUZZ_SECONDS; needs a C++ compiler
+fuzz: ## Fuzz the decoders, the handshake and nodes, each for FUZZ_SECONDS; needs a C++ compiler
 	@command -v c++ >/dev/null || { echo "make: fuzz: skipped, libFuzzer needs a C++ compiler: make system"; \
 		test -z "$$RAMPMETER_CI"; exit; }; \
 	for target in $(FUZZ_TARGETS); do \

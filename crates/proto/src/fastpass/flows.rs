@@ -1,7 +1,7 @@
 //! The flows of a source: what has been sent, acknowledged and lost. The timetable or the epochs
 //! say when packets may be sent.
 
-use rampmeter_core::collections::SeqSet;
+use rampmeter_core::collections::{IdMap, KeyedHeap, Places, SeqSet};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Time};
 
@@ -37,6 +37,9 @@ impl TxFlow {
 #[derive(Debug)]
 pub(super) struct Flows {
     flows: OutgoingFlows<Progress>,
+    /// By destination, the flows with packets to send: those with the fewest remaining first.
+    waiting: IdMap<u32, KeyedHeap<(u32, MsgId)>>,
+    places: Places,
 }
 
 /// A flow that is over.
@@ -61,7 +64,8 @@ const BACKOFF_MAX: u32 = 6;
 
 impl Flows {
     pub(super) fn new(node: NodeId) -> Self {
-        Self { flows: OutgoingFlows::new(node) }
+        let (flows, waiting) = (OutgoingFlows::new(node), IdMap::default());
+        Self { flows, waiting, places: Places::default() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -72,9 +76,22 @@ impl Flows {
         self.flows.get(slot)
     }
 
-    /// Slots of the flows to `dst` with packets to send.
-    pub(super) fn to(&self, dst: NodeId) -> impl Iterator<Item = (u32, &TxFlow)> {
-        self.flows.iter().filter(move |(_, f)| f.dst == dst && f.unsent() > 0)
+    /// Of the flows to `dst` with packets to send, the one with the fewest remaining, of these the
+    /// earliest.
+    pub(super) fn next_to(&self, dst: NodeId) -> Option<u32> {
+        let (_, slot) = self.waiting.get(&dst.get())?.first()?;
+        Some(slot)
+    }
+
+    /// The flow in `slot` has other packets to send, or others remain.
+    fn rank(&mut self, slot: u32) {
+        let flow = &self.flows[slot];
+        let queue = self.waiting.entry(flow.dst.get()).or_default();
+        if flow.unsent() > 0 {
+            queue.set(&mut self.places, slot, (flow.remaining(), flow.msg));
+        } else {
+            queue.remove(&mut self.places, slot);
+        }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &TxFlow)> {
@@ -83,7 +100,9 @@ impl Flows {
 
     pub(super) fn submit(&mut self, message: &Message, fastpass: &Fastpass) -> u32 {
         let packets = fastpass.framing().packets(message.size);
-        self.flows.submit(message, packets, Progress::default())
+        let slot = self.flows.submit(message, packets, Progress::default());
+        self.rank(slot);
+        slot
     }
 
     /// The next packet of a flow that has one to send.
@@ -108,6 +127,7 @@ impl Flows {
             // Waits longer after each attempt: a path that has failed may be routed to for some time.
             let wait = fastpass.rto * (1 << flow.retry.attempts().min(BACKOFF_MAX));
             self.flows.defer_timer(slot, now + wait);
+            self.rank(slot);
         }
         let outgoing = self.flows.outgoing(slot);
         let mut packet = fastpass.framing().data(outgoing, seq, Priority::new(1), header);
@@ -132,6 +152,7 @@ impl Flows {
             flow.state.acked.insert(seq);
         }
         if flow.remaining() > 0 {
+            self.rank(slot);
             return Outcome::Nothing;
         }
         out.say(Event::Completed { msg });
@@ -140,6 +161,7 @@ impl Flows {
 
     fn remove(&mut self, slot: u32) -> Option<Over> {
         let flow = self.flows.remove(slot)?;
+        leave(&mut self.waiting, &mut self.places, slot, flow.dst);
         Some(Over { dst: flow.dst, unsent: flow.unsent() })
     }
 
@@ -169,7 +191,9 @@ impl Flows {
         let state = &mut flow.state;
         let missing = (0..flow.packets).rev().filter(|&seq| !state.acked.contains(seq));
         state.lost.extend(missing);
-        Some((slot, Outcome::Lost(flow.dst, state.lost.len() as u32)))
+        let lost = Outcome::Lost(flow.dst, state.lost.len() as u32);
+        self.rank(slot);
+        Some((slot, lost))
     }
 
     /// The message is not to be sent after all.
@@ -180,7 +204,11 @@ impl Flows {
     /// The destination has lost its state. Returns how many packets waited to be sent there.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<FastpassHeader>) -> u32 {
         let mut unsent = 0;
-        self.flows.forget_peer(peer, out, |_, flow| unsent += flow.unsent());
+        let Self { flows, waiting, places } = self;
+        flows.forget_peer(peer, out, |slot, flow| {
+            unsent += flow.unsent();
+            leave(waiting, places, slot, peer);
+        });
         unsent
     }
 
@@ -193,5 +221,16 @@ impl Flows {
             self.remove(slot)
         };
         waiting.into_iter().filter_map(fail).collect()
+    }
+}
+
+fn leave(
+    waiting: &mut IdMap<u32, KeyedHeap<(u32, MsgId)>>,
+    places: &mut Places,
+    slot: u32,
+    dst: NodeId,
+) {
+    if let Some(queue) = waiting.get_mut(&dst.get()) {
+        queue.remove(places, slot);
     }
 }

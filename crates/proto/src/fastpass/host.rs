@@ -76,10 +76,7 @@ impl FastpassHost {
         match &mut self.turns {
             Turns::Slots(timetable) => {
                 while let Some((dst, path)) = timetable.take_slot(now, &self.fastpass) {
-                    // Of the flows to this destination the one with the fewest remaining packets.
-                    let flows = self.flows.to(NodeId::new(dst.into()));
-                    let best = flows.min_by_key(|(_, f)| (f.remaining(), f.msg));
-                    let Some((slot, _)) = best else {
+                    let Some(slot) = self.flows.next_to(NodeId::new(dst.into())) else {
                         self.stats.slots_unused += 1;
                         continue;
                     };

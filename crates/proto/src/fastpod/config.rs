@@ -173,6 +173,7 @@ impl FastpodConfig {
             retry,
             silence: retry + beacon * 2,
             late_max: clock_error,
+            missed_max: clock_error.saturating_sub(self.drift(slot)),
             clock_life: match self.clock_ppb {
                 0 if has_standby => patience,
                 0 => Span::MAX,
@@ -217,34 +218,6 @@ impl FastpodConfig {
     pub(super) fn slots(&self, rate: Rate, hosts: u16) -> Slots {
         let cell = rate.tx_time(self.payload + self.header);
         Slots { hosts, cell, control: rate.tx_time(self.control), error: Span::ZERO }
-    }
-
-    /// How far a host's clock may be from the arbiter's, either way: two clocks drift apart from
-    /// one SCHD to the next and for the slot that has begun by then, and both ends read a time
-    /// stamp with an error (§4).
-    fn clock_error(&self, perfect: &Slots, ahead: u64) -> Result<Span, BadKey> {
-        if self.clock_ppb == 0 && self.clock_jitter_ns == 0 {
-            return Ok(Span::ZERO);
-        }
-        // Guard bands lengthen the slots that they follow from: the error is drift x slots x
-        // (length + 12 errors) + read-out, solved for the error.
-        const BILLION: u128 = 1_000_000_000;
-        let slots = u128::from(self.beacon_slots) + u128::from(ahead) + SLOTS_OLD;
-        let drift = 2 * u128::from(self.clock_ppb) * slots;
-        let Some(rest) = BILLION.checked_sub(12 * drift).filter(|&rest| rest > 0) else {
-            let expected =
-                format!("less than {} between SCHDs so far apart", BILLION / (24 * slots));
-            return Err(BadKey::new("clock-ppb", expected, self.clock_ppb));
-        };
-        let read_out = 2_000 * u128::from(self.clock_jitter_ns) + ROUNDING_PS;
-        let error = drift * u128::from(perfect.length().as_ps()) + read_out * BILLION;
-        Ok(Span::from_ps(error.div_ceil(rest) as u64))
-    }
-
-    /// How long a clock may be used after it was set. The slot that has begun by then, and the last
-    /// packets of it, are within the guard bands.
-    fn clock_life(&self, slot: Span, ahead: u64) -> Span {
-        slot * (u64::from(self.beacon_slots) + ahead + SLOTS_OLD as u64 - 2)
     }
 
     /// The hosts of a rack of a pod that can be scheduled.
@@ -292,12 +265,6 @@ fn most<T: Ord + Default>(timings: &[Timing], of: impl Fn(&Timing) -> T) -> T {
 
 /// Hosts of a rack where racks are not known: those of the paper's pod.
 pub(super) const HOSTS_ELSEWHERE: u16 = 4;
-/// Slots for which a clock is used beyond a beacon's interval and the way of the SCHD: positions
-/// differ from slot to slot, a slot that has begun keeps its clock, and its last packets wait where
-/// the clock runs faster than the link.
-const SLOTS_OLD: u128 = 5;
-/// Rounding of clocks to picoseconds.
-const ROUNDING_PS: u128 = 8;
 /// Watchdog intervals without a sign of the other arbiter after which an arbiter takes over.
 const PATIENCE: u64 = 4;
 
@@ -334,6 +301,9 @@ pub struct Fastpod {
     /// How late a packet may leave, in a pod: a clock that is set may pass over an instant, and one
     /// that runs fast puts cells closer together than the link can take them.
     pub late_max: Span,
+    /// How long ago the instant of a packet that is made may be: less than `late_max` by what
+    /// a clock may gain in a slot, as the packets that follow wait for this one.
+    pub missed_max: Span,
     /// How long a clock may be used after it was set. A host that has not heard its arbiter for
     /// longer sends nothing. Clocks that do not drift may be apart from the start: with a standby
     /// they are used for its patience, so that hosts are silent before it takes over; without one
@@ -383,10 +353,10 @@ impl Fastpod {
         self.pods.is_some()
     }
 
-    /// From when on packets may still leave: in pods a little late, elsewhere whenever.
+    /// From when on packets may still be made: in pods a little late, elsewhere whenever.
     pub(super) fn earliest(&self, now: Time) -> Instant {
         match self.is_exact() {
-            true => instant(now) - i128::from(self.late_max.as_ps()),
+            true => instant(now) - i128::from(self.missed_max.as_ps()),
             false => Instant::MIN,
         }
     }

@@ -29,6 +29,7 @@ pub mod wire;
 mod arbiter;
 mod asking;
 mod backlog;
+mod clocks;
 mod core;
 mod demands;
 mod failures;

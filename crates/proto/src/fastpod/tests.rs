@@ -5,6 +5,7 @@ mod model;
 mod packing;
 mod pod;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -135,6 +136,35 @@ fn drifting(config: FastpodConfig, seed: u64) -> Run {
     fill(&mut run, fastpod.n_hosts, 200, 100, seed);
     run.run(ONE_MS);
     run
+}
+
+/// A message that comes just after the instant of a cell may still have it. The next cell waits for
+/// the link, on which a fast clock gains, and leaves all the same.
+#[test]
+fn a_cell_that_waits_for_a_late_one_is_not_too_late() {
+    let config = FastpodConfig { clock_ppb: 100_000, optimistic: false, ..config() };
+    let fastpod = alike(config, 4, 4);
+    let (slots, slot) = (&fastpod.slots, fastpod.slot.as_ps());
+    let asked = Time::from_ps(slot * 100);
+    let heard = asked + (RATE.tx_time(HEADER) + CABLE + SWITCH) + (slots.control + CABLE + HOST);
+    let decided = fastpod.timing(0).tick_after(0, i128::from(heard.as_ps())).unwrap();
+    // The last instant, by all clocks, at which a message may have the second cell of the slot.
+    let second = Time::from_ps(slot * (decided + fastpod.ahead)) + slots.cell_at(1, (0, 1));
+    let last = (second + fastpod.late_max).as_ps() * 10_000 / 10_001;
+    let mut missed = BTreeSet::new();
+    // Hosts take the delay of an SCHD for as long by their clocks.
+    for at in (last - 50..last + 550).step_by(4) {
+        let mut run = Run::new(&fastpod, 1);
+        run.clocks.iter_mut().for_each(|clock| clock.1 = 100_000);
+        run.submit(asked, 0, 5, 1_000);
+        run.submit(Time::from_ps(at), 0, 5, 2_000);
+        run.run(us(200));
+        let FastpodStats { packets_late, timeouts, slots_unused, .. } = run.stats();
+        assert_eq!((packets_late, timeouts, slots_unused), (0, 0, 0), "at {at} ps");
+        missed.insert(run.delivered.values().max().copied());
+    }
+    // Some have it, and some do not.
+    assert!(missed.len() > 1, "{missed:?}");
 }
 
 /// The same with guard bands for clocks that hardly drift: the run sees packets meet.

@@ -118,8 +118,9 @@ impl Gaps {
 /// How far ahead of the flows known a number may be; packets with higher ones are dropped. Also
 /// bounds the numbers skipped: beyond it the lowest count as cancelled.
 const SKIP_MAX: u32 = 1 << 16;
-/// Abandoned flows that are remembered. Their sources have been silent for long.
-const ABANDONED_MAX: usize = 1 << 12;
+/// Abandoned flows that are remembered: as many as a source may have under way. Their sources have
+/// been silent for long.
+const ABANDONED_MAX: usize = 1 << 16;
 
 impl Default for FlowNumbers {
     fn default() -> Self {
@@ -227,6 +228,8 @@ impl FlowNumbers {
             && let Some(oldest) = gaps.abandoned_order.pop_front()
         {
             gaps.abandoned.remove(&oldest);
+            // It never counts as delivered, which its sender would be told.
+            gaps.forgotten = gaps.forgotten.max(oldest + 1);
         }
         gaps.abandoned_order.push_back(flow);
         gaps.abandoned.insert(flow);
@@ -268,6 +271,25 @@ mod tests {
         assert_eq!(numbers.known(src, 2), Known::New);
         numbers.reset(src);
         assert_eq!(numbers.known(src, 3), Known::New);
+    }
+
+    /// However many flows a source has begun and left.
+    #[test]
+    fn an_abandoned_flow_never_counts_as_delivered() {
+        let mut numbers = FlowNumbers::default();
+        let src = NodeId::new(7);
+        let n = 2 * ABANDONED_MAX as u32;
+        for flow in (0..n).filter(|flow| flow % 10 > 0) {
+            assert!(numbers.enter(src, flow));
+        }
+        for flow in (0..n).filter(|flow| flow % 10 > 0) {
+            numbers.abandon(src, flow);
+        }
+        for flow in 0..n {
+            let known = if flow % 10 > 0 { Known::Abandoned } else { Known::New };
+            assert_eq!(numbers.known(src, flow), known, "{flow}");
+        }
+        assert!(numbers.enter(src, n) && numbers.known(src, n) == Known::Entered);
     }
 
     /// Flows that are cancelled before anything of them arrives leave their numbers out for good.

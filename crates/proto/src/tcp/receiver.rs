@@ -151,7 +151,8 @@ impl Receiver {
         };
         let range = (start, start + u64::from(arrival.len));
         let of_message = start.checked_sub(arrival.offset).filter(|&first| first > 0);
-        let Some(of_message) = of_message.map(|first| (first, first + arrival.size)) else {
+        let end = |first: u64| Some((first, first.checked_add(arrival.size)?));
+        let Some(of_message) = of_message.and_then(end) else {
             return Receipt::Ignored;
         };
         let is_beyond = range.1 > incoming.next + tcp.config.receive_buffer
@@ -325,7 +326,8 @@ impl Receiver {
         incoming.heard = now;
         let start = unwrap(arrival.seq, incoming.initial, incoming.next);
         let first = start.and_then(|start| start.checked_sub(arrival.offset));
-        let is_over = first.is_some_and(|first| first + arrival.size <= incoming.next);
+        let end = first.and_then(|first| first.checked_add(arrival.size));
+        let is_over = end.is_some_and(|end| end <= incoming.next);
         if !is_over && incoming.n_held > 0 {
             incoming.acknowledge(tcp, out);
         }

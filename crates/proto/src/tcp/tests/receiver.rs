@@ -137,3 +137,17 @@ fn data_of_a_connection_that_was_never_opened_is_not_taken() {
     assert_eq!(script.data((1, 1_001), SIZE), Receipt::Ignored);
     assert!(script.sent().is_empty());
 }
+
+/// Only a forged header claims so much: the end of its message is no number.
+#[test]
+fn a_message_that_is_longer_than_the_stream_can_be_is_ignored() {
+    let mut script = Script::new(config());
+    script.syn(77);
+    assert_eq!(script.data((1, 1 + MSS), u64::MAX), Receipt::Ignored);
+    let header = TcpHeader::Data { conn: 0, seq: wrap(1, 77), size: u64::MAX, cwr: false };
+    let payload = PayloadRef { msg: MsgId::new(7), offset: 0, len: MSS as u16 };
+    let packet =
+        Packet { payload, ..crate::test_packet::control(header, 7, (PEER.get(), HOST.get())) };
+    assert!(!script.host.has_delivered(script.now, &packet));
+    assert_eq!(script.data((1, 1 + MSS), MSS), Receipt::Fresh);
+}

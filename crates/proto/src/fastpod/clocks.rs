@@ -1,0 +1,50 @@
+//! How far clocks drift apart, and what guard bands allow for (Fastpod §4).
+
+use rampmeter_core::Span;
+
+use super::config::FastpodConfig;
+use super::slots::Slots;
+use crate::keys::BadKey;
+
+impl FastpodConfig {
+    /// How far a host's clock may be from the arbiter's, either way: two clocks drift apart from
+    /// one SCHD to the next and for the slot that has begun by then, and both ends read a time
+    /// stamp with an error (§4).
+    pub(super) fn clock_error(&self, perfect: &Slots, ahead: u64) -> Result<Span, BadKey> {
+        if self.clock_ppb == 0 && self.clock_jitter_ns == 0 {
+            return Ok(Span::ZERO);
+        }
+        // Guard bands lengthen the slots that they follow from: the error is drift x slots x
+        // (length + 12 errors) + read-out, solved for the error.
+        const BILLION: u128 = 1_000_000_000;
+        let slots = u128::from(self.beacon_slots) + u128::from(ahead) + SLOTS_OLD;
+        let drift = 2 * u128::from(self.clock_ppb) * slots;
+        let Some(rest) = BILLION.checked_sub(12 * drift).filter(|&rest| rest > 0) else {
+            let expected =
+                format!("less than {} between SCHDs so far apart", BILLION / (24 * slots));
+            return Err(BadKey::new("clock-ppb", expected, self.clock_ppb));
+        };
+        let read_out = 2_000 * u128::from(self.clock_jitter_ns) + ROUNDING_PS;
+        let error = drift * u128::from(perfect.length().as_ps()) + read_out * BILLION;
+        Ok(Span::from_ps(error.div_ceil(rest) as u64))
+    }
+
+    /// By how much more than on the link time passes by a clock that runs fast; with rounding.
+    pub(super) fn drift(&self, time: Span) -> Span {
+        let drift = u128::from(self.clock_ppb) * u128::from(time.as_ps());
+        Span::from_ps(drift.div_ceil(1_000_000_000) as u64 + 2)
+    }
+
+    /// How long a clock may be used after it was set. The slot that has begun by then, and the last
+    /// packets of it, are within the guard bands.
+    pub(super) fn clock_life(&self, slot: Span, ahead: u64) -> Span {
+        slot * (u64::from(self.beacon_slots) + ahead + SLOTS_OLD as u64 - 2)
+    }
+}
+
+/// Slots for which a clock is used beyond a beacon's interval and the way of the SCHD: positions
+/// differ from slot to slot, a slot that has begun keeps its clock, and its last packets wait where
+/// the clock runs faster than the link.
+const SLOTS_OLD: u128 = 5;
+/// Rounding of clocks to picoseconds.
+const ROUNDING_PS: u128 = 8;

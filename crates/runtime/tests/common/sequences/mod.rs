@@ -1,0 +1,430 @@
+//! Whole sequences of packets of a peer that has met the node, of which each has the right lives,
+//! transport and addresses, and anything else in it. What is looked at is memory and work.
+//!
+//! Three hosts, and arbiters where the transport has any: node 0 is under test, node 1 is another
+//! like it, and node 2 sends what the input says. The applications and the network take no memory
+//! that is counted.
+//!
+//! **Memory.** What the node holds is paid for by what it has received and what its application has
+//! submitted: at most [`A_BYTE`] for each byte received, [`A_SUBMISSION`] for each message, and
+//! [`FIXED`]. Tables grow by doubling, so one turn may ask for up to twice what the node holds
+//! beside that.
+//!
+//! **Work.** A turn asks for memory a bounded number of times for each packet received or sent, or
+//! goes through what is held once; and it ends. An operation takes bounded processor time for each turn, whatever came before, and may go
+//! through all that is held once. Of one that takes more the least of several repetitions counts.
+
+mod counting;
+mod desk;
+mod input;
+mod operate;
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rampmeter_core::fabric::Spray;
+use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Rate, Span, Time};
+use rampmeter_proto::catalogue::{Catalogue, Visitor};
+use rampmeter_proto::transport::{Place, Site};
+use rampmeter_proto::{Builtin, OnHosts, Transport};
+use rampmeter_runtime::wire::{Envelope, Incarnation, Kind, Protection, TransportId};
+use rampmeter_runtime::{Agreement, Datapath, Node, NodeConfig};
+use rustix::time::ClockId;
+
+pub(crate) use counting::Counting;
+use counting::{Counts, counted, counts, reset};
+use desk::{Apps, Tap, Wire};
+use input::{Input, Template};
+
+pub(crate) const HOSTILE: NodeId = NodeId::new(2);
+const HOSTS: u32 = 3;
+const TRANSPORT: TransportId = TransportId(1);
+
+/// Bytes of memory that a byte received may take.
+const A_BYTE: u64 = 16;
+/// Bytes of memory that a message submitted may take, beside those of the application.
+const A_SUBMISSION: u64 = 2_048;
+/// Bytes of a message for which another may be taken: senders know its packets.
+const SUBMITTED_BYTES: u64 = 8;
+/// Bytes of memory that a node may take at any time.
+const FIXED: u64 = 64 << 10;
+/// How often a turn may ask for memory, for each packet, and once for so many bytes held: what is
+/// given up is noted.
+const CALLS: u64 = 2_048;
+const CALLS_A_PACKET: u64 = 64;
+const BYTES_A_CALL: u64 = 64;
+/// Turns at one instant.
+const TURNS: u32 = 1_000;
+/// Processor time of an operation, of each turn, packet and message in it, and of each byte held: a
+/// table may grow, and silent senders be forgotten, once in an operation.
+const AN_OPERATION: Span = Span::from_us(500);
+const A_TURN: Span = Span::from_us(20);
+const A_BYTE_HELD: Span = Span::from_ns(4);
+/// Packets that the hostile node sends in a sequence, and turns of a sequence.
+const PACKETS: u32 = 20_000;
+const EVENTS: u32 = 60_000;
+
+/// What a sequence has come to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    /// Packets that the node has handled.
+    pub(crate) packets: u64,
+    /// Bytes held for each byte received, in thousandths, at most; likewise calls for each packet of
+    /// a turn, and processor time of a turn in nanoseconds.
+    pub(crate) memory: u64,
+    pub(crate) calls: u64,
+    pub(crate) turn_ns: u64,
+}
+
+/// Runs the sequence that the bytes describe, of the transport that the first one chooses.
+#[allow(dead_code, reason = "tests go through all transports")]
+pub(crate) fn sequence(bytes: &[u8]) -> Tally {
+    let [choice, rest @ ..] = bytes else { return Tally::default() };
+    let all = transports();
+    let (_, run) = all[usize::from(*choice) % all.len()];
+    run(rest)
+}
+
+/// A transport's name, and what runs a sequence of it.
+pub(crate) type Named = (&'static str, fn(&[u8]) -> Tally);
+
+/// All transports that run between hosts.
+pub(crate) fn transports() -> Vec<Named> {
+    #[derive(Default)]
+    struct All(Vec<Named>);
+
+    impl Visitor for All {
+        fn transport<T: Transport>(&mut self) {
+            self.0.push((T::NAME, run::<T>));
+        }
+    }
+
+    let mut all = All::default();
+    OnHosts::<Builtin>::visit(&mut all);
+    all.0
+}
+
+fn run<T: Transport>(bytes: &[u8]) -> Tally {
+    let mut bed = Bed::new::<T>();
+    let (tally, mut slow) = bed.run::<T>(bytes, None);
+    // A machine that does something else is slow once, not always. The clock of a thread leaves it
+    // out, but is slow to read.
+    for _ in 0..4 {
+        let Some(suspect) = slow else { return tally };
+        bed = Bed::new::<T>();
+        bed.clock = ClockId::ThreadCPUTime;
+        slow = bed.run::<T>(bytes, Some(suspect.at)).1;
+    }
+    assert!(slow.is_none(), "{}: {slow:?}", T::NAME);
+    tally
+}
+
+/// An operation that has taken too long.
+#[derive(Clone, Copy, Debug)]
+#[allow(dead_code, reason = "it is printed")]
+struct Slow {
+    at: usize,
+    op: u8,
+    took: Span,
+    turns: u64,
+}
+
+/// A node whose endpoint is not known.
+trait Turns {
+    fn turn(&mut self, now: Time) -> Time;
+    fn inconsistent(&self) -> u64;
+}
+
+impl<E: Endpoint> Turns for Node<E, Tap, Apps> {
+    fn turn(&mut self, now: Time) -> Time {
+        Node::turn(self, now).expect("no datapath fails")
+    }
+
+    fn inconsistent(&self) -> u64 {
+        self.stats().inconsistent
+    }
+}
+
+fn node<E: Endpoint + 'static>(
+    node: NodeId,
+    n: usize,
+    protocol: &Arc<E::Config>,
+    rate: Rate,
+    wire: &Rc<RefCell<Wire>>,
+    apps: &Apps,
+) -> Box<dyn Turns> {
+    let config = NodeConfig {
+        node,
+        transport: TRANSPORT,
+        incarnation: Incarnation::new(10 + node.get()),
+        rate,
+        burst: Bytes::new(3_000),
+        spray: Spray::Random,
+        run: 1,
+        gather: Span::ZERO,
+        agreement: Agreement::default(),
+        message_max: NodeConfig::MESSAGE_MAX,
+        patience: Span::from_us(100_000),
+        peers: vec![Some(None); n],
+        seed: 1,
+    };
+    let datapath = Tap(Rc::clone(wire), node);
+    Box::new(Node::<E, _, _>::new(config, Arc::clone(protocol), datapath, apps.clone(), Time::ZERO))
+}
+
+/// What a node has had to do with.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    packets: u64,
+    bytes: u64,
+    messages: u64,
+    message_bytes: u64,
+}
+
+/// How many nodes there are, and the parameters of the transport, which are made once.
+fn protocol<T: Transport>(rate: Rate) -> (usize, Arc<T::Config>) {
+    type Made = BTreeMap<&'static str, (usize, Rc<dyn Any>)>;
+    thread_local! {
+        static MADE: RefCell<Made> = RefCell::default();
+    }
+    let make = || {
+        let mtu = rate.tx_time(Bytes::new(1_500));
+        let (control_rtt, n_pods) = (Span::from_us(50), 0);
+        let data_rtt = control_rtt + mtu * 4;
+        let facts =
+            FabricFacts { n_hosts: HOSTS, access_rate: rate, data_rtt, control_rtt, n_pods };
+        let keys = T::Keys::default();
+        let n = HOSTS as usize + T::needs(&keys, &facts).arbiters.len();
+        let place = Place::Hosts { payload: Bytes::new(1_360), header: Bytes::new(100) };
+        let config = T::configure(keys, &Site { facts, place, lower: None });
+        let config: Rc<dyn Any> = Rc::new(Arc::new(config.expect("a transport of hosts")));
+        (n, config)
+    };
+    MADE.with_borrow_mut(|made| {
+        let (n, config) = made.entry(T::NAME).or_insert_with(make);
+        let config = config.downcast_ref::<Arc<T::Config>>().expect("one transport has a name");
+        (*n, Arc::clone(config))
+    })
+}
+
+/// Three hosts and their arbiters.
+struct Bed {
+    nodes: Vec<Option<Box<dyn Turns>>>,
+    next: Vec<Time>,
+    apps: Vec<Apps>,
+    wire: Rc<RefCell<Wire>>,
+    now: Time,
+    /// The life of the hostile node.
+    life: u32,
+    packets_left: u32,
+    events_left: u32,
+    template: Option<Template>,
+    /// Whether the hostile node sends in the name of an arbiter.
+    src: NodeId,
+    /// Turns of the node under test, packets and messages in them.
+    turns: u64,
+    /// What the node's turns of an operation have taken, by a clock.
+    clock: ClockId,
+    took: Span,
+    is_touched: bool,
+    tally: Tally,
+}
+
+impl Bed {
+    fn new<T: Transport>() -> Self {
+        reset();
+        let rate = Rate::from_gbps(10);
+        let (n, config) = protocol::<T>(rate);
+        let wire = Rc::new(RefCell::new(Wire::new(n)));
+        let honest = |node: u32| NodeId::new(1 - node.min(1));
+        let apps: Vec<Apps> = (0..n as u32).map(|node| Apps::new(honest(node))).collect();
+        let make = |number: usize| {
+            let (id, apps) = (NodeId::new(number as u32), &apps[number]);
+            match id.get() {
+                2 => None,
+                0 => Some(counted(|| node::<T::Host>(id, n, &config, rate, &wire, apps))),
+                1 => Some(node::<T::Host>(id, n, &config, rate, &wire, apps)),
+                _ => Some(node::<T::Arbiter>(id, n, &config, rate, &wire, apps)),
+            }
+        };
+        let nodes = (0..n).map(make).collect();
+        let mut bed = Self {
+            nodes,
+            next: vec![Time::ZERO; n],
+            apps,
+            wire,
+            now: Time::ZERO,
+            life: 1,
+            packets_left: PACKETS,
+            events_left: EVENTS,
+            template: None,
+            src: HOSTILE,
+            turns: 0,
+            clock: ClockId::Monotonic,
+            took: Span::ZERO,
+            is_touched: false,
+            tally: Tally::default(),
+        };
+        bed.run_until(Time::ZERO + Span::from_us(500));
+        bed
+    }
+
+    /// Does what the bytes say, and finds the first operation that is slow, or whether that at
+    /// `only` is.
+    fn run<T: Transport>(&mut self, bytes: &[u8], only: Option<usize>) -> (Tally, Option<Slow>) {
+        let mut input = Input(bytes);
+        let mut slow = None;
+        while !input.is_over() && self.events_left > 0 {
+            let (at, turns) = (bytes.len() - input.0.len(), self.turns);
+            let held = counts().live;
+            self.took = Span::ZERO;
+            let op = input.u8();
+            self.operate::<T>(op, &mut input);
+            let (took, turns) = (self.took, self.turns - turns);
+            self.tally.turn_ns = self.tally.turn_ns.max(took.as_ps() / 1_000 / turns.max(20));
+            let walk = A_BYTE_HELD * counts().live.max(held).max(0) as u64;
+            let is_slow = took > AN_OPERATION + A_TURN * turns + walk;
+            if is_slow && only.is_none_or(|only| only == at) {
+                slow = Some(Slow { at, op, took, turns });
+                break;
+            }
+        }
+        self.tally.packets = self.wire.borrow().received;
+        self.look();
+        (self.tally, slow)
+    }
+
+    /// Sends something to the node under test, which does what is due.
+    fn send(&mut self, kind: Kind, body: &[u8]) {
+        let Some(left) = self.packets_left.checked_sub(1) else { return };
+        (self.packets_left, self.is_touched) = (left, true);
+        let (src, dst) = (self.src, NodeId::new(0));
+        let src_life = match src {
+            HOSTILE => Incarnation::new(1_000 + self.life),
+            arbiter => Incarnation::new(10 + arbiter.get()),
+        };
+        let dst_life = Some(Incarnation::new(10));
+        let (transport, protection) = (TRANSPORT, Protection::Bare);
+        let envelope = Envelope { transport, src, dst, src_life, dst_life, kind, protection };
+        let mut bytes = [0; 1_472];
+        let Ok(read) = envelope.encode(&mut bytes) else { return };
+        let len = body.len().min(bytes.len() - read);
+        bytes[read..read + len].copy_from_slice(&body[..len]);
+        self.now += Span::from_us(1);
+        self.wire.borrow_mut().put(self.now, 0, &bytes[..read + len]);
+        self.next[0] = self.now;
+        self.run_until(self.now);
+    }
+
+    fn wait(&mut self, span: Span) {
+        self.run_until(self.now + span);
+    }
+
+    /// Runs until an instant, or until there have been too many turns.
+    fn run_until(&mut self, end: Time) {
+        let (mut at, mut turns) = (Time::ZERO, 0);
+        let most = self.events_left.saturating_sub(2_000);
+        loop {
+            for idx in 0..self.nodes.len() {
+                let arrival =
+                    Datapath::next_arrival(&Tap(Rc::clone(&self.wire), NodeId::new(idx as u32)));
+                self.next[idx] = self.next[idx].min(arrival);
+            }
+            let running = (0..self.nodes.len()).filter(|&idx| self.nodes[idx].is_some());
+            let idx = running.min_by_key(|&idx| self.next[idx]).expect("there are nodes");
+            if self.next[idx] > end || self.events_left <= most {
+                break;
+            }
+            self.events_left = self.events_left.saturating_sub(1);
+            let now = self.now.max(self.next[idx]);
+            turns = if now == at { turns + 1 } else { 0 };
+            assert!(turns < TURNS, "node {idx} does not end at {now}");
+            (self.now, at) = (now, now);
+            self.wire.borrow_mut().now = now;
+            self.next[idx] = match idx {
+                0 => self.turn_tested(),
+                _ => self.nodes[idx].as_mut().expect("it runs").turn(now),
+            };
+            self.answer();
+        }
+        self.now = self.now.max(end);
+    }
+
+    /// The hostile node answers hellos as others do.
+    fn answer(&mut self) {
+        let mut wire = self.wire.borrow_mut();
+        while let Some((dst, nonce)) = wire.hellos.pop() {
+            let envelope = Envelope {
+                transport: TRANSPORT,
+                src: HOSTILE,
+                dst,
+                src_life: Incarnation::new(1_000 + self.life),
+                dst_life: Some(Incarnation::new(10 + dst.get())),
+                kind: Kind::Here { nonce },
+                protection: Protection::Bare,
+            };
+            let mut bytes = [0; Envelope::LEN_MAX];
+            let len = envelope.encode(&mut bytes).expect("there is room");
+            let now = wire.now;
+            wire.put(now, dst.idx(), &bytes[..len]);
+        }
+    }
+
+    /// What has come to the node under test and left it, and what its application has submitted.
+    fn seen(&self) -> Seen {
+        let wire = self.wire.borrow();
+        let &Wire { received, bytes, sent, .. } = &*wire;
+        let (messages, message_bytes) = self.apps[0].taken();
+        Seen { packets: received + sent, bytes, messages, message_bytes }
+    }
+
+    /// A turn of the node under test, of which memory and work are looked at.
+    fn turn_tested(&mut self) -> Time {
+        let (before, seen_before, now) = (counts(), self.seen(), self.now);
+        let node = self.nodes[0].as_mut().expect("it is never stopped");
+        let begin = read(self.clock);
+        let next = counted(|| node.turn(now));
+        self.took += read(self.clock) - begin;
+        let (Counts { live, total, calls }, seen) = (counts(), self.seen());
+        let (held, live) = (before.live.max(0) as u64, live.max(0) as u64);
+        let (packets, messages) =
+            (seen.packets - seen_before.packets, seen.messages - seen_before.messages);
+        self.turns += 1 + packets + messages;
+        let submitted = A_SUBMISSION * seen.messages + seen.message_bytes / SUBMITTED_BYTES;
+        assert!(
+            live <= FIXED + A_BYTE * seen.bytes + submitted,
+            "{live} bytes held after {seen:?}"
+        );
+        let (asked, calls) = (total - before.total, calls - before.calls);
+        let allowed = FIXED + 2 * (held + live) + A_BYTE * 1_500 * packets;
+        assert!(
+            asked <= allowed,
+            "{asked} bytes asked for where {held} were held, with {packets} packets"
+        );
+        assert!(
+            calls <= CALLS + CALLS_A_PACKET * (packets + messages) + held / BYTES_A_CALL,
+            "memory was asked for {calls} times, with {packets} packets and {messages} messages"
+        );
+        let rest = live.saturating_sub(submitted + FIXED / 2);
+        let tally = &mut self.tally;
+        tally.memory = tally.memory.max(1_000 * rest / seen.bytes.max(1));
+        tally.calls = tally.calls.max(calls.saturating_sub(256) / (packets + messages).max(1));
+        next
+    }
+
+    /// What honest nodes say of one another is consistent.
+    fn look(&self) {
+        for (idx, node) in self.nodes.iter().enumerate() {
+            let Some(node) = node else { continue };
+            assert!(idx == 0 && self.is_touched || node.inconsistent() == 0, "node {idx}");
+        }
+    }
+}
+
+fn read(clock: ClockId) -> Time {
+    let time = rustix::time::clock_gettime(clock);
+    Time::from_ps((time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64) * 1_000)
+}

@@ -1,0 +1,31 @@
+//! A node among packets with the right lives and anything else in them: memory and work stay
+//! bounded. The fuzz target `node_sequences` runs the same.
+
+#[path = "common/sequences/mod.rs"]
+mod sequences;
+
+use rampmeter_core::{Purpose, Rng};
+use sequences::{Counting, Tally, transports};
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+#[test]
+fn whatever_a_peer_sends_memory_and_work_are_bounded() {
+    let n = std::env::var("RAMPMETER_SEQUENCES").map_or(60, |n| n.parse().expect("a number"));
+    for (name, run) in transports() {
+        let mut most = Tally::default();
+        for seed in 0..n {
+            let mut rng = Rng::new(seed, 0, Purpose::Test);
+            let len = 20 + rng.below(1_500);
+            let bytes: Vec<u8> = (0..len).map(|_| rng.bits() as u8).collect();
+            let tally = run(&bytes);
+            most.packets += tally.packets;
+            most.memory = most.memory.max(tally.memory);
+            most.calls = most.calls.max(tally.calls);
+            most.turn_ns = most.turn_ns.max(tally.turn_ns);
+        }
+        println!("{name}: {most:?}");
+        assert!(most.packets > n * 100, "{name}: {most:?}");
+    }
+}

@@ -1,0 +1,32 @@
+//! Whatever packets a peer sends that has met a node, in whatever order: the memory that the node
+//! holds is in proportion to what it has received, and so is its work. Nothing is delivered twice.
+//! What a sequence is, and what is allowed, is in `crates/runtime/tests/common/sequences`.
+
+#![no_main]
+
+#[path = "../../crates/runtime/tests/common/sequences/mod.rs"]
+mod sequences;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use libfuzzer_sys::fuzz_target;
+use sequences::{Counting, sequence};
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Packets of all sequences, and sequences.
+static PACKETS: AtomicU64 = AtomicU64::new(0);
+static SEQUENCES: AtomicU64 = AtomicU64::new(0);
+/// The log has a line whenever there are so many more.
+const A_LINE: u64 = 10_000_000;
+
+fuzz_target!(|bytes: &[u8]| {
+    let tally = sequence(bytes);
+    let before = PACKETS.fetch_add(tally.packets, Ordering::Relaxed);
+    let after = before + tally.packets;
+    let sequences = SEQUENCES.fetch_add(1, Ordering::Relaxed) + 1;
+    if after / A_LINE > before / A_LINE {
+        eprintln!("{after} packets in {sequences} sequences");
+    }
+});
