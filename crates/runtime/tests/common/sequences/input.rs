@@ -62,6 +62,9 @@ pub(crate) struct Template {
 }
 
 const WORDS: usize = 24;
+/// Bytes of the longest message of which templates know the digest.
+const DIGESTED_MAX: u32 = 1 << 14;
+static ONES: [u8; DIGESTED_MAX as usize] = [1; DIGESTED_MAX as usize];
 
 impl Template {
     pub(crate) fn read<H: Formats>(input: &mut Input<'_>) -> Self {
@@ -88,7 +91,14 @@ impl Template {
         let offset = if offset < 256 { offset * 1_360 } else { offset };
         let len = len.min(size.saturating_sub(offset)).max(1);
         let service = u16::from(input.u8() % 8) + if input.u8() < 250 { 2 } else { 0 };
-        (Fragment { service, offset, size }, len as usize)
+        // Most packets at the end of a message have its digest: payloads are ones.
+        let is_last = offset.checked_add(len) == Some(size) && size <= DIGESTED_MAX;
+        let digest = match input.u8() {
+            0..16 => Some(input.u32()),
+            16..240 if is_last => Some(crc32c::crc32c(&ONES[..size as usize])),
+            _ => None,
+        };
+        (Fragment { service, offset, size, digest }, len as usize)
     }
 
     fn grows(&self, bit: u8, n: u32) -> u32 {
