@@ -13,7 +13,7 @@ use std::sync::Arc;
 use common::feed::*;
 use common::*;
 use rampmeter_core::{
-    Bytes, Endpoint, Header, Message, MsgId, NodeId, Purpose, Rng, Span, TenantId, Time,
+    Bytes, Endpoint, Family, Header, Message, MsgId, NodeId, Purpose, Rng, Span, TenantId, Time,
 };
 use rampmeter_proto::{Builtin, OnHosts, Transport};
 use rampmeter_runtime::app::{Failure, Hub, Port, PortConfig};
@@ -93,10 +93,13 @@ const RECEIVER: u32 = 1;
 const LIFE: u32 = 5;
 const MESSAGES: u64 = 60;
 
+/// A node with a datapath that may change packets.
+type TestNode<T> = Node<<T as Family>::Host, Of<<T as Family>::Header>, Hub>;
+
 /// Two nodes, of which the second gets changed packets.
 struct Pair<T: Transport> {
     net: MemNet,
-    nodes: Vec<(Node<T::Host, Of<T::Header>, Hub>, Port)>,
+    nodes: Vec<(TestNode<T>, Port)>,
     now: Time,
     next: [Time; 2],
     seen: Seen,
