@@ -1,0 +1,23 @@
+//! The same in the simulator: as many flows of one pair of hosts at once.
+
+use rampmeter_core::{Bytes, NodeId, Span, Time};
+use rampmeter_proto::Transport;
+use rampmeter_sim::Arrival;
+use rampmeter_testkit::{Place, run, spec, star};
+
+use super::processor_time;
+
+/// Processor time of all flows, and how many complete.
+pub(crate) fn pair<T: Transport>(flows: u64) -> (Span, usize) {
+    let topology = star(4).build().expect("a network");
+    let place = Place::<T>::simulated(&T::Keys::default(), topology);
+    let mut spec = spec(place.topology, 1);
+    (spec.fabric, spec.sample, spec.paranoid) = (place.fabric, None, false);
+    let (src, dst) = (NodeId::new(0), NodeId::new(1));
+    let arrivals =
+        (0..flows).map(|_| Arrival::new(Time::ZERO, src, dst, Bytes::new(200))).collect();
+    let begin = processor_time();
+    let (_, records) = run::<T>(place.config, spec, arrivals);
+    let processor = processor_time() - begin;
+    (processor, records.iter().filter(|record| record.completed.is_some()).count())
+}
