@@ -13,6 +13,7 @@ from rampmeter.testbed.soak import (
     Ledger,
     Sample,
     growth,
+    idleness,
     judge,
     packed,
     soak,
@@ -89,6 +90,11 @@ def test_growth_is_found(tmp_path: Path) -> None:
     samples = [Sample(float(at), 10_000 + 200 * at, 30) for at in range(100)]
     said = violations(none, growth(samples, 0.0, 100.0))
     assert [text.split(" ")[0] for text in said] == ["memory"]
+
+
+def test_a_soak_without_messages_fails() -> None:
+    assert idleness({"taken": 59}, 1.0) == ["expected 60 messages taken at least, got 59"]
+    assert idleness({"taken": 60}, 1.0) == []
 
 
 def test_messages_tell_whether_they_are_whole() -> None:

@@ -11,8 +11,8 @@ second, and has many waiting. Needs root, or user namespaces.
 Every message has a sender, a number and a checksum, and every program writes down what it sends,
 takes and hears. The end compares these logs. The soak fails (exit code 1) if a message arrived
 twice or changed, if one was reported as completed and never taken by a program that lived, if
-several failed as unreachable while all programs and nodes lived, or if node 0's memory or
-descriptors grew.
+several failed as unreachable while all programs and nodes lived, if node 0's memory or descriptors
+grew, or if fewer messages were taken than one a second.
 """
 
 import argparse
@@ -469,6 +469,13 @@ def violations(found: dict[str, Any], flat: dict[str, list[float]]) -> list[str]
     return said
 
 
+def idleness(found: dict[str, Any], minutes: float) -> list[str]:
+    """Say so where hardly anything was sent: programs that end at once break no promise."""
+    expected = int(minutes * 60)
+    taken = found["taken"]
+    return [f"expected {expected} messages taken at least, got {taken}"] * (taken < expected)
+
+
 def soak(out: Path, transport: str, minutes: float, seed: int, faults: Sequence[str]) -> int:
     """Run it; returns the exit code."""
     out = out.resolve()
@@ -501,6 +508,7 @@ def soak(out: Path, transport: str, minutes: float, seed: int, faults: Sequence[
         for part in parts
     ]
     bad = violations(found, flat) + [f"a node ended with code {code}" for code in codes if code]
+    bad += idleness(found, minutes)
     result = {
         "transport": transport,
         "minutes": minutes,
