@@ -27,11 +27,6 @@ impl BusyPoll {
         Self { budget: Span::ZERO, most }
     }
 
-    /// The longest budget.
-    pub fn most(&self) -> Span {
-        self.most
-    }
-
     /// The budget.
     pub fn budget(&self) -> Span {
         self.budget

@@ -58,8 +58,9 @@ impl Signals {
 
     /// Tells the owner of the node to read its configuration again.
     pub fn reload(&self) {
-        self.0.reload.store(true, Ordering::SeqCst);
+        // In this order: whoever takes the flag takes the wake-up too, and it wakes nobody later.
         self.wake();
+        self.0.reload.store(true, Ordering::SeqCst);
     }
 
     /// Whether the owner has been told to, since it last asked.
@@ -111,13 +112,17 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
     }
     sleeper.add(signals.0.event.as_fd())?;
     let (mut stops_at, mut is_crowded) = (Time::NEVER, false);
-    let (mut busy, mut seen) = (BusyPoll::new(node.busy_poll()), node.active_at());
+    // Where others of this priority alone would get the processor, offering it is no use.
+    let most = |node: &Node<E, D, A>| if is_realtime() { Span::ZERO } else { node.busy_poll() };
+    let mut configured = node.busy_poll();
+    let (mut busy, mut seen) = (BusyPoll::new(most(node)), node.active_at());
     loop {
         let now = clock.now();
         let next = node.turn(now)?;
         let active_at = node.active_at();
-        if node.busy_poll() != busy.most() {
-            busy = BusyPoll::new(node.busy_poll());
+        if node.busy_poll() != configured {
+            configured = node.busy_poll();
+            busy = BusyPoll::new(most(node));
         }
         if active_at > seen {
             busy.on_event(active_at.saturating_since(seen));
@@ -165,6 +170,14 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
             sleeper.sleep(sleep)?;
         }
     }
+}
+
+/// Whether this thread runs before all that has no priority.
+#[expect(unsafe_code, reason = "a system call that no safe interface offers")]
+fn is_realtime() -> bool {
+    // SAFETY: it reads the policy of this thread.
+    let policy = unsafe { libc::sched_getscheduler(0) };
+    matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR)
 }
 
 /// Waits for descriptors and for time.

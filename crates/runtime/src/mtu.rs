@@ -4,8 +4,8 @@
 //! may not be cut up. Where none is answered, though shorter packets of the peer arrive, the path
 //! carries less: the node searches for the longest datagram that passes, by halves. Longer ones may then
 //! be cut up by the network ([`Datapath::set_limit`](crate::Datapath::set_limit)), which costs more, and
-//! messages go on. A length that has passed is confirmed from time to time, so that a path that changes
-//! is noticed.
+//! messages go on. The full length is confirmed from time to time, so that a path that changes is
+//! noticed; a shorter one is searched anew.
 
 use rampmeter_core::{Span, Time};
 
@@ -60,6 +60,11 @@ impl PathMtu {
         self.limit
     }
 
+    /// Whether a probe has not been answered yet.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.probe.is_some()
+    }
+
     /// When [`PathMtu::poll`] has something to do.
     pub(crate) fn deadline(&self) -> Time {
         self.next_at
@@ -73,9 +78,8 @@ impl PathMtu {
         }
         if let Some(probe) = self.probe.take() {
             if heard_at.is_none_or(|at| at <= probe.sent_at) {
-                // Try again when the peer is there.
-                (self.probe, self.next_at) = (Some(probe), now + ANSWER);
-                return self.send(now, nonce, probe.len, 1);
+                // Nothing has been lost that the path would have carried.
+                return self.send(now, nonce, probe.len, probe.n_sent);
             }
             if probe.n_sent < PROBES {
                 return self.send(now, nonce, probe.len, probe.n_sent + 1);
@@ -83,11 +87,13 @@ impl PathMtu {
             self.on_lost(probe.len);
             if self.is_found() {
                 self.limit = Some(self.passes);
-                self.next_at = now + RAISE;
+                self.next_at = now + self.again();
                 return None;
             }
-            // Until more is known, what every path carries.
-            self.limit = Some(self.passes);
+            // Until more is known, what every path carries; or what it carried, where that may still be so.
+            if self.limit.is_none_or(|limit| probe.len <= limit) {
+                self.limit = Some(self.passes);
+            }
         } else if self.is_found() {
             // It is time to look again: first whether all passes by now.
             (self.passes, self.fails) = (BASE.min(self.most), self.most + 1);
@@ -109,6 +115,11 @@ impl PathMtu {
         }
     }
 
+    /// When a longer datagram is tried again: soon where the longest may have been lost by chance.
+    fn again(&self) -> Span {
+        if self.most - self.passes <= 2 * EXACT { CONFIRM } else { RAISE }
+    }
+
     /// Whether the search is over.
     fn is_found(&self) -> bool {
         self.passes == self.most || self.fails.saturating_sub(self.passes) <= EXACT
@@ -122,8 +133,9 @@ impl PathMtu {
             self.limit = None;
             self.next_at = now + CONFIRM;
         } else {
-            self.limit = Some(self.passes);
-            self.next_at = if self.is_found() { now + RAISE } else { now };
+            let before = if self.is_found() { None } else { self.limit };
+            self.limit = Some(self.passes).max(before);
+            self.next_at = if self.is_found() { now + self.again() } else { now };
         }
         true
     }

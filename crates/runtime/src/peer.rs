@@ -181,6 +181,8 @@ impl<P> Peers<P> {
                 (Some(ip), None) => *slot = Some(Peer::at(ip, self.datagram_max)),
             }
         }
+        // A node that comes anew under an old number has no limit.
+        self.have_limits_changed = true;
         (gone, waited)
     }
 
@@ -318,8 +320,15 @@ impl<P> Peers<P> {
             }
             if peer.mtu.deadline() <= now {
                 let (nonce, before) = (self.rng.bits() as u32, peer.mtu.limit());
+                let is_awaited = peer.mtu.is_awaited();
                 if let Some(len) = peer.mtu.poll(now, peer.heard_at(), nonce) {
                     hello(NodeId::new(idx as u32), nonce, Some(len));
+                    if is_awaited && peer.hello.is_none() {
+                        // Its answer says that the peer is there, and only the probe was lost.
+                        let (nonce, pause) = (self.rng.bits() as u32, HELLO_MIN);
+                        let (at, first_at, left, n_sent) = (now, now, 2, 0);
+                        peer.hello = Some(Hello { nonce, at, pause, left, first_at, n_sent });
+                    }
                 }
                 self.have_limits_changed |= peer.mtu.limit() != before;
             }

@@ -107,7 +107,7 @@ impl Gaps {
         {
             let gone = n.min(end - start);
             n -= gone;
-            self.forgotten = start + gone;
+            self.forgotten = self.forgotten.max(start + gone);
             if start + gone < end {
                 self.skipped.insert(start + gone, end);
             }

@@ -231,7 +231,7 @@ impl Port {
         let since_ns = monotonic_ns();
         let until_ns = timeout.map(|t| since_ns.saturating_add(nanoseconds(t)));
         let next = self.wait_until(until_ns)?;
-        self.on_waited(since_ns);
+        self.on_waited(since_ns, next.is_some());
         Ok(next)
     }
 
@@ -251,10 +251,10 @@ impl Port {
         }
     }
 
-    /// A wait that began at `since_ns` is over.
-    fn on_waited(&self, since_ns: u64) {
-        let waited_ns = monotonic_ns().saturating_sub(since_ns);
-        self.busy().on_event(Span::from_ns(waited_ns.min(SECOND_NS)));
+    /// A wait that began at `since_ns` is over, with a completion or in vain.
+    fn on_waited(&self, since_ns: u64, is_served: bool) {
+        let waited_ns = monotonic_ns().saturating_sub(since_ns).min(SECOND_NS);
+        self.busy().on_event(Span::from_ns(if is_served { waited_ns } else { SECOND_NS }));
     }
 
     /// As [`Port::wait`], but returns early, with nothing, when a signal comes.
@@ -271,7 +271,7 @@ impl Port {
             }
             next = self.next()?;
         }
-        self.on_waited(since_ns);
+        self.on_waited(since_ns, next.is_some());
         Ok(next)
     }
 
@@ -285,7 +285,7 @@ impl Port {
     /// already, or the node is gone: take everything with [`Port::try_next`], then arm again.
     /// Between that and the next call the descriptor may be readable for nothing.
     pub fn arm(&self) -> bool {
-        if self.is_kicked.swap(false, Ordering::Relaxed) {
+        if self.is_kicked.swap(false, Ordering::Acquire) {
             let _ = rustix::io::read(&self.kick, &mut [0u8; 8]);
         }
         match recv(&self.socket, &mut [0u8; 8], RecvFlags::DONTWAIT) {
@@ -299,8 +299,9 @@ impl Port {
             return false;
         }
         // What has just been read may have been meant for another thread that sleeps.
-        self.is_kicked.store(true, Ordering::Relaxed);
+        // In this order: whoever takes the flag reads what has been written.
         let _ = rustix::io::write(&self.kick, &1u64.to_ne_bytes());
+        self.is_kicked.store(true, Ordering::Release);
         true
     }
 

@@ -81,6 +81,7 @@ fn node<E: Endpoint + 'static>(
         spray: Spray::Random,
         run: 1,
         gather: Span::ZERO,
+        busy_poll: Span::ZERO,
         agreement: Agreement::default(),
         message_max: NodeConfig::MESSAGE_MAX,
         patience: LIMIT,

@@ -47,8 +47,8 @@ pub struct NodeConfig {
 }
 
 impl NodeConfig {
-    /// A good [`NodeConfig::gather`]: a fifth of the round trip between hosts that sleep where they
-    /// have nothing to do, and several times as long as it takes to fall asleep and to wake.
+    /// A good [`NodeConfig::gather`]: less than half of the round trip between hosts that sleep where
+    /// they have nothing to do, and several times as long as it takes to fall asleep and to wake.
     pub const GATHER: Span = Span::from_us(60);
     /// The longest message that any node can take.
     pub const MESSAGE_MAX: u32 = 1 << 30;

@@ -139,6 +139,8 @@ impl<D: Datapath> Secured<D> {
                     let len = write(&mut out[..room]);
                     session.seal(out, len)
                 }),
+                // A probe of the path is worth nothing if it may be cut up later.
+                None if matches!(cut, Cut::Forbidden) => Ok(()),
                 None => {
                     let mut datagram = vec![0; inner.datagram_max() - SEALED];
                     let len = write(&mut datagram);

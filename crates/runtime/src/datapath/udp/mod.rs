@@ -199,15 +199,25 @@ impl Datapath for UdpDatapath {
         if self.limits.len() <= peer.idx() {
             self.limits.resize(peer.idx() + 1, None);
         }
-        self.limits[peer.idx()] = bytes;
+        self.limits[peer.idx()] = None;
         if bytes.is_some() && self.spray.len() == self.n_spray {
             let mut any_port = self.control.local_addr()?;
             any_port.set_port(0);
-            let socket = bind(any_port, self.buffer)?;
-            sys::allow_fragments(&socket, any_port.is_ipv4())?;
+            let open = || {
+                let socket = bind(any_port, self.buffer)?;
+                sys::allow_fragments(&socket, any_port.is_ipv4())?;
+                io::Result::Ok(socket)
+            };
+            match open() {
+                Ok(socket) => self.spray.push(socket),
+                Err(error) => {
+                    tracing::warn!(%error, "packets that are too long for a path are not cut up");
+                    return Ok(());
+                }
+            }
             self.tx.never_join(self.n_spray);
-            self.spray.push(socket);
         }
+        self.limits[peer.idx()] = bytes;
         Ok(())
     }
 
