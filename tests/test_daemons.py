@@ -97,9 +97,11 @@ class Network:
         status: dict[str, Any] = json.loads(done.stdout)
         return status
 
-    def wait_for(self, node: int, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    def wait_for(
+        self, node: int, holds: Callable[[dict[str, Any]], bool], timeout: float = TIMEOUT
+    ) -> dict[str, Any]:
         """The first status for which something holds."""
-        ends = time.monotonic() + TIMEOUT
+        ends = time.monotonic() + timeout
         while not holds(status := self.status(node)):
             assert time.monotonic() < ends, status
             time.sleep(0.1)
@@ -610,7 +612,7 @@ def test_a_path_that_carries_less_than_is_configured_is_found(network_of: Start)
             assert {outcome(ticket) for ticket in tickets} == {"completed"}
             # Until then what every path carries.
             found = range(1_300 - 8, 1_300 + 1)
-            network.wait_for(0, lambda told: told["peers"][0]["path-mtu"] in found)
+            network.wait_for(0, lambda told: told["peers"][0]["path-mtu"] in found, 3 * TIMEOUT)
             # The other way carries what is configured.
             assert network.status(1)["peers"][0]["path-mtu"] is None
         network.stop()
