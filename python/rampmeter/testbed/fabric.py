@@ -107,7 +107,7 @@ class Fabric:
         command.ip(lines, self.namespace(port.node))
 
     def set_path_mtu(self, host: int, mtu: int) -> None:
-        """Let the cable of a host carry only packets of `mtu` bytes, which the host does not know."""
+        """Let the cable of a host carry only packets of `mtu` bytes; the host does not know."""
         port = self.shape.access_link(host).upper
         command.ip([f"link set {port.interface} mtu {mtu}"], self.namespace(port.node))
 
