@@ -1080,6 +1080,10 @@ local function read_settings(at, tree, values)
       return false
     end
   end
+  -- A hello that probes the path is as long as full packets; what fills it says nothing.
+  if said and values.kind == 0 then
+    at.at = at.tvb:reported_len()
+  end
   return said
 end
 

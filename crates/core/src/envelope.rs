@@ -28,7 +28,8 @@
 //! (4 bytes) and the header.
 //!
 //! A hello and its answer may have digests of the sender's settings: how many (1 byte), and 4 bytes each. What
-//! they are of is in the crate `rampmeter-runtime`, module `agreement`.
+//! they are of is in the crate `rampmeter-runtime`, module `agreement`. Zeros may follow those of a hello,
+//! which is then as long as the packets that the path is to carry.
 //!
 //! Hosts protect their datagrams, and a trailer follows the payload. With protection 1 it is the
 //! CRC32C of everything before it (4 bytes). With protection 2 everything behind the envelope is
