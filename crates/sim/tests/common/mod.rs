@@ -179,8 +179,10 @@ impl Endpoint for BlastHost {
         false
     }
 
-    fn has_arrived(&mut self, _packet: &Packet<BlastHeader>) -> bool {
-        false
+    fn has_arrived(&mut self, packet: &Packet<BlastHeader>) -> bool {
+        let key = u64::from(packet.src.get()) << 32 | u64::from(packet.payload.msg.get());
+        let seq = (packet.payload.offset / u64::from(self.cut.payload)) as u32;
+        self.arrived.get(&key).is_some_and(|set| set.contains(seq))
     }
 
     fn forget_peer(&mut self, _now: Time, _peer: NodeId) {}
