@@ -1,4 +1,4 @@
-//! The check of whole messages, before the endpoint hears of what completes them.
+//! Checks whole messages before the endpoint is given the packet that completes them.
 //!
 //! A packet with which all bytes of a message would be here must make the digest right. If not, the
 //! packet is a duplicate, which the endpoint knows ([`Endpoint::has_arrived`]) and which changes
