@@ -23,8 +23,8 @@ ARRIVES = 1
 """The direction of a packet, in the lowest two bits of its flags."""
 ENVELOPE = 14 + 20 + 8
 """Where the envelope starts in a frame."""
-DATA = 3
-"""The envelope's kind of packets with payload."""
+DATA = frozenset((3, 10))
+"""The envelope's kinds of packets with payload: without and with the message's digest."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def read_arrivals(file: Path, host: int) -> Arrivals:
         direction = data[frame + (captured + 3) // 4 * 4 + 4] & 3
         if names[interface] != f"h{host}" or direction != ARRIVES:
             continue
-        if data[frame + ENVELOPE + 3] == DATA:
+        if data[frame + ENVELOPE + 3] in DATA:
             source, message, offset = (
                 struct.unpack_from(">I", data, frame + ENVELOPE + at)[0] for at in (8, 24, 28)
             )
