@@ -5,7 +5,7 @@ use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Rng, Time};
 use super::config::{Dcpim, Demand, Handshake, IdleCapacity, ShortFlows};
 use super::link::{LinkTimer, Links};
 use super::matching::{Capacity, Inbox, Offer, choose};
-use super::rx_flow::{Progress, Window};
+use super::rx_flow::{Phase, Progress, Window};
 use super::sources::Sources;
 use super::wire::{DcpimHeader, Match, Step};
 use super::{DcpimStats, order};
@@ -24,6 +24,8 @@ pub(super) struct Receiver {
     /// The round whose grants are handled next.
     next_accept: (u32, u8),
     phase: u32,
+    /// The same among those that have begun here.
+    begun: Phase,
     /// Channels accepted in this phase.
     accepted: u8,
     /// Channels busy now, in the running data phase or prompted.
@@ -41,6 +43,7 @@ impl Receiver {
             grants: Inbox::default(),
             next_accept: (0, 0),
             phase: 0,
+            begun: Phase::default(),
             accepted: 0,
             busy: 0,
             withheld: 0,
@@ -61,8 +64,8 @@ impl Receiver {
     fn enter(&mut self, now: Time, of: Announcement, dcpim: &Dcpim) -> Option<u32> {
         let is_short = of.packets <= dcpim.short_max;
         let state = match is_short {
-            true => Progress::expecting(of.packets, now, dcpim),
-            false => Progress::new(now),
+            true => Progress::expecting(of.packets, now, self.begun, dcpim),
+            false => Progress::new(now, self.begun),
         };
         let slot = self.flows.enter(now, of, state)?;
         if is_short && dcpim.config.short_flows == ShortFlows::Withhold {
@@ -177,6 +180,7 @@ impl Receiver {
             return Receipt::Ignored;
         }
         flow.heard = now;
+        flow.enter_phase(self.begun, dcpim);
         if flow.see(number) && dcpim.config.demand == Demand::Source {
             self.links.count(flow.of.src);
         }
@@ -307,9 +311,7 @@ impl Receiver {
         self.busy = self.accepted;
         self.accepted = 0;
         self.next_accept = (phase, 0);
-        for (_, flow) in self.flows.iter_mut() {
-            flow.on_phase(now, dcpim);
-        }
+        self.begun = Phase { number: self.begun.number + 1, began: now };
         if phase.is_multiple_of(FORGET_PHASES) {
             let Self { flows, sources, .. } = self;
             flows.forget_silent(now, dcpim.forget, out, |slot, flow| sources.leave(slot, flow));
@@ -403,6 +405,7 @@ impl Receiver {
         }
         let Some(slot) = self.candidate(src, now) else { return LinkTimer::Dead };
         let flow = &mut self.flows[slot];
+        flow.enter_phase(self.begun, dcpim);
         if let Window::FullUntil(at) = flow.window(now, active, dcpim) {
             return LinkTimer::Stalled(at);
         }

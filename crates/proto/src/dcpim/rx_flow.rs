@@ -17,6 +17,8 @@ pub(super) struct Progress {
     /// Tokens of this phase and of earlier ones for which no data has come.
     open: u32,
     open_before: u32,
+    /// The latest phase that the flow knows of.
+    phase: Phase,
     /// The first token and the first sequence number of this phase.
     phase_token: u32,
     phase_seq: u32,
@@ -29,6 +31,13 @@ pub(super) struct Progress {
     patience: u32,
     /// Whether the sender has asked if the flow is complete.
     pub(super) asked: bool,
+}
+
+/// A phase of a receiver: its number since the start, and when it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Phase {
+    pub(super) number: u64,
+    pub(super) began: Time,
 }
 
 /// How often the wait of a full window is doubled at most.
@@ -46,7 +55,8 @@ pub(super) enum Window {
 }
 
 impl Progress {
-    pub(super) fn new(now: Time) -> Self {
+    /// A flow that is announced in `phase`.
+    pub(super) fn new(now: Time, phase: Phase) -> Self {
         Self {
             announced: now,
             silent_until: Time::ZERO,
@@ -54,6 +64,7 @@ impl Progress {
             tokens: TokenCursor::new(now, 0),
             open: 0,
             open_before: 0,
+            phase,
             phase_token: 0,
             phase_seq: 0,
             void_at: Time::NEVER,
@@ -65,13 +76,13 @@ impl Progress {
 
     /// A short flow of `packets`: all are on their way (§3.2), so for as long as they need it
     /// stands as if each had had a token.
-    pub(super) fn expecting(packets: u32, now: Time, dcpim: &Dcpim) -> Self {
+    pub(super) fn expecting(packets: u32, now: Time, phase: Phase, dcpim: &Dcpim) -> Self {
         Self {
             tokens: TokenCursor::new(now, packets),
             silent_until: now + dcpim.mtu_time * u64::from(packets) + dcpim.silence,
             // What comes unasked is not of a phase.
             phase_token: packets,
-            ..Self::new(now)
+            ..Self::new(now, phase)
         }
     }
 
@@ -106,14 +117,20 @@ impl RxFlow {
         is_of_phase
     }
 
-    /// A phase begins: tokens sent so far expire soon.
-    pub(super) fn on_phase(&mut self, now: Time, dcpim: &Dcpim) {
+    /// Takes note of the receiver's phase, before its tokens or packets change: tokens sent before it
+    /// began expire soon. Flows without either take no part in the start of a phase.
+    #[inline]
+    pub(super) fn enter_phase(&mut self, phase: Phase, dcpim: &Dcpim) {
         let state = &mut self.state;
+        if state.phase == phase {
+            return;
+        }
+        state.phase = phase;
         state.open_before += std::mem::take(&mut state.open);
         state.phase_token = state.tokens.issued();
         state.phase_seq = state.tokens.next();
         state.revisit = self.got.first_missing();
-        state.void_at = now + dcpim.stragglers;
+        state.void_at = phase.began + dcpim.stragglers;
     }
 
     /// A packet has come twice. It was asked for anew while its data was held up, as in an

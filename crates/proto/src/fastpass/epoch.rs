@@ -192,11 +192,12 @@ impl Epochs {
         Some(slot)
     }
 
-    /// The next instant at which there is something to do, where `waits` tells whether packets
-    /// wait.
+    /// The next instant at which there is something to do. Turns count where `has_room` tells that
+    /// one can be taken; `waits` tells whether packets wait.
     #[inline]
-    pub(super) fn deadline(&self, waits: bool, fastpass: &Fastpass) -> Time {
-        let turn = self.schedule.front().map_or(Time::NEVER, |(at, _)| *at);
+    pub(super) fn deadline(&self, has_room: bool, waits: bool, fastpass: &Fastpass) -> Time {
+        let first = self.schedule.front().filter(|_| has_room);
+        let turn = first.map_or(Time::NEVER, |(at, _)| *at);
         if waits { turn.min(self.repeat_at(fastpass)) } else { turn }
     }
 

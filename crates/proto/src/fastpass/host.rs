@@ -19,7 +19,7 @@ pub struct FastpassHost {
     fastpass: Arc<Fastpass>,
     flows: Flows,
     turns: Turns,
-    /// Data packets whose turn has come.
+    /// Data packets whose turn has come, at most [`DUE_MAX`].
     due: VecDeque<Packet<FastpassHeader>>,
     receiver: AckingReceiver,
     out: Output<FastpassHeader>,
@@ -27,6 +27,10 @@ pub struct FastpassHost {
     unsent: u32,
     stats: FastpassStats,
 }
+
+/// Packets made ahead of their sending. Where the link is slower than the schedule, turns wait in the
+/// schedule: their flows may end meanwhile, and no timeout takes their packets for lost.
+const DUE_MAX: usize = 64;
 
 /// What says when packets may be sent.
 #[derive(Debug)]
@@ -71,11 +75,16 @@ impl FastpassHost {
         }
     }
 
-    /// Makes the packets whose turn has come.
+    fn has_room(&self) -> bool {
+        self.due.len() < DUE_MAX
+    }
+
+    /// Makes the packets whose turn has come, as far as there is room for them.
     fn take_turns(&mut self, now: Time) {
         match &mut self.turns {
             Turns::Slots(timetable) => {
-                while let Some((dst, path)) = timetable.take_slot(now, &self.fastpass) {
+                while self.due.len() < DUE_MAX {
+                    let Some((dst, path)) = timetable.take_slot(now, &self.fastpass) else { break };
                     let Some(slot) = self.flows.next_to(NodeId::new(dst.into())) else {
                         self.stats.slots_unused += 1;
                         continue;
@@ -87,7 +96,8 @@ impl FastpassHost {
                 timetable.ask(now, &self.fastpass, &mut self.out);
             }
             Turns::Epochs(epochs) => {
-                while let Some(slot) = epochs.take(now) {
+                while self.due.len() < DUE_MAX {
+                    let Some(slot) = epochs.take(now) else { break };
                     let packet = self.flows.send(now, slot, None, &self.fastpass);
                     self.unsent -= packet.is_some() as u32;
                     self.stats.slots_unused += u64::from(packet.is_none());
@@ -253,8 +263,10 @@ impl Endpoint for FastpassHost {
     #[inline]
     fn poll_timeout(&self) -> Time {
         let turn = match &self.turns {
-            Turns::Slots(timetable) => timetable.deadline(&self.fastpass),
-            Turns::Epochs(epochs) => epochs.deadline(self.unsent > 0, &self.fastpass),
+            Turns::Slots(timetable) => timetable.deadline(self.has_room(), &self.fastpass),
+            Turns::Epochs(epochs) => {
+                epochs.deadline(self.has_room(), self.unsent > 0, &self.fastpass)
+            }
         };
         turn.min(self.flows.deadline())
     }

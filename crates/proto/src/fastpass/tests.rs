@@ -259,7 +259,7 @@ mod paths {
 mod arbiters {
     use std::sync::Arc;
 
-    use super::super::wire::{Demand, FastpassHeader, List};
+    use super::super::wire::{Demand, FastpassHeader, List, Slot};
     use super::super::{Fastpass, FastpassArbiter, FastpassConfig, FastpassHost, allocations};
     use crate::test_packet::control;
     use rampmeter_core::{
@@ -331,6 +331,39 @@ mod arbiters {
             }
             assert!(expected.contains(&now.as_ps()), "failed at {now:?} with a hope of {hope:?}");
         }
+    }
+
+    /// Where the link is slower than the schedule, a host makes few packets ahead, and none a second time
+    /// because the first has not left yet.
+    #[test]
+    fn turns_that_the_link_has_no_room_for_wait() {
+        let fastpass = fastpass();
+        let mut host = endpoint::<FastpassHost>(&fastpass, NodeId::new(0));
+        let size = Bytes::new(400 * fastpass.framing().payload.get());
+        host.submit(Time::ZERO, Message::new(MsgId::new(7), NodeId::new(1), size));
+        for batch in 0..25 {
+            let mut slots = List::default();
+            (0..16).for_each(|offset| assert!(slots.push(Slot { dst: 1, offset, path: 0 })));
+            let (given, first) = (16 * (batch + 1), 16 * u64::from(batch));
+            let header =
+                FastpassHeader::Allocation { incarnation: 1, heard: 1, given, first, slots };
+            host.handle_packet(Time::ZERO, &packet(ARBITER, NodeId::new(0), header));
+        }
+        let mut now = Time::ZERO + fastpass.rto * 100;
+        host.handle_timeout(now);
+        assert!(host.poll_timeout() > now, "turns are taken though there is no room");
+        let mut seqs = Vec::new();
+        for _ in 0..400 {
+            while let Some(packet) = host.poll_transmit(now) {
+                if let FastpassHeader::Data { seq, .. } = packet.header {
+                    seqs.push(seq);
+                    break;
+                }
+            }
+            now += fastpass.slot;
+            host.handle_timeout(now);
+        }
+        assert_eq!(seqs, (0..400).collect::<Vec<u32>>());
     }
 
     /// The allocations leave when they have been computed, and so many slots ahead that the host has

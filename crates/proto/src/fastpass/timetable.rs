@@ -220,10 +220,12 @@ impl Timetable {
         }
     }
 
-    /// The next instant at which there is something to do.
+    /// The next instant at which there is something to do. Slots count where `has_room` tells that
+    /// one can be taken.
     #[inline]
-    pub(super) fn deadline(&self, fastpass: &Fastpass) -> Time {
-        let slot = self.slots.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
+    pub(super) fn deadline(&self, has_room: bool, fastpass: &Fastpass) -> Time {
+        let first = self.slots.peek().filter(|_| has_room);
+        let slot = first.map_or(Time::NEVER, |Reverse((at, ..))| *at);
         if self.waits() { slot.min(self.quiet_since + self.patience(fastpass)) } else { slot }
     }
 

@@ -124,7 +124,7 @@ impl Endpoint for SirdHost {
     }
 
     fn cancel(&mut self, _now: Time, msg: MsgId) {
-        self.sender.cancel(msg, &self.sird, &mut self.out);
+        self.sender.cancel(msg, &mut self.out);
     }
 
     #[inline]
@@ -152,7 +152,7 @@ impl Endpoint for SirdHost {
             SirdHeader::Busy { rx_slot } => {
                 self.receiver.on_busy(now, rx_slot, packet, sird);
             }
-            SirdHeader::Ack { tx_slot } => sender.complete((tx_slot, msg), sird, out),
+            SirdHeader::Ack { tx_slot } => sender.complete((tx_slot, msg), out),
             SirdHeader::Known { tx_slot, .. } => sender.on_known(now, (tx_slot, msg), sird),
         }
         Receipt::Control
@@ -213,7 +213,7 @@ impl Endpoint for SirdHost {
 
     fn forget_peer(&mut self, now: Time, peer: NodeId) {
         self.out.forget_peer(peer);
-        self.sender.forget_peer(peer, &self.sird, &mut self.out);
+        self.sender.forget_peer(peer, &mut self.out);
         self.receiver.forget_peer(peer, &self.sird, &mut self.out);
         self.grant(now);
     }

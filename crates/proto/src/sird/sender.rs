@@ -22,6 +22,8 @@ struct Tx {
     next: u32,
     /// Packets that have credit: first, and one past the last.
     credit: VecDeque<(u32, u32)>,
+    /// Bytes of these.
+    credit_bytes: u64,
     /// Its slot at the receiver, once that is known.
     rx_slot: u32,
     /// Its receiver's number.
@@ -118,7 +120,7 @@ impl Sender {
         let node = message.dst.get();
         let Self { numbers, peers, .. } = self;
         let peer = *numbers.entry(node).or_insert_with(|| peers.insert(Peer::default()));
-        let state = Tx { next: 0, credit: VecDeque::new(), rx_slot: 0, peer };
+        let state = Tx { next: 0, credit: VecDeque::new(), credit_bytes: 0, rx_slot: 0, peer };
         let slot = self.flows.submit(message, sird.cut.packets(size), state);
         self.flows.start_timer(slot, now + sird.timeout);
         if sird.is_unscheduled(size) {
@@ -192,7 +194,9 @@ impl Sender {
             _ if is_full => return,
             _ => ranges.push_back((seq, seq + 1)),
         }
-        self.credit += sird.cut.wire(seq, flow.size);
+        let bytes = sird.cut.wire(seq, flow.size);
+        flow.state.credit_bytes += bytes;
+        self.credit += bytes;
         self.rank(slot, sird);
     }
 
@@ -204,34 +208,29 @@ impl Sender {
     }
 
     /// The receiver has the whole message.
-    pub(super) fn complete(
-        &mut self,
-        (slot, msg): (u32, MsgId),
-        sird: &Sird,
-        out: &mut Output<SirdHeader>,
-    ) {
+    pub(super) fn complete(&mut self, (slot, msg): (u32, MsgId), out: &mut Output<SirdHeader>) {
         if self.flows.of(slot, msg).is_some() {
             out.say(Event::Completed { msg });
-            self.drop_flow(slot, sird);
+            self.drop_flow(slot);
         }
     }
 
     /// The message is not to be sent after all.
-    pub(super) fn cancel(&mut self, msg: MsgId, sird: &Sird, out: &mut Output<SirdHeader>) {
+    pub(super) fn cancel(&mut self, msg: MsgId, out: &mut Output<SirdHeader>) {
         if let Some(slot) = self.flows.slot(msg) {
             out.cancel(msg, |header| {
                 matches!(header, SirdHeader::Request { .. } | SirdHeader::Busy { .. })
             });
-            self.drop_flow(slot, sird);
+            self.drop_flow(slot);
         }
     }
 
     /// The receiver has lost its state.
-    pub(super) fn forget_peer(&mut self, peer: NodeId, sird: &Sird, out: &mut Output<SirdHeader>) {
+    pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<SirdHeader>) {
         let Some(number) = self.numbers.remove(&peer.get()) else { return };
         let Self { flows, peers, places, credit, .. } = self;
         flows.forget_peer(peer, out, |slot, flow| {
-            *credit -= unsent(flow, sird);
+            *credit -= flow.state.credit_bytes;
             peers[number].ready.remove(places, slot);
         });
         self.shortest.remove(&mut self.shortest_places, number);
@@ -239,9 +238,9 @@ impl Sender {
         self.peers.remove(number);
     }
 
-    fn drop_flow(&mut self, slot: u32, sird: &Sird) {
+    fn drop_flow(&mut self, slot: u32) {
         if let Some(flow) = self.flows.remove(slot) {
-            self.credit -= unsent(&flow, sird);
+            self.credit -= flow.state.credit_bytes;
             self.set(flow.state.peer, slot, None);
         }
     }
@@ -278,7 +277,9 @@ impl Sender {
         let (dst, size, msg) = (flow.dst, flow.size, flow.msg);
         let (seq, header) = match take_credited(flow) {
             Some(seq) => {
-                self.credit -= sird.cut.wire(seq, size);
+                let bytes = sird.cut.wire(seq, size);
+                flow.state.credit_bytes -= bytes;
+                self.credit -= bytes;
                 (seq, SirdHeader::Data { rx_slot: flow.state.rx_slot, seq, csn })
             }
             None => {
@@ -309,7 +310,7 @@ impl Sender {
                 out.send(dst, msg, request(flow, slot));
                 self.flows.start_timer(slot, now + sird.timeout);
             } else {
-                self.drop_flow(slot, sird);
+                self.drop_flow(slot);
                 out.say(Event::Failed { msg });
             }
         }
@@ -318,12 +319,6 @@ impl Sender {
 
 fn request(of: &TxFlow, tx_slot: u32) -> SirdHeader {
     SirdHeader::Request { flow: of.flow, tx_slot, size: of.size }
-}
-
-/// Bytes of packets of a message that have credit.
-fn unsent(flow: &TxFlow, sird: &Sird) -> u64 {
-    let seqs = flow.state.credit.iter().flat_map(|&(from, end)| from..end);
-    seqs.map(|seq| sird.cut.wire(seq, flow.size)).sum()
 }
 
 /// The next packet of a message that has credit.
