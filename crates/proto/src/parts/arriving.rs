@@ -8,6 +8,7 @@ use rampmeter_core::collections::{IdMap, SeqSet, Slab};
 use rampmeter_core::{Event, MsgId, NodeId, Span, Time};
 
 use super::held::Held;
+use super::output::BACKLOG;
 use super::{FlowNumbers, Known, Output};
 
 /// A flow as its sender describes it.
@@ -256,8 +257,9 @@ impl<T> ArrivingFlows<T> {
         Some(flow)
     }
 
-    /// Abandons the flows whose sources have been silent for longer than `forget`; `gone` is told
-    /// of each. Looks at every flow.
+    /// Abandons the flows of which nothing has come for longer than `forget`; `gone` is told of each.
+    /// A source with more flows than it repeats itself for at a time ([`BACKLOG`]) may be silent about
+    /// each for so many times longer. Looks at every flow.
     pub fn forget_silent<H>(
         &mut self,
         now: Time,
@@ -265,7 +267,15 @@ impl<T> ArrivingFlows<T> {
         out: &mut Output<H>,
         mut gone: impl FnMut(u32, &ArrivingFlow<T>),
     ) {
-        let is_silent = |f: &ArrivingFlow<T>| now.saturating_since(f.heard) > forget && !f.is_held;
+        let numbers = &self.rest.numbers;
+        let is_silent = |f: &ArrivingFlow<T>| {
+            let silence = now.saturating_since(f.heard);
+            if silence <= forget || f.is_held {
+                return false;
+            }
+            let rounds = 1 + numbers.under_way(f.of.src) / BACKLOG;
+            silence > forget * u64::from(rounds)
+        };
         let silent = self.flows.iter().filter(|(_, f)| is_silent(f));
         let silent: Vec<u32> = silent.map(|(slot, _)| slot).collect();
         for slot in silent {

@@ -146,6 +146,11 @@ impl FlowNumbers {
         self.excess
     }
 
+    /// The flows of a source that are neither over nor abandoned.
+    pub fn under_way(&self, src: NodeId) -> u32 {
+        self.by_source.get(src.idx()).map_or(0, |numbers| numbers.under_way)
+    }
+
     /// The state of a source's flow.
     pub fn known(&mut self, src: NodeId, flow: u32) -> Known {
         let numbers = self.of(src);

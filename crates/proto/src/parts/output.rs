@@ -6,7 +6,7 @@ use rampmeter_core::packet::Marks;
 use rampmeter_core::{Event, MsgId, NodeId, Packet, PayloadRef, Priority};
 
 /// Control packets that may wait where repetitions go on: more than any network needs at once.
-const BACKLOG: usize = 1_024;
+pub(super) const BACKLOG: u32 = 1_024;
 
 /// Control packets waiting for the interface, and events waiting for the driver.
 #[derive(Clone, Debug)]
@@ -90,7 +90,7 @@ impl<H> Output<H> {
     /// Whether so many control packets wait that repeating one would only add to them.
     #[inline]
     pub fn is_backlogged(&self) -> bool {
-        self.control.len() > BACKLOG
+        self.control.len() > BACKLOG as usize
     }
 
     /// The next event to report.

@@ -18,6 +18,8 @@ pub struct Timers<K> {
     heap: BinaryHeap<Reverse<(Time, K)>>,
     /// The earliest deadline, which drivers ask for after every packet.
     next: Time,
+    /// Which run has it: [`RUNS`] stands for the heap.
+    first: usize,
 }
 
 /// Enough for a timeout and its first doublings.
@@ -26,7 +28,7 @@ const RUNS: usize = 4;
 impl<K: Ord> Default for Timers<K> {
     fn default() -> Self {
         let runs = std::array::from_fn(|_| VecDeque::new());
-        Self { runs, heap: BinaryHeap::new(), next: Time::NEVER }
+        Self { runs, heap: BinaryHeap::new(), next: Time::NEVER, first: RUNS }
     }
 }
 
@@ -35,23 +37,27 @@ impl<K: Ord + Copy> Timers<K> {
     #[inline]
     pub fn push(&mut self, at: Time, key: K) {
         let entry = (at, key);
-        self.next = self.next.min(at);
-        let mut closest: Option<&mut VecDeque<(Time, K)>> = None;
-        for run in &mut self.runs {
-            let is_closer = match (run.back(), &closest) {
-                (None, None) => true,
-                (None, Some(_)) => false,
-                (Some(last), _) if *last > entry => false,
-                (Some(last), Some(other)) => other.back().is_none_or(|other| last > other),
-                (Some(_), None) => true,
-            };
-            if is_closer {
-                closest = Some(run);
+        let is_first = self.entry(self.first).is_none_or(|first| entry < first);
+        let mut closest: Option<(usize, Option<(Time, K)>)> = None;
+        for (idx, run) in self.runs.iter().enumerate() {
+            let last = run.back().copied();
+            let is_in_order = last.is_none_or(|last| last <= entry);
+            if is_in_order && closest.is_none_or(|(_, other)| last > other) {
+                closest = Some((idx, last));
             }
         }
-        match closest {
-            Some(run) => run.push_back(entry),
-            None => self.heap.push(Reverse(entry)),
+        let place = match closest {
+            Some((idx, _)) => {
+                self.runs[idx].push_back(entry);
+                idx
+            }
+            None => {
+                self.heap.push(Reverse(entry));
+                RUNS
+            }
+        };
+        if is_first {
+            (self.next, self.first) = (at, place);
         }
     }
 
@@ -67,22 +73,23 @@ impl<K: Ord + Copy> Timers<K> {
         if self.next > now {
             return None;
         }
-        let entry = match self.first_run() {
-            Some((idx, first)) if self.heap.peek().is_none_or(|Reverse(other)| first <= *other) => {
-                self.runs[idx].pop_front()
-            }
-            _ => self.heap.pop().map(|Reverse(entry)| entry),
+        let entry = match self.runs.get_mut(self.first) {
+            Some(run) => run.pop_front(),
+            None => self.heap.pop().map(|Reverse(entry)| entry),
         };
-        let run = self.first_run().map_or(Time::NEVER, |(_, (at, _))| at);
-        let heap = self.heap.peek().map_or(Time::NEVER, |Reverse((at, _))| *at);
-        self.next = run.min(heap);
+        let places = (0..=RUNS).filter_map(|idx| Some((self.entry(idx)?, idx)));
+        let first = places.min().map(|((at, _), idx)| (at, idx));
+        (self.next, self.first) = first.unwrap_or((Time::NEVER, RUNS));
         entry
     }
 
-    /// The run with the earliest entry, and the entry.
-    fn first_run(&self) -> Option<(usize, (Time, K))> {
-        let firsts = self.runs.iter().enumerate();
-        firsts.filter_map(|(idx, run)| run.front().map(|first| (idx, *first))).min_by_key(|f| f.1)
+    /// The earliest entry of a run, or of the heap.
+    #[inline]
+    fn entry(&self, idx: usize) -> Option<(Time, K)> {
+        match self.runs.get(idx) {
+            Some(run) => run.front().copied(),
+            None => self.heap.peek().map(|Reverse(entry)| *entry),
+        }
     }
 }
 

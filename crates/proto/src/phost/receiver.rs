@@ -319,7 +319,13 @@ impl Receiver {
         let tx_slot = of.tx_slot;
         let slot = match self.flows.find(of.src, of.flow) {
             Found::New => {
-                let Some(slot) = self.enter(now, of, terms, phost) else { return };
+                let Some(slot) = self.enter(now, of, terms, phost) else {
+                    // The source has too many flows under way. This one waits until others are over.
+                    if repeated {
+                        out.send(of.src, of.msg, PhostHeader::Heard { tx_slot, held: true });
+                    }
+                    return;
+                };
                 slot
             }
             Found::Arriving(slot) => {
