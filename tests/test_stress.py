@@ -86,6 +86,8 @@ def test_a_death_explains_what_is_missing_nearby(killed: str) -> None:
     missing = [*BEGIN, SENT, TOLD, *END]
     failed = [*BEGIN, SENT, "O 20.2 5 0 refused", *END]
     assert found([*missing, f"K 20.3 {killed}"]) == {}
+    assert found([*missing, f"K 19.9 {killed}"]) == {}
+    assert found([*missing, f"K 18.0 {killed}"]) == {"lost": 1}
     assert found([*missing, f"K 60.0 {killed}"]) == {"lost": 1}
     assert found([*failed, f"K 19.0 {killed}"]) == {}
     assert found([*failed, f"K 20.3 {killed}"]) == {"unexplained": 1}

@@ -28,6 +28,8 @@ BEFORE_S: Final = 5.0
 """A death that was so long before a message was submitted may still be why it failed."""
 AFTER_S: Final = 10.0
 """A program that dies so soon after an outcome may not have written down what it had taken."""
+DYING_S: Final = 1.0
+"""A death is noted before it happens, and takes no longer than this."""
 
 REJECTIONS: Final = ("rejected", "full")
 """The transport promises no bound for the message now, or there is no room: it is not sent."""
@@ -240,7 +242,7 @@ class Ledger:
 
     def may_miss(self, sent: Sent, at: float) -> bool:
         """Whether the receiver's death may be why nobody wrote down that a message was taken."""
-        return self.has_died(sent.dst, sent.service, sent.at, at + AFTER_S)
+        return self.has_died(sent.dst, sent.service, sent.at - DYING_S, at + AFTER_S)
 
     def judge_taken(self, verdict: Verdict) -> None:
         """Judge where messages were taken, and how often."""
