@@ -83,7 +83,7 @@ TRANSPORTS: Final = (
 BUSY_US: Final = {"cosy": 50_000}
 """`control-rtt-us` of transports for which it must be what a busy host needs (docs)."""
 GIVES_UP: Final = {"cosy": ("unreachable",)}
-"""Failures of transports that give up within a bound, where the network loses packets."""
+"""Failures of transports that give up within a bound, where packets are lost or hosts are busy."""
 
 
 @dataclass(frozen=True)
@@ -338,7 +338,7 @@ def execute(run: Run, out: Path, rampd: str, say: Progress) -> dict[str, Any]:
         harass(bed, run, say)
         bed.settle()
         codes = bed.stop()
-    verdict = bed.ledger().judge(GIVES_UP.get(run.transport, ()) if kind.faults else ())
+    verdict = bed.ledger().judge(GIVES_UP.get(run.transport, ()))
     result = {**asdict(run), **verdict.counts(), "killed": bed.n_killed, **described(verdict)}
     result["exit codes"] = [code for code in codes if code]
     file = folder / "result.json"
