@@ -117,6 +117,8 @@ class Bed(Cluster):
     programs: dict[tuple[int, int], subprocess.Popen[bytes]] = field(default_factory=dict)
     n_started: int = 0
     n_killed: int = 0
+    fallen: list[str] = field(default_factory=list)
+    """Nodes that ended though nobody killed them."""
 
     def file(self, name: str) -> Path:
         """Give a file beside the logs of programs."""
@@ -169,13 +171,14 @@ class Bed(Cluster):
         self.start_node(node)
 
     def revive(self) -> None:
-        """Start programs that have ended with their node; nodes do not end of themselves."""
+        """Start programs that have ended with their node, and nodes that ended of themselves."""
         for (node, service), program in list(self.programs.items()):
             if program.poll() is not None:
                 self.start_program(node, service)
-        for node, process in self.nodes.items():
+        for node, process in list(self.nodes.items()):
             if process.poll() is not None:
-                raise TestbedError(f"node {node} has ended: {self.out / f'{node}.log'} says why")
+                self.fallen.append(f"node {node} ended with {process.returncode}")
+                self.start_node(node)
 
     def settle(self) -> None:
         """Wait until all that was submitted has an outcome and nothing comes any more."""
@@ -201,7 +204,7 @@ class Bed(Cluster):
             program.wait(30)
         for process in self.nodes.values():
             process.send_signal(signal.SIGTERM)
-        return [process.wait(30) for process in self.nodes.values()]
+        return [self.nodes[node].wait(30) for node in sorted(self.nodes)]
 
     def end(self) -> None:
         """Kill everything."""
@@ -340,7 +343,8 @@ def execute(run: Run, out: Path, rampd: str, say: Progress) -> dict[str, Any]:
         codes = bed.stop()
     verdict = bed.ledger().judge(GIVES_UP.get(run.transport, ()))
     result = {**asdict(run), **verdict.counts(), "killed": bed.n_killed, **described(verdict)}
-    result["exit codes"] = [code for code in codes if code]
+    ended = [f"node {node} stopped with {code}" for node, code in enumerate(codes) if code]
+    result["fallen"] = bed.fallen + ended
     file = folder / "result.json"
     file.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     return result
@@ -391,11 +395,7 @@ def table(results: Sequence[dict[str, Any]]) -> str:
 
 def is_bad(result: dict[str, Any]) -> bool:
     """Whether something happened that may not, or nothing was sent."""
-    return (
-        any(result[name] for name in VIOLATIONS)
-        or bool(result["exit codes"])
-        or not result["taken"]
-    )
+    return any(result[name] for name in VIOLATIONS) or bool(result["fallen"]) or not result["taken"]
 
 
 def stress(out: Path, runs: Sequence[Run]) -> int:
@@ -411,8 +411,9 @@ def stress(out: Path, runs: Sequence[Run]) -> int:
             if result is None:
                 result = execute(run, out, rampd, say)
             results.append(result)
-            found = ", ".join(f"{result[name]} {name}" for name in VIOLATIONS if result[name])
-            say.finish(f"{note}{result['sent']} messages, {found or 'nothing wrong'}")
+            wrong = [f"{result[name]} {name}" for name in VIOLATIONS if result[name]]
+            found = ", ".join(wrong + result["fallen"]) or "nothing wrong"
+            say.finish(f"{note}{result['sent']} messages, {found}")
             text = json.dumps(results, indent=2) + "\n"
             (out / "stress.json").write_text(text, encoding="utf-8")
             (out / "stress.txt").write_text(table(results), encoding="utf-8")
@@ -447,6 +448,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except TestbedError as error:
         sys.stderr.write(f"stress: {error}\n")
         return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("\nstress: interrupted; the same command goes on after the last run\n")
+        return 130
 
 
 if __name__ == "__main__":
