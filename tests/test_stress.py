@@ -85,7 +85,7 @@ def test_messages_too_short_for_a_header_are_counted() -> None:
 @pytest.mark.parametrize("killed", ["2 8", "2 -1"])
 def test_a_death_explains_what_is_missing_nearby(killed: str) -> None:
     missing = [*BEGIN, SENT, TOLD, *END]
-    failed = [*BEGIN, SENT, "O 20.2 5 0 refused", *END]
+    failed = [*BEGIN, SENT, "O 20.2 5 0 unreachable", *END]
     assert found([*missing, f"K 20.3 {killed}"]) == {}
     assert found([*missing, f"K 19.9 {killed}"]) == {}
     assert found([*missing, f"K 18.0 {killed}"]) == {"lost": 1}
@@ -95,6 +95,15 @@ def test_a_death_explains_what_is_missing_nearby(killed: str) -> None:
     assert found([*failed, f"K 5.0 {killed}"]) == {"unexplained": 1}
     for other in ("2 9", "3 -1"):
         assert found([*missing, f"K 20.3 {other}"]) == {"lost": 1}
+
+
+def test_a_service_that_nobody_has_explains_refusals_alone() -> None:
+    late = ["P 1.0 5 0 7", "P 21.0 6 2 8"]
+    assert found([*late, SENT, "O 22.2 5 0 refused", *END]) == {}
+    assert found([*late, SENT, "O 22.2 5 0 unreachable", *END]) == {"unexplained": 1}
+    assert found([*BEGIN, SENT, "O 22.2 5 0 refused", *END]) == {"unexplained": 1}
+    gone = [*BEGIN, SENT, "O 22.2 5 0 refused", END[0], "G 21.0 6"]
+    assert found(gone) == {}
 
 
 def test_a_program_that_was_killed_need_not_hear_of_its_messages() -> None:

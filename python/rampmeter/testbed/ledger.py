@@ -125,8 +125,8 @@ class Ledger:
 
     places: dict[int, tuple[float, Place]] = field(default_factory=dict)
     """When and where a life began."""
-    ends: dict[int, str] = field(default_factory=dict)
-    """How a life ended, by its letter."""
+    ends: dict[int, float] = field(default_factory=dict)
+    """When a life ended that was not killed."""
     sent: dict[Key, Sent] = field(default_factory=dict)
     outcomes: dict[Key, list[tuple[float, str]]] = field(default_factory=lambda: defaultdict(list))
     taken: dict[Key, list[tuple[Place, int, str]]] = field(
@@ -161,7 +161,7 @@ class Ledger:
             case "P":
                 self.places[life] = (at, Place(int(more[1]), int(more[2])))
             case "E" | "G":
-                self.ends[life] = letter
+                self.ends[life] = at
             case "S":
                 number, dst, service, size = map(int, more[1:])
                 source = self.places[life][1].node
@@ -194,9 +194,21 @@ class Ledger:
         at, place = self.places[life]
         return self.has_died(*place, at, float("inf"))
 
-    def explains(self, sent: Sent, sender: Place, until: float) -> bool:
-        """Whether a death near a message may be why it failed."""
+    def was_away(self, receiver: Place, since: float, until: float) -> bool:
+        """Whether no program of a service was attached for all of a time."""
+        lives = [life for life, (_, place) in self.places.items() if place == receiver]
+        return not any(
+            self.places[life][0] <= since
+            and self.ends.get(life, until) >= until
+            and not self.has_died(*receiver, self.places[life][0], until)
+            for life in lives
+        )
+
+    def explains(self, sent: Sent, sender: Place, until: float, outcome: str) -> bool:
+        """Whether a death near a message, or a service that nobody has, may be why it failed."""
         since = sent.at - BEFORE_S
+        if outcome == "refused" and self.was_away(Place(sent.dst, sent.service), sent.at, until):
+            return True
         return self.has_died(sent.dst, sent.service, since, until) or self.has_died(
             sender.node, sender.service, since, until
         )
@@ -235,7 +247,9 @@ class Ledger:
             is_missing = sent.size >= HEADER.size and not self.taken.get(key)
             if is_missing and not self.may_miss(sent, at):
                 verdict.lost.append(what)
-        elif outcome in (*REJECTIONS, *excused) or self.explains(sent, self.places[key[0]][1], at):
+        elif outcome in (*REJECTIONS, *excused) or self.explains(
+            sent, self.places[key[0]][1], at, outcome
+        ):
             verdict.explained[outcome] += 1
         else:
             verdict.unexplained.append(what)

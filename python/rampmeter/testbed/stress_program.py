@@ -64,8 +64,7 @@ class Program:
 
     def work(self) -> None:
         """Send and take until the driver says that it is time to leave."""
-        due = looked = time.monotonic()
-        is_sending = True
+        due, looked, is_sending = time.monotonic(), 0.0, False
         while True:
             now = time.monotonic()
             if now - looked > 0.1:
