@@ -512,7 +512,7 @@ MEGABYTES: Final = ("dcpim", "phost", "pfabric", "tcp", "dctcp", "pias", "sird")
 
 
 @pytest.mark.parametrize(
-    "transport", [*MEGABYTES, *expected_to_fail(("homa",), "grants stop after 133 packets")]
+    "transport", [*MEGABYTES, *expected_to_fail(("homa",), "no more than 133 packets arrive")]
 )
 def test_a_message_of_megabytes_completes(network_of: Start, transport: str) -> None:
     network = network_of(transport)
