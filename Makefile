@@ -51,6 +51,10 @@ TRANSPORT ?= dcpim
 soak: $(DAEMON) ## Real nodes under kills, loss, slow readers and new keys, for an hour; needs root
 	$(BIN)/python -m rampmeter.testbed.soak results/soak-$(TRANSPORT) --minutes $(MINUTES) --transport $(TRANSPORT)
 
+.PHONY: stress
+stress: $(DAEMON) ## Every transport between real nodes under kills and faults, for half an hour; needs root
+	$(BIN)/python -m rampmeter.testbed.stress results/stress --all --minutes 0.5
+
 # A program that tests start, and the Debian package that has it.
 SYSTEM := tshark:tshark c++:g++ ip:iproute2 tc:iproute2 unshare:util-linux setpriv:util-linux
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rampmeter.testbed import TestbedError, is_privileged
+from rampmeter.testbed.cluster import packed, unpacked
 from rampmeter.testbed.experiment import find_rampd
 from rampmeter.testbed.soak import (
     FAULTS,
@@ -15,9 +16,7 @@ from rampmeter.testbed.soak import (
     growth,
     idleness,
     judge,
-    packed,
     soak,
-    unpacked,
     violations,
 )
 

@@ -18,31 +18,26 @@ grew, or if fewer messages were taken than one a second.
 import argparse
 import itertools
 import json
-import os
 import random
 import signal
 import statistics
-import struct
 import subprocess
 import sys
 import time
-import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from rampmeter.hosts import AttachError, FullError, NodeGoneError, Port, SendError, Ticket
-from rampmeter.testbed.command import TestbedError, enter_user_namespace, run, tool
+from rampmeter.hosts import AttachError, FullError, NodeGoneError, SendError, Ticket
+from rampmeter.testbed.cluster import N_NODES, Cluster, attach, cable, packed, unpacked
+from rampmeter.testbed.command import TestbedError, enter_user_namespace
 from rampmeter.testbed.experiment import find_rampd
 
-N_NODES: Final = 4
 SERVICE: Final = 7
 SLOW_SERVICE: Final = 8
-HEADER: Final = struct.Struct(">QIIQI")
-"""Life of the sending program, number, size, time of sending in ns, checksum of what follows."""
 SIZE_MAX: Final = 1_000_000
 SMALL: Final = 1_000
 """Messages up to so many bytes count in latencies."""
@@ -53,22 +48,6 @@ GAP_S: Final = 0.05
 DRAIN_S: Final = 10.0
 GRACE_S: Final = 15.0
 """So long after a death messages may fail because of it."""
-
-
-def packed(life: int, number: int, size: int) -> bytes:
-    """Make a message of `size` bytes, or as many as its header has."""
-    body = random.Random(life ^ number).randbytes(max(0, size - HEADER.size))
-    return HEADER.pack(life, number, size, time.monotonic_ns(), zlib.crc32(body)) + body
-
-
-def unpacked(data: bytes) -> tuple[int, int, int, bool]:
-    """Give life, number and time of sending of a message, and whether it is as it was sent."""
-    if len(data) < HEADER.size:
-        return 0, 0, 0, False
-    life, number, size, sent_ns, checksum = HEADER.unpack_from(data)
-    body = data[HEADER.size :]
-    is_whole = max(size, HEADER.size) == len(data) and zlib.crc32(body) == checksum
-    return life, number, sent_ns, is_whole
 
 
 class Program:
@@ -142,18 +121,6 @@ class Program:
                 self.sent.append((number, ticket))
 
 
-def attach(socket: Path, service: int, receive: int = 64 << 20) -> Port:
-    """Attach to a node that may still be starting."""
-    until = time.monotonic() + 20
-    while True:
-        try:
-            return Port(socket, service, receive=receive)
-        except AttachError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.05)
-
-
 def read_slowly(socket: Path, log: Path, ends_at: float) -> None:
     """Take a message a second."""
     port = attach(socket, SLOW_SERVICE, receive=1 << 20)
@@ -169,98 +136,17 @@ def read_slowly(socket: Path, log: Path, ends_at: float) -> None:
             print("R", f"{now:.6f}", life, number, len(data), 0, int(is_whole), file=lines)
 
 
-@contextmanager
-def cable(rampd: str, faults: Sequence[str]) -> Iterator[list[list[str]]]:
-    """Two namespaces with a faulty cable between them; gives what runs a program in each."""
-    names = [f"soak-{os.getpid()}-{end}" for end in ("a", "m", "b")]
-    ip = tool("ip")
-    box: subprocess.Popen[bytes] | None = None
-    try:
-        for name in names:
-            run([ip, "netns", "add", name])
-            run([ip, "-netns", name, "link", "set", "lo", "up"])
-        for end, far, address in ((names[0], "left", 1), (names[2], "right", 2)):
-            far_end = ["peer", "name", far, "netns", names[1]]
-            run([ip, "-netns", end, "link", "add", "eth0", "type", "veth", *far_end])
-            run([ip, "-netns", end, "address", "add", f"10.99.0.{address}/24", "dev", "eth0"])
-            run([ip, "-netns", end, "link", "set", "eth0", "up"])
-            run([ip, "-netns", names[1], "link", "set", far, "up"])
-        within = [[ip, "netns", "exec", name] for name in names]
-        box = subprocess.Popen([*within[1], rampd, "middlebox", "left", "right", *faults])
-        yield [within[0], within[2]]
-    finally:
-        if box is not None:
-            box.kill()
-            box.wait()
-        for name in names:
-            subprocess.run([ip, "netns", "del", name], check=False, capture_output=True)
-
-
 @dataclass
-class Bed:
+class Bed(Cluster):
     """Nodes and programs, and who died when."""
 
-    out: Path
-    transport: str
-    rampd: str
-    within: list[list[str]]
     ends_at: float
     seed: int
-    keys: list[list[str]] = field(default_factory=list)
-    private: list[str] = field(default_factory=list)
-    nodes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     programs: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     deaths: list[tuple[float, int]] = field(default_factory=list)
     """Times at which a node, or its program, was killed."""
     starts: int = 0
     slow: "subprocess.Popen[bytes] | None" = None
-
-    def keygen(self, file: str) -> str:
-        """Make a private key; returns the public one."""
-        done = subprocess.run(
-            [self.rampd, "keygen", str(self.out / file)], check=True, capture_output=True, text=True
-        )
-        return done.stdout.strip()
-
-    def prepare(self) -> None:
-        """Make the first keys."""
-        for node in range(N_NODES):
-            self.private.append(f"{node}.key")
-            self.keys.append([self.keygen(f"{node}.key")])
-
-    def namespace(self, node: int) -> list[str]:
-        """Give what runs a program where a node is."""
-        return self.within[node * 2 // N_NODES]
-
-    def configure(self, node: int) -> Path:
-        """Write the configuration of a node."""
-        peers = "".join(
-            f'[[peer]]\nid = {n}\naddress = "10.99.0.{1 + n * 2 // N_NODES}:{7300 + 10 * n}"\n'
-            f"public-key = {json.dumps(self.keys[n])}\n"
-            for n in range(N_NODES)
-        )
-        file = self.out / f"{node}.toml"
-        new = file.with_suffix(".new")
-        new.write_text(
-            f'[node]\nid = {node}\nclock = "monotonic"\nsocket = "{self.socket(node)}"\n'
-            f'private-key = "{self.private[node]}"\n'
-            "[network]\nrate-mbps = 1000\ncontrol-rtt-us = 1000\n"
-            f'[transport]\nname = "{self.transport}"\n{peers}',
-            encoding="utf-8",
-        )
-        # A node that starts must not find half of it.
-        new.replace(file)
-        return file
-
-    def socket(self, node: int) -> Path:
-        """Give the socket where programs attach."""
-        return self.out / f"{node}.sock"
-
-    def start_node(self, node: int) -> None:
-        """Start a node."""
-        argv = [*self.namespace(node), self.rampd, "node", str(self.configure(node))]
-        with (self.out / f"{node}.log").open("ab") as log:
-            self.nodes[node] = subprocess.Popen(argv, stderr=log)
 
     def start_program(self, node: int) -> None:
         """Start the program of a node."""
@@ -484,9 +370,9 @@ def soak(out: Path, transport: str, minutes: float, seed: int, faults: Sequence[
         file.unlink()
     rampd = find_rampd()
     with ExitStack() as stack:
-        within = stack.enter_context(cable(rampd, faults))
+        places = stack.enter_context(cable(rampd, faults, "soak"))
         began = time.monotonic()
-        bed = Bed(out, transport, rampd, within, began + 60 * minutes, seed)
+        bed = Bed(out, transport, rampd, places, began + 60 * minutes, seed)
         bed.prepare()
         for node in range(N_NODES):
             bed.start_node(node)

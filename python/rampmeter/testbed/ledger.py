@@ -1,0 +1,286 @@
+"""What the programs of `stress` have written down, and what may not have happened.
+
+A line is a letter, a time in s, and more. Programs write:
+
+| letter | followed by |
+|---|---|
+| `P` | its life, node and service: it has attached |
+| `S` | life, number, receiving node and service, size: it submits a message |
+| `O` | life, number, outcome: `completed`, or why it failed |
+| `R` | node and service that took it, the sender's node, then life and number from the message |
+| `T` | the same three, then all bytes: a message too short for life and number |
+| `C` | the same three, then its size and first bytes: a message that says what it should not |
+| `E`, `G` | its life: it ends at the end of the run, or because its node is gone |
+
+The driver writes `K`, node and service: it kills a program, or with service -1 a node.
+"""
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from rampmeter.testbed.cluster import HEADER
+
+BEFORE_S: Final = 5.0
+"""A death that was so long before a message was submitted may still be why it failed."""
+AFTER_S: Final = 10.0
+"""A program that dies so soon after an outcome may not have written down what it had taken."""
+DYING_S: Final = 1.0
+"""A death is noted before it happens, and takes no longer than this."""
+
+REJECTIONS: Final = ("rejected", "full")
+"""The transport promises no bound for the message now, or there is no room: it is not sent."""
+
+Key = tuple[int, int]
+"""Life of a program, and number of a message."""
+Bag = tuple[int, int, int, str]
+"""Sender's node, receiver's node and service, bytes: messages that nothing tells apart."""
+
+
+def tiny(life: int, number: int, size: int) -> bytes:
+    """Make a message that is too short for a header: the start of a digest of who sent it."""
+    return hashlib.sha256(b"%d %d" % (life, number)).digest()[:size]
+
+
+class Sent(NamedTuple):
+    """A message that was submitted."""
+
+    at: float
+    source: int
+    dst: int
+    service: int
+    size: int
+
+
+class Place(NamedTuple):
+    """Where a program is."""
+
+    node: int
+    service: int
+
+
+class Failure(NamedTuple):
+    """A failure that no death explains, or another message with which something is wrong."""
+
+    key: Key
+    sent: Sent
+    outcomes: list[tuple[float, str]]
+
+
+@dataclass
+class Verdict:
+    """What was done, and what may not have happened."""
+
+    sent: int = 0
+    completed: int = 0
+    taken: int = 0
+    explained: Counter[str] = field(default_factory=Counter)
+    """Failures after a death of either end nearby, and rejections, by reason."""
+    lost: list[Failure] = field(default_factory=list)
+    """Reported as completed, and not taken though the receiving program lived."""
+    doubled: list[Key | Bag] = field(default_factory=list)
+    corrupt: list[str] = field(default_factory=list)
+    """Lines of messages with other bytes, at other programs, or of nobody."""
+    two_outcomes: list[Failure] = field(default_factory=list)
+    unexplained: list[Failure] = field(default_factory=list)
+    untold: list[Failure] = field(default_factory=list)
+    """Without an outcome, though the sending program lived until the end."""
+    crashed: list[int] = field(default_factory=list)
+    """Lives of programs that ended of themselves before the end."""
+
+    def counts(self) -> dict[str, int]:
+        """Give the numbers of a table's row."""
+        return {
+            "sent": self.sent,
+            "taken": self.taken,
+            "failed": sum(self.explained.values()),
+            "lost": len(self.lost),
+            "doubled": len(self.doubled),
+            "corrupt": len(self.corrupt),
+            "two-outcomes": len(self.two_outcomes),
+            "unexplained": len(self.unexplained),
+            "untold": len(self.untold),
+            "crashed": len(self.crashed),
+        }
+
+
+VIOLATIONS: Final = (
+    "lost",
+    "doubled",
+    "corrupt",
+    "two-outcomes",
+    "unexplained",
+    "untold",
+    "crashed",
+)
+"""Counts that must be 0."""
+
+
+@dataclass
+class Ledger:
+    """All lines, by message."""
+
+    places: dict[int, tuple[float, Place]] = field(default_factory=dict)
+    """When and where a life began."""
+    ends: dict[int, float] = field(default_factory=dict)
+    """When a life ended that was not killed."""
+    sent: dict[Key, Sent] = field(default_factory=dict)
+    outcomes: dict[Key, list[tuple[float, str]]] = field(default_factory=lambda: defaultdict(list))
+    taken: dict[Key, list[tuple[Place, int, str]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """By key: who took it, the sender's node, and the line."""
+    taken_tiny: dict[Bag, list[str]] = field(default_factory=lambda: defaultdict(list))
+    corrupt: list[str] = field(default_factory=list)
+    deaths: list[tuple[float, int, int]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, files: Iterable[Path]) -> "Ledger":
+        """Read what programs and the driver wrote."""
+        ledger = cls()
+        for file in files:
+            for line in file.read_text(encoding="utf-8").splitlines():
+                ledger.read(line)
+        return ledger
+
+    def read(self, line: str) -> None:
+        """Read a line."""
+        letter, when, *more = line.split(" ")
+        at = float(when)
+        if letter in "RTC":
+            self.read_arrival(letter, more, line)
+            return
+        if letter == "K":
+            self.deaths.append((at, int(more[0]), int(more[1])))
+            return
+        life = int(more[0])
+        match letter:
+            case "P":
+                self.places[life] = (at, Place(int(more[1]), int(more[2])))
+            case "E" | "G":
+                self.ends[life] = at
+            case "S":
+                number, dst, service, size = map(int, more[1:])
+                source = self.places[life][1].node
+                self.sent[life, number] = Sent(at, source, dst, service, size)
+            case "O":
+                self.outcomes[life, int(more[1])].append((at, more[2]))
+            case _:
+                raise ValueError(f"expected a line of a ledger, got {line!r}")
+
+    def read_arrival(self, letter: str, more: list[str], line: str) -> None:
+        """Read a line about a message that was taken."""
+        node, service, source = map(int, more[:3])
+        if letter == "R":
+            key = int(more[3]), int(more[4])
+            self.taken[key].append((Place(node, service), source, line))
+        elif letter == "T":
+            self.taken_tiny[source, node, service, more[3]].append(line)
+        else:
+            self.corrupt.append(line)
+
+    def has_died(self, node: int, service: int | None, since: float, until: float) -> bool:
+        """Whether a node, or a program of it, was killed in a time."""
+        return any(
+            of == node and which in (-1, service) and since <= at <= until
+            for at, of, which in self.deaths
+        )
+
+    def is_dead(self, life: int) -> bool:
+        """Whether a program was killed, or its node."""
+        at, place = self.places[life]
+        return self.has_died(*place, at, float("inf"))
+
+    def was_away(self, receiver: Place, since: float, until: float) -> bool:
+        """Whether no program of a service was attached for all of a time."""
+        lives = [life for life, (_, place) in self.places.items() if place == receiver]
+        return not any(
+            self.places[life][0] <= since
+            and self.ends.get(life, until) >= until
+            and not self.has_died(*receiver, self.places[life][0], until)
+            for life in lives
+        )
+
+    def explains(self, sent: Sent, sender: Place, until: float, outcome: str) -> bool:
+        """Whether a death near a message, or a service that nobody has, may be why it failed."""
+        since = sent.at - BEFORE_S
+        if outcome == "refused" and self.was_away(Place(sent.dst, sent.service), sent.at, until):
+            return True
+        return self.has_died(sent.dst, sent.service, since, until) or self.has_died(
+            sender.node, sender.service, since, until
+        )
+
+    def judge(self, excused: Sequence[str] = ()) -> Verdict:
+        """Compare what was sent, told and taken; `excused` failures need no explanation."""
+        verdict = Verdict(sent=len(self.sent), corrupt=list(self.corrupt))
+        verdict.taken = sum(map(len, self.taken.values()))
+        verdict.taken += sum(map(len, self.taken_tiny.values()))
+        bags: dict[Bag, list[Key]] = defaultdict(list)
+        for key, sent in self.sent.items():
+            if sent.size < HEADER.size:
+                text = tiny(*key, sent.size).hex()
+                bags[sent.source, sent.dst, sent.service, text].append(key)
+            self.judge_sent(verdict, key, sent, excused)
+        self.judge_taken(verdict)
+        self.judge_bags(verdict, bags)
+        verdict.crashed = [
+            life for life in self.places if life not in self.ends and not self.is_dead(life)
+        ]
+        return verdict
+
+    def judge_sent(self, verdict: Verdict, key: Key, sent: Sent, excused: Sequence[str]) -> None:
+        """Judge the outcomes of a message."""
+        outcomes = self.outcomes.get(key, [])
+        what = Failure(key, sent, outcomes)
+        if not outcomes:
+            if key[0] in self.ends:
+                verdict.untold.append(what)
+            return
+        if len(outcomes) > 1:
+            verdict.two_outcomes.append(what)
+        at, outcome = outcomes[0]
+        if outcome == "completed":
+            verdict.completed += 1
+            is_missing = sent.size >= HEADER.size and not self.taken.get(key)
+            if is_missing and not self.may_miss(sent, at):
+                verdict.lost.append(what)
+        elif outcome in (*REJECTIONS, *excused) or self.explains(
+            sent, self.places[key[0]][1], at, outcome
+        ):
+            verdict.explained[outcome] += 1
+        else:
+            verdict.unexplained.append(what)
+
+    def may_miss(self, sent: Sent, at: float) -> bool:
+        """Whether the receiver's death may be why nobody wrote down that a message was taken."""
+        return self.has_died(sent.dst, sent.service, sent.at - DYING_S, at + AFTER_S)
+
+    def judge_taken(self, verdict: Verdict) -> None:
+        """Judge where messages were taken, and how often."""
+        for key, arrivals in self.taken.items():
+            if len(arrivals) > 1:
+                verdict.doubled.append(key)
+            for place, source, line in arrivals:
+                sent = self.sent.get(key)
+                if sent is None or (source, *place) != (sent.source, sent.dst, sent.service):
+                    verdict.corrupt.append(line)
+
+    def judge_bags(self, verdict: Verdict, bags: dict[Bag, list[Key]]) -> None:
+        """Judge messages that nothing tells apart by their numbers."""
+        for bag, lines in self.taken_tiny.items():
+            if bag not in bags:
+                verdict.corrupt += lines
+            elif len(lines) > len(bags[bag]):
+                verdict.doubled.append(bag)
+        for bag, keys in bags.items():
+            missing = [
+                Failure(key, self.sent[key], told)
+                for key in keys
+                if (told := self.outcomes.get(key, [])) and told[0][1] == "completed"
+            ]
+            n_missing = len(missing) - len(self.taken_tiny.get(bag, []))
+            if n_missing > 0 and not any(self.may_miss(f.sent, f.outcomes[0][0]) for f in missing):
+                verdict.lost += missing[:n_missing]

@@ -1,0 +1,457 @@
+"""Every message of many programs accounted for, under kills and a network that is at fault.
+
+    python -m rampmeter.testbed.stress out --all
+    python -m rampmeter.testbed.stress out --transport dcpim --transport phost --minutes 2
+
+Four nodes with three programs each, which send messages of 1 B to 8 MB to one another (all orders
+of magnitude alike). Programs and nodes are killed (SIGKILL) and started again. A run is of one
+transport and one kind:
+
+| kind | the network | packets are |
+|---|---|---|
+| `clean` | the loopback interface | encrypted |
+| `mild` | 1 % loss, 1 % doubled, 5 % reordered, .5 % with a flipped bit | encrypted |
+| `harsh` | 2 % loss, 2 % doubled, 1 % with a flipped bit | encrypted |
+| `double` | as `mild`; two bits flip, and the checksum of UDP stays right | not encrypted |
+| `sealed` | as `double` | encrypted |
+
+In all but `clean` nodes 0 and 1 are in one network namespace, 2 and 3 in another, and the faults
+are those of the cable between: `rampd middlebox`, and `flips.py` behind it. Needs root, or user
+namespaces.
+
+Programs write down what they submit, are told and take (`ledger`). A run fails if a message was
+lost, doubled or corrupt, had two outcomes or none, or failed where neither end was killed nearby.
+A run that was finished is kept; another call with the same arguments goes on with the next one.
+"""
+
+import argparse
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from rampmeter.testbed.cluster import (
+    N_NODES,
+    Cluster,
+    Place,
+    cable,
+    one_host,
+)
+from rampmeter.testbed.command import TestbedError, enter_user_namespace
+from rampmeter.testbed.experiment import find_rampd
+from rampmeter.testbed.ledger import VIOLATIONS, Ledger, Verdict
+from rampmeter.testbed.process import sigterm_raises
+from rampmeter.testbed.stress_program import SERVICES
+
+MODULE: Final = "rampmeter.testbed.stress"
+PROGRAM: Final = "rampmeter.testbed.stress_program"
+PROGRAM_GAP_S: Final = 1.5
+"""Mean pause between two kills of programs."""
+NODE_GAP_S: Final = 4.0
+"""Mean pause between two kills of nodes."""
+DOWN_S: Final = 0.3
+"""How long a killed node is down."""
+SETTLE_S: Final = 30.0
+"""What is under way at the end may take so long."""
+QUIET_S: Final = 1.5
+"""A run is over when all outcomes are known and nothing has come for so long."""
+ARBITERS_MAX: Final = 4
+TRANSPORTS: Final = (
+    "dcpim",
+    "phost",
+    "pfabric",
+    "fastpass",
+    "cosy",
+    "tcp",
+    "dctcp",
+    "pias",
+    "capton",
+    "hyline",
+    "fastpod",
+    "homa",
+    "sird",
+)
+"""Those that run between hosts."""
+BUSY_US: Final = {"cosy": 50_000}
+"""`control-rtt-us` of transports for which it must be what a busy host needs (docs)."""
+GIVES_UP: Final = {"cosy": ("unreachable",)}
+"""Failures of transports that give up within a bound, where packets are lost or hosts are busy."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is wrong with the network of a run."""
+
+    faults: tuple[str, ...] | None = None
+    """Options of `rampd middlebox`; none where nodes use the loopback interface."""
+    flips: tuple[str, ...] = ()
+    is_encrypted: bool = True
+
+
+MILD: Final = ("--loss", "0.01", "--duplicate", "0.01", "--reorder", "0.05")
+HARSH: Final = ("--loss", "0.02", "--duplicate", "0.02")
+KINDS: Final = {
+    "clean": Kind(),
+    "mild": Kind(MILD, ("--chance", "0.005")),
+    "harsh": Kind(HARSH, ("--chance", "0.01")),
+    "double": Kind(MILD, ("--chance", "0.005", "--double"), is_encrypted=False),
+    "sealed": Kind(MILD, ("--chance", "0.005", "--double")),
+}
+ROWS: Final = ("clean", "mild", "harsh", "double")
+"""The kinds of `--all`."""
+
+
+@dataclass
+class Bed(Cluster):
+    """Nodes and programs, and what was killed."""
+
+    seed: int
+    programs: dict[tuple[int, int], subprocess.Popen[bytes]] = field(default_factory=dict)
+    n_started: int = 0
+    n_killed: int = 0
+    fallen: list[str] = field(default_factory=list)
+    """Nodes that ended though nobody killed them."""
+
+    def file(self, name: str) -> Path:
+        """Give a file beside the logs of programs."""
+        return self.out / "ledger" / name
+
+    def ledger(self) -> Ledger:
+        """Read what was written down."""
+        return Ledger.of(sorted((self.out / "ledger").glob("*.txt")))
+
+    def start(self) -> None:
+        """Start everything."""
+        (self.out / "ledger").mkdir()
+        self.file("driver.txt").touch()
+        if self.is_encrypted:
+            self.prepare()
+        for node in reversed(range(N_NODES + self.n_arbiters)):
+            self.start_node(node)
+        for node in range(N_NODES):
+            for service in SERVICES:
+                self.start_program(node, service)
+
+    def start_program(self, node: int, service: int) -> None:
+        """Start a program of a node."""
+        self.n_started += 1
+        log = self.file(f"{node}-{service}-{self.n_started}.txt")
+        argv = [sys.executable, "-m", PROGRAM, str(self.socket(node)), str(log)]
+        argv += [str(node), str(service), str(self.seed + self.n_started)]
+        with (self.out / "programs.log").open("ab") as errors:
+            self.programs[node, service] = subprocess.Popen(argv, stderr=errors)
+
+    def kill(self, process: "subprocess.Popen[bytes]", node: int, service: int) -> None:
+        """Kill a node or a program, and write down when."""
+        with self.file("driver.txt").open("a", encoding="utf-8") as lines:
+            lines.write(f"K {time.monotonic():.6f} {node} {service}\n")
+        process.kill()
+        process.wait()
+        self.n_killed += 1
+
+    def kill_program(self, rng: random.Random) -> None:
+        """Kill any program, and start it again."""
+        node, service = rng.choice(list(self.programs))
+        self.kill(self.programs[node, service], node, service)
+        self.start_program(node, service)
+
+    def kill_node(self, rng: random.Random) -> None:
+        """Kill any host's node, and start it again."""
+        node = rng.randrange(N_NODES)
+        self.kill(self.nodes[node], node, -1)
+        time.sleep(DOWN_S)
+        self.start_node(node)
+
+    def revive(self) -> None:
+        """Start programs that have ended with their node, and nodes that ended of themselves."""
+        for (node, service), program in list(self.programs.items()):
+            if program.poll() is not None:
+                self.start_program(node, service)
+        for node, process in list(self.nodes.items()):
+            if process.poll() is not None:
+                self.fallen.append(f"node {node} ended with {process.returncode}")
+                self.start_node(node)
+
+    def settle(self) -> None:
+        """Wait until all that was submitted has an outcome and nothing comes any more."""
+        self.file("stop").touch()
+        until = time.monotonic() + SETTLE_S
+        seen, quiet_since = -1, time.monotonic()
+        while (now := time.monotonic()) < until:
+            ledger = self.ledger()
+            living = {life for life in ledger.places if life not in ledger.ends}
+            living -= {life for life in living if ledger.is_dead(life)}
+            n_open = sum(key[0] in living and key not in ledger.outcomes for key in ledger.sent)
+            n_seen = sum(file.stat().st_size for file in (self.out / "ledger").glob("*.txt"))
+            if n_seen != seen or n_open:
+                seen, quiet_since = n_seen, now
+            elif now - quiet_since >= QUIET_S:
+                break
+            time.sleep(0.3)
+
+    def stop(self) -> list[int]:
+        """Let programs and nodes end; returns the nodes' exit codes."""
+        self.file("leave").touch()
+        for program in self.programs.values():
+            program.wait(30)
+        for process in self.nodes.values():
+            process.send_signal(signal.SIGTERM)
+        return [self.nodes[node].wait(30) for node in sorted(self.nodes)]
+
+    def end(self) -> None:
+        """Kill everything."""
+        for process in [*self.nodes.values(), *self.programs.values()]:
+            process.kill()
+            process.wait()
+
+
+@dataclass(frozen=True)
+class Run:
+    """A transport, a kind, and how long."""
+
+    transport: str
+    kind: str
+    minutes: float
+    messages: int | None
+    seed: int
+
+    def folder(self, out: Path) -> Path:
+        """Give where its results are."""
+        return out / self.kind / self.transport
+
+    def result(self, out: Path) -> dict[str, Any] | None:
+        """Give the result, if it was finished with the same arguments."""
+        try:
+            result = json.loads((self.folder(out) / "result.json").read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        is_same = all(result.get(key) == value for key, value in asdict(self).items())
+        return dict(result) if is_same else None
+
+
+def n_arbiters(rampd: str, transport: str, folder: Path) -> int:
+    """Give how many arbiters a transport has between hosts."""
+    for n in range(ARBITERS_MAX + 1):
+        place = Place([], "127.0.0.1")
+        cluster = Cluster(folder, transport, rampd, [place], n_arbiters=n, is_encrypted=False)
+        argv = [rampd, "check", str(cluster.configure(0))]
+        done = subprocess.run(argv, check=False, capture_output=True, text=True)
+        if done.returncode == 0:
+            return n
+    raise TestbedError(f"{transport}: {done.stderr.strip()}")
+
+
+def arrivals(rate_s: float, rng: random.Random, now: float) -> Iterator[float]:
+    """Give times of a Poisson process."""
+    while True:
+        now += rng.expovariate(1 / rate_s)
+        yield now
+
+
+def harass(bed: Bed, run: Run, say: "Progress") -> None:
+    """Kill and revive until the run has lasted as long, or as many messages were submitted."""
+    rng = random.Random(run.seed)
+    began = time.monotonic()
+    until = began + 60 * run.minutes
+    acts = {bed.kill_program: PROGRAM_GAP_S, bed.kill_node: NODE_GAP_S}
+    due = {act: arrivals(gap, rng, began + 1.0) for act, gap in acts.items()}
+    next_due = {act: next(times) for act, times in due.items()}
+    n_sent = 0
+    while (now := time.monotonic()) < until:
+        time.sleep(0.2)
+        bed.revive()
+        for act, at in next_due.items():
+            if now >= at:
+                act(rng)
+                next_due[act] = max(next(due[act]), now)
+        n_sent = n_submitted(bed)
+        say(f"{now - began:3.0f} s, {n_sent} messages, {bed.n_killed} killed")
+        if run.messages is not None and n_sent >= run.messages:
+            return
+
+
+def n_submitted(bed: Bed) -> int:
+    """Count the messages that were submitted so far."""
+    logs = (bed.out / "ledger").glob("*.txt")
+    return sum(log.read_bytes().count(b"\nS ") for log in logs)
+
+
+class Progress:
+    """What is said on standard error: a line that changes on a terminal, else one a run."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.number = 0
+        self.what = ""
+        self.is_terminal = sys.stderr.isatty()
+
+    def begin(self, run: Run) -> None:
+        """Go on to the next run."""
+        self.number += 1
+        self.what = f"stress: {self.number} of {self.total}: {run.transport} {run.kind}: "
+
+    def __call__(self, text: str) -> None:
+        """Say how far the run is, on a terminal."""
+        if self.is_terminal:
+            sys.stderr.write(f"\r\x1b[K{self.what}{text}")
+            sys.stderr.flush()
+
+    def finish(self, text: str) -> None:
+        """Say what came of the run."""
+        self("")
+        sys.stderr.write(f"{chr(13) if self.is_terminal else ''}{self.what}{text}\n")
+
+
+def execute(run: Run, out: Path, rampd: str, say: Progress) -> dict[str, Any]:
+    """Do a run; returns its result, which is in its folder too."""
+    folder = run.folder(out)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    kind = KINDS[run.kind]
+    with ExitStack() as stack:
+        if kind.faults is None:
+            places = stack.enter_context(one_host("stress"))
+        else:
+            log = stack.enter_context((folder / "cable.log").open("wb"))
+            seeds = ("--seed", str(run.seed))
+            places = stack.enter_context(
+                cable(rampd, (*kind.faults, *seeds), "stress", (*kind.flips, *seeds), log)
+            )
+        n = n_arbiters(rampd, run.transport, folder)
+        bed = Bed(
+            folder,
+            run.transport,
+            rampd,
+            places,
+            run.seed * 1_000,
+            n_arbiters=n,
+            is_encrypted=kind.is_encrypted,
+            control_rtt_us=BUSY_US.get(run.transport, 1_000),
+        )
+        stack.callback(bed.end)
+        bed.start()
+        harass(bed, run, say)
+        bed.settle()
+        codes = bed.stop()
+    verdict = bed.ledger().judge(GIVES_UP.get(run.transport, ()))
+    result = {**asdict(run), **verdict.counts(), "killed": bed.n_killed, **described(verdict)}
+    ended = [f"node {node} stopped with {code}" for node, code in enumerate(codes) if code]
+    result["fallen"] = bed.fallen + ended
+    file = folder / "result.json"
+    file.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    return result
+
+
+def described(verdict: Verdict) -> dict[str, Any]:
+    """Give the messages with which something is wrong, in full."""
+    return {
+        "failures": dict(sorted(verdict.explained.items())),
+        "wrong": {
+            "lost": verdict.lost,
+            "doubled": verdict.doubled,
+            "corrupt": verdict.corrupt,
+            "two-outcomes": verdict.two_outcomes,
+            "unexplained": verdict.unexplained,
+            "untold": verdict.untold,
+            "crashed": verdict.crashed,
+        },
+    }
+
+
+COLUMNS: Final = {
+    "sent": "sent",
+    "killed": "kills",
+    "failed": "failed",
+    "lost": "lost",
+    "doubled": "twice",
+    "corrupt": "bad",
+    "two-outcomes": "2 ends",
+    "unexplained": "unexpl",
+    "untold": "untold",
+    "crashed": "crash",
+}
+
+
+def table(results: Sequence[dict[str, Any]]) -> str:
+    """Give the counts for people: a part for each kind, a row for each transport."""
+    lines = []
+    for kind in dict.fromkeys(result["kind"] for result in results):
+        head = "".join(f"{title:>7}" for title in COLUMNS.values())
+        lines += ["", f"{kind:<9}{head}"]
+        for result in results:
+            if result["kind"] == kind:
+                cells = "".join(f"{result[name]:>7}" for name in COLUMNS)
+                lines.append(f"{result['transport']:<9}{cells}")
+    return "\n".join(lines[1:]) + "\n"
+
+
+def is_bad(result: dict[str, Any]) -> bool:
+    """Whether something happened that may not, or nothing was sent."""
+    return any(result[name] for name in VIOLATIONS) or bool(result["fallen"]) or not result["taken"]
+
+
+def stress(out: Path, runs: Sequence[Run]) -> int:
+    """Do what was not done before; returns the exit code."""
+    out = out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    rampd, say, results = find_rampd(), Progress(len(runs)), []
+    with sigterm_raises():
+        for run in runs:
+            say.begin(run)
+            result = run.result(out)
+            note = "kept, " if result is not None else ""
+            if result is None:
+                result = execute(run, out, rampd, say)
+            results.append(result)
+            wrong = [f"{result[name]} {name}" for name in VIOLATIONS if result[name]]
+            found = ", ".join(wrong + result["fallen"]) or "nothing wrong"
+            say.finish(f"{note}{result['sent']} messages, {found}")
+            text = json.dumps(results, indent=2) + "\n"
+            (out / "stress.json").write_text(text, encoding="utf-8")
+            (out / "stress.txt").write_text(table(results), encoding="utf-8")
+    sys.stdout.write(table(results))
+    return 1 if any(map(is_bad, results)) else 0
+
+
+def parse(argv: Sequence[str]) -> tuple[Path, list[Run]]:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog=MODULE, description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("out", type=Path, help="folder for ledgers and results")
+    parser.add_argument("--transport", action="append", choices=TRANSPORTS, help="may be repeated")
+    parser.add_argument("--all", action="store_true", help="all transports")
+    parser.add_argument("--kind", action="append", choices=list(KINDS), help="may be repeated")
+    parser.add_argument("--minutes", type=float, default=1.0, help="of a run, at most (1)")
+    parser.add_argument("--messages", type=int, help="end a run when so many were submitted")
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args(argv)
+    if bool(args.transport) == args.all:
+        parser.error("expected --transport or --all")
+    kinds, transports = args.kind or ROWS, args.transport or TRANSPORTS
+    more = (args.minutes, args.messages, args.seed)
+    return args.out, [Run(name, kind, *more) for kind in kinds for name in transports]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the stress."""
+    out, runs = parse(sys.argv[1:] if argv is None else argv)
+    try:
+        enter_user_namespace(sys.orig_argv)
+        return stress(out, runs)
+    except TestbedError as error:
+        sys.stderr.write(f"stress: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("\nstress: interrupted; the same command goes on after the last run\n")
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())
