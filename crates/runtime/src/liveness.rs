@@ -298,10 +298,8 @@ mod tests {
         }
     }
 
-    const BOTH: RailSet = RailSet::EMPTY;
-
     fn both() -> RailSet {
-        BOTH.with(0).with(1)
+        RailSet::first(2)
     }
 
     #[test]
