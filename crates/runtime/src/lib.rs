@@ -19,7 +19,7 @@ pub mod datapath;
 pub mod digest;
 mod drive;
 mod inbox;
-pub mod liveness;
+mod liveness;
 mod mtu;
 mod node;
 mod outbox;

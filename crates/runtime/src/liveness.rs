@@ -11,8 +11,8 @@
 //! * A network that has never answered is not used while another one has answered.
 //!
 //! Hellos go every [`EVERY`] while packets are exchanged with the peer, and [`IDLE`] times less often
-//! otherwise. With many peers they go less often, so that a node sends at most one in
-//! [`PROBE_SPACING`] on average. A network judges both directions as one: where only one is
+//! otherwise. With many peers they go less often, so that a node sends at most one each
+//! [`PROBE_SPACING`] on average. Both directions of a network are judged as one: where only one is
 //! broken, both ends avoid it.
 
 use rampmeter_core::{NodeId, Span, Time};
