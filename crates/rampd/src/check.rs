@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use rampmeter_proto::Catalogue;
@@ -40,7 +41,9 @@ pub(crate) fn check<C: Catalogue>(configs: &[PathBuf]) -> Result<(), Error> {
 
 /// What must be the same at all nodes and is not.
 fn difference(a: &Setup, b: &Setup) -> Option<&'static str> {
-    if a.udp.peers != b.udp.peers {
+    if a.more_rails.len() != b.more_rails.len() {
+        Some("the number of addresses in peer.address")
+    } else if peers(a) != peers(b) {
         Some("[[peer]]")
     } else if public(a) != public(b) {
         Some("network.security or peer.public-key")
@@ -55,6 +58,12 @@ fn difference(a: &Setup, b: &Setup) -> Option<&'static str> {
     }
 }
 
+/// The addresses of all nodes, by network.
+fn peers(setup: &Setup) -> Vec<&Vec<Option<SocketAddr>>> {
+    let more = setup.more_rails.iter().map(|rail| &rail.peers);
+    std::iter::once(&setup.udp.peers).chain(more).collect()
+}
+
 fn public(setup: &Setup) -> Option<&Vec<Vec<PublicKey>>> {
     setup.keys.as_ref().map(|keys| &keys.public)
 }
@@ -66,7 +75,13 @@ fn describe(setup: &Setup, text: &mut String) {
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "  {name:<22}{value}");
     };
-    line("node", format!("{} ({role}) at {}", setup.id.get(), setup.udp.local));
+    line("node", format!("{} ({role}) at {}", setup.id.get(), joined(setup)));
+    if !setup.more_rails.is_empty() {
+        line(
+            "networks",
+            format!("{}, of which each has a share of rate-mbps", setup.rails().count()),
+        );
+    }
     if let Some(door) = &setup.door {
         let limits = &door.limits;
         let (all, each) = (limits.clients_max, limits.clients_per_user);
@@ -97,4 +112,10 @@ fn describe(setup: &Setup, text: &mut String) {
     for derived in &setup.transport.derived {
         line(&derived.name.replace('-', " "), derived.quantity.to_string());
     }
+}
+
+/// The node's own addresses.
+pub(crate) fn joined(setup: &Setup) -> String {
+    let own = setup.addresses(setup.id);
+    own.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -10,6 +10,7 @@ use rampmeter_core::envelope::{HostPacket, IPV4_UDP, IPV6_UDP, Protection};
 use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
 use rampmeter_proto::Catalogue;
 use rampmeter_ring::{Allowed, DoorConfig, Limits, Services};
+use rampmeter_runtime::datapath::RAILS_MAX;
 use rampmeter_runtime::datapath::udp::UdpConfig;
 use rampmeter_runtime::{
     Agreement, BusyPoll, ClockSource, NodeConfig, PrivateKey, PublicKey, Setting, Wait,
@@ -148,8 +149,9 @@ pub(crate) struct NetworkTable {
 pub(crate) struct PeerTable {
     /// Its number. Hosts are numbered from 0 without gaps, arbiters after them.
     pub(crate) id: u32,
-    /// Its address or host name, and port; the next port is used too.
-    pub(crate) address: Address,
+    /// Its address or host name, and port; the next port is used too. Several where it is on several
+    /// networks: the first of all peers are on one network, the second on another, and so on.
+    pub(crate) address: Addresses,
     /// Whether it is an arbiter.
     #[serde(default)]
     pub(crate) arbiter: bool,
@@ -158,28 +160,35 @@ pub(crate) struct PeerTable {
     pub(crate) public_key: OneOrMore,
 }
 
-/// Where a node is: `10.0.0.1:7321`, `[fd00::1]:7321` or `host-b:7321`. Host names are looked up when
-/// the configuration is read; the first IPv4 address is taken, or else the first.
+/// Where a node is: `10.0.0.1:7321`, `[fd00::1]:7321` or `host-b:7321`, one for each network. Host names
+/// are looked up when the configuration is read; the first IPv4 address is taken, or else the first.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "String")]
-pub(crate) struct Address(pub(crate) SocketAddr);
+#[serde(try_from = "OneOrMore")]
+pub(crate) struct Addresses(pub(crate) Vec<SocketAddr>);
 
-impl TryFrom<String> for Address {
+impl TryFrom<OneOrMore> for Addresses {
     type Error = String;
 
-    fn try_from(text: String) -> Result<Self, String> {
-        let expected = "expected an address or a host name, and a port";
-        let found =
-            text.to_socket_addrs().map_err(|error| format!("{expected}, got {text:?}: {error}"))?;
-        let found: Vec<_> = found.collect();
-        let first = found.iter().find(|addr| addr.is_ipv4()).or(found.first());
-        first.copied().map(Self).ok_or_else(|| format!("{expected}, got {text:?}"))
+    fn try_from(texts: OneOrMore) -> Result<Self, String> {
+        if texts.texts().is_empty() {
+            return Err("expected an address or more, got an empty list".to_owned());
+        }
+        texts.texts().iter().map(|text| looked_up(text)).collect::<Result<_, _>>().map(Self)
     }
+}
+
+fn looked_up(text: &str) -> Result<SocketAddr, String> {
+    let expected = "expected an address or a host name, and a port";
+    let found =
+        text.to_socket_addrs().map_err(|error| format!("{expected}, got {text:?}: {error}"))?;
+    let found: Vec<_> = found.collect();
+    let first = found.iter().find(|addr| addr.is_ipv4()).or(found.first());
+    first.copied().ok_or_else(|| format!("{expected}, got {text:?}"))
 }
 
 /// A text, or a list of texts.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text or a list of texts")]
 pub(crate) enum OneOrMore {
     /// One.
     One(String),
@@ -323,8 +332,10 @@ pub(crate) struct Setup {
     pub(crate) facts: FabricFacts,
     /// The transport and its parameters.
     pub(crate) transport: HostTransport,
-    /// Sockets and addresses.
+    /// Sockets and addresses on the first network.
     pub(crate) udp: UdpConfig,
+    /// Addresses on each further network.
+    pub(crate) more_rails: Vec<RailAddresses>,
     /// The interface of an AF_XDP socket; `None` for the kernel's UDP.
     pub(crate) interface: Option<String>,
     /// Its clock.
@@ -355,6 +366,15 @@ pub(crate) struct Setup {
     pub(crate) file: PathBuf,
     /// Reads it again.
     pub(crate) reread: fn(&Path) -> Result<Setup, ConfigError>,
+}
+
+/// Addresses on a further network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RailAddresses {
+    /// The node's own.
+    pub(crate) local: SocketAddr,
+    /// Those of all nodes, by number.
+    pub(crate) peers: Vec<Option<SocketAddr>>,
 }
 
 /// The keys of a network, as a node knows them.
@@ -437,6 +457,23 @@ impl Setup {
         Check { file }.setup::<C>(Config::read(file)?)
     }
 
+    /// Sockets and addresses on each network.
+    pub(crate) fn rails(&self) -> impl Iterator<Item = UdpConfig> {
+        let more = self.more_rails.iter().map(|RailAddresses { local, peers }| UdpConfig {
+            local: *local,
+            peers: peers.clone(),
+            ..self.udp.clone()
+        });
+        std::iter::once(self.udp.clone()).chain(more)
+    }
+
+    /// The addresses of a node on all networks, as the configuration lists them.
+    pub(crate) fn addresses(&self, node: NodeId) -> Vec<SocketAddr> {
+        let peers = std::iter::once(&self.udp.peers);
+        let peers = peers.chain(self.more_rails.iter().map(|rail| &rail.peers));
+        peers.filter_map(|peers| peers.get(node.idx()).copied().flatten()).collect()
+    }
+
     /// The keys in which a running node with this configuration cannot take another without a restart.
     pub(crate) fn fixed(&self, other: &Self) -> Vec<&'static str> {
         let n_arbiters = |setup: &Self| setup.transport.arbiters;
@@ -463,7 +500,8 @@ impl Setup {
             ("network.security", self.keys.is_some() != other.keys.is_some()),
             ("node.key-log", key_log(self) != key_log(other)),
             ("transport.name", name(self) != name(other)),
-            ("peer.address of this node", self.udp.local != other.udp.local),
+            ("the number of addresses of a peer", self.more_rails.len() != other.more_rails.len()),
+            ("peer.address of this node", self.addresses(self.id) != other.addresses(self.id)),
             ("the number of hosts of a transport with arbiters", hosts_change),
         ]
         .into_iter()
@@ -481,7 +519,12 @@ impl Setup {
             Setting::DataRtt => facts.data_rtt.as_ps().to_string(),
             Setting::Transport => format!("{:?}", self.transport.derived),
             Setting::Clock => format!("{:?}", self.clock),
-            Setting::Peers => format!("{:?}", self.udp.peers),
+            // Nodes with one network tell what they always told.
+            Setting::Peers if self.more_rails.is_empty() => format!("{:?}", self.udp.peers),
+            Setting::Peers => {
+                let more: Vec<_> = self.more_rails.iter().map(|rail| &rail.peers).collect();
+                format!("{:?} {more:?}", self.udp.peers)
+            }
         })
     }
 
@@ -565,10 +608,16 @@ impl Check<'_> {
 
     fn setup<C: Catalogue>(&self, config: Config) -> Result<Setup, ConfigError> {
         let Config { node, network, transport, peer, programs, service } = config;
-        let peers = self.peers(&peer)?;
+        let mut rails = self.peers(&peer)?.into_iter();
+        let peers = rails.next().unwrap_or_default();
         let me = peer.iter().find(|p| p.id == node.id);
         let me = me.ok_or_else(|| self.bad("node.id", "the id of one of the peers", node.id))?;
-        let ip_udp = if me.address.0.is_ipv4() { IPV4_UDP } else { IPV6_UDP };
+        let Addresses(locals) = &me.address;
+        let local = locals[0];
+        let more_rails = locals[1..].iter().zip(rails);
+        let more_rails =
+            more_rails.map(|(&local, peers)| RailAddresses { local, peers }).collect::<Vec<_>>();
+        let ip_udp = if local.is_ipv4() { IPV4_UDP } else { IPV6_UDP };
         let mtu = network.mtu;
         self.range("network.mtu", mtu as f64, 576.0, 9_000.0)?;
         self.range("network.spray", network.spray as f64, 1.0, 256.0)?;
@@ -601,7 +650,7 @@ impl Check<'_> {
                 Wait::Block { spin: if packet < late { late } else { Span::ZERO } }
             }
         };
-        let interface = self.interface(&node, me.address.0, mtu)?;
+        let interface = self.interface(&node, locals, mtu)?;
         let message_max = self.range(
             "node.message-max",
             node.message_max as f64,
@@ -628,8 +677,9 @@ impl Check<'_> {
                 mtu,
                 spray: network.spray,
                 segment_offload,
-                ..UdpConfig::new(me.address.0, peers)
+                ..UdpConfig::new(local, peers)
             },
+            more_rails,
             interface,
             clock: match node.clock {
                 ClockKey::TimeOfDay => ClockSource::TimeOfDay,
@@ -805,7 +855,7 @@ impl Check<'_> {
     fn interface(
         &self,
         node: &NodeTable,
-        address: SocketAddr,
+        addresses: &[SocketAddr],
         mtu: usize,
     ) -> Result<Option<String>, ConfigError> {
         match (node.datapath, &node.interface) {
@@ -816,7 +866,10 @@ impl Check<'_> {
             (DatapathKey::Xdp, None) => {
                 Err(self.bad("node.interface", "the interface that leads to all peers", "none"))
             }
-            (DatapathKey::Xdp, Some(_)) if !address.is_ipv4() => {
+            (DatapathKey::Xdp, Some(_)) if addresses.len() > 1 => {
+                Err(self.bad("node.datapath", "udp, where peers have several addresses", "xdp"))
+            }
+            (DatapathKey::Xdp, Some(_)) if !addresses[0].is_ipv4() => {
                 Err(self.bad("node.datapath", "udp, where addresses are IPv6", "xdp"))
             }
             (DatapathKey::Xdp, Some(_)) if mtu > XDP_MTU_MAX => {
@@ -827,36 +880,40 @@ impl Check<'_> {
         }
     }
 
-    /// Addresses by number: ids without gaps or repetitions, hosts first, one family, ports to
-    /// spare.
-    fn peers(&self, peers: &[PeerTable]) -> Result<Vec<Option<SocketAddr>>, ConfigError> {
+    /// Addresses by network and number: ids without gaps or repetitions, hosts first, as many addresses
+    /// of each peer, one family, ports to spare.
+    fn peers(&self, peers: &[PeerTable]) -> Result<Vec<Vec<Option<SocketAddr>>>, ConfigError> {
         let n = peers.len();
-        let mut addresses = vec![None; n];
+        let n_rails = peers.first().map_or(1, |peer| peer.address.0.len());
+        let mut rails = vec![vec![None; n]; n_rails];
         for (idx, peer) in peers.iter().enumerate() {
             let key = |name: &str| format!("peer[{idx}].{name}");
-            let Some(slot) = addresses.get_mut(peer.id as usize) else {
-                let expected = format!("ids from 0 to {}, without gaps", n - 1);
-                return Err(self.bad(&key("id"), &expected, peer.id));
-            };
-            if slot.replace(peer.address.0).is_some() {
-                return Err(self.bad(&key("id"), "an id of its own", peer.id));
+            let Addresses(addresses) = &peer.address;
+            if addresses.len() != n_rails {
+                let expected = format!("{n_rails}, as many as peer {} has", peers[0].id);
+                let got = format!("{} in the list", addresses.len());
+                return Err(self.bad(&key("address"), &expected, got));
             }
-            if peer.address.0.is_ipv4() != peers[0].address.0.is_ipv4() {
-                return Err(self.bad(&key("address"), "all IPv4 or all IPv6", peer.address.0));
+            if n_rails > RAILS_MAX {
+                let expected = format!("at most {RAILS_MAX} addresses");
+                return Err(self.bad(&key("address"), &expected, n_rails));
             }
-            if peer.address.0.port() == u16::MAX || peer.address.0.port() == 0 {
-                return Err(self.bad(&key("address"), "a port from 1 to 65534", peer.address.0));
+            for (rail, address) in rails.iter_mut().zip(addresses) {
+                let Some(slot) = rail.get_mut(peer.id as usize) else {
+                    let expected = format!("ids from 0 to {}, without gaps", n - 1);
+                    return Err(self.bad(&key("id"), &expected, peer.id));
+                };
+                if slot.replace(*address).is_some() {
+                    return Err(self.bad(&key("id"), "an id of its own", peer.id));
+                }
             }
-            if peer.address.0.ip().is_unspecified() {
-                return Err(self.bad(&key("address"), "the address of one host", peer.address.0));
-            }
-            let is_near = |other: &&PeerTable| {
-                let apart = other.address.0.port().abs_diff(peer.address.0.port());
-                other.address.0.ip() == peer.address.0.ip() && apart < 2
-            };
-            if let Some(other) = peers[..idx].iter().find(is_near) {
-                let expected = format!("two ports that peer {} does not use", other.id);
-                return Err(self.bad(&key("address"), &expected, peer.address.0));
+            for (rail, address) in addresses.iter().enumerate() {
+                let others = peers[..idx]
+                    .iter()
+                    .flat_map(|other| other.address.0.iter().map(|address| (other.id, *address)));
+                let own = addresses[..rail].iter().map(|address| (peer.id, *address));
+                let first = peers[0].address.0[0];
+                self.address(&key("address"), *address, first, others.chain(own))?;
             }
         }
         let n_hosts = peers.iter().filter(|p| !p.arbiter).count();
@@ -867,7 +924,37 @@ impl Check<'_> {
             let expected = "arbiters numbered after all hosts";
             return Err(self.bad(&format!("peer[{idx}].id"), expected, peers[idx].id));
         }
-        Ok(addresses)
+        Ok(rails)
+    }
+
+    /// An address must be of the family of the `first`, of one host, and have two ports that none of
+    /// `others` has.
+    fn address(
+        &self,
+        key: &str,
+        address: SocketAddr,
+        first: SocketAddr,
+        mut others: impl Iterator<Item = (u32, SocketAddr)>,
+    ) -> Result<(), ConfigError> {
+        if address.is_ipv4() != first.is_ipv4() {
+            return Err(self.bad(key, "all IPv4 or all IPv6", address));
+        }
+        if address.port() == u16::MAX || address.port() == 0 {
+            return Err(self.bad(key, "a port from 1 to 65534", address));
+        }
+        if address.ip().is_unspecified() {
+            return Err(self.bad(key, "the address of one host", address));
+        }
+        let is_near = |(_, other): &(u32, SocketAddr)| {
+            other.ip() == address.ip() && other.port().abs_diff(address.port()) < 2
+        };
+        match others.find(is_near) {
+            Some((other, _)) => {
+                let expected = format!("two ports that peer {other} does not use");
+                Err(self.bad(key, &expected, address))
+            }
+            None => Ok(()),
+        }
     }
 
     fn arbiters(&self, wanted: u32, n: u32) -> Result<(), ConfigError> {

@@ -4,11 +4,12 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prometheus_client::encoding::text::encode;
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::{Registry, Unit};
 use rampmeter_core::{Endpoint, Span, Time};
-use rampmeter_runtime::{Applications, Datapath, Node, NodeStats, PeerView};
+use rampmeter_runtime::{Applications, Datapath, Node, NodeStats, PeerView, RailState, RailView};
 use tracing::{info, warn};
 
 use crate::config::Setup;
@@ -30,6 +31,8 @@ pub(crate) struct View {
     /// What the transport counts, by name.
     pub(crate) transport: Vec<(&'static str, u64)>,
     pub(crate) peers: Vec<PeerView>,
+    /// Networks to peers, where there are several.
+    pub(crate) rails: Vec<RailView>,
     /// Of each service, messages that its program sends, and those for it.
     pub(crate) services: Vec<(u16, u32, u32)>,
 }
@@ -98,6 +101,7 @@ impl Watch {
             self.greets_at = now;
         }
         self.warn(&view);
+        self.warn_of_rails(setup, &view);
         self.show(setup, view, Some(now));
     }
 
@@ -162,6 +166,24 @@ impl Watch {
         }
     }
 
+    /// Says which networks went down, and which are up again.
+    fn warn_of_rails(&self, setup: &Setup, view: &View) {
+        for rail in &view.rails {
+            let is_it = |old: &&RailView| (old.peer, old.rail) == (rail.peer, rail.rail);
+            let old = self.before.rails.iter().find(is_it);
+            let (falls, was) = old.map_or((0, RailState::Unknown), |old| (old.falls, old.state));
+            let peer = rail.peer.get();
+            let address = setup.addresses(rail.peer).get(usize::from(rail.rail)).copied();
+            let address = address.map(|address| address.to_string()).unwrap_or_default();
+            if rail.falls > falls {
+                warn!(peer, rail = rail.rail, %address, "a network to a peer is down: packets take others");
+            }
+            if rail.state == RailState::Up && (was == RailState::Down || rail.falls > falls) {
+                info!(peer, rail = rail.rail, %address, "a network to a peer is up again");
+            }
+        }
+    }
+
     /// Says at the end what the node has counted.
     pub(crate) fn report<E: Endpoint, D: Datapath, A: Applications>(
         &mut self,
@@ -194,7 +216,8 @@ fn view<E: Endpoint, D: Datapath, A: Applications>(node: &Node<E, D, A>) -> View
     node.apps().services(&mut |service, out, into| services.push((service, out, into)));
     services.sort_unstable();
     let (stats, messages, peers_known) = (node.stats(), node.messages(), node.n_peers_known());
-    View { stats, messages, peers_known, transport, peers: node.peers().collect(), services }
+    let (peers, rails) = (node.peers().collect(), node.rails().collect());
+    View { stats, messages, peers_known, transport, peers, rails, services }
 }
 
 /// The counters in Prometheus's text format.
@@ -223,13 +246,57 @@ fn text(view: &View, node: &str) -> String {
     for (name, help, value) in gauges {
         registry.register(name, help, ConstGauge::new(value as i64));
     }
+    register_rails(&mut registry, &view.rails);
     let mut text = String::new();
     encode(&mut text, &registry).expect("writing to a string does not fail");
     text
 }
 
+/// Registers what is told of networks: sums over peers, so that the labels are at most as many as a node
+/// has networks.
+fn register_rails(registry: &mut Registry, rails: &[RailView]) {
+    if rails.is_empty() {
+        return;
+    }
+    type Labels = [(&'static str, String); 1];
+    type Count = fn(&RailView) -> u64;
+    let label = |rail: &RailView| [("rail", rail.rail.to_string())];
+    let gauges: [(&str, &str, Count); 2] = [
+        ("rail_peers_up", "Peers to which a network is up", |r| (r.state == RailState::Up).into()),
+        ("rail_peers_down", "Peers to which a network is down", |r| {
+            (r.state == RailState::Down).into()
+        }),
+    ];
+    for (name, help, value) in gauges {
+        let family = Family::<Labels, Gauge>::default();
+        for rail in rails {
+            family.get_or_create(&label(rail)).inc_by(value(rail) as i64);
+        }
+        registry.register(name, help, family);
+    }
+    let counters: [(&str, &str, Count); 5] = [
+        ("rail_falls", "How often a network to a peer went down", |r| r.falls),
+        ("rail_packets_sent", "Datagrams sent over a network", |r| r.packets_sent),
+        ("rail_sent_bytes", "Bytes of datagrams sent over a network", |r| r.bytes_sent),
+        ("rail_packets_received", "Datagrams received over a network", |r| r.packets_received),
+        ("rail_received_bytes", "Bytes of datagrams received over a network", |r| r.bytes_received),
+    ];
+    for (name, help, value) in counters {
+        let family = Family::<Labels, Counter>::default();
+        for rail in rails {
+            family.get_or_create(&label(rail)).inc_by(value(rail));
+        }
+        match name.strip_suffix("_bytes") {
+            Some(name) => registry.register_with_unit(name, help, Unit::Bytes, family),
+            None => registry.register(name, help, family),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use rampmeter_core::NodeId;
+
     use super::*;
 
     /// The dashboard for Grafana shows what is counted.
@@ -263,5 +330,36 @@ mod tests {
         assert!(text.contains("rampd_packets_sent_total{node=\"3\"} 12"), "{text}");
         assert!(text.contains("rampd_payload_received_bytes_total{node=\"3\"} 34"), "{text}");
         assert!(text.contains("rampd_peers_known{node=\"3\"} 0"), "{text}");
+    }
+
+    #[test]
+    fn networks_are_told_of_as_sums_over_peers() {
+        let rail = |peer, rail, state| RailView {
+            peer: NodeId::new(peer),
+            rail,
+            state,
+            falls: 1,
+            packets_sent: 10,
+            bytes_sent: 1_000,
+            packets_received: 20,
+            bytes_received: 2_000,
+        };
+        let rails = vec![
+            rail(1, 0, RailState::Up),
+            rail(1, 1, RailState::Down),
+            rail(2, 0, RailState::Up),
+            rail(2, 1, RailState::Up),
+        ];
+        let text = text(&View { rails, ..View::default() }, "3");
+        for line in [
+            "rampd_rail_peers_up{node=\"3\",rail=\"0\"} 2",
+            "rampd_rail_peers_up{node=\"3\",rail=\"1\"} 1",
+            "rampd_rail_peers_down{node=\"3\",rail=\"1\"} 1",
+            "rampd_rail_falls_total{node=\"3\",rail=\"0\"} 2",
+            "rampd_rail_sent_bytes_total{node=\"3\",rail=\"1\"} 2000",
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+        assert_eq!(text.matches("# TYPE rampd_rail_falls ").count(), 1, "{text}");
     }
 }

@@ -11,6 +11,7 @@ use rampmeter_proto::catalogue::{Action, Catalogue};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::transport::Transport;
 use rampmeter_ring::Clients;
+use rampmeter_runtime::datapath::Rails;
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 #[cfg(feature = "xdp")]
 use rampmeter_runtime::datapath::xdp::XdpDatapath;
@@ -24,6 +25,7 @@ use thiserror::Error;
 use tracing::{info, warn};
 
 use crate::apps::NoApplications;
+use crate::check::joined;
 use crate::config::{ConfigError, Setup};
 use crate::metrics::Watch;
 
@@ -170,6 +172,13 @@ fn run<E: Endpoint, A: Applications>(
 ) -> Result<(), Error> {
     let config = node_config(setup)?;
     match &setup.interface {
+        None if !setup.more_rails.is_empty() => {
+            let open = |udp: UdpConfig| Ok((UdpDatapath::open(&udp)?, udp.peers));
+            let rails = Rails::new(setup.rails().map(open).collect::<io::Result<_>>()?);
+            let datapath = secured(setup, &config, rails)?;
+            let node = Node::<E, _, A>::new(config, protocol, datapath, apps()?, clock.now());
+            serve(setup, &clock, node, again, signals)
+        }
         None => {
             let datapath = secured(setup, &config, UdpDatapath::open(&setup.udp)?)?;
             let node = Node::<E, _, A>::new(config, protocol, datapath, apps()?, clock.now());
@@ -243,7 +252,7 @@ fn serve<E: Endpoint, D: Datapath, A: Applications>(
 ) -> Result<(), Error> {
     let mut watch = Watch::start(setup)?;
     let mut current = setup.clone();
-    info!(node = setup.id.get(), address = %setup.udp.local, "started");
+    info!(node = setup.id.get(), address = %joined(setup), "started");
     tell_systemd(NotifyState::Ready);
     let each = |node: &mut Node<E, Secured<D>, A>, now: Time| {
         watch.look(&current, node, now);
@@ -291,13 +300,13 @@ fn try_reload<E: Endpoint, D: Datapath, A: Applications>(
     let keys = new.keys.as_ref().map(|keys| Ok::<_, Error>((keys.private(new.id)?, keys)));
     let keys = keys.transpose()?;
     let parameters = protocol(&new).map_err(|error| Error::Input(error.to_string()))?;
-    let others = new.udp.peers != setup.udp.peers;
-    if others && !node.datapath_mut().set_peers(&new.udp.peers) {
+    let others = new.udp.peers != setup.udp.peers || new.more_rails != setup.more_rails;
+    if others && !set_peers(node, &new) {
         return refuse("peer.address over AF_XDP");
     }
     let is_same = new.facts == setup.facts && new.transport == setup.transport;
     if !is_same && !node.reconfigure(now, parameters) {
-        node.datapath_mut().set_peers(&setup.udp.peers);
+        set_peers(node, setup);
         return refuse("network.rate-mbps, control-rtt-us, data-rtt-us or transport");
     }
     if let Some((key, keys)) = keys {
@@ -306,6 +315,15 @@ fn try_reload<E: Endpoint, D: Datapath, A: Applications>(
     node.set_config(now, config);
     *setup = new;
     Ok(())
+}
+
+/// Changes the addresses of all nodes on all networks; false where the datapath cannot do that.
+fn set_peers<E: Endpoint, D: Datapath, A: Applications>(
+    node: &mut Node<E, Secured<D>, A>,
+    setup: &Setup,
+) -> bool {
+    let mut rails = (0..).zip(setup.rails());
+    rails.all(|(rail, udp)| node.datapath_mut().set_peers(rail, &udp.peers))
 }
 
 /// Tells the service manager how far the node is, where one has started it and waits for that.

@@ -15,11 +15,12 @@ use std::time::Duration;
 use rampmeter_core::Time;
 use rampmeter_proto::Catalogue;
 use rampmeter_ring::Listener;
-use rampmeter_runtime::{Differences, PeerView};
+use rampmeter_runtime::{Differences, PeerView, RailState, RailView};
 use rustix::net::SocketType;
 use serde::{Deserialize, Serialize};
 use tracing::info;
 
+use crate::check::joined;
 use crate::config::Setup;
 use crate::metrics::View;
 use crate::run::Error;
@@ -85,6 +86,36 @@ struct Peer {
     path_mtu: Option<usize>,
     /// Keys of the configuration that differ there.
     differs_in: Vec<String>,
+    /// Its networks, where it has several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    rails: Vec<Rail>,
+}
+
+/// A network to a peer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Rail {
+    address: String,
+    /// `up`, `down`, or `unknown` before it has answered.
+    state: String,
+    /// How often it went down.
+    falls: u64,
+    packets_sent: u64,
+    bytes_sent: u64,
+    packets_received: u64,
+    bytes_received: u64,
+    /// Of the last second.
+    sent_mbps: f64,
+    received_mbps: f64,
+}
+
+/// A state in one word.
+pub(crate) fn state_name(state: RailState) -> &'static str {
+    match state {
+        RailState::Unknown => "unknown",
+        RailState::Up => "up",
+        RailState::Down => "down",
+    }
 }
 
 /// The keys of settings.
@@ -163,6 +194,23 @@ fn status(setup: &Setup, view: &View, before: &View, now: Time, span: f64) -> St
         if span > 0.0 { bytes * 8e-6 / span } else { 0.0 }
     };
     let (stats, old) = (&view.stats, &before.stats);
+    let rail = |view_of: &RailView| {
+        let is_it = |old: &&RailView| (old.peer, old.rail) == (view_of.peer, view_of.rail);
+        let then = before.rails.iter().find(is_it);
+        let (sent, received) = then.map_or((0, 0), |old| (old.bytes_sent, old.bytes_received));
+        let address = setup.addresses(view_of.peer).get(usize::from(view_of.rail)).copied();
+        Rail {
+            address: address.map(|address| address.to_string()).unwrap_or_default(),
+            state: state_name(view_of.state).to_owned(),
+            falls: view_of.falls,
+            packets_sent: view_of.packets_sent,
+            bytes_sent: view_of.bytes_sent,
+            packets_received: view_of.packets_received,
+            bytes_received: view_of.bytes_received,
+            sent_mbps: mbps(view_of.bytes_sent, sent),
+            received_mbps: mbps(view_of.bytes_received, received),
+        }
+    };
     let peer = |peer: &PeerView| {
         let then = before.peers.iter().find(|old| old.node == peer.node).map(|old| old.traffic);
         let (traffic, then) = (peer.traffic, then.unwrap_or_default());
@@ -178,6 +226,7 @@ fn status(setup: &Setup, view: &View, before: &View, now: Time, span: f64) -> St
             waiting: peer.waiting,
             path_mtu: peer.path_mtu,
             differs_in: keys(peer.differences),
+            rails: view.rails.iter().filter(|of| of.peer == peer.node).map(rail).collect(),
         }
     };
     let service =
@@ -189,7 +238,7 @@ fn status(setup: &Setup, view: &View, before: &View, now: Time, span: f64) -> St
         node: setup.id.get(),
         role: if setup.is_arbiter { "arbiter" } else { "host" }.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        address: setup.udp.local.to_string(),
+        address: joined(setup),
         transport: setup.transport.written.name.clone(),
         security: if setup.keys.is_some() { "encrypted" } else { "checksum" }.to_owned(),
         rate_mbps: setup.facts.access_rate.as_bps() as f64 * 1e-6,
@@ -280,6 +329,19 @@ fn described(status: &Status) -> String {
             remarks.join(", ")
         );
         let _ = writeln!(text, "{}", line.trim_end());
+        for rail in peer.rails.iter().filter(|_| peer.rails.len() > 1) {
+            let _ = writeln!(
+                text,
+                "      {:<22} {:>8} {:>10} {:>8.1} {:>8.1}  {} packets out, {} in",
+                rail.address,
+                rail.state,
+                "",
+                rail.sent_mbps,
+                rail.received_mbps,
+                rail.packets_sent,
+                rail.packets_received
+            );
+        }
     }
     let _ = writeln!(text, "\ncounted since the start");
     for (name, value) in &status.counted {
@@ -305,6 +367,17 @@ mod tests {
 
     #[test]
     fn people_and_programs_are_told_the_same() {
+        let rail = |state: &str| Rail {
+            address: "10.1.0.2:7321".to_owned(),
+            state: state.to_owned(),
+            falls: 1,
+            packets_sent: 54_321,
+            bytes_sent: 9,
+            packets_received: 12_345,
+            bytes_received: 8,
+            sent_mbps: 406.1,
+            received_mbps: 0.0,
+        };
         let peer = Peer {
             node: 1,
             address: "10.0.0.2:7321".to_owned(),
@@ -316,6 +389,7 @@ mod tests {
             waiting: 0,
             path_mtu: Some(1_000),
             differs_in: vec!["network.mtu".to_owned()],
+            rails: ["up", "down"].map(rail).into(),
         };
         let status = Status {
             node: 3,
@@ -337,6 +411,9 @@ mod tests {
             text.contains("      12       0  network.mtu, path carries 1000 bytes\n"),
             "{text}"
         );
+        let down =
+            "10.1.0.2:7321              down               406.1      0.0  54321 packets out";
+        assert!(text.contains(down), "{text}");
         assert!(text.lines().all(|line| line.len() <= 120), "{text}");
     }
 

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Priority, Time};
-use rampmeter_runtime::datapath::{Arrived, Route};
+use rampmeter_runtime::datapath::{Arrived, Rail, Route};
 use rampmeter_runtime::wire::{Envelope, Fragment, Incarnation, Kind, Protection, TransportId};
 use rampmeter_runtime::{Datapath, PrivateKey, SealConfig, Secured, Security};
 
@@ -50,7 +50,7 @@ impl Datapath for Pipe {
         let arrived = std::mem::take(&mut self.lanes.borrow_mut()[self.node]);
         let n = arrived.len();
         for bytes in arrived {
-            each(Arrived { bytes: &bytes, from: None, marks: Marks::NONE });
+            each(Arrived { bytes: &bytes, from: None, rail: 0, marks: Marks::NONE });
             self.spare.borrow_mut().push(bytes);
         }
         Ok(n)
@@ -73,7 +73,8 @@ fn envelope() -> Envelope {
 /// Carries a full packet from one end to the other.
 fn carry<D: Datapath>([from, to]: &mut [D; 2]) {
     let dst = NodeId::new(1);
-    let route = Route { dst, class: Priority::HIGHEST, path: 0, marks: Marks::NONE };
+    let route =
+        Route { dst, class: Priority::HIGHEST, path: 0, rail: Rail::Any, marks: Marks::NONE };
     let full = from.datagram_max();
     let written = from.send(route, |out| {
         envelope().encode(out).expect("room for the envelope");
@@ -117,7 +118,8 @@ fn protection(c: &mut Criterion) {
 /// The first packet begins a session, and waits for it.
 fn shake_hands<D: Datapath>(ends: &mut [D; 2]) {
     let dst = NodeId::new(1);
-    let route = Route { dst, class: Priority::HIGHEST, path: 0, marks: Marks::NONE };
+    let route =
+        Route { dst, class: Priority::HIGHEST, path: 0, rail: Rail::Any, marks: Marks::NONE };
     let sent = ends[0].send(route, |out| envelope().encode(out).expect("room for the envelope"));
     sent.and_then(|()| ends[0].flush()).expect("a pipe takes everything");
     for node in [1, 0, 1] {

@@ -6,6 +6,9 @@
 //! be cut up by the network ([`Datapath::set_limit`](crate::Datapath::set_limit)), which costs more, and
 //! messages go on. The full length is confirmed from time to time, so that a path that changes is
 //! noticed; a shorter one is searched anew.
+//!
+//! Where a peer has several networks, a probe goes over each that is in use, and counts as answered when
+//! it has been answered over all of them: a peer's limit holds on all its networks.
 
 use rampmeter_core::{Span, Time};
 
@@ -63,6 +66,11 @@ impl PathMtu {
     /// Whether a probe has not been answered yet.
     pub(crate) fn is_awaited(&self) -> bool {
         self.probe.is_some()
+    }
+
+    /// Whether this is the number of the probe that has not been answered.
+    pub(crate) fn is_probe(&self, nonce: u32) -> bool {
+        self.probe.is_some_and(|probe| probe.nonce == nonce)
     }
 
     /// When [`PathMtu::poll`] has something to do.

@@ -9,13 +9,18 @@
 //! that starts says hello to all its peers, and these ask back, so that they know its new life before
 //! they have messages for it.
 
+mod views;
+
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use rampmeter_core::{NodeId, Rng, Span, Time};
 
+pub use self::views::{PeerView, Traffic};
 use crate::agreement::Differences;
 use crate::app::Submission;
+use crate::datapath::{Rail, RailSet};
+use crate::liveness::Liveness;
 use crate::mtu::PathMtu;
 use crate::wire::Incarnation;
 
@@ -34,6 +39,11 @@ pub(crate) struct Peer<P> {
     waiting: VecDeque<Waiting<P>>,
     traffic: Traffic,
     mtu: PathMtu,
+    /// Its networks, where there are several, and those whose answer to a probe of the path is awaited.
+    liveness: Option<Box<Liveness>>,
+    awaited: RailSet,
+    /// Packets of the node itself among those sent: hellos and answers.
+    notes_sent: u64,
     /// When the latest hello of ordinary length was answered.
     answered_at: Option<Time>,
     /// Round trip of the latest hello that was sent once.
@@ -43,7 +53,7 @@ pub(crate) struct Peer<P> {
 }
 
 impl<P> Peer<P> {
-    fn at(ip: Option<IpAddr>, datagram_max: usize) -> Self {
+    fn at(ip: Option<IpAddr>, datagram_max: usize, liveness: Option<Box<Liveness>>) -> Self {
         Self {
             ip,
             life: None,
@@ -51,6 +61,9 @@ impl<P> Peer<P> {
             waiting: VecDeque::new(),
             traffic: Traffic::default(),
             mtu: PathMtu::new(datagram_max),
+            liveness,
+            awaited: RailSet::EMPTY,
+            notes_sent: 0,
             answered_at: None,
             rtt: None,
             differences: Differences::default(),
@@ -63,42 +76,20 @@ impl<P> Peer<P> {
     fn heard_at(&self) -> Option<Time> {
         self.traffic.heard_at.max(self.answered_at)
     }
-}
 
-/// What has been exchanged with a peer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
-    /// Datagrams sent to it, and their bytes.
-    pub packets_sent: u64,
-    /// Bytes of these.
-    pub bytes_sent: u64,
-    /// Datagrams of it that passed the checks of its life.
-    pub packets_received: u64,
-    /// Bytes of these.
-    pub bytes_received: u64,
-    /// When the latest of these came.
-    pub heard_at: Option<Time>,
-}
+    /// The networks in use; none where there is only one.
+    fn up(&self) -> RailSet {
+        self.liveness.as_ref().map_or(RailSet::EMPTY, |liveness| liveness.up())
+    }
 
-/// What a node knows of a peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PeerView {
-    /// Which it is.
-    pub node: NodeId,
-    /// Its life, if it has been heard.
-    pub life: Option<Incarnation>,
-    /// Round trip of the latest hello, hosts included.
-    pub rtt: Option<Span>,
-    /// What has been exchanged.
-    pub traffic: Traffic,
-    /// Bytes of the longest IP packet that passes in one piece; `None` while all of the node's seem to.
-    pub path_mtu: Option<usize>,
-    /// Messages that are being sent to it.
-    pub sending: usize,
-    /// Messages that wait until it is heard.
-    pub waiting: usize,
-    /// What it has configured otherwise.
-    pub differences: Differences,
+    /// The networks in use have changed if they were `before`: the path is another one then.
+    fn on_judged(&mut self, now: Time, before: RailSet) -> bool {
+        let has_changed = self.up() != before;
+        if has_changed && self.life.is_some() {
+            self.mtu.restart(now);
+        }
+        has_changed
+    }
 }
 
 /// A message that waits for a peer.
@@ -148,6 +139,9 @@ pub(crate) struct Peers<P> {
     /// Bytes of the longest datagram.
     datagram_max: usize,
     have_limits_changed: bool,
+    /// How many networks there are.
+    n_rails: u8,
+    have_rails_changed: bool,
     /// No hello or probe is due and no message has waited for too long before.
     next: Time,
 }
@@ -155,16 +149,24 @@ pub(crate) struct Peers<P> {
 impl<P> Peers<P> {
     /// Peers by node number, with their addresses where packets' origin is checked; `None` where
     /// there is no such node.
-    pub(crate) fn new(addresses: &[Option<Option<IpAddr>>], datagram_max: usize, rng: Rng) -> Self {
-        let peer = |ip| Peer::at(ip, datagram_max);
+    pub(crate) fn new(
+        addresses: &[Option<Option<IpAddr>>],
+        datagram_max: usize,
+        n_rails: u8,
+        rng: Rng,
+    ) -> Self {
+        let liveness = || liveness(n_rails, addresses.len());
+        let peer = |ip| Peer::at(ip, datagram_max, liveness());
         let peers = addresses.iter().map(|of| of.map(peer)).collect();
-        Self { peers, rng, datagram_max, have_limits_changed: false, next: Time::NEVER }
+        let (have_limits_changed, have_rails_changed, next) = (false, false, Time::NEVER);
+        Self { peers, rng, datagram_max, have_limits_changed, n_rails, have_rails_changed, next }
     }
 
     /// Changes the nodes and their addresses. Returns the nodes that are gone, and the messages that
     /// waited for them.
     pub(crate) fn set(
         &mut self,
+        now: Time,
         addresses: &[Option<Option<IpAddr>>],
     ) -> (Vec<NodeId>, Vec<Submission<P>>) {
         let (mut gone, mut waited) = (Vec::new(), Vec::new());
@@ -177,10 +179,20 @@ impl<P> Peers<P> {
                     waited.extend(waiting.into_iter().map(|waiting| waiting.submission));
                     gone.push(NodeId::new(idx as u32));
                 }
-                (Some(ip), Some(peer)) => peer.ip = ip,
-                (Some(ip), None) => *slot = Some(Peer::at(ip, self.datagram_max)),
+                (Some(ip), Some(peer)) => {
+                    peer.ip = ip;
+                    if let Some(liveness) = peer.liveness.as_mut().filter(|_| peer.life.is_some()) {
+                        liveness.restart(now, None);
+                        self.next = self.next.min(now);
+                    }
+                }
+                (Some(ip), None) => {
+                    let liveness = liveness(self.n_rails, addresses.len());
+                    *slot = Some(Peer::at(ip, self.datagram_max, liveness));
+                }
             }
         }
+        self.have_rails_changed = true;
         // A node that comes anew under an old number has no limit.
         self.have_limits_changed = true;
         (gone, waited)
@@ -247,20 +259,35 @@ impl<P> Peers<P> {
         self.next = self.next.min(at);
     }
 
-    /// The peer answers a hello.
+    /// The peer answers a hello, over a network.
     pub(crate) fn on_here(
         &mut self,
         now: Time,
-        node: NodeId,
+        (node, rail): (NodeId, u8),
         nonce: u32,
         life: Incarnation,
     ) -> Learned {
         let Some(peer) = self.get_mut(node) else { return Learned::Nothing };
-        let before = peer.mtu.limit();
-        if peer.life == Some(life) && peer.mtu.on_answer(now, nonce) {
+        let (before, were_up) = (peer.mtu.limit(), peer.up());
+        if peer.life == Some(life) && peer.mtu.is_probe(nonce) {
+            peer.awaited = peer.awaited.without(rail);
+            if peer.awaited.and(peer.up()).is_empty() {
+                peer.mtu.on_answer(now, nonce);
+            }
             let (deadline, limit) = (peer.mtu.deadline(), peer.mtu.limit());
             self.next = self.next.min(deadline);
             self.have_limits_changed |= limit != before;
+            return Learned::Nothing;
+        }
+        if peer.life == Some(life)
+            && let Some(liveness) = &mut peer.liveness
+            && liveness.on_answer(nonce)
+        {
+            peer.answered_at = Some(now);
+            let have_changed = peer.on_judged(now, were_up);
+            let deadline = peer.mtu.deadline();
+            self.have_rails_changed |= have_changed;
+            self.next = self.next.min(deadline);
             return Learned::Nothing;
         }
         let Some(hello) = peer.hello.take_if(|h| h.nonce == nonce) else { return Learned::Nothing };
@@ -275,6 +302,11 @@ impl<P> Peers<P> {
         };
         if learned != Learned::Same {
             peer.mtu.restart(now);
+            if let Some(liveness) = &mut peer.liveness {
+                liveness.restart(now, Some(rail));
+            }
+            let have_changed = peer.up() != were_up;
+            self.have_rails_changed |= have_changed;
             self.next = self.next.min(now);
         }
         learned
@@ -296,20 +328,22 @@ impl<P> Peers<P> {
         self.next
     }
 
-    /// Sends hellos that are due through `hello`, with their least length where they probe the path, and
-    /// gives messages that have waited for too long to `expired`.
+    /// Sends hellos that are due through `hello`, with their network, and their least length where they
+    /// probe the path. Gives messages that have waited for too long to `expired`.
     pub(crate) fn fire(
         &mut self,
         now: Time,
-        mut hello: impl FnMut(NodeId, u32, Option<usize>),
+        mut hello: impl FnMut((NodeId, Rail), u32, Option<usize>),
         mut expired: impl FnMut(Submission<P>),
     ) {
         if now < self.next {
             return;
         }
         self.next = Time::NEVER;
+        let rng = &mut self.rng;
         for (idx, peer) in self.peers.iter_mut().enumerate() {
             let Some(peer) = peer else { continue };
+            let node = NodeId::new(idx as u32);
             while let Some(waiting) = peer.waiting.pop_front() {
                 if waiting.until > now {
                     self.next = self.next.min(waiting.until);
@@ -318,14 +352,24 @@ impl<P> Peers<P> {
                 }
                 expired(waiting.submission);
             }
+            if let Some(liveness) = &mut peer.liveness {
+                let before = liveness.up();
+                let Traffic { packets_sent, packets_received, .. } = peer.traffic;
+                let exchanged = packets_sent.saturating_sub(peer.notes_sent) + packets_received;
+                let each = |rail, nonce| hello((node, Rail::Only(rail)), nonce, None);
+                liveness.poll(now, exchanged, || rng.bits() as u32, each);
+                self.next = self.next.min(liveness.deadline());
+                self.have_rails_changed |= peer.on_judged(now, before);
+            }
             if peer.mtu.deadline() <= now {
-                let (nonce, before) = (self.rng.bits() as u32, peer.mtu.limit());
+                let (nonce, before) = (rng.bits() as u32, peer.mtu.limit());
                 let is_awaited = peer.mtu.is_awaited();
                 if let Some(len) = peer.mtu.poll(now, peer.heard_at(), nonce) {
-                    hello(NodeId::new(idx as u32), nonce, Some(len));
+                    peer.awaited = peer.up();
+                    over(peer.awaited, |rail| hello((node, rail), nonce, Some(len)));
                     if is_awaited && peer.hello.is_none() {
                         // Its answer says that the peer is there, and only the probe was lost.
-                        let (nonce, pause) = (self.rng.bits() as u32, HELLO_MIN);
+                        let (nonce, pause) = (rng.bits() as u32, HELLO_MIN);
                         let (at, first_at, left, n_sent) = (now, now, 2, 0);
                         peer.hello = Some(Hello { nonce, at, pause, left, first_at, n_sent });
                     }
@@ -339,7 +383,8 @@ impl<P> Peers<P> {
                     peer.hello = None;
                     continue;
                 }
-                hello(NodeId::new(idx as u32), calling.nonce, None);
+                let all = peer.liveness.as_ref().map_or(RailSet::EMPTY, |l| l.all());
+                over(all, |rail| hello((node, rail), calling.nonce, None));
                 if calling.n_sent == 0 {
                     calling.first_at = now;
                 }
@@ -352,9 +397,30 @@ impl<P> Peers<P> {
         }
     }
 
-    /// A datagram has been sent to `node`, or has come from it.
-    pub(crate) fn traffic(&mut self, node: NodeId) -> Option<&mut Traffic> {
-        Some(&mut self.get_mut(node)?.traffic)
+    /// A datagram has been sent to `node`.
+    pub(crate) fn on_sent(&mut self, node: NodeId, bytes: usize) {
+        if let Some(peer) = self.get_mut(node) {
+            peer.traffic.packets_sent += 1;
+            peer.traffic.bytes_sent += bytes as u64;
+        }
+    }
+
+    /// The latest datagram to `node` was one of the node itself.
+    pub(crate) fn on_note_sent(&mut self, node: NodeId) {
+        if let Some(peer) = self.get_mut(node) {
+            peer.notes_sent += 1;
+        }
+    }
+
+    /// A datagram of `node` has come by a network.
+    pub(crate) fn on_received(&mut self, now: Time, (node, rail): (NodeId, u8), bytes: usize) {
+        let Some(Peer { traffic, liveness, .. }) = self.get_mut(node) else { return };
+        traffic.packets_received += 1;
+        traffic.bytes_received += bytes as u64;
+        traffic.heard_at = Some(now);
+        if let Some(liveness) = liveness {
+            liveness.on_received(rail, bytes);
+        }
     }
 
     /// The peer has told what it has configured otherwise.
@@ -363,51 +429,17 @@ impl<P> Peers<P> {
             peer.differences = differences;
         }
     }
+}
 
-    /// All peers but `own`; `sending` says how many messages are being sent to each, and `headers` how many
-    /// bytes an IP packet has beside what the node writes.
-    pub(crate) fn views(
-        &self,
-        own: NodeId,
-        headers: usize,
-        sending: impl Fn(NodeId) -> usize,
-    ) -> impl Iterator<Item = PeerView> {
-        let known = self.peers.iter().enumerate().filter_map(move |(idx, peer)| {
-            let node = NodeId::new(idx as u32);
-            Some((node, peer.as_ref().filter(|_| node != own)?))
-        });
-        known.map(move |(node, peer)| PeerView {
-            node,
-            life: peer.life,
-            rtt: peer.rtt,
-            traffic: peer.traffic,
-            path_mtu: peer.mtu.limit().map(|bytes| bytes + headers),
-            sending: sending(node),
-            waiting: peer.waiting.len(),
-            differences: peer.differences,
-        })
-    }
+/// What watches the networks to one of so many peers, where there are several.
+fn liveness(n_rails: u8, n_peers: usize) -> Option<Box<Liveness>> {
+    (n_rails > 1).then(|| Box::new(Liveness::new(n_rails, n_peers)))
+}
 
-    /// Whether [`Peers::limits`] has changed since this was asked last.
-    pub(crate) fn take_limits_changed(&mut self) -> bool {
-        std::mem::take(&mut self.have_limits_changed)
+/// Sends by each of these networks, and by any where there are none.
+fn over(rails: RailSet, mut send: impl FnMut(Rail)) {
+    if rails.is_empty() {
+        return send(Rail::Any);
     }
-
-    /// The longest datagram that passes to each peer in one piece.
-    pub(crate) fn limits(&self) -> impl Iterator<Item = (NodeId, Option<usize>)> {
-        let of = |(idx, peer): (usize, &Option<Peer<P>>)| {
-            Some((NodeId::new(idx as u32), peer.as_ref()?.mtu.limit()))
-        };
-        self.peers.iter().enumerate().filter_map(of)
-    }
-
-    /// How many messages wait for peers.
-    pub(crate) fn n_waiting(&self) -> usize {
-        self.peers.iter().flatten().map(|p| p.waiting.len()).sum()
-    }
-
-    /// How many peers have been heard.
-    pub(crate) fn n_known(&self) -> usize {
-        self.peers.iter().flatten().filter(|p| p.life.is_some()).count()
-    }
+    rails.iter().for_each(|rail| send(Rail::Only(rail)));
 }

@@ -19,7 +19,7 @@ use rampmeter_proto::phost::{PhostFamily, PhostHost};
 use rampmeter_runtime::app::{Completion, Failure, PortConfig, SubmitError};
 use rampmeter_runtime::datapath::fault::Faults;
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
-use rampmeter_runtime::datapath::{Arrived, Datapath, Route};
+use rampmeter_runtime::datapath::{Arrived, Datapath, Rail, Route};
 use rampmeter_runtime::{Clock, ClockSource, Outcome};
 
 fn start<E: Endpoint>(
@@ -126,7 +126,7 @@ fn joined_packets_are_taken_apart_where_they_were_joined() {
                 let (dst, class) = (rng.below(8) / 7, Priority::new((rng.below(8) / 6) as u8 + 1));
                 let bytes = vec![number; len];
                 let (dst_id, marks) = (NodeId::new(dst as u32 + 1), Marks::NONE);
-                let route = Route { dst: dst_id, class, path: 0, marks };
+                let route = Route { dst: dst_id, class, path: 0, rail: Rail::Any, marks };
                 a.send(route, |out| {
                     out[..len].copy_from_slice(&bytes);
                     len
@@ -162,7 +162,8 @@ fn marks_arrive_as_they_were_sent() {
             let (mut a, mut b) = (open(0), open(1));
             for class in [Priority::HIGHEST, Priority::new(5)] {
                 for &marks in marks.iter().flat_map(|marks| [marks; 3]) {
-                    let route = Route { dst: NodeId::new(1), class, path: 0, marks };
+                    let route =
+                        Route { dst: NodeId::new(1), class, path: 0, rail: Rail::Any, marks };
                     a.send(route, |out| out[..100].len()).unwrap();
                 }
                 a.flush().unwrap();

@@ -18,7 +18,7 @@ use rampmeter_proto::dcpim::DcpimFamily;
 use rampmeter_proto::phost::PhostFamily;
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 use rampmeter_runtime::datapath::xdp::{Attach, XdpConfig, XdpDatapath};
-use rampmeter_runtime::datapath::{Datapath, Route};
+use rampmeter_runtime::datapath::{Datapath, Rail, Route};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -43,7 +43,7 @@ fn open(net: &Net, node: usize) -> XdpDatapath {
 
 fn send(datapath: &mut impl Datapath, dst: u32, class: Priority, bytes: &[u8]) {
     let marks = Marks::ECN_CAPABLE;
-    let route = Route { dst: NodeId::new(dst), class, path: 3, marks };
+    let route = Route { dst: NodeId::new(dst), class, path: 3, rail: Rail::Any, marks };
     let write = |out: &mut [u8]| {
         out[..bytes.len()].copy_from_slice(bytes);
         bytes.len()
@@ -117,7 +117,7 @@ fn marks_cross_between_udp_and_xdp() {
     let mut udp = net.hosts[1].within(|| UdpDatapath::open(&udp)).unwrap();
     let class = Priority::new(5);
     for marks in [Marks::NONE, Marks::ECN_CAPABLE, Marks::ECN_CAPABLE.with(Marks::CONGESTION)] {
-        let route = |dst| Route { dst: NodeId::new(dst), class, path: 3, marks };
+        let route = |dst| Route { dst: NodeId::new(dst), class, path: 3, rail: Rail::Any, marks };
         let expected = [(vec![0; 50], marks)];
         let write = |out: &mut [u8]| {
             out[..50].fill(0);

@@ -165,7 +165,7 @@ impl Datapath for Link {
         while n < 64 && self.0.borrow().next_to(self.1.idx()) <= now {
             let packet = self.0.borrow_mut().queues[self.1.idx()].pop_front();
             let Some((_, bytes)) = packet else { break };
-            each(Arrived { bytes: &bytes, from: None, marks: Marks::NONE });
+            each(Arrived { bytes: &bytes, from: None, rail: 0, marks: Marks::NONE });
             self.0.borrow_mut().spare.push(bytes);
             n += 1;
         }

@@ -24,7 +24,7 @@ use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Priority, Span, Time};
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 use rampmeter_runtime::datapath::xdp::{XdpConfig, XdpDatapath};
-use rampmeter_runtime::datapath::{Datapath, Route};
+use rampmeter_runtime::datapath::{Datapath, Rail, Route};
 use rampmeter_runtime::{Clock, ClockSource};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
@@ -57,7 +57,7 @@ impl<D: Datapath + Send> End for Ours<D> {
     fn send(&mut self, len: usize, stamp: u64) -> io::Result<()> {
         self.path = self.path.wrapping_add(1) % self.paths;
         let (class, marks) = (Priority::new(1), Marks::NONE);
-        let route = Route { dst: self.dst, class, path: self.path, marks };
+        let route = Route { dst: self.dst, class, path: self.path, rail: Rail::Any, marks };
         self.datapath.send(route, |out| {
             out[..8].copy_from_slice(&stamp.to_ne_bytes());
             len

@@ -1,12 +1,13 @@
 //! Loss, damage, duplication and reordering between a node and any datapath.
 
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Purpose, Rng, Span, Time};
+use rampmeter_core::{NodeId, Purpose, Rng, Span, Time};
 
-use super::{Arrived, Counts, Datapath, Route};
+use super::{Arrived, Counts, Datapath, RailSet, Route};
 
 /// What happens to packets that arrive, each independently.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -24,13 +25,16 @@ pub struct Faults {
     pub flip: f64,
 }
 
+/// Where a packet that is held back came from, by which network, and its marks.
+type From = (Option<IpAddr>, u8, Marks);
+
 /// A datapath that mistreats packets on their way in.
 #[derive(Debug)]
 pub struct Faulty<D> {
     inner: D,
     faults: Faults,
     rng: Rng,
-    held: Vec<(Time, Vec<u8>, Option<std::net::IpAddr>, Marks)>,
+    held: Vec<(Time, Vec<u8>, From)>,
     lost: u64,
 }
 
@@ -80,10 +84,10 @@ impl<D: Datapath> Datapath for Faulty<D> {
     fn receive(&mut self, now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
         let Self { inner, faults, rng, held, lost } = self;
         let mut n = 0;
-        held.retain(|(at, bytes, from, marks)| {
+        held.retain(|(at, bytes, (from, rail, marks))| {
             let is_due = *at <= now;
             if is_due {
-                each(Arrived { bytes, from: *from, marks: *marks });
+                each(Arrived { bytes, from: *from, rail: *rail, marks: *marks });
                 n += 1;
             }
             !is_due
@@ -103,7 +107,8 @@ impl<D: Datapath> Datapath for Faulty<D> {
             };
             if rng.chance(faults.reorder) {
                 let at = now + faults.delay_max.scale_floor(rng.below(1_000) as u64, 1_000);
-                held.push((at, arrived.bytes.to_vec(), arrived.from, arrived.marks));
+                let from = (arrived.from, arrived.rail, arrived.marks);
+                held.push((at, arrived.bytes.to_vec(), from));
             } else {
                 each(arrived);
             }
@@ -112,6 +117,18 @@ impl<D: Datapath> Datapath for Faulty<D> {
             }
         })?;
         Ok(n)
+    }
+
+    fn n_rails(&self) -> u8 {
+        self.inner.n_rails()
+    }
+
+    fn set_rails(&mut self, peer: NodeId, up: RailSet) {
+        self.inner.set_rails(peer, up);
+    }
+
+    fn sent_over(&self, peer: NodeId, rail: u8) -> (u64, u64) {
+        self.inner.sent_over(peer, rail)
     }
 
     fn wakers(&self) -> Vec<BorrowedFd<'_>> {

@@ -139,7 +139,7 @@ impl Datapath for MemDatapath {
             let arrived = self.net.0.borrow_mut().in_flight[self.node.idx()].pop();
             let Some(Reverse((.., class, bytes))) = arrived else { break };
             let marks = Marks::from_traffic_class(class);
-            each(Arrived { bytes: &bytes, from: None, marks });
+            each(Arrived { bytes: &bytes, from: None, rail: 0, marks });
             n += 1;
         }
         Ok(n)

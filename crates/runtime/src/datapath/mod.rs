@@ -2,6 +2,7 @@
 
 pub mod fault;
 pub mod mem;
+pub mod rails;
 pub mod secure;
 pub mod udp;
 #[cfg(feature = "xdp")]
@@ -15,13 +16,18 @@ use std::os::fd::BorrowedFd;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Priority, Time};
 
+pub use self::rails::{RAILS_MAX, RailSet, Rails};
+
 /// A packet that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived<'a> {
     /// The datagram.
     pub bytes: &'a [u8],
-    /// Where it came from, if the datapath knows.
+    /// Where it came from, if the datapath knows. Where a peer has several addresses, its first one
+    /// stands for all.
     pub from: Option<IpAddr>,
+    /// Which of the node's networks it came by: less than [`Datapath::n_rails`].
+    pub rail: u8,
     /// What the ECN bits of its IP header say: [`Marks::ECN_CAPABLE`] and [`Marks::CONGESTION`].
     pub marks: Marks,
 }
@@ -35,6 +41,8 @@ pub struct Route {
     pub class: Priority,
     /// Which of several paths, if they can be told apart: any number.
     pub path: u16,
+    /// Which of several networks.
+    pub rail: Rail,
     /// Its marks, of which IP headers carry [`Marks::ECN_CAPABLE`] and [`Marks::CONGESTION`].
     pub marks: Marks,
 }
@@ -44,6 +52,16 @@ impl Route {
     pub fn traffic_class(&self) -> u8 {
         self.class.traffic_class() | self.marks.ecn()
     }
+}
+
+/// Which of several networks (rails) a packet takes. A datapath of one network takes that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rail {
+    /// One of those that are up, chosen by [`Route::path`].
+    #[default]
+    Any,
+    /// This one, whether it is up or not.
+    Only(u8),
 }
 
 /// Carries packets between nodes, as well as it can: packets may be lost, doubled and reordered.
@@ -97,10 +115,24 @@ pub trait Datapath {
     /// Those of the system that no later attempt would mend.
     fn receive(&mut self, now: Time, each: impl FnMut(Arrived<'_>)) -> io::Result<usize>;
 
-    /// Changes the addresses of all nodes, by number. Returns false, and changes nothing, where the
-    /// datapath can not do that while it is open.
-    fn set_peers(&mut self, _peers: &[Option<SocketAddr>]) -> bool {
+    /// Changes the addresses of all nodes on a network, by number. Returns false, and changes nothing,
+    /// where the datapath can not do that while it is open.
+    fn set_peers(&mut self, _rail: u8, _peers: &[Option<SocketAddr>]) -> bool {
         false
+    }
+
+    /// Over how many networks packets go.
+    fn n_rails(&self) -> u8 {
+        1
+    }
+
+    /// Packets to `peer` take these networks from now on; all of them where the set is empty.
+    fn set_rails(&mut self, _peer: NodeId, _up: RailSet) {}
+
+    /// Datagrams that have been sent to `peer` over a network, and their bytes. Only datapaths of
+    /// several networks count them.
+    fn sent_over(&self, _peer: NodeId, _rail: u8) -> (u64, u64) {
+        (0, 0)
     }
 
     /// What becomes readable when packets arrive.

@@ -9,7 +9,7 @@ use rampmeter_core::packet::Marks;
 use rampmeter_core::wire::Writer;
 use rampmeter_core::{Header, MsgId, NodeId, Priority, Time, WireError};
 
-use crate::datapath::Route;
+use crate::datapath::{Rail, Route};
 use crate::wire::{Envelope, Incarnation, Kind};
 
 /// Control packets that leave together.
@@ -63,7 +63,7 @@ impl Bundles {
                 <= datagram_max
         };
         let is_on = |bundle: &&mut Bundle| {
-            let Route { dst: to, class: of, path: on, marks: with } = bundle.route;
+            let Route { dst: to, class: of, path: on, marks: with, .. } = bundle.route;
             (to, of, with) == (dst, class, marks) && path.is_none_or(|path| path == on)
         };
         // Only the latest that goes this way, so that packets stay in order.
@@ -76,7 +76,8 @@ impl Bundles {
         if self.n_open == 0 {
             self.opened_at = now;
         }
-        let route = Route { dst, class, marks, path: path.unwrap_or_else(choose_path) };
+        let path = path.unwrap_or_else(choose_path);
+        let route = Route { dst, class, marks, path, rail: Rail::Any };
         if self.n_open == self.all.len() {
             self.all.push(Bundle { route, life, n: 0, first: msg, bytes: Vec::new() });
         }

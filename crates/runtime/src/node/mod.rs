@@ -20,7 +20,7 @@ use std::io;
 use std::sync::Arc;
 
 use rampmeter_core::envelope::LINK_OVERHEAD;
-use rampmeter_core::{Endpoint, MsgId, Purpose, Rng, Span, Time};
+use rampmeter_core::{Endpoint, MsgId, Purpose, Rate, Rng, Span, Time};
 
 use self::arrivals::Arrivals;
 use self::bundles::Bundles;
@@ -29,6 +29,7 @@ use self::transmit::{Note, Paths};
 use crate::app::{Applications, Failure, Outcome, Submission};
 use crate::datapath::Datapath;
 use crate::inbox::{Absences, Held, Inbox};
+use crate::liveness::RailView;
 use crate::outbox::Outbox;
 use crate::pacer::Pacer;
 use crate::peer::{PeerView, Peers};
@@ -55,7 +56,8 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         apps: A,
         now: Time,
     ) -> Self {
-        let state = State::new(config, protocol, apps, datapath.datagram_max(), now);
+        let state =
+            State::new(config, protocol, apps, (datapath.datagram_max(), datapath.n_rails()), now);
         Self { datapath, state, arrivals: Arrivals::default(), has_more: false }
     }
 
@@ -79,6 +81,12 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
             for (peer, limit) in state.peers.limits() {
                 datapath.set_limit(peer, limit)?;
             }
+        }
+        if state.peers.take_rails_changed() {
+            for (peer, up) in state.peers.rails() {
+                datapath.set_rails(peer, up);
+            }
+            state.pace(datapath.n_rails());
         }
         let room_at = state.release_held(now);
         let is_full = state.transmit(now, arrivals.are_many(), datapath)?;
@@ -148,6 +156,14 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         peers.views(config.node, headers, |peer| outbox.n_to(peer))
     }
 
+    /// What the node knows of its networks to each of its peers; nothing where there is only one.
+    pub fn rails(&self) -> impl Iterator<Item = RailView> {
+        self.state.peers.rail_views(self.state.config.node).map(|view| {
+            let (packets_sent, bytes_sent) = self.datapath.sent_over(view.peer, view.rail);
+            RailView { packets_sent, bytes_sent, ..view }
+        })
+    }
+
     /// Says hello to all peers, to learn their round trips and what they have configured.
     pub fn greet(&mut self, now: Time) {
         let State { peers, config, .. } = &mut self.state;
@@ -169,7 +185,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
             agreement,
             ..state.config.clone()
         };
-        let (gone, waited) = state.peers.set(&config.peers);
+        let (gone, waited) = state.peers.set(now, &config.peers);
         state.config.peers = config.peers;
         for peer in gone {
             state.held.forget_peer(peer);
@@ -267,7 +283,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         config: NodeConfig,
         protocol: Arc<E::Config>,
         mut apps: A,
-        datagram_max: usize,
+        (datagram_max, n_rails): (usize, u8),
         now: Time,
     ) -> Self {
         let life = u64::from(config.incarnation.get()) << 32 | u64::from(config.node.get());
@@ -277,7 +293,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         if let Some(promise) = endpoint.promise() {
             apps.on_promise(promise);
         }
-        let mut peers = Peers::new(&config.peers, datagram_max, rng(Purpose::Hello));
+        let mut peers = Peers::new(&config.peers, datagram_max, n_rails, rng(Purpose::Hello));
         peers.call_all(now, config.node);
         Self {
             endpoint,
@@ -307,6 +323,15 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     fn as_of(&self, now: Time) -> Time {
         let earliest = self.pacer.earliest(now).max(self.told);
         self.endpoint.poll_timeout().max(earliest).min(now)
+    }
+
+    /// Sends at the rate of the networks that are in use: of `n_rails` the most that are to one peer.
+    fn pace(&mut self, n_rails: u8) {
+        let used = self.peers.rails().map(|(_, up)| up.len()).max().unwrap_or(n_rails);
+        let NodeConfig { rate, burst, .. } = self.config;
+        let share = rate.as_bps() / u64::from(n_rails) * u64::from(used);
+        let share = if used == n_rails { None } else { Rate::from_bps(share) };
+        self.pacer.set(share.unwrap_or(rate), burst);
     }
 
     /// Fires the timers that are due, a batch at most, beginning as of `at`.

@@ -25,7 +25,7 @@ const ROOM_EVERY: Span = Span::from_us(100);
 impl<E: Endpoint, A: Applications> State<E, A> {
     /// Handles a datagram: a packet of the endpoint, or a note of another node.
     pub(super) fn on_datagram(&mut self, now: Time, arrived: Arrived<'_>) {
-        let Arrived { bytes, from, marks } = arrived;
+        let Arrived { bytes, from, rail, marks } = arrived;
         self.stats.packets_received += 1;
         self.stats.bytes_received += bytes.len() as u64;
         let Ok((envelope, read)) = Envelope::decode(bytes) else {
@@ -44,7 +44,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             match kind {
                 Kind::Hello { nonce } => {
                     self.compare(src, body);
-                    self.note(src, Some(src_life), Kind::Here { nonce });
+                    // By the same network: it is that which the peer may ask about.
+                    self.answer(src, Some(src_life), Kind::Here { nonce }, rail);
                     if self.peers.life(src) != Some(src_life) {
                         self.peers.call(now, src);
                     }
@@ -56,25 +57,23 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 }
                 Kind::Here { nonce } => {
                     self.compare(src, body);
-                    self.on_here(now, src, nonce, src_life);
+                    self.on_here(now, (src, rail), nonce, src_life);
                 }
                 _ if self.peers.life(src) != Some(src_life) => {
                     self.stats.stale += 1;
                     self.peers.call(now, src);
                 }
-                _ => self.on_known(now, (src, marks), kind, body, bytes.len()),
+                _ => {
+                    self.peers.on_received(now, (src, rail), bytes.len());
+                    self.on_known(now, (src, marks), kind, body);
+                }
             }
         }
     }
 
     /// Handles a datagram of the life of a peer that this node speaks to.
-    fn on_known(&mut self, now: Time, from: (NodeId, Marks), kind: Kind, body: &[u8], len: usize) {
+    fn on_known(&mut self, now: Time, from: (NodeId, Marks), kind: Kind, body: &[u8]) {
         let (src, _) = from;
-        if let Some(traffic) = self.peers.traffic(src) {
-            traffic.packets_received += 1;
-            traffic.bytes_received += len as u64;
-            traffic.heard_at = Some(now);
-        }
         match kind {
             Kind::Refused { msg } => self.on_refused(now, src, msg, Failure::Refused),
             Kind::Corrupt { msg } => self.on_refused(now, src, msg, Failure::Corrupt),
@@ -260,8 +259,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     /// for it are submitted. If the peer has been started again, messages that had begun fail, since
     /// its earlier life may have delivered them; the others are submitted again. A bound counts from
     /// the first submission, so that messages with one fail as well.
-    fn on_here(&mut self, now: Time, src: NodeId, nonce: u32, life: Incarnation) {
-        match self.peers.on_here(now, src, nonce, life) {
+    fn on_here(&mut self, now: Time, from: (NodeId, u8), nonce: u32, life: Incarnation) {
+        let (src, _) = from;
+        match self.peers.on_here(now, from, nonce, life) {
             Learned::Nothing => return,
             Learned::Same | Learned::First => {}
             Learned::Restarted => {

@@ -12,7 +12,7 @@ use rampmeter_core::{
 use super::bundles::Way;
 use super::{BATCH, State};
 use crate::app::{Applications, Failure, Outcome, Payload, Submission};
-use crate::datapath::{Datapath, Route};
+use crate::datapath::{Datapath, Rail, Route};
 use crate::digest::{count_out, digest_to_be};
 use crate::wire::{Envelope, Fragment, Incarnation, Kind, Protection};
 
@@ -21,6 +21,7 @@ use crate::wire::{Envelope, Fragment, Incarnation, Kind, Protection};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Note {
     dst: NodeId,
+    rail: Rail,
     /// The receiver's incarnation; `None` in a hello, which asks for it.
     life: Option<Incarnation>,
     kind: Kind,
@@ -64,12 +65,12 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     fn send_note<D: Datapath>(
         &mut self,
         now: Time,
-        Note { dst, life, kind, len }: Note,
+        Note { dst, rail, life, kind, len }: Note,
         path: u16,
         datapath: &mut D,
     ) -> io::Result<()> {
         let envelope = self.envelope(dst, life, kind);
-        let route = Route { dst, class: Priority::HIGHEST, path, marks: Marks::NONE };
+        let route = Route { dst, class: Priority::HIGHEST, path, rail, marks: Marks::NONE };
         let (agreement, mut sent) = (self.config.agreement, 0);
         let write = |out: &mut [u8]| {
             sent = envelope.encode(out).unwrap_or(0);
@@ -89,6 +90,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
         self.pacer.charge(now, sent + datapath.overhead());
         self.on_sent(dst, sent);
+        self.peers.on_note_sent(dst);
         Ok(())
     }
 
@@ -126,7 +128,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let envelope = self.envelope(dst, Some(life), Kind::Data { msg, fragment });
         let path = path.unwrap_or_else(|| self.paths.next(|| self.rng.bits() as u16));
         let mut sent = 0;
-        datapath.send(Route { dst, class, path, marks }, |out| {
+        datapath.send(Route { dst, class, path, rail: Rail::Any, marks }, |out| {
             let payload = &message.payload;
             sent = compose(&envelope, &packet.header, payload, packet.payload, out).unwrap_or(0);
             if sent > 0 {
@@ -182,10 +184,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
 
     /// Counts a datagram that leaves for `dst`.
     fn on_sent(&mut self, dst: NodeId, bytes: usize) {
-        if let Some(traffic) = self.peers.traffic(dst) {
-            traffic.packets_sent += 1;
-            traffic.bytes_sent += bytes as u64;
-        }
+        self.peers.on_sent(dst, bytes);
         self.stats.packets_sent += 1;
         self.stats.bytes_sent += bytes as u64;
     }
@@ -204,7 +203,12 @@ impl<E: Endpoint, A: Applications> State<E, A> {
 
     /// Enters a note, which the next [`State::transmit`] sends.
     pub(super) fn note(&mut self, dst: NodeId, life: Option<Incarnation>, kind: Kind) {
-        self.notes.push_back(Note { dst, life, kind, len: None });
+        self.notes.push_back(Note { dst, rail: Rail::Any, life, kind, len: None });
+    }
+
+    /// Enters a note that goes by the network that what it answers came by.
+    pub(super) fn answer(&mut self, dst: NodeId, life: Option<Incarnation>, kind: Kind, rail: u8) {
+        self.notes.push_back(Note { dst, rail: Rail::Only(rail), life, kind, len: None });
     }
 
     /// Sends the hellos that are due, and fails messages whose receiver has not answered in time.
@@ -212,8 +216,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let (notes, mut expired) = (&mut self.notes, Vec::new());
         // Ahead of an answer to the same peer's hello: with that it may send packets, which are of use
         // here only once it has answered this one.
-        let hello = |dst, nonce, len| {
-            notes.push_front(Note { dst, life: None, kind: Kind::Hello { nonce }, len });
+        let hello = |(dst, rail), nonce, len| {
+            notes.push_front(Note { dst, rail, life: None, kind: Kind::Hello { nonce }, len });
         };
         self.peers.fire(now, hello, |submission| expired.push(submission));
         for Submission { app, ticket, .. } in expired {

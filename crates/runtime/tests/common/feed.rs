@@ -60,7 +60,9 @@ impl Datapath for Feed {
 
     fn receive(&mut self, _now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
         let arriving = std::mem::take(&mut self.0.borrow_mut().arriving);
-        arriving.iter().for_each(|bytes| each(Arrived { bytes, from: None, marks: Marks::NONE }));
+        arriving
+            .iter()
+            .for_each(|bytes| each(Arrived { bytes, from: None, rail: 0, marks: Marks::NONE }));
         Ok(arriving.len())
     }
 }

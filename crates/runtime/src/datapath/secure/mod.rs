@@ -40,7 +40,7 @@ pub use self::keys::{BadKey, PrivateKey, PublicKey};
 pub use self::pairs::SealConfig;
 use self::pairs::{Pairs, Refusal};
 use self::session::Trailer;
-use super::{Arrived, Counts, Datapath, Route};
+use super::{Arrived, Counts, Datapath, RailSet, Route};
 use crate::wire::{Envelope, Kind, Protection};
 
 /// How a node protects its datagrams.
@@ -156,9 +156,9 @@ impl<D: Datapath> Secured<D> {
     /// Sends messages of handshakes, and datagrams that have waited for them.
     fn send_queued(&mut self) -> io::Result<()> {
         let Guard::Sealed(pairs) = &mut self.guard else { return Ok(()) };
-        while let Some((dst, message)) = pairs.poll_message() {
-            let route =
-                Route { dst, class: Priority::HIGHEST, path: pairs.path(), marks: Marks::NONE };
+        while let Some((dst, rail, message)) = pairs.poll_message() {
+            let (class, path, marks) = (Priority::HIGHEST, pairs.path(), Marks::NONE);
+            let route = Route { dst, class, path, rail, marks };
             self.inner.send(route, |out| {
                 out[..message.len()].copy_from_slice(&message);
                 message.len()
@@ -234,8 +234,21 @@ impl<D: Datapath> Datapath for Secured<D> {
         Ok(n)
     }
 
-    fn set_peers(&mut self, peers: &[Option<SocketAddr>]) -> bool {
-        self.inner.set_peers(peers)
+    fn set_peers(&mut self, rail: u8, peers: &[Option<SocketAddr>]) -> bool {
+        self.inner.set_peers(rail, peers)
+    }
+
+    fn n_rails(&self) -> u8 {
+        self.inner.n_rails()
+    }
+
+    fn set_rails(&mut self, peer: NodeId, up: RailSet) {
+        self.inner.set_rails(peer, up);
+    }
+
+    fn sent_over(&self, peer: NodeId, rail: u8) -> (u64, u64) {
+        let (packets, bytes) = self.inner.sent_over(peer, rail);
+        (packets, bytes.saturating_sub(packets * self.trailer() as u64))
     }
 
     fn wakers(&self) -> Vec<BorrowedFd<'_>> {

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 
 use rampmeter_core::packet::Marks;
+use rampmeter_core::rng::mix;
 use rampmeter_core::{NodeId, Priority, Span, Time};
 use ring::rand::SystemRandom;
 
@@ -16,7 +17,7 @@ use super::handshake::{self, Begun, Ends, INITIATION};
 use super::key_log::KeyLog;
 use super::keys::{PrivateKey, PublicKey};
 use super::session::{Agreed, Session};
-use crate::datapath::{Arrived, Route};
+use crate::datapath::{Arrived, Rail, Route};
 use crate::wire::{Envelope, Incarnation, Kind, Protection, TransportId};
 
 /// First pause between initiations; each later one is twice as long, up to [`PAUSE_MAX`].
@@ -66,7 +67,7 @@ pub(super) struct Pairs {
     answers: u64,
     answers_at: Time,
     /// Messages of handshakes that are to be sent.
-    messages: VecDeque<(NodeId, Vec<u8>)>,
+    messages: VecDeque<(NodeId, Rail, Vec<u8>)>,
     /// Datagrams whose session has come.
     ready: VecDeque<(Route, Vec<u8>)>,
     /// No initiation is due before.
@@ -182,8 +183,9 @@ impl Pairs {
         self.handshakes
     }
 
-    /// The next message of a handshake, and for whom it is.
-    pub(super) fn poll_message(&mut self) -> Option<(NodeId, Vec<u8>)> {
+    /// The next message of a handshake, for whom it is, and by which network it goes: an answer goes by
+    /// the one that the question came by.
+    pub(super) fn poll_message(&mut self) -> Option<(NodeId, Rail, Vec<u8>)> {
         self.messages.pop_front()
     }
 
@@ -196,10 +198,11 @@ impl Pairs {
         !self.messages.is_empty() || !self.ready.is_empty()
     }
 
-    /// A path for a message of a handshake: each takes another.
+    /// A path for a message of a handshake: each takes any, so that of several attempts not all take a
+    /// network that is down.
     pub(super) fn path(&mut self) -> u16 {
         self.path = self.path.wrapping_add(1);
-        self.path
+        mix(self.path.into()) as u16
     }
 
     /// The session to send with. Begins a handshake where it is time for the next.
@@ -303,7 +306,7 @@ impl Pairs {
         if let Some(calling) = &mut self.pairs[peer.idx()].calling {
             calling.first_code = first;
         }
-        self.messages.push_back((peer, message));
+        self.messages.push_back((peer, Rail::Any, message));
     }
 
     /// An envelope and what follows it.
@@ -393,7 +396,7 @@ impl Pairs {
         if !self.may_answer(now, (src, arrived.from), message, second) {
             let body = self.jar.give(now, (src, arrived.from), &self.public, first);
             let message = self.message(src, Kind::Cookie { session }, &body);
-            self.messages.push_back((src, message));
+            self.messages.push_back((src, Rail::Only(arrived.rail), message));
             return Some(());
         }
         let ends = Ends { transport: self.transport, initiator: src, responder: self.node };
@@ -409,7 +412,7 @@ impl Pairs {
         pair.next = Some(Session::new(now, &agreed));
         self.on_agreed(src, &agreed);
         let message = self.message(src, Kind::Response { session }, &response);
-        self.messages.push_back((src, message));
+        self.messages.push_back((src, Rail::Only(arrived.rail), message));
         Some(())
     }
 
@@ -449,7 +452,7 @@ impl Pairs {
             // The peer sends with the session when a packet of it has arrived.
             let confirmation = self.message(src, Kind::Confirmation, &[]);
             let (class, marks) = (Priority::HIGHEST, Marks::NONE);
-            let route = Route { dst: src, class, path: self.path(), marks };
+            let route = Route { dst: src, class, path: self.path(), rail: Rail::Any, marks };
             self.ready.push_back((route, confirmation));
         } else {
             self.ready.append(&mut pair.kept);

@@ -13,6 +13,7 @@ use rampmeter_core::{MsgId, NodeId, Span};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
 use super::*;
+use crate::datapath::Rail;
 use crate::wire::{Fragment, Incarnation, TransportId};
 
 /// Datagrams on their way to each of two nodes.
@@ -48,7 +49,9 @@ impl Datapath for Wire {
     fn receive(&mut self, _now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
         let arriving = std::mem::take(&mut self.wires.borrow_mut()[self.node]);
         let from = Some(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2 - self.node as u8)));
-        arriving.iter().for_each(|bytes| each(Arrived { bytes, from, marks: Marks::NONE }));
+        arriving
+            .iter()
+            .for_each(|bytes| each(Arrived { bytes, from, rail: 0, marks: Marks::NONE }));
         Ok(arriving.len())
     }
 }
@@ -122,7 +125,8 @@ impl Net {
     /// A data packet of `src` with this payload.
     fn send(&mut self, src: usize, payload: &[u8]) {
         let dst = NodeId::new(1 - src as u32);
-        let route = Route { dst, class: Priority::HIGHEST, path: 0, marks: Marks::NONE };
+        let route =
+            Route { dst, class: Priority::HIGHEST, path: 0, rail: Rail::Any, marks: Marks::NONE };
         let write = |out: &mut [u8]| {
             let head = envelope(src).encode(out).unwrap();
             out[head..head + payload.len()].copy_from_slice(payload);

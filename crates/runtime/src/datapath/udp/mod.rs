@@ -233,13 +233,16 @@ impl Datapath for UdpDatapath {
         for socket in [&self.control, &self.data] {
             n += self.rx.receive(socket, |bytes, from: IpAddr, class| {
                 let marks = Marks::from_traffic_class(class);
-                each(Arrived { bytes, from: Some(from), marks });
+                each(Arrived { bytes, from: Some(from), rail: 0, marks });
             })?;
         }
         Ok(n)
     }
 
-    fn set_peers(&mut self, peers: &[Option<SocketAddr>]) -> bool {
+    fn set_peers(&mut self, rail: u8, peers: &[Option<SocketAddr>]) -> bool {
+        if rail != 0 {
+            return false;
+        }
         self.peers = peers.iter().map(|addr| addr.and_then(two_ports)).collect();
         true
     }

@@ -304,7 +304,7 @@ impl XdpDatapath {
     fn hand_over(&mut self, frame: Frame, each: &mut impl FnMut(Arrived<'_>)) {
         if let Some((from, class, bytes)) = frame::parse(&frame) {
             let marks = Marks::from_traffic_class(class);
-            each(Arrived { bytes, from: Some(from.into()), marks });
+            each(Arrived { bytes, from: Some(from.into()), rail: 0, marks });
         } else {
             self.malformed += 1;
         }

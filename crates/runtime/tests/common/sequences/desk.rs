@@ -260,7 +260,7 @@ impl Datapath for Tap {
         while n < 64 && self.next_arrival() <= now {
             let packet = self.0.borrow_mut().queues[self.1.idx()].pop_front();
             let Some((_, bytes)) = packet else { break };
-            each(Arrived { bytes: &bytes, from: None, marks: Marks::NONE });
+            each(Arrived { bytes: &bytes, from: None, rail: 0, marks: Marks::NONE });
             n += 1;
             uncounted(|| {
                 let wire = &mut *self.0.borrow_mut();

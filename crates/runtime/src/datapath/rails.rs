@@ -1,0 +1,347 @@
+//! Several networks (rails) at once.
+//!
+//! A peer has an address on each network, and the node a datapath for each. [`Rails`] chooses the
+//! network of each packet from [`Route::path`]: the remainder of the division by the number of
+//! networks. The quotient is the path within the network, so that every pair of network and source
+//! port is taken. Transports that keep the packets of a message on one path keep them on one network.
+//!
+//! The node finds out which networks are up at each peer (`crate::liveness`) and says so
+//! ([`Datapath::set_rails`]). Packets of a network that is down take those that are up; all others stay
+//! where they were.
+//!
+//! [`Rails`] stands below [`Secured`](super::secure::Secured): two nodes have one session, whose packets
+//! take any network. A node with one network has no [`Rails`], and its packets cost nothing more.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::BorrowedFd;
+
+use rampmeter_core::{NodeId, Time};
+
+use super::{Arrived, Counts, Datapath, Rail, Route};
+
+/// Networks that a node uses at most.
+pub const RAILS_MAX: usize = 8;
+
+/// A set of networks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RailSet(u8);
+
+impl RailSet {
+    /// None of them.
+    pub const EMPTY: Self = Self(0);
+
+    /// The first `n` networks, at most [`RAILS_MAX`].
+    pub fn first(n: u8) -> Self {
+        assert!(usize::from(n) <= RAILS_MAX, "{n} rails");
+        Self(((1u16 << n) - 1) as u8)
+    }
+
+    /// The set with `rail` in it.
+    #[must_use]
+    pub fn with(self, rail: u8) -> Self {
+        Self(self.0 | 1 << rail)
+    }
+
+    /// The set without `rail`.
+    #[must_use]
+    pub fn without(self, rail: u8) -> Self {
+        Self(self.0 & !(1 << rail))
+    }
+
+    /// What is in both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Whether `rail` is in it.
+    pub fn contains(self, rail: u8) -> bool {
+        self.0 >> rail & 1 == 1
+    }
+
+    /// Whether none is in it.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// How many are in it.
+    pub fn len(self) -> u8 {
+        self.0.count_ones() as u8
+    }
+
+    /// Those in it, in ascending order.
+    pub fn iter(self) -> impl Iterator<Item = u8> {
+        (0..RAILS_MAX as u8).filter(move |rail| self.contains(*rail))
+    }
+
+    /// The network and the path within it of a packet whose path is `path`, of `n` networks of which
+    /// these are up.
+    pub fn choose(self, path: u16, n: u8) -> (u8, u16) {
+        let (rail, within) = ((path % u16::from(n)) as u8, path / u16::from(n));
+        if self.is_empty() || self.contains(rail) {
+            return (rail, within);
+        }
+        let nth = usize::from(within) % usize::from(self.len());
+        (self.iter().nth(nth).unwrap_or(rail), within)
+    }
+}
+
+/// What is known of a peer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Peer {
+    up: RailSet,
+    /// Datagrams and bytes sent over each network.
+    sent: [(u64, u64); RAILS_MAX],
+}
+
+/// Packets over several datapaths.
+#[derive(Debug)]
+pub struct Rails<D> {
+    rails: Vec<D>,
+    /// IP addresses by network and node.
+    ips: Vec<Vec<Option<IpAddr>>>,
+    peers: Vec<Peer>,
+    /// Networks whose latest packets were refused by the system.
+    failing: RailSet,
+    drops: u64,
+}
+
+/// Where the envelope has the number of the sender.
+const SRC_AT: std::ops::Range<usize> = 8..12;
+
+impl<D: Datapath> Rails<D> {
+    /// One datapath for each network, with the addresses of all nodes on it.
+    ///
+    /// # Panics
+    /// There is no datapath, or more than [`RAILS_MAX`].
+    pub fn new(rails: Vec<(D, Vec<Option<SocketAddr>>)>) -> Self {
+        let n = rails.len();
+        assert!((1..=RAILS_MAX).contains(&n), "{n} rails");
+        let (rails, addresses): (Vec<_>, Vec<_>) = rails.into_iter().unzip();
+        let ips: Vec<_> = addresses.iter().map(|peers| ips_of(peers)).collect();
+        let n_peers = ips.iter().map(Vec::len).max().unwrap_or(0);
+        let peers = vec![Peer::default(); n_peers];
+        Self { rails, ips, peers, failing: RailSet::EMPTY, drops: 0 }
+    }
+
+    fn push(
+        &mut self,
+        route: Route,
+        whole: Whole,
+        write: impl FnOnce(&mut [u8]) -> usize,
+    ) -> io::Result<()> {
+        let n = self.rails.len() as u8;
+        let Some(peer) = self.peers.get_mut(route.dst.idx()) else {
+            self.drops += 1;
+            return Ok(());
+        };
+        let (rail, path) = match route.rail {
+            Rail::Only(rail) => (rail % n, route.path / u16::from(n)),
+            Rail::Any => peer.up.choose(route.path, n),
+        };
+        let sent = &mut peer.sent[usize::from(rail)];
+        let write = |out: &mut [u8]| {
+            let len = write(out);
+            *sent = (sent.0 + 1, sent.1 + len as u64);
+            len
+        };
+        let (route, inner) = (Route { path, ..route }, &mut self.rails[usize::from(rail)]);
+        let done = match whole {
+            Whole::Preferred => inner.send(route, write),
+            Whole::Required => inner.send_whole(route, write),
+        };
+        self.note(rail, done);
+        Ok(())
+    }
+
+    /// A network that refuses packets, such as one whose address is gone, must not stop the node.
+    fn note(&mut self, rail: u8, done: io::Result<()>) {
+        match done {
+            Ok(()) => self.failing = self.failing.without(rail),
+            Err(error) => {
+                self.drops += 1;
+                if !self.failing.contains(rail) {
+                    tracing::warn!(rail, %error, "a network takes no packets");
+                }
+                self.failing = self.failing.with(rail);
+            }
+        }
+    }
+}
+
+/// Whether a datagram may be cut up on its way.
+#[derive(Clone, Copy, Debug)]
+enum Whole {
+    Preferred,
+    Required,
+}
+
+fn ips_of(peers: &[Option<SocketAddr>]) -> Vec<Option<IpAddr>> {
+    peers.iter().map(|peer| peer.map(|addr| addr.ip())).collect()
+}
+
+/// The first address of the peer whose address on a network is `from`, and `from` itself where the
+/// sender that the datagram names has another address there.
+fn first_address(
+    ips: &[Vec<Option<IpAddr>>],
+    rail: usize,
+    from: Option<IpAddr>,
+    bytes: &[u8],
+) -> Option<IpAddr> {
+    let src = bytes.get(SRC_AT).and_then(|field| field.try_into().ok()).map(u32::from_be_bytes);
+    let on = |rail: usize| ips[rail].get(src? as usize).copied().flatten();
+    if from.is_some() && on(rail) == from { on(0) } else { from }
+}
+
+impl<D: Datapath> Datapath for Rails<D> {
+    fn datagram_max(&self) -> usize {
+        self.rails.iter().map(D::datagram_max).min().unwrap_or(0)
+    }
+
+    fn overhead(&self) -> usize {
+        self.rails.iter().map(D::overhead).max().unwrap_or(0)
+    }
+
+    fn send(&mut self, route: Route, write: impl FnOnce(&mut [u8]) -> usize) -> io::Result<()> {
+        self.push(route, Whole::Preferred, write)
+    }
+
+    fn send_whole(
+        &mut self,
+        route: Route,
+        write: impl FnOnce(&mut [u8]) -> usize,
+    ) -> io::Result<()> {
+        self.push(route, Whole::Required, write)
+    }
+
+    fn set_limit(&mut self, peer: NodeId, bytes: Option<usize>) -> io::Result<()> {
+        self.rails.iter_mut().try_for_each(|rail| rail.set_limit(peer, bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        for rail in 0..self.rails.len() {
+            if let Err(error) = self.rails[rail].flush() {
+                self.note(rail as u8, Err(error));
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
+        let (ips, mut n) = (&self.ips, 0);
+        for (idx, rail) in self.rails.iter_mut().enumerate() {
+            n += rail.receive(now, |arrived| {
+                let from = first_address(ips, idx, arrived.from, arrived.bytes);
+                each(Arrived { from, rail: idx as u8, ..arrived });
+            })?;
+        }
+        Ok(n)
+    }
+
+    fn set_peers(&mut self, rail: u8, peers: &[Option<SocketAddr>]) -> bool {
+        let idx = usize::from(rail);
+        if !self.rails.get_mut(idx).is_some_and(|rail| rail.set_peers(0, peers)) {
+            return false;
+        }
+        self.ips[idx] = ips_of(peers);
+        let n_peers = self.peers.len().max(peers.len());
+        self.peers.resize(n_peers, Peer::default());
+        true
+    }
+
+    fn n_rails(&self) -> u8 {
+        self.rails.len() as u8
+    }
+
+    fn set_rails(&mut self, peer: NodeId, up: RailSet) {
+        if let Some(peer) = self.peers.get_mut(peer.idx()) {
+            peer.up = up.and(RailSet::first(self.rails.len() as u8));
+        }
+    }
+
+    fn sent_over(&self, peer: NodeId, rail: u8) -> (u64, u64) {
+        let peer = self.peers.get(peer.idx());
+        peer.and_then(|peer| peer.sent.get(usize::from(rail)).copied()).unwrap_or_default()
+    }
+
+    fn wakers(&self) -> Vec<BorrowedFd<'_>> {
+        self.rails.iter().flat_map(D::wakers).collect()
+    }
+
+    fn next_arrival(&self) -> Time {
+        self.rails.iter().map(D::next_arrival).min().unwrap_or(Time::NEVER)
+    }
+
+    fn counts(&self) -> Counts {
+        let own = Counts { drops: self.drops, ..Counts::default() };
+        self.rails.iter().map(D::counts).fold(own, |all, of| all + of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// A packet takes a network that is up, where one is, and its own where that is up.
+        #[test]
+        fn packets_take_networks_that_are_up(path: u16, n in 1..=8u8, bits: u8) {
+            let up = RailSet(bits).and(RailSet::first(n));
+            let (rail, within) = up.choose(path, n);
+            prop_assert!(rail < n);
+            prop_assert!(up.is_empty() || up.contains(rail));
+            let own = (path % u16::from(n)) as u8;
+            prop_assert!(rail == own || !up.contains(own));
+            prop_assert_eq!(within, path / u16::from(n));
+        }
+    }
+
+    /// Which pairs of network and source port packets take, and how many.
+    fn shares(up: RailSet, n: u8, ports: u16) -> BTreeMap<(u8, u16), u32> {
+        let mut shares = BTreeMap::new();
+        for path in 0..=u16::MAX {
+            let (rail, within) = up.choose(path, n);
+            *shares.entry((rail, within % ports)).or_insert(0) += 1;
+        }
+        shares
+    }
+
+    #[test]
+    fn every_pair_of_network_and_source_port_has_its_share() {
+        for n in 1..=4 {
+            for up in (1..1 << n).map(RailSet) {
+                // An odd number of ports, so that the network of a packet says nothing of its port.
+                let shares = shares(up, n, 7);
+                assert_eq!(shares.len(), usize::from(up.len()) * 7, "{up:?} of {n}");
+                let (least, most) = (shares.values().min(), shares.values().max());
+                assert!(most.unwrap() - least.unwrap() <= most.unwrap() / 2 + 9, "{shares:?}");
+            }
+        }
+        assert_eq!(shares(RailSet::first(2), 2, 16).len(), 32);
+    }
+
+    #[test]
+    fn addresses_of_all_networks_are_those_of_the_peer() {
+        let ip = |text: &str| -> Option<IpAddr> { Some(text.parse().unwrap()) };
+        let ips = [[ip("10.0.0.1"), ip("10.0.0.2")], [ip("10.1.0.1"), ip("10.1.0.2")]];
+        let ips = ips.map(Vec::from);
+        let of = |rail, from, src: u32| {
+            let mut bytes = [0; 28];
+            bytes[SRC_AT].copy_from_slice(&src.to_be_bytes());
+            first_address(&ips, rail, from, &bytes)
+        };
+        assert_eq!(of(1, ip("10.1.0.2"), 1), ip("10.0.0.2"));
+        assert_eq!(of(0, ip("10.0.0.2"), 1), ip("10.0.0.2"));
+        // A stranger, another node, and the address of another network.
+        assert_eq!(of(1, ip("10.9.0.2"), 1), ip("10.9.0.2"));
+        assert_eq!(of(1, ip("10.1.0.1"), 1), ip("10.1.0.1"));
+        assert_eq!(of(0, ip("10.1.0.2"), 1), ip("10.1.0.2"));
+        assert_eq!(of(0, ip("10.1.0.2"), 7), ip("10.1.0.2"));
+        assert_eq!(first_address(&ips, 0, ip("10.0.0.1"), &[1; 5]), ip("10.0.0.1"));
+    }
+}

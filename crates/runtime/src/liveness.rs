@@ -1,0 +1,395 @@
+//! Which networks (rails) carry packets to a peer and back.
+//!
+//! A node with several networks sends hellos over each of them, and the peer answers each by the
+//! network that it came by. A network is up while its hellos are answered. Only an answer with the
+//! hello's random number counts: silence, or packets that anybody can forge, change nothing by themselves.
+//!
+//! * A network is down when [`FALL`] hellos in a row have had no answer, while another network answers.
+//!   Where none answers the peer is away or late, and nothing is known of its networks.
+//! * A network that is down is up again after [`RISE`] answers in a row, or after one where no other
+//!   network answers.
+//! * A network that has never answered is not used while another one has answered.
+//!
+//! Hellos go every [`EVERY`] while packets are exchanged with the peer, and [`IDLE`] times less often
+//! otherwise. With many peers they go less often, so that a node sends at most one each
+//! [`PROBE_SPACING`] on average. Both directions of a network are judged as one: where only one is
+//! broken, both ends avoid it.
+
+use rampmeter_core::{NodeId, Span, Time};
+
+use crate::datapath::RailSet;
+
+/// Interval of hellos while packets are exchanged: several round trips of busy hosts.
+const EVERY: Span = Span::from_us(100_000);
+/// Without packets hellos go every so many intervals.
+const IDLE: u32 = 10;
+/// Hellos in a row without an answer after which a network is down.
+const FALL: usize = 3;
+/// Answers in a row after which it is up again.
+const RISE: u32 = 3;
+/// Average interval of all hellos of a node over its networks.
+const PROBE_SPACING: Span = Span::from_us(1_000);
+
+/// What a node knows of a network to a peer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RailState {
+    /// It has neither answered nor been missed.
+    #[default]
+    Unknown,
+    /// Hellos are answered.
+    Up,
+    /// Hellos are not answered, though another network answers.
+    Down,
+}
+
+/// A network to a peer, as a node sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RailView {
+    /// The peer.
+    pub peer: NodeId,
+    /// Which network: the place of its address in the peer's list.
+    pub rail: u8,
+    /// Whether it is used.
+    pub state: RailState,
+    /// How often it went down.
+    pub falls: u64,
+    /// Datagrams sent over it, hellos included, and their bytes.
+    pub packets_sent: u64,
+    /// Bytes of these.
+    pub bytes_sent: u64,
+    /// Datagrams that came by it and passed all checks, without hellos.
+    pub packets_received: u64,
+    /// Bytes of these.
+    pub bytes_received: u64,
+}
+
+/// The networks to one peer.
+#[derive(Debug)]
+pub(crate) struct Liveness {
+    rails: Vec<Watched>,
+    every: Span,
+    next_at: Time,
+    /// Intervals since the latest hellos.
+    n_silent: u32,
+    /// Packets exchanged by the latest interval.
+    exchanged: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Watched {
+    state: RailState,
+    /// Numbers of the latest hellos without an answer, the newest first.
+    hellos: [Option<u32>; FALL],
+    n_lost: usize,
+    n_answered: u32,
+    falls: u64,
+    received: (u64, u64),
+}
+
+impl Liveness {
+    /// `n` networks, of which nothing is known; `n_peers` have as many.
+    pub(crate) fn new(n: u8, n_peers: usize) -> Self {
+        let every = EVERY.max(PROBE_SPACING * (u64::from(n) * n_peers as u64));
+        let rails = vec![Watched::default(); n.into()];
+        Self { rails, every, next_at: Time::NEVER, n_silent: 0, exchanged: 0 }
+    }
+
+    /// The networks that packets take; all where none has answered.
+    pub(crate) fn up(&self) -> RailSet {
+        let all = RailSet::first(self.rails.len() as u8);
+        let is_up = |rail: &u8| self.rails[usize::from(*rail)].state == RailState::Up;
+        let up = all.iter().filter(is_up).fold(RailSet::EMPTY, RailSet::with);
+        if up.is_empty() { all } else { up }
+    }
+
+    /// All networks.
+    pub(crate) fn all(&self) -> RailSet {
+        RailSet::first(self.rails.len() as u8)
+    }
+
+    /// When [`Liveness::poll`] has something to do.
+    pub(crate) fn deadline(&self) -> Time {
+        self.next_at
+    }
+
+    /// The peer has been heard for the first time, anew or under other addresses, by the network `rail`
+    /// if that is known: its networks are tried at once.
+    pub(crate) fn restart(&mut self, now: Time, rail: Option<u8>) {
+        for watched in &mut self.rails {
+            (watched.hellos, watched.n_lost) = ([None; FALL], 0);
+        }
+        if let Some(watched) = rail.and_then(|rail| self.rails.get_mut(usize::from(rail)))
+            && watched.state == RailState::Unknown
+        {
+            watched.state = RailState::Up;
+        }
+        (self.next_at, self.n_silent) = (now, IDLE);
+    }
+
+    /// A packet of the peer came by `rail` and passed all checks.
+    pub(crate) fn on_received(&mut self, rail: u8, bytes: usize) {
+        if let Some(Watched { received, .. }) = self.rails.get_mut(usize::from(rail)) {
+            *received = (received.0 + 1, received.1 + bytes as u64);
+        }
+    }
+
+    /// The hello with this number has been answered; false if it is none of these.
+    pub(crate) fn on_answer(&mut self, nonce: u32) -> bool {
+        let is_it = |hello: &Option<u32>| *hello == Some(nonce);
+        let Some(idx) = self.rails.iter().position(|w| w.hellos.iter().any(is_it)) else {
+            return false;
+        };
+        let others_answer = self.is_another_answering(idx);
+        let watched = &mut self.rails[idx];
+        if let Some(hello) = watched.hellos.iter_mut().find(|hello| is_it(hello)) {
+            *hello = None;
+        }
+        watched.n_lost = 0;
+        watched.n_answered = watched.n_answered.saturating_add(1);
+        let is_enough = match watched.state {
+            RailState::Up => false,
+            RailState::Unknown => true,
+            RailState::Down => watched.n_answered >= RISE || !others_answer,
+        };
+        if is_enough {
+            watched.state = RailState::Up;
+        }
+        true
+    }
+
+    /// Whether a network in use, apart from the `idx`-th, has answered lately.
+    fn is_another_answering(&self, idx: usize) -> bool {
+        let others = self.rails.iter().enumerate().filter(|(other, _)| *other != idx);
+        others.map(|(_, w)| w).any(|w| w.state == RailState::Up && w.n_lost + 1 < FALL)
+    }
+
+    /// Judges the networks, and gives `hello` the hellos that are due. `exchanged` counts packets to
+    /// and from the peer, without hellos.
+    pub(crate) fn poll(
+        &mut self,
+        now: Time,
+        exchanged: u64,
+        mut nonce: impl FnMut() -> u32,
+        mut hello: impl FnMut(u8, u32),
+    ) {
+        if now < self.next_at {
+            return;
+        }
+        self.next_at = now + self.every;
+        if self.n_silent == 0 {
+            for watched in self.rails.iter_mut().filter(|watched| watched.hellos[0].is_some()) {
+                watched.n_lost += 1;
+                if watched.n_lost > 1 {
+                    watched.n_answered = 0;
+                }
+            }
+        }
+        for idx in 0..self.rails.len() {
+            let is_lost = self.rails[idx].n_lost >= FALL;
+            if is_lost && self.is_another_answering(idx) {
+                let watched = &mut self.rails[idx];
+                watched.falls += u64::from(watched.state != RailState::Down);
+                (watched.state, watched.n_answered) = (RailState::Down, 0);
+            }
+        }
+        self.n_silent += 1;
+        let is_busy = std::mem::replace(&mut self.exchanged, exchanged) != exchanged;
+        if !is_busy && !self.is_in_doubt() && self.n_silent < IDLE {
+            return;
+        }
+        self.n_silent = 0;
+        for (rail, watched) in self.rails.iter_mut().enumerate() {
+            watched.hellos.rotate_right(1);
+            let nonce = nonce();
+            watched.hellos[0] = Some(nonce);
+            hello(rail as u8, nonce);
+        }
+    }
+
+    /// Whether the next hellos are likely to change what is known.
+    fn is_in_doubt(&self) -> bool {
+        self.rails.iter().any(|watched| match watched.state {
+            RailState::Down => watched.n_answered > 0,
+            RailState::Unknown | RailState::Up => (1..FALL).contains(&watched.n_lost),
+        })
+    }
+
+    /// What is known of each network.
+    pub(crate) fn views(&self, peer: NodeId) -> impl Iterator<Item = RailView> {
+        self.rails.iter().enumerate().map(move |(rail, watched)| RailView {
+            peer,
+            rail: rail as u8,
+            state: watched.state,
+            falls: watched.falls,
+            packets_sent: 0,
+            bytes_sent: 0,
+            packets_received: watched.received.0,
+            bytes_received: watched.received.1,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MS: Span = Span::from_us(1_000);
+
+    /// Networks to a peer whose answers take `rtt`, on simulated time.
+    struct Net {
+        liveness: Liveness,
+        now: Time,
+        rtt: Span,
+        answers: Vec<(Time, u32)>,
+        nonce: u32,
+        n_hellos: usize,
+        exchanged: u64,
+    }
+
+    impl Net {
+        /// All networks are up.
+        fn new(n: u8, rtt: Span) -> Self {
+            let now = Time::ZERO + MS;
+            let liveness = Liveness::new(n, 2);
+            let (answers, nonce, n_hellos, exchanged) = (Vec::new(), 0, 0, 0);
+            let mut net = Self { liveness, now, rtt, answers, nonce, n_hellos, exchanged };
+            net.liveness.restart(now, None);
+            net.run(MS * 1_000, RailSet::first(n), true);
+            assert_eq!(net.liveness.up(), RailSet::first(n));
+            net
+        }
+
+        /// Time passes, in which `alive` carry packets. Returns when the networks in use changed.
+        fn run(&mut self, span: Span, alive: RailSet, is_busy: bool) -> Vec<(Span, RailSet)> {
+            let (begins, mut changes) = (self.now, Vec::new());
+            let mut before = self.liveness.up();
+            while self.now < begins + span {
+                self.now += MS;
+                self.exchanged += u64::from(is_busy);
+                let now = self.now;
+                let liveness = &mut self.liveness;
+                self.answers.retain(|&(at, nonce)| {
+                    if at <= now {
+                        liveness.on_answer(nonce);
+                    }
+                    at > now
+                });
+                let (answers, nonce, n_hellos) =
+                    (&mut self.answers, &mut self.nonce, &mut self.n_hellos);
+                let next = || {
+                    *nonce += 1;
+                    *nonce
+                };
+                let rtt = self.rtt;
+                liveness.poll(now, self.exchanged, next, |rail, nonce| {
+                    *n_hellos += 1;
+                    if alive.contains(rail) {
+                        answers.push((now + rtt, nonce));
+                    }
+                });
+                if liveness.up() != before {
+                    before = liveness.up();
+                    changes.push((now.saturating_since(begins), before));
+                }
+            }
+            changes
+        }
+    }
+
+    fn both() -> RailSet {
+        RailSet::first(2)
+    }
+
+    #[test]
+    fn a_network_that_fails_is_left_within_four_intervals_and_used_again_after_three_answers() {
+        let mut net = Net::new(2, MS);
+        let one = RailSet::EMPTY.with(1);
+        let changes = net.run(MS * 5_000, one, true);
+        assert_eq!(changes.len(), 1, "{changes:?}");
+        assert!(changes[0].0 <= EVERY * 4 && changes[0].1 == one, "{changes:?}");
+        let changes = net.run(MS * 5_000, both(), true);
+        assert_eq!(changes.len(), 1, "{changes:?}");
+        assert!(changes[0].0 <= EVERY * 4 && changes[0].1 == both(), "{changes:?}");
+        assert_eq!(net.liveness.views(NodeId::new(1)).map(|v| v.falls).sum::<u64>(), 1);
+    }
+
+    #[test]
+    fn an_idle_network_that_fails_is_left_within_one_and_a_half_seconds() {
+        let mut net = Net::new(2, MS);
+        net.run(MS * 1_000, both(), false);
+        let changes = net.run(MS * 5_000, RailSet::EMPTY.with(0), false);
+        assert!(changes.len() == 1 && changes[0].0 <= MS * 1_500, "{changes:?}");
+    }
+
+    #[test]
+    fn silence_of_all_networks_says_nothing_of_one() {
+        let mut net = Net::new(3, MS);
+        assert_eq!(net.run(MS * 20_000, RailSet::EMPTY, true), []);
+        assert_eq!(net.run(MS * 20_000, RailSet::first(3), true), []);
+    }
+
+    #[test]
+    fn a_network_that_is_dead_from_the_start_is_never_used() {
+        let mut liveness = Liveness::new(2, 2);
+        liveness.restart(Time::ZERO, Some(1));
+        assert_eq!(liveness.up(), RailSet::EMPTY.with(1));
+    }
+
+    #[test]
+    fn the_last_network_is_replaced_by_the_first_that_answers() {
+        let mut net = Net::new(2, MS);
+        net.run(MS * 2_000, RailSet::EMPTY.with(1), true);
+        net.run(MS * 2_000, RailSet::EMPTY, true);
+        assert_eq!(net.liveness.up(), RailSet::EMPTY.with(1));
+        let changes = net.run(MS * 2_000, RailSet::EMPTY.with(0), true);
+        assert_eq!(changes.last().map(|(_, up)| *up), Some(RailSet::EMPTY.with(0)), "{changes:?}");
+        assert!(changes.last().unwrap().0 <= EVERY * 8, "{changes:?}");
+    }
+
+    #[test]
+    fn answers_to_no_hello_change_nothing() {
+        let mut net = Net::new(2, MS);
+        net.run(MS * 2_000, RailSet::EMPTY.with(1), true);
+        for nonce in 1_000_000..1_100_000 {
+            assert!(!net.liveness.on_answer(nonce));
+        }
+        assert_eq!(net.liveness.up(), RailSet::EMPTY.with(1));
+    }
+
+    #[test]
+    fn many_peers_are_asked_less_often() {
+        let n_hellos = |n_peers| {
+            let mut net = Net::new(2, MS);
+            net.liveness.every = Liveness::new(2, n_peers).every;
+            net.n_hellos = 0;
+            net.run(MS * 10_000, both(), true);
+            net.n_hellos
+        };
+        assert!((198..=202).contains(&n_hellos(2)));
+        assert!((18..=22).contains(&n_hellos(500)), "{}", n_hellos(500));
+    }
+
+    proptest! {
+        /// Whatever happens, a network is in use; and where one carries packets for a while, only such
+        /// are.
+        #[test]
+        fn only_networks_that_carry_packets_are_used_in_the_end(
+            n in 2..=4u8,
+            rtt_ms in 1..250u64,
+            spans in prop::collection::vec((0..3_000u64, any::<u8>(), any::<bool>()), 1..8),
+        ) {
+            let mut net = Net::new(n, MS * rtt_ms);
+            for (ms, bits, is_busy) in spans {
+                let alive = (0..n).filter(|r| bits >> r & 1 == 1).fold(RailSet::EMPTY, RailSet::with);
+                net.run(MS * ms, alive, is_busy);
+                prop_assert!(!net.liveness.up().is_empty());
+                net.run(MS * 5_000, alive, true);
+                if !alive.is_empty() {
+                    prop_assert_eq!(net.liveness.up(), alive);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What is told of peers: to the node's owner, and to its datapath.
+
+use rampmeter_core::{NodeId, Span, Time};
+
+use super::{Peer, Peers};
+use crate::agreement::Differences;
+use crate::datapath::RailSet;
+use crate::liveness::RailView;
+use crate::wire::Incarnation;
+
+/// What has been exchanged with a peer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Datagrams sent to it, and their bytes.
+    pub packets_sent: u64,
+    /// Bytes of these.
+    pub bytes_sent: u64,
+    /// Datagrams of it that passed the checks of its life.
+    pub packets_received: u64,
+    /// Bytes of these.
+    pub bytes_received: u64,
+    /// When the latest of these came.
+    pub heard_at: Option<Time>,
+}
+
+/// What a node knows of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerView {
+    /// Which it is.
+    pub node: NodeId,
+    /// Its life, if it has been heard.
+    pub life: Option<Incarnation>,
+    /// Round trip of the latest hello, hosts included.
+    pub rtt: Option<Span>,
+    /// What has been exchanged.
+    pub traffic: Traffic,
+    /// Bytes of the longest IP packet that passes in one piece; `None` while all of the node's seem to.
+    pub path_mtu: Option<usize>,
+    /// Messages that are being sent to it.
+    pub sending: usize,
+    /// Messages that wait until it is heard.
+    pub waiting: usize,
+    /// What it has configured otherwise.
+    pub differences: Differences,
+}
+
+impl<P> Peers<P> {
+    /// All peers but `own`; `sending` says how many messages are being sent to each, and `headers` how many
+    /// bytes an IP packet has beside what the node writes.
+    pub(crate) fn views(
+        &self,
+        own: NodeId,
+        headers: usize,
+        sending: impl Fn(NodeId) -> usize,
+    ) -> impl Iterator<Item = PeerView> {
+        let known = self.peers.iter().enumerate().filter_map(move |(idx, peer)| {
+            let node = NodeId::new(idx as u32);
+            Some((node, peer.as_ref().filter(|_| node != own)?))
+        });
+        known.map(move |(node, peer)| PeerView {
+            node,
+            life: peer.life,
+            rtt: peer.rtt,
+            traffic: peer.traffic,
+            path_mtu: peer.mtu.limit().map(|bytes| bytes + headers),
+            sending: sending(node),
+            waiting: peer.waiting.len(),
+            differences: peer.differences,
+        })
+    }
+
+    /// Whether [`Peers::limits`] has changed since this was asked last.
+    pub(crate) fn take_limits_changed(&mut self) -> bool {
+        std::mem::take(&mut self.have_limits_changed)
+    }
+
+    /// The longest datagram that passes to each peer in one piece.
+    pub(crate) fn limits(&self) -> impl Iterator<Item = (NodeId, Option<usize>)> {
+        let of = |(idx, peer): (usize, &Option<Peer<P>>)| {
+            Some((NodeId::new(idx as u32), peer.as_ref()?.mtu.limit()))
+        };
+        self.peers.iter().enumerate().filter_map(of)
+    }
+
+    /// Whether [`Peers::rails`] has changed since this was asked last.
+    pub(crate) fn take_rails_changed(&mut self) -> bool {
+        std::mem::take(&mut self.have_rails_changed)
+    }
+
+    /// The networks in use to each peer that has been heard, where there are several.
+    pub(crate) fn rails(&self) -> impl Iterator<Item = (NodeId, RailSet)> {
+        let of = |(idx, peer): (usize, &Option<Peer<P>>)| {
+            let peer = peer.as_ref().filter(|peer| peer.life.is_some())?;
+            Some((NodeId::new(idx as u32), peer.liveness.as_ref()?.up()))
+        };
+        self.peers.iter().enumerate().filter_map(of)
+    }
+
+    /// What is known of the networks to each peer but `own`.
+    pub(crate) fn rail_views(&self, own: NodeId) -> impl Iterator<Item = RailView> {
+        let of = move |(idx, peer): (usize, &'_ Option<Peer<P>>)| {
+            let node = NodeId::new(idx as u32);
+            let views = peer.as_ref().filter(|_| node != own)?.liveness.as_ref()?.views(node);
+            Some(views.collect::<Vec<_>>())
+        };
+        self.peers.iter().enumerate().filter_map(of).flatten()
+    }
+
+    /// How many messages wait for peers.
+    pub(crate) fn n_waiting(&self) -> usize {
+        self.peers.iter().flatten().map(|p| p.waiting.len()).sum()
+    }
+
+    /// How many peers have been heard.
+    pub(crate) fn n_known(&self) -> usize {
+        self.peers.iter().flatten().filter(|p| p.life.is_some()).count()
+    }
+}
