@@ -463,8 +463,9 @@ fn queues_as_deep_as_is_documented_drain() {
 }
 
 /// The time that three nodes take to send 20 messages of 100 KB each to a program of a fourth, where
-/// another program of it does not read and `queued` short messages of each node wait for that one.
-fn beside_a_program_that_stopped<F: Transport>(queued: u64) -> Span {
+/// another program of it does not read and `queued` messages of `size` bytes of each node wait for that
+/// one.
+fn beside_a_program_that_stopped<F: Transport>(queued: u64, size: usize) -> Span {
     const OTHER: u16 = SERVICE + 1;
     const EACH: u64 = 20;
     let facts = facts(4, 10_000, Span::from_us(100));
@@ -479,13 +480,13 @@ fn beside_a_program_that_stopped<F: Transport>(queued: u64) -> Span {
     let mut reading = handle.open(OTHER, PortConfig { depth: 64, budget: 1 << 26 }).unwrap();
     bed.run_until(bed.now + Span::from_us(20_000));
     for number in 0..queued {
-        (1..4).for_each(|src| assert!(bed.submit(src, 0, 200, number)));
+        (1..4).for_each(|src| assert!(bed.submit(src, 0, size, number)));
     }
     // The first packets have come and gone: what is left of them waits to be asked for.
     bed.run_until(bed.now + Span::from_us(1_000_000));
     let (before, start) = (bed.seen.outcomes.len(), bed.now);
     // What fits into the room of the program that stopped is over.
-    assert!(before <= (1 << 20) / 200, "{before} messages are over");
+    assert!(before <= (1 << 20) / size, "{before} messages are over");
     for number in queued..queued + EACH {
         (1..4).for_each(|src| assert!(bed.submit_to(OTHER, (src, 0), 100_000, number)));
     }
@@ -499,21 +500,46 @@ fn beside_a_program_that_stopped<F: Transport>(queued: u64) -> Span {
     bed.now.saturating_since(start)
 }
 
-/// The time with 65 000 messages of each of three peers waiting, over the time with none.
-fn cost_of_a_program_that_stopped<F: Transport>() -> f64 {
-    let [alone, beside] = [0, 65_000].map(beside_a_program_that_stopped::<F>);
-    beside.as_us_f64() / alone.as_us_f64()
+/// The time with so many messages of each of three peers waiting, over the time with none.
+fn cost_of_a_program_that_stopped<F: Transport>(queued: u64, size: usize) -> f64 {
+    let alone = beside_a_program_that_stopped::<F>(0, size);
+    beside_a_program_that_stopped::<F>(queued, size).as_us_f64() / alone.as_us_f64()
 }
 
+/// Short messages, whose packets come unasked, and longer ones, which have tokens, grants or credit.
 #[test]
 fn a_program_that_stops_reading_costs_others_nothing() {
-    for (name, cost) in [
-        ("dcPIM", cost_of_a_program_that_stopped::<DcpimFamily>()),
-        ("pHost", cost_of_a_program_that_stopped::<PhostFamily>()),
-        ("Homa", cost_of_a_program_that_stopped::<HomaFamily>()),
-        ("SIRD", cost_of_a_program_that_stopped::<SirdFamily>()),
-    ] {
-        eprintln!("{name} {cost}");
-        assert!(cost < 1.05, "{name}: others take {cost:.3} times as long");
+    fn costs_nothing<F: Transport>(queues: &[(u64, usize)]) {
+        for &(queued, size) in queues {
+            let cost = cost_of_a_program_that_stopped::<F>(queued, size);
+            let of = format!("{}, {queued} messages of {size} bytes", F::TITLE);
+            assert!(cost < 1.05, "{of}: others take {cost:.3} times as long");
+        }
     }
+    let both = [(65_000, 200), (1_000, 20_000)];
+    costs_nothing::<DcpimFamily>(&both);
+    costs_nothing::<PhostFamily>(&both);
+    costs_nothing::<HomaFamily>(&both);
+    costs_nothing::<SirdFamily>(&both);
+    costs_nothing::<PfabricFamily>(&both);
+    costs_nothing::<TcpFamily>(&both[1..]);
+}
+
+/// So long that all of it is never under way at once, by far.
+#[test]
+fn messages_of_many_windows_arrive() {
+    fn arrives<F: Transport>() {
+        let facts = facts(2, 1_000, Span::from_us(100));
+        let mut bed = MemBed::<F::Host>::new(protocol::<F>(&facts), &facts, fair_for(&facts), 1);
+        assert!(bed.submit(0, 1, 8_000_000, 0));
+        bed.run_until(bed.now + Span::from_us(500_000));
+        let outcomes: Vec<_> = bed.seen.outcomes.values().collect();
+        assert_eq!(outcomes, [&Outcome::Completed], "{}", F::TITLE);
+    }
+    arrives::<DcpimFamily>();
+    arrives::<PhostFamily>();
+    arrives::<HomaFamily>();
+    arrives::<SirdFamily>();
+    arrives::<PfabricFamily>();
+    arrives::<TcpFamily>();
 }

@@ -274,17 +274,20 @@ impl Receiver {
         flow.state.retry.hear(now + homa.timeout);
         let is_fresh = flow.got.insert(seq);
         let state = &mut flow.state;
+        // As they were counted when they were granted: between hosts a packet comes without what the
+        // network and the datapath had added to it.
+        let bytes = homa.cut.wire(seq, state.size);
         if !is_fresh {
             // The sender took a packet for lost whose acknowledgement came late: it has used a grant
             // that another packet needs.
             if state.is_burst_over && matches!(packet.header, HomaHeader::Data { .. }) {
-                state.in_flight = state.in_flight.saturating_sub(packet.wire_bytes.into());
+                state.in_flight = state.in_flight.saturating_sub(bytes);
                 state.goal += u32::from(state.goal < flow.of.packets);
                 self.granting.place(slot, flow, homa);
             }
             return (Receipt::Duplicate, None);
         }
-        state.in_flight = state.in_flight.saturating_sub(packet.wire_bytes.into());
+        state.in_flight = state.in_flight.saturating_sub(bytes);
         if flow.got.len() < flow.of.packets {
             return (Receipt::Fresh, None);
         }

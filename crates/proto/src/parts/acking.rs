@@ -14,6 +14,8 @@ pub struct Arrived<'a> {
     pub got: Option<&'a SeqSet>,
     /// The packet, unless it was a probe.
     pub seq: Option<u32>,
+    /// Whether the flow waits for room.
+    pub is_held: bool,
 }
 
 /// The receiver of one host.
@@ -47,7 +49,7 @@ impl AckingReceiver {
             },
             Found::Abandoned => return Receipt::Ignored,
             Found::Over => {
-                let all = Arrived { cumulative: of.packets, got: None, seq };
+                let all = Arrived { cumulative: of.packets, got: None, seq, is_held: false };
                 out.send(of.src, of.msg, ack(&all));
                 return if seq.is_some() { Receipt::Duplicate } else { Receipt::Control };
             }
@@ -65,7 +67,8 @@ impl AckingReceiver {
         };
         let cumulative = flow.got.first_missing();
         let is_complete = cumulative == flow.of.packets;
-        out.send(of.src, of.msg, ack(&Arrived { cumulative, got: Some(&flow.got), seq }));
+        let (got, is_held) = (Some(&flow.got), flow.is_held);
+        out.send(of.src, of.msg, ack(&Arrived { cumulative, got, seq, is_held }));
         if is_complete {
             self.flows.deliver(slot, out);
         }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Framing, Padding, within};
+use crate::parts::{Framing, Padding, held_pause, keepalive, within};
 
 /// What a flow does that has timed out several times in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -138,6 +138,8 @@ pub struct Pfabric {
     pub rto: Span,
     /// When a destination forgets a flow whose source is silent.
     pub forget: Span,
+    /// Pause between probes for a message that the destination has no room for.
+    pub held_pause: Span,
 }
 
 impl PfabricConfig {
@@ -154,7 +156,8 @@ impl PfabricConfig {
         within("window-max", window_max.into(), window.into()..=4_096, "window to 4096")?;
         let rto = self.rto_ns.map_or(facts.data_rtt * 3, Span::from_ns);
         let forget = rto * (u64::from(self.attempts_max) + 2) + facts.data_rtt;
-        Ok(Pfabric { window, window_max, rto, forget, config: self })
+        let held_pause = held_pause(keepalive(facts));
+        Ok(Pfabric { window, window_max, rto, forget, held_pause, config: self })
     }
 }
 

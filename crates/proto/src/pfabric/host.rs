@@ -62,11 +62,18 @@ impl Endpoint for PfabricHost {
                 self.sender.on_ack(now, msg, ack, &self.pfabric, &mut self.out);
                 return Receipt::Control;
             }
+            PfabricHeader::Hold { held } => {
+                self.sender.on_hold(now, (src, msg), held, &self.pfabric);
+                return Receipt::Control;
+            }
         };
         let packets = self.pfabric.framing().packets(Bytes::new(size));
         let of = Announcement { src, msg, flow, tx_slot, packets };
         let (forget, out) = (self.pfabric.forget, &mut self.out);
         self.receiver.on_packet(now, of, seq, forget, out, |arrived| {
+            if arrived.is_held && seq.is_none() {
+                return PfabricHeader::Hold { held: true };
+            }
             let (cumulative, sack) = (arrived.cumulative, arrived.got.map_or(0, sack_bits));
             PfabricHeader::Ack { tx_slot, cumulative, sack }
         })
@@ -88,6 +95,16 @@ impl Endpoint for PfabricHost {
 
     fn messages(&self) -> Option<(usize, usize)> {
         Some((self.sender.len(), self.receiver.flows.len()))
+    }
+
+    fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.flows.hold(src, msg);
+        self.out.send(src, msg, PfabricHeader::Hold { held: true });
+    }
+
+    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.flows.release(now, src, msg, self.pfabric.held_pause);
+        self.out.send(src, msg, PfabricHeader::Hold { held: false });
     }
 
     fn limit_arriving(&mut self, per_peer: u32) {

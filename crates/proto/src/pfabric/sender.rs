@@ -15,6 +15,8 @@ pub(super) struct Minimal {
     cwnd: u32,
     cwnd_max: u32,
     reorder_max: Option<u32>,
+    /// The destination has no room: nothing is sent but a probe now and then.
+    is_held: bool,
 }
 
 impl Window for Minimal {
@@ -47,7 +49,8 @@ type TxFlow = OutgoingFlow<Stream<Minimal>>;
 
 /// The next packet that the window lets go, unless the flow only probes.
 fn sendable(flow: &TxFlow, pfabric: &Pfabric) -> Option<u32> {
-    if is_starving(flow, pfabric) { None } else { flow.state.sendable() }
+    let probes = flow.state.window.is_held || is_starving(flow, pfabric);
+    if probes { None } else { flow.state.sendable() }
 }
 
 fn is_starving(flow: &TxFlow, pfabric: &Pfabric) -> bool {
@@ -93,6 +96,7 @@ impl Sender {
             cwnd: pfabric.window,
             cwnd_max: pfabric.window_max,
             reorder_max: pfabric.config.duplicate_acks,
+            is_held: false,
         };
         let slot = self.flows.submit(&message, packets, Stream::new(packets, window));
         self.update(slot, pfabric);
@@ -118,6 +122,33 @@ impl Sender {
         } else {
             self.update(slot, pfabric);
         }
+    }
+
+    /// The destination has no room for a message, or has room again. What is under way when it has none
+    /// is dropped there, so it is sent again.
+    pub(super) fn on_hold(
+        &mut self,
+        now: Time,
+        (dst, msg): (NodeId, MsgId),
+        held: bool,
+        pfabric: &Pfabric,
+    ) {
+        let Some(slot) = self.flows.slot(msg) else { return };
+        let flow = &mut self.flows[slot];
+        if flow.dst != dst {
+            return;
+        }
+        let pause = if held { pfabric.held_pause } else { pfabric.rto };
+        match (flow.state.window.is_held, held) {
+            (false, false) => return,
+            (true, true) => return flow.retry.hear(now + pause),
+            (false, true) => {}
+            (true, false) => flow.state.on_timeout(now),
+        }
+        flow.state.window.is_held = held;
+        flow.retry.reset();
+        self.flows.start_timer(slot, now + pause);
+        self.update(slot, pfabric);
     }
 
     /// The message is not to be sent after all.
@@ -202,7 +233,8 @@ impl Sender {
                 continue;
             }
             flow.state.on_timeout(now);
-            if is_starving(flow, pfabric) {
+            let is_held = flow.state.window.is_held;
+            if is_held || is_starving(flow, pfabric) {
                 stats.probes += 1;
                 let probe = PfabricHeader::Probe {
                     flow: flow.flow,
@@ -215,7 +247,8 @@ impl Sender {
                 };
                 out.send(flow.dst, msg, probe);
             }
-            self.flows.start_timer(slot, now + pfabric.rto);
+            let pause = if is_held { pfabric.held_pause } else { pfabric.rto };
+            self.flows.start_timer(slot, now + pause);
             self.update(slot, pfabric);
         }
     }

@@ -48,6 +48,13 @@ headers! {
             /// Bit i tells whether packet `cumulative + i` has arrived; bit 0 never does.
             sack: u64 as hex "Arrived from the cumulative packet on",
         },
+        /// Destination to source: there is no room for the message, or there is again. Not in the
+        /// paper, whose receivers have room for all.
+        4 Hold (control "hold", D to S)
+        "held {held}" {
+            /// Whether the message waits for room.
+            held: bool as "Waits for room",
+        },
     }
 
     impl Header {
@@ -56,7 +63,7 @@ headers! {
         fn rank(&self) -> u32 {
             match self {
                 Self::Data { remaining, .. } | Self::Probe { remaining, .. } => *remaining,
-                Self::Ack { .. } => 0,
+                Self::Ack { .. } | Self::Hold { .. } => 0,
             }
         }
     }

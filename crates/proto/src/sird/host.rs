@@ -189,8 +189,9 @@ impl Endpoint for SirdHost {
         Some((self.sender.len(), self.receiver.flows.len()))
     }
 
-    fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.hold(src, msg, &self.sird);
+    fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.hold(src, msg, &self.sird, &mut self.stats);
+        self.grant(now);
     }
 
     fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {

@@ -131,9 +131,11 @@ impl Receiver {
         self.bucket.grant(now, &mut self.flows, sird, out);
     }
 
-    /// A message has no credit until it is released.
-    pub(super) fn hold(&mut self, src: NodeId, msg: MsgId, sird: &Sird) {
+    /// A message has no credit until it is released. What it had serves others: its packets are
+    /// dropped.
+    pub(super) fn hold(&mut self, src: NodeId, msg: MsgId, sird: &Sird, stats: &mut SirdStats) {
         if let Some(slot) = self.flows.hold(src, msg) {
+            self.reclaim(slot, sird, stats);
             self.bucket.place(slot, &self.flows[slot], sird);
         }
     }
@@ -172,7 +174,8 @@ impl Receiver {
         flow.heard = now;
         flow.state.retry.hear(now + sird.timeout);
         let (source, ce) = (flow.state.source, packet.marks.contains(Marks::CONGESTION));
-        self.bucket.on_data(source, packet.wire_bytes.into(), (csn, ce), sird);
+        let bytes = sird.cut.wire(seq, flow.state.size);
+        self.bucket.on_data(source, bytes, (csn, ce), sird);
         if !flow.got.insert(seq) {
             return (Receipt::Duplicate, None);
         }
