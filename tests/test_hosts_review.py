@@ -463,8 +463,11 @@ def test_connections_without_a_request_shut_nobody_out(network_of: Start) -> Non
 
 
 ARBITERS: Final = {"fastpass": 2, "capton": 1, "hyline": 1, "fastpod": 1}
-HOLD_BACK: Final = ("dcpim", "phost", "homa", "tcp", "dctcp", "pias", "hyline")
-STARVE: Final = ("pfabric", "fastpass", "fastpod", "sird")
+HOLD_BACK: Final = (
+    *("dcpim", "phost", "pfabric", "fastpass", "homa", "sird"),
+    *("tcp", "dctcp", "pias", "hyline"),
+)
+STARVE: Final = ("fastpod",)
 """Those that go on sending for a program that does not read, before others."""
 
 
@@ -491,11 +494,11 @@ def test_a_program_that_never_reads_costs_others_nothing(network_of: Start, tran
     ):
 
         def rate(first: int) -> float:
-            """Mbit/s of 50 messages to a program that reads, in 5 s at most."""
+            """Mbit/s of 50 messages to a program that reads, in 20 s at most."""
             began = time.monotonic()
             tickets = [a.send(1, text(n)) for n in range(first, first + 50)]
             for _ in range(50):
-                number_of(b.receive(max(0.1, began + 5.0 - time.monotonic())))
+                number_of(b.receive(max(0.1, began + 20.0 - time.monotonic())))
             assert {outcome(ticket) for ticket in tickets} == {"completed"}
             return 50 * 40_000 * 8 / (time.monotonic() - began) / 1e6
 
@@ -508,12 +511,10 @@ def test_a_program_that_never_reads_costs_others_nothing(network_of: Start, tran
         assert beside > alone / 10
 
 
-MEGABYTES: Final = ("dcpim", "phost", "pfabric", "tcp", "dctcp", "pias", "sird")
+MEGABYTES: Final = ("dcpim", "phost", "pfabric", "tcp", "dctcp", "pias", "homa", "sird")
 
 
-@pytest.mark.parametrize(
-    "transport", [*MEGABYTES, *expected_to_fail(("homa",), "no more than 133 packets arrive")]
-)
+@pytest.mark.parametrize("transport", MEGABYTES)
 def test_a_message_of_megabytes_completes(network_of: Start, transport: str) -> None:
     network = network_of(transport)
     network.start(0)

@@ -186,6 +186,9 @@ local TRANSPORTS = {
       u32("tx_slot", "Slot at the sender"), u32("cumulative", "All packets below have arrived"),
       hex(8, "sack", "Arrived from the cumulative packet on"),
     },
+    [4] = {
+      "hold", "held {held}", word("held", "Waits for room", "0 or 1", { [0] = "no", "yes" }),
+    },
   },
   [4] = {
     name = "fastpass",
@@ -229,6 +232,9 @@ local TRANSPORTS = {
     [9] = {
       "schedule", "flow slots {schedule:{flow||none}}",
       list("schedule", "Slot of the epoch", 16, { u32("flow", "Slot at the source") }),
+    },
+    [10] = {
+      "hold", "held {held}", word("held", "Waits for room", "0 or 1", { [0] = "no", "yes" }),
     },
   },
   [5] = {

@@ -172,8 +172,8 @@ pub trait Endpoint: Sized {
 
     /// There is no room for a message that is announced or arriving: from now on nothing more of it
     /// is asked for, by token, grant or request, and its sender does not count as silent. The
-    /// message need not be known yet. What is under way may still come. Transports whose senders
-    /// ask nobody do nothing, and the driver drops what it has no room for.
+    /// message need not be known yet. What is under way may still come: the driver drops it, and says
+    /// so again with each packet. Transports whose receivers do not steer their senders do nothing.
     fn hold(&mut self, _now: Time, _src: NodeId, _msg: MsgId) {}
 
     /// A message that was held goes on, as if nothing of it had been lost on purpose. Drivers

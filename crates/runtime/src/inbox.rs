@@ -89,10 +89,13 @@ pub(crate) struct HeldMessage {
 const HELD_MAX: usize = 1 << 20;
 
 impl Held {
-    /// Enters a message. False if it is there already, or there are too many.
+    /// Enters a message, if it is not there already. False if there are too many.
     pub(crate) fn enter(&mut self, message: HeldMessage) -> bool {
         let HeldMessage { src, msg, service, .. } = message;
-        if self.numbers.len() >= HELD_MAX || self.numbers.contains_key(&(src, msg)) {
+        if self.numbers.contains_key(&(src, msg)) {
+            return true;
+        }
+        if self.numbers.len() >= HELD_MAX {
             return false;
         }
         self.numbers.insert((src, msg), self.next);

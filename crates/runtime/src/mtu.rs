@@ -34,6 +34,8 @@ pub(crate) struct PathMtu {
     /// The longest that the node sends.
     most: usize,
     limit: Option<usize>,
+    /// What the latest search has found that is over.
+    found: Option<usize>,
     probe: Option<Probe>,
     next_at: Time,
 }
@@ -50,7 +52,8 @@ impl PathMtu {
     /// Nothing is known; `most` is the longest datagram that the node sends.
     pub(crate) fn new(most: usize) -> Self {
         let (passes, fails) = (BASE.min(most), most + 1);
-        Self { passes, fails, most, limit: None, probe: None, next_at: Time::NEVER }
+        let next_at = Time::NEVER;
+        Self { passes, fails, most, limit: None, found: None, probe: None, next_at }
     }
 
     /// The path may have changed: the peer has been heard for the first time, or anew.
@@ -94,8 +97,7 @@ impl PathMtu {
             }
             self.on_lost(probe.len);
             if self.is_found() {
-                self.limit = Some(self.passes);
-                self.next_at = now + self.again();
+                self.next_at = now + self.conclude();
                 return None;
             }
             // Until more is known, what every path carries; or what it carried, where that may still be so.
@@ -123,9 +125,13 @@ impl PathMtu {
         }
     }
 
-    /// When a longer datagram is tried again: soon where the longest may have been lost by chance.
-    fn again(&self) -> Span {
-        if self.most - self.passes <= 2 * EXACT { CONFIRM } else { RAISE }
+    /// A search has found less than the longest. Returns when a longer datagram is tried again: soon,
+    /// unless the search before has found the same. Probes may be lost by chance, and answers be late.
+    fn conclude(&mut self) -> Span {
+        let before = self.found.replace(self.passes);
+        self.limit = self.found;
+        let is_same = before.is_some_and(|found| found.abs_diff(self.passes) <= EXACT);
+        if is_same && self.most - self.passes > 2 * EXACT { RAISE } else { CONFIRM }
     }
 
     /// Whether the search is over.
@@ -138,12 +144,14 @@ impl PathMtu {
         let Some(probe) = self.probe.take_if(|probe| probe.nonce == nonce) else { return false };
         self.passes = self.passes.max(probe.len);
         if self.passes == self.most {
-            self.limit = None;
+            (self.limit, self.found) = (None, None);
             self.next_at = now + CONFIRM;
         } else {
-            let before = if self.is_found() { None } else { self.limit };
-            self.limit = Some(self.passes).max(before);
-            self.next_at = if self.is_found() { now + self.again() } else { now };
+            self.next_at = match self.is_found() {
+                true => now + self.conclude(),
+                false => now,
+            };
+            self.limit = self.limit.max(Some(self.passes));
         }
         true
     }
@@ -196,6 +204,17 @@ mod tests {
                     }
                 }
             }
+        }
+
+        /// Probes that are lost by chance are no reason to cut packets up for long.
+        #[test]
+        fn a_mistake_is_mended_soon(most in 1_300usize..9_000, carries in BASE..1_250) {
+            let (mut mtu, mut now) = (PathMtu::new(most), Time::ZERO + MINUTE);
+            mtu.restart(now);
+            after(&mut mtu, &mut now, carries, MINUTE);
+            prop_assert!(mtu.limit().is_some());
+            after(&mut mtu, &mut now, most, MINUTE);
+            prop_assert_eq!(mtu.limit(), None);
         }
 
         /// A path that carries all costs a probe every half minute.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::wire::FastpassHeader;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Framing, Padding, within};
+use crate::parts::{Framing, Padding, held_pause, keepalive, within};
 
 /// What the arbiter arbitrates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -126,6 +126,8 @@ pub struct Fastpass {
     pub watchdog: Span,
     /// When a destination forgets a flow whose source is silent.
     pub forget: Span,
+    /// Pause between packets that ask whether the destination has room again.
+    pub held_pause: Span,
     /// How long all arbiters must be silent at least before a host gives up what waits for slots.
     pub hope: Span,
 }
@@ -171,6 +173,7 @@ impl FastpassConfig {
             retry,
             watchdog: retry,
             forget: retry * u64::from(self.attempts_max) * 64,
+            held_pause: held_pause(keepalive(facts)),
             hope: Span::ZERO,
             config: self,
         })

@@ -16,6 +16,9 @@ pub(super) struct Progress {
     /// The next packet that was never sent, and those that were lost, latest first.
     next: u32,
     lost: Vec<u32>,
+    /// The destination has no room: nothing waits to be sent but a packet now and then, which asks
+    /// whether it has room again.
+    is_held: bool,
 }
 
 /// A flow. Its timer, which looks for losses, runs once no packet waits to be sent.
@@ -125,7 +128,10 @@ impl Flows {
         let header = FastpassHeader::Data { flow: flow.flow, tx_slot: slot, seq, size: flow.size };
         if flow.unsent() == 0 {
             // Waits longer after each attempt: a path that has failed may be routed to for some time.
-            let wait = fastpass.rto * (1 << flow.retry.attempts().min(BACKOFF_MAX));
+            let wait = match flow.state.is_held {
+                true => fastpass.held_pause,
+                false => fastpass.rto * (1 << flow.retry.attempts().min(BACKOFF_MAX)),
+            };
             self.flows.defer_timer(slot, now + wait);
             self.rank(slot);
         }
@@ -188,12 +194,58 @@ impl Flows {
             out.say(Event::Failed { msg: flow.msg });
             return Some((slot, self.remove(slot).map_or(Outcome::Nothing, Outcome::Over)));
         }
+        Some((slot, self.lose(slot)))
+    }
+
+    /// Takes all packets that have not been acknowledged for lost; of a flow that is held one, to ask.
+    fn lose(&mut self, slot: u32) -> Outcome {
+        let flow = &mut self.flows[slot];
         let state = &mut flow.state;
-        let missing = (0..flow.packets).rev().filter(|&seq| !state.acked.contains(seq));
+        let from = if state.is_held { state.acked.first_missing() } else { 0 };
+        let most = if state.is_held { 1 } else { flow.packets as usize };
+        let missing = (from..flow.packets).filter(|&seq| !state.acked.contains(seq)).take(most);
         state.lost.extend(missing);
+        state.lost.reverse();
         let lost = Outcome::Lost(flow.dst, state.lost.len() as u32);
         self.rank(slot);
-        Some((slot, lost))
+        lost
+    }
+
+    /// The destination has no room for a message, or has room again. What is under way when it has none
+    /// is dropped there, so it is sent again. Returns the flow's slot, the packets that wait no longer,
+    /// and those that wait again.
+    pub(super) fn on_hold(
+        &mut self,
+        now: Time,
+        (dst, msg): (NodeId, MsgId),
+        held: bool,
+        fastpass: &Fastpass,
+    ) -> Option<(u32, Over, Outcome)> {
+        let slot = self.flows.slot(msg)?;
+        let flow = &mut self.flows[slot];
+        if flow.dst != dst {
+            return None;
+        }
+        let pause = if held { fastpass.held_pause } else { fastpass.rto };
+        if flow.state.is_held == held {
+            if held {
+                flow.retry.hear(now + pause);
+            }
+            return None;
+        }
+        let unsent = flow.unsent();
+        flow.state.is_held = held;
+        (flow.state.next, flow.state.lost) = (flow.packets, Vec::new());
+        flow.retry.reset();
+        let again = match held {
+            true => {
+                self.flows.start_timer(slot, now + pause);
+                self.rank(slot);
+                Outcome::Nothing
+            }
+            false => self.lose(slot),
+        };
+        Some((slot, Over { dst, unsent }, again))
     }
 
     /// The message is not to be sent after all.

@@ -160,6 +160,15 @@ impl Endpoint for FastpassHost {
                 let outcome = self.flows.on_ack(msg, ack, &mut self.out);
                 self.on_outcome(now, tx_slot, outcome);
             }
+            FastpassHeader::Hold { held } => {
+                let about = (src, msg);
+                if let Some((slot, fewer, more)) =
+                    self.flows.on_hold(now, about, held, &self.fastpass)
+                {
+                    self.unwant(fewer);
+                    self.on_outcome(now, slot, more);
+                }
+            }
             FastpassHeader::Schedule { .. } => {
                 if let Turns::Epochs(epochs) = &mut self.turns {
                     epochs.on_schedule(now, &packet.header, &self.fastpass);
@@ -208,6 +217,16 @@ impl Endpoint for FastpassHost {
 
     fn messages(&self) -> Option<(usize, usize)> {
         Some((self.flows.len(), self.receiver.flows.len()))
+    }
+
+    fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.flows.hold(src, msg);
+        self.out.send(src, msg, FastpassHeader::Hold { held: true });
+    }
+
+    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.flows.release(now, src, msg, self.fastpass.held_pause);
+        self.out.send(src, msg, FastpassHeader::Hold { held: false });
     }
 
     fn limit_arriving(&mut self, per_peer: u32) {

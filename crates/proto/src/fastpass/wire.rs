@@ -111,5 +111,12 @@ headers! {
             flows as schedule: List<u32, SLOTS_MAX>
                 as "Slot of the epoch" of flow "Slot at the source",
         },
+        /// Destination to source: there is no room for the message, or there is again. Not in the
+        /// paper, whose destinations have room for all.
+        10 Hold (control "hold", D to S)
+        "held {held}" {
+            /// Whether the message waits for room.
+            held: bool as "Waits for room",
+        },
     }
 }
