@@ -85,8 +85,8 @@ FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 	-Cllvm-args=-sanitizer-coverage-pc-table -Ccodegen-units=1 --cfg fuzzing
 FUZZ := RUSTFLAGS="$(FUZZ_FLAGS)" cargo run --quiet --release --locked --manifest-path fuzz/Cargo.toml \
 	--target-dir target/fuzz --target $$(rustc -vV | sed -n 's/host: //p')
-# Not among them by default: plan, which needs a feature, and node_sequences, which still finds a bound
-# that does not hold within minutes (CONTRIBUTING.md). `make test` runs 60 sequences a transport of it.
+# Not among them by default: plan, which needs a feature, and node_sequences, which needs minutes to find
+# anything (CONTRIBUTING.md). `make test` runs 60 sequences a transport of it.
 FUZZ_TARGETS ?= $(filter-out plan node_sequences,$(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs))))
 # Seconds for each target, and further features: FUZZ_TARGETS=plan FUZZ_FEATURES=plan.
 FUZZ_SECONDS ?= 5

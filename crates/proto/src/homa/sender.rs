@@ -336,7 +336,7 @@ impl Sender {
     }
 
     /// Probes for what has not been answered, and gives up on what never is. Tells `gone` what it
-    /// gave up.
+    /// gave up. Where many probes wait for this host's own link, no more are made.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,
@@ -347,7 +347,9 @@ impl Sender {
         while let Some(slot) = self.flows.next_due(now) {
             let flow = &mut self.flows[slot];
             let (msg, dst, number) = (flow.msg, flow.dst, flow.flow);
-            if flow.retry.attempt(homa.config.attempts_max) {
+            if out.is_backlogged() {
+                self.flows.start_timer(slot, now + homa.timeout);
+            } else if flow.retry.attempt(homa.config.attempts_max) {
                 out.send(dst, msg, probe(flow, slot));
                 self.flows.start_timer(slot, now + homa.timeout);
             } else {
