@@ -211,9 +211,9 @@ mod tests {
         fn a_mistake_is_mended_soon(most in 1_300usize..9_000, carries in BASE..1_250) {
             let (mut mtu, mut now) = (PathMtu::new(most), Time::ZERO + MINUTE);
             mtu.restart(now);
-            after(&mut mtu, &mut now, carries, MINUTE);
+            after(&mut mtu, &mut now, carries, CONFIRM);
             prop_assert!(mtu.limit().is_some());
-            after(&mut mtu, &mut now, most, MINUTE);
+            after(&mut mtu, &mut now, most, MINUTE * 2);
             prop_assert_eq!(mtu.limit(), None);
         }
 
