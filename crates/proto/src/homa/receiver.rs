@@ -325,11 +325,12 @@ impl Receiver {
             if !flow.state.retry.expires(key, (at, now), &mut self.timers) {
                 continue;
             }
-            if now.saturating_since(flow.heard) > homa.forget && !flow.is_held {
+            if self.flows.get(slot).is_some_and(|f| self.flows.is_silent(f, now, homa.forget)) {
                 let Self { flows, granting, .. } = self;
                 flows.forget_silent(now, homa.forget, out, |slot, flow| granting.leave(slot, flow));
                 continue;
             }
+            let flow = &mut self.flows[slot];
             flow.state.retry.attempt(u32::MAX);
             let doublings = flow.state.retry.attempts().min(4);
             let due = now + homa.timeout * (1 << doublings);

@@ -257,9 +257,19 @@ impl<T> ArrivingFlows<T> {
         Some(flow)
     }
 
-    /// Abandons the flows of which nothing has come for longer than `forget`; `gone` is told of each.
-    /// A source with more flows than it repeats itself for at a time ([`BACKLOG`]) may be silent about
-    /// each for so many times longer. Looks at every flow.
+    /// Whether nothing has come of a flow for longer than `forget`, without its being held. A source with
+    /// more flows than it repeats itself for at a time ([`BACKLOG`]) may be silent about each for so many
+    /// times longer.
+    pub fn is_silent(&self, flow: &ArrivingFlow<T>, now: Time, forget: Span) -> bool {
+        let silence = now.saturating_since(flow.heard);
+        if silence <= forget || flow.is_held {
+            return false;
+        }
+        let rounds = 1 + self.rest.numbers.under_way(flow.of.src) / BACKLOG;
+        silence > forget * u64::from(rounds)
+    }
+
+    /// Abandons the flows that [are silent](Self::is_silent); `gone` is told of each. Looks at every flow.
     pub fn forget_silent<H>(
         &mut self,
         now: Time,
@@ -267,16 +277,7 @@ impl<T> ArrivingFlows<T> {
         out: &mut Output<H>,
         mut gone: impl FnMut(u32, &ArrivingFlow<T>),
     ) {
-        let numbers = &self.rest.numbers;
-        let is_silent = |f: &ArrivingFlow<T>| {
-            let silence = now.saturating_since(f.heard);
-            if silence <= forget || f.is_held {
-                return false;
-            }
-            let rounds = 1 + numbers.under_way(f.of.src) / BACKLOG;
-            silence > forget * u64::from(rounds)
-        };
-        let silent = self.flows.iter().filter(|(_, f)| is_silent(f));
+        let silent = self.flows.iter().filter(|(_, f)| self.is_silent(f, now, forget));
         let silent: Vec<u32> = silent.map(|(slot, _)| slot).collect();
         for slot in silent {
             let Some(flow) = self.remove(slot) else { continue };

@@ -220,12 +220,13 @@ impl Receiver {
             if !flow.state.retry.expires(key, (at, now), &mut self.timers) {
                 continue;
             }
-            if now.saturating_since(flow.heard) > sird.forget && !flow.is_held {
+            if self.flows.get(slot).is_some_and(|f| self.flows.is_silent(f, now, sird.forget)) {
                 let Self { flows, bucket, .. } = self;
                 let gone = |slot, flow: &RxFlow| bucket.leave(slot, flow, sird);
                 flows.forget_silent(now, sird.forget, out, gone);
                 continue;
             }
+            let flow = &mut self.flows[slot];
             flow.state.retry.attempt(u32::MAX);
             let doublings = flow.state.retry.attempts().min(4);
             let due = now + sird.timeout * (1 << doublings);
