@@ -258,7 +258,7 @@ impl<T> ArrivingFlows<T> {
     }
 
     /// Whether nothing has come of a flow for longer than `forget`, without its being held. A source with
-    /// more flows than it repeats itself for at a time ([`BACKLOG`]) may be silent about each for so many
+    /// more flows than it repeats itself for at a time (1024) may be silent about each for so many
     /// times longer.
     pub fn is_silent(&self, flow: &ArrivingFlow<T>, now: Time, forget: Span) -> bool {
         let silence = now.saturating_since(flow.heard);
