@@ -322,14 +322,16 @@ def test_a_pair_works_after_packets_with_flipped_bits_and_right_checksums(
                     time.sleep(0.01)
         time.sleep(0.2)
         tickets = [a.send(1, text(n, 400_000)) for n in range(100, 120)]
-        until = time.monotonic() + 5.0
+        began = time.monotonic()
+        until = began + 30.0
         while time.monotonic() < until and not all(ticket.is_over for ticket in tickets):
             with suppress(TimeoutError):
                 b.receive(0.01)
             with suppress(TimeoutError):
                 a.receive(0.01)
         completed = sum(ticket.is_over and ticket.failure is None for ticket in tickets)
-        say(f"{transport}: of 20 messages afterwards {completed} complete in 5 s")
+        took = time.monotonic() - began
+        say(f"{transport}: of 20 messages afterwards {completed} complete in {took:.1f} s")
         assert all(network.processes[node].poll() is None for node in (0, 1))
         # Without keys nothing tells the changed packets from others: some messages may suffer.
         assert completed >= 10
