@@ -158,6 +158,11 @@ impl Flows {
             flow.state.acked.insert(seq);
         }
         if flow.remaining() > 0 {
+            if flow.state.is_held && flow.unsent() == 0 {
+                // There is room again, and what said so was lost.
+                flow.state.is_held = false;
+                return self.lose(slot);
+            }
             self.rank(slot);
             return Outcome::Nothing;
         }
@@ -237,9 +242,9 @@ impl Flows {
         flow.state.is_held = held;
         (flow.state.next, flow.state.lost) = (flow.packets, Vec::new());
         flow.retry.reset();
+        self.flows.start_timer(slot, now + pause);
         let again = match held {
             true => {
-                self.flows.start_timer(slot, now + pause);
                 self.rank(slot);
                 Outcome::Nothing
             }

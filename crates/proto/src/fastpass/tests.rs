@@ -366,6 +366,30 @@ mod arbiters {
         assert_eq!(seqs, (0..400).collect::<Vec<u32>>());
     }
 
+    /// A destination that acknowledges a packet of a message has room for it, though what said so was lost.
+    #[test]
+    fn an_acknowledgement_ends_a_hold() {
+        let fastpass = fastpass();
+        let mut host = endpoint::<FastpassHost>(&fastpass, NodeId::new(0));
+        let (me, peer, msg) = (NodeId::new(0), NodeId::new(1), MsgId::new(7));
+        host.submit(Time::ZERO, Message::new(msg, peer, Bytes::new(9_000)));
+        let from_peer = |header| {
+            let mut packet = packet(peer, me, header);
+            packet.payload.msg = msg;
+            packet
+        };
+        host.handle_packet(Time::ZERO, &from_peer(FastpassHeader::Hold { held: true }));
+        while host.poll_transmit(Time::ZERO).is_some() {}
+        let wanted = |host: &mut FastpassHost, now: Time| {
+            let sent = std::iter::from_fn(|| host.poll_transmit(now));
+            sent.filter(|p| matches!(p.header, FastpassHeader::Request { .. })).count()
+        };
+        assert_eq!(wanted(&mut host, Time::ZERO), 0);
+        let ack = FastpassHeader::Ack { tx_slot: 0, cumulative: 1, seq: 0 };
+        host.handle_packet(Time::ZERO, &from_peer(ack));
+        assert_eq!(wanted(&mut host, Time::ZERO), 1);
+    }
+
     /// The allocations leave when they have been computed, and so many slots ahead that the host has
     /// them in time.
     #[test]

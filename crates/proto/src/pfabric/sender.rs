@@ -115,11 +115,15 @@ impl Sender {
         if flow.state.on_ack(now, &ack).is_none() {
             return;
         }
-        flow.retry.hear(now + pfabric.rto);
         if flow.state.is_done() {
             self.drop_flow(slot);
             out.say(Event::Completed { msg });
+        } else if flow.state.window.is_held {
+            // There is room again, and what said so was lost.
+            let dst = flow.dst;
+            self.on_hold(now, (dst, msg), false, pfabric);
         } else {
+            flow.retry.hear(now + pfabric.rto);
             self.update(slot, pfabric);
         }
     }

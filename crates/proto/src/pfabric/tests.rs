@@ -108,4 +108,20 @@ mod sender {
         acknowledge(&mut host, now, 0, 0);
         assert_eq!(send_all(&mut host, now), [0]);
     }
+
+    /// A destination that acknowledges has room, though what said so was lost.
+    #[test]
+    fn an_acknowledgement_ends_a_hold() {
+        let (mut host, pfabric) = host();
+        send_all(&mut host, Time::ZERO);
+        let hold = PfabricHeader::Hold { held: true };
+        host.handle_packet(Time::ZERO, &control(hold, 7, (1, 0)));
+        let now = Time::ZERO + pfabric.held_pause;
+        host.handle_timeout(now);
+        let probe = host.poll_transmit(now).map(|packet| packet.header);
+        assert!(matches!(probe, Some(PfabricHeader::Probe { .. })), "{probe:?}");
+        assert_eq!(host.poll_transmit(now), None);
+        acknowledge(&mut host, now, 0, 0);
+        assert_eq!(send_all(&mut host, now), [0]);
+    }
 }
