@@ -24,7 +24,7 @@ SIZE_MAX: Final = 8_000_000
 GAP_S: Final = 0.25
 """Mean pause between two messages of a program."""
 UNDER_WAY_MAX: Final = 24
-"""Messages of a program that are under way; it submits no more until it hears of one."""
+"""Messages that a program may have under way. It then waits until one of them is over."""
 DEPTH: Final = 256
 ARENA: Final = 64 << 20
 
