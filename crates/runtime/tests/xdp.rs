@@ -17,7 +17,7 @@ use rampmeter_proto::Transport;
 use rampmeter_proto::dcpim::DcpimFamily;
 use rampmeter_proto::phost::PhostFamily;
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
-use rampmeter_runtime::datapath::xdp::{Attach, XdpConfig, XdpDatapath};
+use rampmeter_runtime::datapath::xdp::{Attach, Queues, XdpConfig, XdpDatapath};
 use rampmeter_runtime::datapath::{Datapath, Rail, Route};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
@@ -176,6 +176,49 @@ fn control_is_handed_over_first() {
     });
 }
 
+/// Packets of different source ports come in at different queues. All arrive where all queues are
+/// looked at, and some where one is.
+#[test]
+fn packets_arrive_at_all_queues() {
+    const EACH: usize = 10;
+    for attach in [Attach::Generic, Attach::Native] {
+        let Some(net) = Net::pair_with_queues(4) else { return };
+        let peers = net.hosts.iter().map(|host| Some(address(host.ip).into())).collect();
+        let udp = UdpConfig { spray: 64, ..UdpConfig::new(address(net.hosts[0].ip).into(), peers) };
+        let mut udp = net.hosts[0].within(|| UdpDatapath::open(&udp)).unwrap();
+        let mut arrived = |queues| {
+            let config = XdpConfig { queues, attach, ..config(&net, 1) };
+            let mut xdp = net.hosts[1].within(|| XdpDatapath::open(&config)).unwrap();
+            for path in (0..64).flat_map(|path| [path; EACH]) {
+                let (dst, class) = (NodeId::new(1), Priority::new(3));
+                let route = Route { dst, class, path, rail: Rail::Any, marks: Marks::NONE };
+                let write = |out: &mut [u8]| {
+                    out[..2].copy_from_slice(&path.to_be_bytes());
+                    2
+                };
+                udp.send(route, write).unwrap();
+            }
+            udp.flush().unwrap();
+            let mut got = receive(&mut xdp, 64 * EACH);
+            got.sort();
+            assert_eq!(xdp.overflow(), 0);
+            got
+        };
+        let expected: Vec<_> = (0..64u16).flat_map(|path| [path; EACH]).collect();
+        let all: Vec<_> = expected.iter().map(|path| path.to_be_bytes()).collect();
+        assert_eq!(arrived(Queues::All), all, "{attach:?}");
+        let some = arrived(Queues::One(1)).len();
+        assert!((1..all.len()).contains(&some), "{attach:?}: {some} at one queue");
+        assert_eq!(arrived(Queues::All), all, "{attach:?}, once more");
+    }
+}
+
+/// Whole nodes, whose packets cross all queues.
+#[test]
+fn phost_between_hosts_of_four_queues() {
+    all_arrive::<PhostFamily>(Net::pair_with_queues(4), 0.02);
+}
+
 /// The frames come back: many times more packets than there are frames get through, both ways. What
 /// is sent faster than it is taken is counted as dropped at one end or the other.
 #[test]
@@ -328,7 +371,7 @@ fn what_cannot_be_opened_says_why() {
     };
     expect(XdpConfig { interface: "eth7".to_owned(), ..good() }, "interface eth7");
     expect(XdpConfig { mtu: 9_000, ..good() }, "not 9000");
-    expect(XdpConfig { queue: 5, ..good() }, "bind the AF_XDP socket");
+    expect(XdpConfig { queues: Queues::One(5), ..good() }, "has 1 queues, from 0, and no queue 5");
     expect(XdpConfig { rx_frames: 1_000, ..good() }, "power of two");
     let elsewhere = SocketAddrV4::new(Ipv4Addr::new(10, 99, 0, 1), PORT);
     expect(XdpConfig { local: elsewhere, ..good() }, "cannot reserve UDP port 10.99.0.1");

@@ -67,7 +67,7 @@ impl BareXdp {
         // SAFETY: the socket is open.
         let fd = unsafe { BorrowedFd::borrow_raw(socket.as_raw_fd()) };
         sockopt::set_socket_send_buffer_size_force(fd, 4 << 20)?;
-        let steering = Steering::attach(nic.0, 0, Attach::Generic, local, fd)?;
+        let steering = Steering::attach(nic.0, Attach::Generic, local, &[(0, fd)])?;
         let mut headers = [0; HEADERS];
         headers[..6].fill(0xff);
         headers[12..16].copy_from_slice(&[0x08, 0x00, 0x45, 0x00]);

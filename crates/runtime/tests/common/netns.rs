@@ -34,9 +34,17 @@ impl Net {
     /// Two hosts at the ends of a virtual cable. `None`, and a word to the reader, where it cannot
     /// be.
     pub(crate) fn pair() -> Option<Self> {
+        Self::pair_with_queues(1)
+    }
+
+    /// The same, where interfaces have so many queues each way.
+    pub(crate) fn pair_with_queues(n: u32) -> Option<Self> {
         let net = Self::hosts(2, |host| Ipv4Addr::new(10, 77, 0, host + 1))?;
         let [a, b] = [0, 1].map(|host| net.hosts[host].name.clone());
-        net.ip(&format!("link add {DEVICE} netns {a} type veth peer name {DEVICE} netns {b}"));
+        let queues = format!("numtxqueues {n} numrxqueues {n}");
+        net.ip(&format!(
+            "link add {DEVICE} netns {a} {queues} type veth peer name {DEVICE} netns {b} {queues}"
+        ));
         (0..2).for_each(|host| net.up(host));
         Some(net)
     }

@@ -22,8 +22,8 @@ pub enum Attach {
     Native,
 }
 
-/// An XDP program that hands IPv4 UDP packets to one address and two ports over to a socket, and
-/// lets the kernel have everything else. It works until it is dropped.
+/// An XDP program that hands IPv4 UDP packets to one address and two ports over to the socket of the
+/// queue that they come in at, and lets the kernel have everything else. It works until it is dropped.
 #[derive(Debug)]
 pub struct Steering {
     _link: OwnedFd,
@@ -31,21 +31,23 @@ pub struct Steering {
 }
 
 impl Steering {
-    /// Steers what arrives at an interface for `local` and for the port that follows into `socket`,
-    /// which must be an AF_XDP socket of the interface's queue `queue`.
+    /// Steers what arrives at an interface for `local` and for the port that follows into `sockets`,
+    /// each an AF_XDP socket of the interface's queue before it.
     ///
     /// # Errors
     /// Missing privileges, another program at the interface, or an interface that cannot.
     pub fn attach(
         interface: u32,
-        queue: u32,
         attach: Attach,
         local: SocketAddrV4,
-        socket: BorrowedFd<'_>,
+        sockets: &[(u32, BorrowedFd<'_>)],
     ) -> io::Result<Self> {
-        let map = create_map(queue + 1)?;
+        let last = sockets.iter().map(|&(queue, _)| queue).max().unwrap_or(0);
+        let map = create_map(last + 1)?;
         let program = load(&steering(local, &map))?;
-        set(&map, queue, socket)?;
+        for &(queue, socket) in sockets {
+            set(&map, queue, socket)?;
+        }
         let link = attach_to(interface, attach, &program)?;
         Ok(Self { _link: link, _map: map })
     }

@@ -27,9 +27,10 @@
 //!
 //! - *Privileges.* Opening needs CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF, and for memory beyond
 //!   `ulimit -l` also CAP_IPC_LOCK. The error says which.
-//! - *Queues.* Packets that come in at another queue of the interface are not seen; they end in the
-//!   kernel's sockets, which hold the ports and are never read. Give the interface one queue
-//!   (`ethtool -L DEV combined 1`) or steer the ports to it; [`XdpDatapath::open`] warns.
+//! - *Queues.* An interface with several queues chooses one for each packet, by a hash of addresses
+//!   and ports. A socket sees one queue, so there is a socket for each; all packets leave by the
+//!   first. Packets of a queue that is added later end in the kernel's sockets, which hold the ports
+//!   and are never read.
 //! - *Closing and opening.* The kernel lets go of a queue a moment after its socket is closed.
 //!   Opening tries again for a second.
 //! - *Link addresses* that are not known yet: packets are dropped and counted until the kernel has
@@ -42,6 +43,7 @@ mod bpf;
 mod frame;
 mod neighbour;
 mod netlink;
+mod queue;
 mod socket;
 
 use std::io;
@@ -51,25 +53,34 @@ use std::thread;
 use std::time::Duration;
 
 use rampmeter_core::envelope::{IPV4_UDP, LINK_OVERHEAD};
-use rampmeter_core::packet::Marks;
 use rampmeter_core::{Priority, Span, Time};
-use tracing::warn;
 use xdp::nic::NicIndex;
 
 pub use self::bpf::{Attach, Steering};
 use self::frame::{HEADERS, Headers, Mac, Varying};
 use self::neighbour::Neighbours;
 use self::netlink::Netlink;
+use self::queue::Queue;
 use self::socket::{Frame, Frames, Size, Xsk};
 use super::{Arrived, Counts, Datapath, Route};
+
+/// Queues of an interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Queues {
+    /// All that it has when the datapath is opened.
+    #[default]
+    All,
+    /// The one with this number. Packets that come in at another are lost.
+    One(u32),
+}
 
 /// What the AF_XDP datapath must be told.
 #[derive(Clone, Debug)]
 pub struct XdpConfig {
     /// The interface that leads to all peers.
     pub interface: String,
-    /// Which of its queues.
-    pub queue: u32,
+    /// Which of its queues packets are taken from.
+    pub queues: Queues,
     /// Where packets are taken from.
     pub attach: Attach,
     /// The address and port of this node. The port that follows is for data.
@@ -80,14 +91,15 @@ pub struct XdpConfig {
     pub mtu: usize,
     /// How many source ports packets are spread over.
     pub spray: u16,
-    /// Packets that may have arrived and wait: a power of two.
+    /// Packets that may have arrived and wait, of all queues together: a power of two. Each queue
+    /// has room for 256 at least.
     pub rx_frames: u32,
     /// Packets that may wait to be sent: a power of two, at least 64.
     pub tx_frames: u32,
 }
 
 impl XdpConfig {
-    /// The usual: the first queue, 1500-byte packets, 16 source ports, 2048 frames each way (8
+    /// The usual: all queues, 1500-byte packets, 16 source ports, 2048 frames each way (8
     /// MiB).
     pub fn new(
         interface: impl Into<String>,
@@ -96,7 +108,7 @@ impl XdpConfig {
     ) -> Self {
         Self {
             interface: interface.into(),
-            queue: 0,
+            queues: Queues::All,
             attach: Attach::default(),
             local,
             peers,
@@ -130,8 +142,8 @@ impl XdpConfig {
 
 /// Packets that are sent together, and data packets that are handed over together.
 const BATCH: usize = 64;
-/// Packets that are taken out of the ring at once, at most.
-const TAKEN: usize = 256;
+/// Packets for which each queue has room, at least.
+const QUEUE_FRAMES: u32 = 256;
 /// The first source port: of those that the kernel gives to nobody's servers.
 const FIRST_PORT: u16 = 49_152;
 /// Tries to open what has not quite been let go of, and the pause between them.
@@ -142,11 +154,14 @@ const ASKING_MS: usize = 100;
 /// When to try again to send what the interface would not take.
 const BUSY: Span = Span::from_us(50);
 
-/// Packets over an AF_XDP socket.
+/// Packets over AF_XDP sockets.
 pub struct XdpDatapath {
-    // Detached before the socket goes, so that packets never meet a map without socket.
+    // Detached before the sockets go, so that packets never meet a map without sockets.
     _steering: Steering,
-    xsk: Xsk,
+    /// At least one, by which packets leave.
+    queues: Vec<Queue>,
+    /// The queue whose data is handed over first the next time.
+    first: usize,
     /// The data port's socket, which nothing is read from; the control port's is the neighbours'.
     _reserved: UdpSocket,
     neighbours: Neighbours,
@@ -158,11 +173,6 @@ pub struct XdpDatapath {
     spray: u16,
     control: Frames,
     data: Frames,
-    /// Packets just taken out of the ring.
-    taken: Frames,
-    /// Data packets that wait to be handed over.
-    waiting: Frames,
-    waiting_max: usize,
     /// Where packets are written that have no frame.
     scratch: Vec<u8>,
     drops: u64,
@@ -179,20 +189,20 @@ struct Peer {
 
 impl std::fmt::Debug for XdpDatapath {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { local, xsk, drops, .. } = self;
-        write!(f, "XdpDatapath({local}, {xsk:?}, {drops} packets dropped)")
+        let Self { local, queues, drops, .. } = self;
+        write!(f, "XdpDatapath({local}, {queues:?}, {drops} packets dropped)")
     }
 }
 
 impl XdpDatapath {
-    /// Opens the socket, attaches the program, and asks for the peers' link addresses.
+    /// Opens the sockets, attaches the program, and asks for the peers' link addresses.
     ///
     /// # Errors
     /// Missing privileges, an address that is taken or not of this host, an interface or a queue
     /// that is not there or in use, or a peer that is reached otherwise. The message says which.
     pub fn open(config: &XdpConfig) -> io::Result<Self> {
         config.check()?;
-        let &XdpConfig { local, queue, attach, mtu, .. } = config;
+        let &XdpConfig { local, attach, mtu, .. } = config;
         let mut netlink = Netlink::open()?;
         let link = netlink.link(&config.interface).map_err(|error| {
             let why = format!("interface {}: {error}", config.interface);
@@ -203,15 +213,23 @@ impl XdpDatapath {
                 format!("{} carries packets of {}, not {mtu} bytes", config.interface, link.mtu);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
-        warn_of_queues(config, link.index);
+        let numbers = queue_numbers(config, link.index)?;
         let data = SocketAddrV4::new(*local.ip(), local.port() + 1);
         let packet_max = mtu + frame::ETHERNET;
-        let size = Size { packet_max, rx: config.rx_frames, tx: config.tx_frames };
-        let (kernel, reserved, xsk, steering) = while_busy(|| {
+        let rx = (config.rx_frames / (numbers.len() as u32).next_power_of_two()).max(QUEUE_FRAMES);
+        let rx = if numbers.len() == 1 { config.rx_frames } else { rx };
+        let open = |&queue: &u32| {
+            // Packets leave by the first socket; the others need no room for them.
+            let tx = if queue == numbers[0] { config.tx_frames } else { 0 };
+            Xsk::open(link.index, queue, Size { packet_max, rx, tx })
+        };
+        let (kernel, reserved, sockets, steering) = while_busy(|| {
             let (kernel, reserved) = (reserve(local)?, reserve(data)?);
-            let xsk = Xsk::open(link.index, queue, size)?;
-            let steering = Steering::attach(link.index, queue, attach, local, xsk.fd())?;
-            Ok((kernel, reserved, xsk, steering))
+            let sockets = numbers.iter().map(open).collect::<io::Result<Vec<_>>>()?;
+            let by_queue: Vec<_> =
+                numbers.iter().copied().zip(sockets.iter().map(Xsk::fd)).collect();
+            let steering = Steering::attach(link.index, attach, local, &by_queue)?;
+            Ok((kernel, reserved, sockets, steering))
         })?;
         let of_others = |addr: &Option<SocketAddrV4>| addr.filter(|a| a.ip() != local.ip());
         let ips = config.peers.iter().map(|addr| of_others(addr).map(|a| *a.ip()));
@@ -219,10 +237,10 @@ impl XdpDatapath {
         let has_two_ports = |a: &SocketAddrV4| a.port() < u16::MAX;
         let peer = |addr| Peer { addr, headers: None };
         let peers = config.peers.iter().map(|a| of_others(a).filter(has_two_ports).map(peer));
-        let waiting_max = config.rx_frames as usize / 2;
         let mut this = Self {
             _steering: steering,
-            xsk,
+            queues: sockets.into_iter().map(|xsk| Queue::new(xsk, rx as usize)).collect(),
+            first: 0,
             _reserved: reserved,
             neighbours,
             mac: link.mac,
@@ -232,9 +250,6 @@ impl XdpDatapath {
             spray: config.spray.clamp(1, u16::MAX - FIRST_PORT),
             control: Frames::with_capacity(BATCH),
             data: Frames::with_capacity(BATCH),
-            taken: Frames::with_capacity(TAKEN),
-            waiting: Frames::with_capacity(waiting_max + TAKEN),
-            waiting_max,
             scratch: vec![0; mtu - IPV4_UDP],
             drops: 0,
             malformed: 0,
@@ -246,7 +261,7 @@ impl XdpDatapath {
 
     /// Packets for this node that the kernel had to drop because nobody took those before them.
     pub fn overflow(&self) -> u64 {
-        self.xsk.overflow()
+        self.queues.iter().map(|queue| queue.xsk.overflow()).sum()
     }
 
     /// How many peers' link addresses are known.
@@ -293,22 +308,21 @@ impl XdpDatapath {
     /// A frame to write a packet into, if the interface is not too far behind.
     fn frame(&mut self) -> io::Result<Option<Frame>> {
         let len = HEADERS + self.datagram_max();
-        if let Some(frame) = self.xsk.take(len) {
+        if let Some(frame) = self.out().take(len) {
             return Ok(Some(frame));
         }
         self.flush()?;
-        Ok(self.xsk.take(len))
+        Ok(self.out().take(len))
     }
 
-    /// Hands over a packet and takes its frame back.
-    fn hand_over(&mut self, frame: Frame, each: &mut impl FnMut(Arrived<'_>)) {
-        if let Some((from, class, bytes)) = frame::parse(&frame) {
-            let marks = Marks::from_traffic_class(class);
-            each(Arrived { bytes, from: Some(from.into()), rail: 0, marks });
-        } else {
-            self.malformed += 1;
-        }
-        self.xsk.free(frame);
+    /// The socket by which packets leave.
+    fn out(&mut self) -> &mut Xsk {
+        &mut self.queues[0].xsk
+    }
+
+    /// Packets that have been taken from the kernel and wait to be handed over.
+    fn n_waiting(&self) -> usize {
+        self.queues.iter().map(Queue::n_waiting).sum()
     }
 }
 
@@ -351,45 +365,43 @@ impl Datapath for XdpDatapath {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.drops += self.xsk.submit(&mut self.control)?;
-        self.drops += self.xsk.submit(&mut self.data)?;
-        self.xsk.kick()?;
-        self.xsk.reclaim();
+        let out = &mut self.queues[0].xsk;
+        self.drops += out.submit(&mut self.control)?;
+        self.drops += out.submit(&mut self.data)?;
+        out.kick()?;
+        out.reclaim();
         Ok(())
     }
 
     fn receive(&mut self, now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
         self.now = now;
+        let (control, malformed) = (self.local.port(), &mut self.malformed);
         let mut n = 0;
-        if self.waiting.len() < self.waiting_max {
-            self.xsk.receive(&mut self.taken);
+        for queue in &mut self.queues {
+            n += queue.take(control, malformed, &mut each);
         }
-        while let Some(frame) = self.taken.pop() {
-            if frame::port_to(&frame) == Some(self.local.port()) {
-                self.hand_over(frame, &mut each);
-                n += 1;
-            } else {
-                self.waiting.push(frame);
-            }
+        // A batch of data in all. The queues begin in turn.
+        let (mut left, n_queues) = (BATCH, self.queues.len());
+        for at in self.first..self.first + n_queues {
+            left -= self.queues[at % n_queues].hand_over(left, malformed, &mut each);
         }
-        for _ in 0..BATCH {
-            let Some(frame) = self.waiting.pop() else { break };
-            self.hand_over(frame, &mut each);
-            n += 1;
+        self.first = (self.first + 1) % n_queues;
+        n += BATCH - left;
+        for queue in &mut self.queues {
+            queue.xsk.refill()?;
         }
-        self.xsk.refill()?;
         if self.neighbours.refresh(now) {
             self.renew();
         }
-        if self.xsk.is_behind() { self.flush().map(|()| n) } else { Ok(n) }
+        if self.out().is_behind() { self.flush().map(|()| n) } else { Ok(n) }
     }
 
     fn wakers(&self) -> Vec<BorrowedFd<'_>> {
-        vec![self.xsk.fd()]
+        self.queues.iter().map(|queue| queue.xsk.fd()).collect()
     }
 
     fn next_arrival(&self) -> Time {
-        match (self.waiting.len(), self.xsk.is_behind()) {
+        match (self.n_waiting(), self.queues[0].xsk.is_behind()) {
             (0, false) => Time::NEVER,
             (0, true) => self.now + BUSY,
             _ => self.now,
@@ -432,11 +444,15 @@ fn is_busy(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::AddrInUse)
 }
 
-/// Says when packets may come in where nobody looks.
-fn warn_of_queues(config: &XdpConfig, interface: u32) {
+/// The queues that packets are taken from, of those that the interface has.
+fn queue_numbers(config: &XdpConfig, interface: u32) -> io::Result<Vec<u32>> {
     let n = NicIndex(interface).queue_counts().map_or(1, |queues| queues.rx_count());
-    if n > 1 {
-        let (interface, queue) = (&config.interface, config.queue);
-        warn!("{interface} receives on {n} queues; packets are taken from queue {queue} only");
+    match config.queues {
+        Queues::All => Ok((0..n.max(1)).collect()),
+        Queues::One(queue) if queue < n.max(1) => Ok(vec![queue]),
+        Queues::One(queue) => {
+            let why = format!("{} has {n} queues, from 0, and no queue {queue}", config.interface);
+            Err(io::Error::new(io::ErrorKind::InvalidInput, why))
+        }
     }
 }

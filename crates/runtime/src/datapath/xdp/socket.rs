@@ -67,6 +67,12 @@ pub(super) struct Frames(HeapSlab);
 // SAFETY: as for [`Frame`].
 unsafe impl Send for Frames {}
 
+impl std::fmt::Debug for Frames {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Frames({})", self.len())
+    }
+}
+
 impl Frames {
     pub(super) fn with_capacity(capacity: usize) -> Self {
         Self(HeapSlab::with_capacity(capacity))
@@ -92,7 +98,8 @@ impl Frames {
 pub(super) struct Size {
     /// Bytes of the longest packet with its Ethernet header.
     pub(super) packet_max: usize,
-    /// Frames for receiving and for sending: powers of two.
+    /// Frames for receiving and for sending: powers of two. Without frames for sending, a socket
+    /// sends nothing.
     pub(super) rx: u32,
     pub(super) tx: u32,
 }
@@ -132,7 +139,8 @@ impl Xsk {
         let config = config.build().map_err(io::Error::other)?;
         let mut umem = Umem::map(config)?;
         let rings =
-            RingConfigBuilder { rx_count: rx, tx_count: tx, fill_count: rx, completion_count: tx };
+            // The kernel wants a completion ring in any case.
+            RingConfigBuilder { rx_count: rx, tx_count: tx, fill_count: rx, completion_count: tx.max(1) };
         let rings = rings.build().map_err(io::Error::other)?;
         let bytes = (rx + tx) as usize * frame_bytes;
         let explained = |error| explained(error, bytes);

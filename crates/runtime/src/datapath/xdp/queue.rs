@@ -1,0 +1,83 @@
+//! A queue of the interface: the socket that sees its packets, and those that wait.
+
+use rampmeter_core::packet::Marks;
+
+use super::frame;
+use super::socket::{Frame, Frames, Xsk};
+use crate::datapath::Arrived;
+
+/// Packets that are taken out of the ring at once, at most.
+const TAKEN: usize = 256;
+
+/// Packets that arrive at one queue. Their frames go back to the socket that they came from.
+#[derive(Debug)]
+pub(super) struct Queue {
+    pub(super) xsk: Xsk,
+    /// Packets just taken out of the ring.
+    taken: Frames,
+    /// Data packets that wait to be handed over.
+    waiting: Frames,
+    waiting_max: usize,
+}
+
+impl Queue {
+    /// A queue whose socket has `rx_frames` for receiving.
+    pub(super) fn new(xsk: Xsk, rx_frames: usize) -> Self {
+        let waiting_max = rx_frames / 2;
+        let waiting = Frames::with_capacity(waiting_max + TAKEN);
+        Self { xsk, taken: Frames::with_capacity(TAKEN), waiting, waiting_max }
+    }
+
+    /// Data packets that wait.
+    pub(super) fn n_waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Takes packets out of the ring. Hands over those to the port `control`, and lets others wait.
+    /// Returns how many it has handed over; adds packets that are none to `malformed`.
+    pub(super) fn take(
+        &mut self,
+        control: u16,
+        malformed: &mut u64,
+        each: &mut impl FnMut(Arrived<'_>),
+    ) -> usize {
+        let mut n = 0;
+        if self.waiting.len() < self.waiting_max {
+            self.xsk.receive(&mut self.taken);
+        }
+        while let Some(frame) = self.taken.pop() {
+            if frame::port_to(&frame) == Some(control) {
+                self.give(frame, malformed, each);
+                n += 1;
+            } else {
+                self.waiting.push(frame);
+            }
+        }
+        n
+    }
+
+    /// Hands over up to `max` packets that wait. Returns how many.
+    pub(super) fn hand_over(
+        &mut self,
+        max: usize,
+        malformed: &mut u64,
+        each: &mut impl FnMut(Arrived<'_>),
+    ) -> usize {
+        for n in 0..max {
+            let Some(frame) = self.waiting.pop() else { return n };
+            self.give(frame, malformed, each);
+        }
+        max
+    }
+
+    /// Hands over a packet and takes its frame back.
+    fn give(&mut self, frame: Frame, malformed: &mut u64, each: &mut impl FnMut(Arrived<'_>)) {
+        if let Some((from, class, bytes)) = frame::parse(&frame) {
+            let marks = Marks::from_traffic_class(class);
+            each(Arrived { bytes, from: Some(from.into()), rail: 0, marks });
+        } else {
+            *malformed += 1;
+        }
+        self.xsk.free(frame);
+    }
+}
