@@ -328,6 +328,9 @@ impl Receiver {
                 };
                 slot
             }
+            // The number is that of another message, as damaged packets can make it. Neither is
+            // answered: the sender hears nothing and gives up, and the entry is forgotten.
+            Found::Arriving(slot) if self.flows[slot].of != of => return,
             Found::Arriving(slot) => {
                 // A free packet, which says less, may have arrived first.
                 let flow = &mut self.flows[slot];
@@ -370,7 +373,9 @@ impl Receiver {
         out: &mut Output<PhostHeader>,
     ) -> Receipt {
         let slot = match self.flows.find(of.src, of.flow) {
-            Found::Arriving(slot) => slot,
+            Found::Arriving(slot) if self.flows[slot].of == of => slot,
+            // As in `on_rts`.
+            Found::Arriving(_) => return Receipt::Ignored,
             Found::Over => {
                 let tx_slot = of.tx_slot;
                 out.send(of.src, of.msg, PhostHeader::Ack { tx_slot });

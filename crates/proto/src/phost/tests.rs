@@ -77,6 +77,28 @@ mod tokens {
         packet(PhostHeader::Rts { flow: 0, tx_slot: 0, size: SIZE, time_left, tenant, repeated })
     }
 
+    /// A damaged announcement enters a message under the number that another gets later. The other is
+    /// not answered as if it had been entered, or its sender would wait for ever.
+    #[test]
+    fn an_announcement_under_the_number_of_another_message_is_not_answered() {
+        let (mut host, _) = host();
+        let rts = |msg, tx_slot, size| {
+            let (flow, time_left, tenant, repeated) = (3, Span::from_ps(u64::MAX), 0, true);
+            let rts = PhostHeader::Rts { flow, tx_slot, size, time_left, tenant, repeated };
+            control(rts, msg, (1, 0))
+        };
+        let mut answers = |packet| {
+            host.handle_packet(Time::ZERO, &packet);
+            let packets = std::iter::from_fn(|| host.poll_transmit(Time::ZERO));
+            packets.filter(|p| matches!(p.header, PhostHeader::Heard { .. })).count()
+        };
+        assert_eq!(answers(rts(7, 5, SIZE)), 1);
+        assert_eq!(answers(rts(7, 5, SIZE)), 1);
+        for other in [rts(8, 5, SIZE), rts(7, 6, SIZE), rts(7, 5, 2 * SIZE)] {
+            assert_eq!(answers(other), 0, "{other:?}");
+        }
+    }
+
     /// Algorithm 2: the free tokens, as many as the threshold, do not downgrade a flow when they
     /// expire; the next that expires does.
     #[test]
