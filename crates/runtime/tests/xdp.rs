@@ -176,8 +176,8 @@ fn control_is_handed_over_first() {
     });
 }
 
-/// Packets of different source ports come in at different queues. All arrive where all queues are
-/// looked at, and some where one is.
+/// Packets of different source ports come in at different queues. A node that takes packets from all
+/// queues gets each of them, and a node that takes packets from one queue gets a part.
 #[test]
 fn packets_arrive_at_all_queues() {
     const EACH: usize = 10;
@@ -213,7 +213,7 @@ fn packets_arrive_at_all_queues() {
     }
 }
 
-/// Whole nodes, whose packets cross all queues.
+/// Whole nodes take packets from all queues, and lose none but those that are dropped on purpose.
 #[test]
 fn phost_between_hosts_of_four_queues() {
     all_arrive::<PhostFamily>(Net::pair_with_queues(4), 0.02);
@@ -371,7 +371,7 @@ fn what_cannot_be_opened_says_why() {
     };
     expect(XdpConfig { interface: "eth7".to_owned(), ..good() }, "interface eth7");
     expect(XdpConfig { mtu: 9_000, ..good() }, "not 9000");
-    expect(XdpConfig { queues: Queues::One(5), ..good() }, "has 1 queues, from 0, and no queue 5");
+    expect(XdpConfig { queues: Queues::One(5), ..good() }, "queue of eth0 must be below 1, not 5");
     expect(XdpConfig { rx_frames: 1_000, ..good() }, "power of two");
     let elsewhere = SocketAddrV4::new(Ipv4Addr::new(10, 99, 0, 1), PORT);
     expect(XdpConfig { local: elsewhere, ..good() }, "cannot reserve UDP port 10.99.0.1");

@@ -31,8 +31,8 @@ pub struct Steering {
 }
 
 impl Steering {
-    /// Steers what arrives at an interface for `local` and for the port that follows into `sockets`,
-    /// each an AF_XDP socket of the interface's queue before it.
+    /// Steers what arrives at an interface for `local` and for the port that follows into `sockets`:
+    /// pairs of a queue's number and an AF_XDP socket that is bound to it.
     ///
     /// # Errors
     /// Missing privileges, another program at the interface, or an interface that cannot.

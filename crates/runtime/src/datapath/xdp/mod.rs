@@ -91,8 +91,8 @@ pub struct XdpConfig {
     pub mtu: usize,
     /// How many source ports packets are spread over.
     pub spray: u16,
-    /// Packets that may have arrived and wait, of all queues together: a power of two. Each queue
-    /// has room for 256 at least.
+    /// Packets that may have arrived and wait: a power of two, at least 64. Queues share them, but
+    /// each has room for 256, or for all if those are fewer.
     pub rx_frames: u32,
     /// Packets that may wait to be sent: a power of two, at least 64.
     pub tx_frames: u32,
@@ -142,7 +142,7 @@ impl XdpConfig {
 
 /// Packets that are sent together, and data packets that are handed over together.
 const BATCH: usize = 64;
-/// Packets for which each queue has room, at least.
+/// Packets for which each queue has room, where there are so many.
 const QUEUE_FRAMES: u32 = 256;
 /// The first source port: of those that the kernel gives to nobody's servers.
 const FIRST_PORT: u16 = 49_152;
@@ -216,8 +216,8 @@ impl XdpDatapath {
         let numbers = queue_numbers(config, link.index)?;
         let data = SocketAddrV4::new(*local.ip(), local.port() + 1);
         let packet_max = mtu + frame::ETHERNET;
-        let rx = (config.rx_frames / (numbers.len() as u32).next_power_of_two()).max(QUEUE_FRAMES);
-        let rx = if numbers.len() == 1 { config.rx_frames } else { rx };
+        let share = config.rx_frames / (numbers.len() as u32).next_power_of_two();
+        let rx = share.max(QUEUE_FRAMES.min(config.rx_frames));
         let open = |&queue: &u32| {
             // Packets leave by the first socket; the others need no room for them.
             let tx = if queue == numbers[0] { config.tx_frames } else { 0 };
@@ -319,11 +319,6 @@ impl XdpDatapath {
     fn out(&mut self) -> &mut Xsk {
         &mut self.queues[0].xsk
     }
-
-    /// Packets that have been taken from the kernel and wait to be handed over.
-    fn n_waiting(&self) -> usize {
-        self.queues.iter().map(Queue::n_waiting).sum()
-    }
 }
 
 impl Datapath for XdpDatapath {
@@ -401,10 +396,11 @@ impl Datapath for XdpDatapath {
     }
 
     fn next_arrival(&self) -> Time {
-        match (self.n_waiting(), self.queues[0].xsk.is_behind()) {
-            (0, false) => Time::NEVER,
-            (0, true) => self.now + BUSY,
-            _ => self.now,
+        let is_waiting = self.queues.iter().any(Queue::is_waiting);
+        match (is_waiting, self.queues[0].xsk.is_behind()) {
+            (true, _) => self.now,
+            (false, true) => self.now + BUSY,
+            (false, false) => Time::NEVER,
         }
     }
 
@@ -451,7 +447,7 @@ fn queue_numbers(config: &XdpConfig, interface: u32) -> io::Result<Vec<u32>> {
         Queues::All => Ok((0..n.max(1)).collect()),
         Queues::One(queue) if queue < n.max(1) => Ok(vec![queue]),
         Queues::One(queue) => {
-            let why = format!("{} has {n} queues, from 0, and no queue {queue}", config.interface);
+            let why = format!("queue of {} must be below {n}, not {queue}", config.interface);
             Err(io::Error::new(io::ErrorKind::InvalidInput, why))
         }
     }

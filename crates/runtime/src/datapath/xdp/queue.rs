@@ -28,9 +28,9 @@ impl Queue {
         Self { xsk, taken: Frames::with_capacity(TAKEN), waiting, waiting_max }
     }
 
-    /// Data packets that wait.
-    pub(super) fn n_waiting(&self) -> usize {
-        self.waiting.len()
+    /// Whether data packets wait to be handed over.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waiting.len() > 0
     }
 
     /// Takes packets out of the ring. Hands over those to the port `control`, and lets others wait.

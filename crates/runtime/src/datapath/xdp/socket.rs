@@ -138,9 +138,10 @@ impl Xsk {
         let config = UmemCfgBuilder { frame_size, frame_count: rx + tx, ..Default::default() };
         let config = config.build().map_err(io::Error::other)?;
         let mut umem = Umem::map(config)?;
+        // The kernel wants a completion ring of each socket.
+        let completion_count = tx.max(1);
         let rings =
-            // The kernel wants a completion ring in any case.
-            RingConfigBuilder { rx_count: rx, tx_count: tx, fill_count: rx, completion_count: tx.max(1) };
+            RingConfigBuilder { rx_count: rx, tx_count: tx, fill_count: rx, completion_count };
         let rings = rings.build().map_err(io::Error::other)?;
         let bytes = (rx + tx) as usize * frame_bytes;
         let explained = |error| explained(error, bytes);
