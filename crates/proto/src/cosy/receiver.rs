@@ -108,7 +108,7 @@ impl Receiver {
     }
 
     pub(super) fn on_request(&mut self, now: Time, of: Announcement, cx: &mut Context<'_>) {
-        match self.flows.find(of.src, of.flow) {
+        match self.flows.find(&of) {
             Found::New => {}
             Found::Arriving(idx) => return self.on_repeated_request(now, idx, cx),
             Found::Over | Found::Abandoned => return,

@@ -101,7 +101,7 @@ impl Receiver {
         out: &mut Output<DcpimHeader>,
     ) {
         let explicit = dcpim.config.handshake == Handshake::Explicit;
-        let slot = match self.flows.find(flow.src, flow.flow) {
+        let slot = match self.flows.find(&flow) {
             Found::New => {
                 let Some(slot) = self.enter(now, flow, dcpim) else { return };
                 // A match of the running phase serves new flows too, without a request.
@@ -137,7 +137,7 @@ impl Receiver {
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
     ) -> Receipt {
-        let slot = match self.flows.find(flow.src, flow.flow) {
+        let slot = match self.flows.find(&flow) {
             Found::Arriving(slot) => slot,
             Found::Over => return Receipt::Duplicate,
             Found::Abandoned => return Receipt::Ignored,
@@ -230,7 +230,7 @@ impl Receiver {
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
     ) {
-        match self.flows.find(flow.src, flow.flow) {
+        match self.flows.find(&flow) {
             Found::Arriving(slot) => {
                 let entry = &mut self.flows[slot];
                 entry.heard = now;

@@ -30,7 +30,7 @@ impl Receiver {
             return Receipt::Ignored;
         }
         self.flows.sweep(now, fastpod.forget, out);
-        let slot = match self.flows.find(of.src, of.flow) {
+        let slot = match self.flows.find(&of) {
             Found::Arriving(slot) => slot,
             Found::New => match self.flows.enter(now, of, ()) {
                 Some(slot) => slot,

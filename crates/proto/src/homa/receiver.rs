@@ -186,7 +186,7 @@ impl Receiver {
         message: &Described,
         homa: &Homa,
     ) -> Result<u32, Found> {
-        match self.flows.find(message.of.src, message.of.flow) {
+        match self.flows.find(&message.of) {
             Found::Arriving(slot) => Ok(slot),
             Found::New => self.enter(now, message, homa).ok_or(Found::Abandoned),
             found @ (Found::Over | Found::Abandoned) => Err(found),

@@ -53,10 +53,10 @@ impl Receiver {
             records,
         };
         self.flows.sweep(now, hpcc.forget, out);
-        let slot = match self.flows.find(src, flow) {
+        let of = Announcement { src, msg, flow, tx_slot, packets };
+        let slot = match self.flows.find(&of) {
             Found::Arriving(slot) => slot,
             Found::New => {
-                let of = Announcement { src, msg, flow, tx_slot, packets };
                 let Some(slot) = self.flows.enter(now, of, Gap::default()) else {
                     return Receipt::Ignored;
                 };

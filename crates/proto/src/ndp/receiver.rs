@@ -66,7 +66,7 @@ impl Receiver {
             return Receipt::Ignored;
         }
         self.sweep(now, ndp, out);
-        let slot = match self.flows.find(of.src, of.flow) {
+        let slot = match self.flows.find(&of) {
             Found::Arriving(slot) => slot,
             Found::New => match self.flows.enter(now, of, Pulls::default()) {
                 Some(slot) => slot,

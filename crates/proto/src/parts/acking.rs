@@ -41,7 +41,7 @@ impl AckingReceiver {
             return Receipt::Ignored;
         }
         self.flows.sweep(now, forget, out);
-        let slot = match self.flows.find(of.src, of.flow) {
+        let slot = match self.flows.find(&of) {
             Found::Arriving(slot) => slot,
             Found::New => match self.flows.enter(now, of, ()) {
                 Some(slot) => slot,

@@ -57,7 +57,9 @@ pub enum Found {
     Arriving(u32),
     /// It was delivered.
     Over,
-    /// It was given up.
+    /// It was given up, or its number is that of a flow that was described otherwise. Damaged packets
+    /// can make such an entry, which is forgotten when nothing more comes of it. Until then neither flow
+    /// is answered, so that the sender of the other gives up instead of waiting for ever.
     Abandoned,
 }
 
@@ -116,8 +118,16 @@ impl<T> ArrivingFlows<T> {
         self.rest.numbers.excess()
     }
 
-    /// The state of a source's flow.
-    pub fn find(&mut self, src: NodeId, flow: u32) -> Found {
+    /// The state of a flow, which each of its packets describes alike.
+    pub fn find(&mut self, of: &Announcement) -> Found {
+        match self.find_number(of.src, of.flow) {
+            Found::Arriving(slot) if self.flows[slot].of != *of => Found::Abandoned,
+            found => found,
+        }
+    }
+
+    /// The state of a source's flow of that number.
+    fn find_number(&mut self, src: NodeId, flow: u32) -> Found {
         if let Some(&slot) = self.slots.get(&(src.get(), flow)) {
             return Found::Arriving(slot);
         }
@@ -130,12 +140,12 @@ impl<T> ArrivingFlows<T> {
 
     /// Whether a source's flow was delivered.
     pub fn has_delivered(&mut self, src: NodeId, flow: u32) -> bool {
-        self.find(src, flow) == Found::Over
+        self.find_number(src, flow) == Found::Over
     }
 
     /// Whether packet `seq` of a source's flow has arrived, or the flow is over.
     pub fn has_arrived(&mut self, src: NodeId, flow: u32, seq: u32) -> bool {
-        match self.find(src, flow) {
+        match self.find_number(src, flow) {
             Found::New => false,
             Found::Arriving(slot) => self.flows[slot].got.contains(seq),
             Found::Over | Found::Abandoned => true,
@@ -362,7 +372,7 @@ mod tests {
             .collect();
         assert_eq!(flows.len(), 100_000);
         for flow in (0..100_000).rev() {
-            assert_eq!(flows.find(NodeId::new(1), flow), Found::Arriving(slots[flow as usize]));
+            assert_eq!(flows.find(&announce(1, flow, 1)), Found::Arriving(slots[flow as usize]));
             assert!(flows.deliver(slots[flow as usize], &mut out).is_some());
             assert!(flows.has_delivered(NodeId::new(1), flow));
         }
@@ -407,7 +417,23 @@ mod tests {
         assert_eq!(out.next_event(), Some(abandoned(1, 0)));
         assert_eq!(out.next_event(), Some(abandoned(2, 0)));
         assert_eq!((out.next_event(), flows.len()), (None, 1));
-        assert_eq!(flows.find(NodeId::new(1), 0), Found::Abandoned);
-        assert_eq!(flows.find(NodeId::new(2), 0), Found::New);
+        assert_eq!(flows.find(&announce(1, 0, 2)), Found::Abandoned);
+        assert_eq!(flows.find(&announce(2, 0, 2)), Found::New);
+    }
+
+    #[test]
+    fn a_flow_is_found_by_those_who_describe_it_alike() {
+        let mut flows = ArrivingFlows::default();
+        let of = announce(1, 3, 9);
+        let slot = flows.enter(Time::ZERO, of, ()).unwrap();
+        assert_eq!(flows.find(&of), Found::Arriving(slot));
+        let others = [
+            Announcement { msg: MsgId::new(of.msg.get() + 1), ..of },
+            Announcement { tx_slot: of.tx_slot + 1, ..of },
+            Announcement { packets: 10, ..of },
+        ];
+        for other in others {
+            assert_eq!(flows.find(&other), Found::Abandoned, "{other:?}");
+        }
     }
 }

@@ -317,7 +317,7 @@ impl Receiver {
         out: &mut Output<PhostHeader>,
     ) {
         let tx_slot = of.tx_slot;
-        let slot = match self.flows.find(of.src, of.flow) {
+        let slot = match self.flows.find(&of) {
             Found::New => {
                 let Some(slot) = self.enter(now, of, terms, phost) else {
                     // The source has too many flows under way. This one waits until others are over.
@@ -328,9 +328,6 @@ impl Receiver {
                 };
                 slot
             }
-            // The number is that of another message, as damaged packets can make it. Neither is
-            // answered: the sender hears nothing and gives up, and the entry is forgotten.
-            Found::Arriving(slot) if self.flows[slot].of != of => return,
             Found::Arriving(slot) => {
                 // A free packet, which says less, may have arrived first.
                 let flow = &mut self.flows[slot];
@@ -372,10 +369,8 @@ impl Receiver {
         phost: &Phost,
         out: &mut Output<PhostHeader>,
     ) -> Receipt {
-        let slot = match self.flows.find(of.src, of.flow) {
-            Found::Arriving(slot) if self.flows[slot].of == of => slot,
-            // As in `on_rts`.
-            Found::Arriving(_) => return Receipt::Ignored,
+        let slot = match self.flows.find(&of) {
+            Found::Arriving(slot) => slot,
             Found::Over => {
                 let tx_slot = of.tx_slot;
                 out.send(of.src, of.msg, PhostHeader::Ack { tx_slot });

@@ -89,7 +89,7 @@ impl Receiver {
         needs_credit: bool,
         sird: &Sird,
     ) -> Result<(u32, bool), Found> {
-        match self.flows.find(of.src, of.flow) {
+        match self.flows.find(of) {
             Found::Arriving(slot) => Ok((slot, false)),
             Found::New => {
                 let slot = self.enter(now, (of, size), needs_credit, sird);
