@@ -118,6 +118,9 @@ impl Gaps {
 /// How far ahead of the flows known a number may be; packets with higher ones are dropped. Also
 /// bounds the numbers skipped: beyond it the lowest count as cancelled.
 const SKIP_MAX: u32 = 1 << 16;
+/// How far ahead a number may be that makes the lowest count as cancelled. Damaged packets claim
+/// numbers that are further ahead; they must not cost a source the numbers that it uses next.
+const LEAP_MAX: u32 = SKIP_MAX / 4;
 /// Abandoned flows that are remembered: as many as a source may have under way. Their sources have
 /// been silent for long.
 const ABANDONED_MAX: usize = 1 << 16;
@@ -186,6 +189,9 @@ impl FlowNumbers {
         if leap > 0 {
             let gaps = numbers.gaps.get_or_insert_default();
             let surplus = (gaps.n_skipped + leap).saturating_sub(SKIP_MAX);
+            if surplus > 0 && leap > LEAP_MAX {
+                return false;
+            }
             if surplus > 0 {
                 // Half of them at once, so that not every flow has to forget some.
                 gaps.forget(surplus.max(gaps.n_skipped / 2));
@@ -314,6 +320,30 @@ mod tests {
         let gaps = numbers.of(src).gaps.as_ref().unwrap();
         let ranges: u32 = gaps.skipped.iter().map(|(start, end)| end - start).sum();
         assert!(gaps.n_skipped <= SKIP_MAX && ranges == gaps.n_skipped);
+    }
+
+    /// One flipped bit after another leads ever further ahead. The numbers that the source uses next
+    /// stay new.
+    #[test]
+    fn numbers_with_flipped_bits_cost_none_of_those_to_come() {
+        for used in 1..200 {
+            let mut numbers = FlowNumbers::default();
+            let src = NodeId::new(7);
+            assert!((0..used).all(|flow| numbers.enter(src, flow)));
+            for bit in 0..32 {
+                for flow in 0..used {
+                    let damaged = flow ^ 1 << bit;
+                    if numbers.known(src, damaged) == Known::New {
+                        numbers.enter(src, damaged);
+                    }
+                }
+            }
+            for flow in used..30_000 {
+                let is_new = numbers.known(src, flow) == Known::New;
+                let is_damaged = (0..32).any(|bit| flow ^ 1 << bit < used);
+                assert_eq!(is_new, !is_damaged, "{used}: {flow}");
+            }
+        }
     }
 
     /// Whatever number a header claims, a flow that arrives adds one range.
