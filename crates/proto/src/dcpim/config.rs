@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Framing, Padding, forget_after, keepalive};
+use crate::parts::{Framing, Padding, forget_after, keepalive, repeat_gap};
 
 /// How many stages of a matching phase lie between two phases' starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -253,6 +253,8 @@ pub struct Dcpim {
     pub retry: Span,
     /// When a sender that has heard nothing asks whether the receiver still knows a flow.
     pub keepalive: Span,
+    /// From one repetition for a flow to the next for another, where there are many.
+    pub repeat_gap: Span,
     /// When a receiver forgets a flow whose sender is silent.
     pub forget: Span,
 }
@@ -311,6 +313,7 @@ impl DcpimConfig {
             window_timeout: silence.scale_floor(11, 10),
             retry,
             keepalive,
+            repeat_gap: repeat_gap(facts),
             forget: forget_after(keepalive, self.attempts_max),
             config: self,
         })

@@ -145,6 +145,7 @@ impl Sender {
         if let Some(flow) = self.flows.of(slot, msg) {
             flow.state.awaits = Await::Tokens;
             let pause = if is_held { held_pause(dcpim.keepalive) } else { dcpim.keepalive };
+            flow.is_held = is_held;
             flow.retry.hear(now + pause);
         }
     }
@@ -169,6 +170,7 @@ impl Sender {
             return;
         }
         flow.retry.hear(now + dcpim.keepalive);
+        flow.is_held = false;
         let state = &mut flow.state;
         state.awaits = Await::Tokens;
         state.remaining = remaining;
@@ -399,12 +401,17 @@ impl Sender {
         out: &mut Output<DcpimHeader>,
     ) {
         while let Some(slot) = self.flows.next_due(now) {
+            if self.flows[slot].state.is_queued {
+                self.flows.start_timer(slot, now + dcpim.keepalive);
+            } else {
+                self.flows.queue_repeat(slot);
+            }
+        }
+        while !out.is_backlogged()
+            && let Some(slot) = self.flows.next_repeat(now, dcpim.repeat_gap)
+        {
             let flow = &mut self.flows[slot];
             let msg = flow.msg;
-            if flow.state.is_queued || out.is_backlogged() {
-                self.flows.start_timer(slot, now + dcpim.keepalive);
-                continue;
-            }
             if !flow.retry.attempt(dcpim.config.attempts_max) {
                 self.flows.remove(slot);
                 out.say(Event::Failed { msg });
@@ -420,6 +427,9 @@ impl Sender {
             out.send(flow.dst, msg, header);
             let pause = backoff(flow.retry.attempts(), dcpim);
             self.flows.start_timer(slot, now + pause);
+        }
+        if out.is_backlogged() {
+            self.flows.postpone_repeats(now + dcpim.keepalive);
         }
     }
 }

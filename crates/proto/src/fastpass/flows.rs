@@ -189,7 +189,12 @@ impl Flows {
         fastpass: &Fastpass,
         out: &mut Output<FastpassHeader>,
     ) -> Option<(u32, Outcome)> {
-        let slot = self.flows.next_due(now)?;
+        let mut due = self.flows.next_due(now);
+        while let Some(slot) = due.filter(|&slot| self.flows[slot].state.is_held) {
+            self.flows.queue_repeat(slot);
+            due = self.flows.next_due(now);
+        }
+        let slot = due.or_else(|| self.flows.next_repeat(now, fastpass.ask_gap))?;
         let flow = &mut self.flows[slot];
         if flow.unsent() > 0 {
             // The last of those that wait will look again.

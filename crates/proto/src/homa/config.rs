@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cut::Cut;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Framing, Padding, forget_after, within};
+use crate::parts::{Framing, Padding, forget_after, repeat_gap, within};
 
 /// How much a grant is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -199,6 +199,8 @@ pub struct Homa {
     pub answer_wait: Span,
     /// When a receiver forgets a message whose sender is silent.
     pub forget: Span,
+    /// From one repetition for a flow to the next for another, where there are many.
+    pub repeat_gap: Span,
 }
 
 impl HomaConfig {
@@ -242,6 +244,7 @@ impl HomaConfig {
             settle: facts.data_rtt.saturating_sub(facts.control_rtt),
             answer_wait: timeout / 2,
             forget: forget_after(timeout, self.attempts_max),
+            repeat_gap: repeat_gap(facts),
             config: self,
         })
     }

@@ -162,13 +162,14 @@ impl Receiver {
         }
     }
 
-    /// A message that was held may have grants again.
+    /// A message that was held may have grants again. Packets that came meanwhile were dropped: they
+    /// are asked for at once.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, homa: &Homa) {
         if let Some(slot) = self.flows.release(now, src, msg, Span::ZERO) {
             let flow = &mut self.flows[slot];
             flow.state.retry.reset();
             let key = key(slot, &flow.of);
-            flow.state.retry.start(key, now + homa.timeout, &mut self.timers);
+            flow.state.retry.start(key, now, &mut self.timers);
             self.granting.place(slot, flow, homa);
         }
     }

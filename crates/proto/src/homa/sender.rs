@@ -335,7 +335,7 @@ impl Sender {
         Some(Packet { header, payload, src, dst, wire_bytes, path: 0, priority, marks })
     }
 
-    /// Probes for what has not been answered, and gives up on what never is. Tells `gone` what it
+    /// Probes for what has not been answered, at intervals, and gives up on what never is. Tells `gone` what it
     /// gave up. Where many probes wait for this host's own link, no more are made.
     pub(super) fn handle_timeout(
         &mut self,
@@ -345,11 +345,14 @@ impl Sender {
         mut gone: impl FnMut(NodeId, u32),
     ) {
         while let Some(slot) = self.flows.next_due(now) {
+            self.flows.queue_repeat(slot);
+        }
+        while !out.is_backlogged()
+            && let Some(slot) = self.flows.next_repeat(now, homa.repeat_gap)
+        {
             let flow = &mut self.flows[slot];
             let (msg, dst, number) = (flow.msg, flow.dst, flow.flow);
-            if out.is_backlogged() {
-                self.flows.start_timer(slot, now + homa.timeout);
-            } else if flow.retry.attempt(homa.config.attempts_max) {
+            if flow.retry.attempt(homa.config.attempts_max) {
                 out.send(dst, msg, probe(flow, slot));
                 self.flows.start_timer(slot, now + homa.timeout);
             } else {
@@ -357,6 +360,9 @@ impl Sender {
                 out.say(Event::Failed { msg });
                 gone(dst, number);
             }
+        }
+        if out.is_backlogged() {
+            self.flows.postpone_repeats(now + homa.timeout);
         }
     }
 }

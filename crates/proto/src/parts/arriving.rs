@@ -201,6 +201,11 @@ impl<T> ArrivingFlows<T> {
         Some(slot)
     }
 
+    /// Whether a message is held back, entered or not.
+    pub fn is_held(&self, src: NodeId, msg: MsgId) -> bool {
+        self.rest.held.contains(src, msg)
+    }
+
     fn set_held(&mut self, src: NodeId, msg: MsgId, is_held: bool) -> Option<u32> {
         let is_its = |f: &ArrivingFlow<T>| f.of.src == src && f.of.msg == msg;
         let slot = match &self.rest.messages {

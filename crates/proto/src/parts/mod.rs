@@ -23,6 +23,7 @@ mod numbers;
 mod outgoing;
 mod output;
 mod ready;
+mod repeats;
 mod retry;
 mod stream;
 mod tenant;
@@ -36,11 +37,12 @@ pub use config::{
     Padding, forget_after, held_pause, keepalive, phost_study_buffer, two_bdps, within,
 };
 pub use framing::{Framing, Outgoing};
-pub(crate) use held::Held;
 pub use numbers::{FlowNumbers, Known, NextNumber};
 pub use outgoing::{OutgoingFlow, OutgoingFlows};
 pub use output::Output;
 pub use ready::Ready;
+pub(crate) use repeats::Repeats;
+pub use repeats::repeat_gap;
 pub use retry::Retry;
 pub use stream::{Ack, Acked, Limit, Rtt, Stream, Window};
 pub use tenant::Served;

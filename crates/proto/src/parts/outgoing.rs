@@ -4,8 +4,9 @@
 //! slot freed last is used first. Each flow has one [`Retry`] timer.
 
 use rampmeter_core::collections::{IdMap, Slab};
-use rampmeter_core::{Event, Message, MsgId, NodeId, Time};
+use rampmeter_core::{Event, Message, MsgId, NodeId, Span, Time};
 
+use super::repeats::Repeats;
 use super::{NextNumber, Outgoing, Output, Retry, Timers};
 
 /// A flow that is sent.
@@ -23,6 +24,8 @@ pub struct OutgoingFlow<T> {
     pub size: u64,
     /// Its timer.
     pub retry: Retry,
+    /// Whether the receiver has no room for it.
+    pub is_held: bool,
     /// The protocol's own part.
     pub state: T,
 }
@@ -33,6 +36,8 @@ pub struct OutgoingFlows<T> {
     node: NodeId,
     flows: Slab<OutgoingFlow<T>>,
     timers: Timers<(u32, MsgId)>,
+    /// When the next flow may repeat itself.
+    repeat_at: Time,
     rest: Box<Rest>,
 }
 
@@ -43,12 +48,14 @@ struct Rest {
     /// Slots by message.
     slots: IdMap<u32, u32>,
     numbers: NextNumber,
+    repeats: Repeats<(u32, MsgId)>,
 }
 
 impl<T> OutgoingFlows<T> {
     /// No flow, at host `node`.
     pub fn new(node: NodeId) -> Self {
-        Self { node, flows: Slab::default(), timers: Timers::default(), rest: Box::default() }
+        let (flows, timers, rest) = (Slab::default(), Timers::default(), Box::default());
+        Self { node, flows, timers, repeat_at: Time::NEVER, rest }
     }
 
     /// How many flows there are.
@@ -65,7 +72,9 @@ impl<T> OutgoingFlows<T> {
     pub fn submit(&mut self, message: &Message, packets: u32, state: T) -> u32 {
         let &Message { id: msg, dst, size, .. } = message;
         let (flow, size, retry) = (self.rest.numbers.take(dst), size.get(), Retry::default());
-        let slot = self.flows.insert(OutgoingFlow { dst, msg, flow, packets, size, retry, state });
+        let is_held = false;
+        let flow = OutgoingFlow { dst, msg, flow, packets, size, retry, is_held, state };
+        let slot = self.flows.insert(flow);
         self.rest.slots.insert(msg.get(), slot);
         slot
     }
@@ -134,16 +143,57 @@ impl<T> OutgoingFlows<T> {
         flow.retry.defer((slot, flow.msg), at, &mut self.timers);
     }
 
-    /// When the next timer comes up.
+    /// When the next timer comes up, or the next flow may repeat itself.
     #[inline]
     pub fn deadline(&self) -> Time {
-        self.timers.next()
+        self.timers.next().min(self.repeat_at)
     }
 
     /// The slot of a flow whose timer is due; the timer has stopped.
     #[inline]
     pub fn next_due(&mut self, now: Time) -> Option<u32> {
         if self.timers.next() > now { None } else { self.take_due(now) }
+    }
+
+    /// A flow whose timer was due is to repeat itself when its turn has come.
+    pub fn queue_repeat(&mut self, slot: u32) {
+        let OutgoingFlow { msg, is_held, .. } = self.flows[slot];
+        self.rest.repeats.push((slot, msg), is_held);
+        self.repeat_at = self.rest.repeats.next_at();
+    }
+
+    /// The slot of a flow that is to repeat itself now: its timer does not run, and one follows `gap`
+    /// later at the earliest, but for a burst. Flows of which something was heard while they waited
+    /// have their timers back.
+    #[inline]
+    pub fn next_repeat(&mut self, now: Time, gap: Span) -> Option<u32> {
+        if self.repeat_at > now { None } else { self.take_repeat(now, gap) }
+    }
+
+    fn take_repeat(&mut self, now: Time, gap: Span) -> Option<u32> {
+        let mut found = None;
+        while let Some((slot, msg)) = self.rest.repeats.pop(now) {
+            let Some(flow) = self.flows.get_mut(slot).filter(|f| f.msg == msg) else { continue };
+            if flow.retry.is_running() {
+                continue;
+            }
+            if flow.retry.due() > now {
+                let at = flow.retry.due();
+                self.start_timer(slot, at);
+                continue;
+            }
+            self.rest.repeats.count(now, gap);
+            found = Some(slot);
+            break;
+        }
+        self.repeat_at = self.rest.repeats.next_at();
+        found
+    }
+
+    /// No flow repeats itself before `at`.
+    pub fn postpone_repeats(&mut self, at: Time) {
+        self.rest.repeats.postpone(at);
+        self.repeat_at = self.rest.repeats.next_at();
     }
 
     fn take_due(&mut self, now: Time) -> Option<u32> {

@@ -28,6 +28,11 @@ impl Retry {
         self.entry_at != Time::NEVER
     }
 
+    /// When it is due; where it does not run, when it was or, by a sign of life, will be.
+    pub fn due(&self) -> Time {
+        self.due
+    }
+
     /// Attempts since the last sign of life.
     pub fn attempts(&self) -> u32 {
         self.attempts

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Framing, Padding, held_pause, keepalive, within};
+use crate::parts::{Framing, Padding, held_pause, keepalive, repeat_gap, within};
 
 /// What a flow does that has timed out several times in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -140,6 +140,8 @@ pub struct Pfabric {
     pub forget: Span,
     /// Pause between probes for a message that the destination has no room for.
     pub held_pause: Span,
+    /// From one question whether there is room for a message to the next, where there are many.
+    pub repeat_gap: Span,
 }
 
 impl PfabricConfig {
@@ -157,7 +159,8 @@ impl PfabricConfig {
         let rto = self.rto_ns.map_or(facts.data_rtt * 3, Span::from_ns);
         let forget = rto * (u64::from(self.attempts_max) + 2) + facts.data_rtt;
         let held_pause = held_pause(keepalive(facts));
-        Ok(Pfabric { window, window_max, rto, forget, held_pause, config: self })
+        let repeat_gap = repeat_gap(facts);
+        Ok(Pfabric { window, window_max, rto, forget, held_pause, repeat_gap, config: self })
     }
 }
 

@@ -219,7 +219,8 @@ impl Sender {
         Some(packet)
     }
 
-    /// Flows that have heard nothing for a timeout start again with a window of one (§4.3).
+    /// Flows that have heard nothing for a timeout start again with a window of one (§4.3). Those that
+    /// are held ask for room, at intervals.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,
@@ -228,32 +229,50 @@ impl Sender {
         stats: &mut PfabricStats,
     ) {
         while let Some(slot) = self.flows.next_due(now) {
-            stats.timeouts += 1;
-            let flow = &mut self.flows[slot];
-            let msg = flow.msg;
-            if !flow.retry.attempt(pfabric.config.attempts_max) {
-                self.drop_flow(slot);
-                out.say(Event::Failed { msg });
-                continue;
+            if self.flows[slot].state.window.is_held {
+                self.flows.queue_repeat(slot);
+            } else {
+                self.on_timeout(now, slot, pfabric, out, stats);
             }
-            flow.state.on_timeout(now);
-            let is_held = flow.state.window.is_held;
-            if is_held || is_starving(flow, pfabric) {
-                stats.probes += 1;
-                let probe = PfabricHeader::Probe {
-                    flow: flow.flow,
-                    tx_slot: slot,
-                    remaining: match pfabric.config.probe_rank {
-                        ProbeRank::First => 0,
-                        ProbeRank::Flow => flow.state.remaining(),
-                    },
-                    size: flow.size,
-                };
-                out.send(flow.dst, msg, probe);
-            }
-            let pause = if is_held { pfabric.held_pause } else { pfabric.rto };
-            self.flows.start_timer(slot, now + pause);
-            self.update(slot, pfabric);
         }
+        while let Some(slot) = self.flows.next_repeat(now, pfabric.repeat_gap) {
+            self.on_timeout(now, slot, pfabric, out, stats);
+        }
+    }
+
+    fn on_timeout(
+        &mut self,
+        now: Time,
+        slot: u32,
+        pfabric: &Pfabric,
+        out: &mut Output<PfabricHeader>,
+        stats: &mut PfabricStats,
+    ) {
+        stats.timeouts += 1;
+        let flow = &mut self.flows[slot];
+        let msg = flow.msg;
+        if !flow.retry.attempt(pfabric.config.attempts_max) {
+            self.drop_flow(slot);
+            out.say(Event::Failed { msg });
+            return;
+        }
+        flow.state.on_timeout(now);
+        let is_held = flow.state.window.is_held;
+        if is_held || is_starving(flow, pfabric) {
+            stats.probes += 1;
+            let probe = PfabricHeader::Probe {
+                flow: flow.flow,
+                tx_slot: slot,
+                remaining: match pfabric.config.probe_rank {
+                    ProbeRank::First => 0,
+                    ProbeRank::Flow => flow.state.remaining(),
+                },
+                size: flow.size,
+            };
+            out.send(flow.dst, msg, probe);
+        }
+        let pause = if is_held { pfabric.held_pause } else { pfabric.rto };
+        self.flows.start_timer(slot, now + pause);
+        self.update(slot, pfabric);
     }
 }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Framing, Padding, forget_after, keepalive};
+use crate::parts::{Framing, Padding, forget_after, keepalive, repeat_gap};
 
 /// Which flows get free tokens (pHost §3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -213,6 +213,8 @@ pub struct Phost {
     pub retry: Span,
     /// When a source that has heard nothing asks whether its destination still knows a flow.
     pub keepalive: Span,
+    /// From one repetition for a flow to the next for another, where there are many.
+    pub repeat_gap: Span,
     /// When a destination forgets a flow whose source is silent.
     pub forget: Span,
 }
@@ -242,6 +244,7 @@ impl PhostConfig {
             rtt: facts.data_rtt,
             retry: keepalive,
             keepalive,
+            repeat_gap: repeat_gap(facts),
             forget: forget_after(keepalive, self.attempts_max),
             config: self,
         })

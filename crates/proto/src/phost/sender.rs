@@ -126,6 +126,7 @@ impl Sender {
     ) {
         if let Some(flow) = self.flows.of(slot, msg) {
             let pause = if is_held { held_pause(phost.keepalive) } else { phost.keepalive };
+            flow.is_held = is_held;
             flow.retry.hear(now + pause);
         }
     }
@@ -140,6 +141,7 @@ impl Sender {
             return;
         }
         flow.retry.hear(now + phost.keepalive);
+        flow.is_held = false;
         let state = &mut flow.state;
         state.remaining = remaining;
         // Destinations keep to one open token a packet; more than that are dropped.
@@ -244,8 +246,8 @@ impl Sender {
         phost.framing().data(outgoing, seq, priority, header)
     }
 
-    /// Announces again what has not been answered, and gives up on what never is. Where many
-    /// announcements wait for this host's own link, they are not repeated.
+    /// Announces again what has not been answered, at intervals, and gives up on what never is. Where
+    /// many announcements wait for this host's own link, they are not repeated.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,
@@ -253,12 +255,13 @@ impl Sender {
         out: &mut Output<PhostHeader>,
     ) {
         while let Some(slot) = self.flows.next_due(now) {
+            self.flows.queue_repeat(slot);
+        }
+        while !out.is_backlogged()
+            && let Some(slot) = self.flows.next_repeat(now, phost.repeat_gap)
+        {
             let flow = &mut self.flows[slot];
             let msg = flow.msg;
-            if out.is_backlogged() {
-                self.flows.start_timer(slot, now + phost.keepalive);
-                continue;
-            }
             if flow.retry.attempt(phost.config.attempts_max) {
                 out.send(flow.dst, msg, rts(flow, now, slot, true));
                 self.flows.start_timer(slot, now + phost.keepalive);
@@ -266,6 +269,9 @@ impl Sender {
                 self.drop_flow(slot);
                 out.say(Event::Failed { msg });
             }
+        }
+        if out.is_backlogged() {
+            self.flows.postpone_repeats(now + phost.keepalive);
         }
     }
 }

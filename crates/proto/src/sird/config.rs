@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::control::Law;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Framing, Padding, forget_after, within};
+use crate::parts::{Framing, Padding, forget_after, repeat_gap, within};
 
 /// Which sender a receiver gives its next credit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -211,6 +211,7 @@ impl SirdConfig {
             pace: Span::from_ps(full_time.div_ceil(u64::from(self.pace_percent))),
             timeout,
             forget: forget_after(timeout, self.attempts_max),
+            repeat_gap: repeat_gap(facts),
             config: self,
         })
     }
@@ -292,6 +293,8 @@ pub struct Sird {
     pub timeout: Span,
     /// When a receiver forgets a message whose sender is silent.
     pub forget: Span,
+    /// From one repetition for a flow to the next for another, where there are many.
+    pub repeat_gap: Span,
 }
 
 impl Sird {

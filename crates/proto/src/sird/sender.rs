@@ -301,21 +301,27 @@ impl Sender {
         Some(Packet { header, payload, src, dst, wire_bytes, path: 0, priority, marks })
     }
 
-    /// Repeats the requests of what has not been answered, and gives up on what never is. Where many
+    /// Repeats the requests of what has not been answered, at intervals, and gives up on what never is. Where many
     /// requests wait for this host's own link, they are not repeated.
     pub(super) fn handle_timeout(&mut self, now: Time, sird: &Sird, out: &mut Output<SirdHeader>) {
         while let Some(slot) = self.flows.next_due(now) {
+            self.flows.queue_repeat(slot);
+        }
+        while !out.is_backlogged()
+            && let Some(slot) = self.flows.next_repeat(now, sird.repeat_gap)
+        {
             let flow = &mut self.flows[slot];
             let (msg, dst) = (flow.msg, flow.dst);
-            if out.is_backlogged() {
-                self.flows.start_timer(slot, now + sird.timeout);
-            } else if flow.retry.attempt(sird.config.attempts_max) {
+            if flow.retry.attempt(sird.config.attempts_max) {
                 out.send(dst, msg, request(flow, slot));
                 self.flows.start_timer(slot, now + sird.timeout);
             } else {
                 self.drop_flow(slot);
                 out.say(Event::Failed { msg });
             }
+        }
+        if out.is_backlogged() {
+            self.flows.postpone_repeats(now + sird.timeout);
         }
     }
 }

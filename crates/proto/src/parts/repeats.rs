@@ -1,0 +1,129 @@
+//! Packets that a sender repeats for many flows: announcements without an answer, questions whether
+//! there is room. They leave at intervals, so that those of 65 536 flows take a small part of a link
+//! and not all of it.
+
+use std::collections::VecDeque;
+
+use rampmeter_core::{Bytes, FabricFacts, Span, Time};
+
+/// Repetitions that may leave at once, after a pause. So a host with few flows repeats itself when it
+/// wants to.
+const BURST: u64 = 32;
+
+/// The interval between short packets that a host repeats: the time of four full ones, so that they
+/// take a few percent of its link. A thousand take less time than a receiver needs to forget a silent
+/// sender ([`forget_after`](super::forget_after)).
+pub fn repeat_gap(facts: &FabricFacts) -> Span {
+    let full = facts.access_rate.tx_time(Bytes::new(1_500));
+    (full * 4).min(facts.control_rtt / 2).max(Span::from_ps(1))
+}
+
+/// Flows that wait for their turn, in order, by keys. Those that a receiver holds back come after all
+/// others.
+#[derive(Clone, Debug)]
+pub(crate) struct Repeats<K> {
+    flows: VecDeque<K>,
+    held: VecDeque<K>,
+    /// When the next would leave if all had left at intervals.
+    regular_at: Time,
+    /// When the next may leave.
+    opens_at: Time,
+}
+
+impl<K> Default for Repeats<K> {
+    fn default() -> Self {
+        let (flows, held) = (VecDeque::new(), VecDeque::new());
+        Self { flows, held, regular_at: Time::ZERO, opens_at: Time::ZERO }
+    }
+}
+
+impl<K> Repeats<K> {
+    pub(crate) fn push(&mut self, key: K, is_held: bool) {
+        let queue = if is_held { &mut self.held } else { &mut self.flows };
+        queue.push_back(key);
+    }
+
+    /// When [`Self::pop`] has something.
+    pub(crate) fn next_at(&self) -> Time {
+        let is_empty = self.flows.is_empty() && self.held.is_empty();
+        if is_empty { Time::NEVER } else { self.opens_at }
+    }
+
+    /// The flow whose turn it is. If it repeats itself [`Self::count`] follows.
+    pub(crate) fn pop(&mut self, now: Time) -> Option<K> {
+        if self.opens_at > now {
+            return None;
+        }
+        self.flows.pop_front().or_else(|| self.held.pop_front())
+    }
+
+    /// A flow repeats itself now.
+    pub(crate) fn count(&mut self, now: Time, gap: Span) {
+        self.regular_at = self.regular_at.max(now).saturating_add(gap);
+        self.opens_at = Time::from_ps(self.regular_at.as_ps().saturating_sub(gap.as_ps() * BURST));
+    }
+
+    /// None leaves before `at`.
+    pub(crate) fn postpone(&mut self, at: Time) {
+        self.opens_at = self.opens_at.max(at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GAP: Span = Span::from_us(10);
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Span::from_us(us)
+    }
+
+    /// All that may leave at `now`.
+    fn leave(repeats: &mut Repeats<u32>, now: Time) -> Vec<u32> {
+        let mut left = Vec::new();
+        while let Some(key) = repeats.pop(now) {
+            repeats.count(now, GAP);
+            left.push(key);
+        }
+        left
+    }
+
+    #[test]
+    fn a_burst_leaves_at_once_and_the_others_at_intervals() {
+        let mut repeats = Repeats::default();
+        (0..1_000).for_each(|key| repeats.push(key, false));
+        let burst = leave(&mut repeats, at(1_000)).len();
+        assert_eq!(burst as u64, BURST + 1);
+        let mut left = burst;
+        let mut last = at(1_000);
+        while repeats.next_at() != Time::NEVER {
+            let now = repeats.next_at();
+            assert_eq!(now - last, GAP);
+            (last, left) = (now, left + leave(&mut repeats, now).len());
+        }
+        assert_eq!(left, 1_000);
+        // After a pause there is a burst again.
+        (0..1_000).for_each(|key| repeats.push(key, false));
+        assert_eq!(leave(&mut repeats, last + GAP * 1_000).len(), burst);
+    }
+
+    #[test]
+    fn what_is_held_comes_after_all_others() {
+        let mut repeats = Repeats::default();
+        repeats.push(1, true);
+        repeats.push(2, false);
+        repeats.push(3, false);
+        assert_eq!(leave(&mut repeats, at(0)), [2, 3, 1]);
+    }
+
+    #[test]
+    fn nothing_leaves_before_the_time_to_which_it_is_put_off() {
+        let mut repeats = Repeats::default();
+        repeats.push(1, false);
+        repeats.postpone(at(5));
+        assert!(leave(&mut repeats, at(4)).is_empty());
+        assert_eq!(repeats.next_at(), at(5));
+        assert_eq!(leave(&mut repeats, at(5)), [1]);
+    }
+}
