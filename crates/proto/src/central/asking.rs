@@ -183,6 +183,20 @@ impl<C: Central, F> Asking<C, F> {
         Some(asked.flow)
     }
 
+    /// A flow does not want to be scheduled for now: its controller is told, and no request is
+    /// repeated until [`Asking::request`].
+    pub(super) fn withdraw(&mut self, msg: MsgId) {
+        let controller = self.controller();
+        let Some(asked) = self.flows.get_mut(&msg) else { return };
+        asked.due = Time::NEVER;
+        self.tell(controller, msg, Control::Done { number: msg.get() });
+    }
+
+    /// No flow has a request to be answered: controllers may be silent.
+    pub(super) fn expect_nothing(&mut self) {
+        self.unanswered = None;
+    }
+
     /// When [`Asking::poll_due`] has something.
     #[inline]
     pub(super) fn next_due(&self) -> Time {

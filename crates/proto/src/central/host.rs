@@ -1,6 +1,7 @@
 //! The host layer (CAPTON §IV.C): which messages ask the controller, what its orders do to their
 //! connections, and what happens when it is silent.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rampmeter_core::packet::Marks;
@@ -11,6 +12,7 @@ use super::settings::Settings;
 use super::wire::{CentralHeader, Control};
 use super::{Central, Granted, HostStats};
 use crate::beside::with;
+use crate::tcp::wire::TcpHeader;
 use crate::tcp::{Grant, TcpHost};
 
 /// A message that is scheduled.
@@ -29,6 +31,9 @@ pub struct CentralHost<C: Central> {
     config: Arc<C::Config>,
     tcp: TcpHost,
     asking: Asking<C, Flow>,
+    /// Scheduled messages for which their receivers have no room. No controller knows of them, so
+    /// that they take no capacity; TCP asks for room.
+    shut: BTreeSet<MsgId>,
 }
 
 impl<C: Central> CentralHost<C> {
@@ -70,6 +75,33 @@ impl<C: Central> CentralHost<C> {
         self.tcp.grant(now, msg, grant);
     }
 
+    /// An acknowledgement has arrived: withdraws the request of a message for which there is no room,
+    /// and requests anew when there is.
+    fn look_for_room(&mut self, now: Time, msg: MsgId) {
+        if self.asking.get(msg).is_none_or(|flow| !flow.is_submitted) {
+            return;
+        }
+        let is_shut = self.tcp.is_shut(msg);
+        if is_shut && self.shut.insert(msg) {
+            self.asking.withdraw(msg);
+            if self.shut.len() == self.asking.flows().count() {
+                self.asking.expect_nothing();
+            }
+            self.tcp.grant(now, msg, Grant::Own);
+        } else if !is_shut && self.shut.remove(&msg) {
+            if !self.asking.is_alone() {
+                self.tcp.grant(now, msg, Grant::Stopped);
+            }
+            self.request(now, msg);
+        }
+    }
+
+    /// A message is over.
+    fn end(&mut self, msg: MsgId) {
+        self.asking.end(msg);
+        self.shut.remove(&msg);
+    }
+
     /// A controller gives an order about a flow: a grant, or `None` to stop.
     fn on_order(
         &mut self,
@@ -80,6 +112,10 @@ impl<C: Central> CentralHost<C> {
     ) {
         let msg = MsgId::new(number);
         let Some(is_new) = self.asking.hear(src, number, order) else { return };
+        if self.shut.contains(&msg) {
+            self.asking.withdraw(msg);
+            return;
+        }
         let mut left = None;
         match grant {
             _ if !is_new => {}
@@ -102,6 +138,7 @@ impl<C: Central> Endpoint for CentralHost<C> {
         Self {
             tcp: TcpHost::new(Arc::clone(tcp), node, rng, now),
             asking: Asking::new(Arc::clone(&config), node),
+            shut: BTreeSet::new(),
             config,
         }
     }
@@ -129,14 +166,20 @@ impl<C: Central> Endpoint for CentralHost<C> {
         self.tcp.cancel(now, msg);
         let is_order = |header: &Self::Header| matches!(header, CentralHeader::Order(_));
         self.asking.out.cancel(msg, is_order);
-        self.asking.end(msg);
+        self.end(msg);
     }
 
     #[inline]
     fn handle_packet(&mut self, now: Time, packet: &Packet<Self::Header>) -> Receipt {
         let control = match packet.header {
             CentralHeader::Tcp(header) => {
-                return self.tcp.handle_packet(now, &with(packet, header));
+                let receipt = self.tcp.handle_packet(now, &with(packet, header));
+                if let TcpHeader::Ack { window, .. } = header
+                    && (window == 0 || !self.shut.is_empty())
+                {
+                    self.look_for_room(now, packet.payload.msg);
+                }
+                return receipt;
             }
             CentralHeader::Order(order) => order.into(),
         };
@@ -196,7 +239,7 @@ impl<C: Central> Endpoint for CentralHost<C> {
         let waiting = self.asking.flows().filter(|(_, flow)| is_waiting(flow));
         let waiting: Vec<MsgId> = waiting.map(|(msg, _)| msg).collect();
         for msg in waiting {
-            self.asking.end(msg);
+            self.end(msg);
             self.asking.out.say(Event::Failed { msg });
         }
     }
@@ -246,7 +289,7 @@ impl<C: Central> Endpoint for CentralHost<C> {
     fn poll_event(&mut self) -> Option<Event> {
         let event = self.asking.out.next_event().or_else(|| self.tcp.poll_event())?;
         if let Event::Completed { msg } | Event::Failed { msg } = event {
-            self.asking.end(msg);
+            self.end(msg);
         }
         Some(event)
     }

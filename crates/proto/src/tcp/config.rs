@@ -322,7 +322,9 @@ impl TcpConfig {
             Timeout::Fixed => Span::from_us(self.rto_min_us),
         };
         let forget = longest * (u64::from(self.attempts_max) + 2) + facts.data_rtt;
-        Ok(Tcp { start, forget, thresholds, granted_window: max, config: self })
+        let packet = self.payload + self.header;
+        let ask_gap = facts.access_rate.tx_time(packet) * 32;
+        Ok(Tcp { start, forget, ask_gap, thresholds, granted_window: max, config: self })
     }
 }
 
@@ -335,6 +337,9 @@ pub struct Tcp {
     pub start: Start,
     /// When a receiver forgets a connection whose sender is silent.
     pub forget: Span,
+    /// From one question of a host whether there is room for a message to the next, where there are
+    /// many: they take a few percent of its link.
+    pub ask_gap: Span,
     /// What a connection may have in flight whose rate a controller says.
     pub granted_window: u64,
     /// PIAS: the bytes sent above which a message falls into the next lower class. Without any, all

@@ -144,6 +144,8 @@ pub(super) struct Connection {
     is_probing: bool,
     pub(super) paced_until: Time,
     pub(super) grant: Grant,
+    /// Whether it waits for its turn to ask for room.
+    pub(super) is_asking: bool,
     /// Its valid entry among the timers.
     pub(super) entry_at: Time,
     /// Its valid entry among the connections that are paced.
@@ -186,6 +188,7 @@ impl Connection {
             is_probing: false,
             paced_until: Time::ZERO,
             grant: Grant::Own,
+            is_asking: false,
             entry_at: Time::NEVER,
             paced_entry_at: Time::NEVER,
         }
@@ -310,7 +313,9 @@ impl Connection {
         };
         let has_room = |len: u64| in_flight == 0 || in_flight.saturating_add(len) <= cwnd;
         if let Some(segment) = self.board.next_lost() {
-            let may_leave = self.is_urgent || has_room(segment.len.into());
+            // What was sent before the receiver ran out of room waits, but for the segment that asks.
+            let is_beyond = segment.start >= self.room_end && segment.start < self.end;
+            let may_leave = self.is_urgent || !is_beyond && has_room(segment.len.into());
             if !may_leave {
                 self.limited_end = self.board.next();
                 return None;
@@ -353,7 +358,7 @@ impl Connection {
     }
 
     /// Whether the receiver's window alone keeps it from sending.
-    fn is_shut(&self) -> bool {
+    pub(super) fn is_shut(&self) -> bool {
         self.is_open && self.board.una() < self.end && self.room_end <= self.board.una()
     }
 
@@ -408,6 +413,7 @@ impl Connection {
         if ack < una || ack > self.board.next() {
             return Heard::Nothing;
         }
+        let was_shut = self.is_shut();
         self.room_end = ack + u64::from(told.window);
         let (initial, flight) = (self.initial, self.flight());
         let offsets = told.sack.iter().filter_map(|block| -> Option<Range> {
@@ -423,6 +429,12 @@ impl Connection {
         }
         if told_of.cumulative > 0 || self.is_shut() {
             self.unheard = 0;
+        }
+        let reopens = was_shut && self.room_end > self.board.una();
+        if reopens && !self.board.is_empty() {
+            // What was sent while the window was shut was not taken.
+            self.board.lose(|_| Some(true));
+            (self.recovery, self.timeouts) = (Recovery::Timeout(self.board.next()), 0);
         }
         self.rack.on_ack(now, &told_of, &self.board);
         if self.rack.has_repaired(&told_of, &self.board) && self.recovery == Recovery::No {
@@ -451,7 +463,7 @@ impl Connection {
             is_limited: una <= self.limited_end,
             in_recovery: was_fast || is_fast,
         });
-        self.set_timers(now, told_of.cumulative > 0, tcp);
+        self.set_timers(now, told_of.cumulative > 0 || reopens, tcp);
         let has_ended = self.closes && ack > self.end;
         if has_ended { Heard::Ended } else { Heard::Progress }
     }

@@ -33,6 +33,11 @@ impl TcpHost {
         self.sender.grant(now, msg, grant, &self.tcp);
     }
 
+    /// Whether the receiver of a message has no room for it.
+    pub(crate) fn is_shut(&self, msg: MsgId) -> bool {
+        self.sender.is_shut(msg)
+    }
+
     /// Bytes of a message that are not acknowledged; `None` if it is over.
     pub(crate) fn unacknowledged(&self, msg: MsgId) -> Option<u64> {
         self.sender.unacknowledged(msg)
@@ -92,15 +97,15 @@ impl Endpoint for TcpHost {
 
     fn has_delivered(&mut self, now: Time, packet: &Packet<TcpHeader>) -> bool {
         let Some(arrival) = arrival(packet) else { return false };
-        self.receiver.has_delivered(now, &arrival, &self.tcp, &mut self.out)
+        self.receiver.has_delivered(now, &arrival)
     }
 
     fn has_arrived(&mut self, packet: &Packet<TcpHeader>) -> bool {
         arrival(packet).is_none_or(|arrival| self.receiver.has_arrived(&arrival))
     }
 
-    fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.hold(src, msg, &self.tcp, &mut self.out);
+    fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.hold(now, (src, msg), &self.tcp, &mut self.out);
     }
 
     fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {

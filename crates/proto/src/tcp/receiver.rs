@@ -1,16 +1,18 @@
 //! The receiving side of a host: connections, what of them has arrived, and acknowledgements.
 
+mod holding;
 mod incoming;
 
 use rampmeter_core::collections::{IdMap, Slab};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Event, MsgId, NodeId, Packet, Priority, Receipt, Span, Time};
 
+use self::holding::Held;
 use self::incoming::{Entry, Incoming};
 use super::config::{Connections, Tcp};
 use super::seq::{Range, unwrap, wrap};
 use super::wire::TcpHeader;
-use crate::parts::{FlowNumbers, Held, Known, Output, Timers};
+use crate::parts::{FlowNumbers, Known, Output, Timers};
 
 /// The receiver of one host.
 #[derive(Debug, Default)]
@@ -146,17 +148,14 @@ impl Receiver {
         };
         let incoming = &mut self.connections[slot];
         incoming.heard = now;
-        let Some(start) = unwrap(arrival.seq, incoming.initial, incoming.next) else {
+        if self.held.contains(arrival.src, arrival.msg) {
+            self.hold_at(slot, arrival, tcp, out);
             return Receipt::Ignored;
-        };
+        }
+        let Some(of_message) = incoming.range_of(arrival) else { return Receipt::Ignored };
+        let start = of_message.0 + arrival.offset;
         let range = (start, start + u64::from(arrival.len));
-        let of_message = start.checked_sub(arrival.offset).filter(|&first| first > 0);
-        let end = |first: u64| Some((first, first.checked_add(arrival.size)?));
-        let Some(of_message) = of_message.and_then(end) else {
-            return Receipt::Ignored;
-        };
-        let is_beyond = range.1 > incoming.next + tcp.config.receive_buffer
-            || incoming.n_held > 0 && start >= incoming.next;
+        let is_beyond = range.1 > incoming.next + u64::from(incoming.window(tcp));
         if is_beyond || range.1 > of_message.1 {
             incoming.acknowledge(tcp, out);
             return Receipt::Ignored;
@@ -167,7 +166,7 @@ impl Receiver {
                 return Receipt::Ignored;
             }
         }
-        match incoming.enter(arrival.msg, of_message, self.limit, &self.held) {
+        match incoming.enter(arrival.msg, of_message, self.limit) {
             Entry::Known => {}
             Entry::Contradiction => return Receipt::Ignored,
             Entry::TooMany => {
@@ -192,6 +191,9 @@ impl Receiver {
         out: &mut Output<TcpHeader>,
     ) -> Receipt {
         let incoming = &mut self.connections[slot];
+        if std::mem::take(&mut incoming.reminders) > 0 {
+            incoming.ack_at = Time::NEVER;
+        }
         if range.1 <= incoming.next || incoming.early.contains(range) {
             incoming.twice = Some(range);
             incoming.acknowledge(tcp, out);
@@ -282,6 +284,7 @@ impl Receiver {
     fn remove(&mut self, slot: u32) -> Option<Incoming> {
         let incoming = self.connections.remove(slot)?;
         self.slots.remove(&(incoming.src.get(), incoming.number));
+        self.held.forget_connection(&incoming);
         Some(incoming)
     }
 
@@ -294,7 +297,7 @@ impl Receiver {
         self.sweep_at = now.saturating_add(tcp.forget);
         let is_silent = |incoming: &Incoming| {
             let silence = now.saturating_since(incoming.heard);
-            silence > tcp.forget && incoming.is_busy && incoming.n_held == 0
+            silence > tcp.forget && incoming.is_busy && incoming.held.is_empty()
         };
         let silent = self.connections.iter().filter(|(_, incoming)| is_silent(incoming));
         let silent: Vec<u32> = silent.map(|(slot, _)| slot).collect();
@@ -310,26 +313,20 @@ impl Receiver {
         self.numbers.reset(peer);
     }
 
-    /// Whether the message of a segment was delivered before; its sender is alive in any case, and
-    /// is told if it has to wait for room.
-    pub(super) fn has_delivered(
-        &mut self,
-        now: Time,
-        arrival: &Arrival,
-        tcp: &Tcp,
-        out: &mut Output<TcpHeader>,
-    ) -> bool {
+    /// Whether the message of a segment was delivered before; its sender is alive in any case.
+    pub(super) fn has_delivered(&mut self, now: Time, arrival: &Arrival) -> bool {
         let Some(slot) = self.find(arrival.src, arrival.conn) else {
-            return self.numbers.known(arrival.src, arrival.conn) != Known::New;
+            let is_over = self.numbers.known(arrival.src, arrival.conn) != Known::New;
+            if !is_over {
+                self.held.ask(arrival);
+            }
+            return is_over;
         };
         let incoming = &mut self.connections[slot];
         incoming.heard = now;
-        let start = unwrap(arrival.seq, incoming.initial, incoming.next);
-        let first = start.and_then(|start| start.checked_sub(arrival.offset));
-        let end = first.and_then(|first| first.checked_add(arrival.size));
-        let is_over = end.is_some_and(|end| end <= incoming.next);
-        if !is_over && incoming.n_held > 0 {
-            incoming.acknowledge(tcp, out);
+        let is_over = incoming.range_of(arrival).is_some_and(|(_, end)| end <= incoming.next);
+        if !is_over {
+            self.held.ask(arrival);
         }
         is_over
     }
@@ -347,43 +344,6 @@ impl Receiver {
         })
     }
 
-    /// There is no room for a message: the window of its connection is zero until it is released.
-    pub(super) fn hold(&mut self, src: NodeId, msg: MsgId, tcp: &Tcp, out: &mut Output<TcpHeader>) {
-        if self.held.contains(src, msg) {
-            return;
-        }
-        self.held.hold(src, msg);
-        if let Some(slot) = self.slot_of(src, msg) {
-            let incoming = &mut self.connections[slot];
-            incoming.n_held += 1;
-            incoming.acknowledge(tcp, out);
-        }
-    }
-
-    pub(super) fn release(
-        &mut self,
-        now: Time,
-        (src, msg): (NodeId, MsgId),
-        tcp: &Tcp,
-        out: &mut Output<TcpHeader>,
-    ) {
-        if !self.held.release(src, msg) {
-            return;
-        }
-        if let Some(slot) = self.slot_of(src, msg) {
-            let incoming = &mut self.connections[slot];
-            (incoming.n_held, incoming.heard) = (incoming.n_held.saturating_sub(1), now);
-            incoming.acknowledge(tcp, out);
-        }
-    }
-
-    fn slot_of(&self, src: NodeId, msg: MsgId) -> Option<u32> {
-        let has = |incoming: &Incoming| {
-            incoming.src == src && incoming.messages.iter().any(|message| message.msg == msg)
-        };
-        self.connections.iter().find(|(_, incoming)| has(incoming)).map(|(slot, _)| slot)
-    }
-
     /// Acknowledgements that were delayed for long enough.
     pub(super) fn handle_timeout(&mut self, now: Time, tcp: &Tcp, out: &mut Output<TcpHeader>) {
         while let Some((at, (slot, number))) = self.timers.pop_due(now) {
@@ -391,6 +351,8 @@ impl Receiver {
             let is_due = |i: &&mut Incoming| i.number == number && i.ack_at == at;
             if let Some(incoming) = incoming.filter(is_due) {
                 incoming.acknowledge(tcp, out);
+                incoming.reminders = incoming.reminders.saturating_sub(1);
+                self.remind_later(now, slot, tcp);
             }
         }
     }

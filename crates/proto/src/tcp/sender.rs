@@ -12,7 +12,7 @@ use super::config::{Connections, Tcp};
 use super::connection::{Acknowledgement, Connection, Due, Grant, Heard, Next, Outbound};
 use super::seq::wrap;
 use super::wire::TcpHeader;
-use crate::parts::{NextNumber, Outgoing, Output, Timers};
+use crate::parts::{NextNumber, Outgoing, Output, Repeats, Timers};
 
 /// The sender of one host.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ pub(super) struct Sender {
     /// Connections that pacing lets send later. They have entries of their own: timeouts are far off,
     /// and an entry for each packet would stay until then.
     paced: Timers<(u32, u32)>,
+    /// Connections whose receivers are to be asked for room, by slot and number.
+    asks: Repeats<(u32, u32)>,
 }
 
 impl Sender {
@@ -53,6 +55,7 @@ impl Sender {
             turn: 0,
             timers: Timers::default(),
             paced: Timers::default(),
+            asks: Repeats::default(),
         }
     }
 
@@ -68,7 +71,7 @@ impl Sender {
 
     #[inline]
     pub(super) fn deadline(&self) -> Time {
-        self.timers.next().min(self.paced.next())
+        self.timers.next().min(self.paced.next()).min(self.asks.next_at())
     }
 
     pub(super) fn submit(
@@ -275,6 +278,11 @@ impl Sender {
         self.update(now, slot, tcp);
     }
 
+    /// Whether the connection of a message may send nothing because its receiver has no room.
+    pub(crate) fn is_shut(&self, msg: MsgId) -> bool {
+        self.by_message.get(&msg.get()).is_some_and(|&slot| self.connections[slot].is_shut())
+    }
+
     /// Bytes of a message that are not acknowledged; `None` if it is over.
     pub(crate) fn unacknowledged(&self, msg: MsgId) -> Option<u64> {
         let slot = *self.by_message.get(&msg.get())?;
@@ -298,7 +306,7 @@ impl Sender {
                 self.ready.remove(&mut self.places, slot);
             }
         }
-        let at = connection.deadline();
+        let at = if connection.is_asking { Time::NEVER } else { connection.deadline() };
         if at < connection.entry_at {
             connection.entry_at = at;
             self.timers.push(at, (slot, connection.number));
@@ -342,19 +350,49 @@ impl Sender {
             let is_valid = |c: &&mut Connection| c.number == number && c.entry_at == at;
             let Some(connection) = connection.filter(is_valid) else { continue };
             connection.entry_at = Time::NEVER;
-            match connection.on_timer(now, tcp, stats) {
-                Due::Nothing => {}
-                Due::Syn => self.send_syn(slot, tcp, out),
-                Due::GivenUp => {
-                    let (dst, conn) = (connection.dst, connection.number);
-                    let msg = first_message(connection);
-                    self.fail(slot, out);
-                    out.send(dst, msg, TcpHeader::Reset { conn });
-                    continue;
-                }
+            if connection.is_shut() {
+                connection.is_asking = true;
+                self.asks.push((slot, number), true);
+                continue;
             }
-            self.update(now, slot, tcp);
+            self.on_timer(now, slot, tcp, out, stats);
         }
+        while let Some((slot, number)) = self.asks.pop(now) {
+            let connection = self.connections.get_mut(slot).filter(|c| c.number == number);
+            let Some(connection) = connection else { continue };
+            connection.is_asking = false;
+            let asks = connection.is_shut() && connection.deadline() <= now;
+            if asks {
+                self.asks.count(now, tcp.ask_gap);
+                self.on_timer(now, slot, tcp, out, stats);
+            } else {
+                self.update(now, slot, tcp);
+            }
+        }
+    }
+
+    /// A timer of a connection is due.
+    fn on_timer(
+        &mut self,
+        now: Time,
+        slot: u32,
+        tcp: &Tcp,
+        out: &mut Output<TcpHeader>,
+        stats: &mut TcpStats,
+    ) {
+        let connection = &mut self.connections[slot];
+        match connection.on_timer(now, tcp, stats) {
+            Due::Nothing => {}
+            Due::Syn => self.send_syn(slot, tcp, out),
+            Due::GivenUp => {
+                let (dst, conn) = (connection.dst, connection.number);
+                let msg = first_message(connection);
+                self.fail(slot, out);
+                out.send(dst, msg, TcpHeader::Reset { conn });
+                return;
+            }
+        }
+        self.update(now, slot, tcp);
     }
 }
 

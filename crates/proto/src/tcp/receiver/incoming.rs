@@ -1,15 +1,15 @@
 //! One connection at its receiver: what has arrived, and what is acknowledged.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use rampmeter_core::{MsgId, NodeId, Priority, Time};
 
 use super::super::config::Tcp;
 use super::super::control::Algorithm;
-use super::super::seq::{Range, Ranges, wrap};
+use super::super::seq::{Range, Ranges, unwrap, wrap};
 use super::super::wire::{List, SackBlock, TcpHeader};
 use super::Arrival;
-use crate::parts::{Held, Output};
+use crate::parts::Output;
 
 /// A message in the stream.
 #[derive(Clone, Copy, Debug)]
@@ -40,14 +40,18 @@ pub(super) struct Incoming {
     /// Segments that have arrived and are not acknowledged, and when they have to be.
     pub(super) pending: u32,
     pub(super) ack_at: Time,
+    /// How often the sender is still told that there is room again, unless data arrives; `ack_at` is
+    /// when, if it is told.
+    pub(super) reminders: u32,
     /// Whether the last segment was marked (RFC 8257 §3.2, DCTCP.CE).
     pub(super) was_marked: bool,
     /// Whether acknowledgements echo a mark until the sender has reacted (RFC 3168 §6.1.3).
     pub(super) echoes: bool,
     /// A segment that has arrived twice and was not told of (RFC 2883).
     pub(super) twice: Option<Range>,
-    /// Messages for which there is no room: as long as there are any, the window is zero.
-    pub(super) n_held: u32,
+    /// Messages for which there is no room, by the first byte that is not taken: the window ends at
+    /// the first of them.
+    pub(super) held: BTreeMap<u64, MsgId>,
 }
 
 /// What a receiver makes of the message that a segment names.
@@ -76,15 +80,28 @@ impl Incoming {
             is_busy: true,
             pending: 0,
             ack_at: Time::NEVER,
+            reminders: 0,
             was_marked: false,
             echoes: false,
             twice: None,
-            n_held: 0,
+            held: BTreeMap::new(),
         }
     }
 
+    /// Bytes above `next` that are taken.
     pub(super) fn window(&self, tcp: &Tcp) -> u32 {
-        if self.n_held > 0 { 0 } else { tcp.config.receive_buffer as u32 }
+        let buffer = tcp.config.receive_buffer;
+        match self.held.first_key_value() {
+            Some((first, _)) => first.saturating_sub(self.next).min(buffer) as u32,
+            None => buffer as u32,
+        }
+    }
+
+    /// The bytes of the stream that a segment's message has.
+    pub(super) fn range_of(&self, arrival: &Arrival) -> Option<Range> {
+        let start = unwrap(arrival.seq, self.initial, self.next)?;
+        let first = start.checked_sub(arrival.offset).filter(|&first| first > 0)?;
+        Some((first, first.checked_add(arrival.size)?))
     }
 
     /// Sends an acknowledgement of all that has arrived.
@@ -124,13 +141,7 @@ impl Incoming {
     }
 
     /// Enters the message of a segment, if it is new and something of it is missing.
-    pub(super) fn enter(
-        &mut self,
-        msg: MsgId,
-        range: Range,
-        most: Option<u32>,
-        held: &Held,
-    ) -> Entry {
+    pub(super) fn enter(&mut self, msg: MsgId, range: Range, most: Option<u32>) -> Entry {
         if range.1 <= self.next {
             return Entry::Known;
         }
@@ -145,7 +156,6 @@ impl Incoming {
         if most.is_some_and(|most| self.messages.len() >= most as usize) {
             return Entry::TooMany;
         }
-        self.n_held += u32::from(held.contains(self.src, msg));
         self.messages.insert(place, Inbound { msg, range });
         Entry::Known
     }

@@ -7,6 +7,7 @@
 mod control;
 mod ecn;
 mod handshake;
+mod holding;
 mod loss;
 mod rack;
 mod receiver;

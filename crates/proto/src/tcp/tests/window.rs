@@ -123,13 +123,10 @@ fn a_closed_window_is_probed_by_one_byte_with_growing_pauses() {
     // The byte is not taken.
     script.at(1_300).ack(after(4), &[]);
     assert!(script.sent().is_empty());
-    // The window opens: the byte that was not taken is lost for the sender, and sent again.
+    // The window opens: the byte that was not taken is sent again.
     script.window = 10_000;
     script.at(1_350).ack(after(4), &[]);
-    let sent = script.sent();
-    assert_eq!(sent, ["4002..5001"]);
-    script.at(60_000);
-    assert!(script.sent().contains(&"4001..4002".to_owned()));
+    assert_eq!(script.sent(), ["4001..4002", "4002..5001"]);
     script.ack(5_001, &[]);
     assert_eq!(script.events(), [Event::Completed { msg: MsgId::new(0) }]);
 }
@@ -155,13 +152,7 @@ fn a_closed_window_is_no_reason_to_give_up() {
     assert_eq!(script.events(), []);
     script.window = 10_000;
     script.ack(after(4), &[]);
-    let mut sent = script.sent();
-    for step in 1..70 {
-        sent.extend(script.at(4_000_000 + step * 1_000).sent());
-    }
-    sent.sort();
-    sent.dedup();
-    assert_eq!(sent, ["4001..4002", "4002..5001"]);
+    assert_eq!(script.sent(), ["4001..4002", "4002..5001"]);
     script.ack(5_001, &[]);
     assert_eq!(script.events(), [Event::Completed { msg: MsgId::new(0) }]);
 }

@@ -1,0 +1,123 @@
+//! Messages for which the driver has no room. The window of a connection ends where the first of them
+//! starts, so that messages before it still arrive. Its sender asks now and then with one segment,
+//! as it does a receiver without room (RFC 9293 §3.8.6.1).
+
+use rampmeter_core::collections::IdMap;
+use rampmeter_core::{MsgId, NodeId, Span, Time};
+
+use super::super::config::Tcp;
+use super::super::wire::TcpHeader;
+use super::{Arrival, Incoming, Receiver};
+use crate::parts::Output;
+
+/// How often a sender is reminded that there is room, with pauses that double.
+const REMINDERS: u32 = 6;
+
+/// Where a message is: its connection, and the first byte in the stream that is not taken.
+type Place = (u32, u64);
+
+/// The messages that are held.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    /// By sender and its number. The place is `None` until a segment of the message tells it.
+    places: IdMap<(NodeId, MsgId), Option<Place>>,
+    /// The segment of which the driver has asked last whether its message was delivered. If it is
+    /// not, and there is no room for it, [`Receiver::hold`] follows.
+    asked: Option<Arrival>,
+}
+
+impl Held {
+    #[inline]
+    pub(super) fn contains(&self, src: NodeId, msg: MsgId) -> bool {
+        !self.places.is_empty() && self.places.contains_key(&(src, msg))
+    }
+
+    pub(super) fn ask(&mut self, arrival: &Arrival) {
+        self.asked = Some(*arrival);
+    }
+
+    pub(super) fn forget_connection(&mut self, incoming: &Incoming) {
+        for &msg in incoming.held.values() {
+            self.places.remove(&(incoming.src, msg));
+        }
+    }
+
+    pub(super) fn forget_peer(&mut self, peer: NodeId) {
+        self.places.retain(|(src, _), _| *src != peer);
+        self.asked = None;
+    }
+}
+
+impl Receiver {
+    /// There is no room for a message: the window of its connection ends before it until it is
+    /// released. Its sender is told.
+    pub(in crate::tcp) fn hold(
+        &mut self,
+        now: Time,
+        (src, msg): (NodeId, MsgId),
+        tcp: &Tcp,
+        out: &mut Output<TcpHeader>,
+    ) {
+        self.held.places.entry((src, msg)).or_insert(None);
+        let asked = self.held.asked.take().filter(|asked| (asked.src, asked.msg) == (src, msg));
+        let Some(arrival) = asked else { return };
+        let of = (src, arrival.conn, msg);
+        let Some(slot) = self.connection_of(now, of, tcp, out) else { return };
+        self.connections[slot].heard = now;
+        self.hold_at(slot, &arrival, tcp, out);
+    }
+
+    /// A segment of a message that is held has arrived on a connection.
+    pub(super) fn hold_at(
+        &mut self,
+        slot: u32,
+        arrival: &Arrival,
+        tcp: &Tcp,
+        out: &mut Output<TcpHeader>,
+    ) {
+        let incoming = &mut self.connections[slot];
+        let place = self.held.places.get_mut(&(arrival.src, arrival.msg));
+        if let Some(place @ None) = place
+            && let Some((first, end)) = incoming.range_of(arrival)
+            && end > incoming.next
+            && !incoming.held.contains_key(&first.max(incoming.next))
+        {
+            let missing = first.max(incoming.next);
+            *place = Some((arrival.conn, missing));
+            incoming.held.insert(missing, arrival.msg);
+        }
+        incoming.latest = arrival.msg;
+        incoming.acknowledge(tcp, out);
+    }
+
+    /// There is room for a message again: its sender is told.
+    pub(in crate::tcp) fn release(
+        &mut self,
+        now: Time,
+        (src, msg): (NodeId, MsgId),
+        tcp: &Tcp,
+        out: &mut Output<TcpHeader>,
+    ) {
+        let Some((conn, first)) = self.held.places.remove(&(src, msg)).flatten() else { return };
+        let Some(slot) = self.find(src, conn) else { return };
+        let incoming = &mut self.connections[slot];
+        incoming.held.remove(&first);
+        (incoming.heard, incoming.latest) = (now, msg);
+        incoming.acknowledge(tcp, out);
+        incoming.reminders = REMINDERS;
+        self.remind_later(now, slot, tcp);
+    }
+
+    /// Tells the sender later once more that there is room, if it should. It asks seldom itself where
+    /// many of its messages wait.
+    pub(super) fn remind_later(&mut self, now: Time, slot: u32, tcp: &Tcp) {
+        let incoming = &mut self.connections[slot];
+        if incoming.reminders == 0 {
+            return;
+        }
+        let doublings = REMINDERS - incoming.reminders;
+        let first = Span::from_us(tcp.config.rto_initial_us);
+        incoming.ack_at = now.saturating_add(first * (1 << doublings));
+        self.timers.push(incoming.ack_at, (slot, incoming.number));
+    }
+}

@@ -1,0 +1,126 @@
+//! Messages for which a receiver's driver has no room, at both ends.
+
+use super::super::config::Connections;
+use super::*;
+
+const HELD: MsgId = MsgId::new(8);
+
+/// A segment of a message that starts at byte 5001 of the stream, where message 7 ends, or with the
+/// stream.
+fn held_segment(script: &mut Script, start: u64) -> Packet<TcpHeader> {
+    let first = if start < after(5) { 1 } else { after(5) };
+    let header =
+        TcpHeader::Data { conn: 0, seq: wrap(start, script.initial), size: 9_000, cwr: false };
+    Packet {
+        header,
+        payload: PayloadRef { msg: HELD, offset: start - first, len: 1_000 },
+        src: PEER,
+        dst: HOST,
+        wire_bytes: 1_040,
+        path: 0,
+        priority: Priority::HIGHEST,
+        marks: Marks::NONE,
+    }
+}
+
+/// What a driver without room does with a segment.
+fn refuse_room(script: &mut Script, start: u64) {
+    let packet = held_segment(script, start);
+    assert!(!script.host.has_delivered(script.now, &packet));
+    script.host.hold(script.now, PEER, HELD);
+}
+
+#[test]
+fn the_window_ends_where_a_message_without_room_starts() {
+    let mut script = Script::new(config());
+    script.syn(4_000_000_000).sent();
+    script.data((1, 1_001), 5_000);
+    assert_eq!(script.sent(), ["ack 1001"]);
+    refuse_room(&mut script, after(6));
+    assert_eq!(script.sent(), ["ack 1001 window 4000"]);
+    for n in 1..5 {
+        assert_eq!(script.data((after(n), after(n + 1)), 5_000), Receipt::Fresh);
+    }
+    assert_eq!(script.sent().pop().as_deref(), Some("ack 5001 window 0"));
+    assert_eq!(script.events(), [Event::Delivered { src: PEER, msg: MsgId::new(7) }]);
+    // Its sender asks, and is answered each time.
+    refuse_room(&mut script, after(5));
+    assert_eq!(script.sent(), ["ack 5001 window 0"]);
+    script.host.release(script.now, PEER, HELD);
+    assert_eq!(script.sent(), ["ack 5001"]);
+    let packet = held_segment(&mut script, after(5));
+    assert_eq!(script.host.handle_packet(script.now, &packet), Receipt::Fresh);
+    assert_eq!(script.sent(), ["ack 6001"]);
+}
+
+/// A message that its sender gives up limits no other.
+#[test]
+fn a_message_without_room_ends_with_its_connection() {
+    let mut script = Script::new(config());
+    script.syn(1).sent();
+    refuse_room(&mut script, after(5));
+    script.control(TcpHeader::Reset { conn: 0 });
+    assert_eq!(script.host.messages(), Some((0, 0)));
+    script.sent();
+    script.host.release(script.now, PEER, HELD);
+    assert!(script.sent().is_empty() && script.events().is_empty());
+}
+
+/// The other end takes the first message, and nothing of the second, of which three segments are
+/// under way. The window moves back to where that starts.
+#[test]
+fn what_was_sent_beyond_a_window_that_moves_back_waits() {
+    let keys = TcpConfig { connections: Connections::Persistent, window_initial: 8, ..config() };
+    let mut script = Script::open(keys, 2_000);
+    script.submit(6_000);
+    assert_eq!(script.sent().len(), 8);
+    let all = script.window;
+    script.window = 0;
+    script.at(200).ack(after(2), &[]);
+    assert!(script.sent().is_empty());
+    // One segment asks, after a timeout that doubles; it is answered, and so the sender goes on.
+    let mut asked = 0;
+    for us in (1_000..2_000_000).step_by(1_000) {
+        let sent = script.at(us).sent();
+        assert!(sent.len() <= 1, "{sent:?}");
+        if !sent.is_empty() {
+            assert_eq!(sent, segments(2, 1));
+            script.ack(after(2), &[]);
+            asked += 1;
+        }
+    }
+    assert!((20..=60).contains(&asked), "{asked}");
+    assert_eq!(script.stats().recoveries, 0);
+    script.window = all;
+    script.ack(after(2), &[]);
+    let sent = script.sent();
+    assert!(sent.len() >= 2 && sent[0] == "2001..3001", "{sent:?}");
+    script.at(2_001_000).ack(after(8), &[]);
+    let over = |n| Event::Completed { msg: MsgId::new(n) };
+    assert_eq!(script.events(), [over(0), over(1)]);
+}
+
+/// Where many messages wait their senders ask seldom, so a receiver repeats itself.
+#[test]
+fn a_sender_is_reminded_that_there_is_room_until_data_arrives() {
+    let mut script = Script::new(config());
+    script.syn(1).sent();
+    refuse_room(&mut script, 1);
+    script.sent();
+    script.host.release(script.now, PEER, HELD);
+    let mut times = Vec::new();
+    for us in (0..1_000_000).step_by(500) {
+        if !script.at(us).sent().is_empty() {
+            times.push(us);
+        }
+    }
+    assert_eq!(times, [0, 3_000, 9_000, 21_000, 45_000, 93_000, 189_000]);
+    refuse_room(&mut script, 1);
+    script.sent();
+    script.host.release(script.now, PEER, HELD);
+    assert_eq!(script.sent().len(), 1);
+    script.data((1, 1_001), 5_000);
+    assert_eq!(script.sent().len(), 1);
+    script.at(2_000_000);
+    assert!(script.sent().is_empty());
+}
