@@ -579,6 +579,13 @@ local TRANSPORTS = {
       "probe", "the way by {agg} works", u32("epoch", "Epoch"),
       u8("agg", "Aggregation or core switch"),
     },
+    [9] = {
+      "hold", "held {held}", word("held", "Waits for room", "0 or 1", { [0] = "no", "yes" }),
+    },
+    [10] = {
+      "ask", "flow {flow} of {size} bytes", u32("flow", "Flow, numbered among those of the pair"),
+      u32("tx_slot", "Slot at the sender"), u64("size", "Bytes of the flow", at_least(1)),
+    },
   },
   [12] = {
     name = "rampmeter_ndp",

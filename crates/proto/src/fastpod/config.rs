@@ -12,7 +12,7 @@ use super::slots::Slots;
 use super::timing::{Instant, Timing, instant};
 use super::wire::POD_FLAG;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Framing, Padding, within};
+use crate::parts::{Framing, Padding, held_pause, keepalive, repeat_gap, within};
 
 /// Which of the messages to one destination is sent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -188,6 +188,8 @@ impl FastpodConfig {
             watchdog_slots: ahead + 2,
             patience,
             // Longer than a message waits before it is sent again.
+            held_pause: held_pause(keepalive(facts)),
+            repeat_gap: repeat_gap(facts),
             forget: ((retry + beacon * 2) * u64::from(self.attempts_max) * 64).max(rto_far * 128),
             timings,
             pods,
@@ -318,6 +320,10 @@ pub struct Fastpod {
     pub patience: Span,
     /// When a receiver forgets a message whose sender is silent.
     pub forget: Span,
+    /// When a sender asks again whether there is room for a message.
+    pub held_pause: Span,
+    /// From one question whether there is room for a message to the next, where there are many.
+    pub repeat_gap: Span,
 }
 
 /// What all of the above follows from is long, and the same in every part of a run.

@@ -212,6 +212,7 @@ impl Endpoint for FastpodHost {
 
     fn cancel(&mut self, now: Time, msg: MsgId) {
         self.queues.cancel(msg);
+        self.out.cancel(msg, |header| matches!(header, FastpodHeader::Ask { .. }));
         self.ready.retain(|(_, packet)| packet.payload.len == 0 || packet.payload.msg != msg);
         self.plan(now);
     }
@@ -231,6 +232,21 @@ impl Endpoint for FastpodHost {
             }
             FastpodHeader::Probe { .. } => {
                 self.on_scheduled(now, packet);
+                Receipt::Control
+            }
+            FastpodHeader::Hold { held } => {
+                let about = (packet.src, packet.payload.msg);
+                if let Some(dst) = self.queues.on_hold(now, about, held, &self.fastpod) {
+                    self.asking.begin(now);
+                    self.want(now, dst);
+                }
+                Receipt::Control
+            }
+            FastpodHeader::Ask { flow, tx_slot, size } => {
+                let packets = self.fastpod.framing().packets(Bytes::new(size));
+                let (src, msg) = (packet.src, packet.payload.msg);
+                let of = Announcement { src, msg, flow, tx_slot, packets };
+                self.receiver.on_ask(of, &mut self.out);
                 Receipt::Control
             }
             FastpodHeader::Rts { .. }
@@ -253,6 +269,21 @@ impl Endpoint for FastpodHost {
         self.receiver.flows.has_arrived(packet.src, flow, seq)
     }
 
+    /// Where every packet has its instant there is none for what is said of room.
+    fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        if !self.fastpod.is_exact() {
+            self.receiver.flows.hold(src, msg);
+            self.out.send(src, msg, FastpodHeader::Hold { held: true });
+        }
+    }
+
+    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        if !self.fastpod.is_exact() {
+            self.receiver.flows.release(now, src, msg, self.fastpod.held_pause);
+            self.out.send(src, msg, FastpodHeader::Hold { held: false });
+        }
+    }
+
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.stats.tell(each);
     }
@@ -271,6 +302,7 @@ impl Endpoint for FastpodHost {
 
     fn forget_peer(&mut self, now: Time, peer: NodeId) {
         self.ready.retain(|(_, packet)| packet.dst != peer);
+        self.out.forget_peer(peer);
         self.queues.forget_peer(peer, &mut self.out);
         self.receiver.forget_peer(peer, &mut self.out);
         if peer == self.fastpod.arbiter(self.pod, self.arbiter) {
@@ -306,12 +338,12 @@ impl Endpoint for FastpodHost {
             self.stats.packets_late += 1;
             self.on_late(at, &packet);
         }
-        None
+        self.out.next_control()
     }
 
     #[inline]
     fn wants_transmit(&self) -> bool {
-        !self.ready.is_empty()
+        !self.ready.is_empty() || self.out.has_control()
     }
 
     #[inline]

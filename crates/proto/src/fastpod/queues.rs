@@ -32,6 +32,8 @@ pub(super) struct Progress {
     to: u16,
     /// Until when it may be sent without a schedule; `None` while the arbiter has not been asked.
     until: Option<Instant>,
+    /// Whether its destination has no room for it: it is in no queue.
+    is_held: bool,
 }
 
 /// Messages to one destination, a host of the pod or another pod, that have cells to send by
@@ -356,22 +358,72 @@ impl Queues {
         self.flows.deadline()
     }
 
-    /// Puts messages that were sent and not acknowledged into their queues again. Returns the
-    /// destination of the next; `None` if no other is due.
+    /// The destination has no room for a message, or has room again. Returns what slots are wanted
+    /// for if there is room again.
+    pub(super) fn on_hold(
+        &mut self,
+        now: Time,
+        (dst, msg): (NodeId, MsgId),
+        held: bool,
+        fastpod: &Fastpod,
+    ) -> Option<u16> {
+        let slot = self.flows.slot(msg)?;
+        let flow = &mut self.flows[slot];
+        if flow.dst != dst {
+            return None;
+        }
+        let pause = now + fastpod.held_pause;
+        if flow.state.is_held == held {
+            if held {
+                flow.retry.hear(pause);
+            }
+            return None;
+        }
+        flow.state.is_held = held;
+        flow.retry.reset();
+        self.leave(slot);
+        if held {
+            self.flows.start_timer(slot, pause);
+            return None;
+        }
+        self.enter(slot, fastpod.config.order);
+        Some(self.flows[slot].state.to)
+    }
+
+    /// Asks whether there is room for a message that is held.
+    fn ask(&self, slot: u32, out: &mut Output<FastpodHeader>) {
+        let flow = &self.flows[slot];
+        let header = FastpodHeader::Ask { flow: flow.flow, tx_slot: slot, size: flow.size };
+        out.send(flow.dst, flow.msg, header);
+    }
+
+    /// Puts messages that were sent and not acknowledged into their queues again, and asks for room for
+    /// those that are held. Returns the destination of the next; `None` if no other is due.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,
         fastpod: &Fastpod,
         out: &mut Output<FastpodHeader>,
     ) -> Option<u16> {
-        let slot = self.flows.next_due(now)?;
+        let mut due = self.flows.next_due(now);
+        while let Some(slot) = due.filter(|&slot| self.flows[slot].state.is_held) {
+            self.flows.queue_repeat(slot);
+            due = self.flows.next_due(now);
+        }
+        let slot = due.or_else(|| self.flows.next_repeat(now, fastpod.repeat_gap))?;
         let flow = &mut self.flows[slot];
         let to = flow.state.to;
         if flow.state.next < flow.packets {
             return Some(to);
         }
+        let is_held = flow.state.is_held;
         if flow.retry.attempt(fastpod.config.attempts_max) {
-            self.enter(slot, fastpod.config.order);
+            if is_held {
+                self.flows.defer_timer(slot, now + fastpod.held_pause);
+                self.ask(slot, out);
+            } else {
+                self.enter(slot, fastpod.config.order);
+            }
         } else if let Some(flow) = self.remove(slot) {
             out.say(Event::Failed { msg: flow.msg });
         }

@@ -61,6 +61,18 @@ impl Receiver {
         Receipt::Fresh
     }
 
+    /// A source asks whether there is room for a message.
+    pub(super) fn on_ask(&mut self, of: Announcement, out: &mut Output<FastpodHeader>) {
+        match self.flows.find(&of) {
+            Found::Over => self.acknowledge(of),
+            Found::Abandoned => {}
+            Found::Arriving(_) | Found::New => {
+                let held = self.flows.is_held(of.src, of.msg);
+                out.send(of.src, of.msg, FastpodHeader::Hold { held });
+            }
+        }
+    }
+
     fn acknowledge(&mut self, of: Announcement) {
         self.acks.push(Ack { host: of.src.get() as u16, flow: of.flow as u16 });
     }

@@ -170,6 +170,21 @@ headers! {
             /// The aggregation switch that it came by.
             agg: u8,
         },
+        /// Destination to source: there is no room for the message, or there is again. Not in the
+        /// paper, whose destinations have room for all.
+        9 Hold (control "hold", D to S) "held {held}" {
+            /// Whether the message waits for room.
+            held: bool as "Waits for room",
+        },
+        /// Source to destination: is there room for the message now?
+        10 Ask (control "ask", S to D) "flow {flow} of {size} bytes" {
+            /// The flow's number among those of this pair.
+            flow: u32,
+            /// Its slot at the source.
+            tx_slot: u32,
+            /// The flow's size in bytes.
+            size: u64 [size at least 1],
+        },
     }
 }
 
@@ -182,8 +197,8 @@ mod tests {
     #[test]
     fn control_packets_fit_a_frame_of_64_bytes_and_return_from_the_wire() {
         let mut rng = Rng::new(1, 0, Purpose::Test);
-        let mut longest = [0; 9];
-        for code in 1..=8 {
+        let mut longest = [0; 11];
+        for code in 1..=10 {
             for _ in 0..2_000 {
                 let header = FastpodHeader::arbitrary(code, &mut || rng.bits()).unwrap();
                 let mut bytes = [0; 64];
@@ -192,7 +207,7 @@ mod tests {
                 longest[usize::from(code)] = longest[usize::from(code)].max(len);
             }
         }
-        assert_eq!(longest, [0, 21, 46, 46, 5, 43, 44, 38, 6]);
+        assert_eq!(longest, [0, 21, 46, 46, 5, 43, 44, 38, 6, 2, 17]);
         assert!(longest[2..].iter().all(|&len| len <= CONTROL_MAX));
     }
 }
