@@ -257,6 +257,9 @@ pub struct Dcpim {
     pub repeat_gap: Span,
     /// When a receiver forgets a flow whose sender is silent.
     pub forget: Span,
+    /// Whether a host that knows of no message lets stages pass: between real hosts, where they cost
+    /// processor time. In the simulator the order of events of one instant depends on them.
+    pub may_sleep: bool,
 }
 
 impl DcpimConfig {
@@ -315,6 +318,7 @@ impl DcpimConfig {
             keepalive,
             repeat_gap: repeat_gap(facts),
             forget: forget_after(keepalive, self.attempts_max),
+            may_sleep: false,
             config: self,
         })
     }

@@ -21,11 +21,16 @@ pub struct DcpimHost {
     dcpim: Arc<Dcpim>,
     rng: Rng,
     schedule: Schedule,
+    /// Phases in a row at whose start the host knew of no message and no match.
+    idle_phases: u32,
     sender: Sender,
     receiver: Receiver,
     out: Output<DcpimHeader>,
     stats: DcpimStats,
 }
+
+/// Idle phases after which stages change nothing but their own numbers.
+const IDLE_MAX: u32 = 2;
 
 impl DcpimHost {
     /// What has been counted so far.
@@ -60,6 +65,23 @@ impl DcpimHost {
         }
     }
 
+    /// Whether the host lets stages pass that it has nothing to do in. It runs them when it hears of
+    /// something.
+    #[inline]
+    fn sleeps(&self) -> bool {
+        self.idle_phases > IDLE_MAX
+    }
+
+    /// Runs the stages that have passed meanwhile, of the last whole phase and this one.
+    fn wake(&mut self, now: Time) {
+        self.idle_phases = 0;
+        self.schedule = self.schedule.skip(now, &self.dcpim);
+        while self.schedule.at() < now {
+            self.run_stage(self.schedule.at());
+        }
+        self.idle_phases = 0;
+    }
+
     fn run_stage(&mut self, now: Time) {
         // A host that slept through more than a phase takes up the schedule where it is now.
         if now.saturating_since(self.schedule.at()) > self.dcpim.phase() {
@@ -75,6 +97,8 @@ impl DcpimHost {
         if let Some(phase) = duties.begin {
             self.receiver.begin(now, phase, dcpim, out);
             self.sender.begin(phase, start + dcpim.phase());
+            let is_idle = dcpim.may_sleep && self.sender.is_idle() && self.receiver.is_idle();
+            self.idle_phases = if is_idle { self.idle_phases + 1 } else { 0 };
         }
         if let Some(round) = duties.request {
             self.receiver.request(now, round, dcpim, out);
@@ -94,6 +118,7 @@ impl Endpoint for DcpimHost {
         Self {
             sender: Sender::new(node, schedule.phase(&config)),
             schedule,
+            idle_phases: 0,
             receiver: Receiver::new(),
             out: Output::new(node, config.config.header.get() as u16),
             stats: DcpimStats::default(),
@@ -103,6 +128,9 @@ impl Endpoint for DcpimHost {
     }
 
     fn submit(&mut self, now: Time, message: Message) {
+        if self.sleeps() {
+            self.wake(now);
+        }
         self.sender.submit(now, message, &self.dcpim, &mut self.out);
     }
 
@@ -112,6 +140,9 @@ impl Endpoint for DcpimHost {
 
     #[inline]
     fn handle_packet(&mut self, now: Time, packet: &Packet<DcpimHeader>) -> Receipt {
+        if self.sleeps() {
+            self.wake(now);
+        }
         let (src, msg) = (packet.src, packet.payload.msg);
         match packet.header {
             DcpimHeader::Data { rx_slot, seq, number } => {
@@ -173,7 +204,9 @@ impl Endpoint for DcpimHost {
     }
 
     fn phases(&self, each: &mut dyn FnMut(Phase)) {
-        self.schedule.running(&self.dcpim, each);
+        if !self.sleeps() {
+            self.schedule.running(&self.dcpim, each);
+        }
     }
 
     fn messages(&self) -> Option<(usize, usize)> {
@@ -198,7 +231,7 @@ impl Endpoint for DcpimHost {
 
     fn reconfigure(&mut self, now: Time, config: Arc<Dcpim>) -> bool {
         // Stages have other lengths: the schedule is taken up where it is now.
-        self.schedule = Schedule::from(now, &config);
+        (self.schedule, self.idle_phases) = (Schedule::from(now, &config), 0);
         self.dcpim = config;
         true
     }
@@ -210,7 +243,7 @@ impl Endpoint for DcpimHost {
     }
 
     fn handle_timeout(&mut self, now: Time) {
-        while self.schedule.at() <= now {
+        while self.schedule.at() <= now && !self.sleeps() {
             self.run_stage(now);
         }
         if self.sender.deadline() <= now {
@@ -240,7 +273,8 @@ impl Endpoint for DcpimHost {
 
     #[inline]
     fn poll_timeout(&self) -> Time {
-        self.schedule.at().min(self.receiver.deadline()).min(self.sender.deadline())
+        let stage = if self.sleeps() { Time::NEVER } else { self.schedule.at() };
+        stage.min(self.receiver.deadline()).min(self.sender.deadline())
     }
 
     #[inline]

@@ -47,6 +47,11 @@ pub(super) struct Links {
 }
 
 impl Links {
+    /// Whether no source is matched.
+    pub(super) fn is_empty(&self) -> bool {
+        self.running.is_empty() && self.building.is_empty()
+    }
+
     /// When the first timer fires.
     #[inline]
     pub(super) fn deadline(&self) -> Time {

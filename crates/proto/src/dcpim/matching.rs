@@ -71,6 +71,11 @@ impl Inbox {
     /// The most offers that are kept: more than any fabric has hosts.
     const LIMIT: usize = 1 << 16;
 
+    /// Whether no offer waits.
+    pub fn is_empty(&self) -> bool {
+        self.offers.is_empty()
+    }
+
     /// Keeps `offer`. Where rounds are strict, one of a round before `next`, the (phase, round) to
     /// be handled next, is late and dropped (§3.3).
     pub fn put(&mut self, offer: Offer, next: (u32, u8), rounds: Rounds) {

@@ -43,7 +43,7 @@ use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Derived, Site, Transport};
+use crate::transport::{Derived, Place, Site, Transport};
 
 /// The dcPIM family.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +84,8 @@ impl Transport for DcpimFamily {
 
     fn configure(keys: DcpimConfig, site: &Site) -> Result<Dcpim, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));
-        DcpimConfig { payload, header, ..keys }.on(&site.facts)
+        let dcpim = DcpimConfig { payload, header, ..keys }.on(&site.facts)?;
+        Ok(Dcpim { may_sleep: matches!(site.place, Place::Hosts { .. }), ..dcpim })
     }
 
     fn describe(config: &Dcpim) -> Vec<Derived> {

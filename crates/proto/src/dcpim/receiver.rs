@@ -56,6 +56,14 @@ impl Receiver {
         self.links.deadline()
     }
 
+    /// Whether it knows of no message, grant or match.
+    pub(super) fn is_idle(&self) -> bool {
+        (self.accepted, self.busy) == (0, 0)
+            && self.flows.is_empty()
+            && self.grants.is_empty()
+            && self.links.is_empty()
+    }
+
     pub(super) fn late(&self) -> u64 {
         self.grants.late()
     }

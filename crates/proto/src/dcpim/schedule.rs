@@ -43,6 +43,17 @@ impl Schedule {
         }
     }
 
+    /// The same, or if it lags behind by two phases the start of the phase before the one of `now`.
+    #[must_use]
+    pub fn skip(self, now: Time, dcpim: &Dcpim) -> Self {
+        let phase = dcpim.phase();
+        if now.saturating_since(self.at) <= phase * 2 {
+            return self;
+        }
+        let number = now.as_ps() / phase.as_ps() - 1;
+        Self { phase: number as u32, stage: 0, at: Time::ZERO + phase * number }
+    }
+
     /// When the next stage starts.
     pub fn at(&self) -> Time {
         self.at

@@ -104,6 +104,14 @@ impl Sender {
         !self.permits.is_empty()
     }
 
+    /// Whether it knows of no message, request or match.
+    pub(super) fn is_idle(&self) -> bool {
+        (self.accepted, self.accepted_before, self.busy) == (0, 0, 0)
+            && self.flows.is_empty()
+            && self.permits.is_empty()
+            && self.requests.is_empty()
+    }
+
     pub(super) fn late(&self) -> u64 {
         self.requests.late()
     }

@@ -335,6 +335,10 @@ mod tokens {
     const SIZE: u64 = 1_460 * 1_000;
 
     fn host(config: DcpimConfig) -> (DcpimHost, Arc<Dcpim>) {
+        host_since(config, Time::ZERO)
+    }
+
+    fn host_since(config: DcpimConfig, start: Time) -> (DcpimHost, Arc<Dcpim>) {
         let facts = FabricFacts {
             n_hosts: 2,
             access_rate: Rate::from_gbps(100),
@@ -342,9 +346,9 @@ mod tokens {
             control_rtt: Span::from_ns(5_216),
             n_pods: 0,
         };
-        let dcpim = Arc::new(config.on(&facts).unwrap());
+        let dcpim = Arc::new(Dcpim { may_sleep: true, ..config.on(&facts).unwrap() });
         let rng = Rng::new(1, 0, Purpose::Test);
-        (DcpimHost::new(Arc::clone(&dcpim), NodeId::new(0), rng, Time::ZERO), dcpim)
+        (DcpimHost::new(Arc::clone(&dcpim), NodeId::new(0), rng, start), dcpim)
     }
 
     fn packet(header: DcpimHeader) -> Packet<DcpimHeader> {
@@ -386,6 +390,35 @@ mod tokens {
         let in_a_round_trip = tokens.iter().filter(|at| **at < tokens[0] + dcpim.window_timeout);
         assert!(in_a_round_trip.count() <= dcpim.bdp as usize + 1);
         assert_eq!(host.stats().tokens_sent, tokens.len() as u64);
+    }
+
+    /// What a host has to do after a long sleep it does when a host would that has just started.
+    #[test]
+    fn a_host_with_nothing_to_do_sleeps_and_wakes_in_the_phase_of_all_others() {
+        let mut rng = Rng::new(2, 0, Purpose::Test);
+        for keys in [DcpimConfig::paper(), DcpimConfig::reference()] {
+            let (mut sleeper, dcpim) = host(keys.clone());
+            run_until(&mut sleeper, Time::ZERO + dcpim.phase() * 9);
+            assert_eq!(sleeper.poll_timeout(), Time::NEVER);
+            let mut now = Time::ZERO;
+            for _ in 0..40 {
+                let before = now + dcpim.phase() * 29;
+                now = before + dcpim.phase() + Span::from_ps(rng.bits() % dcpim.phase().as_ps());
+                let (mut fresh, _) = host_since(keys.clone(), before);
+                run_until(&mut fresh, now);
+                let tokens = [&mut sleeper, &mut fresh].map(|host| {
+                    let (flow, tx_slot, size, repeated) = (0, 0, SIZE, false);
+                    let notification = DcpimHeader::Notification { flow, tx_slot, size, repeated };
+                    host.handle_packet(now, &packet(notification));
+                    run_until(host, now + dcpim.phase() * 3)
+                });
+                assert!(!tokens[0].is_empty());
+                assert_eq!(tokens[0], tokens[1]);
+                sleeper.forget_peer(now + dcpim.phase() * 3, NodeId::new(1));
+                run_until(&mut sleeper, now + dcpim.phase() * 20);
+                assert_eq!(sleeper.poll_timeout(), Time::NEVER);
+            }
+        }
     }
 
     /// §3.2: a token is void a grace period after the end of its phase.
