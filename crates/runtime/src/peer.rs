@@ -9,6 +9,8 @@
 //! that starts says hello to all its peers, and these ask back, so that they know its new life before
 //! they have messages for it.
 
+#[cfg(test)]
+mod tests;
 mod views;
 
 use std::collections::VecDeque;
@@ -28,6 +30,9 @@ use crate::wire::Incarnation;
 const HELLO_MIN: Span = Span::from_us(5_000);
 const HELLO_MAX: Span = Span::from_us(1_000_000);
 
+/// Of so many greetings a silent peer gets one at least.
+const SELDOM: u32 = 64;
+
 /// A node as this one sees it.
 #[derive(Debug)]
 pub(crate) struct Peer<P> {
@@ -46,6 +51,9 @@ pub(crate) struct Peer<P> {
     notes_sent: u64,
     /// When the latest hello of ordinary length was answered.
     answered_at: Option<Time>,
+    /// When it was last greeted, and how often in a row without an answer.
+    greeted_at: Time,
+    unanswered: u32,
     /// Round trip of the latest hello that was sent once.
     rtt: Option<Span>,
     /// What it has configured otherwise, as far as it has told.
@@ -65,6 +73,8 @@ impl<P> Peer<P> {
             awaited: RailSet::EMPTY,
             notes_sent: 0,
             answered_at: None,
+            greeted_at: Time::ZERO,
+            unanswered: 0,
             rtt: None,
             differences: Differences::default(),
         }
@@ -203,6 +213,23 @@ impl<P> Peers<P> {
         for other in (0..self.peers.len() as u32).map(NodeId::new) {
             if other != node {
                 self.call(now, other);
+            }
+        }
+    }
+
+    /// Asks all peers but `node` itself now and then. Those that do not answer are asked ever more
+    /// seldom, as each asks itself when it starts: keys are agreed upon for every hello.
+    pub(crate) fn greet_all(&mut self, now: Time, node: NodeId) {
+        for other in (0..self.peers.len() as u32).map(NodeId::new) {
+            let Some(peer) = self.get_mut(other).filter(|_| other != node) else { continue };
+            let has_answered = peer.heard_at().is_some_and(|at| at >= peer.greeted_at);
+            peer.unanswered = if has_answered { 0 } else { peer.unanswered.saturating_add(1) };
+            let n = peer.unanswered;
+            if n == 0 || n.is_power_of_two() || n.is_multiple_of(SELDOM) {
+                self.call(now, other);
+            }
+            if let Some(peer) = self.get_mut(other) {
+                peer.greeted_at = now;
             }
         }
     }

@@ -71,7 +71,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         let at = state.as_of(now);
         let n = datapath.receive(now, |arrived| state.on_datagram(at, arrived))?;
         arrivals.count(now, n);
-        if state.take_submissions(at) || n > 0 {
+        if state.take_submissions(at) {
             state.active_at = now;
         }
         state.fire(at, now);
@@ -111,7 +111,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         if is_worth_it { self.state.config.gather } else { Span::ZERO }
     }
 
-    /// When the node last had a packet or a submission.
+    /// When the node last had a submission, or a packet of a peer in the life that it knows.
     pub fn active_at(&self) -> Time {
         self.state.active_at
     }
@@ -164,10 +164,11 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         })
     }
 
-    /// Says hello to all peers, to learn their round trips and what they have configured.
+    /// Says hello to all peers, to learn their round trips and what they have configured. Those that
+    /// have not answered the last times are left out ever more often.
     pub fn greet(&mut self, now: Time) {
         let State { peers, config, .. } = &mut self.state;
-        peers.call_all(now, config.node);
+        peers.greet_all(now, config.node);
     }
 
     /// Changes the peers, the rate and the times of waiting to those of `config`. Node, transport and
@@ -272,7 +273,8 @@ struct State<E: Endpoint, A: Applications> {
     paths: Paths,
     /// Time of the latest turn: the endpoint's time does not go back.
     told: Time,
-    /// Time of the latest turn that had a packet or a submission.
+    /// Time of the latest turn that had a submission, or a packet of a peer in the life that it knows:
+    /// floods of others do not keep the node awake.
     active_at: Time,
     is_stopping: bool,
     stats: NodeStats,

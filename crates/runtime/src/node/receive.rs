@@ -65,6 +65,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 }
                 _ => {
                     self.peers.on_received(now, (src, rail), bytes.len());
+                    self.active_at = now;
                     self.on_known(now, (src, marks), kind, body);
                 }
             }

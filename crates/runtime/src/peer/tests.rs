@@ -1,0 +1,50 @@
+use rampmeter_core::{NodeId, Purpose, Rng, Span, Time};
+
+use super::{Learned, Peers};
+use crate::wire::Incarnation;
+
+const SELF: NodeId = NodeId::new(0);
+const OTHER: NodeId = NodeId::new(1);
+
+fn at(seconds: u64) -> Time {
+    Time::ZERO + Span::from_us(seconds * 1_000_000)
+}
+
+/// Hellos until `end`; those that `answers` are answered at once.
+fn run(peers: &mut Peers<()>, from: Time, end: Time, answers: bool) -> u32 {
+    let (mut now, mut n) = (from, 0);
+    while now <= end {
+        let mut nonce = None;
+        peers.fire(now, |_, sent, _| nonce = Some(sent), |_| {});
+        n += u32::from(nonce.is_some());
+        if let Some(nonce) = nonce.filter(|_| answers) {
+            let life = Incarnation::new(7);
+            assert_ne!(peers.on_here(now, (OTHER, 0), nonce, life), Learned::Restarted);
+        }
+        now = peers.deadline().max(now + Span::from_us(1));
+    }
+    n
+}
+
+/// A greeting every ten seconds for an hour.
+fn greet_for_an_hour(peers: &mut Peers<()>, start: u64, answers: bool) -> u32 {
+    let each = |n: u64| {
+        let now = at(start + n * 10);
+        peers.greet_all(now, SELF);
+        run(peers, now, now + Span::from_us(9_000_000), answers)
+    };
+    (0..360).map(each).sum()
+}
+
+#[test]
+fn peers_that_do_not_answer_are_greeted_ever_more_seldom() {
+    let rng = Rng::new(1, 0, Purpose::Test);
+    let mut peers = Peers::new(&[Some(None), Some(None)], 1_500, 1, rng);
+    // 1, 2, 4, ..., 256 and 192, 320 of 360, each with its repetitions.
+    let silent = greet_for_an_hour(&mut peers, 10, false);
+    assert!((11..=11 * 9).contains(&silent), "{silent} hellos");
+    // One that answers gets every greeting from the next on, and hellos that probe its path.
+    peers.call(at(4_000), OTHER);
+    run(&mut peers, at(4_000), at(4_005), true);
+    assert!(greet_for_an_hour(&mut peers, 4_010, true) >= 360);
+}
