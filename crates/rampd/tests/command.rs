@@ -56,6 +56,7 @@ fn broken_configurations_are_explained() {
         ("\"monotonic\"", "\"sundial\"", "unknown variant `sundial`"),
         ("clock", "speed = 1\nclock", "unknown field `speed`"),
         ("clock", "spin-us = -1\nclock", "node.spin-us: expected a number from 0"),
+        ("clock", "gather-us = 20000\nclock", "node.gather-us: expected a number from 0 to 10000"),
         ("clock", "message-max = 0\nclock", "node.message-max: expected a number from 1"),
         ("clock", "datapath = \"xdp\"\nclock", "node.interface: expected the interface"),
         ("clock", "interface = \"eth0\"\nclock", "node.interface: expected datapath = \"xdp\""),

@@ -1,0 +1,422 @@
+//! Checks the values of a file, and derives a [`Setup`] from them.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use nix::unistd::{Gid, Group, User};
+use rampmeter_core::envelope::{HostPacket, IPV4_UDP, IPV6_UDP, Protection};
+use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
+use rampmeter_proto::Catalogue;
+use rampmeter_ring::{Allowed, DoorConfig, Limits, Services};
+use rampmeter_runtime::datapath::RAILS_MAX;
+use rampmeter_runtime::datapath::udp::UdpConfig;
+use rampmeter_runtime::{ClockSource, NodeConfig, PublicKey, Wait};
+
+use super::tables::{
+    Addresses, ClockKey, Config, DatapathKey, Name, NetworkTable, NodeTable, PeerTable,
+    ProgramsTable, SecurityKey, ServiceTable, WaitKey,
+};
+use super::{ConfigError, Keys, RailAddresses, Setup};
+use crate::host::HostTransport;
+
+/// The longest time for which packets may wait for others.
+const GATHER_MAX_US: f64 = 10_000.0;
+
+/// The largest packet that a frame of AF_XDP memory holds.
+const XDP_MTU_MAX: usize = 3_826;
+
+/// The longest path of a Unix socket on Linux (unix(7): 108 bytes with the zero at its end).
+const SOCKET_PATH_MAX: usize = 107;
+
+pub(super) struct Check<'a> {
+    pub(super) file: &'a Path,
+}
+
+impl Check<'_> {
+    fn bad(&self, key: &str, expected: &str, got: impl ToString) -> ConfigError {
+        ConfigError::Value {
+            file: self.file.to_owned(),
+            key: key.to_owned(),
+            expected: expected.to_owned(),
+            got: got.to_string(),
+        }
+    }
+
+    fn range(&self, key: &str, value: f64, least: f64, most: f64) -> Result<f64, ConfigError> {
+        if (least..=most).contains(&value) {
+            return Ok(value);
+        }
+        Err(self.bad(key, &format!("a number from {least} to {most}"), value))
+    }
+
+    fn micros(&self, key: &str, us: f64, least: f64) -> Result<Span, ConfigError> {
+        let us = self.range(key, us, least, 1e11)?;
+        Ok(Span::from_ps((us * 1e6).round() as u64))
+    }
+
+    pub(super) fn setup<C: Catalogue>(&self, config: Config) -> Result<Setup, ConfigError> {
+        let Config { node, network, transport, peer, programs, service } = config;
+        let mut rails = self.peers(&peer)?.into_iter();
+        let peers = rails.next().unwrap_or_default();
+        let me = peer.iter().find(|p| p.id == node.id);
+        let me = me.ok_or_else(|| self.bad("node.id", "the id of one of the peers", node.id))?;
+        let Addresses(locals) = &me.address;
+        let local = locals[0];
+        let more_rails = locals[1..].iter().zip(rails);
+        let more_rails =
+            more_rails.map(|(&local, peers)| RailAddresses { local, peers }).collect::<Vec<_>>();
+        let ip_udp = if local.is_ipv4() { IPV4_UDP } else { IPV6_UDP };
+        let mtu = network.mtu;
+        self.range("network.mtu", mtu as f64, 576.0, 9_000.0)?;
+        self.range("network.spray", network.spray as f64, 1.0, 256.0)?;
+        let segment_offload = self.segment_offload(&node, &network)?;
+        let keys = self.keys(&node, network.security, &peer)?;
+        let protection = if keys.is_some() { Protection::Sealed } else { Protection::Checksum };
+        let HostPacket { payload, header } = HostPacket::new(mtu, ip_udp, protection);
+        let (payload, header) = (Bytes::new(payload as u64), Bytes::new(header as u64));
+        let rate = self.range("network.rate-mbps", network.rate_mbps, 0.1, 1e6)? * 1e6;
+        let access_rate = Rate::from_bps(rate as u64)
+            .ok_or_else(|| self.bad("network.rate-mbps", "more than 0", network.rate_mbps))?;
+        let packet = access_rate.tx_time(payload + header);
+        let control_rtt = self.micros("network.control-rtt-us", network.control_rtt_us, 0.1)?;
+        let data_rtt = match network.data_rtt_us {
+            None => control_rtt + packet * 4,
+            Some(us) => self.micros("network.data-rtt-us", us, network.control_rtt_us)?,
+        };
+        let n_hosts = peer.iter().filter(|p| !p.arbiter).count() as u32;
+        let facts = FabricFacts { n_hosts, access_rate, data_rtt, control_rtt, n_pods: 0 };
+        let transport = HostTransport::read::<C>(&transport, &facts, payload, header)
+            .map_err(|e| self.bad(&format!("transport.{}", e.key), &e.expected, e.got))?;
+        self.arbiters(transport.arbiters, peer.len() as u32 - n_hosts)?;
+        let wait = match (node.wait, node.spin_us) {
+            (WaitKey::Poll, _) => Wait::Poll,
+            (WaitKey::Block, Some(us)) => {
+                Wait::Block { spin: self.micros("node.spin-us", us, 0.0)? }
+            }
+            (WaitKey::Block, None) => {
+                let late = Span::from_us(60);
+                Wait::Block { spin: if packet < late { late } else { Span::ZERO } }
+            }
+        };
+        let interface = self.interface(&node, locals, mtu)?;
+        let message_max = self.range(
+            "node.message-max",
+            node.message_max as f64,
+            1.0,
+            NodeConfig::MESSAGE_MAX.into(),
+        )? as u32;
+        let (limits, services) = (self.limits(&programs)?, self.services(&service)?);
+        if let Some(path) = node.socket.as_ref().filter(|p| p.as_os_str().len() > SOCKET_PATH_MAX) {
+            let expected = format!("a path of at most {SOCKET_PATH_MAX} bytes");
+            return Err(self.bad("node.socket", &expected, path.display()));
+        }
+        // An arbiter has no use for `socket`, and may share a file with a host of its machine.
+        let socket = node.socket.as_ref().filter(|_| !me.arbiter);
+        let beside = || socket.map(|path| path.with_extension("status"));
+        let status = node.status.clone().or_else(beside);
+        self.without_socket(node.socket.is_some() && !me.arbiter, &programs, &service)?;
+        let door = node.socket.map(|path| DoorConfig { path, limits, services });
+        Ok(Setup {
+            id: NodeId::new(node.id),
+            is_arbiter: me.arbiter,
+            facts,
+            transport,
+            udp: UdpConfig {
+                mtu,
+                spray: network.spray,
+                segment_offload,
+                ..UdpConfig::new(local, peers)
+            },
+            more_rails,
+            interface,
+            clock: match node.clock {
+                ClockKey::TimeOfDay => ClockSource::TimeOfDay,
+                ClockKey::Monotonic => ClockSource::Monotonic,
+            },
+            wait,
+            gather: self.gather(node.gather_us)?,
+            busy_poll: self.micros("node.busy-poll-us", node.busy_poll_us, 0.0)?,
+            door,
+            metrics: node.metrics,
+            status,
+            grace: self.micros("node.grace-ms", node.grace_ms * 1e3, 0.0)?,
+            patience: self.micros("node.patience-ms", node.patience_ms * 1e3, 1.0)?,
+            message_max,
+            payload,
+            keys,
+            file: self.file.to_owned(),
+            reread: Setup::load::<C>,
+        })
+    }
+
+    /// How long packets may wait for others. Beyond a few round trips transports would repeat what has
+    /// arrived.
+    fn gather(&self, us: f64) -> Result<Span, ConfigError> {
+        let us = self.range("node.gather-us", us, 0.0, GATHER_MAX_US)?;
+        self.micros("node.gather-us", us, 0.0)
+    }
+
+    /// Tables about programs are for nodes that have some.
+    fn without_socket(
+        &self,
+        has_programs: bool,
+        programs: &ProgramsTable,
+        services: &[ServiceTable],
+    ) -> Result<(), ConfigError> {
+        let key = match (programs == &ProgramsTable::default(), services) {
+            _ if has_programs => return Ok(()),
+            (true, []) => return Ok(()),
+            (false, _) => "programs",
+            (true, _) => "service",
+        };
+        Err(self.bad(key, "none at an arbiter, or without node.socket", "one"))
+    }
+
+    /// The keys, if there are to be any.
+    fn keys(
+        &self,
+        node: &NodeTable,
+        security: SecurityKey,
+        peers: &[PeerTable],
+    ) -> Result<Option<Keys>, ConfigError> {
+        let public_key = |idx: usize| format!("peer[{idx}].public-key");
+        if security == SecurityKey::None {
+            let unused = "network.security = \"encrypted\" beside it";
+            if let Some(file) = &node.private_key {
+                return Err(self.bad("node.private-key", unused, file.display()));
+            }
+            if let Some(file) = &node.key_log {
+                return Err(self.bad("node.key-log", unused, file.display()));
+            }
+            return match peers.iter().position(|peer| !peer.public_key.texts().is_empty()) {
+                Some(idx) => {
+                    Err(self.bad(&public_key(idx), unused, &peers[idx].public_key.texts()[0]))
+                }
+                None => Ok(None),
+            };
+        }
+        let Some(file) = &node.private_key else {
+            let expected =
+                "the file that `rampd keygen` has written, or network.security = \"none\"";
+            return Err(self.bad("node.private-key", expected, "none"));
+        };
+        // Beside the configuration, where the path is not a whole one.
+        let folder = self.file.parent().unwrap_or(Path::new(""));
+        let mut public = vec![Vec::new(); peers.len()];
+        for (idx, peer) in peers.iter().enumerate() {
+            let texts = peer.public_key.texts();
+            if texts.is_empty() {
+                let expected = "the key that `rampd keygen` has printed for it";
+                return Err(self.bad(&public_key(idx), expected, "none"));
+            }
+            for text in texts {
+                let key: PublicKey = text
+                    .parse()
+                    .map_err(|_| self.bad(&public_key(idx), "32 bytes in base64", text))?;
+                if public.iter().flatten().any(|other| *other == key) {
+                    return Err(self.bad(&public_key(idx), "a key that no other peer has", text));
+                }
+                public[peer.id as usize].push(key);
+            }
+        }
+        let log = node.key_log.as_ref().map(|file| folder.join(file));
+        Ok(Some(Keys { private_file: folder.join(file), public, log }))
+    }
+
+    /// What programs may take.
+    fn limits(&self, programs: &ProgramsTable) -> Result<Limits, ConfigError> {
+        let usual = Limits::default();
+        let count = |key: &str, value: Option<usize>, usual| match value {
+            Some(0) => Err(self.bad(&format!("programs.{key}"), "1 or more", 0)),
+            value => Ok(value.unwrap_or(usual)),
+        };
+        let bytes = |key: &str, value: Option<u64>, usual: u64| match value {
+            Some(0) => Err(self.bad(&format!("programs.{key}"), "1 or more", 0)),
+            value => Ok(value.map_or(usual, |mb| mb.saturating_mul(1_000_000))),
+        };
+        Ok(Limits {
+            clients_max: count("attached-max", programs.attached_max, usual.clients_max)?,
+            clients_per_user: count(
+                "attached-per-user",
+                programs.attached_per_user,
+                usual.clients_per_user,
+            )?,
+            memory_max: bytes("memory-max-mb", programs.memory_max_mb, usual.memory_max)?,
+            memory_per_user: bytes(
+                "memory-per-user-mb",
+                programs.memory_per_user_mb,
+                usual.memory_per_user,
+            )?,
+            ..usual
+        })
+    }
+
+    /// Who may attach as which service.
+    fn services(&self, tables: &[ServiceTable]) -> Result<Services, ConfigError> {
+        let mut services = Services::default();
+        for (idx, table) in tables.iter().enumerate() {
+            let key = |name: &str| format!("service[{idx}].{name}");
+            let mut allowed = Allowed::default();
+            for user in &table.users {
+                let uid = match user {
+                    Name::Number(uid) => *uid,
+                    Name::Text(name) => match User::from_name(name) {
+                        Ok(Some(user)) => user.uid.as_raw(),
+                        _ => return Err(self.bad(&key("users"), "users of this machine", name)),
+                    },
+                };
+                allowed.users.insert(uid);
+            }
+            for group in &table.groups {
+                let found = match group {
+                    Name::Number(gid) => Group::from_gid(Gid::from_raw(*gid)),
+                    Name::Text(name) => Group::from_name(name),
+                };
+                match (found, group) {
+                    (Ok(Some(group)), _) => {
+                        allowed.groups.insert(group.gid.as_raw());
+                        // Programs connect with their first group; members may have this as another.
+                        let members = group.mem.iter().filter_map(|m| User::from_name(m).ok()?);
+                        allowed.users.extend(members.map(|user| user.uid.as_raw()));
+                    }
+                    (_, Name::Number(gid)) => drop(allowed.groups.insert(*gid)),
+                    (_, Name::Text(name)) => {
+                        return Err(self.bad(&key("groups"), "groups of this machine", name));
+                    }
+                }
+            }
+            if services.0.insert(table.id, allowed).is_some() {
+                return Err(self.bad(&key("id"), "a service that no other table has", table.id));
+            }
+        }
+        Ok(services)
+    }
+
+    /// Only the kernel takes joined packets.
+    fn segment_offload(
+        &self,
+        node: &NodeTable,
+        network: &NetworkTable,
+    ) -> Result<bool, ConfigError> {
+        match (network.segment_offload, node.datapath) {
+            (Some(true), DatapathKey::Xdp) => {
+                Err(self.bad("node.datapath", "udp, where segment-offload = true", "xdp"))
+            }
+            (is_written, datapath) => Ok(is_written.unwrap_or(datapath == DatapathKey::Udp)),
+        }
+    }
+
+    /// The interface of the AF_XDP socket, if there is to be one.
+    fn interface(
+        &self,
+        node: &NodeTable,
+        addresses: &[SocketAddr],
+        mtu: usize,
+    ) -> Result<Option<String>, ConfigError> {
+        match (node.datapath, &node.interface) {
+            (DatapathKey::Udp, None) => Ok(None),
+            (DatapathKey::Udp, Some(name)) => {
+                Err(self.bad("node.interface", "datapath = \"xdp\" beside it", name))
+            }
+            (DatapathKey::Xdp, None) => {
+                Err(self.bad("node.interface", "the interface that leads to all peers", "none"))
+            }
+            (DatapathKey::Xdp, Some(_)) if addresses.len() > 1 => {
+                Err(self.bad("node.datapath", "udp, where peers have several addresses", "xdp"))
+            }
+            (DatapathKey::Xdp, Some(_)) if !addresses[0].is_ipv4() => {
+                Err(self.bad("node.datapath", "udp, where addresses are IPv6", "xdp"))
+            }
+            (DatapathKey::Xdp, Some(_)) if mtu > XDP_MTU_MAX => {
+                let expected = format!("at most {XDP_MTU_MAX}, where the datapath is xdp");
+                Err(self.bad("network.mtu", &expected, mtu))
+            }
+            (DatapathKey::Xdp, Some(name)) => Ok(Some(name.clone())),
+        }
+    }
+
+    /// Addresses by network and number: ids without gaps or repetitions, hosts first, as many addresses
+    /// of each peer, one family, ports to spare.
+    fn peers(&self, peers: &[PeerTable]) -> Result<Vec<Vec<Option<SocketAddr>>>, ConfigError> {
+        let n = peers.len();
+        let n_rails = peers.first().map_or(1, |peer| peer.address.0.len());
+        let mut rails = vec![vec![None; n]; n_rails];
+        for (idx, peer) in peers.iter().enumerate() {
+            let key = |name: &str| format!("peer[{idx}].{name}");
+            let Addresses(addresses) = &peer.address;
+            if addresses.len() != n_rails {
+                let expected = format!("{n_rails}, as many as peer {} has", peers[0].id);
+                let got = format!("{} in the list", addresses.len());
+                return Err(self.bad(&key("address"), &expected, got));
+            }
+            if n_rails > RAILS_MAX {
+                let expected = format!("at most {RAILS_MAX} addresses");
+                return Err(self.bad(&key("address"), &expected, n_rails));
+            }
+            for (rail, address) in rails.iter_mut().zip(addresses) {
+                let Some(slot) = rail.get_mut(peer.id as usize) else {
+                    let expected = format!("ids from 0 to {}, without gaps", n - 1);
+                    return Err(self.bad(&key("id"), &expected, peer.id));
+                };
+                if slot.replace(*address).is_some() {
+                    return Err(self.bad(&key("id"), "an id of its own", peer.id));
+                }
+            }
+            for (rail, address) in addresses.iter().enumerate() {
+                let others = peers[..idx]
+                    .iter()
+                    .flat_map(|other| other.address.0.iter().map(|address| (other.id, *address)));
+                let own = addresses[..rail].iter().map(|address| (peer.id, *address));
+                let first = peers[0].address.0[0];
+                self.address(&key("address"), *address, first, others.chain(own))?;
+            }
+        }
+        let n_hosts = peers.iter().filter(|p| !p.arbiter).count();
+        if n_hosts < 2 {
+            return Err(self.bad("peer", "at least 2 hosts", n_hosts));
+        }
+        if let Some(idx) = peers.iter().position(|p| p.arbiter != (p.id as usize >= n_hosts)) {
+            let expected = "arbiters numbered after all hosts";
+            return Err(self.bad(&format!("peer[{idx}].id"), expected, peers[idx].id));
+        }
+        Ok(rails)
+    }
+
+    /// An address must be of the family of the `first`, of one host, and have two ports that none of
+    /// `others` has.
+    fn address(
+        &self,
+        key: &str,
+        address: SocketAddr,
+        first: SocketAddr,
+        mut others: impl Iterator<Item = (u32, SocketAddr)>,
+    ) -> Result<(), ConfigError> {
+        if address.is_ipv4() != first.is_ipv4() {
+            return Err(self.bad(key, "all IPv4 or all IPv6", address));
+        }
+        if address.port() == u16::MAX || address.port() == 0 {
+            return Err(self.bad(key, "a port from 1 to 65534", address));
+        }
+        if address.ip().is_unspecified() {
+            return Err(self.bad(key, "the address of one host", address));
+        }
+        let is_near = |(_, other): &(u32, SocketAddr)| {
+            other.ip() == address.ip() && other.port().abs_diff(address.port()) < 2
+        };
+        match others.find(is_near) {
+            Some((other, _)) => {
+                let expected = format!("two ports that peer {other} does not use");
+                Err(self.bad(key, &expected, address))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn arbiters(&self, wanted: u32, n: u32) -> Result<(), ConfigError> {
+        if n == wanted {
+            return Ok(());
+        }
+        let expected = format!("{wanted} with arbiter = true, as the transport has");
+        Err(self.bad("peer", &expected, n))
+    }
+}
