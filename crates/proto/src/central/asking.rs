@@ -92,6 +92,11 @@ impl<C: Central, F> Asking<C, F> {
         self.flows.get_mut(&msg).map(|asked| &mut asked.flow)
     }
 
+    /// How many flows there are.
+    pub(super) fn len(&self) -> usize {
+        self.flows.len()
+    }
+
     /// Flows by number.
     pub(super) fn flows(&self) -> impl Iterator<Item = (MsgId, &F)> {
         self.flows.iter().map(|(&msg, asked)| (msg, &asked.flow))
@@ -183,8 +188,8 @@ impl<C: Central, F> Asking<C, F> {
         Some(asked.flow)
     }
 
-    /// A flow does not want to be scheduled for now: its controller is told, and no request is
-    /// repeated until [`Asking::request`].
+    /// Withdraws the request of a flow until [`Asking::request`]: tells the controller, and repeats
+    /// nothing.
     pub(super) fn withdraw(&mut self, msg: MsgId) {
         let controller = self.controller();
         let Some(asked) = self.flows.get_mut(&msg) else { return };
@@ -192,7 +197,7 @@ impl<C: Central, F> Asking<C, F> {
         self.tell(controller, msg, Control::Done { number: msg.get() });
     }
 
-    /// No flow has a request to be answered: controllers may be silent.
+    /// Notes that every request has been withdrawn, so that controllers may be silent.
     pub(super) fn expect_nothing(&mut self) {
         self.unanswered = None;
     }

@@ -84,7 +84,7 @@ impl<C: Central> CentralHost<C> {
         let is_shut = self.tcp.is_shut(msg);
         if is_shut && self.shut.insert(msg) {
             self.asking.withdraw(msg);
-            if self.shut.len() == self.asking.flows().count() {
+            if self.shut.len() == self.asking.len() {
                 self.asking.expect_nothing();
             }
             self.tcp.grant(now, msg, Grant::Own);

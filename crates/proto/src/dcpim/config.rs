@@ -257,8 +257,8 @@ pub struct Dcpim {
     pub repeat_gap: Span,
     /// When a receiver forgets a flow whose sender is silent.
     pub forget: Span,
-    /// Whether a host that knows of no message lets stages pass: between real hosts, where they cost
-    /// processor time. In the simulator the order of events of one instant depends on them.
+    /// Whether a host without messages skips stages. Real hosts do, as stages cost processor time.
+    /// Simulated ones do not, as the order of events of one instant would change.
     pub may_sleep: bool,
 }
 

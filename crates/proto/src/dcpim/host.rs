@@ -65,14 +65,14 @@ impl DcpimHost {
         }
     }
 
-    /// Whether the host lets stages pass that it has nothing to do in. It runs them when it hears of
-    /// something.
+    /// Whether the host skips stages, as it has nothing to do in them. It catches up with the next
+    /// message or packet.
     #[inline]
     fn sleeps(&self) -> bool {
         self.idle_phases > IDLE_MAX
     }
 
-    /// Runs the stages that have passed meanwhile, of the last whole phase and this one.
+    /// Catches up: runs the stages of the last whole phase and of this one that have passed.
     fn wake(&mut self, now: Time) {
         self.idle_phases = 0;
         self.schedule = self.schedule.skip(now, &self.dcpim);

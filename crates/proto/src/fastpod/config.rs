@@ -187,9 +187,9 @@ impl FastpodConfig {
             answer,
             watchdog_slots: ahead + 2,
             patience,
-            // Longer than a message waits before it is sent again.
             held_pause: held_pause(keepalive(facts)),
             repeat_gap: repeat_gap(facts),
+            // Longer than a message waits before it is sent again.
             forget: ((retry + beacon * 2) * u64::from(self.attempts_max) * 64).max(rto_far * 128),
             timings,
             pods,

@@ -269,7 +269,7 @@ impl Endpoint for FastpodHost {
         self.receiver.flows.has_arrived(packet.src, flow, seq)
     }
 
-    /// Where every packet has its instant there is none for what is said of room.
+    /// Holds a message back, except in pods: there every packet has its instant, and a hold has none.
     fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         if !self.fastpod.is_exact() {
             self.receiver.flows.hold(src, msg);
