@@ -16,9 +16,6 @@ pub(super) struct Progress {
     /// The next packet that was never sent, and those that were lost, latest first.
     next: u32,
     lost: Vec<u32>,
-    /// The destination has no room: nothing waits to be sent but a packet now and then, which asks
-    /// whether it has room again.
-    is_held: bool,
 }
 
 /// A flow. Its timer, which looks for losses, runs once no packet waits to be sent.
@@ -128,7 +125,7 @@ impl Flows {
         let header = FastpassHeader::Data { flow: flow.flow, tx_slot: slot, seq, size: flow.size };
         if flow.unsent() == 0 {
             // Waits longer after each attempt: a path that has failed may be routed to for some time.
-            let wait = match flow.state.is_held {
+            let wait = match flow.is_held {
                 true => fastpass.held_pause,
                 false => fastpass.rto * (1 << flow.retry.attempts().min(BACKOFF_MAX)),
             };
@@ -158,9 +155,9 @@ impl Flows {
             flow.state.acked.insert(seq);
         }
         if flow.remaining() > 0 {
-            if flow.state.is_held && flow.unsent() == 0 {
+            if flow.is_held && flow.unsent() == 0 {
                 // There is room again, and what said so was lost.
-                flow.state.is_held = false;
+                flow.is_held = false;
                 return self.lose(slot);
             }
             self.rank(slot);
@@ -189,12 +186,7 @@ impl Flows {
         fastpass: &Fastpass,
         out: &mut Output<FastpassHeader>,
     ) -> Option<(u32, Outcome)> {
-        let mut due = self.flows.next_due(now);
-        while let Some(slot) = due.filter(|&slot| self.flows[slot].state.is_held) {
-            self.flows.queue_repeat(slot);
-            due = self.flows.next_due(now);
-        }
-        let slot = due.or_else(|| self.flows.next_repeat(now, fastpass.ask_gap))?;
+        let slot = self.flows.next_due_or_ask(now, fastpass.ask_gap)?;
         let flow = &mut self.flows[slot];
         if flow.unsent() > 0 {
             // The last of those that wait will look again.
@@ -210,9 +202,9 @@ impl Flows {
     /// Takes all packets that have not been acknowledged for lost; of a flow that is held one, to ask.
     fn lose(&mut self, slot: u32) -> Outcome {
         let flow = &mut self.flows[slot];
-        let state = &mut flow.state;
-        let from = if state.is_held { state.acked.first_missing() } else { 0 };
-        let most = if state.is_held { 1 } else { flow.packets as usize };
+        let (is_held, state) = (flow.is_held, &mut flow.state);
+        let from = if is_held { state.acked.first_missing() } else { 0 };
+        let most = if is_held { 1 } else { flow.packets as usize };
         let missing = (from..flow.packets).filter(|&seq| !state.acked.contains(seq)).take(most);
         state.lost.extend(missing);
         state.lost.reverse();
@@ -237,14 +229,14 @@ impl Flows {
             return None;
         }
         let pause = if held { fastpass.held_pause } else { fastpass.rto };
-        if flow.state.is_held == held {
+        if flow.is_held == held {
             if held {
                 flow.retry.hear(now + pause);
             }
             return None;
         }
         let unsent = flow.unsent();
-        flow.state.is_held = held;
+        flow.is_held = held;
         (flow.state.next, flow.state.lost) = (flow.packets, Vec::new());
         flow.retry.reset();
         self.flows.start_timer(slot, now + pause);

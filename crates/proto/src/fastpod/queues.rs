@@ -32,8 +32,6 @@ pub(super) struct Progress {
     to: u16,
     /// Until when it may be sent without a schedule; `None` while the arbiter has not been asked.
     until: Option<Instant>,
-    /// Whether its destination has no room for it: it is in no queue.
-    is_held: bool,
 }
 
 /// Messages to one destination, a host of the pod or another pod, that have cells to send by
@@ -373,13 +371,13 @@ impl Queues {
             return None;
         }
         let pause = now + fastpod.held_pause;
-        if flow.state.is_held == held {
+        if flow.is_held == held {
             if held {
                 flow.retry.hear(pause);
             }
             return None;
         }
-        flow.state.is_held = held;
+        flow.is_held = held;
         flow.retry.reset();
         self.leave(slot);
         if held {
@@ -405,18 +403,13 @@ impl Queues {
         fastpod: &Fastpod,
         out: &mut Output<FastpodHeader>,
     ) -> Option<u16> {
-        let mut due = self.flows.next_due(now);
-        while let Some(slot) = due.filter(|&slot| self.flows[slot].state.is_held) {
-            self.flows.queue_repeat(slot);
-            due = self.flows.next_due(now);
-        }
-        let slot = due.or_else(|| self.flows.next_repeat(now, fastpod.repeat_gap))?;
+        let slot = self.flows.next_due_or_ask(now, fastpod.repeat_gap)?;
         let flow = &mut self.flows[slot];
         let to = flow.state.to;
         if flow.state.next < flow.packets {
             return Some(to);
         }
-        let is_held = flow.state.is_held;
+        let is_held = flow.is_held;
         if flow.retry.attempt(fastpod.config.attempts_max) {
             if is_held {
                 self.flows.defer_timer(slot, now + fastpod.held_pause);

@@ -190,6 +190,18 @@ impl<T> OutgoingFlows<T> {
         found
     }
 
+    /// The slot of a flow whose timer is due, as [`Self::next_due`] has it. Flows that are held are to
+    /// ask for room, and have their turns at intervals.
+    pub fn next_due_or_ask(&mut self, now: Time, gap: Span) -> Option<u32> {
+        while let Some(slot) = self.next_due(now) {
+            if !self.flows[slot].is_held {
+                return Some(slot);
+            }
+            self.queue_repeat(slot);
+        }
+        self.next_repeat(now, gap)
+    }
+
     /// No flow repeats itself before `at`.
     pub fn postpone_repeats(&mut self, at: Time) {
         self.rest.repeats.postpone(at);

@@ -15,8 +15,6 @@ pub(super) struct Minimal {
     cwnd: u32,
     cwnd_max: u32,
     reorder_max: Option<u32>,
-    /// The destination has no room: nothing is sent but a probe now and then.
-    is_held: bool,
 }
 
 impl Window for Minimal {
@@ -49,7 +47,7 @@ type TxFlow = OutgoingFlow<Stream<Minimal>>;
 
 /// The next packet that the window lets go, unless the flow only probes.
 fn sendable(flow: &TxFlow, pfabric: &Pfabric) -> Option<u32> {
-    let probes = flow.state.window.is_held || is_starving(flow, pfabric);
+    let probes = flow.is_held || is_starving(flow, pfabric);
     if probes { None } else { flow.state.sendable() }
 }
 
@@ -96,7 +94,6 @@ impl Sender {
             cwnd: pfabric.window,
             cwnd_max: pfabric.window_max,
             reorder_max: pfabric.config.duplicate_acks,
-            is_held: false,
         };
         let slot = self.flows.submit(&message, packets, Stream::new(packets, window));
         self.update(slot, pfabric);
@@ -118,7 +115,7 @@ impl Sender {
         if flow.state.is_done() {
             self.drop_flow(slot);
             out.say(Event::Completed { msg });
-        } else if flow.state.window.is_held {
+        } else if flow.is_held {
             // There is room again, and what said so was lost.
             let dst = flow.dst;
             self.on_hold(now, (dst, msg), false, pfabric);
@@ -143,13 +140,13 @@ impl Sender {
             return;
         }
         let pause = if held { pfabric.held_pause } else { pfabric.rto };
-        match (flow.state.window.is_held, held) {
+        match (flow.is_held, held) {
             (false, false) => return,
             (true, true) => return flow.retry.hear(now + pause),
             (false, true) => {}
             (true, false) => flow.state.on_timeout(now),
         }
-        flow.state.window.is_held = held;
+        flow.is_held = held;
         flow.retry.reset();
         self.flows.start_timer(slot, now + pause);
         self.update(slot, pfabric);
@@ -228,14 +225,7 @@ impl Sender {
         out: &mut Output<PfabricHeader>,
         stats: &mut PfabricStats,
     ) {
-        while let Some(slot) = self.flows.next_due(now) {
-            if self.flows[slot].state.window.is_held {
-                self.flows.queue_repeat(slot);
-            } else {
-                self.on_timeout(now, slot, pfabric, out, stats);
-            }
-        }
-        while let Some(slot) = self.flows.next_repeat(now, pfabric.repeat_gap) {
+        while let Some(slot) = self.flows.next_due_or_ask(now, pfabric.repeat_gap) {
             self.on_timeout(now, slot, pfabric, out, stats);
         }
     }
@@ -257,7 +247,7 @@ impl Sender {
             return;
         }
         flow.state.on_timeout(now);
-        let is_held = flow.state.window.is_held;
+        let is_held = flow.is_held;
         if is_held || is_starving(flow, pfabric) {
             stats.probes += 1;
             let probe = PfabricHeader::Probe {
