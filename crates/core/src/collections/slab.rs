@@ -48,6 +48,11 @@ impl<T> Slab<T> {
         self.slots.len() - self.free.len()
     }
 
+    /// How many slots there are, free ones among them. Each is below this.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Whether there is no value.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -5,13 +5,13 @@ use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Rng, Time};
 use super::config::{Dcpim, Demand, Handshake, IdleCapacity, ShortFlows};
 use super::link::{LinkTimer, Links};
 use super::matching::{Capacity, Inbox, Offer, choose};
-use super::rx_flow::{Phase, Progress, Window};
+use super::rx_flow::{Phase, Progress, RxFlow, Window};
 use super::sources::Sources;
 use super::wire::{DcpimHeader, Match, Step};
 use super::{DcpimStats, order};
 use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Found, Output, held_pause};
 
-/// Phases between searches for flows whose sender is gone.
+/// Phases in which each flow is looked at once, whether its sender is gone.
 const FORGET_PHASES: u32 = 256;
 
 /// The receiver of one host.
@@ -320,10 +320,9 @@ impl Receiver {
         self.accepted = 0;
         self.next_accept = (phase, 0);
         self.begun = Phase { number: self.begun.number + 1, began: now };
-        if phase.is_multiple_of(FORGET_PHASES) {
-            let Self { flows, sources, .. } = self;
-            flows.forget_silent(now, dcpim.forget, out, |slot, flow| sources.leave(slot, flow));
-        }
+        let Self { flows, sources, .. } = self;
+        let gone = |slot, flow: &RxFlow| sources.leave(slot, flow);
+        flows.forget_silent(now, dcpim.forget, FORGET_PHASES, out, gone);
     }
 
     /// Request stage: asks each source for the channels that its flows can fill (§3.4).

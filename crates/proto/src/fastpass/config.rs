@@ -128,8 +128,8 @@ pub struct Fastpass {
     pub forget: Span,
     /// Pause between packets that ask whether the destination has room again.
     pub held_pause: Span,
-    /// From one question whether there is room for a message to the next, where there are many: a
-    /// full packet asks.
+    /// A quarter of the time from one question whether there is room for a message to the next, where
+    /// there are many: a full packet asks.
     pub ask_gap: Span,
     /// How long all arbiters must be silent at least before a host gives up what waits for slots.
     pub hope: Span,
@@ -177,7 +177,7 @@ impl FastpassConfig {
             watchdog: retry,
             forget: retry * u64::from(self.attempts_max) * 64,
             held_pause: held_pause(keepalive(facts)),
-            ask_gap: repeat_gap(facts) * 8,
+            ask_gap: repeat_gap(facts) * 4,
             hope: Span::ZERO,
             config: self,
         })

@@ -327,8 +327,9 @@ impl Receiver {
                 continue;
             }
             if self.flows.get(slot).is_some_and(|f| self.flows.is_silent(f, now, homa.forget)) {
-                let Self { flows, granting, .. } = self;
-                flows.forget_silent(now, homa.forget, out, |slot, flow| granting.leave(slot, flow));
+                if let Some(flow) = self.flows.abandon(slot, out) {
+                    self.granting.leave(slot, &flow);
+                }
                 continue;
             }
             let flow = &mut self.flows[slot];

@@ -70,9 +70,15 @@ pub struct ArrivingFlows<T> {
     /// Slots, by source and number.
     slots: IdMap<(u32, u32), u32>,
     rest: Box<Rest>,
-    /// When [`ArrivingFlows::sweep`] searches next.
+    /// When [`ArrivingFlows::sweep`] begins to search again.
     sweep_at: Time,
+    /// The slot at which the search for silent flows goes on.
+    next_sought: u32,
 }
+
+/// Slots that [`ArrivingFlows::sweep`] looks at in one call: 65 536 flows of each of many peers are
+/// searched without a pause that others would notice.
+const SWEEP_STEP: usize = 256;
 
 /// What only the first and the last packet of a flow need. It is boxed to keep the struct of a host
 /// small: a simulation of a thousand hosts then misses the processor's cache less often.
@@ -91,6 +97,7 @@ impl<T> Default for ArrivingFlows<T> {
             slots: IdMap::default(),
             rest: Box::default(),
             sweep_at: Time::ZERO,
+            next_sought: 0,
         }
     }
 }
@@ -284,32 +291,60 @@ impl<T> ArrivingFlows<T> {
         silence > forget * u64::from(rounds)
     }
 
-    /// Abandons the flows that [are silent](Self::is_silent); `gone` is told of each. Looks at every flow.
+    /// Abandons the flows that [are silent](Self::is_silent) among the next slots, one of `parts` of all,
+    /// so that `parts` calls look at each flow once; `gone` is told of each that is abandoned.
     pub fn forget_silent<H>(
         &mut self,
         now: Time,
         forget: Span,
+        parts: u32,
         out: &mut Output<H>,
-        mut gone: impl FnMut(u32, &ArrivingFlow<T>),
+        gone: impl FnMut(u32, &ArrivingFlow<T>),
     ) {
-        let silent = self.flows.iter().filter(|(_, f)| self.is_silent(f, now, forget));
-        let silent: Vec<u32> = silent.map(|(slot, _)| slot).collect();
-        for slot in silent {
-            let Some(flow) = self.remove(slot) else { continue };
-            let Announcement { src, msg, flow: number, .. } = flow.of;
-            self.rest.numbers.abandon(src, number);
-            out.say(Event::Abandoned { src, msg });
-            gone(slot, &flow);
-        }
+        let n = self.flows.slots().div_ceil(parts as usize);
+        self.search(n, now, forget, out, gone);
     }
 
-    /// Does the same once every `forget`, for receivers without a clock that call it with each
-    /// packet.
+    /// Abandons the flow in `slot`. `None` if there is none.
+    pub fn abandon<H>(&mut self, slot: u32, out: &mut Output<H>) -> Option<ArrivingFlow<T>> {
+        let flow = self.remove(slot)?;
+        let Announcement { src, msg, flow: number, .. } = flow.of;
+        self.rest.numbers.abandon(src, number);
+        out.say(Event::Abandoned { src, msg });
+        Some(flow)
+    }
+
+    /// Looks at the next `n` slots for silent flows. Returns whether the last slot was among them.
+    fn search<H>(
+        &mut self,
+        n: usize,
+        now: Time,
+        forget: Span,
+        out: &mut Output<H>,
+        mut gone: impl FnMut(u32, &ArrivingFlow<T>),
+    ) -> bool {
+        let first = self.next_sought as usize;
+        let end = (first + n).min(self.flows.slots());
+        for slot in first as u32..end as u32 {
+            if self.flows.get(slot).is_some_and(|flow| self.is_silent(flow, now, forget))
+                && let Some(flow) = self.abandon(slot, out)
+            {
+                gone(slot, &flow);
+            }
+        }
+        let is_last = end == self.flows.slots();
+        self.next_sought = if is_last { 0 } else { end as u32 };
+        is_last
+    }
+
+    /// Abandons silent flows, for receivers without a clock that call it with each packet: looks at all
+    /// flows once every `forget`, at some of them in a call.
     pub fn sweep<H>(&mut self, now: Time, forget: Span, out: &mut Output<H>) {
         self.sweep_with(now, forget, out, |_, _| {});
     }
 
     /// The same; `gone` is told of each flow that is abandoned.
+    #[inline]
     pub fn sweep_with<H>(
         &mut self,
         now: Time,
@@ -317,9 +352,8 @@ impl<T> ArrivingFlows<T> {
         out: &mut Output<H>,
         gone: impl FnMut(u32, &ArrivingFlow<T>),
     ) {
-        if now >= self.sweep_at {
+        if now >= self.sweep_at && self.search(SWEEP_STEP, now, forget, out, gone) {
             self.sweep_at = now.saturating_add(forget);
-            self.forget_silent(now, forget, out, gone);
         }
     }
 
@@ -402,7 +436,7 @@ mod tests {
         assert_eq!(flows.hold(src, MsgId::new(0)), None);
         let slot = flows.enter(Time::ZERO, announce(1, 0, 2), ()).unwrap();
         assert!(flows[slot].is_held);
-        flows.forget_silent(late, Span::from_us(5), &mut out, |_, _| {});
+        flows.forget_silent(late, Span::from_us(5), 1, &mut out, |_, _| {});
         assert_eq!(flows.release(late, src, MsgId::new(0), Span::ZERO), Some(slot));
         assert!(!flows[slot].is_held && flows[slot].heard == late);
         assert_eq!(flows.release(late, src, MsgId::new(0), Span::ZERO), None);
@@ -416,7 +450,7 @@ mod tests {
         flows.enter(Time::ZERO, announce(1, 0, 2), ());
         flows.enter(late, announce(1, 1, 2), ());
         flows.enter(late, announce(2, 0, 2), ());
-        flows.forget_silent(late, Span::from_us(5), &mut out, |_, _| {});
+        flows.forget_silent(late, Span::from_us(5), 1, &mut out, |_, _| {});
         flows.forget_peer(NodeId::new(2), &mut out, |_, _| {});
         let abandoned = |src, msg| Event::Abandoned { src: NodeId::new(src), msg: MsgId::new(msg) };
         assert_eq!(out.next_event(), Some(abandoned(1, 0)));
@@ -424,6 +458,37 @@ mod tests {
         assert_eq!((out.next_event(), flows.len()), (None, 1));
         assert_eq!(flows.find(&announce(1, 0, 2)), Found::Abandoned);
         assert_eq!(flows.find(&announce(2, 0, 2)), Found::New);
+    }
+
+    /// Calls after which all of 1000 silent flows are abandoned, and the most of one call.
+    fn calls_to_abandon_all(
+        mut search: impl FnMut(&mut ArrivingFlows<()>, &mut Output<()>),
+    ) -> (usize, usize) {
+        let (mut flows, mut out) =
+            (ArrivingFlows::default(), Output::<()>::new(NodeId::new(0), 40));
+        for number in 0..1_000 {
+            flows.enter(Time::ZERO, announce(1 + number % 4, number / 4, 2), ());
+        }
+        let (mut calls, mut most) = (0, 0);
+        while !flows.is_empty() && calls < 1_000 {
+            let before = flows.len();
+            search(&mut flows, &mut out);
+            (calls, most) = (calls + 1, most.max(before - flows.len()));
+        }
+        let told = std::iter::from_fn(|| out.next_event()).count();
+        assert_eq!((told, flows.len()), (1_000, 0));
+        (calls, most)
+    }
+
+    #[test]
+    fn a_search_for_silent_flows_looks_at_some_in_each_call() {
+        let (late, forget) = (Time::ZERO + Span::from_us(10), Span::from_us(5));
+        let in_parts = calls_to_abandon_all(|flows, out| {
+            flows.forget_silent(late, forget, 8, out, |_, _| {});
+        });
+        assert_eq!(in_parts, (8, 125));
+        let with_packets = calls_to_abandon_all(|flows, out| flows.sweep(late, forget, out));
+        assert_eq!(with_packets, (1_000_usize.div_ceil(SWEEP_STEP), SWEEP_STEP));
     }
 
     #[test]

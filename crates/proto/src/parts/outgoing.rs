@@ -182,7 +182,8 @@ impl<T> OutgoingFlows<T> {
                 self.start_timer(slot, at);
                 continue;
             }
-            self.rest.repeats.count(now, gap);
+            let is_held = flow.is_held;
+            self.rest.repeats.count(now, gap, is_held);
             found = Some(slot);
             break;
         }

@@ -10,6 +10,10 @@ use rampmeter_core::{Bytes, FabricFacts, Span, Time};
 /// wants to.
 const BURST: u64 = 32;
 
+/// Intervals that follow a question of a flow that its receiver holds back. The receiver says when
+/// there is room. Who asks finds out only that its receiver still runs, and what was lost.
+const HELD_GAPS: u64 = 4;
+
 /// The interval between short packets that a host repeats: the time of four full ones, so that they
 /// take a few percent of its link. A thousand take less time than a receiver needs to forget a silent
 /// sender ([`forget_after`](super::forget_after)).
@@ -49,7 +53,7 @@ impl<K> Repeats<K> {
         if is_empty { Time::NEVER } else { self.opens_at }
     }
 
-    /// The flow whose turn it is. If it repeats itself [`Self::count`] follows.
+    /// The flow whose turn it is. If it repeats itself, [`Self::count`] follows.
     pub(crate) fn pop(&mut self, now: Time) -> Option<K> {
         if self.opens_at > now {
             return None;
@@ -57,9 +61,10 @@ impl<K> Repeats<K> {
         self.flows.pop_front().or_else(|| self.held.pop_front())
     }
 
-    /// A flow repeats itself now.
-    pub(crate) fn count(&mut self, now: Time, gap: Span) {
-        self.regular_at = self.regular_at.max(now).saturating_add(gap);
+    /// A flow repeats itself now, and the next one at least `gap` later, but for a burst.
+    pub(crate) fn count(&mut self, now: Time, gap: Span, is_held: bool) {
+        let gaps = if is_held { HELD_GAPS } else { 1 };
+        self.regular_at = self.regular_at.max(now).saturating_add(gap * gaps);
         self.opens_at = Time::from_ps(self.regular_at.as_ps().saturating_sub(gap.as_ps() * BURST));
     }
 
@@ -79,11 +84,11 @@ mod tests {
         Time::ZERO + Span::from_us(us)
     }
 
-    /// All that may leave at `now`.
+    /// All that may leave at `now`. None is held.
     fn leave(repeats: &mut Repeats<u32>, now: Time) -> Vec<u32> {
         let mut left = Vec::new();
         while let Some(key) = repeats.pop(now) {
-            repeats.count(now, GAP);
+            repeats.count(now, GAP, false);
             left.push(key);
         }
         left
@@ -115,6 +120,21 @@ mod tests {
         repeats.push(2, false);
         repeats.push(3, false);
         assert_eq!(leave(&mut repeats, at(0)), [2, 3, 1]);
+    }
+
+    #[test]
+    fn flows_that_are_held_ask_at_four_times_the_interval() {
+        let mut repeats = Repeats::default();
+        (0..1_000).for_each(|key| repeats.push(key, true));
+        let mut asked = 0;
+        while repeats.next_at() <= at(10_000) {
+            let now = repeats.next_at();
+            repeats.pop(now).expect("1000 flows wait");
+            repeats.count(now, GAP, true);
+            asked += 1;
+        }
+        // A thousand intervals, and those of the burst.
+        assert_eq!(asked, (1_000 + BURST) / HELD_GAPS + 1);
     }
 
     #[test]

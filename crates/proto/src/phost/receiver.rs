@@ -139,8 +139,11 @@ impl RxFlow {
     }
 }
 
-/// Token times between searches for flows whose source is gone.
-const FORGET_TICKS: u32 = 1 << 14;
+/// Token times between looks at some flows, whether their source is gone.
+const FORGET_TICKS: u32 = 64;
+
+/// Looks after which each flow has been looked at.
+const FORGET_PARTS: u32 = 256;
 
 /// The clock of tokens: one a packet time (§3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -452,7 +455,7 @@ impl Receiver {
         if self.ticks.is_multiple_of(FORGET_TICKS) {
             let Self { flows, choice, .. } = self;
             let gone = |slot, flow: &RxFlow| choice.leave(slot, flow, phost.config.policy);
-            flows.forget_silent(now, phost.forget, out, gone);
+            flows.forget_silent(now, phost.forget, FORGET_PARTS, out, gone);
         }
         if self.withheld > 0 {
             self.withheld -= 1;

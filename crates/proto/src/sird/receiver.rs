@@ -221,9 +221,9 @@ impl Receiver {
                 continue;
             }
             if self.flows.get(slot).is_some_and(|f| self.flows.is_silent(f, now, sird.forget)) {
-                let Self { flows, bucket, .. } = self;
-                let gone = |slot, flow: &RxFlow| bucket.leave(slot, flow, sird);
-                flows.forget_silent(now, sird.forget, out, gone);
+                if let Some(flow) = self.flows.abandon(slot, out) {
+                    self.bucket.leave(slot, &flow, sird);
+                }
                 continue;
             }
             let flow = &mut self.flows[slot];

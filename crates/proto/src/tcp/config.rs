@@ -323,7 +323,7 @@ impl TcpConfig {
         };
         let forget = longest * (u64::from(self.attempts_max) + 2) + facts.data_rtt;
         let packet = self.payload + self.header;
-        let ask_gap = facts.access_rate.tx_time(packet) * 32;
+        let ask_gap = facts.access_rate.tx_time(packet) * 16;
         Ok(Tcp { start, forget, ask_gap, thresholds, granted_window: max, config: self })
     }
 }
@@ -337,8 +337,8 @@ pub struct Tcp {
     pub start: Start,
     /// When a receiver forgets a connection whose sender is silent.
     pub forget: Span,
-    /// From one question of a host whether there is room for a message to the next, where there are
-    /// many: they take a few percent of its link.
+    /// A quarter of the time from one question of a host whether there is room for a message to the
+    /// next, where there are many: they take a few percent of its link.
     pub ask_gap: Span,
     /// What a connection may have in flight whose rate a controller says.
     pub granted_window: u64,

@@ -363,7 +363,7 @@ impl Sender {
             connection.is_asking = false;
             let asks = connection.is_shut() && connection.deadline() <= now;
             if asks {
-                self.asks.count(now, tcp.ask_gap);
+                self.asks.count(now, tcp.ask_gap, true);
                 self.on_timer(now, slot, tcp, out, stats);
             } else {
                 self.update(now, slot, tcp);
