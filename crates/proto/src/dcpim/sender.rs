@@ -327,12 +327,30 @@ impl Sender {
             }
             // Permits of finished flows, and for packets that have arrived since, are void.
             let Some(flow) = self.flows.of(slot, msg) else { continue };
-            if is_last && token.is_none() {
+            let (arrived, is_sent) = (flow.state.arrived, is_last && token.is_none());
+            if is_sent {
                 flow.state.is_queued = false;
+                self.resume_timer(now, slot, dcpim);
             }
-            if seq >= flow.state.arrived {
+            if seq >= arrived {
                 return Some(self.data(now, slot, seq, rank, token, dcpim, out));
             }
+        }
+    }
+
+    /// Starts the timer of a flow that has left the queue of short flows, if it came up meanwhile: it
+    /// is due whole intervals later.
+    fn resume_timer(&mut self, now: Time, slot: u32, dcpim: &Dcpim) {
+        let retry = &self.flows[slot].retry;
+        if !retry.is_running() {
+            let late = now.saturating_since(retry.due());
+            let intervals = late.as_ps() / dcpim.keepalive.as_ps() + 1;
+            let at = if retry.due() > now {
+                retry.due()
+            } else {
+                retry.due() + dcpim.keepalive * intervals
+            };
+            self.flows.start_timer(slot, at);
         }
     }
 
@@ -409,9 +427,8 @@ impl Sender {
         out: &mut Output<DcpimHeader>,
     ) {
         while let Some(slot) = self.flows.next_due(now) {
-            if self.flows[slot].state.is_queued {
-                self.flows.start_timer(slot, now + dcpim.keepalive);
-            } else {
+            // The timer of a short flow that waits for the link starts again when it leaves.
+            if !self.flows[slot].state.is_queued {
                 self.flows.queue_repeat(slot);
             }
         }
