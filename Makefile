@@ -56,7 +56,7 @@ stress: $(DAEMON) ## Every transport between real nodes under kills and faults, 
 	$(BIN)/python -m rampmeter.testbed.stress results/stress --all --minutes 0.5
 
 # A program that tests start, and the Debian package that has it.
-SYSTEM := tshark:tshark c++:g++ ip:iproute2 tc:iproute2 unshare:util-linux setpriv:util-linux
+SYSTEM := chromedriver:chromium-driver tshark:tshark c++:g++ ip:iproute2 tc:iproute2 unshare:util-linux setpriv:util-linux
 
 .PHONY: system
 system: ## Install the system packages that tests need, where they are missing; needs apt-get and root

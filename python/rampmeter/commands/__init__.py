@@ -10,6 +10,7 @@ from rampmeter.commands.compare import compare
 from rampmeter.commands.convert import convert
 from rampmeter.commands.papers import papers
 from rampmeter.commands.plot import plot
+from rampmeter.commands.report import report
 from rampmeter.commands.run import run
 from rampmeter.commands.testbed import testbed
 from rampmeter.sweeps.command import sweep
@@ -19,6 +20,7 @@ COMMANDS: Final[tuple[click.Command, ...]] = (
     compare,
     sweep,
     papers,
+    report,
     testbed,
     bench,
     plot,

@@ -18,12 +18,20 @@ from rampmeter.commands.common import (
 from rampmeter.runner import Batch
 
 if TYPE_CHECKING:
-    from rampmeter.papers import Mode, Report
+    from rampmeter.papers import Figure, Mode, Report
+
+PAPERS = Path("results/papers")
+"""Where figures are made."""
+REPORT = "report.html"
+"""The report of all figures, there."""
 
 
 @click.command()
 @click.argument("paper", required=False)
 @click.argument("figure", required=False)
+@click.option(
+    "--all", "everything", is_flag=True, help="Make every figure of PAPER, or of all, and a report."
+)
 @click.option("--quick", is_flag=True, help="Few flows and fewer runs, in minutes.")
 @click.option("--full", is_flag=True, help="As many flows as published, in every run.")
 @click.option("--scale", type=float, help="Multiply the number of flows.")
@@ -44,6 +52,7 @@ def papers(
     out: Path | None,
     jobs: int | None,
     *,
+    everything: bool,
     quick: bool,
     full: bool,
     force: bool,
@@ -52,29 +61,85 @@ def papers(
     """Make a figure of a paper and say what matches the published values.
 
     Without a figure, list those there are. An interrupted figure goes on where it stopped. A
-    reduced figure is judged by values of as many flows, where there are some.
+    reduced figure is judged by values of as many flows, where there are some. With --all the report
+    of all figures is results/papers/report.html, as `rampmeter report` writes it.
 
     \b
-    Example: dcPIM's figure 3 in a few minutes, and in full
+    Example: dcPIM's figure 3 in a few minutes, in full, and all figures of all papers
       rampmeter papers dcpim 3 --quick
       rampmeter papers dcpim 3
+      rampmeter papers --all
     """
     from rampmeter import papers as figures
 
     mode = _mode(quick=quick, full=full, scale=scale)
     root = figures.find_papers()
+    if everything:
+        if figure is not None:
+            raise PlanError(f"--all: expected no figure, got {figure}")
+        _make_all(root, paper, mode, seeds, out, jobs, force=force, quiet=quiet)
+        return
     if paper is None or figure is None:
         _list_figures(root, paper)
         return
     one = figures.load_figure(figures.find_figure(root, paper, figure))
-    folder = out or Path("results/papers") / paper / one.folder.name / mode.label
+    folder = out or PAPERS / paper / one.folder.name / mode.label
+    leave(_make(one, mode, seeds, folder, jobs, force=force, quiet=quiet))
+
+
+def _make_all(
+    root: Path,
+    paper: str | None,
+    mode: "Mode",
+    seeds: int | None,
+    out: Path | None,
+    jobs: int | None,
+    *,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Make the figures of a paper or of all, and the report of those that have been made."""
+    from rampmeter.papers import load_figure
+    from rampmeter.report import find, write
+
+    folder = out or PAPERS
+    made: list[Path] = []
+    batches = []
+    for found in _folders_of(root, paper):
+        one = load_figure(found)
+        made.append(folder / one.paper / one.folder.name / mode.label)
+        batch = _make(one, mode, seeds, made[-1], jobs, force=force, quiet=quiet)
+        if batch.stopped_by is not None:
+            leave(batch)
+        batches.append(batch)
+    report = folder / REPORT
+    write(find(made, folder), report, "Rampmeter: figures of papers")
+    click.echo(f"\nreport of all figures: {report}")
+    for batch in batches:
+        leave(batch)
+
+
+def _make(
+    one: "Figure",
+    mode: "Mode",
+    seeds: int | None,
+    folder: Path,
+    jobs: int | None,
+    *,
+    force: bool,
+    quiet: bool,
+) -> Batch:
+    """Run what a figure needs, and show what it gives."""
+    from rampmeter import papers as figures
+
     n_seeds = seeds or (1 if mode.is_reduced else figures.SEEDS_WANTED)
     numbers = range(1, n_seeds + 1)
     todo = figures.jobs_of(one, mode, numbers, folder, force=force)
     if not quiet:
         packets = figures.data_packets(one, mode) * n_seeds / 1e6
         found = " and the probes of searches" if any(run.search for run in one.runs) else ""
-        click.echo(f"{len(todo)} runs{found}, about {packets:.0f} M data packets", err=True)
+        name = f"{one.paper} {one.number}"
+        click.echo(f"{name}: {len(todo)} runs{found}, about {packets:.0f} M data packets", err=True)
     batch = run_jobs(todo, quiet=quiet, jobs=jobs)
     while not batch.is_interrupted:
         # A search knows its next probe when it has the last one.
@@ -85,7 +150,7 @@ def papers(
             click.echo(f"{len(probes)} probes of searches", err=True)
         batch = batch.then(run_jobs(probes, quiet=quiet, jobs=jobs))
     _show_report(figures.make_report(one, mode, numbers, batch, folder), batch)
-    leave(batch)
+    return batch
 
 
 def _mode(*, quick: bool, full: bool, scale: float | None) -> "Mode":
@@ -100,15 +165,22 @@ def _mode(*, quick: bool, full: bool, scale: float | None) -> "Mode":
     return Mode("quick" if quick else "full" if full else "judged")
 
 
-def _list_figures(root: Path, paper: str | None) -> None:
-    from rampmeter import papers as figures
+def _folders_of(root: Path, paper: str | None) -> list[Path]:
+    """The folders of a paper's figures, or of all."""
+    from rampmeter.papers import list_figures
 
-    folders = [f for f in figures.list_figures(root) if paper in (None, f.parent.name)]
+    folders = [folder for folder in list_figures(root) if paper in (None, folder.parent.name)]
     if not folders:
-        known = ", ".join(sorted({f.parent.name for f in figures.list_figures(root)}))
+        known = ", ".join(sorted({folder.parent.name for folder in list_figures(root)}))
         raise PlanError(f"papers: expected one of {known}, got {paper}")
-    for folder in folders:
-        one = figures.load_figure(folder)
+    return folders
+
+
+def _list_figures(root: Path, paper: str | None) -> None:
+    from rampmeter.papers import load_figure
+
+    for folder in _folders_of(root, paper):
+        one = load_figure(folder)
         click.echo(f"rampmeter papers {one.paper} {one.number}\n    {one.title}\n    {one.claim}")
 
 

@@ -9,52 +9,11 @@ from rampmeter import plots
 from rampmeter.papers.application import draw_runs
 from rampmeter.papers.figure import Figure, SubFigure
 from rampmeter.papers.label import load, workload
-from rampmeter.papers.metric import Metric
+from rampmeter.papers.metric import Y_LABELS, Metric
 from rampmeter.papers.pareto import LeastBound
 from rampmeter.papers.slots import draw_slots
 from rampmeter.papers.verdict import Measured, Row
 from rampmeter.results import Run
-
-Y_LABELS: dict[Metric, str] = {
-    "utilisation": "Utilisation (delivered / offered)",
-    "throughput": "Throughput (of all access links)",
-    "mean": "Mean slowdown",
-    "p99": "Slowdown, 99th percentile",
-    "nfct": "Normalised FCT",
-    "deadlines-met": "Deadlines met (fraction)",
-    "drop-rate": "Data packets dropped (fraction)",
-    "tenant-share": "First tenant's share of bytes",
-    "fct-ms": "Mean FCT (ms)",
-    "sent-again": "Bytes sent again (fraction)",
-    "unscheduled": "Flows that are not scheduled (fraction)",
-    "min": "Least slowdown",
-    "p999": "Slowdown, 99.9th percentile",
-    "max": "Largest slowdown",
-    "rejected": "Messages rejected (fraction)",
-    "late": "Messages beyond their bound (fraction)",
-    "bound-us": "Delay bound (µs)",
-    "detection-us": "Longest time to detection (µs)",
-    "detection-limit-us": "Limit of the time to detection (µs)",
-    "false-suspicions": "False suspicions",
-    "false-positive": "Probability of a false positive",
-    "tail-us": "Read latency, p99.9 (µs)",
-    "spinner-share": "Spinner's throughput (of alone)",
-    "kiops": "Reads (thousands a second)",
-    "batch": "Packets a batch",
-    "gaps-below": "Fraction of times",
-    "packets-below": "Fraction of packets",
-    "violations": "Collisions",
-    "core-memory": "Memory used (fraction)",
-    "least-served": "Bytes delivered (fraction)",
-    "max-load": "Maximum sustained load",
-    "queue-mean-kb": "Queue of ports to hosts, mean (KB)",
-    "queue-max-kb": "Queue of ports to hosts, max. (KB)",
-    "switch-mean-kb": "Memory used of a ToR, mean (KB)",
-    "switch-max-kb": "Memory used of a ToR, max. (KB)",
-    "over-bound": "Completion time over its bound",
-    "bus-share": "Bus bandwidth (of a host's link)",
-    "goodput": "Goodput (of receivers' links)",
-}
 
 WHISKERS: dict[Metric, Metric] = {
     "mean": "p99",

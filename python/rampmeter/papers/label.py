@@ -1,6 +1,7 @@
 """What tables and plots call a run, and where it stands on an axis."""
 
 from rampmeter._core import PlanError
+from rampmeter.papers.expected import CellId
 from rampmeter.papers.figure import Figure, SubFigure
 
 WORKLOADS = {"imc10": "IMC10", "web-search": "Web Search", "data-mining": "Data Mining"}
@@ -24,3 +25,18 @@ def load(figure: Figure, panel: SubFigure, run_id: str) -> float:
         where = figure.folder / "figure.toml"
         raise PlanError(f"{where}: x: expected a number at {panel.x} of {run_id}, got {value}")
     return value / panel.x_per
+
+
+def position(figure: Figure, panel: SubFigure, cell: CellId) -> float | str | None:
+    """Where a row stands on the x axis of a panel; `None` where the panel has no such axis."""
+    match panel.drawing:
+        case "by-load" | "spread" | "sustained":
+            return load(figure, panel, cell.run)
+        case "by-point" if cell.bin is not None:
+            return panel.points[cell.bin]
+        case "by-size" if cell.bin is not None:
+            return panel.labels[cell.bin]
+        case "by-workload":
+            return workload(figure, cell.run)
+        case _:
+            return None

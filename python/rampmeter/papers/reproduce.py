@@ -9,7 +9,9 @@ from typing import Any
 from rampmeter import _core
 from rampmeter.papers.claims import ClaimRow, claim_rows
 from rampmeter.papers.figure import Figure, FigureRun, Mode
+from rampmeter.papers.label import position, workload
 from rampmeter.papers.measure import of_run
+from rampmeter.papers.metric import Y_LABELS
 from rampmeter.papers.pareto import LeastBound, least_bounds
 from rampmeter.papers.search import Probes
 from rampmeter.papers.verdict import SEEDS_WANTED, Row, rows_of
@@ -17,6 +19,8 @@ from rampmeter.results import Run
 from rampmeter.runner import Batch, Job
 
 REPORT = "report.json"
+IMAGES = (".png", ".svg", ".pdf")
+"""The kinds of files that a sub-figure is drawn into."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +188,9 @@ def make_report(
             least = least_bounds(figure, panel, rows, seeds, left_out)
             rows = []
         image = out / f"fig{figure.number}{panel.id}.png"
-        draw(figure, panel, rows, note, runs, least).savefig(image)
+        drawing = draw(figure, panel, rows, note, runs, least)
+        for kind in IMAGES:
+            drawing.savefig(image.with_suffix(kind))
         panels.append(Panel(panel.id, panel.title, tuple(rows), image, tuple(least)))
     claims = claim_rows(figure, all_rows, mode, seeds, left_out)
     asked = {id_: found for id_, found in searches.items() if id_ not in left_out}
@@ -196,6 +202,7 @@ def make_report(
 
 def _report_json(report: Report, batch: Batch, runs: dict[str, dict[int, Run]]) -> dict[str, Any]:
     figure = report.figure
+    notes = figure.folder / "NOTES.md"
     return {
         "paper": figure.paper,
         "figure": figure.number,
@@ -217,6 +224,7 @@ def _report_json(report: Report, batch: Batch, runs: dict[str, dict[int, Run]]) 
                 "folder": str(run.path.relative_to(report.file.parent)),
                 "status": run.status,
                 "flows": run.summary["flows"],
+                "wall_seconds": run.manifest.get("wall_seconds"),
             }
             for run_id, of_seeds in runs.items()
             for seed, run in of_seeds.items()
@@ -226,17 +234,33 @@ def _report_json(report: Report, batch: Batch, runs: dict[str, dict[int, Run]]) 
             for run_id, of_seeds in report.searches.items()
             for seed, probes in of_seeds.items()
         ],
-        "sub_figures": [
-            {
-                "id": panel.id,
-                "title": panel.title,
-                "image": panel.image.name,
-                "rows": [row.to_json() for row in panel.rows],
-                "least_bounds": [line.to_json() for line in panel.least_bounds],
-            }
-            for panel in report.panels
-        ],
+        "sub_figures": [_panel_json(figure, panel) for panel in report.panels],
         "claims": [row.to_json() for row in report.claims],
+        "notes": notes.read_text(encoding="utf-8") if notes.is_file() else "",
+    }
+
+
+def _panel_json(figure: Figure, panel: Panel) -> dict[str, Any]:
+    """A sub-figure with what its rows are called and where they stand on its x axis."""
+    spec = next(one for one in figure.sub_figures if one.id == panel.id)
+    return {
+        "id": panel.id,
+        "title": panel.title,
+        "drawing": spec.drawing,
+        "x_label": spec.x_label,
+        "size_unit": spec.size_unit,
+        "log": spec.log,
+        "image": panel.image.name,
+        "rows": [
+            {
+                "label": workload(figure, row.cell.run),
+                "x": position(figure, spec, row.cell),
+                "y_label": Y_LABELS[row.cell.metric],
+                **row.to_json(),
+            }
+            for row in panel.rows
+        ],
+        "least_bounds": [line.to_json() for line in panel.least_bounds],
     }
 
 

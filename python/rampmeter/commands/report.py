@@ -1,0 +1,34 @@
+"""`rampmeter report`."""
+
+from pathlib import Path
+
+import click
+
+from rampmeter.commands.common import FILE
+
+
+@click.command()
+@click.argument(
+    "folders", nargs=-1, required=True, type=click.Path(file_okay=False, path_type=Path)
+)
+@click.option(
+    "--out", type=FILE, default=Path("report.html"), show_default=True, help="The file to write."
+)
+@click.option("--title", default="Rampmeter report", show_default=True, help="Its heading.")
+def report(folders: tuple[Path, ...], out: Path, title: str) -> None:
+    """Write one HTML file of all results in FOLDERS and below.
+
+    Figures of papers, comparisons, sweeps and runs are found by what their folders hold. The file
+    is read without a network; it links to the results by their paths from its own folder.
+
+    \b
+    Example: all figures that have been made, and a comparison
+      rampmeter report results/papers results/plan-compare --out report.html
+    """
+    from rampmeter.report import find, write
+
+    sections = find(folders, out.parent)
+    write(sections, out, title)
+    n = len(sections)
+    size = out.stat().st_size / 1e6
+    click.echo(f"{out}: {n} {'section' if n == 1 else 'sections'}, {size:.1f} MB")

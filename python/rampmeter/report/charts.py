@@ -1,0 +1,159 @@
+"""Charts as Plotly figures, in plain values for the page."""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import plotly.graph_objects as go
+
+from rampmeter.plots.style import PALETTE
+from rampmeter.report.model import Chart, Heat, Kind, Series
+
+SYMBOLS: Final = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x")
+DASHES: Final = ("solid", "dash", "dashdot", "dot")
+HEIGHT: Final = 380
+"""Pixels of a chart."""
+DODGE: Final = 0.16
+"""How far from the middle of a category points of different kinds stand, of its width."""
+
+
+def figure_json(part: Chart | Heat) -> str:
+    """The figure as JSON. NaN and infinite numbers are null."""
+    figure = _heat(part) if isinstance(part, Heat) else _chart(part)
+    # A template of Plotly's own would be in every figure; colours come from the page's style.
+    figure.update_layout(
+        template=None,
+        height=HEIGHT,
+        margin={"l": 60, "r": 16, "t": 16, "b": 56},
+        modebar={"bgcolor": "rgba(0,0,0,0)", "orientation": "v", "remove": ["select", "lasso"]},
+    )
+    text: str = figure.to_json()
+    # Within a script element nothing may look like its end.
+    return text.replace("</", "<\\/")
+
+
+def _chart(chart: Chart) -> go.Figure:
+    figure = go.Figure()
+    places = {name: idx for idx, name in enumerate(chart.categories)}
+    for idx, series in enumerate(chart.series):
+        x = series.x
+        if places:
+            shift = _shift(chart.series, idx)
+            x = [places[str(place)] + shift for place in series.x]
+        figure.add_trace(_trace(series, x, has_line=chart.has_lines and not places))
+    x_axis: dict[str, Any] = {"title": {"text": chart.x_label}, "automargin": True}
+    y_axis: dict[str, Any] = {"title": {"text": chart.y_label}, "automargin": True}
+    if places:
+        x_axis |= {"tickvals": list(range(len(places))), "ticktext": list(places)}
+        x_axis |= {"range": [-0.6, len(places) - 0.4]}
+    for axis, name in ((x_axis, "x"), (y_axis, "y")):
+        decades = _decades(chart, name)
+        # Within less than a decade a logarithmic axis has hardly a tick.
+        if name in chart.log and decades > 1.0 and not (places and name == "x"):
+            axis |= {"type": "log", "dtick": "D2" if decades < 2.5 else None}
+    figure.update_layout(
+        xaxis=x_axis,
+        yaxis=y_axis,
+        hovermode="closest",
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+    )
+    return figure
+
+
+def _trace(series: Series, x: Sequence[Any], *, has_line: bool) -> go.Scatter:
+    # The page shows black in the colour of its text.
+    colour = PALETTE[series.colour % len(PALETTE)]
+    symbol = SYMBOLS[series.colour % len(SYMBOLS)]
+    looks: dict[Kind, dict[str, Any]] = {
+        "measured": {"size": 8, "symbol": symbol},
+        "expected": {"size": 13, "symbol": f"{symbol}-open", "line": {"width": 1.6}},
+        "variant": {"size": 8, "symbol": "x-thin-open", "line": {"width": 2}},
+    }
+    is_line = has_line and series.kind == "measured"
+    bars = {}
+    if any(math.isfinite(end) for end in (*series.low, *series.high)):
+        bars["error_y"] = {
+            "type": "data",
+            "symmetric": False,
+            "array": [_beyond(high, y) for high, y in zip(series.high, series.y, strict=True)],
+            "arrayminus": [_beyond(y, low) for low, y in zip(series.low, series.y, strict=True)],
+            "thickness": 1.4,
+            "width": 3,
+        }
+    return go.Scatter(
+        name=series.name,
+        x=list(x),
+        y=[_finite(value) for value in series.y],
+        mode="lines+markers" if is_line else "markers",
+        marker=looks[series.kind] | {"color": colour},
+        line={"color": colour, "dash": DASHES[series.colour % len(DASHES)]},
+        text=list(series.hover) or None,
+        customdata=list(series.x),
+        hovertemplate="%{customdata}: %{y:.4~g}<br>%{text}<extra>%{fullData.name}</extra>"
+        if series.hover
+        else "%{customdata}: %{y:.4~g}<extra>%{fullData.name}</extra>",
+        **bars,
+    )
+
+
+def _heat(heat: Heat) -> go.Figure:
+    figure = go.Figure(
+        go.Heatmap(
+            x=list(heat.x),
+            y=list(heat.y),
+            z=[[_finite(value) for value in row] for row in heat.z],
+            colorscale="Viridis",
+            colorbar={"title": {"text": heat.unit}},
+            texttemplate="%{z:.3~g}",
+            hovertemplate="%{x}, %{y}: %{z:.4~g}<extra></extra>",
+        )
+    )
+    figure.update_layout(
+        xaxis={"title": {"text": heat.x_label}, "type": "category", "automargin": True},
+        yaxis={"title": {"text": heat.y_label}, "type": "category", "automargin": True},
+    )
+    return figure
+
+
+def _shift(series: Sequence[Series], idx: int) -> float:
+    """How far from the middle of its category a series stands, so that none covers another.
+
+    Expected values stand in the middle of what was measured beside them.
+    """
+    names = list(dict.fromkeys(one.colour for one in series))
+    room = 0.8 / len(names)
+    middle = (names.index(series[idx].colour) + 0.5) * room - 0.4
+    beside = {"expected": -DODGE, "measured": 0.0, "variant": DODGE}
+    return middle + beside[series[idx].kind] * room
+
+
+def _decades(chart: Chart, axis: str) -> float:
+    values = [
+        float(value)
+        for one in chart.series
+        for value in (one.x if axis == "x" else one.y)
+        if isinstance(value, int | float) and math.isfinite(value) and value > 0.0
+    ]
+    return math.log10(max(values) / min(values)) if values else 0.0
+
+
+def _beyond(end: float, middle: float) -> float | None:
+    return end - middle if math.isfinite(end) and math.isfinite(middle) else None
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def plotly_script() -> str:
+    """The library, as the text of a script."""
+    from plotly.offline import get_plotlyjs
+
+    text: str = get_plotlyjs()
+    return text
+
+
+def as_json(value: object) -> str:
+    """A value for a script of the page."""
+    return json.dumps(value, allow_nan=False).replace("</", "<\\/")

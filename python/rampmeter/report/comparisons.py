@@ -1,0 +1,40 @@
+"""A comparison of transports by the same flows."""
+
+from pathlib import Path
+
+from rampmeter import tables
+from rampmeter.comparison import Comparison
+from rampmeter.report import runs
+from rampmeter.report.links import link_to
+from rampmeter.report.model import Link, Links, Part, Section
+from rampmeter.results import FLOWS
+
+
+def section(folder: Path, beside: Path, id_: str) -> Section:
+    """The section of the folder that `rampmeter compare` has made."""
+    comparison = Comparison.load(folder)
+    parts: list[Part] = [*runs.warnings(comparison.warnings())]
+    for name, y_label in runs.STATISTICS.items():
+        groups = {
+            label: [(g.label, getattr(g, name)) for g in comparison.slowdowns(label)]
+            for label in comparison.labels
+        }
+        parts.append(runs.by_size(groups, y_label))
+    parts += runs.grids(tables.comparison_sheets(comparison))
+    first = comparison.runs[comparison.labels[0]][0]
+    parts.append(runs.plan_of(first))
+    files = []
+    for label, of_label in comparison.runs.items():
+        for run in of_label:
+            name = f"{label}, seed {run.manifest['seed']}"
+            files.append(link_to(run.path / FLOWS, beside, name))
+    parts.append(Links("Flows", [one for one in files if isinstance(one, Link)]))
+    return Section(
+        id_,
+        folder.name,
+        f"{', '.join(comparison.labels)}: {comparison.n_seeds} "
+        f"{'seed' if comparison.n_seeds == 1 else 'seeds'} of each",
+        parts,
+        group="Comparisons",
+        provenance=runs.provenance(first.manifest),
+    )

@@ -1,0 +1,338 @@
+"""A figure of a paper: published and measured values, claims, notes, and what ran."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rampmeter._core import ResultError
+from rampmeter.confidence import interval
+from rampmeter.papers.reproduce import REPORT
+from rampmeter.report.links import link_to
+from rampmeter.report.model import (
+    Cell,
+    Chart,
+    Column,
+    Grid,
+    Image,
+    Kind,
+    Link,
+    Part,
+    Place,
+    Prose,
+    Section,
+    Series,
+    Verdicts,
+)
+from rampmeter.results import FLOWS, read_json
+from rampmeter.text import count
+
+PAPERS: Final = {
+    "capton": "CAPTON",
+    "collectives": "Collectives",
+    "cosy": "cosy",
+    "dcpim": "dcPIM",
+    "fastpod": "Fastpod",
+    "homa-dispute": "Homa's buffers and loads",
+    "phost": "pHost",
+}
+"""What reports call the folders of `papers`."""
+
+VALUE_COLUMNS: Final = (
+    Column("paper"),
+    Column("figure"),
+    Column("of"),
+    Column("at"),
+    Column("metric"),
+    Column("published", is_number=True),
+    Column("measured", is_number=True),
+    Column("±", is_number=True),
+    Column("difference", is_number=True),
+    Column("within"),
+    Column("verdict"),
+    Column("why"),
+)
+"""The columns of the table of all published values, and of each figure's."""
+CHARTED: Final = frozenset({"by-load", "by-workload", "by-size", "by-point", "spread", "sustained"})
+"""Drawings whose rows stand on an x axis. Others are shown as they were drawn."""
+CATEGORICAL: Final = frozenset({"by-workload", "by-size"})
+MATCH, MISS, NOT_JUDGED = "match", "miss", "not judged"
+
+
+def section(folder: Path, beside: Path, id_: str) -> Section:
+    """The section of the folder that `rampmeter papers` has made.
+
+    Raises `ResultError` for a report of an older version, which has fewer keys.
+    """
+    file = folder / REPORT
+    report = read_json(file)
+    try:
+        return _section(report, folder, beside, id_)
+    except KeyError as error:
+        again = f"rampmeter papers {report.get('paper')} {report.get('figure')}"
+        raise ResultError(
+            f"{file}: expected the key {error}, which version {report.get('version')} did not "
+            f"write; `{again}` makes the report again from the runs that are there"
+        ) from None
+
+
+def _section(report: Mapping[str, Any], folder: Path, beside: Path, id_: str) -> Section:
+    paper, number = str(report["paper"]), str(report["figure"])
+    named = PAPERS.get(paper, paper)
+    is_table = number.startswith("table")
+    what = f"table {number.removeprefix('table')}" if is_table else f"figure {number}"
+    counts = report["verdicts"]
+    verdicts = Verdicts(counts[MATCH], counts[MISS], counts[NOT_JUDGED])
+    parts: list[Part] = [Prose(f"> {report['claim']}")]
+    lines: list[Sequence[Cell | Link]] = []
+    for panel in report["sub_figures"]:
+        own = list(_lines(panel, named, number, f"{id_}-{len(parts)}", id_))
+        parts += _panel(panel, number, folder)
+        lines += own
+        if own:
+            title = f"Values of {number}{panel['id']}"
+            parts.append(Grid(title, VALUE_COLUMNS[2:], [r[2:] for r in own], is_open=False))
+        if panel["least_bounds"]:
+            parts.append(_least_bounds(panel, number))
+    if report["claims"]:
+        parts.append(_claims(report))
+    if report["searches"]:
+        parts.append(_searches(report))
+    if report["notes"]:
+        parts.append(Prose(report["notes"], "Notes: what was run, what does not match, and why"))
+    parts.append(_runs(report, folder, beside))
+    n_seeds = len(report["seeds"])
+    return Section(
+        id_,
+        f"{named}, {what}",
+        report["title"],
+        parts,
+        group=named,
+        verdicts=verdicts,
+        rows=lines,
+        provenance=(
+            ("mode", report["mode"]),
+            ("seeds", f"{n_seeds} of {report['seeds_wanted']}"),
+            ("published flows", count(report["published_flows"])),
+            ("version", f"{report['version']} ({report['commit']})"),
+            (
+                "time of all runs",
+                f"{sum(run['wall_seconds'] or 0.0 for run in report['runs']):.0f} s",
+            ),
+        ),
+    )
+
+
+def _panel(panel: Mapping[str, Any], number: str, folder: Path) -> Iterator[Part]:
+    """The chart of each metric of a sub-figure, or its drawing."""
+    title = f"{number}{panel['id']}  {panel['title']}"
+    rows = panel["rows"]
+    if panel["drawing"] not in CHARTED or not rows:
+        image = (folder / panel["image"]).with_suffix(".svg")
+        if image.is_file():
+            yield Image(title, image.read_text(encoding="utf-8"))
+        return
+    metrics = dict.fromkeys(row["metric"] for row in rows)
+    for metric in metrics:
+        own = [row for row in rows if row["metric"] == metric]
+        series = list(_series(own, panel["drawing"]))
+        if not series:
+            continue
+        is_categorical = panel["drawing"] in CATEGORICAL
+        y_label = own[0]["y_label"]
+        is_slowdown = "lowdown" in y_label
+        yield Chart(
+            title if len(metrics) == 1 else f"{title}: {y_label}",
+            _x_label(panel),
+            y_label,
+            series,
+            log=panel["log"] or ("y" if is_slowdown else ""),
+            has_lines=not is_categorical,
+            categories=list(dict.fromkeys(str(row["x"]) for row in own)) if is_categorical else (),
+        )
+
+
+def _x_label(panel: Mapping[str, Any]) -> str:
+    match panel["drawing"], panel["size_unit"]:
+        case "by-workload", _:
+            return ""
+        case "by-size", unit:
+            return f"Flow size ({unit})" if unit else "Flow size"
+        case _:
+            return str(panel["x_label"])
+
+
+def _series(rows: Sequence[Mapping[str, Any]], drawing: str) -> Iterator[Series]:
+    """Published, measured and variant's points of each label. Points have no label where there is
+    one, or where labels are the categories.
+    """
+    labels = list(dict.fromkeys(row["label"] for row in rows))
+    if drawing == "by-workload" or len(labels) == 1:
+        labels = [""]
+    kinds: dict[Kind, str] = {
+        "expected": "published",
+        "measured": "measured",
+        "variant": "preset paper",
+    }
+    for colour, label in enumerate(labels):
+        of_label = [row for row in rows if label in ("", row["label"])]
+        for kind, word in kinds.items():
+            points = [p for p in (_point(row, kind) for row in of_label) if p is not None]
+            if drawing not in CATEGORICAL:
+                points.sort(key=lambda point: float(point[0]))
+            if not points:
+                continue
+            x, y, low, high, hover = zip(*points, strict=True)
+            name = ", ".join(filter(None, [label, word if kind != "measured" or not label else ""]))
+            yield Series(name, x, y, low, high, kind, colour, hover)
+
+
+def _point(row: Mapping[str, Any], kind: Kind) -> tuple[Place, float, float, float, str] | None:
+    """Where a row stands, its value, the ends of its interval, and what is said of it."""
+    if row["x"] is None:
+        return None
+    if kind == "expected":
+        if row["expected"] is None:
+            return None
+        return row["x"], row["expected"], math.nan, math.nan, row["source"] or ""
+    found = row[kind]
+    if found is None or found["mean"] is None:
+        return None
+    mean, half = found["mean"], _half(found)
+    low, high = (math.nan, math.nan) if half is None else (mean - half, mean + half)
+    n_seeds = sum(value is not None for value in found["by_seed"].values())
+    said = f"{count(found['flows_counted'])} flows, {n_seeds} seeds"
+    return row["x"], mean, low, high, said
+
+
+def _half(measured: Mapping[str, Any]) -> float | None:
+    """Half the 95 % interval of the mean over seeds; `None` of one."""
+    return interval(v for v in measured["by_seed"].values() if v is not None).half_width
+
+
+def _lines(
+    panel: Mapping[str, Any], paper: str, number: str, chart: str, id_: str
+) -> Iterator[Sequence[Cell | Link]]:
+    """A line for each row of a panel that has a published value, with a link to its `chart`."""
+    for row in panel["rows"]:
+        if row["expected"] is None:
+            continue
+        measured = row["measured"]
+        tolerance = row["tolerance"]
+        is_relative = tolerance["kind"] == "relative"
+        difference = row["difference"]
+        yield (
+            paper,
+            Link(f"{number}{panel['id']}", f"#{chart}"),
+            row["label"],
+            "" if row["x"] is None or row["x"] == row["label"] else row["x"],
+            row["metric"],
+            row["expected"],
+            measured["mean"] if measured else None,
+            _half(measured) if measured else None,
+            None
+            if difference is None
+            else f"{difference * 100:+.1f} %"
+            if is_relative
+            else f"{difference:+.3g}",
+            f"±{tolerance['value'] * 100:g} %" if is_relative else f"±{tolerance['value']:g}",
+            row["verdict"],
+            _why(row, id_),
+        )
+
+
+def _why(row: Mapping[str, Any], id_: str) -> Cell | Link:
+    """Why a row is missed or not judged: in words, or where to read it."""
+    if row["reason"]:
+        return str(row["reason"])
+    return Link("notes", f"#{id_}-notes") if row["verdict"] == MISS else ""
+
+
+def _least_bounds(panel: Mapping[str, Any], number: str) -> Grid:
+    columns = [
+        Column("of"),
+        Column("load", is_number=True),
+        Column("least bound, µs", is_number=True),
+        Column("at", is_number=True),
+    ]
+    rows = [
+        (line["label"], line["load"], line["bound_us"], line["setting"])
+        for line in panel["least_bounds"]
+    ]
+    return Grid(f"Least bounds of {number}{panel['id']}", columns, rows, is_open=False)
+
+
+def _claims(report: Mapping[str, Any]) -> Grid:
+    """What the paper says of several values, and whether it holds."""
+    columns = [
+        Column("the paper says"),
+        Column("measured", is_number=True),
+        Column("expected"),
+        Column("seeds", is_number=True),
+        Column("verdict"),
+        Column("why"),
+    ]
+    rows = []
+    for claim in report["claims"]:
+        measured = claim["measured"]
+        means = [cell["measured"]["mean"] for cell in claim["cells"] if cell["measured"]]
+        listed = ", ".join(f"{mean:.4g}" for mean in means if mean is not None)
+        value = measured["mean"] if measured else listed
+        n = claim["seeds"]
+        holding = "" if claim["seeds_holding"] in (0, n) else f" ({claim['seeds_holding']} hold)"
+        rows.append(
+            (
+                claim["claim"],
+                value,
+                claim["expected"],
+                f"{n}{holding}" if holding else n,
+                claim["verdict"],
+                claim["reason"],
+            )
+        )
+    return Grid(f"Claims of {report['figure']}", columns, rows)
+
+
+def _searches(report: Mapping[str, Any]) -> Grid:
+    columns = [
+        Column("run"),
+        Column("seed", is_number=True),
+        Column("maximum load", is_number=True),
+        Column("probes: load and value"),
+    ]
+    rows = []
+    for found in report["searches"]:
+        probes = found["probes"]
+        probed = ", ".join(f"{one['load']:g}: {_text(one['value'])}" for one in probes)
+        rows.append((found["run"], found["seed"], found["max_load"], probed))
+    return Grid("Loads that were probed", columns, rows, is_open=False)
+
+
+def _text(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _runs(report: Mapping[str, Any], folder: Path, beside: Path) -> Grid:
+    """What ran, with links to the flows."""
+    columns = [
+        Column("run"),
+        Column("seed", is_number=True),
+        Column("status"),
+        Column("flows", is_number=True),
+        Column("delivered", is_number=True),
+        Column("time, s", is_number=True),
+        Column("files"),
+    ]
+    rows = [
+        (
+            run["run"],
+            run["seed"],
+            run["status"],
+            run["flows"]["submitted"],
+            run["flows"]["delivered"],
+            run["wall_seconds"],
+            link_to(folder / run["folder"] / FLOWS, beside),
+        )
+        for run in report["runs"]
+    ]
+    return Grid("What ran", columns, rows, is_open=False)

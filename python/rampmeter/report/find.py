@@ -1,0 +1,51 @@
+"""Which results there are in folders."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from rampmeter._core import ResultError
+from rampmeter.comparison import COMPARISON
+from rampmeter.papers.reproduce import REPORT
+from rampmeter.report import comparisons, figures, runs, sweeps
+from rampmeter.report.model import Section
+from rampmeter.results import MANIFEST
+from rampmeter.sweeps.dataset import IDENTITY
+
+READERS = {
+    REPORT: figures.section,
+    IDENTITY: sweeps.section,
+    COMPARISON: comparisons.section,
+    MANIFEST: runs.section,
+}
+"""What reads a folder, by the file that tells what it holds. The runs of a figure, a comparison or
+a sweep are part of it."""
+
+
+def find(folders: Iterable[Path], beside: Path) -> list[Section]:
+    """The sections of all results in folders and below, in the order of their paths.
+
+    `beside` is the folder of the report, from which it links to files. Raises `ResultError` for a
+    folder without results.
+    """
+    sections: list[Section] = []
+    for folder in folders:
+        if not folder.is_dir():
+            raise ResultError(f"{folder}: expected a folder of results, there is none")
+        found = list(_results(folder))
+        if not found:
+            expected = "a figure, comparison, sweep or run"
+            raise ResultError(f"{folder}: expected results of {expected} in it or below, got none")
+        for result, name in found:
+            sections.append(READERS[name](result, beside, f"s{len(sections)}"))
+    return sections
+
+
+def _results(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Folders of results at or below one, each with the file that tells what it holds."""
+    for name in READERS:
+        if (folder / name).is_file():
+            yield folder, name
+            return
+    for below in sorted(folder.iterdir()):
+        if below.is_dir():
+            yield from _results(below)

@@ -1,0 +1,16 @@
+"""Links from a report to files beside it."""
+
+import os
+from pathlib import Path
+from urllib.parse import quote
+
+from rampmeter.report.model import Cell, Link
+
+
+def link_to(file: Path, beside: Path, text: str | None = None) -> Cell | Link:
+    """A link to a file as seen from the folder of the report; nothing if the file is gone."""
+    text = text or file.name
+    if not file.is_file():
+        return ""
+    target = Path(os.path.relpath(file.resolve(), beside.resolve())).as_posix()
+    return Link(text, quote(target))

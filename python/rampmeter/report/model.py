@@ -1,0 +1,147 @@
+"""What a report consists of: sections of charts, tables, prose and links."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+Kind: TypeAlias = Literal["measured", "expected", "variant"]
+"""What points are: measured ones, values of a paper or a bound, or those of a variant."""
+Place: TypeAlias = float | str
+"""Where a point stands on the x axis: a number, or the name of a category."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points of one name. `low` and `high` are ends of their intervals, NaN where there is none."""
+
+    name: str
+    x: Sequence[Place]
+    y: Sequence[float]
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
+    kind: Kind = "measured"
+    colour: int = 0
+    """Which colour of the palette: measured points and those beside them have the same."""
+    hover: Sequence[str] = ()
+    """A text for each point, beside its values."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Points with intervals, over numbers or categories."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: Sequence[Series]
+    log: str = ""
+    """Which axes are logarithmic: empty, `x`, `y` or `xy`."""
+    has_lines: bool = True
+    """Whether lines join measured points."""
+    categories: Sequence[str] = ()
+    """The categories of the x axis in their order; empty where it has numbers."""
+
+
+@dataclass(frozen=True)
+class Heat:
+    """A quantity over two axes of categories, as colours."""
+
+    title: str
+    x_label: str
+    y_label: str
+    x: Sequence[str]
+    y: Sequence[str]
+    z: Sequence[Sequence[float]]
+    """A row for each category of `y`."""
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table."""
+
+    name: str
+    is_number: bool = False
+
+
+Cell: TypeAlias = str | float | int | None
+
+
+@dataclass(frozen=True)
+class Link:
+    """A file beside the report, or a place in it."""
+
+    text: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table that readers sort and search."""
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell | Link]]
+    note: str = ""
+    is_open: bool = True
+    """Whether it shows before somebody asks for it."""
+
+
+@dataclass(frozen=True)
+class Prose:
+    """Text in Markdown."""
+
+    text: str
+    title: str = ""
+    """A heading under which it is folded away; it shows at once where this is empty."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """A drawing that no chart can be: the text of an SVG file."""
+
+    title: str
+    svg: str
+
+
+@dataclass(frozen=True)
+class Links:
+    """Files beside the report."""
+
+    title: str
+    links: Sequence[Link]
+
+
+Part: TypeAlias = Chart | Heat | Grid | Prose | Image | Links
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """How many published values and claims got which verdict."""
+
+    match: int
+    miss: int
+    not_judged: int
+
+    @property
+    def judged(self) -> int:
+        """Values and claims that were judged."""
+        return self.match + self.miss
+
+
+@dataclass(frozen=True)
+class Section:
+    """What one folder of results becomes."""
+
+    id: str
+    """Its name in links; sections of a report have different ones."""
+    title: str
+    subtitle: str
+    parts: Sequence[Part]
+    group: str = ""
+    """What it is listed under: a paper, or a kind of results."""
+    verdicts: Verdicts | None = None
+    rows: Sequence[Sequence[Cell | Link]] = field(default_factory=tuple)
+    """Its lines in the table of all published values."""
+    provenance: Sequence[tuple[str, str]] = ()
+    """What ran: names and values."""

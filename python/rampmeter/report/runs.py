@@ -1,0 +1,104 @@
+"""A run: its numbers, slowdown by size, what it ran with."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rampmeter import tables, toml
+from rampmeter.confidence import Interval
+from rampmeter.manifest import without_nulls
+from rampmeter.report.links import link_to
+from rampmeter.report.model import Chart, Column, Grid, Link, Links, Part, Prose, Section, Series
+from rampmeter.results import FLOWS, LINKS, QUEUES, SERIES, Group, Run, slowdown_groups
+from rampmeter.sheet import Sheet
+
+FILES = (FLOWS, SERIES, QUEUES, LINKS)
+STATISTICS = {"mean": "Mean slowdown", "p99": "Slowdown, 99th percentile"}
+
+
+def section(folder: Path, beside: Path, id_: str) -> Section:
+    """The section of a run's folder."""
+    run = Run(folder)
+    sizes = {
+        name: by_size(
+            {"": [(g.label, _interval(g, name)) for g in slowdown_groups(run.summary)]}, y
+        )
+        for name, y in STATISTICS.items()
+    }
+    parts: list[Part] = [*warnings(run.summary.get("warnings", []))]
+    parts += [chart for chart in sizes.values() if chart.series]
+    parts += grids(tables.run_sheets(run))
+    parts += [plan_of(run), files_of(run, beside)]
+    return Section(
+        id_,
+        run.name,
+        f"a run, {run.status}",
+        parts,
+        group="Runs",
+        provenance=provenance(run.manifest),
+    )
+
+
+def by_size(groups: Mapping[str, Sequence[tuple[str, Interval]]], y_label: str) -> Chart:
+    """A quantity by size, of each name: points with intervals, by labels of sizes."""
+    series = []
+    for colour, (name, of_name) in enumerate(groups.items()):
+        shown = [(label, at) for label, at in of_name if math.isfinite(at.mean)]
+        ends = [_ends(at) for _, at in shown]
+        series.append(
+            Series(
+                name or "measured",
+                [label for label, _ in shown],
+                [at.mean for _, at in shown],
+                [low for low, _ in ends],
+                [high for _, high in ends],
+                colour=colour,
+            )
+        )
+    labels = dict.fromkeys(label for of_name in groups.values() for label, _ in of_name)
+    return Chart(y_label, "Flow size", y_label, series, "y", False, list(labels))
+
+
+def grids(sheets: Iterator[Sheet]) -> Iterator[Grid]:
+    """The tables that a terminal shows, as tables of the page."""
+    for sheet in sheets:
+        columns = [Column(name, is_number=idx > 0) for idx, name in enumerate(sheet.headings)]
+        yield Grid(sheet.title, columns, sheet.rows, " ".join(sheet.notes))
+
+
+def warnings(sentences: Sequence[str]) -> Iterator[Prose]:
+    """What should keep one from trusting the numbers."""
+    if sentences:
+        yield Prose("\n".join(f"- **Warning:** {sentence}" for sentence in sentences))
+
+
+def plan_of(run: Run) -> Prose:
+    """The plan with its defaults, as TOML."""
+    plan = toml.dumps(without_nulls(run.manifest["plan"]))
+    return Prose(f"```toml\n{plan}```", "The plan, with its defaults")
+
+
+def files_of(run: Run, beside: Path) -> Links:
+    """Links to the tables of a run."""
+    found = [link_to(run.path / name, beside) for name in FILES]
+    return Links("Files", [one for one in found if isinstance(one, Link)])
+
+
+def provenance(manifest: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """What ran."""
+    return (
+        ("seed", str(manifest["seed"])),
+        ("version", f"{manifest['version']} ({manifest['commit']})"),
+        ("time", f"{manifest['wall_seconds']:.1f} s"),
+    )
+
+
+def _interval(group: Group, name: str) -> Interval:
+    return Interval(getattr(group, name), group.half_widths.get(name), 1)
+
+
+def _ends(at: Interval) -> tuple[float, float]:
+    if at.half_width is None:
+        return math.nan, math.nan
+    return at.mean - at.half_width, at.mean + at.half_width

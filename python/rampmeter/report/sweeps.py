@@ -1,0 +1,230 @@
+"""A sweep: measures by the varied keys, heat maps over two of them, differences of transports."""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rampmeter.confidence import Interval, interval
+from rampmeter.report.links import link_to
+from rampmeter.report.model import (
+    Chart,
+    Column,
+    Grid,
+    Heat,
+    Link,
+    Links,
+    Part,
+    Prose,
+    Section,
+    Series,
+)
+from rampmeter.sweeps.columns import COLUMNS, MEASURES
+from rampmeter.sweeps.dataset import IDENTITY, INTERVALS, RUNS
+from rampmeter.sweeps.results import PointRows, SweepResults
+from rampmeter.toml import literal
+
+SHOWN: Final = ("slowdown_mean", "slowdown_p99", "utilisation", "goodput_gbps")
+"""Measures that have charts, where the sweep has them."""
+DIFFERENCES: Final = "slowdown_mean"
+"""The measure by which transports are compared in pairs."""
+FILES_MAX: Final = 24
+"""Files of runs at most that are listed."""
+HEATS_MAX: Final = 12
+"""Heat maps at most: one a transport and measure."""
+
+
+def section(folder: Path, beside: Path, id_: str) -> Section:
+    """The section of the folder that `rampmeter sweep` has made."""
+    results = SweepResults(folder)
+    points = results.points
+    measures = [m for m in SHOWN if m in MEASURES and any(p.interval(m).n for p in points)]
+    keys = [key for key in results.keys if len({literal(p.values[key]) for p in points}) > 1]
+    parts: list[Part] = []
+    numeric = [key for key in keys if all(_is_number(p.values[key]) for p in points)]
+    if len(keys) == 2:
+        parts += itertools.islice(_heats(points, keys, measures), HEATS_MAX)
+    else:
+        parts += _curves(points, keys, numeric, measures)
+    parts += _differences(points, keys)
+    parts.append(_table(points, keys, measures))
+    n_warned = sum(bool(row["warnings"]) for point in points for row in point.rows)
+    if n_warned:
+        said = f"**Warning:** {n_warned} runs warn of their own numbers, in the column `warnings`."
+        parts.insert(0, Prose(said))
+    files = [link_to(folder / name, beside) for name in (IDENTITY, INTERVALS)]
+    named = {file: f"{RUNS}/{file.parent.name}/{file.name}" for file in _files(folder)}
+    files += [link_to(file, beside, name) for file, name in named.items()]
+    parts.append(Links("Files", [one for one in files if isinstance(one, Link)]))
+    identity = results.dataset.identity() or {}
+    n_runs = sum(len(point.rows) for point in points)
+    varied = ", ".join(results.keys) or "transports"
+    return Section(
+        id_,
+        folder.name,
+        f"a sweep of {varied}: {len(points)} points, {n_runs} runs",
+        parts,
+        group="Sweeps",
+        provenance=(
+            ("seeds", _seeds(points)),
+            ("version", f"{identity.get('version')} ({identity.get('commit')})"),
+        ),
+    )
+
+
+def _seeds(points: Sequence[PointRows]) -> str:
+    seeds = sorted({row["seed"] for point in points for row in point.rows})
+    return ", ".join(map(str, seeds))
+
+
+def _files(folder: Path) -> list[Path]:
+    """The tables of runs, if they are few enough to be listed."""
+    files = sorted((folder / RUNS).rglob("*.parquet"))
+    return files if len(files) <= FILES_MAX else []
+
+
+def _label(measure: str) -> str:
+    """A measure as charts call it, with its unit."""
+    unit = next(column.unit for column in COLUMNS if column.name == measure)
+    words = measure.removesuffix("_gbps").replace("_", " ").capitalize()
+    return f"{words} ({unit})" if unit not in ("", "1") else words
+
+
+def _curves(
+    points: Sequence[PointRows],
+    keys: Sequence[str],
+    numeric: Sequence[str],
+    measures: Sequence[str],
+) -> Iterator[Chart]:
+    """Each measure by the first key that has numbers, a line for each transport and other value."""
+    key = numeric[0] if numeric else None
+    others = [other for other in keys if other != key]
+    for measure in measures:
+        lines: dict[str, list[tuple[Any, Interval]]] = {}
+        for point in points:
+            words = [f"{o.rpartition('.')[2]} = {point.values[o]}" for o in others if key]
+            place = point.values[key] if key else _place(point, keys)
+            lines.setdefault(", ".join([point.transport, *words]), []).append(
+                (place, point.interval(measure))
+            )
+        categories = (
+            () if key else list(dict.fromkeys(str(x) for of in lines.values() for x, _ in of))
+        )
+        label = _label(measure)
+        series = [
+            _series(name, sorted(values, key=lambda v: v[0]) if key else values, colour)
+            for colour, (name, values) in enumerate(lines.items())
+        ]
+        yield Chart(
+            label, key or "", label, series, has_lines=key is not None, categories=categories
+        )
+
+
+def _series(name: str, values: Sequence[tuple[Any, Interval]], colour: int) -> Series:
+    shown = [(x, at) for x, at in values if math.isfinite(at.mean)]
+    half = [at.half_width if at.half_width is not None else math.nan for _, at in shown]
+    means = [at.mean for _, at in shown]
+    return Series(
+        name,
+        [x for x, _ in shown],
+        means,
+        [mean - width for mean, width in zip(means, half, strict=True)],
+        [mean + width for mean, width in zip(means, half, strict=True)],
+        colour=colour,
+        hover=[f"{at.n} seeds" for _, at in shown],
+    )
+
+
+def _heats(
+    points: Sequence[PointRows], keys: Sequence[str], measures: Sequence[str]
+) -> Iterator[Heat]:
+    """Each measure over two keys, a map for each transport."""
+    first, second = keys
+    for measure, transport in itertools.product(
+        measures, dict.fromkeys(point.transport for point in points)
+    ):
+        own = [point for point in points if point.transport == transport]
+        x, y = (_values(own, key) for key in (first, second))
+        at = {
+            (literal(p.values[first]), literal(p.values[second])): p.interval(measure).mean
+            for p in own
+        }
+        z = [[at.get((a, b), math.nan) for a in x] for b in y]
+        label = _label(measure)
+        yield Heat(f"{label}, {transport}", first, second, x, y, z, label)
+
+
+def _values(points: Sequence[PointRows], key: str) -> list[str]:
+    """The values of a key, numbers by size."""
+    values = list({literal(p.values[key]): p.values[key] for p in points}.values())
+    if all(_is_number(value) for value in values):
+        values.sort()
+    return [literal(value) for value in values]
+
+
+def _differences(points: Sequence[PointRows], keys: Sequence[str]) -> Iterator[Grid]:
+    """Differences of each pair of transports at each point, by the same seeds."""
+    at: dict[str, dict[str, Mapping[int, float]]] = {}
+    for point in points:
+        by_seed = {row["seed"]: row[DIFFERENCES] for row in point.rows if row[DIFFERENCES]}
+        at.setdefault(_place(point, keys), {})[point.transport] = by_seed
+    rows = []
+    for place, by_transport in at.items():
+        for one, other in itertools.combinations(by_transport, 2):
+            seeds = [s for s in by_transport[one] if s in by_transport[other]]
+            found = interval(by_transport[other][s] - by_transport[one][s] for s in seeds)
+            if not found.n:
+                continue
+            half = found.half_width
+            is_sure = half is not None and abs(found.mean) > half
+            lower = one if found.mean > 0 else other
+            rows.append(
+                (place, f"{other} - {one}", found.mean, half, found.n, lower if is_sure else "")
+            )
+    if not rows:
+        return
+    columns = [
+        Column("point"),
+        Column("difference of"),
+        Column("mean", is_number=True),
+        Column("±", is_number=True),
+        Column("seeds", is_number=True),
+        Column("lower, with 95 %"),
+    ]
+    note = "Differences by seed; ± is half the 95 % interval of their mean."
+    yield Grid("Mean slowdown: differences of transports", columns, rows, note)
+
+
+def _table(points: Sequence[PointRows], keys: Sequence[str], measures: Sequence[str]) -> Grid:
+    """A line for each point."""
+    columns = [
+        *(Column(key) for key in keys),
+        Column("transport"),
+        Column("seeds", is_number=True),
+        Column("not finished", is_number=True),
+        Column("warnings", is_number=True),
+    ]
+    for measure in measures:
+        name = _label(measure)
+        columns += [Column(name, is_number=True), Column("±", is_number=True)]
+    rows = []
+    for point in points:
+        cells: list[Any] = [point.values[key] for key in keys]
+        cells = [cell if _is_number(cell) else literal(cell) for cell in cells]
+        warned = sum(bool(row["warnings"]) for row in point.rows)
+        cells += [point.transport, len(point.rows), point.n_not_finished, warned]
+        for measure in measures:
+            found = point.interval(measure)
+            cells += [found.mean if found.n else None, found.half_width]
+        rows.append(cells)
+    return Grid("Points", columns, rows)
+
+
+def _place(point: PointRows, keys: Sequence[str]) -> str:
+    words = [f"{key.rpartition('.')[2]} = {literal(point.values[key])}" for key in keys]
+    return ", ".join(words) or "all"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,326 @@
+"""Reports: what is in them, and what a reader does with them in a browser."""
+
+import json
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from rampmeter import ResultError
+from rampmeter.cli import main
+from rampmeter.report import find, model, page
+from rampmeter.report.charts import figure_json
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
+
+PLAN = """\
+[topology]
+kind = "star"
+hosts = 8
+[transport]
+name = "dcpim"
+[workload]
+pattern = "all-to-all"
+sizes = "web-search"
+load = 0.5
+flows = 300
+"""
+
+VARIED = ["--vary", "workload.load=0.3,0.5", "--vary", "topology.hosts=4,8"]
+
+
+def command(*arguments: str | Path) -> str:
+    """What a command prints, which has to succeed."""
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run, a comparison, two sweeps and two figures."""
+    folder = tmp_path_factory.mktemp("results")
+    plan = folder / "plan.toml"
+    plan.write_text(PLAN)
+    both = ("--transports", "dcpim,phost", "--seeds", "2", "--quiet")
+    command("run", plan, "--quiet", "--out", folder / "one")
+    command("compare", plan, *both, "--out", folder / "beside")
+    command("sweep", plan, "--vary", "workload.load=0.3,0.5", *both, "--out", folder / "loads")
+    command("sweep", plan, *VARIED, *both, "--out", folder / "grid")
+    figures = folder / "papers"
+    command("papers", "cosy", "2", "--quiet", "--out", figures / "cosy2")
+    figure = ("papers", "phost", "3", "--scale", "0.002", "--seeds", "2", "--quiet")
+    command(*figure, "--out", figures / "phost3")
+    _judge(figures / "phost3" / "report.json")
+    return folder
+
+
+def _judge(file: Path) -> None:
+    """Turn verdicts of too few flows into ones that a report of the full number may have."""
+    report = json.loads(file.read_text())
+    for panel in report["sub_figures"]:
+        for row in panel["rows"]:
+            if row["expected"] is not None and row["difference"] is not None:
+                is_match = abs(row["difference"]) <= row["tolerance"]["value"]
+                row |= {"verdict": "match" if is_match else "miss", "reason": ""}
+    file.write_text(json.dumps(report))
+
+
+@pytest.fixture(scope="module")
+def report(results: Path) -> Path:
+    file = results / "report.html"
+    assert "6 sections" in command("report", results, "--out", file)
+    return file
+
+
+def test_a_report_is_one_file_that_needs_no_other(report: Path) -> None:
+    text = report.read_text()
+    assert report.stat().st_size < 15_000_000
+    # The library mentions addresses; nothing is loaded from any.
+    loaded = re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=\"([^\"]{1,60})", text)
+    assert all(address.startswith("data:") for address in loaded), loaded
+    assert not list(report.parent.glob("*.partial"))
+
+
+def test_links_lead_to_files(report: Path) -> None:
+    text = report.read_text()
+    text = text[text.index("<main>") : text.index("</main>")]
+    targets = set(re.findall(r"<a href=\"([^\"#][^\"]*)\"", text))
+    assert len(targets) > 10
+    for target in targets:
+        assert (report.parent / target).is_file(), target
+    places = set(re.findall(r"<a href=\"#([^\"]*)\"", text))
+    for place in places:
+        assert f'id="{place}"' in text, place
+
+
+def test_every_published_value_is_in_the_table(results: Path) -> None:
+    (section,) = find([results / "papers" / "phost3"], results)
+    rows = json.loads((results / "papers/phost3/report.json").read_text())["sub_figures"]
+    published = [row for panel in rows for row in panel["rows"] if row["expected"] is not None]
+    assert len(section.rows) == len(published) > 10
+    for line, row in zip(section.rows, published, strict=True):
+        assert (line[4], line[5], line[10]) == (row["metric"], row["expected"], row["verdict"])
+    charts = [part for part in section.parts if isinstance(part, model.Chart)]
+    shown = [y for chart in charts for one in chart.series if one.kind == "expected" for y in one.y]
+    assert sorted(shown) == sorted(row["expected"] for row in published)
+
+
+def test_intervals_are_those_of_the_seeds(results: Path) -> None:
+    (section,) = find([results / "loads"], results)
+    charts = [part for part in section.parts if isinstance(part, model.Chart)]
+    assert charts[0].title == "Slowdown mean"
+    (dcpim, phost) = charts[0].series
+    assert (dcpim.name, phost.name) == ("dcpim", "phost")
+    assert list(dcpim.x) == [0.3, 0.5]
+    assert all(low < y < high for low, y, high in zip(dcpim.low, dcpim.y, dcpim.high, strict=True))
+    (differences,) = (
+        part
+        for part in section.parts
+        if isinstance(part, model.Grid) and "differences" in part.title
+    )
+    assert [row[1] for row in differences.rows] == ["phost - dcpim"] * 2
+    for row, one, other in zip(differences.rows, dcpim.y, phost.y, strict=True):
+        assert row[2] == pytest.approx(other - one)
+
+
+def test_values_that_are_no_numbers_are_left_out() -> None:
+    nan, infinite = float("nan"), float("inf")
+    series = model.Series("a </script>", [1.0, 2.0], [nan, infinite], [nan, nan], [nan, nan])
+    text = figure_json(model.Chart("t", "x", "y", [series]))
+    figure = json.loads(text)
+    assert "</script>" not in text
+    assert figure["data"][0]["y"] == [None, None]
+    assert "error_y" not in figure["data"][0]
+
+
+def test_text_of_results_is_shown_and_not_run(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script>"
+    grid = model.Grid(evil, [model.Column(evil)], [[evil]])
+    parts: list[model.Part] = [grid, model.Prose(evil), model.Image(evil, f"<svg>{evil}</svg>")]
+    text = page.html([model.Section("s0", evil, evil, parts, group=evil)], evil)
+    assert evil not in text
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (None, "nowhere: expected a folder of results, there is none"),
+        ("", "expected results of a figure, comparison, sweep or run"),
+        ('{"paper": "dcpim", "figure": "3", "version": "0.0.9"}', "rampmeter papers dcpim 3"),
+        ("not JSON", "expected JSON"),
+    ],
+)
+def test_folders_without_results_are_explained(tmp_path: Path, made: str | None, said: str) -> None:
+    folder = tmp_path / "nowhere"
+    if made is not None:
+        folder.mkdir()
+    if made:
+        (folder / "report.json").write_text(made)
+    with pytest.raises(ResultError, match=re.escape(said)):
+        find([folder], tmp_path)
+    result = CliRunner().invoke(main, ["report", str(folder), "--out", str(tmp_path / "a.html")])
+    assert (result.exit_code, (tmp_path / "a.html").exists()) == (2, False)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Chrome"]:
+    """Chromium without a window, that writes down what its console says."""
+    driver = shutil.which("chromedriver")
+    if driver is None:
+        pytest.skip("there is no chromedriver: make system")
+    from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+
+    options = ChromeOptions()
+    profile = tmp_path_factory.mktemp("chromium")
+    for flag in (
+        *("headless=new", "no-sandbox", "disable-gpu", "no-first-run", "disable-sync"),
+        *("disable-background-networking", "disable-component-update", "disable-dev-shm-usage"),
+        f"user-data-dir={profile}",
+        "window-size=1280,1000",
+    ):
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    chrome = Chrome(options=options, service=ChromeService(driver))
+    yield chrome
+    chrome.quit()
+
+
+@pytest.fixture
+def open_page(browser: "Chrome", report: Path) -> "Chrome":
+    browser.set_window_size(1280, 1000)
+    browser.get(report.as_uri())
+    return browser
+
+
+def until(holds: Callable[[], Any], seconds: float = 20.0) -> Any:
+    """What becomes true within some seconds."""
+    ends = time.monotonic() + seconds
+    while not (found := holds()):
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+    return found
+
+
+def errors(browser: "Chrome") -> list[str]:
+    lines: list[dict[str, Any]] = browser.get_log("browser")  # type: ignore[no-untyped-call]
+    return [str(line["message"]) for line in lines if line["level"] in ("SEVERE", "WARNING")]
+
+
+def column(browser: "Chrome", table: str, idx: int) -> list[str]:
+    """The texts of a column's cells that show."""
+    script = """
+    const rows = [...document.getElementById(arguments[0]).tBodies[0].rows];
+    return rows.filter((row) => !row.hidden).map((row) => row.cells[arguments[1]].textContent);
+    """
+    texts: list[str] = run_script(browser, script, table, idx)
+    return texts
+
+
+def run_script(browser: "Chrome", script: str, *arguments: Any) -> Any:
+    return browser.execute_script(script, *arguments)
+
+
+SCROLL_THROUGH = """
+document.querySelectorAll("details").forEach((one) => { one.open = true; });
+document.querySelectorAll(".chart")[arguments[0]].scrollIntoView();
+return document.querySelectorAll(".chart").length;
+"""
+
+
+def test_every_chart_is_drawn_and_the_console_is_empty(open_page: "Chrome") -> None:
+    n_charts = run_script(open_page, SCROLL_THROUGH, 0)
+    assert n_charts > 12
+    is_drawn = (
+        "return document.querySelectorAll('.chart')[arguments[0]].querySelector('.main-svg');"
+    )
+    for idx in range(n_charts):
+        run_script(open_page, SCROLL_THROUGH, idx)
+        until(partial(run_script, open_page, is_drawn, idx))
+    points = run_script(open_page, "return document.querySelectorAll('.point').length;")
+    assert points > 50
+    assert errors(open_page) == []
+
+
+def test_headings_sort_and_the_field_searches(open_page: "Chrome") -> None:
+    from selenium.webdriver.common.by import By
+
+    before = column(open_page, "all-values", 5)
+    heading = open_page.find_elements(By.CSS_SELECTOR, "#all-values th button")[5]
+    heading.click()
+    ascending = column(open_page, "all-values", 5)
+    assert [float(text) for text in ascending] == sorted(float(text) for text in before)
+    heading.click()
+    descending = [float(text) for text in column(open_page, "all-values", 5)]
+    assert descending == sorted(descending, reverse=True)
+    # Signs and missing values too.
+    open_page.find_elements(By.CSS_SELECTOR, "#all-values th button")[8].click()
+    shown = [float(t.removesuffix(" %")) for t in column(open_page, "all-values", 8) if t != "-"]
+    assert shown == sorted(shown)
+    field = open_page.find_element(By.CSS_SELECTOR, "#summary .tools input")
+    field.send_keys("miss p99")
+    verdicts, metrics = (column(open_page, "all-values", idx) for idx in (10, 4))
+    assert (set(verdicts), set(metrics)) == ({"miss"}, {"p99"})
+    said = open_page.find_element(By.CSS_SELECTOR, "#summary .found").text
+    assert said == f"{len(verdicts)} found"
+    field.clear()
+    field.send_keys("nothing has this")
+    assert column(open_page, "all-values", 0) == []
+    assert errors(open_page) == []
+
+
+def test_a_point_tells_its_values(open_page: "Chrome") -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.by import By
+
+    run_script(open_page, SCROLL_THROUGH, 0)
+    point = until(lambda: open_page.find_elements(By.CSS_SELECTOR, ".chart .point"))[0]
+    ActionChains(open_page).move_to_element(point).perform()
+    told = until(lambda: open_page.find_elements(By.CSS_SELECTOR, ".hoverlayer .hovertext"))
+    assert re.search(r"\d\.\d", told[0].text)
+
+
+def test_colours_follow_the_button(open_page: "Chrome") -> None:
+    from selenium.webdriver.common.by import By
+
+    run_script(open_page, SCROLL_THROUGH, 0)
+    until(lambda: open_page.find_elements(By.CSS_SELECTOR, ".chart .xtick text"))
+    ink = (
+        "return [getComputedStyle(document.body).backgroundColor,"
+        " getComputedStyle(document.querySelector('.chart .xtick text')).fill];"
+    )
+    before = run_script(open_page, ink)
+    run_script(open_page, "scrollTo(0, 0);")
+    open_page.find_element(By.ID, "theme").click()
+    until(lambda: run_script(open_page, ink)[1] != before[1])
+    after = run_script(open_page, ink)
+    assert all(one != other for one, other in zip(before, after, strict=True))
+    open_page.find_element(By.ID, "theme").click()
+    until(lambda: run_script(open_page, ink) == before)
+
+
+def test_a_phone_shows_all_without_scrolling_sideways(open_page: "Chrome") -> None:
+    metrics = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    open_page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        run_script(open_page, SCROLL_THROUGH, 0)
+        width = "return [document.documentElement.scrollWidth, innerWidth];"
+        until(lambda: len(set(run_script(open_page, width))) == 1)
+    finally:
+        open_page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_it_prints_with_all_charts(open_page: "Chrome", tmp_path: Path) -> None:
+    n_charts = run_script(open_page, "return document.querySelectorAll('.chart').length;")
+    pdf = open_page.execute_cdp_cmd("Page.printToPDF", {"printBackground": False})["data"]
+    assert len(pdf) > 100_000
+    drawn = "return document.querySelectorAll('.chart .main-svg .cartesianlayer').length;"
+    assert run_script(open_page, drawn) == n_charts
+    assert errors(open_page) == []
