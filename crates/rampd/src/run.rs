@@ -52,12 +52,14 @@ impl Error {
 
 /// `rampd node`.
 pub(crate) fn node<C: Catalogue>(config: &Path) -> Result<(), Error> {
+    // First of all: until then SIGHUP would end a node that has just been started.
+    let signals = stop_signals()?;
     let setup = Setup::load::<C>(config)?;
     if setup.is_arbiter {
         let message = "is an arbiter's configuration: use `rampd arbiter`";
         return Err(Error::Input(format!("{}: {message}", config.display())));
     }
-    let (signals, clock) = (stop_signals()?, clock(&setup)?);
+    let clock = clock(&setup)?;
     match &setup.door {
         Some(door) => {
             let listen = || {
@@ -77,12 +79,13 @@ pub(crate) fn node<C: Catalogue>(config: &Path) -> Result<(), Error> {
 
 /// `rampd arbiter`.
 pub(crate) fn arbiter<C: Catalogue>(config: &Path) -> Result<(), Error> {
+    let signals = stop_signals()?;
     let setup = Setup::load::<C>(config)?;
     if !setup.is_arbiter {
         let message = "is no arbiter's configuration: use `rampd node`";
         return Err(Error::Input(format!("{}: {message}", config.display())));
     }
-    let (signals, clock) = (stop_signals()?, clock(&setup)?);
+    let clock = clock(&setup)?;
     find::<C, _>(&setup, RunArbiter { setup: &setup, clock, signals: &signals })
 }
 

@@ -335,3 +335,28 @@ fn keys_are_made_and_checked() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8(output.stderr).unwrap().contains("rampd: a.key: No such file"));
 }
+
+/// A service manager may reload what it has just started. The configuration comes by a pipe, so that
+/// the node is known to be reading it.
+#[test]
+fn a_node_that_is_told_to_reload_while_it_starts_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("node.toml");
+    assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
+    let mut node = Command::new(env!("CARGO_BIN_EXE_rampd"))
+        .arg("node")
+        .arg(&file)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Waits until somebody reads.
+    let writing = fs::OpenOptions::new().write(true).open(&file).unwrap();
+    let told = Command::new("kill").args(["-HUP", &node.id().to_string()]).status().unwrap();
+    assert!(told.success());
+    thread::sleep(Duration::from_millis(100));
+    let ended = node.try_wait().unwrap();
+    node.kill().unwrap();
+    node.wait().unwrap();
+    drop(writing);
+    assert_eq!(ended, None);
+}

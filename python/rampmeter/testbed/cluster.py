@@ -8,6 +8,7 @@ import json
 import os
 import random
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -26,6 +27,8 @@ from rampmeter.testbed.process import end_all
 N_NODES: Final = 4
 HEADER: Final = struct.Struct(">QIIQI")
 """Life of the sending program, number, size, time of sending in ns, checksum of what follows."""
+START_S: Final = 5.0
+"""So long a node takes at most to start, on a busy machine."""
 FLIPS: Final = Path(__file__).with_name("flips.py")
 
 
@@ -201,3 +204,15 @@ class Cluster:
         argv = [*self.place(node).within, self.rampd, role, str(self.configure(node))]
         with (self.out / f"{node}.log").open("ab") as log:
             self.nodes[node] = subprocess.Popen(argv, stderr=log)
+
+    def wait_until_up(self, node: int) -> None:
+        """Wait until a node that has been started answers `rampd status`, or some seconds."""
+        ends = time.monotonic() + START_S
+        while time.monotonic() < ends and self.nodes[node].poll() is None:
+            with socket.socket(socket.AF_UNIX) as asking:
+                try:
+                    asking.connect(str(self.out / f"{node}.status"))
+                except OSError:
+                    time.sleep(0.01)
+                else:
+                    return

@@ -175,9 +175,10 @@ class Bed(Cluster):
                 process.wait()
 
     def reload(self) -> None:
-        """Have all nodes read their configurations."""
+        """Have all nodes read their configurations, once those that have just started are up."""
         for node, process in self.nodes.items():
             self.configure(node)
+            self.wait_until_up(node)
             process.send_signal(signal.SIGHUP)
 
     def change_key(self) -> Iterator[None]:
