@@ -122,8 +122,8 @@ lint: $(BUILT) ## Formats, lints, types, and the stub against the binary
 	cargo fmt --all --check
 	cargo fmt --manifest-path $(EXAMPLE)/Cargo.toml --check
 	cargo clippy --all-targets $(TESTED) -- -D warnings
-	$(BIN)/ruff format --check python tests
-	$(BIN)/ruff check python tests
+	$(BIN)/ruff format --check python tests docs
+	$(BIN)/ruff check python tests docs
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest rampmeter._core --ignore-disjoint-bases
 
@@ -153,6 +153,11 @@ example: $(BUILT) ## A crate with a transport of its own: built, tested, simulat
 .PHONY: package
 package: ## Every crate can be packaged for others to depend on
 	cargo package --workspace --no-verify --allow-dirty --quiet
+
+.PHONY: docs
+docs: $(BUILT) ## The documentation site, in target/site; needs no network
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs target/site
+	@echo "docs: target/site/index.html"
 
 .PHONY: generate
 generate: $(BUILT) ## Renew the Python classes of transports and the tables of docs/plans.md

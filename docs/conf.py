@@ -1,0 +1,125 @@
+"""The documentation site: `make docs`."""
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rampmeter import __version__
+from rampmeter.commands import COMMANDS
+from rampmeter.papers import list_figures, load_figure
+from rampmeter.report.figures import PAPERS
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+
+project = "Rampmeter"
+author = "The Rampmeter authors"
+version = release = __version__
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+]
+default_role = "code"
+exclude_patterns = ["_build"]
+source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
+nitpicky = False
+
+html_theme = "furo"
+html_title = f"Rampmeter {version}"
+html_static_path: list[str] = []
+html_show_sourcelink = False
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4
+# Notebooks are executed by the tests, and shown as they were.
+nb_execution_mode = "off"
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_class_signature = "separated"
+autodoc_default_options = {"members": True, "undoc-members": False}
+
+NOTES = HERE / "papers"
+"""Pages that are made of the folders of `papers`; none of them is in the repository."""
+COMMAND = HERE / "reference" / "command.md"
+"""The page that is made of what the command says of itself."""
+
+
+def _notes(_: Any) -> None:
+    """A page for each figure of a paper: what it claims, how it is made, and its notes."""
+    shutil.rmtree(NOTES, ignore_errors=True)
+    by_paper: dict[str, list[str]] = {}
+    for folder in list_figures(ROOT / "papers"):
+        figure = load_figure(folder)
+        paper = figure.paper
+        page = NOTES / paper / f"{folder.name}.md"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        number = figure.number
+        what = f"Table {number[5:]}" if number.startswith("table") else f"Figure {number}"
+        notes = (folder / "NOTES.md").read_text(encoding="utf-8")
+        text = f"# {what}: {figure.title}\n\n> {figure.claim}\n\n"
+        text += f"```\nrampmeter papers {paper} {number}\n```\n\n"
+        page.write_text(text + _below(_links(notes, folder, 2)), encoding="utf-8")
+        by_paper.setdefault(paper, []).append(folder.name)
+    for paper, names in by_paper.items():
+        lines = [f"# {PAPERS.get(paper, paper)}", "", "```{toctree}", *names, "```", ""]
+        (NOTES / paper / "index.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _below(notes: str) -> str:
+    """Notes without their title, and with headings a level below the page's."""
+    lines = notes.splitlines()
+    if lines and lines[0].startswith("# "):
+        lines = lines[1:]
+    return "\n".join(lines) + "\n"
+
+
+def _links(text: str, folder: Path, depth: int) -> str:
+    """Links to notes and to files of the repository, seen from a page `depth` folders below.
+
+    Notes are pages here. Files that are none are named, and not linked to.
+    """
+
+    def page(match: re.Match[str]) -> str:
+        text, target = match.groups()
+        path, _, anchor = target.partition("#")
+        file = (folder / path).resolve()
+        up = "../" * depth
+        end = f"#{anchor}" if anchor else ""
+        if not path or "://" in target:
+            return match.group(0)
+        if file.name == "NOTES.md":
+            return f"[{text}]({up}papers/{file.parent.parent.name}/{file.parent.name}.md{end})"
+        if file.is_relative_to(HERE):
+            return f"[{text}]({up}{file.relative_to(HERE)}{end})"
+        return f"{text} (`{file.relative_to(ROOT)}`)"
+
+    return re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", page, text)
+
+
+def _read(_: Any, name: str, source: list[str]) -> None:
+    """Links of a page to what is not part of the site."""
+    if not name.startswith("papers/"):
+        source[0] = _links(source[0], (HERE / name).parent, name.count("/"))
+
+
+def _commands(_: Any) -> None:
+    """The page of the command: what `--help` says."""
+    text = "# The command\n\n`rampmeter COMMAND --help` says the same.\n"
+    for command in COMMANDS:
+        name = f"rampmeter {command.name}"
+        context = click.Context(command, info_name=name, max_content_width=90)
+        text += f"\n## `{name}`\n\n```text\n{command.get_help(context)}\n```\n"
+    COMMAND.write_text(text, encoding="utf-8")
+
+
+def setup(app: Any) -> None:
+    """Make the pages that follow from the code and from notes before all are read."""
+    app.connect("builder-inited", _notes)
+    app.connect("builder-inited", _commands)
+    app.connect("source-read", _read)
