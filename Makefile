@@ -154,6 +154,33 @@ example: $(BUILT) ## A crate with a transport of its own: built, tested, simulat
 package: ## Every crate can be packaged for others to depend on
 	cargo package --workspace --no-verify --allow-dirty --quiet
 
+# A wheel of the package with figures of papers, examples, the daemon and the library for LD_PRELOAD in
+# it, none of which maturin puts there.
+WHEEL := target/wheel
+
+.PHONY: wheel
+wheel: $(BUILT) $(DAEMON) ## A wheel that needs no Rust, in target/wheel, and a source distribution
+	rm -rf $(WHEEL)
+	$(BIN)/maturin build --release --sdist --quiet --out $(WHEEL)/plain
+	$(BIN)/wheel unpack --dest $(WHEEL)/unpacked $(WHEEL)/plain/*.whl
+	set -e; cd $(WHEEL)/unpacked/*; data=$$(basename "$$PWD").data; \
+		mkdir -p $$data/scripts $$data/data/lib; \
+		strip --strip-unneeded -o rampmeter/stripped.so rampmeter/_core.abi3.so; \
+		mv rampmeter/stripped.so rampmeter/_core.abi3.so; \
+		strip -o $$data/scripts/rampd $(abspath target/release/rampd); \
+		strip --strip-unneeded -o $$data/data/lib/librampmeter_capton.so \
+			$(abspath target/release/librampmeter_capton.so); \
+		cp -r $(abspath papers) rampmeter/_papers; \
+		cp -r $(abspath examples) rampmeter/_examples
+	$(BIN)/wheel pack --dest $(WHEEL) $(WHEEL)/unpacked/*
+	$(BIN)/auditwheel show $(WHEEL)/*.whl | grep -q manylinux
+	mv $(WHEEL)/plain/*.tar.gz $(WHEEL)
+	@ls -l $(WHEEL)/*.whl $(WHEEL)/*.tar.gz
+
+.PHONY: test-wheel
+test-wheel: wheel ## The wheel in an empty environment, without Rust
+	tests/try_wheel.sh $(PYTHON) $(abspath $(WHEEL))
+
 .PHONY: docs
 docs: $(BUILT) ## The documentation site, in target/site; needs no network
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs target/site

@@ -46,6 +46,8 @@ autodoc_default_options = {"members": True, "undoc-members": False}
 
 NOTES = HERE / "papers"
 """Pages that are made of the folders of `papers`; none of them is in the repository."""
+NOTEBOOKS = HERE / "notebooks"
+"""Copies of the examples' notebooks."""
 COMMAND = HERE / "reference" / "command.md"
 """The page that is made of what the command says of itself."""
 
@@ -95,6 +97,8 @@ def _links(text: str, folder: Path, depth: int) -> str:
             return match.group(0)
         if file.name == "NOTES.md":
             return f"[{text}]({up}papers/{file.parent.parent.name}/{file.parent.name}.md{end})"
+        if file.suffix == ".ipynb":
+            return f"[{text}]({up}notebooks/{file.name})"
         if file.is_relative_to(HERE):
             return f"[{text}]({up}{file.relative_to(HERE)}{end})"
         return f"{text} (`{file.relative_to(ROOT)}`)"
@@ -118,8 +122,16 @@ def _commands(_: Any) -> None:
     COMMAND.write_text(text, encoding="utf-8")
 
 
+def _notebooks(_: Any) -> None:
+    """The notebooks of the examples, which tests execute."""
+    NOTEBOOKS.mkdir(exist_ok=True)
+    for file in (ROOT / "examples" / "notebooks").glob("*.ipynb"):
+        shutil.copyfile(file, NOTEBOOKS / file.name)
+
+
 def setup(app: Any) -> None:
     """Make the pages that follow from the code and from notes before all are read."""
     app.connect("builder-inited", _notes)
     app.connect("builder-inited", _commands)
+    app.connect("builder-inited", _notebooks)
     app.connect("source-read", _read)

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pytest
+from IPython.core.formatters import DisplayFormatter
 from matplotlib.collections import LineCollection
-from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 import rampmeter as rm
 from rampmeter import plots
@@ -28,9 +30,16 @@ def settings_stay_as_they_were() -> Iterator[None]:
     assert dict(mpl.rcParams) == before
 
 
+def marks(figure: Figure) -> list[Line2D]:
+    """The means of each series."""
+    found = figure.axes[0].get_lines()
+    return [line for line in found if not str(line.get_label()).startswith("_")]
+
+
 def heights(figure: Figure) -> dict[str, list[float]]:
-    containers = [c for c in figure.axes[0].containers if isinstance(c, BarContainer)]
-    return {str(c.get_label()): [float(bar.get_height()) for bar in c] for c in containers}
+    return {
+        str(m.get_label()): [float(y) for y in np.asarray(m.get_ydata())] for m in marks(figure)
+    }
 
 
 def lines(figure: Figure) -> dict[str, list[tuple[float, float]]]:
@@ -44,22 +53,22 @@ def tick_labels(figure: Figure) -> list[str]:
     return [label.get_text() for label in figure.axes[0].get_xticklabels()]
 
 
-class TestBars:
-    def test_each_series_has_a_bar_for_each_value(self) -> None:
+class TestGroups:
+    def test_each_series_has_a_mark_for_each_value(self) -> None:
         series = [
-            plots.BarSeries("ours", [1.0, None, 3.0], [2.0, None, None]),
-            plots.BarSeries("published", [1.5, 2.5, 3.5], [None] * 3, is_published=True),
+            plots.GroupSeries("ours", [1.0, None, 3.0], [2.0, None, None]),
+            plots.GroupSeries("published", [1.5, 2.5, 3.5], [None] * 3, is_published=True),
         ]
-        figure = plots.bars(["a", "b", "c"], series, x_label="Workload")
+        figure = plots.grouped(["a", "b", "c"], series, x_label="Workload")
         assert heights(figure) == {"ours": [1.0, 3.0], "published": [1.5, 2.5, 3.5]}
         assert tick_labels(figure) == ["a", "b", "c"]
         assert figure.axes[0].get_xlabel() == "Workload"
 
     def test_whiskers_end_at_the_99th_percentile(self) -> None:
-        figure = plots.bars(["a"], [plots.BarSeries("ours", [1.5], [4.0])])
+        figure = plots.grouped(["a"], [plots.GroupSeries("ours", [1.5], [4.0])])
         assert [4.0] in [[y for _, y in points] for points in lines(figure).values()]
 
-    def test_groups_without_flows_have_no_bar(self) -> None:
+    def test_groups_without_flows_have_no_mark(self) -> None:
         statistics = {"count": 2, "mean": 1.5, "p50": 1, "p99": 2, "p999": 2, "max": 2}
         groups = [Group.of(statistics, "<1"), Group.of(None, "rest")]
         figure = plots.slowdown_by_size([plots.SizeSeries.of("ours", groups)])
@@ -68,28 +77,30 @@ class TestBars:
 
     @pytest.mark.parametrize(("top", "scale"), [(12.0, "linear"), (120.0, "log")])
     def test_wide_ranges_are_logarithmic(self, top: float, scale: str) -> None:
-        figure = plots.bars(["a"], [plots.BarSeries("ours", [2.0], [top])])
+        figure = plots.grouped(["a"], [plots.GroupSeries("ours", [2.0], [top])])
         assert figure.axes[0].get_yscale() == scale
 
     @pytest.mark.parametrize(("n", "is_lying"), [(3, False), (9, True)])
-    def test_bars_lie_where_their_labels_do_not_fit(self, *, n: int, is_lying: bool) -> None:
+    def test_groups_lie_where_their_labels_do_not_fit(self, *, n: int, is_lying: bool) -> None:
         labels = [f"Web Search, {i}" for i in range(n)]
-        series = [plots.BarSeries("ours", [2.0] * n, [3.0] * n)]
-        figure = plots.bars(labels, series, y_label="Slowdown")
+        series = [plots.GroupSeries("ours", [2.0] * n, [3.0] * n)]
+        figure = plots.grouped(labels, series, y_label="Slowdown")
         axes = figure.axes[0]
         ticks = axes.get_yticklabels() if is_lying else axes.get_xticklabels()
         assert [tick.get_text() for tick in ticks] == labels
         assert (axes.get_xlabel() if is_lying else axes.get_ylabel()) == "Slowdown"
-        sizes = [bar.get_width() if is_lying else bar.get_height() for bar in axes.containers[0]]
-        assert sizes == [2.0] * n
+        (means,) = marks(figure)
+        assert list(np.asarray(means.get_xdata() if is_lying else means.get_ydata())) == [2.0] * n
         tops = lines(figure)
         assert [(3.0, i) if is_lying else (i, 3.0) for i in range(n)] in tops.values()
 
     @pytest.mark.parametrize("is_lying", [False, True])
     def test_ranges_are_from_the_least_to_the_largest_value(self, *, is_lying: bool) -> None:
         label = "a" * (80 if is_lying else 3)
-        series = plots.BarSeries("ours", [0.8, None], [None] * 2, ranges=[(0.7, 0.82), (0.1, 0.2)])
-        figure = plots.bars([label, "b"], [series], y_label="Load", is_slowdown=False)
+        series = plots.GroupSeries(
+            "ours", [0.8, None], [None] * 2, ranges=[(0.7, 0.82), (0.1, 0.2)]
+        )
+        figure = plots.grouped([label, "b"], [series], y_label="Load", is_slowdown=False)
         (segments,) = [
             one.get_segments()
             for one in figure.axes[0].collections
@@ -100,16 +111,17 @@ class TestBars:
 
     def test_several_published_series_have_the_colours_of_the_measured_ones(self) -> None:
         series = [
-            plots.BarSeries(f"{name}, {what}", [1.0], [None], is_published=what == "expected")
+            plots.GroupSeries(f"{name}, {what}", [1.0], [None], is_published=what == "expected")
             for name in ("a", "b")
             for what in ("expected", "measured")
         ]
-        figure = plots.bars(["x"], series)
-        bars = [c for c in figure.axes[0].containers if isinstance(c, BarContainer)]
-        edges = [bar[0].get_edgecolor() for bar in bars]
+        figure = plots.grouped(["x"], series)
+        edges = [mark.get_markeredgecolor() for mark in marks(figure)]
         assert edges[0] == edges[1] != edges[2] == edges[3]
-        lone = plots.bars(["x"], series[:2]).axes[0].containers
-        assert lone[0][0].get_edgecolor() != lone[1][0].get_edgecolor()
+        faces = [mark.get_markerfacecolor() for mark in marks(figure)]
+        assert faces == ["white", edges[1], "white", edges[3]]
+        one, other = marks(plots.grouped(["x"], series[:2]))
+        assert one.get_markeredgecolor() != other.get_markeredgecolor()
 
     @pytest.mark.parametrize("n_series", [1, 6])
     @pytest.mark.parametrize("n_groups", [2, 6, 24])
@@ -134,10 +146,9 @@ class TestBars:
         assert 0 <= box.y0 < box.y1 <= height
 
     def test_more_series_than_colours_look_different(self) -> None:
-        series = [plots.BarSeries(str(n), [1.0 + n], [None]) for n in range(12)]
-        figure = plots.bars(["a"], series)
-        bars = [c for c in figure.axes[0].containers if isinstance(c, BarContainer)]
-        looks = {(bar[0].get_facecolor(), bar[0].get_hatch()) for bar in bars}
+        series = [plots.GroupSeries(str(n), [1.0 + n], [None]) for n in range(12)]
+        figure = plots.grouped(["a"], series)
+        looks = {(mark.get_markerfacecolor(), mark.get_marker()) for mark in marks(figure)}
         assert len(looks) == 12
 
     def test_nothing_to_show_is_an_error(self) -> None:
@@ -221,7 +232,7 @@ class TestRuns:
             plot().savefig(file)
             assert file.read_bytes().startswith(b"\x89PNG")
 
-    def test_bars_are_the_means_of_the_summary(self, small_run: rm.Run) -> None:
+    def test_marks_are_the_means_of_the_summary(self, small_run: rm.Run) -> None:
         groups = slowdown_groups(small_run.summary)
         means = [group.mean for group in groups if group.count]
         assert heights(small_run.plot.slowdown_by_size())["measured"] == pytest.approx(means)
@@ -271,3 +282,25 @@ def test_packets_on_links_are_bars_from_their_first_bit_to_their_last() -> None:
     assert axes.patches[1].get_facecolor() == axes.patches[2].get_facecolor()
     lines = [np.asarray(line.get_xdata()).tolist() for line in axes.lines]
     assert lines == [[100, 100], [200, 200]]
+
+
+def shown(value: object) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a notebook shows of a value, and how."""
+    data, how = DisplayFormatter().format(value)  # type: ignore[no-untyped-call]
+    return data, how
+
+
+def test_notebooks_show_figures() -> None:
+    data, how = shown(plots.grouped(["a"], [plots.GroupSeries("ours", [1.5], [4.0])]))
+    assert data["image/png"].startswith(b"\x89PNG")
+    assert how["image/png"]["width"] < 600
+
+
+def test_notebooks_show_runs_and_comparisons_as_tables(plan_file: Path, tmp_path: Path) -> None:
+    run = rm.run(plan_file, out=tmp_path / "a&b", quiet=True)
+    table = shown(run)[0]["text/html"]
+    assert "<td>mean slowdown</td>" in table
+    assert "a&amp;b" in table
+    comparison = rm.Comparison({"x": run})
+    assert "<table>" in shown(comparison)[0]["text/html"]
+    assert repr(comparison) == "Comparison of x, one seed"

@@ -83,6 +83,15 @@ class Comparison:
         if len(numbers) != 1 or 0 in numbers:
             raise ValueError("runs: expected as many runs of each label, and at least one")
 
+    def __repr__(self) -> str:
+        seeds = "one seed" if self.n_seeds == 1 else f"{self.n_seeds} seeds of each"
+        return f"Comparison of {', '.join(self.labels)}, {seeds}"
+
+    def _repr_html_(self) -> str:
+        from rampmeter import tables
+
+        return "".join(sheet.html() for sheet in tables.comparison_sheets(self))
+
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> "Comparison":
         """Read what `save` has written, and `rampmeter compare`; raises `ResultError`."""
@@ -213,7 +222,7 @@ class Comparison:
 
     @property
     def plot(self) -> "ComparisonPlots":
-        """Plots with a curve or bars for each transport."""
+        """Plots with a curve or marks for each transport."""
         return ComparisonPlots(self)
 
     @cached_property
@@ -242,7 +251,7 @@ class ComparisonPlots:
         return f"<plots of {', '.join(self._of.labels)}: slowdown_by_size, fct_cdf>"
 
     def slowdown_by_size(self, *, ax: "Axes | None" = None) -> "Figure":
-        """Mean and 99th percentile of slowdown by flow size, bars of each transport."""
+        """Mean and 99th percentile of slowdown by flow size, of each transport."""
         from rampmeter import plots
 
         series = [
@@ -279,7 +288,7 @@ class Overlay:
         return f"<plots of {', '.join(self._runs)}: slowdown_by_size, fct_cdf>"
 
     def slowdown_by_size(self, *, ax: "Axes | None" = None) -> "Figure":
-        """Mean and 99th percentile of slowdown by flow size, bars of each run."""
+        """Mean and 99th percentile of slowdown by flow size, of each run."""
         from rampmeter import plots
 
         series = [

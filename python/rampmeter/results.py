@@ -61,6 +61,11 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r})"
 
+    def _repr_html_(self) -> str:
+        from rampmeter import tables
+
+        return "".join(sheet.html() for sheet in tables.run_sheets(self))
+
     @cached_property
     def summary(self) -> dict[str, Any]:
         """Statistics: slowdown by size, utilisation, drops by tier."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 
 from rich import box
 from rich.console import Console
@@ -56,6 +57,18 @@ class Sheet:
                 end -= 1
             yield narrow._part(start, end)._table()
             start = end
+
+    def html(self) -> str:
+        """The table as HTML, for notebooks."""
+        heads = "".join(f"<th>{escape(name)}</th>" for name in self.headings)
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in self.rows
+        )
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        caption = f"<caption><b>{escape(self.title)}</b></caption>"
+        return (
+            f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{notes}"
+        )
 
     def print(self, console: Console) -> None:
         """Print the tables, and the notes below them."""

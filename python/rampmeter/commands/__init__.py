@@ -8,6 +8,7 @@ from rampmeter.commands.bench import bench
 from rampmeter.commands.check import check, transports
 from rampmeter.commands.compare import compare
 from rampmeter.commands.convert import convert
+from rampmeter.commands.examples import examples
 from rampmeter.commands.papers import papers
 from rampmeter.commands.plot import plot
 from rampmeter.commands.report import report
@@ -27,5 +28,6 @@ COMMANDS: Final[tuple[click.Command, ...]] = (
     convert,
     transports,
     check,
+    examples,
 )
 """All of them."""

@@ -43,13 +43,19 @@ __all__ = [
     "tolerance_text",
 ]
 
+OF_PACKAGE = (
+    Path(__file__).resolve().parents[1] / "_papers",
+    Path(__file__).resolve().parents[3] / "papers",
+)
+"""Where figures are in an installed package, and in a source tree."""
+
 
 def find_papers() -> Path:
-    """The folder `papers`: of the working directory or one above it, else of the source tree."""
+    """The folder `papers`: of the working directory or one above it, else of the package."""
     here = Path.cwd()
-    for folder in (here, *here.parents, Path(__file__).resolve().parents[3]):
-        if list_figures(folder / "papers"):
-            return folder / "papers"
+    for folder in (*(one / "papers" for one in (here, *here.parents)), *OF_PACKAGE):
+        if list_figures(folder):
+            return folder
     raise PlanError(f"papers: expected a folder papers in {here} or above it, there is none")
 
 

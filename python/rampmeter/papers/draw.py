@@ -20,7 +20,7 @@ WHISKERS: dict[Metric, Metric] = {
     "queue-mean-kb": "queue-max-kb",
     "switch-mean-kb": "switch-max-kb",
 }
-"""Metrics that bars' whiskers end at, where a panel has them."""
+"""Metrics that whiskers end at, where a panel has them."""
 
 EXPECTED = "expected"
 MEASURED = "measured"
@@ -50,9 +50,9 @@ def draw(
             if "mean" not in panel.metrics:
                 y_label = Y_LABELS[panel.metrics[0]]
                 if WHISKERS.get(panel.metrics[0]) in panel.metrics:
-                    y_label = y_label.replace(", mean (KB)", ", KB (bar: mean, whisker: max.)")
-                return plots.bars(names, series, title=title, y_label=y_label, is_slowdown=False)
-            return plots.bars(names, series, title=title)
+                    y_label = y_label.replace(", mean (KB)", ", KB (mark: mean, whisker: max.)")
+                return plots.grouped(names, series, title=title, y_label=y_label, is_slowdown=False)
+            return plots.grouped(names, series, title=title)
         case "spread":
             return plots.spread(_spreads(figure, panel, rows), title=title)
         case "sustained":
@@ -243,10 +243,10 @@ def _theorems(figure: Figure, panel: SubFigure) -> list[plots.Tradeoff]:
     ]
 
 
-def _series(rows: Sequence[Row], keys: Sequence[tuple[str, int | None]]) -> list[plots.BarSeries]:
-    """Expected, measured and the variant's bars, those of them that have values.
+def _series(rows: Sequence[Row], keys: Sequence[tuple[str, int | None]]) -> list[plots.GroupSeries]:
+    """Expected, measured and the variant's marks, those of them that have values.
 
-    Bars are means, or the first metric of panels without.
+    Marks are means, or the first metric of panels without.
     """
     metrics = [row.cell.metric for row in rows]
     first: Metric = "mean" if "mean" in metrics or not metrics else metrics[0]
@@ -260,11 +260,11 @@ def _series(rows: Sequence[Row], keys: Sequence[tuple[str, int | None]]) -> list
     # Slowdowns have whiskers, on which the seeds' range would be hard to see.
     ranges = [] if first == "mean" else [_range(by_key.get((*key, first))) for key in keys]
     series = [
-        plots.BarSeries(EXPECTED, column(first, "fact"), column(top, "fact"), True),
-        plots.BarSeries(
+        plots.GroupSeries(EXPECTED, column(first, "fact"), column(top, "fact"), True),
+        plots.GroupSeries(
             MEASURED, column(first, "measured"), column(top, "measured"), ranges=ranges
         ),
-        plots.BarSeries(VARIANT, column(first, "variant"), column(top, "variant")),
+        plots.GroupSeries(VARIANT, column(first, "variant"), column(top, "variant")),
     ]
     shown = [one for one in series if any(value is not None for value in one.means)]
     return shown or series[1:2]

@@ -13,14 +13,14 @@ from rampmeter.plots.distribution import fct_cdf, fct_cdfs, queue_cdf
 from rampmeter.plots.load import Line, Point, by_load
 from rampmeter.plots.pareto import Curve, pareto
 from rampmeter.plots.replicated import Series, replicated
-from rampmeter.plots.size import SLOWDOWN, BarSeries, SizeSeries, bars, slowdown_by_size
+from rampmeter.plots.size import SLOWDOWN, GroupSeries, SizeSeries, grouped, slowdown_by_size
 from rampmeter.plots.time import tenant_shares, utilisation
 from rampmeter.plots.time_space import Passage, time_space
 
 __all__ = [
     "SLOWDOWN",
-    "BarSeries",
     "Curve",
+    "GroupSeries",
     "Line",
     "OperatingPoint",
     "Passage",
@@ -30,12 +30,12 @@ __all__ = [
     "Spread",
     "Sweep",
     "Tradeoff",
-    "bars",
     "by_load",
     "crashes",
     "curves",
     "fct_cdf",
     "fct_cdfs",
+    "grouped",
     "operating_points",
     "pareto",
     "probes",

@@ -1,9 +1,9 @@
-"""Slowdown by flow size and by workload: bars of means with the 99th percentile above."""
+"""Slowdown by flow size and by workload: means, with whiskers up to the 99th percentile."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import cycle, pairwise, product
+from itertools import count, pairwise
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from rampmeter.comparison import Slowdowns
 from rampmeter.plots.style import (
-    HATCHES,
     INTERVAL,
+    MARKERS,
     PALETTE,
     PUBLISHED,
     finish,
@@ -24,21 +24,22 @@ from rampmeter.plots.style import (
 from rampmeter.results import Group
 from rampmeter.text import thousands
 
+N = len(PALETTE)
 GROUP_WIDTH = 0.8
-"""The part of the axis that the bars of one group take."""
+"""The part of the axis that the marks of one group take."""
 
-SLOWDOWN = "Slowdown (bar: mean, whisker: p99)"
+SLOWDOWN = "Slowdown (mark: mean, whisker: p99)"
 
 TICK_CHARACTER, AXIS = 0.072, 4.0
 """Inches that a character below an axis takes, and that axes of figures have."""
 
-GROUP, BAR, AROUND = 0.08, 0.14, 0.75
-"""Inches of height of lying bars: between groups, of a bar, and above and below all of them."""
+GROUP, ROW, AROUND = 0.08, 0.14, 0.75
+"""Inches of height of lying groups: between them, of a series, and above and below all of them."""
 
 
 @dataclass(frozen=True)
-class BarSeries:
-    """Bars of one colour, one a group; `None` where there is no value."""
+class GroupSeries:
+    """Marks of one shape and colour, one a group; `None` where there is no value."""
 
     name: str
     means: Sequence[float | None]
@@ -53,14 +54,14 @@ class BarSeries:
 
 
 @dataclass(frozen=True)
-class SizeSeries(BarSeries):
-    """The bars of one result by flow size."""
+class SizeSeries(GroupSeries):
+    """The marks of one result by flow size."""
 
     labels: Sequence[str] = ()
 
     @classmethod
     def of(cls, name: str, groups: Sequence[Group]) -> "SizeSeries":
-        """The series of size groups; empty groups have no bar."""
+        """The series of size groups; empty groups have no mark."""
         return cls(
             name,
             [group.mean if group.count else None for group in groups],
@@ -103,7 +104,7 @@ def slowdown_by_size(
     """
     if not series:
         raise ValueError("expected at least one series, got none")
-    return bars(
+    return grouped(
         series[0].labels,
         series,
         title=title,
@@ -114,9 +115,9 @@ def slowdown_by_size(
     )
 
 
-def bars(
+def grouped(
     labels: Sequence[str],
-    series: Sequence[BarSeries],
+    series: Sequence[GroupSeries],
     *,
     title: str = "",
     x_label: str = "",
@@ -124,25 +125,26 @@ def bars(
     is_slowdown: bool = True,
     ax: Axes | None = None,
 ) -> Figure:
-    """Groups of bars: means, with whiskers up to the 99th percentile where it is known.
+    """Groups of marks: means, with whiskers up to the 99th percentile where it is known.
 
-    Bars lie where the labels of the groups do not fit beside each other.
+    Groups lie below each other where their labels do not fit beside each other. Published values
+    are hollow.
     """
     with house():
         is_lying = ax is None and not _fit(labels)
         if is_lying:
-            figure, axes = new_figure(height=AROUND + len(labels) * (GROUP + BAR * len(series)))
+            figure, axes = new_figure(height=AROUND + len(labels) * (GROUP + ROW * len(series)))
         else:
             figure, axes = new_figure(ax=ax)
-        # More series than colours differ in their patterns; the first pattern is of published ones.
-        styles = cycle(product(("", *HATCHES[2:]), PALETTE))
+        # Seven colours and shapes; further series have the next shape of each colour.
+        styles = ((MARKERS[(i + i // N) % N], PALETTE[i % N]) for i in count())
         is_paired = sum(one.is_published for one in series) > 1
         held: tuple[str, str] | None = None
         for idx, one in enumerate(series):
             if one.is_published:
-                # Where there are several, each has the colour of the measured one behind it.
+                # Where there are several, each looks like the measured one behind it.
                 held = next(styles) if is_paired else None
-                style = (HATCHES[1], held[1] if held else PUBLISHED)
+                style = held or (MARKERS[0], PUBLISHED)
             else:
                 style, held = held or next(styles), None
             _draw(axes, one, style, (idx, len(series)), is_lying=is_lying)
@@ -179,28 +181,27 @@ def _fit(labels: Sequence[str]) -> bool:
 
 def _draw(
     axes: Axes,
-    series: BarSeries,
+    series: GroupSeries,
     style: tuple[str, str],
     place: tuple[int, int],
     *,
     is_lying: bool,
 ) -> None:
-    (hatch, colour), (idx, n_series) = style, place
+    (marker, colour), (idx, n_series) = style, place
     step = GROUP_WIDTH / n_series
     shown = [i for i, mean in enumerate(series.means) if mean is not None]
     centres = [i - GROUP_WIDTH / 2 + (idx + 0.5) * step for i in shown]
     means = [series.means[i] or 0.0 for i in shown]
-    look: dict[str, Any] = {
-        "label": series.name,
-        "color": "white" if series.is_published else colour,
-        "edgecolor": "white" if hatch and not series.is_published else colour,
-        "hatch": hatch,
-        "linewidth": 0.8,
-    }
-    if is_lying:
-        axes.barh(centres, means, height=step * 0.88, **look)
-    else:
-        axes.bar(centres, means, width=step * 0.88, **look)
+    axes.plot(
+        *((means, centres) if is_lying else (centres, means)),
+        label=series.name,
+        linestyle="none",
+        marker=marker,
+        markersize=5 if series.is_published else 4.5,
+        markerfacecolor="white" if series.is_published else colour,
+        markeredgecolor=colour,
+        zorder=3,
+    )
     whiskers = [
         (centre, mean, top)
         for i, centre, mean in zip(shown, centres, means, strict=True)
@@ -209,13 +210,13 @@ def _draw(
     if whiskers:
         at, bottoms, tops = zip(*whiskers, strict=True)
         draw_lines = axes.hlines if is_lying else axes.vlines
-        draw_lines(at, bottoms, tops, color="#222222", linewidth=0.8)
+        draw_lines(at, bottoms, tops, color=colour, linewidth=0.8)
         axes.plot(
             *((tops, at) if is_lying else (at, tops)),
             linestyle="none",
             marker="|" if is_lying else "_",
-            markersize=min(5, step * 18),
-            color="#222222",
+            markersize=min(6, step * 30),
+            color=colour,
         )
     for values, errors in ((series.means, series.mean_errors), (series.p99s, series.p99_errors)):
         known = dict(zip(shown, centres, strict=True))
@@ -238,7 +239,7 @@ def _draw_errors(
     *,
     is_lying: bool,
 ) -> None:
-    """Intervals: bars wider than the whiskers, so that both can be told apart."""
+    """Intervals: wider than the whiskers, so that both can be told apart."""
     known = [
         (centres[i], value, error)
         for i, (value, error) in enumerate(zip(values, errors, strict=False))
@@ -268,7 +269,10 @@ def _scale(axes: Axes, values: Sequence[float], which: str) -> None:
         axis = axes.xaxis if which == "x" else axes.yaxis
         axis.set_minor_formatter(lambda value, _: thousands(value) if value in (2, 5, 20) else "")
     else:
-        axes.set(**{f"{which}lim": (0, top * 1.08)})
+        # By the ideal of an authors' simulator a flow may be faster than in an idle network.
+        least = min(1.0, *values, 1.0)
+        span = max(top - least, 0.1)
+        axes.set(**{f"{which}lim": (least - 0.06 * span, least + 1.08 * span)})
     draw_line = axes.axvline if which == "x" else axes.axhline
     draw_line(1.0, color="#888888", linewidth=0.7, linestyle=(0, (4, 3)), zorder=0.5)
 

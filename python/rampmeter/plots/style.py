@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from textwrap import wrap
 from typing import Any, Final
 
@@ -18,7 +19,6 @@ PALETTE: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E
 """The palette of Okabe and Ito."""
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
 LINES: Final = ("-", "--", "-.", ":")
-HATCHES: Final = ("", "////", "....", "xxxx")
 PUBLISHED: Final = "#4D4D4D"
 """The colour of published values, which no measured series has."""
 
@@ -27,6 +27,8 @@ INTERVAL: Final = "#777777"
 OWN: Final = "rampmeter"
 """The label of figures that this package made."""
 DPI: Final = 200
+SCREEN_DPI: Final = 110
+"""Pixels of an inch on a screen; drawings have more, for fine screens and for papers."""
 TITLE_SIZE: Final = 9.5
 WIDTH: Final = 4.6
 """Inches. In a paper's column, which has 3.3 of them, texts of 8 and 9 points have 6 to 7."""
@@ -57,6 +59,16 @@ RC: Final[dict[Any, Any]] = {
 }
 
 
+class Drawing(Figure):
+    """A figure that notebooks show, whether or not matplotlib draws inline there."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        file = BytesIO()
+        self.savefig(file, format="png")
+        width, height = (round(float(inches) * SCREEN_DPI) for inches in self.get_size_inches())
+        return file.getvalue(), {"width": width, "height": height}
+
+
 @contextmanager
 def house() -> Iterator[None]:
     """The project's look, for figures made within."""
@@ -74,7 +86,7 @@ def new_figure(
     if ax is not None:
         # That of a part of a figure is the whole.
         return ax.figure.figure, ax
-    figure = Figure(layout="constrained", dpi=DPI, label=OWN, figsize=(width, height))
+    figure = Drawing(layout="constrained", dpi=DPI, label=OWN, figsize=(width, height))
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     # Ticks are made when the figure is drawn, when the look is no longer in force.

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 HALF: Final = "_half"
 """What follows a column's name where it is half the width of its interval."""
+HTML_SHOWN: Final = ("slowdown_mean", "slowdown_p99", "utilisation", "completion_us")
+"""Measures that notebooks show, where a sweep has them."""
 COUNTS: Final = ("flows_submitted", "flows_delivered", "flows_not_started", "drops")
 """Columns that are added up over the seeds of a point."""
 
@@ -39,6 +41,24 @@ class SweepResults:
 
     def __repr__(self) -> str:
         return f"SweepResults({self.url!r})"
+
+    def _repr_html_(self) -> str:
+        from rampmeter.sheet import Sheet
+
+        names = [
+            name for name in HTML_SHOWN if any(point.interval(name).n for point in self.points)
+        ]
+        headings = (*self.keys, "transport", "seeds", *(name.replace("_", " ") for name in names))
+        rows = [
+            (
+                *(str(point.values[key]) for key in self.keys),
+                point.transport,
+                str(len(point.rows)),
+                *(point.interval(name).text() for name in names),
+            )
+            for point in self.points
+        ]
+        return Sheet(f"Sweep of {len(rows)} points", headings, rows).html()
 
     @cached_property
     def keys(self) -> tuple[str, ...]:

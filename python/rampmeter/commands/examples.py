@@ -1,0 +1,53 @@
+"""`rampmeter examples`."""
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+import click
+
+from rampmeter._core import PlanError
+from rampmeter.commands.common import FOLDER
+
+KINDS: Final = ("plans", "notebooks")
+OF_PACKAGE: Final = (
+    Path(__file__).resolve().parents[1] / "_examples",
+    Path(__file__).resolve().parents[3] / "examples",
+)
+"""Where examples are in an installed package, and in a source tree."""
+
+
+@click.command()
+@click.argument("folder", type=FOLDER, required=False)
+def examples(folder: Path | None) -> None:
+    """List the examples, or copy them to FOLDER.
+
+    Files that are there already are left alone, and are an error.
+
+    \b
+    Example: plans and notebooks to start from
+      rampmeter examples my-examples
+    """
+    source = next((one for one in OF_PACKAGE if one.is_dir()), None)
+    if source is None:
+        raise PlanError(f"examples: expected the folder {OF_PACKAGE[0]}, there is none")
+    files = [file for kind in KINDS for file in sorted((source / kind).iterdir())]
+    if folder is None:
+        for file in files:
+            click.echo(f"{file.parent.name}/{file.name}  {_about(file)}")
+        return
+    copies = {file: folder / file.parent.name / file.name for file in files}
+    for copy in copies.values():
+        if copy.exists():
+            raise PlanError(f"{copy}: expected no such file, there is one")
+    for file, copy in copies.items():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, copy)
+    click.echo(f"{folder}: {len(copies)} files")
+
+
+def _about(file: Path) -> str:
+    """The first line of a plan."""
+    if file.suffix != ".toml":
+        return ""
+    return file.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")

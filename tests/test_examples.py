@@ -1,0 +1,68 @@
+"""The examples: plans run, notebooks are what they show, and the command copies them."""
+
+import os
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from click.testing import CliRunner
+from nbclient import NotebookClient
+
+import rampmeter as rm
+from rampmeter.cli import main
+
+from .conftest import ROOT
+
+PLANS = sorted((ROOT / "examples/plans").glob("*.toml"))
+NOTEBOOKS = sorted((ROOT / "examples/notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("file", PLANS, ids=lambda file: file.stem)
+def test_a_plan_runs(file: Path, tmp_path: Path) -> None:
+    plan = rm.Plan.load(file)
+    assert plan.warnings() == []
+    if plan.sweep is not None:
+        table = rm.sweep(plan, out=tmp_path / "out", quiet=True).table
+        assert set(table["status"].to_pylist()) == {"finished"}
+    else:
+        assert rm.run(plan, out=tmp_path / "out", quiet=True).status == "finished"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
+def test_a_notebook_shows_what_it_gives(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = nbformat.read(file, as_version=4)  # type: ignore[no-untyped-call]
+    made = nbformat.read(file, as_version=4)  # type: ignore[no-untyped-call]
+    # The kernel is that of this Python, whatever others a user has.
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "none"))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    where = {"metadata": {"path": str(tmp_path)}}
+    NotebookClient(made, timeout=120, kernel_name="python3", resources=where).execute()
+    for before, after in zip(shown.cells, made.cells, strict=True):
+        if before.cell_type != "code":
+            continue
+        assert [sorted(out.get("data", {})) for out in before.outputs] == [
+            sorted(out.get("data", {})) for out in after.outputs
+        ]
+        # Pictures may differ by the version of the library; numbers may not.
+        for old, new in zip(before.outputs, after.outputs, strict=True):
+            if "image/png" not in old.data:
+                assert old.data["text/plain"] == new.data["text/plain"]
+
+
+def test_examples_are_listed_and_copied_once(tmp_path: Path) -> None:
+    listed = CliRunner().invoke(main, ["examples"])
+    assert "plans/first.toml  16 hosts at one switch" in listed.output
+    copied = CliRunner().invoke(main, ["examples", str(tmp_path / "mine")])
+    assert copied.exit_code == 0, copied.output
+    for file in (*PLANS, *NOTEBOOKS):
+        copy = tmp_path / "mine" / file.parent.name / file.name
+        assert copy.read_bytes() == file.read_bytes()
+    (tmp_path / "mine/plans/first.toml").write_text("mine")
+    again = CliRunner().invoke(main, ["examples", str(tmp_path / "mine")])
+    assert again.exit_code == 2
+    assert "expected no such file, there is one" in again.output
+    assert (tmp_path / "mine/plans/first.toml").read_text() == "mine"
