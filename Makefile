@@ -75,7 +75,7 @@ system: ## Install the system packages that tests need, where they are missing; 
 TESTED := --workspace --features rampmeter-runtime/xdp --locked
 
 .PHONY: test
-test: lint test-rust test-python example package fuzz ## Everything that must hold before a change goes in
+test: lint test-rust test-python test-wheel example package fuzz ## Everything that must hold before a change goes in
 
 # Coverage without sanitizers needs no nightly toolchain. The target is named so that build scripts
 # are left alone.
@@ -161,7 +161,8 @@ WHEEL := target/wheel
 .PHONY: wheel
 wheel: $(BUILT) $(DAEMON) ## A wheel that needs no Rust, in target/wheel, and a source distribution
 	rm -rf $(WHEEL)
-	$(BIN)/maturin build --release --sdist --quiet --out $(WHEEL)/plain
+	$(BIN)/maturin build --release --locked --quiet --out $(WHEEL)/plain
+	$(BIN)/maturin sdist --out $(WHEEL)
 	$(BIN)/wheel unpack --dest $(WHEEL)/unpacked $(WHEEL)/plain/*.whl
 	set -e; cd $(WHEEL)/unpacked/*; data=$$(basename "$$PWD").data; \
 		mkdir -p $$data/scripts $$data/data/lib; \
@@ -174,7 +175,6 @@ wheel: $(BUILT) $(DAEMON) ## A wheel that needs no Rust, in target/wheel, and a 
 		cp -r $(abspath examples) rampmeter/_examples
 	$(BIN)/wheel pack --dest $(WHEEL) $(WHEEL)/unpacked/*
 	$(BIN)/auditwheel show $(WHEEL)/*.whl | grep -q manylinux
-	mv $(WHEEL)/plain/*.tar.gz $(WHEEL)
 	@ls -l $(WHEEL)/*.whl $(WHEEL)/*.tar.gz
 
 .PHONY: test-wheel
@@ -201,7 +201,7 @@ $(LOCKED): requirements.lock
 	@touch $@
 
 $(BUILT): $(LOCKED) $(RUST_SOURCES) pyproject.toml
-	env -u CONDA_PREFIX VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release
+	env -u CONDA_PREFIX VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked --quiet
 	@touch $@
 
 $(DAEMON): $(BUILT)

@@ -1,6 +1,7 @@
 """The command: what it prints, where it writes, how it fails."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -412,3 +413,15 @@ def test_signals_end_a_real_run_and_keep_what_is_done(
     assert run.status == "interrupted"
     assert 0 < run.summary["flows"]["delivered"] < 100_000_000
     assert run.flows.num_rows > 0
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands(shell: str) -> None:
+    asked = {**os.environ, "_RAMPMETER_COMPLETE": f"{shell}_source"}
+    rampmeter = Path(sys.executable).with_name("rampmeter")
+    done = subprocess.run([rampmeter], env=asked, capture_output=True, text=True, check=True)
+    assert "_RAMPMETER_COMPLETE" in done.stdout
+    words = {"COMP_WORDS": "rampmeter pap", "COMP_CWORD": "1", "fish": "pap"}
+    asked = {**os.environ, **words, "_RAMPMETER_COMPLETE": "bash_complete"}
+    done = subprocess.run([rampmeter], env=asked, capture_output=True, text=True, check=True)
+    assert done.stdout == "plain,papers\n"
