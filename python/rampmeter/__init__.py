@@ -29,8 +29,25 @@ from rampmeter._core import (
 from rampmeter.api import compare, run
 from rampmeter.collective import Collective, collective
 from rampmeter.comparison import Comparison, Overlay
+from rampmeter.flows import flows
 from rampmeter.homa import homa_priorities
 from rampmeter.hyline import hyline_threshold
+from rampmeter.parts import (
+    Clocks,
+    Dense,
+    Faults,
+    IncastOverlay,
+    Link,
+    LinkFault,
+    Links,
+    Load,
+    Mix,
+    Outage,
+    Outcast,
+    RackLocal,
+    Shuffle,
+    SkewedAllToAll,
+)
 from rampmeter.pias import pias_thresholds
 from rampmeter.plan import Plan
 from rampmeter.results import Run
@@ -68,25 +85,39 @@ from rampmeter.transports import *  # noqa: F403 (their list is `transports.__al
 
 __all__ = [
     "AllToAll",
+    "Clocks",
     "Collective",
     "Comparison",
     "Deadlines",
+    "Dense",
     "Dumbbell",
     "EngineError",
     "Fabric",
     "FatTree",
+    "Faults",
     "Incast",
+    "IncastOverlay",
     "InternalError",
     "LeafSpine",
+    "Link",
+    "LinkFault",
+    "Links",
+    "Load",
     "Measure",
+    "Mix",
+    "Outage",
+    "Outcast",
     "Overlay",
     "Permutation",
     "Plan",
     "PlanError",
     "Pod",
+    "RackLocal",
     "ResultError",
     "Run",
     "RunOptions",
+    "Shuffle",
+    "SkewedAllToAll",
     "Star",
     "SweepResults",
     "TopologyFile",
@@ -103,6 +134,7 @@ __all__ = [
     "distributions",
     "dumbbell",
     "fat_tree",
+    "flows",
     "homa_priorities",
     "hyline_threshold",
     "imc10",

@@ -22,22 +22,6 @@ from rampmeter.runner import Batch, Job, run_all
 from rampmeter.spec import Part, table_of
 from rampmeter.toml import Table
 
-TABLES = frozenset(
-    {
-        "topology",
-        "fabric",
-        "transport",
-        "workload",
-        "run",
-        "measure",
-        "clocks",
-        "faults",
-        "deadlines",
-        "load",
-    }
-)
-"""The tables of a plan."""
-
 
 def run(
     plan: Plan | str | PathLike[str] | None = None,
@@ -49,12 +33,17 @@ def run(
     out: str | PathLike[str] | None = None,
     force: bool = False,
     quiet: bool = False,
-    **tables: Part | Table | None,
+    fabric: Part | Table | None = None,
+    run: Part | Table | None = None,
+    measure: Part | Table | None = None,
+    clocks: Part | Table | None = None,
+    faults: Part | Table | None = None,
+    deadlines: Part | Table | None = None,
+    load: Part | Table | None = None,
 ) -> Run:
     """Run one simulation and give its results.
 
-    The plan is one from a file, or made of its parts, or a file's with parts replaced; `tables`
-    are further ones (`fabric`, `run`, `measure`, `clocks`, `faults`, `deadlines`, `load`). Without
+    The plan is one from a file, or made of its parts, or a file's with parts replaced. Without
     `out` the results live in a temporary folder as long as the returned object. Results of the
     same plan in `out` are not made again; those of another one are an error, unless `force`
     replaces them.
@@ -66,7 +55,18 @@ def run(
         >>> r = rm.run(topology=rm.leaf_spine(), transport=rm.DcPim(r=4, k=4),
         ...            workload=rm.web_search(load=0.6), seed=1)  # doctest: +SKIP
     """
-    parts = {"topology": topology, "transport": transport, "workload": workload, **tables}
+    parts = {
+        "topology": topology,
+        "transport": transport,
+        "workload": workload,
+        "fabric": fabric,
+        "run": run,
+        "measure": measure,
+        "clocks": clocks,
+        "faults": faults,
+        "deadlines": deadlines,
+        "load": load,
+    }
     complete = _plan(plan, seed, parts)
     folder = Path(mkdtemp(prefix="rampmeter-") if out is None else out)
     done = Run(folder, is_temporary=out is None)
@@ -121,9 +121,6 @@ def _raise(batch: Batch) -> None:
 
 
 def _plan(plan: Plan | str | PathLike[str] | None, seed: int | None, parts: dict[str, Any]) -> Plan:
-    if unknown := set(parts) - TABLES:
-        expected = ", ".join(sorted(TABLES))
-        raise TypeError(f"run() expected some of {expected}, got {', '.join(sorted(unknown))}")
     if plan is None:
         return Plan.of(seed=1 if seed is None else seed, **parts)
     base = plan if isinstance(plan, Plan) else Plan.load(plan)

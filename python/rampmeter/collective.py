@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rampmeter.parts import hosts_table
 from rampmeter.spec import Part
 
 
@@ -46,15 +47,13 @@ def collective(
     >>> collective("all-reduce", 1_000, hosts=range(4, 8)).table()["hosts"]
     {'first': 4, 'count': 4}
     """
-    if hosts is not None and hosts.step != 1:
-        raise ValueError(f"expected hosts with consecutive numbers, got {hosts!r}")
     return Collective(
         operation=operation,
         algorithm=algorithm,
         vector_bytes=vector_bytes,
         matrix=matrix,
         skew=skew,
-        hosts=None if hosts is None else {"first": hosts.start, "count": len(hosts)},
+        hosts=None if hosts is None else hosts_table(hosts),
         chunks=chunks,
         start_us=start_us,
         compute_us=compute_us,
