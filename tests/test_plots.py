@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 
 import rampmeter as rm
 from rampmeter import plots
+from rampmeter.confidence import Interval
 from rampmeter.papers import Mode, load_figure
 from rampmeter.papers.draw import draw
 from rampmeter.papers.verdict import rows_of
@@ -304,3 +305,12 @@ def test_notebooks_show_runs_and_comparisons_as_tables(plan_file: Path, tmp_path
     comparison = rm.Comparison({"x": run})
     assert "<table>" in shown(comparison)[0]["text/html"]
     assert repr(comparison) == "Comparison of x, one seed"
+
+
+def test_lines_of_a_sweep_are_drawn_into_axes_of_a_user() -> None:
+    figure = Figure()
+    axes = figure.subplots()
+    line = plots.Series("dcpim", [(0.5, Interval(1.2, 0.1, 3)), (0.6, Interval(1.4, None, 1))])
+    assert plots.replicated([line], x_label="load", y_label="slowdown", ax=axes) is figure
+    assert axes.get_xlabel() == "load"
+    assert len(axes.containers) == 1

@@ -26,7 +26,7 @@ from rampmeter._core import (
     distribution_mean,
     distributions,
 )
-from rampmeter.api import compare, run
+from rampmeter.api import compare, run, run_async
 from rampmeter.collective import Collective, collective
 from rampmeter.comparison import Comparison, Overlay
 from rampmeter.flows import flows
@@ -142,6 +142,7 @@ __all__ = [
     "pias_thresholds",
     "pod",
     "run",
+    "run_async",
     "star",
     "sweep",
     "web_search",

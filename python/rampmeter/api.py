@@ -1,12 +1,15 @@
 """Running plans from Python."""
 
+import asyncio
 import signal
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -18,9 +21,12 @@ from rampmeter.naming import TransportChoice
 from rampmeter.plan import Override, Plan
 from rampmeter.progress import watching
 from rampmeter.results import Run
-from rampmeter.runner import Batch, Job, run_all
+from rampmeter.runner import Batch, Job, Silent, Stop, run_all
 from rampmeter.spec import Part, table_of
 from rampmeter.toml import Table
+
+if TYPE_CHECKING:
+    from rampmeter._core import Progress
 
 
 def run(
@@ -40,6 +46,9 @@ def run(
     faults: Part | Table | None = None,
     deadlines: Part | Table | None = None,
     load: Part | Table | None = None,
+    timeout: float | None = None,
+    cancel: threading.Event | None = None,
+    on_progress: "Callable[[Progress], None] | None" = None,
 ) -> Run:
     """Run one simulation and give its results.
 
@@ -50,6 +59,11 @@ def run(
     Ctrl-C ends the run, keeps what is done in `out`, and raises `KeyboardInterrupt`; SIGTERM
     raises `SystemExit`. The simulator releases the interpreter lock, so that runs may go on beside
     each other in threads. A run without `out` cannot be sent to another process.
+
+    A run that takes longer than `timeout` seconds ends with `TimeoutError`, one whose event
+    `cancel` is set with `CancelledError` of `concurrent.futures`. Both keep what is done in `out`.
+    `on_progress` is called from another thread, some times a second, with how far the run has come;
+    what it raises ends the run.
 
         >>> import rampmeter as rm
         >>> r = rm.run(topology=rm.leaf_spine(), transport=rm.DcPim(r=4, k=4),
@@ -70,8 +84,61 @@ def run(
     complete = _plan(plan, seed, parts)
     folder = Path(mkdtemp(prefix="rampmeter-") if out is None else out)
     done = Run(folder, is_temporary=out is None)
-    _raise(_run_jobs([Job("run", complete, folder, force)], quiet=quiet))
+    stop, job = Stop(timeout, cancel), Job("run", complete, folder, force)
+    if on_progress is None:
+        batch = _run_jobs([job], quiet=quiet, stop=stop)
+    else:
+        telling = _Telling(on_progress, stop)
+        batch = run_all([job], telling, stop=stop)
+        if telling.error is not None:
+            raise telling.error
+    _raise(batch)
+    if any(outcome.state == "interrupted" for outcome in batch.outcomes):
+        kept = "" if out is None else f"; {folder} has what was done"
+        if stop.cancel.is_set():
+            raise CancelledError(f"the run was cancelled{kept}")
+        raise TimeoutError(f"expected the run to end within {timeout:g} s, it did not{kept}")
     return done
+
+
+class _Telling(Silent):
+    """Calls a function of the user's, and ends the run if that raises."""
+
+    def __init__(self, told: "Callable[[Progress], None]", stop: Stop) -> None:
+        self._told, self._stop = told, stop
+        self.error: BaseException | None = None
+
+    def on_progress(self, _job: Job, progress: "Progress") -> None:
+        """Call it."""
+        try:
+            self._told(progress)
+        except BaseException as error:
+            self.error = error
+            self._stop.cancel.set()
+
+
+async def run_async(
+    plan: Plan | str | PathLike[str] | None = None,
+    *,
+    cancel: threading.Event | None = None,
+    **keywords: Any,
+) -> Run:
+    """`run` for asyncio, in a thread; the arguments are those of `run`.
+
+    A task that is cancelled ends its run, and then raises `asyncio.CancelledError`.
+
+        >>> runs = await asyncio.gather(rm.run_async("a.toml", quiet=True),
+        ...                             rm.run_async("b.toml", quiet=True))  # doctest: +SKIP
+    """
+    cancel = cancel or threading.Event()
+    running = asyncio.ensure_future(asyncio.to_thread(run, plan, cancel=cancel, **keywords))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        cancel.set()
+        await asyncio.wait([running])
+        running.exception()
+        raise
 
 
 def compare(
@@ -106,9 +173,9 @@ def compare(
     return comparison
 
 
-def _run_jobs(jobs: list[Job], *, quiet: bool) -> Batch:
+def _run_jobs(jobs: list[Job], *, quiet: bool, stop: Stop | None = None) -> Batch:
     with watching(Console(stderr=True), jobs, is_quiet=quiet) as watcher:
-        return run_all(jobs, watcher)
+        return run_all(jobs, watcher, stop=stop)
 
 
 def _raise(batch: Batch) -> None:

@@ -7,6 +7,7 @@ same plan, the same input files and the same simulator is not run again.
 
 import hashlib
 import json
+import math
 import os
 import signal
 import threading
@@ -126,9 +127,13 @@ def n_cores() -> int:
 
 
 def run_all(
-    jobs: Sequence[Job], watcher: Watcher | None = None, *, n_threads: int | None = None
+    jobs: Sequence[Job],
+    watcher: Watcher | None = None,
+    *,
+    n_threads: int | None = None,
+    stop: "Stop | None" = None,
 ) -> Batch:
-    """Run jobs in their order, some at a time.
+    """Run jobs in their order, some at a time, until `stop` is set.
 
     Every plan is checked before the first one runs; raises `PlanError` then, and `ResultError`
     where a folder has the results of another plan and the job may not replace them. On Ctrl-C and
@@ -140,7 +145,7 @@ def run_all(
         complete = job.plan.check()
         if not job.force:
             keep_others(job.out, job.plan, complete)
-    stop = Stop()
+    stop = stop or Stop()
     worker = _Worker(watcher or Silent(), stop)
     n_workers = max(1, min(n_threads or n_cores(), len(jobs)))
     with _stopping_on_signals(stop), ThreadPoolExecutor(n_workers) as pool:
@@ -154,14 +159,22 @@ def run_all(
 
 
 class Stop:
-    """Whether runs are to end, and because of which signal."""
+    """Whether runs are to end: because of a signal, of an event, or since their time is over."""
 
-    def __init__(self) -> None:
+    def __init__(self, timeout: float | None = None, cancel: threading.Event | None = None) -> None:
         self.by: signal.Signals | None = None
+        self.timeout = timeout
+        self.cancel = cancel or threading.Event()
+        self._ends_at = math.inf if timeout is None else time.monotonic() + timeout
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time is over."""
+        return time.monotonic() >= self._ends_at
 
     def is_set(self) -> bool:
-        """Whether a signal has come."""
-        return self.by is not None
+        """Whether runs are to end."""
+        return self.by is not None or self.cancel.is_set() or self.is_late
 
 
 @contextmanager

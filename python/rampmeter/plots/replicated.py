@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rampmeter.confidence import Interval
@@ -18,10 +19,20 @@ class Series:
     values: Sequence[tuple[float, Interval]]
 
 
-def replicated(series: Sequence[Series], *, x_label: str, y_label: str, title: str = "") -> Figure:
-    """Means with their intervals as error bars; a mean of a single run has none."""
+def replicated(
+    series: Sequence[Series],
+    *,
+    x_label: str,
+    y_label: str,
+    title: str = "",
+    ax: Axes | None = None,
+) -> Figure:
+    """Means with their intervals as error bars; a mean of a single run has none.
+
+    `ax` is drawn into, instead of a new figure.
+    """
     with house():
-        figure, axes = new_figure(height=3.3)
+        figure, axes = new_figure(height=3.3, ax=ax)
         for idx, line in enumerate(series):
             shown = [(x, at) for x, at in line.values if math.isfinite(at.mean)]
             axes.errorbar(

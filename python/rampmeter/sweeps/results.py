@@ -14,6 +14,7 @@ from rampmeter.toml import literal
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from rampmeter.plots.replicated import Series
@@ -158,12 +159,18 @@ class PointRows:
 
 
 class SweepPlots:
-    """The plots of a sweep; each is a matplotlib figure (`figure.savefig("a.png")`)."""
+    """The plots of a sweep; each is a matplotlib figure, or drawn into `ax`."""
 
     def __init__(self, results: SweepResults) -> None:
         self._results = results
 
-    def metric(self, name: str = "slowdown_mean", against: str | None = None) -> "Figure":
+    def metric(
+        self,
+        name: str = "slowdown_mean",
+        against: str | None = None,
+        *,
+        ax: "Axes | None" = None,
+    ) -> "Figure":
         """A measure against a varied key, a line a transport, with intervals over seeds.
 
         `against` is the first key that has several numbers if it is not given. Raises `ValueError`
@@ -178,7 +185,10 @@ class SweepPlots:
         unit = f" ({column.unit})" if column.unit not in ("", "1") else ""
         series = list(self._series(name, key))
         label = name.replace("_", " ")
-        return plots.replicated(series, x_label=key, y_label=f"{label}{unit}")
+        return plots.replicated(series, x_label=key, y_label=f"{label}{unit}", ax=ax)
+
+    def __repr__(self) -> str:
+        return f"<plots of {self._results.url}: metric>"
 
     def _axis(self, against: str | None) -> str:
         numbers = [

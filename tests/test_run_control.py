@@ -1,0 +1,81 @@
+"""Runs that are limited, cancelled and watched from Python."""
+
+import asyncio
+import threading
+import time
+from concurrent.futures import CancelledError
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import rampmeter as rm
+from rampmeter.results import MANIFEST
+
+if TYPE_CHECKING:
+    from rampmeter._core import Progress
+
+LONG: dict[str, Any] = {
+    "topology": rm.leaf_spine(),
+    "transport": rm.DcPim(),
+    "workload": rm.web_search(load=0.6, flows=10_000_000),
+    "quiet": True,
+}
+SHORT = LONG | {"topology": rm.star(4), "workload": rm.imc10(load=0.3, flows=50)}
+
+
+def is_interrupted(out: Path) -> bool:
+    return (out / MANIFEST).is_file() and rm.Run(out).status == "interrupted"
+
+
+def test_a_run_ends_when_its_time_is_over(tmp_path: Path) -> None:
+    began = time.monotonic()
+    with pytest.raises(TimeoutError, match=r"within 0\.5 s, it did not; .* has what was done"):
+        rm.run(**LONG, out=tmp_path / "out", timeout=0.5)
+    assert time.monotonic() - began < 20
+    assert is_interrupted(tmp_path / "out")
+
+
+def test_a_run_that_ends_in_time_is_complete(tmp_path: Path) -> None:
+    assert rm.run(**SHORT, timeout=100, cancel=threading.Event()).status == "finished"
+
+
+def test_a_run_ends_when_another_thread_cancels_it(tmp_path: Path) -> None:
+    cancel = threading.Event()
+    threading.Timer(0.3, cancel.set).start()
+    with pytest.raises(CancelledError, match="has what was done"):
+        rm.run(**LONG, out=tmp_path / "out", cancel=cancel)
+    assert is_interrupted(tmp_path / "out")
+
+
+def test_progress_is_told_and_may_end_the_run(tmp_path: Path) -> None:
+    told: list[Progress] = []
+
+    def tell(progress: "Progress") -> None:
+        told.append(dict(progress))  # type: ignore[arg-type]
+        if len(told) == 3:
+            raise LookupError("enough")
+
+    with pytest.raises(LookupError, match="enough"):
+        rm.run(**LONG, out=tmp_path / "out", on_progress=tell)
+    assert len(told) == 3
+    delivered = [progress["delivered"] for progress in told]
+    assert delivered == sorted(delivered)
+    assert told[-1]["total"] == 10_000_000
+    assert is_interrupted(tmp_path / "out")
+
+
+def test_tasks_run_beside_each_other_and_are_cancelled(tmp_path: Path) -> None:
+    async def both() -> list[rm.Run]:
+        return list(await asyncio.gather(rm.run_async(**SHORT), rm.run_async(**SHORT, seed=2)))
+
+    assert [run.status for run in asyncio.run(both())] == ["finished"] * 2
+
+    async def impatient() -> None:
+        await asyncio.wait_for(rm.run_async(**LONG, out=tmp_path / "out"), timeout=0.5)
+
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        asyncio.run(impatient())
+    assert time.monotonic() - began < 20
+    assert is_interrupted(tmp_path / "out")
