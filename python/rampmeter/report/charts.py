@@ -1,6 +1,5 @@
 """Charts as Plotly figures, in plain values for the page."""
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any, Final
@@ -152,8 +151,3 @@ def plotly_script() -> str:
 
     text: str = get_plotlyjs()
     return text
-
-
-def as_json(value: object) -> str:
-    """A value for a script of the page."""
-    return json.dumps(value, allow_nan=False).replace("</", "<\\/")

@@ -33,6 +33,14 @@ from rampmeter.text import NONE
 TEMPLATE, STYLE, SCRIPT = "report.html.j2", "report.css", "report.js"
 DIGITS: Final = 4
 """Significant digits of numbers in tables."""
+KINDS: Final[dict[type, str]] = {
+    Chart: "chart",
+    Heat: "chart",
+    Grid: "grid",
+    Prose: "prose",
+    Image: "image",
+    Links: "links",
+}
 FEW: Final = 8
 """Rows of a table up to which nobody needs to search."""
 
@@ -106,8 +114,7 @@ def _has_charts(sections: Sequence[Section]) -> bool:
 
 def _kind(part: Part) -> str:
     """What the template calls a part."""
-    kinds = {Chart: "chart", Heat: "chart", Grid: "grid", Prose: "prose", Image: "image"}
-    return kinds.get(type(part), "links") if not isinstance(part, Links) else "links"
+    return KINDS[type(part)]
 
 
 def _cell(value: Cell | Link) -> str | Markup:
