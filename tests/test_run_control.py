@@ -50,6 +50,7 @@ def test_a_run_ends_when_another_thread_cancels_it(tmp_path: Path) -> None:
 
 def test_progress_is_told_and_may_end_the_run(tmp_path: Path) -> None:
     told: list[Progress] = []
+    cancel = threading.Event()
 
     def tell(progress: "Progress") -> None:
         told.append(dict(progress))  # type: ignore[arg-type]
@@ -57,7 +58,8 @@ def test_progress_is_told_and_may_end_the_run(tmp_path: Path) -> None:
             raise LookupError("enough")
 
     with pytest.raises(LookupError, match="enough"):
-        rm.run(**LONG, out=tmp_path / "out", on_progress=tell)
+        rm.run(**LONG, out=tmp_path / "out", on_progress=tell, cancel=cancel)
+    assert not cancel.is_set()
     assert len(told) == 3
     delivered = [progress["delivered"] for progress in told]
     assert delivered == sorted(delivered)

@@ -114,7 +114,7 @@ class _Telling(Silent):
             self._told(progress)
         except BaseException as error:
             self.error = error
-            self._stop.cancel.set()
+            self._stop.is_over = True
 
 
 async def run_async(

@@ -165,6 +165,8 @@ class Stop:
         self.by: signal.Signals | None = None
         self.timeout = timeout
         self.cancel = cancel or threading.Event()
+        self.is_over = False
+        """Set where whoever watches the runs has failed."""
         self._ends_at = math.inf if timeout is None else time.monotonic() + timeout
 
     @property
@@ -174,7 +176,7 @@ class Stop:
 
     def is_set(self) -> bool:
         """Whether runs are to end."""
-        return self.by is not None or self.cancel.is_set() or self.is_late
+        return self.by is not None or self.is_over or self.cancel.is_set() or self.is_late
 
 
 @contextmanager
