@@ -1,4 +1,4 @@
-"""The classes of transports and the tables of their keys are those that the core would give."""
+"""The classes of transports and tables, and the tables of keys, are what the core would give."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -12,7 +12,9 @@ from rampmeter.spec import Transport
 RENEW = f"renew them with `{generate.COMMAND}`, or `make generate`"
 
 
-@pytest.mark.parametrize("file", [generate.CLASSES, generate.PAGE], ids=lambda file: file.name)
+@pytest.mark.parametrize(
+    "file", [generate.CLASSES, generate.PARTS, generate.PAGE], ids=lambda file: file.name
+)
 def test_files_are_what_the_core_says(file: Path) -> None:
     assert file.read_text(encoding="utf-8") == generate.files()[file], RENEW
 

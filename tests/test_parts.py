@@ -170,7 +170,10 @@ rows: int = run.flows.num_rows
 )
 def test_mypy_finds_typos_of_users(right: str, wrong: str, said: str, tmp_path: Path) -> None:
     # Names differ, as mypy takes a file of the same name, size and second from its cache.
-    for name, text, is_good in (("right", USER, True), ("wrong", USER.replace(right, wrong), False)):
+    for name, text, is_good in (
+        ("right", USER, True),
+        ("wrong", USER.replace(right, wrong), False),
+    ):
         file = tmp_path / f"{name}.py"
         file.write_text(text)
         cache = Path(sys.executable).parent.parent / ".mypy-users"

@@ -16,7 +16,7 @@ from rampmeter import core
 core.load()
 
 # ruff: noqa: E402 (nothing may import the core before it is loaded)
-from rampmeter import transports
+from rampmeter import parts, transports
 from rampmeter._core import VERSION as __version__
 from rampmeter._core import (
     InternalError,
@@ -27,46 +27,16 @@ from rampmeter._core import (
     distributions,
 )
 from rampmeter.api import compare, run, run_async
-from rampmeter.collective import Collective, collective
+from rampmeter.collective import collective
 from rampmeter.comparison import Comparison, Overlay
 from rampmeter.flows import flows
 from rampmeter.homa import homa_priorities
 from rampmeter.hyline import hyline_threshold
-from rampmeter.parts import (
-    Clocks,
-    Dense,
-    Faults,
-    IncastOverlay,
-    Link,
-    LinkFault,
-    Links,
-    Load,
-    Mix,
-    Outage,
-    Outcast,
-    RackLocal,
-    Shuffle,
-    SkewedAllToAll,
-)
+from rampmeter.parts import *  # noqa: F403 (their list is `parts.__all__`)
 from rampmeter.pias import pias_thresholds
 from rampmeter.plan import Plan
 from rampmeter.results import Run
-from rampmeter.spec import (
-    AllToAll,
-    Deadlines,
-    Dumbbell,
-    Fabric,
-    FatTree,
-    Incast,
-    LeafSpine,
-    Measure,
-    Permutation,
-    Pod,
-    RunOptions,
-    Star,
-    TopologyFile,
-    Trace,
-    Transport,
+from rampmeter.shortcuts import (
     all_to_all,
     data_mining,
     dumbbell,
@@ -77,6 +47,7 @@ from rampmeter.spec import (
     star,
     web_search,
 )
+from rampmeter.spec import Transport
 from rampmeter.sweeps.api import sweep
 from rampmeter.sweeps.axes import Uniform
 from rampmeter.sweeps.engines import EngineError
@@ -84,44 +55,15 @@ from rampmeter.sweeps.results import SweepResults
 from rampmeter.transports import *  # noqa: F403 (their list is `transports.__all__`)
 
 __all__ = [
-    "AllToAll",
-    "Clocks",
-    "Collective",
     "Comparison",
-    "Deadlines",
-    "Dense",
-    "Dumbbell",
     "EngineError",
-    "Fabric",
-    "FatTree",
-    "Faults",
-    "Incast",
-    "IncastOverlay",
     "InternalError",
-    "LeafSpine",
-    "Link",
-    "LinkFault",
-    "Links",
-    "Load",
-    "Measure",
-    "Mix",
-    "Outage",
-    "Outcast",
     "Overlay",
-    "Permutation",
     "Plan",
     "PlanError",
-    "Pod",
-    "RackLocal",
     "ResultError",
     "Run",
-    "RunOptions",
-    "Shuffle",
-    "SkewedAllToAll",
-    "Star",
     "SweepResults",
-    "TopologyFile",
-    "Trace",
     "Transport",
     "Uniform",
     "__version__",
@@ -147,4 +89,5 @@ __all__ = [
     "sweep",
     "web_search",
 ]
+__all__ += parts.__all__
 __all__ += transports.__all__

@@ -204,6 +204,9 @@ def every_packet(file: str | PathLike[str]) -> str:
 def transports() -> str:
     """Give the transports that plans may name, with their keys, as JSON."""
 
+def plan_schema() -> str:
+    """Give the JSON Schema of plans."""
+
 def derived(plan: str, base: str) -> str:
     """Give what follows from a plan and its network as JSON: names end in their units."""
 

@@ -13,7 +13,8 @@ from rampmeter import _core
 from rampmeter._core import PlanError
 from rampmeter.plan import Plan
 from rampmeter.schema import transports
-from rampmeter.spec import Transport, fat_tree, imc10, leaf_spine
+from rampmeter.shortcuts import fat_tree, imc10, leaf_spine
+from rampmeter.spec import Transport
 from rampmeter.transports import DcPim
 
 

@@ -1,35 +1,15 @@
 """Collective operations as a workload."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from rampmeter.parts import hosts_table
-from rampmeter.spec import Part
-
-
-@dataclass(frozen=True, kw_only=True)
-class Collective(Part):
-    """A collective operation, made of flows that wait for each other."""
-
-    TAG = ("pattern", "collective")
-    operation: str
-    algorithm: str | None = None
-    vector_bytes: int | None = None
-    matrix: Sequence[Sequence[int]] | None = None
-    skew: float | None = None
-    hosts: Mapping[str, int] | None = None
-    chunks: int | None = None
-    start_us: float | None = None
-    compute_us: float | None = None
-    rounds: int | None = None
-    pause_us: float | None = None
+from rampmeter.parts import Algorithm, Collective, Operation
 
 
 def collective(
-    operation: str,
+    operation: Operation,
     vector_bytes: int | None = None,
     *,
-    algorithm: str | None = None,
+    algorithm: Algorithm | None = None,
     hosts: range | None = None,
     chunks: int | None = None,
     rounds: int | None = None,
@@ -53,7 +33,7 @@ def collective(
         vector_bytes=vector_bytes,
         matrix=matrix,
         skew=skew,
-        hosts=None if hosts is None else hosts_table(hosts),
+        hosts=hosts,
         chunks=chunks,
         start_us=start_us,
         compute_us=compute_us,

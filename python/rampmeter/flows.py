@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
-from rampmeter.spec import Trace
+from rampmeter.parts import Trace
 
 if TYPE_CHECKING:
     import pyarrow as pa

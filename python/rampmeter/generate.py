@@ -1,7 +1,8 @@
-"""Writes what follows from the transports that the core knows, in a checkout of the project.
+"""Writes what follows from the plans and transports that the core knows, in a checkout.
 
-`python -m rampmeter.generate` renews `rampmeter.transports`, a class for each transport, and the
-tables of their keys in `docs/plans.md`. A test compares both with what the core says.
+`python -m rampmeter.generate` renews `rampmeter.transports`, a class for each transport,
+`rampmeter.parts`, a class for each table of a plan, and the tables of the keys of transports in
+`docs/plans.md`. A test compares all with what the core says.
 """
 
 import re
@@ -11,12 +12,14 @@ import textwrap
 from pathlib import Path
 from typing import Any, Final
 
+from rampmeter.generate_parts import parts
 from rampmeter.schema import About, Key, transports
 from rampmeter.toml import literal
 
 COMMAND: Final = "python -m rampmeter.generate"
 ROOT: Final = Path(__file__).parents[2]
 CLASSES: Final = ROOT / "python/rampmeter/transports.py"
+PARTS: Final = ROOT / "python/rampmeter/parts.py"
 PAGE: Final = ROOT / "docs/plans.md"
 BEGIN, END = "<!-- transports -->\n", "<!-- /transports -->\n"
 
@@ -29,7 +32,7 @@ TYPES: Final = {"integer": "int", "number": "float", "bool": "bool", "list": "li
 
 
 def main() -> None:
-    """Write both files anew."""
+    """Write the files anew."""
     for file, text in files().items():
         file.write_text(text, encoding="utf-8")
 
@@ -41,7 +44,20 @@ def files() -> dict[Path, str]:
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise ValueError(f"{PAGE}: expected {BEGIN.strip()} and {END.strip()}")
-    return {CLASSES: classes(), PAGE: f"{before}{begin}\n{tables()}\n{end}{after}"}
+    return {
+        CLASSES: formatted(classes(), CLASSES),
+        PARTS: formatted(parts(COMMAND), PARTS),
+        PAGE: f"{before}{begin}\n{tables()}\n{end}{after}",
+    }
+
+
+def formatted(module: str, file: Path) -> str:
+    """The text of a module as the formatter has it in `file`."""
+    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(file)]
+    done = subprocess.run(
+        command, cwd=ROOT, input=module, capture_output=True, text=True, check=True
+    )
+    return done.stdout
 
 
 def class_name(about: About) -> str:
@@ -52,7 +68,7 @@ def class_name(about: About) -> str:
 
 
 def classes() -> str:
-    """The module with a class for each transport."""
+    """The module with a class for each transport, not yet formatted."""
     names = sorted(class_name(about) for about in transports())
     header = f'''\
 """The transports that a plan may name: every key of its table is a field.
@@ -68,12 +84,7 @@ from rampmeter.spec import Transport
 
 __all__ = {names}
 '''
-    text = "\n\n".join([header, *(_class(about) for about in transports())])
-    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(CLASSES)]
-    formatted = subprocess.run(
-        command, cwd=ROOT, input=text, capture_output=True, text=True, check=True
-    )
-    return formatted.stdout
+    return "\n\n".join([header, *(_class(about) for about in transports())])
 
 
 def _class(about: About) -> str:

@@ -1,195 +1,669 @@
-"""Further parts of a plan as types: traffic patterns, own topologies, faults, clocks, loads."""
+"""The tables of a plan as types: every key is a field.
 
-from collections.abc import Mapping, Sequence
+A key that is left out has the default of the simulator. Made by `python -m rampmeter.generate`.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from os import PathLike
+from typing import Literal, TypeAlias
 
-from rampmeter.spec import Part, Sizes
-from rampmeter.toml import Table, TomlValue
+from rampmeter.spec import Hosts, Part, Sizes
+from rampmeter.toml import Table
 
-Hosts: TypeAlias = range | Mapping[str, int]
-"""Hosts with consecutive numbers: `range(4, 8)`, or a mapping as plans have it."""
+__all__ = [
+    "AllToAll",
+    "Clocks",
+    "Collective",
+    "Deadlines",
+    "Dense",
+    "Dumbbell",
+    "Fabric",
+    "FatTree",
+    "Faults",
+    "Incast",
+    "IncastOverlay",
+    "LeafSpine",
+    "Link",
+    "LinkFault",
+    "Links",
+    "Load",
+    "Measure",
+    "Mix",
+    "Outage",
+    "Outcast",
+    "Permutation",
+    "Pfc",
+    "Pod",
+    "RackLocal",
+    "RunOptions",
+    "Shuffle",
+    "SkewedAllToAll",
+    "Star",
+    "TopologyFile",
+    "Trace",
+]
 
+Algorithm: TypeAlias = Literal["ring", "tree", "halving-doubling", "direct", "chain"]
 
-def hosts_table(hosts: Hosts) -> Mapping[str, int]:
-    """Hosts as plans have them; raises `ValueError` for a range with gaps.
+Format: TypeAlias = Literal["csv", "parquet", "yaps", "htsim", "hpcc", "goal"]
 
-    >>> hosts_table(range(4, 8))
-    {'first': 4, 'count': 4}
-    """
-    if not isinstance(hosts, range):
-        return hosts
-    if hosts.step != 1:
-        raise ValueError(f"expected hosts with consecutive numbers, got {hosts!r}")
-    return {"first": hosts.start, "count": len(hosts)}
+HeaderOverflow: TypeAlias = Literal["return", "drop"]
 
+Interface: TypeAlias = Literal["pull", "queue"]
 
-@dataclass(frozen=True, kw_only=True)
-class Pattern(Part):
-    """What traffic patterns have: the run of arrivals ends at whichever comes first."""
+Interpolation: TypeAlias = Literal["linear", "steps"]
 
-    flows: int | None = None
-    until_us: float | None = None
+Operation: TypeAlias = Literal[
+    "all-reduce",
+    "all-gather",
+    "reduce-scatter",
+    "broadcast",
+    "all-to-all",
+    "all-to-all-v",
+    "pipeline",
+]
 
-    def table(self) -> dict[str, TomlValue]:
-        """The keys that are set; ranges of hosts are tables."""
-        table = super().table()
-        for name in ("hosts", "peers", "senders", "receivers"):
-            hosts: Hosts | None = getattr(self, name, None)
-            if hosts is not None:
-                table[name] = dict(hosts_table(hosts))
-        return table
+Overflow: TypeAlias = Literal["tail-drop", "push-out"]
 
+PfcClasses: TypeAlias = Literal["data", "all"]
 
-@dataclass(frozen=True, kw_only=True)
-class RackLocal(Pattern):
-    """Poisson arrivals with a load within racks and another one between them."""
+PfcMode: TypeAlias = Literal["dynamic", "static", "off"]
 
-    TAG = ("pattern", "rack-local")
-    sizes: Sizes
-    local_load: float
-    remote_load: float
-    hosts_per_rack: int | None = None
+Spray: TypeAlias = Literal["source-round-robin", "random", "ecmp"]
 
+SwitchingSpec: TypeAlias = Literal["store-and-forward", "cut-through", "shaped"]
 
-@dataclass(frozen=True, kw_only=True)
-class IncastOverlay(Pattern):
-    """Poisson arrivals between all pairs, and incasts beside them."""
+TrimChoice: TypeAlias = Literal["coin", "arriving"]
 
-    TAG = ("pattern", "incast-overlay")
-    sizes: Sizes
-    load: float
-    incast_load: float | None = None
-    fan_in: int | None = None
-    incast_bytes: int | None = None
+Unit: TypeAlias = Literal["bytes", "packets"]
 
+Unscheduled: TypeAlias = Literal["cut-off", "vanish"]
 
-@dataclass(frozen=True, kw_only=True)
-class Rounds(Pattern):
-    """What happens in rounds: `rounds` of them, the first at `start_us`, one every `period_us`."""
-
-    start_us: float | None = None
-    period_us: float | None = None
-    rounds: int | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outcast(Rounds):
-    """One sender to `fan` receivers, all at once."""
-
-    TAG = ("pattern", "outcast")
-    fan: int
-    hub: int | None = None
-    peers: Hosts | None = None
-    flow_bytes: int | None = None
-    total_bytes: int | None = None
+WarmUp: TypeAlias = int | Literal["auto", "mser-5"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shuffle(Rounds):
-    """Every sender to every receiver, all at once."""
+class Pfc(Part):
+    """The `fabric.pfc` table: switches that pause the other end of a link instead of dropping."""
 
-    TAG = ("pattern", "shuffle")
-    senders: Hosts
-    receivers: Hosts
-    flow_bytes: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Dense(Pattern):
-    """Every host to every other, all at once."""
-
-    TAG = ("pattern", "dense")
-    flow_bytes: int
-    start_us: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class SkewedAllToAll(Rounds):
-    """Every host to every other, with shares of `host_bytes` that fall with the receiver's rank."""
-
-    TAG = ("pattern", "skewed-all-to-all")
-    host_bytes: int
-    skew: float
-    hosts: Hosts | None = None
+    alpha: float | None = None
+    """The dynamic threshold: this many times what is free of the shared memory."""
+    classes: PfcClasses | None = None
+    """What a pause stops."""
+    headroom_bytes: int | None = None
+    """Memory of each port beyond the threshold; what its link needs if left out."""
+    hysteresis_bytes: int | None = None
+    """How far below the threshold the other end is resumed; two full packets if left out."""
+    mode: PfcMode | None = None
+    """What the threshold is: static if `xoff-bytes` is given, else dynamic."""
+    xoff_bytes: int | None = None
+    """The static threshold."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mix(Pattern):
-    """Several workloads at once; each is a tenant."""
+class Fabric(Part):
+    """The `fabric` table. What is left out is as the transport needs it, or else as in the dcPIM
+    paper (table 1); the manifest has every value."""
 
-    TAG = ("pattern", "mix")
-    parts: Sequence[Part | Table]
+    alpha: float | None = None
+    """A port may hold this many times what is free of a shared memory."""
+    buffer_bytes: int | None = None
+    """Packet memory of each switch port, where ports have their own."""
+    cut_through_bytes: int | None = None
+    """Bytes that must be in before cut-through forwarding begins."""
+    drop_unscheduled_above_bytes: int | None = None
+    """Bytes waiting at a switch's port above which it drops unscheduled packets; never if left
+    out."""
+    ecn_bytes: int | None = None
+    """Bytes waiting at a port from which on it marks ECN-capable packets; no marks if left out."""
+    express_bytes: int | None = None
+    """Packets of the highest priority up to this length pass other packets at once and take no
+    buffer, which saves an event for most control packets; 0 makes them wait as others do."""
+    header_overflow: HeaderOverflow | None = None
+    """What happens to a trimmed packet that does not fit into the header queue."""
+    header_queue_bytes: int | None = None
+    """Memory of a port's header queue."""
+    header_ratio: int | None = None
+    """Headers that a port sends for one data packet while both wait; 0 sends headers first."""
+    interface: Interface | None = None
+    """Where packets wait in hosts."""
+    overflow: Overflow | None = None
+    """What happens when packet memory is full."""
+    pfc: Pfc | Table | None = None
+    """Priority flow control; none if left out and the transport needs none."""
+    shaper_burst_us: float | None = None
+    """What idle links make up for, where switching is shaped."""
+    shared_buffer_bytes: int | None = None
+    """Packet memory of each switch, where its ports share it."""
+    slot_bytes: int | None = None
+    """Memory that a waiting packet takes at least."""
+    spray: Spray | None = None
+    """Path choice."""
+    switching: SwitchingSpec | None = None
+    """When forwarding begins."""
+    trim_bytes: int | None = None
+    """Length of a packet whose payload is cut off, where ports trim (NDP)."""
+    trim_choice: TrimChoice | None = None
+    """Which data packet is trimmed."""
+    unscheduled: Unscheduled | None = None
+    """What becomes of packets without a schedule that are cut off, where nothing may wait."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Link(Part):
-    """A link of an own topology, between nodes such as `h0` and `s0`."""
+    """One link of a topology file."""
 
     between: tuple[str, str]
-    gbps: float
-    propagation_ns: float
+    """Its two ends, such as `["h0", "s0"]`."""
+    gbps: float | None = None
+    """Its rate in Gbit/s."""
+    propagation_ns: float | None = None
+    """Its propagation in nanoseconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Links(Part):
-    """A topology of which every link is given."""
+class RunOptions(Part):
+    """The `run` table: when a run ends, and what it records."""
 
-    TAG = ("kind", "links")
-    hosts: int
-    switches: int
-    links: Sequence[Link | Table]
-    switch_ns: float | None = None
-    host_ns: float | None = None
+    capture: str | None = None
+    """The file, in the folder of results, to which packets are captured."""
+    capture_hosts: Sequence[int] | None = None
+    """The hosts whose packets are captured; arbiters are numbered after hosts. All if left out."""
+    capture_packets: int | None = None
+    """How many packets are captured at most."""
+    drain_us: float | None = None
+    """How long after the last arrival unfinished flows are waited for."""
+    links: bool | None = None
+    """Record each link at every sample, not only tiers."""
+    paranoid: bool | None = None
+    """Pass every packet through the wire codec."""
+    paths: bool | None = None
+    """Write the table of the paths that the packets of flows took."""
+    sample_us: float | None = None
+    """How often queues and links are looked at."""
+    trace: str | None = None
+    """The file, in the folder of results, that a timeline is written to."""
+    trace_events: int | None = None
+    """After how many events the timeline ends in any case."""
+    trace_from_us: float | None = None
+    """When the timeline begins."""
+    trace_hosts: Sequence[int] | None = None
+    """The hosts that the timeline shows; arbiters are numbered after hosts. All if left out."""
+    trace_switches: Sequence[int] | None = None
+    """The switches whose ports the timeline shows. All if left out."""
+    trace_until_us: float | None = None
+    """When the timeline ends; with the run if left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure(Part):
+    """The `measure` table: which flows the statistics of the summary count. Every flow is in the
+    table of flows in any case."""
+
+    finished_before_arrival: int | None = None
+    """Count only flows that finish before this one arrives (numbered from 1)."""
+    warmup_flows: WarmUp | None = None
+    """Leave out the flows that arrive first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deadlines(Part):
+    """The `deadlines` table: every flow has an exponentially distributed one (pHost §4.1)."""
+
+    mean_us: float
+    """Mean time from submission to deadline."""
+    at_least_ideals: float | None = None
+    """No deadline is shorter than this times the flow's ideal (`delivered`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clocks(Part):
-    """How far the clocks of hosts start apart, and drift."""
+    """The `clocks` table: how far the clocks of hosts start apart, and drift."""
 
-    offset_us: float | None = None
     drift_ppm: float | None = None
+    """Clocks run fast or slow by up to this."""
+    offset_us: float | None = None
+    """Clocks start up to this far apart."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinkFault(Part):
-    """What one link does to packets, as probabilities; `link` is such as `h0-s0`."""
+    """What one link does to packets, in both directions, instead of what every link does."""
 
     link: str | int
-    loss: float | None = None
-    duplicate: float | None = None
-    reorder: float | None = None
+    """The link: its ends, such as `h0-s3`, or its place in the topology."""
     delay_us: float | None = None
+    """Longest time that packets and twins are held back."""
+    duplicate: float | None = None
+    """Probability that it delivers a packet twice."""
+    loss: float | None = None
+    """Probability that it loses a packet."""
+    reorder: float | None = None
+    """Probability that it holds a packet back."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outage(Part):
-    """A link, switch, host or arbiter that is away for a while, or for good without `until_us`."""
+    """A failure of one link, host, switch or arbiter."""
 
     from_us: float
-    until_us: float | None = None
-    link: str | int | None = None
-    switch: int | None = None
-    host: int | None = None
+    """When it fails."""
     arbiter: int | None = None
+    """The arbiter that crashes, by number: its link fails, and it comes back knowing nothing."""
+    host: int | None = None
+    """The host that fails, by number: all its links fail, and it remembers everything."""
+    link: str | int | None = None
+    """The link that fails: its ends, such as `h0-s3`, or its place in the topology."""
+    switch: int | None = None
+    """The switch that fails, by number."""
+    until_us: float | None = None
+    """When it is repaired; never if left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Faults(Part):
-    """What links do to packets, as probabilities, and what fails when."""
+    """The `faults` table: what links do to packets, and what fails when."""
 
-    loss: float | None = None
-    duplicate: float | None = None
-    reorder: float | None = None
     delay_us: float | None = None
+    """Longest time that packets and twins are held back."""
+    duplicate: float | None = None
+    """Probability that a link delivers a packet twice."""
     links: Sequence[LinkFault | Table] | None = None
+    """Links that lose, double and delay packets otherwise than every link does."""
+    loss: float | None = None
+    """Probability that a link loses a packet."""
     outages: Sequence[Outage | Table] | None = None
+    """Failures and repairs."""
+    reorder: float | None = None
+    """Probability that a link holds a packet back."""
     rerouting_us: float | None = None
+    """How long a link must have been down, or up again, until switches route by it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Load(Part):
-    """The full packets that loads count, instead of those of the transport."""
+    """The `load` table: the full packets that loads count, whatever those of the transport are.
+    With the same table transports of different headers have the same arrivals."""
 
     payload_bytes: int
+    """Payload of a packet."""
     header_bytes: int
+    """Its headers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeafSpine(Part):
+    """Two tiers: every rack's switch is joined to every spine."""
+
+    TAG = ("kind", "leaf-spine")
+    racks: int
+    """Racks, 1 or more."""
+    hosts_per_rack: int
+    """Hosts in each rack, 1 or more."""
+    spines: int
+    """Spine switches, 1 or more."""
+    access_gbps: float | None = None
+    """Rate of host links."""
+    core_gbps: float | None = None
+    """Rate of links between switches. Oversubscription is hosts_per_rack x access over spines x
+    core."""
+    host_ns: float | None = None
+    """Processing in every host."""
+    propagation_ns: float | None = None
+    """Propagation of every link."""
+    rails: int | None = None
+    """Leaf switches of a rack, to each of which every host of it has a link."""
+    switch_ns: float | None = None
+    """Processing in every switch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FatTree(Part):
+    """Three tiers of k-port switches, k^2/4 hosts in each pod."""
+
+    TAG = ("kind", "fat-tree")
+    k: int
+    """Ports a switch, even, 2 or more."""
+    access_gbps: float | None = None
+    """Rate of host links."""
+    core_gbps: float | None = None
+    """Rate of links between switches."""
+    host_ns: float | None = None
+    """Processing in every host."""
+    pods: int | None = None
+    """Pods, 2 to k; k if left out."""
+    propagation_ns: float | None = None
+    """Propagation of every link."""
+    switch_ns: float | None = None
+    """Processing in every switch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Star(Part):
+    """All hosts at one switch."""
+
+    TAG = ("kind", "star")
+    hosts: int
+    """Hosts, 2 or more."""
+    access_gbps: float | None = None
+    """Rate of host links."""
+    host_ns: float | None = None
+    """Processing in every host."""
+    propagation_ns: float | None = None
+    """Propagation of every link."""
+    switch_ns: float | None = None
+    """Processing in every switch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dumbbell(Part):
+    """Two switches with hosts and one link between them."""
+
+    TAG = ("kind", "dumbbell")
+    hosts_per_side: int
+    """Hosts on each side, 1 or more."""
+    access_gbps: float | None = None
+    """Rate of host links."""
+    core_gbps: float | None = None
+    """Rate of the link in the middle."""
+    host_ns: float | None = None
+    """Processing in every host."""
+    propagation_ns: float | None = None
+    """Propagation of every link."""
+    switch_ns: float | None = None
+    """Processing in every switch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pod(Part):
+    """A pod of a fat-tree of k-port switches: k/2 racks of k/2 hosts, and k/2 switches above."""
+
+    TAG = ("kind", "pod")
+    k: int
+    """Ports a switch, even, 4 to 32."""
+    cable_spread_ns: float | None = None
+    """By how much the propagation of hosts' and arbiters' links is longer at most."""
+    gbps: float | None = None
+    """Rate of all links."""
+    host_ns: float | None = None
+    """Processing in every host."""
+    propagation_ns: float | None = None
+    """Propagation of every link; of hosts' and arbiters' the least."""
+    switch_ns: float | None = None
+    """Processing in every switch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Links(Part):
+    """Any graph: hosts `h0`, `h1`, ... and switches `s0`, `s1`, ... joined by `links`."""
+
+    TAG = ("kind", "links")
+    hosts: int
+    """Hosts, 2 or more."""
+    switches: int
+    """Switches, 1 or more."""
+    links: Sequence[Link | Table]
+    """The links."""
+    host_ns: float | None = None
+    """Processing in every host."""
+    switch_ns: float | None = None
+    """Processing in every switch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopologyFile(Part):
+    """A file with a table of kind `links`, relative to the plan."""
+
+    TAG = ("kind", "file")
+    file: str | PathLike[str]
+    """The file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AllToAll(Part):
+    """Poisson arrivals; every ordered pair of hosts is equally likely."""
+
+    TAG = ("pattern", "all-to-all")
+    sizes: Sizes
+    """How long messages are."""
+    load: float
+    """Offered load of every host, headers included, above 0 and at most 2."""
+    flows: int | None = None
+    """Stop after this many flows."""
+    until_us: float | None = None
+    """Stop before this instant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Permutation(Part):
+    """Poisson arrivals; every host sends to one other and receives from one."""
+
+    TAG = ("pattern", "permutation")
+    sizes: Sizes
+    """How long messages are."""
+    load: float
+    """Offered load of every host, headers included, above 0 and at most 2."""
+    flows: int | None = None
+    """Stop after this many flows."""
+    until_us: float | None = None
+    """Stop before this instant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RackLocal(Part):
+    """Poisson arrivals with separate loads within racks and between them."""
+
+    TAG = ("pattern", "rack-local")
+    sizes: Sizes
+    """How long messages are."""
+    local_load: float
+    """Load of every host on hosts of its rack, headers included, 0 to 2."""
+    remote_load: float
+    """Load of every host on hosts of other racks, headers included, 0 to 2."""
+    flows: int | None = None
+    """Stop after this many flows."""
+    hosts_per_rack: int | None = None
+    """How many hosts share a rack; that of the topology if left out."""
+    until_us: float | None = None
+    """Stop before this instant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IncastOverlay(Part):
+    """All-to-all plus incasts that arrive as a Poisson process."""
+
+    TAG = ("pattern", "incast-overlay")
+    sizes: Sizes
+    """How long the messages of the all-to-all are."""
+    load: float
+    """Load of the all-to-all alone, headers included, above 0 and at most 2."""
+    fan_in: int | None = None
+    """Senders of an incast."""
+    flows: int | None = None
+    """Stop after this many flows, incasts included."""
+    incast_bytes: int | None = None
+    """Size of every flow of an incast; by default 86 packets (the dcPIM study's 128 KB)."""
+    incast_load: float | None = None
+    """Load of the incasts on top of that, as a fraction of all hosts' capacity."""
+    until_us: float | None = None
+    """Stop before this instant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Incast(Part):
+    """Many senders to one receiver, all at once."""
+
+    TAG = ("pattern", "incast")
+    fan: int
+    """How many senders (incast) or receivers (outcast); drawn anew in every round."""
+    flow_bytes: int | None = None
+    """Size of every flow. Either this or `total-bytes`."""
+    flows: int | None = None
+    """Stop after this many flows."""
+    hub: int | None = None
+    """The receiver (incast) or sender (outcast); drawn anew in every round if left out."""
+    peers: Hosts | None = None
+    """The hosts among which the senders (incast) or receivers (outcast) are drawn; all if left out.
+    The hub is never among them."""
+    period_us: float | None = None
+    """From one round to the next; needed for more than one."""
+    rounds: int | None = None
+    """How many rounds."""
+    start_us: float | None = None
+    """When the first round starts."""
+    total_bytes: int | None = None
+    """Size of all flows of a round together. Either this or `flow-bytes`."""
+    until_us: float | None = None
+    """Stop before this instant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcast(Part):
+    """One sender to many receivers, all at once."""
+
+    TAG = ("pattern", "outcast")
+    fan: int
+    """How many senders (incast) or receivers (outcast); drawn anew in every round."""
+    flow_bytes: int | None = None
+    """Size of every flow. Either this or `total-bytes`."""
+    flows: int | None = None
+    """Stop after this many flows."""
+    hub: int | None = None
+    """The receiver (incast) or sender (outcast); drawn anew in every round if left out."""
+    peers: Hosts | None = None
+    """The hosts among which the senders (incast) or receivers (outcast) are drawn; all if left out.
+    The hub is never among them."""
+    period_us: float | None = None
+    """From one round to the next; needed for more than one."""
+    rounds: int | None = None
+    """How many rounds."""
+    start_us: float | None = None
+    """When the first round starts."""
+    total_bytes: int | None = None
+    """Size of all flows of a round together. Either this or `flow-bytes`."""
+    until_us: float | None = None
+    """Stop before this instant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shuffle(Part):
+    """Every sender to every receiver, all at once."""
+
+    TAG = ("pattern", "shuffle")
+    senders: Hosts
+    """Those that send."""
+    receivers: Hosts
+    """Those that receive."""
+    flow_bytes: int
+    """Size of every flow."""
+    flows: int | None = None
+    """Stop after this many flows."""
+    period_us: float | None = None
+    """From one round to the next; needed for more than one."""
+    rounds: int | None = None
+    """How many rounds."""
+    start_us: float | None = None
+    """When the first round starts."""
+    until_us: float | None = None
+    """Stop before this instant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dense(Part):
+    """Every ordered pair of hosts, all at once."""
+
+    TAG = ("pattern", "dense")
+    flow_bytes: int
+    """Size of every flow."""
+    flows: int | None = None
+    """Stop after this many flows."""
+    start_us: float | None = None
+    """When it starts."""
+    until_us: float | None = None
+    """Stop before this instant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collective(Part):
+    """A collective operation, whose flows wait for each other."""
+
+    TAG = ("pattern", "collective")
+    operation: Operation
+    """What it brings about."""
+    algorithm: Algorithm | None = None
+    """How the data move; the first that the operation has if left out."""
+    chunks: int | None = None
+    """Into how many chunks a ring, a tree or a chain cuts what a host sends."""
+    compute_us: float | None = None
+    """How long a host computes between what a flow waits for and the flow."""
+    hosts: Hosts | None = None
+    """Those that take part; all if left out."""
+    matrix: Sequence[Sequence[int]] | None = None
+    """Of an all-to-all-v, instead of `vector-bytes`: bytes by sender and receiver, row by row."""
+    pause_us: float | None = None
+    """How long a host pauses between rounds."""
+    rounds: int | None = None
+    """How many rounds, each after the one before."""
+    skew: float | None = None
+    """Of an all-to-all-v with `vector-bytes`: Zipf exponent of the receivers' popularity, 0 to
+    10."""
+    start_us: float | None = None
+    """When the first round starts."""
+    vector_bytes: int | None = None
+    """The whole vector: what every host has at the start (all-reduce, reduce-scatter, all-to-all)
+    or at the end (all-reduce, all-gather, broadcast, pipeline). Of an all-to-all it includes the
+    host's part for itself, of an all-to-all-v with a skew it is what every host sends."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkewedAllToAll(Part):
+    """An all-to-all whose receivers differ in popularity, as phases at fixed instants."""
+
+    TAG = ("pattern", "skewed-all-to-all")
+    host_bytes: int
+    """What every host sends in a round."""
+    skew: float
+    """Zipf exponent of the receivers' popularity, 0 (all alike) to 10."""
+    flows: int | None = None
+    """Stop after this many flows."""
+    hosts: Hosts | None = None
+    """Those that take part; all if left out."""
+    period_us: float | None = None
+    """From one round to the next; needed for more than one."""
+    rounds: int | None = None
+    """How many rounds."""
+    start_us: float | None = None
+    """When the first round starts."""
+    until_us: float | None = None
+    """Stop before this instant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace(Part):
+    """Flows from a file."""
+
+    TAG = ("pattern", "trace")
+    file: str | PathLike[str]
+    """The file."""
+    flows: int | None = None
+    """Stop after this many flows."""
+    format: Format | None = None
+    """Its format; by its name if left out."""
+    sort: bool | None = None
+    """Sort flows that are not in arrival order instead of rejecting the file."""
+    until_us: float | None = None
+    """Stop before this instant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mix(Part):
+    """Several workloads at once."""
+
+    TAG = ("pattern", "mix")
+    parts: Sequence[Part | Table]
+    """The workloads, which are merged in arrival order."""
+    flows: int | None = None
+    """Stop after this many flows."""
+    until_us: float | None = None
+    """Stop before this instant."""

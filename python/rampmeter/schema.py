@@ -1,4 +1,4 @@
-"""What the core knows of its transports: names, presets, and keys with ranges and documentation."""
+"""What the core knows of plans and transports: keys with ranges, presets and documentation."""
 
 import json
 from functools import cache
@@ -54,3 +54,10 @@ def about(name: str) -> About:
 def names() -> list[str]:
     """The names of all transports."""
     return [about["name"] for about in transports()]
+
+
+@cache
+def plan_schema() -> dict[str, Any]:
+    """The JSON Schema of plans, of draft 7."""
+    schema: dict[str, Any] = json.loads(_core.plan_schema())
+    return schema

@@ -3,12 +3,13 @@
 //! A transport states its [`FabricNeeds`]; a plan may override what is only preferred. The
 //! simulator's fabric is built from the result.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Bytes, Rate, Span};
 
 /// How a switch that has several shortest paths chooses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spray {
     /// Each host numbers its packets, from a random start, and switches use the number.
@@ -20,7 +21,7 @@ pub enum Spray {
 }
 
 /// How hosts hand packets to their interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Interface {
     /// The interface asks for a packet when its link is idle, and holds none.
@@ -30,7 +31,7 @@ pub enum Interface {
 }
 
 /// What happens to a packet that does not fit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overflow {
     /// It is dropped.
@@ -40,7 +41,7 @@ pub enum Overflow {
 }
 
 /// When a switch may begin to forward a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Forwarding {
     /// When the last bit is in.
@@ -66,7 +67,7 @@ pub enum Buffer {
 }
 
 /// Which data packet loses its payload when a port's data queue is full (NDP, section 3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrimChoice {
     /// The packet that arrives, or the newest of the queue, with equal chances.
@@ -76,7 +77,7 @@ pub enum TrimChoice {
 }
 
 /// What happens to a trimmed packet that does not fit into the header queue (NDP, section 3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeaderOverflow {
     /// It goes back to its sender, with source and destination exchanged.
@@ -116,7 +117,7 @@ impl Trim {
 }
 
 /// What a pause of priority flow control stops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PfcClasses {
     /// All classes but the highest.

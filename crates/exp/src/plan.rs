@@ -4,6 +4,7 @@ use rampmeter_core::fabric::{HeaderOverflow, PfcClasses, TrimChoice};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_sim::{Interface, Overflow, Spray, TopologySpec, Unscheduled};
 use rampmeter_workload::WorkloadSpec;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -35,7 +36,7 @@ pub enum PlanError {
 }
 
 /// A plan: everything that decides the result of a run. `T` is its `transport` table, read or not.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Plan<T = TransportSpec> {
     /// The seed of every random stream.
@@ -75,7 +76,7 @@ fn default_seed() -> u64 {
 
 /// The `fabric` table. What is left out is as the transport needs it, or else as in the dcPIM
 /// paper (table 1); the manifest has every value.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct FabricSpec {
     /// Packet memory of each switch port, where ports have their own.
@@ -84,7 +85,7 @@ pub struct FabricSpec {
     pub shared_buffer_bytes: Option<u64>,
     /// A port may hold this many times what is free of a shared memory.
     pub alpha: Option<f64>,
-    /// What happens when it is full.
+    /// What happens when packet memory is full.
     pub overflow: Option<Overflow>,
     /// Path choice.
     pub spray: Option<Spray>,
@@ -102,12 +103,12 @@ pub struct FabricSpec {
     pub cut_through_bytes: Option<u64>,
     /// What idle links make up for, where switching is shaped.
     pub shaper_burst_us: Option<f64>,
-    /// Packets of the highest priority up to this length do not count as waiting; see
-    /// `FabricConfig::express`.
+    /// Packets of the highest priority up to this length pass other packets at once and take no
+    /// buffer, which saves an event for most control packets; 0 makes them wait as others do.
     pub express_bytes: Option<u64>,
     /// Memory that a waiting packet takes at least.
     pub slot_bytes: Option<u64>,
-    /// Length of a packet whose payload is cut off, where ports trim.
+    /// Length of a packet whose payload is cut off, where ports trim (NDP).
     pub trim_bytes: Option<u64>,
     /// Which data packet is trimmed.
     pub trim_choice: Option<TrimChoice>,
@@ -115,14 +116,14 @@ pub struct FabricSpec {
     pub header_ratio: Option<u64>,
     /// Memory of a port's header queue.
     pub header_queue_bytes: Option<u64>,
-    /// What happens to a trimmed packet that does not fit into it.
+    /// What happens to a trimmed packet that does not fit into the header queue.
     pub header_overflow: Option<HeaderOverflow>,
     /// Priority flow control; none if left out and the transport needs none.
     pub pfc: Option<PfcSpec>,
 }
 
 /// The `fabric.pfc` table: switches that pause the other end of a link instead of dropping.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct PfcSpec {
     /// What the threshold is: static if `xoff-bytes` is given, else dynamic.
@@ -140,7 +141,7 @@ pub struct PfcSpec {
 }
 
 /// The threshold of priority flow control.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PfcMode {
     /// Of the shared memory that is free.
@@ -152,7 +153,7 @@ pub enum PfcMode {
 }
 
 /// When forwarding begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SwitchingSpec {
     /// When the last bit is in.
@@ -163,8 +164,8 @@ pub enum SwitchingSpec {
     Shaped,
 }
 
-/// The `run` table.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+/// The `run` table: when a run ends, and what it records.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RunSpec {
     /// How long after the last arrival unfinished flows are waited for.
@@ -175,9 +176,9 @@ pub struct RunSpec {
     pub paranoid: bool,
     /// The file, in the folder of results, to which packets are captured.
     pub capture: Option<String>,
-    /// The hosts at which; arbiters are numbered after hosts. All if left out.
+    /// The hosts whose packets are captured; arbiters are numbered after hosts. All if left out.
     pub capture_hosts: Option<Vec<u32>>,
-    /// How many packets at most.
+    /// How many packets are captured at most.
     pub capture_packets: u64,
     /// Record each link at every sample, not only tiers.
     pub links: bool,
@@ -185,13 +186,13 @@ pub struct RunSpec {
     pub trace: Option<String>,
     /// When the timeline begins.
     pub trace_from_us: f64,
-    /// When it ends; with the run if left out.
+    /// When the timeline ends; with the run if left out.
     pub trace_until_us: Option<f64>,
-    /// After how many events it ends in any case.
+    /// After how many events the timeline ends in any case.
     pub trace_events: u64,
-    /// The hosts that it shows; arbiters are numbered after hosts. All if left out.
+    /// The hosts that the timeline shows; arbiters are numbered after hosts. All if left out.
     pub trace_hosts: Option<Vec<u32>>,
-    /// The switches whose ports it shows. All if left out.
+    /// The switches whose ports the timeline shows. All if left out.
     pub trace_switches: Option<Vec<u32>>,
     /// Write the table of the paths that the packets of flows took.
     pub paths: bool,
@@ -220,7 +221,7 @@ impl Default for RunSpec {
 
 /// The `measure` table: which flows the statistics of the summary count. Every flow is in the
 /// table of flows in any case.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct MeasureSpec {
     /// Leave out the flows that arrive first.
@@ -230,7 +231,7 @@ pub struct MeasureSpec {
 }
 
 /// The `deadlines` table: every flow has an exponentially distributed one (pHost §4.1).
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct DeadlinesSpec {
     /// Mean time from submission to deadline.
@@ -242,7 +243,7 @@ pub struct DeadlinesSpec {
 
 /// The `load` table: the full packets that loads count, whatever those of the transport are. With
 /// the same table transports of different headers have the same arrivals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LoadSpec {
     /// Payload of a packet.
@@ -255,8 +256,8 @@ fn at_least_ideals() -> f64 {
     1.25
 }
 
-/// The `clocks` table.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+/// The `clocks` table: how far the clocks of hosts start apart, and drift.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ClocksSpec {
     /// Clocks start up to this far apart.
@@ -265,15 +266,18 @@ pub struct ClocksSpec {
     pub drift_ppm: f64,
 }
 
-/// The `faults` table.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+/// The `faults` table: what links do to packets, and what fails when.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct FaultsSpec {
     /// Probability that a link loses a packet.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub loss: f64,
     /// Probability that a link delivers a packet twice.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub duplicate: f64,
     /// Probability that a link holds a packet back.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub reorder: f64,
     /// Longest time that packets and twins are held back.
     pub delay_us: f64,
@@ -300,7 +304,7 @@ impl Default for FaultsSpec {
 }
 
 /// A link in a plan: its ends, such as `h0-s3`, or its place in the topology.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(untagged)]
 pub enum LinkName {
     /// Its place.
@@ -319,18 +323,21 @@ impl std::fmt::Display for LinkName {
 }
 
 /// What one link does to packets, in both directions, instead of what every link does.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LinkFaultSpec {
-    /// The link.
+    /// The link: its ends, such as `h0-s3`, or its place in the topology.
     pub link: LinkName,
     /// Probability that it loses a packet.
+    #[schemars(range(min = 0.0, max = 1.0))]
     #[serde(default)]
     pub loss: f64,
     /// Probability that it delivers a packet twice.
+    #[schemars(range(min = 0.0, max = 1.0))]
     #[serde(default)]
     pub duplicate: f64,
     /// Probability that it holds a packet back.
+    #[schemars(range(min = 0.0, max = 1.0))]
     #[serde(default)]
     pub reorder: f64,
     /// Longest time that packets and twins are held back.
@@ -338,8 +345,8 @@ pub struct LinkFaultSpec {
     pub delay_us: f64,
 }
 
-/// One failure.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+/// A failure of one link, host, switch or arbiter.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct OutageSpec {
     /// The link that fails: its ends, such as `h0-s3`, or its place in the topology.
@@ -350,7 +357,7 @@ pub struct OutageSpec {
     pub switch: Option<u32>,
     /// The arbiter that crashes, by number: its link fails, and it comes back knowing nothing.
     pub arbiter: Option<u32>,
-    /// When.
+    /// When it fails.
     pub from_us: f64,
     /// When it is repaired; never if left out.
     pub until_us: Option<f64>,

@@ -1,7 +1,9 @@
 //! The key `measure.warmup-flows`: a number, or the rule that finds it.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -18,6 +20,19 @@ pub enum WarmUp {
 }
 
 const EXPECTED: &str = "a number of flows, `auto` or `mser-5`";
+
+impl JsonSchema for WarmUp {
+    fn schema_name() -> Cow<'static, str> {
+        "WarmUp".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A number of flows, or the rule that finds it.",
+            "anyOf": [{ "enum": ["auto", "mser-5"] }, { "type": "integer", "minimum": 0 }],
+        })
+    }
+}
 
 impl Serialize for WarmUp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -187,6 +187,12 @@ fn transports() -> PyResult<String> {
     serde_json::to_string(&registry().about()).map_err(plan_error)
 }
 
+/// The JSON Schema of plans.
+#[pyfunction]
+fn plan_schema() -> PyResult<String> {
+    serde_json::to_string(&rampmeter_exp::plan_schema(registry())).map_err(plan_error)
+}
+
 /// What follows from a plan and its network, as JSON: names end in their units.
 #[pyfunction]
 fn derived(plan: &str, base: &str) -> PyResult<String> {
@@ -304,6 +310,7 @@ pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()
     module.add_function(wrap_pyfunction!(convert, module)?)?;
     module.add_function(wrap_pyfunction!(every_packet, module)?)?;
     module.add_function(wrap_pyfunction!(transports, module)?)?;
+    module.add_function(wrap_pyfunction!(plan_schema, module)?)?;
     module.add_function(wrap_pyfunction!(derived, module)?)?;
     module.add_function(wrap_pyfunction!(warnings, module)?)?;
     module.add_function(wrap_pyfunction!(statistics, module)?)?;

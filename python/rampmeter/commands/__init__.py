@@ -13,6 +13,7 @@ from rampmeter.commands.papers import papers
 from rampmeter.commands.plot import plot
 from rampmeter.commands.report import report
 from rampmeter.commands.run import run
+from rampmeter.commands.schema import schema
 from rampmeter.commands.testbed import testbed
 from rampmeter.sweeps.command import sweep
 
@@ -29,5 +30,6 @@ COMMANDS: Final[tuple[click.Command, ...]] = (
     transports,
     check,
     examples,
+    schema,
 )
 """All of them."""

@@ -4,6 +4,7 @@ use super::pfc::PfcConfig;
 use rampmeter_core::fabric::Trim;
 pub use rampmeter_core::fabric::{Buffer, Interface, Overflow, Spray};
 use rampmeter_core::{Bytes, Span};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// When a switch may begin to forward a packet.
@@ -26,7 +27,7 @@ pub enum Switching {
 }
 
 /// What becomes of a packet that is cut off on its way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unscheduled {
     /// What has been sent of it goes on, and keeps the links ahead busy.

@@ -1,5 +1,6 @@
 //! Topologies as plans write them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::build::{MAX_NODES, Wires, check_count};
@@ -9,35 +10,44 @@ use rampmeter_core::{Rate, Span};
 /// A topology in a plan. Rates are in Gbit/s and delays in nanoseconds; the defaults of rates and
 /// delays are those of the dcPIM paper (table 1), where 450 ns of processing are charged at hosts
 /// as at switches.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TopologySpec {
     /// Two tiers: every rack's switch is joined to every spine.
     #[serde(rename_all = "kebab-case")]
     LeafSpine {
         /// Racks, 1 or more.
+        #[schemars(range(min = 1, max = 65536))]
         racks: u64,
         /// Hosts in each rack, 1 or more.
+        #[schemars(range(min = 1, max = 65536))]
         hosts_per_rack: u64,
         /// Spine switches, 1 or more.
+        #[schemars(range(min = 1, max = 65536))]
         spines: u64,
         /// Leaf switches of a rack, to each of which every host of it has a link.
+        #[schemars(range(min = 1, max = 64))]
         #[serde(default = "one")]
         rails: u64,
         /// Rate of host links.
+        #[schemars(range(min = 1e-6, max = 1e5))]
         #[serde(default = "access")]
         access_gbps: f64,
         /// Rate of links between switches. Oversubscription is hosts_per_rack x access over
         /// spines x core.
+        #[schemars(range(min = 1e-6, max = 1e5))]
         #[serde(default = "core")]
         core_gbps: f64,
         /// Propagation of every link.
+        #[schemars(range(min = 0.0, max = 1e9))]
         #[serde(default = "propagation")]
         propagation_ns: f64,
         /// Processing in every switch.
+        #[schemars(range(min = 0.0, max = 1e9))]
         #[serde(default = "processing")]
         switch_ns: f64,
         /// Processing in every host.
+        #[schemars(range(min = 0.0, max = 1e9))]
         #[serde(default = "processing")]
         host_ns: f64,
     },
@@ -45,23 +55,29 @@ pub enum TopologySpec {
     #[serde(rename_all = "kebab-case")]
     FatTree {
         /// Ports a switch, even, 2 or more.
+        #[schemars(range(min = 2, max = 64))]
         k: u64,
         /// Pods, 2 to k; k if left out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pods: Option<u64>,
         /// Rate of host links.
+        #[schemars(range(min = 1e-6, max = 1e5))]
         #[serde(default = "access")]
         access_gbps: f64,
         /// Rate of links between switches.
+        #[schemars(range(min = 1e-6, max = 1e5))]
         #[serde(default = "access")]
         core_gbps: f64,
         /// Propagation of every link.
+        #[schemars(range(min = 0.0, max = 1e9))]
         #[serde(default = "propagation")]
         propagation_ns: f64,
         /// Processing in every switch.
+        #[schemars(range(min = 0.0, max = 1e9))]
         #[serde(default = "processing")]
         switch_ns: f64,
         /// Processing in every host.
+        #[schemars(range(min = 0.0, max = 1e9))]
         #[serde(default = "processing")]
         host_ns: f64,
     },
@@ -69,17 +85,22 @@ pub enum TopologySpec {
     #[serde(rename_all = "kebab-case")]
     Star {
         /// Hosts, 2 or more.
+        #[schemars(range(min = 2, max = 65536))]
         hosts: u64,
         /// Rate of host links.
+        #[schemars(range(min = 1e-6, max = 1e5))]
         #[serde(default = "access")]
         access_gbps: f64,
         /// Propagation of every link.
+        #[schemars(range(min = 0.0, max = 1e9))]
         #[serde(default = "propagation")]
         propagation_ns: f64,
         /// Processing in every switch.
+        #[schemars(range(min = 0.0, max = 1e9))]
         #[serde(default = "processing")]
         switch_ns: f64,
         /// Processing in every host.
+        #[schemars(range(min = 0.0, max = 1e9))]
         #[serde(default = "processing")]
         host_ns: f64,
     },
@@ -87,20 +108,26 @@ pub enum TopologySpec {
     #[serde(rename_all = "kebab-case")]
     Dumbbell {
         /// Hosts on each side, 1 or more.
+        #[schemars(range(min = 1, max = 32768))]
         hosts_per_side: u64,
         /// Rate of host links.
+        #[schemars(range(min = 1e-6, max = 1e5))]
         #[serde(default = "access")]
         access_gbps: f64,
         /// Rate of the link in the middle.
+        #[schemars(range(min = 1e-6, max = 1e5))]
         #[serde(default = "access")]
         core_gbps: f64,
         /// Propagation of every link.
+        #[schemars(range(min = 0.0, max = 1e9))]
         #[serde(default = "propagation")]
         propagation_ns: f64,
         /// Processing in every switch.
+        #[schemars(range(min = 0.0, max = 1e9))]
         #[serde(default = "processing")]
         switch_ns: f64,
         /// Processing in every host.
+        #[schemars(range(min = 0.0, max = 1e9))]
         #[serde(default = "processing")]
         host_ns: f64,
     },
@@ -108,20 +135,26 @@ pub enum TopologySpec {
     #[serde(rename_all = "kebab-case")]
     Pod {
         /// Ports a switch, even, 4 to 32.
+        #[schemars(range(min = 2, max = 64))]
         k: u64,
         /// Rate of all links.
+        #[schemars(range(min = 1e-6, max = 1e5))]
         #[serde(default = "access")]
         gbps: f64,
         /// Propagation of every link; of hosts' and arbiters' the least.
+        #[schemars(range(min = 0.0, max = 1e9))]
         #[serde(default = "propagation")]
         propagation_ns: f64,
         /// Processing in every switch.
+        #[schemars(range(min = 0.0, max = 1e9))]
         #[serde(default = "processing")]
         switch_ns: f64,
         /// Processing in every host.
+        #[schemars(range(min = 0.0, max = 1e9))]
         #[serde(default = "processing")]
         host_ns: f64,
         /// By how much the propagation of hosts' and arbiters' links is longer at most.
+        #[schemars(range(min = 0.0, max = 1e9))]
         #[serde(default)]
         cable_spread_ns: f64,
     },
@@ -129,15 +162,19 @@ pub enum TopologySpec {
     #[serde(rename_all = "kebab-case")]
     Links {
         /// Hosts, 2 or more.
+        #[schemars(range(min = 2, max = 65536))]
         hosts: u64,
         /// Switches, 1 or more.
+        #[schemars(range(min = 1, max = 65536))]
         switches: u64,
         /// The links.
         links: Vec<LinkSpec>,
         /// Processing in every switch.
+        #[schemars(range(min = 0.0, max = 1e9))]
         #[serde(default = "processing")]
         switch_ns: f64,
         /// Processing in every host.
+        #[schemars(range(min = 0.0, max = 1e9))]
         #[serde(default = "processing")]
         host_ns: f64,
     },
@@ -149,15 +186,17 @@ pub enum TopologySpec {
 }
 
 /// One link of a topology file.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LinkSpec {
     /// Its two ends, such as `["h0", "s0"]`.
     pub between: [String; 2],
     /// Its rate in Gbit/s.
+    #[schemars(range(min = 1e-6, max = 1e5))]
     #[serde(default = "access")]
     pub gbps: f64,
     /// Its propagation in nanoseconds.
+    #[schemars(range(min = 0.0, max = 1e9))]
     #[serde(default = "propagation")]
     pub propagation_ns: f64,
 }

@@ -21,6 +21,7 @@ mod valid;
 use std::path::PathBuf;
 
 use rampmeter_core::{Bytes, Rate};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -78,7 +79,7 @@ pub enum WorkloadError {
 }
 
 /// A workload in a plan.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(tag = "pattern", rename_all = "kebab-case")]
 pub enum WorkloadSpec {
     /// Poisson arrivals; every ordered pair of hosts is equally likely.
@@ -115,12 +116,13 @@ struct Stop {
 }
 
 /// Keys of `all-to-all` and `permutation`.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PoissonSpec {
     /// How long messages are.
     pub sizes: SizeSpec,
     /// Offered load of every host, headers included, above 0 and at most 2.
+    #[schemars(range(min = 0.0, max = 2.0))]
     pub load: f64,
     /// Stop after this many flows.
     pub flows: Option<u64>,
@@ -129,14 +131,16 @@ pub struct PoissonSpec {
 }
 
 /// Keys of `rack-local`.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RackSpec {
     /// How long messages are.
     pub sizes: SizeSpec,
     /// Load of every host on hosts of its rack, headers included, 0 to 2.
+    #[schemars(range(min = 0.0, max = 2.0))]
     pub local_load: f64,
     /// Load of every host on hosts of other racks, headers included, 0 to 2.
+    #[schemars(range(min = 0.0, max = 2.0))]
     pub remote_load: f64,
     /// How many hosts share a rack; that of the topology if left out.
     pub hosts_per_rack: Option<u32>,
@@ -147,14 +151,16 @@ pub struct RackSpec {
 }
 
 /// Keys of `incast-overlay`.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct OverlaySpec {
     /// How long the messages of the all-to-all are.
     pub sizes: SizeSpec,
     /// Load of the all-to-all alone, headers included, above 0 and at most 2.
+    #[schemars(range(min = 0.0, max = 2.0))]
     pub load: f64,
     /// Load of the incasts on top of that, as a fraction of all hosts' capacity.
+    #[schemars(range(min = 0.0, max = 2.0))]
     #[serde(default = "overlay_load")]
     pub incast_load: f64,
     /// Senders of an incast.
@@ -170,7 +176,7 @@ pub struct OverlaySpec {
 }
 
 /// Keys of `incast` and `outcast`.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FanSpec {
     /// How many senders (incast) or receivers (outcast); drawn anew in every round.
@@ -199,7 +205,7 @@ pub struct FanSpec {
 }
 
 /// A run of hosts in a plan, such as `{ first = 0, count = 16 }`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RangeSpec {
     /// The first.
@@ -215,7 +221,7 @@ impl From<RangeSpec> for HostRange {
 }
 
 /// Keys of `shuffle`.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ShuffleSpec {
     /// Those that send.
@@ -239,7 +245,7 @@ pub struct ShuffleSpec {
 }
 
 /// Keys of `dense`.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct DenseSpec {
     /// Size of every flow.
@@ -253,13 +259,13 @@ pub struct DenseSpec {
     pub until_us: Option<f64>,
 }
 
-/// Keys of `collective`; see [`crate::pattern::collective`].
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+/// Keys of `collective`.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct CollectiveSpec {
     /// What it brings about.
     pub operation: Operation,
-    /// How the data move; the first of [`Operation::algorithms`] if left out.
+    /// How the data move; the first that the operation has if left out.
     pub algorithm: Option<Algorithm>,
     /// The whole vector: what every host has at the start (all-reduce, reduce-scatter, all-to-all)
     /// or at the end (all-reduce, all-gather, broadcast, pipeline). Of an all-to-all it includes
@@ -293,7 +299,7 @@ fn one_chunk() -> u32 {
 }
 
 /// Keys of `skewed-all-to-all`. Rounds do not wait for each other.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SkewedSpec {
     /// What every host sends in a round.
@@ -317,7 +323,7 @@ pub struct SkewedSpec {
 }
 
 /// Keys of `trace`.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TraceSpec {
     /// The file.
@@ -334,7 +340,7 @@ pub struct TraceSpec {
 }
 
 /// Keys of `mix`.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MixSpec {
     /// The workloads, which are merged in arrival order.

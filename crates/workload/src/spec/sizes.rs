@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use rampmeter_core::Bytes;
+use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -12,22 +13,24 @@ use super::WorkloadError;
 use crate::size::{Shape, SizeDist, named, read_cdf};
 
 /// How long messages are: `"imc10"`, `{ fixed = 71540 }` or `{ cdf = "file.txt" }`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(untagged)]
 pub enum SizeSpec {
-    /// A published distribution; see [`crate::size::NAMES`].
+    /// The name of a published distribution.
+    #[schemars(extend("enum" = crate::size::NAMES))]
     Named(String),
     /// A fixed size or a file.
     Table(SizeTable),
 }
 
-/// The table form of [`SizeSpec`].
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+/// One size for all messages, or a distribution from a file.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SizeTable {
     /// Every message has this many bytes. Either this or `cdf`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed: Option<u64>,
-    /// A file with a distribution; see [`read_cdf`]. Either this or `fixed`.
+    /// A file with a distribution: lines of size and cumulative probability. Either this or `fixed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cdf: Option<PathBuf>,
     /// The unit of the file's sizes.
@@ -39,7 +42,7 @@ pub struct SizeTable {
 }
 
 /// The unit of a file's sizes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
     /// One byte.
@@ -50,13 +53,13 @@ pub enum Unit {
 }
 
 /// What happens between a file's points.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Interpolation {
-    /// See [`Shape::Linear`].
+    /// Sizes between two points occur, with equal probability.
     #[default]
     Linear,
-    /// See [`Shape::Steps`].
+    /// Only the sizes of the points occur.
     Steps,
 }
 

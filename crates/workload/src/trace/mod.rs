@@ -30,6 +30,7 @@ use std::fs;
 use std::path::Path;
 
 use rampmeter_core::{Bytes, NodeId, Span, TenantId, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -98,7 +99,7 @@ pub enum TraceError {
 }
 
 /// The formats of trace files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
     /// Comma-separated values with a header, plain or, with the suffix `.gz`, compressed.

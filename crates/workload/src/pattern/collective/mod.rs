@@ -21,6 +21,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::HostRange;
@@ -29,7 +30,7 @@ use crate::flow::Flow;
 use crate::graph::{Graph, GraphBuilder};
 
 /// What a collective brings about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
     /// Every host has a vector, and at the end the sum of all.
@@ -87,7 +88,7 @@ impl Operation {
 }
 
 /// How a collective moves its data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Algorithm {
     /// Around a ring: `n - 1` steps for a reduce-scatter, as many for an all-gather. In step `s`

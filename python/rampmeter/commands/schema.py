@@ -1,0 +1,31 @@
+"""`rampmeter schema`."""
+
+import json
+from pathlib import Path
+
+import click
+
+from rampmeter.plan import SWEEP
+from rampmeter.schema import plan_schema
+from rampmeter.sweeps.schema import SWEEP as SWEEP_TABLE
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path), required=False)
+def schema(file: Path | None) -> None:
+    """Print the JSON Schema of plans, or write it to FILE.
+
+    Editors that know it complete keys of plans, explain them, and mark what is wrong. A plan names
+    it in its first line: #:schema plan.schema.json
+
+    \b
+    Example: a schema beside the plans
+      rampmeter schema plan.schema.json
+    """
+    whole = plan_schema()
+    properties = {**whole["properties"], SWEEP: SWEEP_TABLE}
+    text = json.dumps({**whole, "properties": properties}, indent=2) + "\n"
+    if file is None:
+        click.echo(text, nl=False)
+    else:
+        file.write_text(text, encoding="utf-8")

@@ -1,0 +1,157 @@
+"""The JSON Schema of plans: what runs is valid, and what is misspelt is not."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+
+import rampmeter as rm
+from rampmeter import schema
+from rampmeter.cli import main
+
+from .conftest import ROOT
+
+PLANS = [
+    file
+    for file in sorted([*ROOT.glob("examples/**/*.toml"), *ROOT.glob("papers/**/*.toml")])
+    if "topology" in tomllib.loads(file.read_text()) and "own-transport" not in file.parts
+]
+
+
+@pytest.fixture(scope="module")
+def validator() -> Any:
+    done = CliRunner().invoke(main, ["schema"])
+    assert done.exit_code == 0, done.output
+    whole = json.loads(done.output)
+    jsonschema.Draft7Validator.check_schema(whole)
+    return jsonschema.Draft7Validator(whole)
+
+
+def wrong(validator: Any, plan: dict[str, Any]) -> list[str]:
+    """What is wrong with a plan, without what each of several forms lacks."""
+    return [error.message for error in validator.iter_errors(plan)]
+
+
+@pytest.mark.parametrize("file", PLANS, ids=lambda file: str(file.relative_to(ROOT)))
+def test_plans_are_valid(file: Path, validator: Any) -> None:
+    assert wrong(validator, tomllib.loads(file.read_text())) == []
+
+
+@pytest.mark.parametrize("about", schema.transports(), ids=lambda about: about["name"])
+def test_what_the_core_writes_out_is_valid(about: schema.About, validator: Any) -> None:
+    """A checked plan has every key, among them every default and preset of the transport."""
+    for preset, _ in about["presets"]:
+        plan = rm.Plan.of(
+            topology=rm.leaf_spine(),
+            transport={"name": about["name"], "preset": preset},
+            workload=rm.imc10(0.5, 100),
+            faults={"outages": [{"link": "h0-s0", "from-us": 1.0}]},
+            deadlines=rm.Deadlines(mean_us=100),
+        )
+        assert wrong(validator, without_nulls(plan.check())) == []
+
+
+def without_nulls(value: Any) -> Any:
+    """A value of TOML, which cannot say that a key has none."""
+    if isinstance(value, dict):
+        return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+PLAN = """\
+[topology]
+kind = "leaf-spine"
+racks = 2
+hosts-per-rack = 4
+spines = 2
+[transport]
+name = "dcpim"
+rounds = 4
+[workload]
+pattern = "all-to-all"
+sizes = { fixed = 100_000 }
+load = 0.6
+flows = 10
+[fabric]
+overflow = "tail-drop"
+shared-buffer-bytes = 1_000_000
+pfc = { mode = "dynamic" }
+[measure]
+warmup-flows = "auto"
+[faults]
+loss = 0.1
+[[faults.links]]
+link = "h0-s0"
+loss = 0.2
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "mistaken"),
+    [
+        ("racks = 2", "rack = 2"),
+        ("racks = 2", "racks = 0"),
+        ("racks = 2", "racks = 2.5"),
+        ('kind = "leaf-spine"', 'kind = "leafspine"'),
+        ("spines = 2\n", ""),
+        ('name = "dcpim"', 'name = "dcpin"'),
+        ("rounds = 4", "round = 4"),
+        ("rounds = 4", "rounds = 1000"),
+        ("rounds = 4", "preset = 'papers'"),
+        ("fixed", "fixt"),
+        ("sizes = { fixed = 100_000 }", "sizes = 'imc11'"),
+        ("load = 0.6", "load = '0.6'"),
+        ("load = 0.6", "load = 2.6"),
+        ('"tail-drop"', '"drop-tail"'),
+        ("mode", "modus"),
+        ('"auto"', '"automatic"'),
+        ("[faults]\nloss = 0.1", "[faults]\nloss = 1.1"),
+        ("link = ", "links = "),
+        ("[measure]", "[measured]"),
+    ],
+)
+def test_mistakes_are_found_by_the_schema_and_by_the_core(
+    right: str, mistaken: str, validator: Any
+) -> None:
+    assert right in PLAN
+    assert wrong(validator, tomllib.loads(PLAN)) == []
+    rm.Plan(PLAN).check()
+    text = PLAN.replace(right, mistaken, 1)
+    assert wrong(validator, tomllib.loads(text))
+    with pytest.raises(rm.PlanError):
+        rm.Plan(text).check()
+
+
+def test_tables_of_sweeps_are_known(validator: Any) -> None:
+    page = (ROOT / "docs/howto/sweeps.md").read_text()
+    table = page.partition("```toml\n")[2].partition("```")[0]
+    plan = tomllib.loads(PLAN + table)
+    assert set(plan["sweep"]) > {"grid", "zip", "points", "sample"}
+    assert wrong(validator, plan) == []
+    assert wrong(validator, {**plan, "sweep": {**plan["sweep"], "seed": 1}})
+
+
+def test_every_key_of_a_plan_is_explained(validator: Any) -> None:
+    def unexplained(where: str, part: Any) -> list[str]:
+        tables = [*part.get("oneOf", []), part]
+        return [
+            f"{where}.{key}"
+            for table in tables
+            for key, value in table.get("properties", {}).items()
+            if "const" not in value and not value.get("description")
+        ]
+
+    whole = validator.schema
+    parts = {"plan": whole, **whole["definitions"]}
+    assert [name for where, part in parts.items() for name in unexplained(where, part)] == []
+
+
+def test_the_schema_is_written_to_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "plan.schema.json"
+    done = CliRunner().invoke(main, ["schema", str(file)])
+    assert (done.exit_code, done.output) == (0, "")
+    assert json.loads(file.read_text())["title"] == "A plan of Rampmeter"
