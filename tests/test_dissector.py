@@ -18,8 +18,9 @@ from rampmeter import _core, schema
 
 from .conftest import ROOT
 
-TRANSPORTS = tuple(about["name"] for about in schema.transports() if about["wire"])
-TITLES = "|".join(about["title"] for about in schema.transports() if about["wire"])
+KNOWN = [a for a in schema.transports() if a["wire"] and a["name"] != schema.PYTHON]
+TRANSPORTS = tuple(about["name"] for about in KNOWN)
+TITLES = "|".join(about["title"] for about in KNOWN)
 # Wireshark has protocols called tcp and ndp.
 TAKEN = ("tcp", "ndp")
 FILTERS = {name: f"rampmeter_{name}" if name in TAKEN else name for name in TRANSPORTS}

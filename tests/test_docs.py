@@ -78,6 +78,7 @@ def test_every_block_runs_or_says_why_not(
 ) -> None:
     """Blocks of a page run one after the other, beside a `plan.toml`."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "plan.toml").write_text(SMALL, encoding="utf-8")
     names: dict[str, Any] = {"__name__": "page"}
     for block in blocks_of(page):

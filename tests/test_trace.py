@@ -12,7 +12,11 @@ import rampmeter as rm
 from rampmeter import schema
 from rampmeter.timeline import Event, Timeline, Track
 
-TRANSPORTS = tuple(about["name"] for about in schema.transports() if about["wire"])
+TRANSPORTS = tuple(
+    about["name"]
+    for about in schema.transports()
+    if about["wire"] and about["name"] != schema.PYTHON
+)
 GBPS = {
     "host-up": 100,
     "tor-down": 100,

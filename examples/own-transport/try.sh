@@ -19,3 +19,4 @@ cargo build --quiet --locked
 "$rampmeter" --core "$core" compare plan.toml --transports stop-and-wait,dcpim,ideal \
 	--out "$results/compare" --quiet
 "$CARGO_TARGET_DIR/debug/own-rampd" check node.toml
+RAMPMETER_CORE="$core" "$(dirname "$rampmeter")/python" tests/same.py

@@ -19,7 +19,11 @@ core.load()
 from rampmeter import parts, transports
 from rampmeter._core import VERSION as __version__
 from rampmeter._core import (
+    EndpointError,
+    Host,
     InternalError,
+    MessageToSend,
+    Packet,
     PlanError,
     ResultError,
     convert,
@@ -29,6 +33,7 @@ from rampmeter._core import (
 from rampmeter.api import compare, run, run_async
 from rampmeter.collective import collective
 from rampmeter.comparison import Comparison, Overlay
+from rampmeter.endpoint import Endpoint
 from rampmeter.flows import flows
 from rampmeter.homa import homa_priorities
 from rampmeter.hyline import hyline_threshold
@@ -56,9 +61,14 @@ from rampmeter.transports import *  # noqa: F403 (their list is `transports.__al
 
 __all__ = [
     "Comparison",
+    "Endpoint",
+    "EndpointError",
     "EngineError",
+    "Host",
     "InternalError",
+    "MessageToSend",
     "Overlay",
+    "Packet",
     "Plan",
     "PlanError",
     "ResultError",

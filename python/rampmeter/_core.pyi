@@ -9,11 +9,15 @@ __all__ = [
     "PROFILE",
     "VERSION",
     "AttachError",
+    "EndpointError",
     "Finished",
     "FullError",
+    "Host",
     "InternalError",
     "Message",
+    "MessageToSend",
     "NodeGoneError",
+    "Packet",
     "PlanError",
     "Port",
     "ResultError",
@@ -32,6 +36,7 @@ __all__ = [
     "every_packet",
     "homa_priorities",
     "host_packet",
+    "plan_schema",
     "run",
     "statistics",
     "testbed_collect",
@@ -55,6 +60,113 @@ class ResultError(OSError):
 
 class InternalError(Exception):
     """An invariant of the simulator does not hold: where, with which seed. No mistake of a plan."""
+
+class EndpointError(Exception):
+    """A Python endpoint raised an exception, which is the cause; or it broke a rule of the ledger,
+    as one that completes a message which has not been delivered."""
+
+@final
+class MessageToSend:
+    """A message that an endpoint is to send."""
+
+    @property
+    def id(self) -> int:
+        """Its number, by which packets and completions name it."""
+    @property
+    def dst(self) -> int:
+        """The receiving host."""
+    @property
+    def size(self) -> int:
+        """Its length in bytes."""
+    @property
+    def packets(self) -> int:
+        """How many packets it is cut into, numbered from 0."""
+    @property
+    def tenant(self) -> int:
+        """Whom it belongs to; 0 where the workload does not say."""
+
+@final
+class Packet:
+    """A packet as endpoints see it. `Host.data` and `Host.control` make those that are sent."""
+
+    @property
+    def src(self) -> int:
+        """The sending host."""
+    @property
+    def dst(self) -> int:
+        """The receiving host."""
+    @property
+    def message(self) -> int:
+        """The message that it is about, in the numbers of the message's sender."""
+    @property
+    def index(self) -> int | None:
+        """Its number in the message; `None` for one without payload."""
+    @property
+    def packets(self) -> int | None:
+        """Packets of the message; `None` for one without payload."""
+    @property
+    def words(self) -> list[int]:
+        """Three numbers of 64 bits that the endpoint chose."""
+    @property
+    def priority(self) -> int:
+        """The class in which ports queue it: 0, the highest, to 7."""
+    @property
+    def is_new(self) -> bool:
+        """Whether its payload had not arrived before."""
+    @property
+    def is_marked(self) -> bool:
+        """Whether a queue on its way was above `fabric.ecn-bytes`."""
+
+@final
+class Host:
+    """A host as its endpoint sees it. Times are in picoseconds."""
+
+    @property
+    def node(self) -> int:
+        """The number of this host, from 0."""
+    @property
+    def seed(self) -> int:
+        """A seed of this host's own, for random decisions."""
+    @property
+    def n_hosts(self) -> int:
+        """How many hosts there are."""
+    @property
+    def gbps(self) -> float:
+        """Rate of the slowest host link in Gbit/s."""
+    @property
+    def rtt(self) -> int:
+        """Unloaded round trip with a full packet each way on the longest path."""
+    @property
+    def control_rtt(self) -> int:
+        """The same with control packets."""
+    @property
+    def payload_bytes(self) -> int:
+        """Payload of a full packet."""
+    @property
+    def header_bytes(self) -> int:
+        """Bytes of headers charged to each packet, and the length of a control packet."""
+    def transmission(self, size: int) -> int:
+        """Give how long the slowest host link takes for `size` bytes."""
+    def data(
+        self, message: int, index: int, *, words: Sequence[int] = (), priority: int = 1
+    ) -> Packet:
+        """Make packet number `index` of a message of this host that is neither over nor withdrawn.
+
+        Raises `ValueError` for another message, a number that it does not have, more than three
+        words, or a priority that is none.
+        """
+    def control(
+        self, dst: int, message: int, *, words: Sequence[int] = (), priority: int = 0
+    ) -> Packet:
+        """Make a packet without payload to another host, about a message of either; see `data`."""
+    def complete(self, message: int) -> None:
+        """Say that the receiver has confirmed a message of this host: its last packet arrived.
+
+        Raises `ValueError` for a message that is over. The run ends with `EndpointError` if not all
+        of its packets have arrived.
+        """
+    def fail(self, message: int) -> None:
+        """Say that this host gives a message up. Raises `ValueError` for one that is over."""
 
 class AttachError(OSError):
     """There is no node at a socket, or it refuses: the text says why."""

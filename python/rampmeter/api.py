@@ -22,7 +22,7 @@ from rampmeter.plan import Override, Plan
 from rampmeter.progress import watching
 from rampmeter.results import Run
 from rampmeter.runner import Batch, Job, Silent, Stop, run_all
-from rampmeter.spec import Part, table_of
+from rampmeter.spec import Part, Transport, table_of
 from rampmeter.toml import Table
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ async def run_async(
 
 def compare(
     plan: Plan | str | PathLike[str],
-    transports: str | Sequence[TransportChoice],
+    transports: str | Sequence[str | Table | Transport | TransportChoice],
     *,
     out: str | PathLike[str],
     seeds: int | None = None,
@@ -154,8 +154,9 @@ def compare(
 ) -> Comparison:
     """Run a plan through several transports, as `rampmeter compare` does.
 
-    `transports` is a list such as `"dcpim,phost:reference,pfabric:window=60"`. With `seeds` every
-    number has an interval; with `precision` seeds are added until the interval of each mean
+    `transports` is a list such as `"dcpim,phost:reference,pfabric:window=60"`, or a sequence of
+    such texts, of tables and of classes of `rampmeter.transports`. With `seeds` every number has an
+    interval; with `precision` seeds are added until the interval of each mean
     slowdown is within that share of it. Flows that some transport did not deliver are `excluded`
     from the statistics of all, or `infinite`ly slow there. Errors are those of `run`.
 
@@ -163,7 +164,7 @@ def compare(
         >>> c.plot.slowdown_by_size()  # doctest: +SKIP
     """
     base = plan if isinstance(plan, Plan) else Plan.load(plan)
-    choices = naming.transports(transports) if isinstance(transports, str) else transports
+    choices = naming.transports_of(transports)
     contest = Contest(base, choices, Path(out), seeds, precision, failures, force)
     comparison, batch = contest.run(partial(_run_jobs, quiet=quiet))
     _raise(batch)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from rampmeter import _core
 from rampmeter._core import PlanError
 from rampmeter.plan import Plan
-from rampmeter.schema import transports
+from rampmeter.schema import PYTHON, transports
 from rampmeter.shortcuts import fat_tree, imc10, leaf_spine
 from rampmeter.spec import Transport
 from rampmeter.transports import DcPim
@@ -38,7 +38,7 @@ PLANS: Final = {
     **{
         f"144 hosts, 10 G, {about['title']}": _small(Transport(name=about["name"]))
         for about in transports()
-        if about["wire"] is not None
+        if about["wire"] is not None and about["name"] != PYTHON
     },
 }
 """The standard benchmarks, IMC10 at load 0.6: dcPIM, then every transport with packets."""

@@ -3,13 +3,14 @@
 import os
 import signal
 import sys
+import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 from rampmeter import _core, core
-from rampmeter._core import InternalError, PlanError, ResultError
+from rampmeter._core import EndpointError, InternalError, PlanError, ResultError
 from rampmeter.commands import COMMANDS
 from rampmeter.commands.common import FILE, Broken, Failure, Stopped
 from rampmeter.testbed.command import TestbedError
@@ -24,6 +25,10 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except (PlanError, ResultError, TestbedError, OSError) as error:
             raise Failure(_message(error)) from None
+        except EndpointError as error:
+            if error.__cause__ is not None:
+                traceback.print_exception(error.__cause__)
+            raise Failure(str(error)) from None
         except InternalError as error:
             raise Broken(str(error)) from None
         except KeyboardInterrupt:

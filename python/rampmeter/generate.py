@@ -28,7 +28,14 @@ SYMBOLS: Final = {"dcpim": {"r": "rounds", "k": "channels"}}
 
 COLUMNS: Final = 100
 UNLIMITED: Final = 2**63
-TYPES: Final = {"integer": "int", "number": "float", "bool": "bool", "list": "list[int]"}
+TYPES: Final = {
+    "integer": "int",
+    "number": "float",
+    "bool": "bool",
+    "list": "list[int]",
+    "text": "str",
+    "table": "Table",
+}
 
 
 def main() -> None:
@@ -81,6 +88,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from rampmeter.spec import Transport
+from rampmeter.toml import Table
 
 __all__ = {names}
 '''
@@ -179,7 +187,8 @@ def _table(about: About) -> str:
         _row(*["---"] * (len(heads) + 3), space=""),
     ]
     for key in about["keys"]:
-        values = [_value(values.get(key["name"])) for _, values in presets]
+        absent = "none" if key["kind"]["type"] == "text" else "derived"
+        values = [_value(values.get(key["name"]), absent) for _, values in presets]
         lines.append(_row(f"`{key['name']}`", *values, _range(key), _explained(key)))
     own = ["the network's"] * len(presets)
     if about["has_round_trips"]:
@@ -203,10 +212,10 @@ def _row(*cells: str, space: str = " ") -> str:
     return "|" + "|".join(f"{space}{cell}{space}" for cell in cells) + "|"
 
 
-def _value(value: Any) -> str:
-    """A value as plans spell it; texts without quotes."""
+def _value(value: Any, absent: str) -> str:
+    """A value as plans spell it, texts without quotes; `absent` where there is none."""
     if value is None:
-        return "derived"
+        return absent
     return f"`{value}`" if isinstance(value, str) else literal(value)
 
 
@@ -218,6 +227,8 @@ def _range(key: Key) -> str:
             return ", ".join(f"`{name}`" for name, _ in kind["names"])
         case "bool":
             return "true or false"
+        case "text" | "table":
+            return f"a {kind['type']}"
         case "list":
             bounds = f"{_number(kind['min'])} to {_number(kind['max'])}"
             return f"{kind['length']} whole numbers from {bounds} that ascend"

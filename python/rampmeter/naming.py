@@ -73,7 +73,7 @@ class TransportChoice:
 
 
 def transports(text: str, where: str = "transports") -> list[TransportChoice]:
-    """The transports of a list; `all` are those that the core knows.
+    """The transports of a list; `all` are those that the core knows but for `python`.
 
     >>> [choice.label for choice in transports("dcpim:paper,beta=1.5,phost")]
     ['dcpim:paper,beta=1.5', 'phost']
@@ -92,14 +92,16 @@ def transports(text: str, where: str = "transports") -> list[TransportChoice]:
 
 
 def transports_of(
-    values: str | Sequence[str | Table | Transport], where: str = "transports"
+    values: str | Sequence["str | Table | Transport | TransportChoice"], where: str = "transports"
 ) -> list[TransportChoice]:
-    """The transports of a list whose items are texts, tables, or classes of `rm.transports`."""
+    """The transports of a list of texts, tables, classes of `rm.transports`, or choices."""
     if isinstance(values, str):
         return transports(values, where)
     choices: list[TransportChoice] = []
     for value in values:
-        if isinstance(value, Transport):
+        if isinstance(value, TransportChoice):
+            choices.append(value)
+        elif isinstance(value, Transport):
             choices.append(_of_table(value.table(), where))
         elif isinstance(value, Mapping):
             choices.append(_of_table(value, where))
@@ -159,10 +161,19 @@ def _of_table(table: Table, where: str) -> TransportChoice:
     return _choice(name, preset, settings, where)
 
 
+def _endpoint(name: str, settings: Mapping[str, TomlValue]) -> str | None:
+    """What an endpoint in Python is called: its class and parameters."""
+    endpoint, parameters = settings.get("endpoint"), settings.get("parameters", {})
+    if name != schema.PYTHON or not isinstance(endpoint, str) or not isinstance(parameters, dict):
+        return None
+    words = [f"{key}={spelled(value)}" for key, value in parameters.items()]
+    return ":".join([endpoint, *([",".join(words)] if words else [])])
+
+
 def _choice(
     name: str, preset: str | None, settings: dict[str, TomlValue], where: str
 ) -> TransportChoice:
-    title = settings.pop(LABEL, None)
+    title = settings.pop(LABEL, None) or _endpoint(name, settings)
     if title is not None and not isinstance(title, str):
         raise PlanError(f"{where}: {name}: {LABEL}: expected a text, got {title!r}")
     return TransportChoice(name, preset, settings, title)

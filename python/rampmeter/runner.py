@@ -22,7 +22,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from rampmeter import _core, results
-from rampmeter._core import InternalError, PlanError, ResultError
+from rampmeter._core import EndpointError, InternalError, PlanError, ResultError
 from rampmeter.manifest import BASE, IDENTITY
 from rampmeter.plan import Plan
 from rampmeter.results import Run
@@ -223,7 +223,7 @@ class _Worker:
         self._watcher.on_start(job)
         try:
             outcome = self._outcome(job)
-        except (PlanError, OSError, InternalError) as error:
+        except (PlanError, OSError, InternalError, EndpointError) as error:
             for partial in job.out.glob("*.partial"):
                 partial.unlink()
             outcome = Outcome(job, "failed", error=error)

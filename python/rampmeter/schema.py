@@ -2,7 +2,7 @@
 
 import json
 from functools import cache
-from typing import Any, Literal, TypedDict
+from typing import Any, Final, Literal, TypedDict
 
 from rampmeter import _core
 
@@ -10,7 +10,7 @@ from rampmeter import _core
 class Kind(TypedDict, total=False):
     """The values of a key; which fields there are depends on `type`."""
 
-    type: Literal["integer", "number", "bool", "list", "choice"]
+    type: Literal["integer", "number", "bool", "list", "text", "table", "choice"]
     length: int
     min: float
     max: float
@@ -51,9 +51,13 @@ def about(name: str) -> About:
     return next(about for about in transports() if about["name"] == name)
 
 
+PYTHON: Final = "python"
+"""The transport whose endpoints are Python objects: any protocol, and slow."""
+
+
 def names() -> list[str]:
-    """The names of all transports."""
-    return [about["name"] for about in transports()]
+    """The names of all transports but `python`."""
+    return [about["name"] for about in transports() if about["name"] != PYTHON]
 
 
 @cache

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from rampmeter.spec import Transport
+from rampmeter.toml import Table
 
 __all__ = [
     "Capton",
@@ -25,6 +26,7 @@ __all__ = [
     "PFabric",
     "PHost",
     "Pias",
+    "Python",
     "Sird",
     "Tcp",
 ]
@@ -944,6 +946,32 @@ class Hpcc(Transport):
     """Bytes of telemetry charged to each packet besides, on all of its way (0 to 1000)."""
     attempts_max: int | None = None
     """Timeouts in a row after which a flow is reported as failed (1 to 1000000)."""
+    control_rtt_us: float | None = None
+    """Round trip of a control packet that the transport is told."""
+    data_rtt_us: float | None = None
+    """Round trip of a full packet that the transport is told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Python(Transport):
+    """Endpoints that are objects of a Python class, for trying ideas."""
+
+    name: str = field(default="python", init=False)
+    preset: Literal["stop-and-wait"] | None = None
+    """Where the values of keys come from that are left out: `stop-and-wait` (the default)."""
+    file: str | None = None
+    """The Python file that has the endpoints' class, relative to the plan."""
+    module: str | None = None
+    """The module of the class, where it is in no file of its own; `rampmeter.endpoints` if both are
+    left out."""
+    endpoint: str | None = None
+    """The class of the endpoints, derived from `rampmeter.Endpoint`."""
+    parameters: Table | None = None
+    """What the class is called with, besides its host."""
+    payload_bytes: int | None = None
+    """Payload of a full packet (1 to 9000)."""
+    header_bytes: int | None = None
+    """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
     control_rtt_us: float | None = None
     """Round trip of a control packet that the transport is told."""
     data_rtt_us: float | None = None

@@ -126,7 +126,8 @@ fn transport(about: &About) -> Value {
         }
     }
     if !about.best_effort.is_empty() {
-        let lower: Vec<Value> = about.best_effort.iter().map(|name| reference("name", name)).collect();
+        let lower: Vec<Value> =
+            about.best_effort.iter().map(|name| reference("name", name)).collect();
         let description = "The transport of all tenants but the first, in lower classes.";
         let key = json!({ "description": description, "oneOf": lower });
         properties.insert("best-effort".to_owned(), key);
@@ -153,6 +154,8 @@ fn key(info: &KeyInfo, default: Option<&toml::Value>) -> Value {
             json!({ "type": "number", "minimum": bound(*min), "maximum": bound(*max) })
         }
         KeyKind::Bool => json!({ "type": "boolean" }),
+        KeyKind::Text => json!({ "type": "string" }),
+        KeyKind::Table => json!({ "type": "object" }),
         KeyKind::List { length, min, max } => json!({
             "type": "array",
             "items": { "type": "integer", "minimum": min, "maximum": limit(*max) },

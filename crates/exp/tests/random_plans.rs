@@ -242,6 +242,9 @@ impl Draw {
                 items.sort_unstable();
                 Value::Array(items.into_iter().map(Value::from).collect())
             }
+            KeyKind::Text | KeyKind::Table => {
+                unreachable!("no transport of the repository has one")
+            }
             KeyKind::Choice { names } => names[self.0.below(names.len())].0.clone().into(),
         }
     }

@@ -82,6 +82,10 @@ pub enum KeyKind {
         /// The largest of each.
         max: u64,
     },
+    /// A text.
+    Text,
+    /// A table of anything.
+    Table,
     /// One of several names.
     Choice {
         /// Each name with its documentation.
@@ -106,6 +110,8 @@ impl KeyKind {
                     items.len() == *length && is_each && items.is_sorted()
                 })
             }
+            Self::Text => value.is_string(),
+            Self::Table => value.is_object(),
             Self::Choice { names } => {
                 value.as_str().is_some_and(|text| names.iter().any(|(name, _)| name == text))
             }
@@ -120,6 +126,8 @@ impl std::fmt::Display for KeyKind {
             Self::Integer { min, max } => write!(f, "{min} to {max}"),
             Self::Number { min, max } => write!(f, "a number from {min} to {max}"),
             Self::Bool => f.write_str("true or false"),
+            Self::Text => f.write_str("a text"),
+            Self::Table => f.write_str("a table"),
             Self::List { length, min, max } => {
                 write!(f, "{length} whole numbers from {min} to {max} that ascend")
             }
@@ -205,6 +213,10 @@ fn plain_kind(schema: &Value) -> KeyKind {
     let (all, items) = (types(schema), schema.get("items"));
     if all.contains(&Value::from("boolean")) {
         KeyKind::Bool
+    } else if all.contains(&Value::from("string")) {
+        KeyKind::Text
+    } else if all.contains(&Value::from("object")) {
+        KeyKind::Table
     } else if all.contains(&Value::from("integer")) {
         KeyKind::Integer { min: word(schema, "minimum", 0), max: word(schema, "maximum", u64::MAX) }
     } else if let Some(items) = items.filter(|_| all.contains(&Value::from("array"))) {

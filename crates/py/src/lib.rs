@@ -6,6 +6,7 @@
 
 mod analysis;
 mod port;
+mod scripted;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,12 +17,14 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rampmeter_core::Bytes;
+use rampmeter_core::{Bytes, Family};
 pub use rampmeter_exp::Registry;
 use rampmeter_exp::{Broken, Observer, Plan, Progress, RunError, ValidPlan, caught};
 use rampmeter_metrics::Order;
 use rampmeter_workload::size::{self, Shape};
 use rampmeter_workload::spec::SizeSpec;
+use scripted::Scripted;
+use scripted::failure::{self, Failure};
 
 create_exception!(rampmeter._core, PlanError, PyValueError, "A plan or trace that cannot be used.");
 create_exception!(rampmeter._core, ResultError, PyOSError, "Results that cannot be written.");
@@ -31,6 +34,13 @@ create_exception!(
     InternalError,
     PyException,
     "An invariant of the simulator does not hold: a mistake in it, not in a plan."
+);
+
+create_exception!(
+    rampmeter._core,
+    EndpointError,
+    PyException,
+    "A Python endpoint raised an exception, or broke a rule that the ledger checks."
 );
 
 /// Where texts that Python passes come from, in errors.
@@ -75,6 +85,7 @@ fn plan_error(error: impl ToString) -> PyErr {
 }
 
 fn valid(plan: &str, base: &str) -> PyResult<ValidPlan> {
+    scripted::relative_to(Path::new(base));
     let checked = caught(|| {
         let plan = Plan::from_toml(plan, ORIGIN, registry())?;
         plan.check(ORIGIN, Path::new(base))
@@ -85,8 +96,19 @@ fn valid(plan: &str, base: &str) -> PyResult<ValidPlan> {
     checked.map_err(plan_error)
 }
 
-fn internal_error(broken: &Broken, plan: &ValidPlan) -> PyErr {
+/// The error of a run that has broken off.
+fn broken_error(py: Python<'_>, broken: &Broken, plan: &ValidPlan) -> PyErr {
     let seed = plan.plan().seed;
+    if let Some(Failure { place, error }) = failure::take() {
+        // As Python prints an exception: `ValueError: what is wrong`.
+        let message = format!("with seed {seed}, {place}: {error}");
+        let outer = EndpointError::new_err(message);
+        outer.set_cause(py, Some(error));
+        return outer;
+    }
+    if plan.plan().transport.name() == Scripted::NAME {
+        return EndpointError::new_err(format!("the ledger found: {}", broken.message));
+    }
     InternalError::new_err(format!(
         "internal error, with seed {seed}: {broken}; please report the plan"
     ))
@@ -109,7 +131,7 @@ fn run(
     let plan = valid(plan, base)?;
     let mut observer = PyObserver { callback: progress, error: None };
     let summary = py.detach(|| caught(|| rampmeter_exp::run(&plan, &out, &mut observer)));
-    let summary = summary.map_err(|broken| internal_error(&broken, &plan))?;
+    let summary = summary.map_err(|broken| broken_error(py, &broken, &plan))?;
     if let Some(error) = observer.error {
         return Err(error);
     }
@@ -129,7 +151,7 @@ fn check(plan: &str, base: &str) -> PyResult<String> {
 fn speed(py: Python<'_>, plan: &str, base: &str) -> PyResult<String> {
     let plan = valid(plan, base)?;
     let report = py.detach(|| caught(|| rampmeter_exp::bench(&plan)));
-    let report = report.map_err(|broken| internal_error(&broken, &plan))?;
+    let report = report.map_err(|broken| broken_error(py, &broken, &plan))?;
     serde_json::to_string(&report).map_err(plan_error)
 }
 
@@ -175,10 +197,11 @@ fn convert(
     py.detach(|| rampmeter_exp::convert(&source, format, &target, sort)).map_err(plan_error)
 }
 
-/// Writes a capture of one packet of every type; returns the fields of each as JSON.
+/// Writes a capture of one packet of every type of the repository's transports, which the dissector
+/// knows; returns the fields of each as JSON.
 #[pyfunction]
 fn every_packet(file: PathBuf) -> PyResult<String> {
-    rampmeter_exp::every_packet(&file, &registry().wires()).map_err(|e| run_error(&e))
+    rampmeter_exp::every_packet(&file, &Registry::builtin().wires()).map_err(|e| run_error(&e))
 }
 
 /// The transports that plans may name, with their keys, as JSON.
@@ -273,7 +296,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     register(module, Registry::builtin())
 }
 
-/// Adds everything to `module`, whose plans may name the transports of `registry`.
+/// Adds everything to `module`, whose plans may name the transports of `registry`, and `python`.
 ///
 /// A process has one registry: where there is one already, as when Python makes the module a second
 /// time, that one stays.
@@ -281,7 +304,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// # Errors
 /// What Python says.
 pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> {
-    REGISTRY.get_or_init(|| registry);
+    REGISTRY.get_or_init(|| registry.with::<Scripted>());
     let py = module.py();
     module.add("PlanError", py.get_type::<PlanError>())?;
     module.add("ResultError", py.get_type::<ResultError>())?;
@@ -289,6 +312,10 @@ pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()
     module.add("AttachError", py.get_type::<port::AttachError>())?;
     module.add("FullError", py.get_type::<port::FullError>())?;
     module.add("NodeGoneError", py.get_type::<port::NodeGoneError>())?;
+    module.add("EndpointError", py.get_type::<EndpointError>())?;
+    module.add_class::<scripted::objects::Host>()?;
+    module.add_class::<scripted::objects::MessageToSend>()?;
+    module.add_class::<scripted::objects::PyPacket>()?;
     module.add_class::<port::Port>()?;
     module.add_class::<port::Finished>()?;
     module.add_class::<port::Message>()?;

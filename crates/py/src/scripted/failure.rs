@@ -1,0 +1,35 @@
+//! How an exception of a Python endpoint ends a run.
+//!
+//! Nothing between the endpoint and the start of the run can hand on an error. So the endpoint keeps
+//! the exception and unwinds; [`rampmeter_exp::caught`] stops that at the start of the run, where
+//! [`take`] finds the exception.
+
+use std::cell::RefCell;
+use std::panic;
+
+use pyo3::PyErr;
+use rampmeter_core::{NodeId, Time};
+
+/// An exception, and where it was raised.
+pub(crate) struct Failure {
+    /// What failed, as in "host 3: on_packet at 12.5 us".
+    pub(crate) place: String,
+    pub(crate) error: PyErr,
+}
+
+thread_local! {
+    static FAILURE: RefCell<Option<Failure>> = const { RefCell::new(None) };
+}
+
+/// Ends the run of this thread.
+pub(super) fn end(node: NodeId, method: &str, now: Time, error: PyErr) -> ! {
+    let us = now.as_ps() as f64 / 1e6;
+    let place = format!("host {}: {method} at {us} us", node.get());
+    FAILURE.set(Some(Failure { place, error }));
+    panic::resume_unwind(Box::new("a Python endpoint has failed"))
+}
+
+/// The exception that ended the last run of this thread, if one did.
+pub(crate) fn take() -> Option<Failure> {
+    FAILURE.take()
+}

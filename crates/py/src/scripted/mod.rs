@@ -1,0 +1,159 @@
+//! The transport `python`, whose endpoints are objects of a Python class: slow, for trying ideas.
+//!
+//! * [`wire`]: the packets
+//! * [`objects`]: what Python sees: hosts, messages, packets
+//! * [`host`]: the endpoint, which calls the object
+//! * [`failure`]: how an exception of Python ends a run
+//!
+//! The Python side is `rampmeter.endpoint`.
+
+pub(crate) mod failure;
+mod host;
+pub(crate) mod objects;
+mod wire;
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
+use rampmeter_proto::keys::{Preset, check_ranges};
+use rampmeter_proto::transport::{Place, Site};
+use rampmeter_proto::{BadKey, Framing, Keys, Padding, Transport};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use host::ScriptedHost;
+use wire::ScriptedHeader;
+
+thread_local! {
+    /// The folder that the names of Python files in the plan at hand are relative to.
+    static BASE: RefCell<PathBuf> = RefCell::default();
+}
+
+/// Names of Python files are relative to `base` while this thread checks a plan.
+pub(crate) fn relative_to(base: &Path) {
+    BASE.set(base.to_owned());
+}
+
+/// The transport.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scripted;
+
+/// The keys of the `transport` table.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(crate) struct ScriptedKeys {
+    /// The Python file that has the endpoints' class, relative to the plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    /// The module of the class, where it is in no file of its own; `rampmeter.endpoints` if both are
+    /// left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<String>,
+    /// The class of the endpoints, derived from `rampmeter.Endpoint`.
+    endpoint: String,
+    /// What the class is called with, besides its host.
+    #[schemars(with = "std::collections::BTreeMap<String, Value>")]
+    parameters: Map<String, Value>,
+    /// Payload of a full packet.
+    #[serde(rename = "payload-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 9_000))]
+    payload: Bytes,
+    /// Bytes of headers charged to each packet, and the length of a control packet.
+    #[serde(rename = "header-bytes")]
+    #[schemars(with = "u64", range(min = 1, max = 1_000))]
+    header: Bytes,
+}
+
+impl Default for ScriptedKeys {
+    fn default() -> Self {
+        Self {
+            file: None,
+            module: None,
+            endpoint: "StopAndWait".to_owned(),
+            parameters: Map::new(),
+            payload: Bytes::new(1460),
+            header: Bytes::new(40),
+        }
+    }
+}
+
+impl Keys for ScriptedKeys {
+    const PRESETS: &'static [Preset<Self>] = &[("stop-and-wait", Self::default)];
+}
+
+impl ScriptedKeys {
+    fn framing(&self) -> Framing {
+        Framing { payload: self.payload, header: self.header, padding: Padding::Exact }
+    }
+}
+
+/// The class, and what its objects are told of the network.
+#[derive(Debug)]
+pub(crate) struct ScriptedConfig {
+    class: Py<PyAny>,
+    /// JSON of the parameters.
+    parameters: String,
+    framing: Framing,
+    facts: FabricFacts,
+}
+
+impl Family for Scripted {
+    const NAME: &'static str = "python";
+    type Config = ScriptedConfig;
+    type Header = ScriptedHeader;
+    type Host = ScriptedHost;
+    type Arbiter = NoArbiter<ScriptedHeader, ScriptedConfig>;
+    type Hop = Passive;
+
+    fn hop(_config: &Arc<ScriptedConfig>, _switch: SwitchFacts) -> Passive {
+        Passive
+    }
+}
+
+impl Transport for Scripted {
+    type Keys = ScriptedKeys;
+    const TITLE: &'static str = "Python";
+    const SUMMARY: &'static str = "Endpoints that are objects of a Python class, for trying ideas.";
+    const WIRE: TransportId = TransportId(255);
+    const ON_HOSTS: bool = false;
+
+    fn framing(keys: &ScriptedKeys) -> Framing {
+        keys.framing()
+    }
+
+    fn configure(keys: ScriptedKeys, site: &Site) -> Result<ScriptedConfig, BadKey> {
+        check_ranges(&keys)?;
+        if !matches!(site.place, Place::Network(_)) {
+            let expected = "a transport for real hosts; this one runs in the simulator alone";
+            return Err(BadKey::new("name", expected, Self::NAME));
+        }
+        Ok(ScriptedConfig {
+            class: class(&keys)?,
+            parameters: Value::Object(keys.parameters.clone()).to_string(),
+            framing: keys.framing(),
+            facts: site.facts,
+        })
+    }
+}
+
+/// The class that the keys name.
+fn class(keys: &ScriptedKeys) -> Result<Py<PyAny>, BadKey> {
+    let ScriptedKeys { file, module, endpoint, .. } = keys;
+    Python::attach(|py| {
+        let base = BASE.with_borrow(Clone::clone);
+        let endpoints = py.import(intern!(py, "rampmeter.endpoint"))?;
+        let found = endpoints.call_method1(intern!(py, "load"), (file, module, endpoint, base))?;
+        Ok(found.unbind())
+    })
+    .map_err(|error: PyErr| {
+        let place = file.as_ref().or(module.as_ref()).map_or("rampmeter.endpoints", |p| p);
+        let expected = format!("a class of {place} that is derived from rampmeter.Endpoint");
+        BadKey::new("endpoint", expected, format!("{endpoint:?} ({error})"))
+    })
+}

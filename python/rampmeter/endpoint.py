@@ -1,0 +1,147 @@
+"""Transports in Python: slow, for trying ideas on small networks.
+
+An endpoint is the transport of one host. The simulator calls its methods; it decides what to send
+when. What has arrived the simulator keeps account of itself, and checks as it does for every
+transport: no byte is delivered twice, no message is completed before it is delivered.
+
+>>> class Blast(Endpoint):
+...     '''Sends every packet once, and believes that all arrive.'''
+...     def __init__(self, host):
+...         super().__init__(host)
+...         self.waiting = []
+...     def submit(self, now, message):
+...         self.waiting += [(message, index) for index in range(message.packets)]
+...     def on_packet(self, now, packet):
+...         pass
+...     def poll_transmit(self, now):
+...         if not self.waiting:
+...             return None
+...         message, index = self.waiting.pop(0)
+...         return self.host.data(message.id, index)
+
+`docs/howto/python-transport.md` goes through a whole one.
+"""
+
+import random
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from rampmeter._core import Host, MessageToSend, Packet
+from rampmeter.schema import PYTHON
+from rampmeter.spec import Transport, table_of
+from rampmeter.toml import Table, TomlValue
+
+BUILTIN: Final = "rampmeter.endpoints"
+"""The module of classes that a plan may name without a module."""
+
+
+class Endpoint(ABC):
+    """The transport of one host. All times are in picoseconds since the start of the run.
+
+    The simulator calls `submit`, `on_packet` and `on_timeout`, and then `poll_transmit` for as long
+    as the link is idle and there is an answer. An exception ends the run with `EndpointError`.
+    """
+
+    deadline: int | None = None
+    """When `on_timeout` is called; never if `None`, as it is again before each call."""
+
+    def __init__(self, host: Host) -> None:
+        """Begins at a host. Subclasses may take parameters, which are keywords of `transport`."""
+        self.host = host
+        self.random = random.Random(host.seed)
+        """Random numbers that are the same in every run with the same seed."""
+
+    @abstractmethod
+    def submit(self, now: int, message: MessageToSend) -> None:
+        """Takes a message that this host is to send."""
+
+    @abstractmethod
+    def on_packet(self, now: int, packet: Packet) -> None:
+        """Takes a packet that has arrived."""
+
+    def on_timeout(self, now: int) -> None:  # noqa: B027 (most endpoints have no need of it)
+        """Does what was to be done at `deadline`."""
+
+    @abstractmethod
+    def poll_transmit(self, now: int) -> Packet | None:
+        """Gives the next packet to send, made by `self.host`; `None` if there is nothing to send.
+
+        It is called when the link is idle. After `None` it is called again once something has
+        happened: a message, a packet or a timeout.
+        """
+
+    def wants_transmit(self) -> bool:
+        """Whether `poll_transmit` may have a packet. `True`, as here, costs no more than a call."""
+        return True
+
+    def cancel(self, now: int, message: int) -> None:  # noqa: B027 (as above)
+        """Forgets a message of this host, which is withdrawn or whose receiver is gone."""
+
+    @classmethod
+    def transport(cls, **parameters: Any) -> Transport:
+        """The transport whose endpoints are of this class, called with these parameters.
+
+        The plan names the class's file. Where it has none, or is the program itself, as in a
+        notebook, the plan names the module, and can only be run by the same program. A class of a
+        package is named by its module too.
+        """
+        file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+        _CLASSES[cls.__module__, cls.__qualname__] = cls
+        is_local = cls.__module__ == "__main__" or "<locals>" in cls.__qualname__
+        is_named = file is None or is_local or "." in cls.__module__
+        where = {"module": cls.__module__} if is_named else {"file": str(Path(str(file)).resolve())}
+        options: dict[str, TomlValue] = {**where, "endpoint": cls.__qualname__}
+        if parameters:
+            options["parameters"] = plain_table(parameters)
+        return Transport(name=PYTHON, options=options)
+
+
+_CLASSES: Final[dict[tuple[str, str], type[Endpoint]]] = {}
+"""Classes of this program that a plan was asked to name, by module and name: also those that no
+module has, as of functions and notebooks."""
+
+
+def plain_table(parameters: Mapping[str, Any]) -> Table:
+    """Parameters as keys of a plan: `timeout_ns` is `timeout-ns`."""
+    return table_of("transport", {k.replace("_", "-"): v for k, v in parameters.items()})
+
+
+def load(file: str | None, module: str | None, name: str, base: Path) -> type[Endpoint]:
+    """The class `name` of a file, which is relative to `base`, or of a module.
+
+    A file is read anew each time. Raises `ValueError` where both are given, `TypeError` for what is
+    no class of endpoints, and what importing raises.
+    """
+    if file is not None and module is not None:
+        raise ValueError("expected either file or module, got both")
+    value: Any = _CLASSES.get((module or BUILTIN, name)) if file is None else None
+    if value is None:
+        value = import_module(module or BUILTIN) if file is None else _module_of(base / file)
+        for attribute in name.split("."):
+            value = getattr(value, attribute)
+    if not isinstance(value, type) or not issubclass(value, Endpoint):
+        raise TypeError(f"expected a subclass of Endpoint, got {value!r}")
+    if missing := sorted(getattr(value, "__abstractmethods__", ())):
+        raise TypeError(f"expected the methods {', '.join(missing)}, there are none")
+    return value
+
+
+def _module_of(file: Path) -> ModuleType:
+    """The module that a file holds."""
+    if not file.is_file():
+        raise FileNotFoundError(f"{file}: there is no such file")
+    name = f"rampmeter_endpoint_{file.stem}"
+    spec = spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{file}: expected a Python file")
+    module = module_from_spec(spec)
+    # Data classes look for their module there.
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

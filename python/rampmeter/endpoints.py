@@ -1,0 +1,119 @@
+"""Endpoints in Python to start from."""
+
+from collections import deque
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+from rampmeter._core import Host, MessageToSend, Packet
+from rampmeter.endpoint import Endpoint
+
+NANOSECOND = 1_000
+"""Picoseconds."""
+
+
+@dataclass(eq=False)
+class Turn:
+    """A message that is sent, one packet at a time."""
+
+    message: MessageToSend
+    index: int = 0
+    """The packet under way, or to be sent next."""
+    attempts: int = 0
+    """Timeouts of that packet."""
+    timeout: int | None = None
+    """When it counts as lost; `None` while it waits for the link."""
+
+
+class StopAndWait(Endpoint):
+    """One packet of a message under way at a time.
+
+    The same protocol in Rust is the repository's `examples/own-transport`; the results are equal.
+    """
+
+    def __init__(self, host: Host, timeout_ns: int | None = None, attempts_max: int = 200) -> None:
+        """Takes the retransmission timeout, four round trips by default, and how often at most."""
+        super().__init__(host)
+        self.timeout = 4 * host.rtt if timeout_ns is None else timeout_ns * NANOSECOND
+        self.attempts_max = attempts_max
+        self.sending: dict[int, Turn] = {}
+        self.waiting: deque[Turn] = deque()
+        self.arrived: dict[tuple[int, int], int] = {}
+        """Packets of each message that have arrived, by sender and message."""
+        self.answers: deque[Packet] = deque()
+        self.timers: list[tuple[int, int]] = []
+        """A heap of times and messages. Times that are no longer a turn's are passed over."""
+
+    def submit(self, now: int, message: MessageToSend) -> None:
+        """Lines the message up."""
+        turn = Turn(message)
+        self.sending[message.id] = turn
+        self.waiting.append(turn)
+
+    def on_packet(self, now: int, packet: Packet) -> None:
+        """Answers data; goes on to the next packet when one is acknowledged."""
+        if packet.index is None:
+            self.on_acknowledgement(packet)
+            return
+        key = packet.src, packet.message
+        if packet.is_new:
+            self.arrived[key] = packet.index + 1
+        answer = self.host.control(packet.src, packet.message, words=[self.arrived[key]])
+        self.answers.append(answer)
+
+    def on_acknowledgement(self, packet: Packet) -> None:
+        """Ends the turn of a packet; `words` has how many have arrived."""
+        turn = self.sending.get(packet.message)
+        if turn is None or packet.words[0] != turn.index + 1:
+            return
+        turn.index += 1
+        turn.attempts = 0
+        turn.timeout = None
+        if turn.index == turn.message.packets:
+            del self.sending[packet.message]
+            if turn in self.waiting:
+                self.waiting.remove(turn)
+            self.host.complete(packet.message)
+        elif turn not in self.waiting:
+            self.waiting.append(turn)
+
+    def on_timeout(self, now: int) -> None:
+        """Sends again what has not been acknowledged in time."""
+        while self.timers and self.timers[0][0] <= now:
+            at, message = heappop(self.timers)
+            turn = self.sending.get(message)
+            if turn is None or turn.timeout != at:
+                continue
+            turn.timeout = None
+            turn.attempts += 1
+            if turn.attempts <= self.attempts_max:
+                self.waiting.append(turn)
+            else:
+                del self.sending[turn.message.id]
+                self.host.fail(turn.message.id)
+        self.set_deadline()
+
+    def poll_transmit(self, now: int) -> Packet | None:
+        """Gives acknowledgements first, then a packet of the message that has waited longest."""
+        if self.answers:
+            return self.answers.popleft()
+        if not self.waiting:
+            return None
+        turn = self.waiting.popleft()
+        turn.timeout = now + self.timeout
+        heappush(self.timers, (turn.timeout, turn.message.id))
+        self.set_deadline()
+        return self.host.data(turn.message.id, turn.index)
+
+    def wants_transmit(self) -> bool:
+        """Whether there is anything to send."""
+        return bool(self.answers or self.waiting)
+
+    def set_deadline(self) -> None:
+        """Wakes up at the first timer."""
+        self.deadline = self.timers[0][0] if self.timers else None
+
+    def cancel(self, now: int, message: int) -> None:
+        """Forgets the message."""
+        turn = self.sending.pop(message, None)
+        if turn is not None and turn in self.waiting:
+            self.waiting.remove(turn)
