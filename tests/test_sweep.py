@@ -392,8 +392,12 @@ class TestReport:
             found = interval(r["slowdown_mean"] for r in rows)
             assert (row["slowdown_mean"], row["slowdown_mean_half"]) == found[:2]
             assert row["seeds"] == 2
-            assert str(found) in result.stdout
-        assert "Means over 2 seeds, with 95 % intervals" in result.stdout
+            mean, half = str(found).split(" ± ")
+            assert mean in result.stdout
+            assert f"± {half}" in result.stdout
+        table = result.stdout.partition("\nresults:")[0].splitlines()
+        assert table[1].rstrip() == "Means over 2 seeds, with 95 % intervals"
+        assert max(map(len, table)) <= 80
         narrower = done.summary(level=0.5).to_pylist()[0]["slowdown_mean_half"]
         assert narrower < means[0]["slowdown_mean_half"]
 

@@ -47,7 +47,8 @@ def table_of(name: str, part: object) -> Table:
         return part.table()
     if isinstance(part, Mapping):
         return {str(key): _plain(value, f"{name}: {key}") for key, value in part.items()}
-    raise TypeError(f"{name}: expected a part of a plan or a mapping, got {_kind(part)}")
+    hint = "; `rm.flows(table)` makes a workload of a table" if hasattr(part, "columns") else ""
+    raise TypeError(f"{name}: expected a part of a plan or a mapping, got {_kind(part)}{hint}")
 
 
 def hosts_table(hosts: range) -> Table:

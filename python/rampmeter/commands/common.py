@@ -25,8 +25,6 @@ INTERNAL = 70
 """As `EX_SOFTWARE` of sysexits.h."""
 SIGNALLED = 128
 """Added to the number of the signal that stopped a command."""
-LOG_WIDTH = 110
-"""Columns of reports of figures that do not go to a terminal."""
 EXIT_CODES = """\b
     Exit code: 0 if every flow was delivered, 3 if a run came to its end but
     flows failed, were rejected or were unfinished, 2 for bad input, 130 or 143
@@ -114,17 +112,16 @@ def leave(batch: Batch, *, needs_all: bool = False) -> None:
 
 
 def show(*tables: "Sheet | Table") -> None:
-    """Print tables on standard output; sheets fit the terminal, or 80 columns without one."""
+    """Print tables on standard output, as wide as the terminal, or 80 columns without one."""
     from rampmeter.sheet import Sheet
 
     console = Console(highlight=False)
-    wide = console if console.is_terminal else Console(highlight=False, width=LOG_WIDTH)
     for table in tables:
         if isinstance(table, Sheet):
             table.print(console)
         else:
-            wide.print()
-            wide.print(table)
+            console.print()
+            console.print(table)
 
 
 def warn(sentences: Iterable[str]) -> None:

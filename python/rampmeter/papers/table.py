@@ -53,7 +53,7 @@ def _least_bounds(report: Report, spec: SubFigure, panel: Panel) -> Table:
     setting = spec.over.rpartition(".")[2]
     columns = ["", "load", "least bound, µs", setting]
     title = f"{report.figure.number}{panel.id}  {panel.title}"
-    table = _dense(title, columns, "")
+    table = _dense(title, columns)
     table.min_width = len(title)
     for line in panel.least_bounds:
         # Without all runs it is not known that none sustains the load.
@@ -68,7 +68,7 @@ def _least_bounds(report: Report, spec: SubFigure, panel: Panel) -> Table:
 def searches_table(report: Report) -> Table:
     """What loads were probed, with the values of the metric that decides."""
     columns = ["", "seed", "max. load", "probes", "note"]
-    table = _dense(f"{report.figure.number}  Loads that were probed", columns, "", "probes")
+    table = _dense(f"{report.figure.number}  Loads that were probed", columns, "probes", "note")
     for run_id, of_seeds in report.searches.items():
         for seed, probes in of_seeds.items():
             highest = probes.highest
@@ -86,7 +86,7 @@ def searches_table(report: Report) -> Table:
 def claims_table(report: Report) -> Table:
     """What the paper says of several values, and whether it holds."""
     columns = ["", "measured", "expected", "seeds", "verdict"]
-    table = _dense(f"{report.figure.number}  Claims of the paper", columns, "", "measured")
+    table = _dense(f"{report.figure.number}  Claims of the paper", columns, "measured", "expected")
     for row in report.claims:
         table.add_row(
             row.claim.text,
@@ -106,10 +106,10 @@ def claims_table(report: Report) -> Table:
 
 
 def _dense(title: str, columns: Sequence[str], *wrapping: str) -> Table:
-    """A table that fits a terminal of 80 columns; some of its columns may take several lines."""
+    """A table that fits 80 columns. Its first column and those that are `wrapping` take lines."""
     table = new_table(title, *("" if name == "metric" else name for name in columns))
     table.padding = (0, 0, 0, 1)
-    for name in wrapping:
+    for name in ("", *wrapping):
         table.columns[columns.index(name)].no_wrap = False
     return table
 

@@ -76,13 +76,24 @@ def section(folder: Path, beside: Path, id_: str) -> Section:
         ) from None
 
 
+def _verdicts(report: Mapping[str, Any]) -> Verdicts:
+    """The verdicts of published values and claims; values that nobody has published have none."""
+    found = [
+        row["verdict"]
+        for panel in report["sub_figures"]
+        for row in panel["rows"]
+        if row["expected"] is not None
+    ]
+    found += [claim["verdict"] for claim in report["claims"]]
+    return Verdicts(found.count(MATCH), found.count(MISS), found.count(NOT_JUDGED))
+
+
 def _section(report: Mapping[str, Any], folder: Path, beside: Path, id_: str) -> Section:
     paper, number = str(report["paper"]), str(report["figure"])
     named = PAPERS.get(paper, paper)
     is_table = number.startswith("table")
     what = f"table {number.removeprefix('table')}" if is_table else f"figure {number}"
-    counts = report["verdicts"]
-    verdicts = Verdicts(counts[MATCH], counts[MISS], counts[NOT_JUDGED])
+    verdicts = _verdicts(report)
     parts: list[Part] = [Prose(f"> {report['claim']}")]
     lines: list[Sequence[Cell | Link]] = []
     for panel in report["sub_figures"]:
@@ -105,7 +116,7 @@ def _section(report: Mapping[str, Any], folder: Path, beside: Path, id_: str) ->
     return Section(
         id_,
         f"{named}, {what}",
-        report["title"],
+        report["title"] + ("" if report["mode"] in ("judged", "full") else ", reduced"),
         parts,
         group=named,
         verdicts=verdicts,

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import click
 from rich.console import Console
-from rich.table import Table
 
 from rampmeter._core import PlanError
 from rampmeter.plan import Plan, parse_override
+from rampmeter.sheet import Sheet
 from rampmeter.sweeps.api import Shard, axes_of, run_sweep
 from rampmeter.sweeps.axes import Uniform
 from rampmeter.sweeps.drive import Outcome
@@ -19,13 +19,11 @@ from rampmeter.sweeps.progress import failure, watching
 from rampmeter.sweeps.results import PointRows, SweepResults
 from rampmeter.sweeps.spec import METRIC, Sweep
 from rampmeter.sweeps.table import Wishes, sweep_of
-from rampmeter.tables import new_table
 from rampmeter.text import count
 
 FAILED: Final = 1
 SIGNALLED: Final = 128
 """What is added to the number of the signal that ended a sweep."""
-LOG_WIDTH: Final = 200
 PLOTS: Final = ("slowdown_mean", "slowdown_p99", "completion_us")
 SHOWN: Final = {
     "slowdown_mean": ("mean slowdown", 3),
@@ -147,11 +145,7 @@ def _report(results: SweepResults, sweep: Sweep, outcome: Outcome) -> None:
     """Print the table of means; draw the plots where the results are a folder here."""
     if outcome.n_ran + outcome.n_kept == 0:
         return
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=LOG_WIDTH)
-    console.print()
-    console.print(means_table(results))
+    means_table(results).print(Console(highlight=False))
     for point in outcome.imprecise:
         metric, precision = sweep.replication.metric, sweep.replication.precision
         click.echo(
@@ -174,35 +168,35 @@ def _report(results: SweepResults, sweep: Sweep, outcome: Outcome) -> None:
         click.echo(f"plot: {image}")
 
 
-def means_table(results: SweepResults) -> Table:
+def means_table(results: SweepResults) -> Sheet:
     """A row a point: means with their intervals over seeds."""
     points = results.points
     counts = sorted({len(point.rows) for point in points})
     span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
     is_single = counts == [1]
     title = "One seed" if is_single else f"Means over {span} seeds, with 95 % intervals"
-    headings = [key.rpartition(".")[2] for key in results.keys]
     names = [name for name in SHOWN if any(point.interval(name).n for point in points)]
-    table = new_table(title, "transport", *headings, "seeds", *(SHOWN[name][0] for name in names))
     has_lost = any(point.n_not_finished for point in points)
     has_warnings = any(row["warnings"] for point in points for row in point.rows)
-    for heading, is_shown in (("not delivered", has_lost), ("warnings", has_warnings)):
-        if is_shown:
-            table.add_column(heading, justify="right", no_wrap=True)
+    headings = ["", "seeds", *(SHOWN[name][0] for name in names)]
+    headings += ["not delivered"] * has_lost + ["warnings"] * has_warnings
+    rows = []
     for point in points:
-        cells = [point.transport, *(_cell(value) for value in point.values.values())]
-        cells.append(str(len(point.rows)))
+        cells = [_point(point), str(len(point.rows))]
         cells += [point.interval(name).text(SHOWN[name][1]) for name in names]
         if has_lost:
             cells.append(_not_delivered(point))
         if has_warnings:
             cells.append(str(sum(bool(row["warnings"]) for row in point.rows)))
-        table.add_row(*cells)
-    if has_lost:
-        table.caption = (
-            "Slowdowns are of the flows that were delivered; the others are not in them."
-        )
-    return table
+        rows.append(tuple(cells))
+    lost = "Slowdowns are of the flows that were delivered; the others are not in them."
+    return Sheet(title, tuple(headings), rows, (lost,) if has_lost else ())
+
+
+def _point(point: PointRows) -> str:
+    """The transport and the values of the varied keys, by the last words of the keys."""
+    values = (f"{key.rpartition('.')[2]} {_cell(value)}" for key, value in point.values.items())
+    return ", ".join([point.transport, *values])
 
 
 def _cell(value: Any) -> str:
