@@ -162,6 +162,16 @@ class NoClass(Broken):
         self.host.data(message.id, 0, priority=8)
 
 
+class Restless(Broken):
+    """Wants to be called again at the time that it is."""
+
+    def submit(self, now: int, message: rm.MessageToSend) -> None:
+        self.deadline = 0
+
+    def on_timeout(self, now: int) -> None:
+        self.deadline = now
+
+
 class BadDeadline(Broken):
     def submit(self, now: int, message: rm.MessageToSend) -> None:
         self.deadline = "soon"  # type: ignore[assignment]
@@ -178,6 +188,7 @@ class BadDeadline(Broken):
         (ManyWords, ValueError, "words: expected at most 3, got 4"),
         (NoClass, ValueError, r"priority: expected 0 \(the highest\) to 7, got 8"),
         (BadDeadline, TypeError, "submit at"),
+        (Restless, ValueError, r"on_timeout at .* deadline: expected a time after"),
     ],
 )
 def test_a_mistake_ends_the_run_with_its_place(

@@ -1,6 +1,7 @@
 """Charts as Plotly figures, in plain values for the page."""
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -41,8 +42,8 @@ def _chart(chart: Chart) -> go.Figure:
             shift = _shift(chart.series, idx)
             x = [places[str(place)] + shift for place in series.x]
         figure.add_trace(_trace(series, x, has_line=chart.has_lines and not places))
-    x_axis: dict[str, Any] = {"title": {"text": chart.x_label}, "automargin": True}
-    y_axis: dict[str, Any] = {"title": {"text": chart.y_label}, "automargin": True}
+    x_axis: dict[str, Any] = {"title": _title(chart.x_label, 40), "automargin": True}
+    y_axis: dict[str, Any] = {"title": _title(chart.y_label, 30), "automargin": True}
     if places:
         x_axis |= {"tickvals": list(range(len(places))), "ticktext": list(places)}
         x_axis |= {"range": [-0.6, len(places) - 0.4]}
@@ -109,10 +110,15 @@ def _heat(heat: Heat) -> go.Figure:
         )
     )
     figure.update_layout(
-        xaxis={"title": {"text": heat.x_label}, "type": "category", "automargin": True},
-        yaxis={"title": {"text": heat.y_label}, "type": "category", "automargin": True},
+        xaxis={"title": _title(heat.x_label, 40), "type": "category", "automargin": True},
+        yaxis={"title": _title(heat.y_label, 30), "type": "category", "automargin": True},
     )
     return figure
+
+
+def _title(label: str, columns: int) -> dict[str, Any]:
+    """The title of an axis in lines, which fit a phone."""
+    return {"text": "<br>".join(textwrap.wrap(label, columns)), "font": {"size": 13}}
 
 
 def _shift(series: Sequence[Series], idx: int) -> float:

@@ -37,7 +37,11 @@ function draw(div) {
   for (const axis of [layout.xaxis, layout.yaxis]) {
     Object.assign(axis, { gridcolor: line, zerolinecolor: line, linecolor: line, tickcolor: line });
   }
+  // On a phone the legend has a line for each series, above the plot.
+  const more = div.clientWidth < 500 ? 20 * data.length : 0;
+  div.style.minHeight = `${layout.height + more}px`;
   Object.assign(layout, {
+    height: layout.height + more,
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { color: ink, size: 13 },

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -51,7 +51,8 @@ impl ScriptedHost {
         let object = self.object.bind(py);
         let answer = object.call_method1(method, arguments).and_then(|answer| {
             let deadline: Option<u64> = object.getattr(intern!(py, "deadline"))?.extract()?;
-            self.deadline = deadline.map_or(Time::NEVER, Time::from_ps);
+            // One that has passed is due at once.
+            self.deadline = deadline.map_or(Time::NEVER, Time::from_ps).max(now);
             self.wants = !self.says_wants
                 || object.call_method0(intern!(py, "wants_transmit"))?.is_truthy()?;
             Ok(answer)
@@ -157,6 +158,11 @@ impl Endpoint for ScriptedHost {
                 failure::end(self.node, "deadline", now, error);
             }
             self.call(py, now, intern!(py, "on_timeout"), (now.as_ps(),));
+            if self.deadline <= now {
+                let message = format!("deadline: expected a time after {now}, got an earlier one");
+                let error = PyValueError::new_err(message);
+                failure::end(self.node, "on_timeout", now, error);
+            }
         });
     }
 
