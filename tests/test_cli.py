@@ -47,6 +47,13 @@ def error_line(*arguments: object) -> str:
     return result.stderr.strip()
 
 
+def test_a_reader_that_has_read_enough_is_no_error() -> None:
+    command = f"{sys.executable} -c 'from rampmeter.cli import main; main()' papers | head -n 1"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
 class TestHelp:
     @pytest.mark.parametrize("command", [[], *([name] for name in main.commands)], ids=str)
     def test_every_help_text_has_an_example(self, command: list[str]) -> None:

@@ -381,6 +381,15 @@ class TestPrecision:
         assert "metric: expected one of utilisation" in line
 
 
+def test_check_reads_the_table_of_a_sweep(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text(SMALL + '[sweep]\nseeds = 2\ntransports = ["dcpim"]\ngird = {}\n')
+    result = CliRunner().invoke(main, ["check", str(file)])
+    assert result.exit_code == 2
+    assert "sweep" in result.output
+    assert "gird" in result.output
+
+
 class TestReport:
     def test_means_have_intervals_in_table_and_summary(self, done: rm.SweepResults) -> None:
         result = ok("plan.toml", "--out", done.url)

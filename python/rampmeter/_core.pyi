@@ -148,7 +148,7 @@ class Host:
     def transmission(self, size: int) -> int:
         """Give how long the slowest host link takes for `size` bytes."""
     def data(
-        self, message: int, index: int, *, words: Sequence[int] = (), priority: int = 1
+        self, message: int, index: int, *, words: Sequence[int] = ..., priority: int = 1
     ) -> Packet:
         """Make packet number `index` of a message of this host that is neither over nor withdrawn.
 
@@ -156,7 +156,7 @@ class Host:
         words, or a priority that is none.
         """
     def control(
-        self, dst: int, message: int, *, words: Sequence[int] = (), priority: int = 0
+        self, dst: int, message: int, *, words: Sequence[int] = ..., priority: int = 0
     ) -> Packet:
         """Make a packet without payload to another host, about a message of either; see `data`."""
     def complete(self, message: int) -> None:

@@ -23,6 +23,10 @@ class Commands(click.Group):
         """Run the command."""
         try:
             return super().invoke(ctx)
+        except BrokenPipeError:
+            # Whoever reads the output has read enough.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(Stopped(signal.SIGPIPE).exit_code)
         except (PlanError, ResultError, TestbedError, OSError) as error:
             raise Failure(_message(error)) from None
         except EndpointError as error:

@@ -22,6 +22,10 @@ transport: no byte is delivered twice, no message is completed before it is deli
 `docs/howto/python-transport.md` goes through a whole one.
 """
 
+import ast
+import hashlib
+import inspect
+import json
 import random
 import sys
 from abc import ABC, abstractmethod
@@ -112,11 +116,14 @@ def plain_table(parameters: Mapping[str, Any]) -> Table:
     return table_of("transport", {k.replace("_", "-"): v for k, v in parameters.items()})
 
 
-def load(file: str | None, module: str | None, name: str, base: Path) -> type[Endpoint]:
+def load(
+    file: str | None, module: str | None, name: str, base: Path, parameters: str
+) -> type[Endpoint]:
     """The class `name` of a file, which is relative to `base`, or of a module.
 
-    A file is read anew each time. Raises `ValueError` where both are given, `TypeError` for what is
-    no class of endpoints, and what importing raises.
+    A file is read anew each time, and so are files beside it that it imports.
+    `parameters` are JSON. Raises `ValueError` where file and module are given, `TypeError` for what
+    is no class of endpoints or does not take the parameters, and what importing raises.
     """
     if file is not None and module is not None:
         raise ValueError("expected either file or module, got both")
@@ -129,7 +136,56 @@ def load(file: str | None, module: str | None, name: str, base: Path) -> type[En
         raise TypeError(f"expected a subclass of Endpoint, got {value!r}")
     if missing := sorted(getattr(value, "__abstractmethods__", ())):
         raise TypeError(f"expected the methods {', '.join(missing)}, there are none")
+    named = {key.replace("-", "_"): of for key, of in json.loads(parameters).items()}
+    inspect.signature(value).bind(None, **named)
     return value
+
+
+def digests_of(table: Mapping[str, Any], base: Path) -> dict[str, str]:
+    """What decides a Python transport besides the file that its table names: digests by name.
+
+    These are the files beside it that it imports, directly or not; or the text of a class that was
+    made in this program.
+    """
+    file, module, name = (table.get(key) for key in ("file", "module", "endpoint"))
+    if isinstance(file, str):
+        beside = files_beside(base / file)
+        named = {str(Path(file).with_name(one.name)): one.read_bytes() for one in beside}
+    else:
+        made = _CLASSES.get((str(module), str(name)))
+        if made is None or not (module == "__main__" or "<locals>" in made.__qualname__):
+            return {}
+        named = {f"{module}:{name}": _text_of(made).encode()}
+    return {name: hashlib.sha256(text).hexdigest() for name, text in named.items()}
+
+
+def _text_of(made: type) -> str:
+    """The text of a class; what differs from class to class where there is none."""
+    try:
+        return inspect.getsource(made)
+    except (OSError, TypeError):
+        return f"{made!r} {id(made)}"
+
+
+def files_beside(file: Path) -> list[Path]:
+    """The Python files of its folder that a file imports, directly or not."""
+    found: dict[str, Path] = {file.stem: file}
+    to_read = [file]
+    while to_read:
+        try:
+            tree = ast.parse(to_read.pop().read_bytes())
+        except (OSError, SyntaxError, ValueError):
+            continue
+        for node in ast.walk(tree):
+            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names = [node.module]
+            for stem in (name.partition(".")[0] for name in names):
+                beside = file.with_name(f"{stem}.py")
+                if stem not in found and beside.is_file():
+                    found[stem] = beside
+                    to_read.append(beside)
+    return sorted(path for path in found.values() if path != file)
 
 
 def _module_of(file: Path) -> ModuleType:
@@ -143,5 +199,11 @@ def _module_of(file: Path) -> ModuleType:
     module = module_from_spec(spec)
     # Data classes look for their module there.
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    for beside in files_beside(file):
+        sys.modules.pop(beside.stem, None)
+    sys.path.insert(0, str(file.parent.resolve()))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.pop(0)
     return module

@@ -15,6 +15,7 @@ from rampmeter import _core
 from rampmeter._core import PlanError
 from rampmeter.arguments import in_arguments
 from rampmeter.manifest import is_manifest, plan_of
+from rampmeter.schema import PYTHON
 from rampmeter.spec import Part, table_of
 from rampmeter.toml import Table, TomlValue, dumps
 
@@ -167,6 +168,12 @@ class Plan:
             if file.is_file():
                 with file.open("rb") as stream:
                     digests[name] = hashlib.file_digest(stream, "sha256").hexdigest()
+        transport = self.get("transport")
+        if isinstance(transport, dict) and transport.get("name") == PYTHON:
+            # Imported here, since endpoints are parts of plans themselves.
+            from rampmeter.endpoint import digests_of
+
+            digests |= digests_of(transport, self.base)
         return digests
 
 

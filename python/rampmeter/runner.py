@@ -5,6 +5,7 @@ The simulator releases the interpreter lock, so threads are enough. A result fol
 same plan, the same input files and the same simulator is not run again.
 """
 
+import ctypes
 import hashlib
 import json
 import math
@@ -26,12 +27,15 @@ from rampmeter._core import EndpointError, InternalError, PlanError, ResultError
 from rampmeter.manifest import BASE, IDENTITY
 from rampmeter.plan import Plan
 from rampmeter.results import Run
+from rampmeter.schema import PYTHON
 
 if TYPE_CHECKING:
     from rampmeter._core import Progress
 
 POLL_SECONDS = 0.2
 """How often the waiting thread looks for an interrupt."""
+PATIENCE_SECONDS = 5.0
+"""How long a transport in Python may take to return from a method when its run is to end."""
 
 State: TypeAlias = Literal["ran", "kept", "interrupted", "failed"]
 
@@ -153,7 +157,7 @@ def run_all(
         # Again and again with a time limit, since a signal that comes to another thread does not
         # end a wait of this one.
         while wait(futures, timeout=POLL_SECONDS).not_done:
-            pass
+            worker.end_hanging()
     outcomes = tuple(future.result() for future in futures)
     return Batch(outcomes, stop.by, time.monotonic() - start)
 
@@ -216,6 +220,22 @@ class _Worker:
     def __init__(self, watcher: Watcher, stop: Stop) -> None:
         self._watcher = watcher
         self._stop = stop
+        self._stopped_at: float | None = None
+        self._in_python: set[int] = set()
+        """Threads whose run has a transport in Python."""
+
+    def end_hanging(self) -> None:
+        """End runs that have not ended some time after they were told to: their class hangs."""
+        if not self._stop.is_set():
+            return
+        now = time.monotonic()
+        self._stopped_at = self._stopped_at or now
+        if now - self._stopped_at < PATIENCE_SECONDS:
+            return
+        for thread in list(self._in_python):
+            self._in_python.discard(thread)
+            raised = ctypes.py_object(KeyboardInterrupt)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
 
     def run(self, job: Job) -> Outcome:
         if self._stop.is_set():
@@ -235,7 +255,13 @@ class _Worker:
         if is_current(job.out, identity):
             return Outcome(job, "kept", Run(job.out))
         self._clear(job.out)
-        summary = _simulate(job, self._on_progress(job))
+        thread = threading.get_ident()
+        if job.plan.get("transport.name") == PYTHON:
+            self._in_python.add(thread)
+        try:
+            summary = _simulate(job, self._on_progress(job))
+        finally:
+            self._in_python.discard(thread)
         known = {**identity, BASE: os.path.relpath(job.plan.base, job.out)}
         (job.out / IDENTITY).write_text(json.dumps(known, indent=2) + "\n", "utf-8")
         if summary["status"] in results.COMPLETE:

@@ -48,6 +48,8 @@ def table_of(name: str, part: object) -> Table:
     if isinstance(part, Mapping):
         return {str(key): _plain(value, f"{name}: {key}") for key, value in part.items()}
     hint = "; `rm.flows(table)` makes a workload of a table" if hasattr(part, "columns") else ""
+    if isinstance(part, type) and hasattr(part, "transport"):
+        hint = f"; `{part.__name__}.transport()` makes one"
     raise TypeError(f"{name}: expected a part of a plan or a mapping, got {_kind(part)}{hint}")
 
 

@@ -107,7 +107,8 @@ fn broken_error(py: Python<'_>, broken: &Broken, plan: &ValidPlan) -> PyErr {
         return outer;
     }
     if plan.plan().transport.name() == Scripted::NAME {
-        return EndpointError::new_err(format!("the ledger found: {}", broken.message));
+        let rule = "a message must be delivered before it is completed";
+        return EndpointError::new_err(format!("the ledger found: {} ({rule})", broken.message));
     }
     InternalError::new_err(format!(
         "internal error, with seed {seed}: {broken}; please report the plan"

@@ -9,6 +9,7 @@ from rampmeter import schema
 from rampmeter.commands.common import FILE, overrides_of, set_option
 from rampmeter.manifest import without_nulls
 from rampmeter.plan import Plan
+from rampmeter.sweeps.table import sweep_of
 from rampmeter.toml import dumps
 
 
@@ -28,6 +29,8 @@ def check(plan: Path, settings: Sequence[str]) -> None:
     """
     whole = Plan.load(plan).with_(*overrides_of(settings, None))
     complete = whole.check()
+    if whole.sweep is not None:
+        sweep_of(whole)
     click.echo("".join(f"# warning: {line}\n" for line in whole.warnings()), nl=False)
     click.echo(dumps(without_nulls(complete)), nl=False)
     click.echo("\n# What follows from the plan and its network:")

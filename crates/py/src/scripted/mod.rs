@@ -144,16 +144,19 @@ impl Transport for Scripted {
 
 /// The class that the keys name.
 fn class(keys: &ScriptedKeys) -> Result<Py<PyAny>, BadKey> {
-    let ScriptedKeys { file, module, endpoint, .. } = keys;
+    let ScriptedKeys { file, module, endpoint, parameters, .. } = keys;
+    let parameters = Value::Object(parameters.clone()).to_string();
     Python::attach(|py| {
         let base = BASE.with_borrow(Clone::clone);
         let endpoints = py.import(intern!(py, "rampmeter.endpoint"))?;
-        let found = endpoints.call_method1(intern!(py, "load"), (file, module, endpoint, base))?;
-        Ok(found.unbind())
+        let named = (file, module, endpoint, base, parameters);
+        Ok(endpoints.call_method1(intern!(py, "load"), named)?.unbind())
     })
     .map_err(|error: PyErr| {
         let place = file.as_ref().or(module.as_ref()).map_or("rampmeter.endpoints", |p| p);
-        let expected = format!("a class of {place} that is derived from rampmeter.Endpoint");
+        let expected = format!(
+            "a class of {place} that is derived from rampmeter.Endpoint, and its parameters"
+        );
         BadKey::new("endpoint", expected, format!("{endpoint:?} ({error})"))
     })
 }

@@ -174,7 +174,8 @@ impl Host {
     /// A message that is neither completed nor failed.
     fn outgoing(&self, id: u32) -> PyResult<Outgoing> {
         self.lock().open.get(&id).copied().ok_or_else(|| {
-            let expected = "expected a message of this host that is neither completed nor failed";
+            let expected =
+                "expected a message that this host sends and that is neither completed nor failed";
             PyValueError::new_err(format!("{expected}, got {id}"))
         })
     }
@@ -192,12 +193,18 @@ impl Host {
     }
 }
 
-fn words(given: &[u64]) -> PyResult<[u64; WORDS]> {
+fn words(given: &[i128]) -> PyResult<[u64; WORDS]> {
     if given.len() > WORDS {
         let got = given.len();
         return Err(PyValueError::new_err(format!("words: expected at most {WORDS}, got {got}")));
     }
-    Ok(std::array::from_fn(|i| given.get(i).copied().unwrap_or(0)))
+    let mut words = [0; WORDS];
+    for (word, &number) in words.iter_mut().zip(given) {
+        *word = u64::try_from(number).map_err(|_| {
+            PyValueError::new_err(format!("words: expected 0 to 2^64 - 1, got {number}"))
+        })?;
+    }
+    Ok(words)
 }
 
 fn class(priority: u8) -> PyResult<u8> {
@@ -264,7 +271,7 @@ impl Host {
 
     /// Packet number `index` of a message, counted from 0.
     #[pyo3(signature = (message, index, *, words=Vec::new(), priority=1))]
-    fn data(&self, message: u32, index: u32, words: Vec<u64>, priority: u8) -> PyResult<PyPacket> {
+    fn data(&self, message: u32, index: u32, words: Vec<i128>, priority: u8) -> PyResult<PyPacket> {
         let outgoing = self.outgoing(message)?;
         let packets = self.framing.packets(Bytes::new(outgoing.size));
         if index >= packets {
@@ -286,7 +293,7 @@ impl Host {
 
     /// A packet without payload to host `dst`, about a message of either.
     #[pyo3(signature = (dst, message, *, words=Vec::new(), priority=0))]
-    fn control(&self, dst: u32, message: u32, words: Vec<u64>, priority: u8) -> PyResult<PyPacket> {
+    fn control(&self, dst: u32, message: u32, words: Vec<i128>, priority: u8) -> PyResult<PyPacket> {
         if dst >= self.n_hosts || dst == self.node {
             let (n, node) = (self.n_hosts, self.node);
             return Err(PyValueError::new_err(format!(
