@@ -293,7 +293,13 @@ impl Host {
 
     /// A packet without payload to host `dst`, about a message of either.
     #[pyo3(signature = (dst, message, *, words=Vec::new(), priority=0))]
-    fn control(&self, dst: u32, message: u32, words: Vec<i128>, priority: u8) -> PyResult<PyPacket> {
+    fn control(
+        &self,
+        dst: u32,
+        message: u32,
+        words: Vec<i128>,
+        priority: u8,
+    ) -> PyResult<PyPacket> {
         if dst >= self.n_hosts || dst == self.node {
             let (n, node) = (self.n_hosts, self.node);
             return Err(PyValueError::new_err(format!(
