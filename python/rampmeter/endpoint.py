@@ -28,12 +28,13 @@ import inspect
 import json
 import random
 import sys
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, Final
 
 from rampmeter._core import Host, MessageToSend, Packet
@@ -53,7 +54,7 @@ class Endpoint(ABC):
     """
 
     deadline: int | None = None
-    """When `on_timeout` is called; never if `None`, as it is again before each call."""
+    """When `on_timeout` is called next; `None` means never. It is `None` again before that call."""
 
     def __init__(self, host: Host) -> None:
         """Begins at a host. Subclasses may take parameters, which are keywords of `transport`."""
@@ -81,11 +82,11 @@ class Endpoint(ABC):
         """
 
     def wants_transmit(self) -> bool:
-        """Whether `poll_transmit` may have a packet. `True`, as here, costs no more than a call."""
-        return True
+        """Whether `poll_transmit` may have a packet; yes, if a class does not say.
 
-    def cancel(self, now: int, message: int) -> None:  # noqa: B027 (as above)
-        """Forgets a message of this host, which is withdrawn or whose receiver is gone."""
+        A class that says so saves calls of `poll_transmit` when it has nothing to send.
+        """
+        return True
 
     @classmethod
     def transport(cls, **parameters: Any) -> Transport:
@@ -96,19 +97,49 @@ class Endpoint(ABC):
         package is named by its module too.
         """
         file = getattr(sys.modules.get(cls.__module__), "__file__", None)
-        _CLASSES[cls.__module__, cls.__qualname__] = cls
         is_local = cls.__module__ == "__main__" or "<locals>" in cls.__qualname__
+        name = cls.__qualname__
+        if file is None or is_local:
+            # Other classes of this program may have the same name, as after a change of a notebook.
+            name = f"{name}@{_fingerprint(cls)}"
+            _CLASSES[cls.__module__, name] = cls
         is_named = file is None or is_local or "." in cls.__module__
         where = {"module": cls.__module__} if is_named else {"file": str(Path(str(file)).resolve())}
-        options: dict[str, TomlValue] = {**where, "endpoint": cls.__qualname__}
+        options: dict[str, TomlValue] = {**where, "endpoint": name}
+        parameters = {key: value for key, value in parameters.items() if value is not None}
         if parameters:
             options["parameters"] = plain_table(parameters)
         return Transport(name=PYTHON, options=options)
 
 
 _CLASSES: Final[dict[tuple[str, str], type[Endpoint]]] = {}
-"""Classes of this program that a plan was asked to name, by module and name: also those that no
-module has, as of functions and notebooks."""
+"""Classes of this program that have no file, by module and name."""
+
+
+def _fingerprint(cls: type) -> str:
+    """What tells a class from others of its name: what its methods do, and the values they use."""
+    digest = hashlib.sha256()
+    for base in cls.__mro__[: cls.__mro__.index(Endpoint)]:
+        for name, value in sorted(vars(base).items()):
+            if inspect.isfunction(value):
+                cells = [cell.cell_contents for cell in value.__closure__ or ()]
+                used = (_code(value.__code__), value.__defaults__, value.__kwdefaults__, cells)
+                digest.update(repr((name, *used)).encode())
+            elif name not in (
+                "__module__",
+                "__doc__",
+                "__dict__",
+                "__weakref__",
+                "__firstlineno__",
+            ):
+                digest.update(repr((name, value)).encode())
+    return digest.hexdigest()[:8]
+
+
+def _code(code: CodeType) -> tuple[Any, ...]:
+    """What a function does, wherever its text stands."""
+    constants = [_code(one) if isinstance(one, CodeType) else one for one in code.co_consts]
+    return code.co_code, constants, code.co_names
 
 
 def plain_table(parameters: Mapping[str, Any]) -> Table:
@@ -129,7 +160,11 @@ def load(
         raise ValueError("expected either file or module, got both")
     value: Any = _CLASSES.get((module or BUILTIN, name)) if file is None else None
     if value is None:
-        value = import_module(module or BUILTIN) if file is None else _module_of(base / file)
+        try:
+            value = import_module(module or BUILTIN) if file is None else _module_of(base / file)
+        except Exception as error:
+            text = f"{file or module} cannot be imported: {type(error).__name__}: {error}"
+            raise ImportError(text) from error
         for attribute in name.split("."):
             value = getattr(value, attribute)
     if not isinstance(value, type) or not issubclass(value, Endpoint):
@@ -144,27 +179,18 @@ def load(
 def digests_of(table: Mapping[str, Any], base: Path) -> dict[str, str]:
     """What decides a Python transport besides the file that its table names: digests by name.
 
-    These are the files beside it that it imports, directly or not; or the text of a class that was
-    made in this program.
+    These are the files beside it that it imports, directly or not, or the file of its module. A
+    class without a file has a digest in its name.
     """
-    file, module, name = (table.get(key) for key in ("file", "module", "endpoint"))
+    file, module = table.get("file"), table.get("module")
+    named: dict[str, Path] = {}
     if isinstance(file, str):
-        beside = files_beside(base / file)
-        named = {str(Path(file).with_name(one.name)): one.read_bytes() for one in beside}
-    else:
-        made = _CLASSES.get((str(module), str(name)))
-        if made is None or not (module == "__main__" or "<locals>" in made.__qualname__):
-            return {}
-        named = {f"{module}:{name}": _text_of(made).encode()}
-    return {name: hashlib.sha256(text).hexdigest() for name, text in named.items()}
-
-
-def _text_of(made: type) -> str:
-    """The text of a class; what differs from class to class where there is none."""
-    try:
-        return inspect.getsource(made)
-    except (OSError, TypeError):
-        return f"{made!r} {id(made)}"
+        named = {str(Path(file).with_name(o.name)): o for o in files_beside(base / file)}
+    elif isinstance(module, str) and module != BUILTIN and "@" not in str(table.get("endpoint")):
+        found = find_spec(module)
+        if found is not None and found.origin is not None and Path(found.origin).is_file():
+            named = {found.origin: Path(found.origin)}
+    return {name: hashlib.sha256(one.read_bytes()).hexdigest() for name, one in named.items()}
 
 
 def files_beside(file: Path) -> list[Path]:
@@ -188,22 +214,42 @@ def files_beside(file: Path) -> list[Path]:
     return sorted(path for path in found.values() if path != file)
 
 
+_LOADING: Final[set[Path]] = set()
+_LOADED: Final[dict[str, Path]] = {}
+"""Modules that were imported for a file of endpoints, by name."""
+_LOCK: Final = threading.RLock()
+
+
 def _module_of(file: Path) -> ModuleType:
-    """The module that a file holds."""
+    """The module that a file holds. Its folder stays among those that Python imports from."""
+    file = file.resolve()
     if not file.is_file():
         raise FileNotFoundError(f"{file}: there is no such file")
-    name = f"rampmeter_endpoint_{file.stem}"
+    name = f"rampmeter_endpoint_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}_{file.stem}"
     spec = spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise ImportError(f"{file}: expected a Python file")
-    module = module_from_spec(spec)
-    # Data classes look for their module there.
-    sys.modules[name] = module
-    for beside in files_beside(file):
-        sys.modules.pop(beside.stem, None)
-    sys.path.insert(0, str(file.parent.resolve()))
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.pop(0)
+    with _LOCK:
+        if file in _LOADING:
+            raise RuntimeError(
+                f"{file.name} starts a run while it is imported; expected that below "
+                'if __name__ == "__main__"'
+            )
+        if str(file.parent) not in sys.path:
+            sys.path.append(str(file.parent))
+        beside = {one.stem: one for one in files_beside(file)}
+        for stem, path in beside.items():
+            # Modules that the program itself has imported stay.
+            if _LOADED.get(stem) == path:
+                sys.modules.pop(stem, None)
+        before = set(sys.modules)
+        module = module_from_spec(spec)
+        # Data classes look for their module there.
+        sys.modules[name] = module
+        _LOADING.add(file)
+        try:
+            spec.loader.exec_module(module)
+        finally:
+            _LOADING.discard(file)
+            _LOADED.update({s: p for s, p in beside.items() if s not in before})
     return module

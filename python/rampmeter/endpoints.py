@@ -111,9 +111,3 @@ class StopAndWait(Endpoint):
     def set_deadline(self) -> None:
         """Wakes up at the first timer."""
         self.deadline = self.timers[0][0] if self.timers else None
-
-    def cancel(self, now: int, message: int) -> None:
-        """Forgets the message."""
-        turn = self.sending.pop(message, None)
-        if turn is not None and turn in self.waiting:
-            self.waiting.remove(turn)

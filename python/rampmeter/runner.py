@@ -216,6 +216,10 @@ def _stopping_on_signals(stop: Stop) -> Iterator[None]:
             signal.signal(number, previous[number])
 
 
+class _Ended(BaseException):
+    """Raised in a method of a Python class that does not return."""
+
+
 class _Worker:
     def __init__(self, watcher: Watcher, stop: Stop) -> None:
         self._watcher = watcher
@@ -234,7 +238,7 @@ class _Worker:
             return
         for thread in list(self._in_python):
             self._in_python.discard(thread)
-            raised = ctypes.py_object(KeyboardInterrupt)
+            raised = ctypes.py_object(_Ended)
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
 
     def run(self, job: Job) -> Outcome:
@@ -243,10 +247,13 @@ class _Worker:
         self._watcher.on_start(job)
         try:
             outcome = self._outcome(job)
-        except (PlanError, OSError, InternalError, EndpointError) as error:
+        except (PlanError, OSError, InternalError, EndpointError, _Ended) as error:
             for partial in job.out.glob("*.partial"):
                 partial.unlink()
-            outcome = Outcome(job, "failed", error=error)
+            if isinstance(error, _Ended) or isinstance(error.__cause__, _Ended):
+                outcome = Outcome(job, "interrupted")
+            else:
+                outcome = Outcome(job, "failed", error=error)
         self._watcher.on_end(outcome)
         return outcome
 

@@ -207,6 +207,9 @@ pub trait Family: 'static {
     const NAME: &'static str;
     /// Whether it has arbiters: whether [`Family::Arbiter`] is not [`NoArbiter`].
     const HAS_ARBITERS: bool = false;
+    /// Events that the simulator handles between two looks at the clock, for progress and interrupts.
+    /// Fewer where an endpoint may take long.
+    const BATCH: u64 = 1 << 18;
     /// Its parameters.
     type Config: Send + Sync;
     /// Its packet header.

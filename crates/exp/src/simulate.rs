@@ -28,9 +28,6 @@ pub(crate) struct Task<'a> {
     pub(crate) observer: &'a mut dyn Observer,
 }
 
-/// Events between two looks at the clock.
-const BATCH: u64 = 1 << 18;
-
 /// Runs the task's flows through family `F`.
 pub(crate) fn simulate_family<F: Family>(task: Task<'_>, config: Arc<F::Config>) -> Ran {
     let Task { sim, total_flows: total, source, recorder, observed, observer, .. } = task;
@@ -52,7 +49,7 @@ fn drive<F: Family, A: Source, P: Probe>(
 ) -> Ran {
     let mut pace = Pace::new();
     let status = loop {
-        match sim.run(BATCH) {
+        match sim.run(F::BATCH) {
             Status::Finished => break RunStatus::Finished,
             Status::Censored => break RunStatus::Censored,
             Status::Running => {}

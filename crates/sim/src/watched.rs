@@ -19,6 +19,7 @@ pub struct WatchedHop<P>(P);
 impl<F: Family> Family for Watched<F> {
     const NAME: &'static str = F::NAME;
     const HAS_ARBITERS: bool = F::HAS_ARBITERS;
+    const BATCH: u64 = F::BATCH;
     type Config = F::Config;
     type Header = F::Header;
     type Host = F::Host;

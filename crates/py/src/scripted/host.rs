@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -15,6 +15,9 @@ use super::failure;
 use super::objects::{Host, PyPacket};
 use super::wire::ScriptedHeader;
 
+/// Calls of a host at one instant after which it goes round in circles.
+const CALLS_MAX: u32 = 100_000;
+
 /// A Python endpoint at one host.
 #[derive(Debug)]
 pub(crate) struct ScriptedHost {
@@ -25,14 +28,16 @@ pub(crate) struct ScriptedHost {
     arrived: BTreeMap<(NodeId, MsgId), SeqSet>,
     /// What the attribute `deadline` said after the last call.
     deadline: Time,
+    /// When the object was last called, and how often at that time.
+    last_call: (Time, u32),
     /// Whether the class has a `wants_transmit` of its own.
-    says_wants: bool,
+    has_wants_transmit: bool,
     /// Whether the object may have something to send.
     wants: bool,
 }
 
-/// Packet and number of packets of its message.
-fn place(packet: &Packet<ScriptedHeader>) -> Option<(u32, u32)> {
+/// The packet's number, and how many its message has.
+fn index_of(packet: &Packet<ScriptedHeader>) -> Option<(u32, u32)> {
     match packet.header {
         ScriptedHeader::Data { index, packets, .. } => Some((index, packets)),
         ScriptedHeader::Control { .. } => None,
@@ -50,15 +55,38 @@ impl ScriptedHost {
     ) -> Bound<'py, PyAny> {
         let object = self.object.bind(py);
         let answer = object.call_method1(method, arguments).and_then(|answer| {
-            let deadline: Option<u64> = object.getattr(intern!(py, "deadline"))?.extract()?;
             // One that has passed is due at once.
-            self.deadline = deadline.map_or(Time::NEVER, Time::from_ps).max(now);
-            self.wants = !self.says_wants
+            self.deadline = deadline_of(object)?.max(now);
+            self.wants = !self.has_wants_transmit
                 || object.call_method0(intern!(py, "wants_transmit"))?.is_truthy()?;
             Ok(answer)
         });
+        let (at, calls) = self.last_call;
+        self.last_call = (now, if at == now { calls + 1 } else { 1 });
+        // Time does not go on where a host is called for ever at one instant.
+        let answer = if self.last_call.1 < CALLS_MAX {
+            answer
+        } else {
+            Err(PyRuntimeError::new_err(format!(
+                "expected this instant to end, got {CALLS_MAX} calls at it; deadline and \
+                 poll_transmit may go round in circles"
+            )))
+        };
         answer.unwrap_or_else(|error| failure::end(self.node, &method.to_string(), now, error))
     }
+}
+
+/// The attribute `deadline`.
+fn deadline_of(object: &Bound<'_, PyAny>) -> PyResult<Time> {
+    let value = object.getattr(intern!(object.py(), "deadline"))?;
+    if value.is_none() {
+        return Ok(Time::NEVER);
+    }
+    value.extract().map(Time::from_ps).map_err(|_: PyErr| {
+        PyValueError::new_err(format!(
+            "deadline: expected None or whole picoseconds from 0 to 2^64 - 1, got {value}"
+        ))
+    })
 }
 
 impl Endpoint for ScriptedHost {
@@ -77,14 +105,17 @@ impl Endpoint for ScriptedHost {
             let class = config.class.bind(py);
             let base = py.import(intern!(py, "rampmeter.endpoint"))?.getattr("Endpoint")?;
             let wants = intern!(py, "wants_transmit");
-            let says_wants = !class.getattr(wants)?.is(base.getattr(wants)?);
-            Ok((class.call((&host,), Some(&named))?.unbind(), host, says_wants))
+            let has_wants_transmit = !class.getattr(wants)?.is(base.getattr(wants)?);
+            let object = class.call((&host,), Some(&named))?;
+            let deadline = deadline_of(&object)?.max(now);
+            Ok((object.unbind(), host, has_wants_transmit, deadline))
         });
-        let (object, host, says_wants) =
+        let (object, host, has_wants_transmit, deadline) =
             made.unwrap_or_else(|e: PyErr| failure::end(node, "__init__", now, e));
         let arrived = BTreeMap::new();
-        let (deadline, wants) = (Time::NEVER, true);
-        Self { node, object, host, arrived, deadline, says_wants, wants }
+        let wants = true;
+        let last_call = (now, 0);
+        Self { node, object, host, arrived, deadline, last_call, has_wants_transmit, wants }
     }
 
     fn submit(&mut self, now: Time, message: Message) {
@@ -94,22 +125,20 @@ impl Endpoint for ScriptedHost {
         });
     }
 
-    fn cancel(&mut self, now: Time, msg: MsgId) {
+    /// Nothing tells the class: the simulator withdraws no messages.
+    fn cancel(&mut self, _now: Time, msg: MsgId) {
         self.host.get().withdraw(msg);
-        Python::attach(|py| {
-            self.call(py, now, intern!(py, "cancel"), (now.as_ps(), msg.get()));
-        });
     }
 
     fn handle_packet(&mut self, now: Time, packet: &Packet<ScriptedHeader>) -> Receipt {
         let (src, msg) = (packet.src, packet.payload.msg);
-        let receipt = match place(packet) {
+        let receipt = match index_of(packet) {
             None => Receipt::Control,
             Some((index, packets)) => {
                 let arrived = self.arrived.entry((src, msg)).or_default();
                 if arrived.insert(index) {
                     if arrived.len() == packets {
-                        self.host.get().say(Event::Delivered { src, msg });
+                        self.host.get().push_event(Event::Delivered { src, msg });
                     }
                     Receipt::Fresh
                 } else {
@@ -126,25 +155,22 @@ impl Endpoint for ScriptedHost {
 
     fn has_delivered(&mut self, _now: Time, packet: &Packet<ScriptedHeader>) -> bool {
         let arrived = self.arrived.get(&(packet.src, packet.payload.msg));
-        place(packet).is_some_and(|(_, packets)| arrived.is_some_and(|a| a.len() == packets))
+        index_of(packet).is_some_and(|(_, packets)| arrived.is_some_and(|a| a.len() == packets))
     }
 
     fn has_arrived(&mut self, packet: &Packet<ScriptedHeader>) -> bool {
         let arrived = self.arrived.get(&(packet.src, packet.payload.msg));
-        place(packet).is_none_or(|(index, _)| arrived.is_some_and(|a| a.contains(index)))
+        index_of(packet).is_none_or(|(index, _)| arrived.is_some_and(|a| a.contains(index)))
     }
 
-    fn forget_peer(&mut self, now: Time, peer: NodeId) {
+    /// Nothing tells the class: hosts of the simulator remember everything.
+    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
         let messages = (peer, MsgId::new(0))..=(peer, MsgId::new(u32::MAX));
         let known: Vec<_> = self.arrived.range(messages).map(|(key, _)| *key).collect();
         for key in known {
             self.arrived.remove(&key);
         }
-        for id in self.host.get().forget_peer(peer) {
-            Python::attach(|py| {
-                self.call(py, now, intern!(py, "cancel"), (now.as_ps(), id));
-            });
-        }
+        self.host.get().forget_peer(peer);
     }
 
     fn handle_timeout(&mut self, now: Time) {

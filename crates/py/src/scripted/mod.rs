@@ -105,6 +105,7 @@ pub(crate) struct ScriptedConfig {
 
 impl Family for Scripted {
     const NAME: &'static str = "python";
+    const BATCH: u64 = 16;
     type Config = ScriptedConfig;
     type Header = ScriptedHeader;
     type Host = ScriptedHost;

@@ -119,19 +119,18 @@ impl Host {
         self.lock().open.remove(&msg.get());
     }
 
-    /// Fails the messages to a peer; gives their numbers.
-    pub(super) fn forget_peer(&self, peer: NodeId) -> Vec<u32> {
+    /// Fails the messages to a peer.
+    pub(super) fn forget_peer(&self, peer: NodeId) {
         let mut sending = self.lock();
         let to_peer = sending.open.iter().filter(|(_, message)| message.dst == peer);
         let lost: Vec<u32> = to_peer.map(|(&id, _)| id).collect();
-        for id in &lost {
-            sending.open.remove(id);
-            sending.events.push_back(Event::Failed { msg: MsgId::new(*id) });
+        for id in lost {
+            sending.open.remove(&id);
+            sending.events.push_back(Event::Failed { msg: MsgId::new(id) });
         }
-        lost
     }
 
-    pub(super) fn say(&self, event: Event) {
+    pub(super) fn push_event(&self, event: Event) {
         self.lock().events.push_back(event);
     }
 
@@ -180,7 +179,7 @@ impl Host {
         })
     }
 
-    fn end(&self, id: u32, event: Event) -> PyResult<()> {
+    fn close(&self, id: u32, event: Event) -> PyResult<()> {
         self.outgoing(id)?;
         let mut sending = self.lock();
         sending.open.remove(&id);
@@ -207,7 +206,7 @@ fn words(given: &[i128]) -> PyResult<[u64; WORDS]> {
     Ok(words)
 }
 
-fn class(priority: u8) -> PyResult<u8> {
+fn checked_priority(priority: u8) -> PyResult<u8> {
     if usize::from(priority) < Priority::COUNT {
         return Ok(priority);
     }
@@ -285,7 +284,7 @@ impl Host {
             index: Some(index),
             packets: Some(packets),
             words: self::words(&words)?,
-            priority: class(priority)?,
+            priority: checked_priority(priority)?,
             is_new: false,
             is_marked: false,
         })
@@ -313,7 +312,7 @@ impl Host {
             index: None,
             packets: None,
             words: self::words(&words)?,
-            priority: class(priority)?,
+            priority: checked_priority(priority)?,
             is_new: false,
             is_marked: false,
         })
@@ -321,11 +320,11 @@ impl Host {
 
     /// The receiver has confirmed a message of this host.
     fn complete(&self, message: u32) -> PyResult<()> {
-        self.end(message, Event::Completed { msg: MsgId::new(message) })
+        self.close(message, Event::Completed { msg: MsgId::new(message) })
     }
 
     /// This host gives a message up.
     fn fail(&self, message: u32) -> PyResult<()> {
-        self.end(message, Event::Failed { msg: MsgId::new(message) })
+        self.close(message, Event::Failed { msg: MsgId::new(message) })
     }
 }
