@@ -132,7 +132,15 @@ def test_tables_of_sweeps_are_known(validator: Any) -> None:
     plan = tomllib.loads(PLAN + table)
     assert set(plan["sweep"]) > {"grid", "zip", "points", "sample"}
     assert wrong(validator, plan) == []
-    assert wrong(validator, {**plan, "sweep": {**plan["sweep"], "seed": 1}})
+    mistakes: list[dict[str, Any]] = [
+        {"seed": 1},
+        {"seeds": []},
+        {"transports": [{"nam": "dcpim"}]},
+        {"grid": {"workload.load": []}},
+        {"sample": {"number": 5, "axes": {"workload.load": {"unifrm": [0, 1]}}}},
+    ]
+    for mistake in mistakes:
+        assert wrong(validator, {**plan, "sweep": {**plan["sweep"], **mistake}}), mistake
 
 
 def test_every_key_of_a_plan_is_explained(validator: Any) -> None:

@@ -5,9 +5,15 @@ from typing import Any, Final
 from rampmeter.sweeps.table import SAMPLES_MAX
 
 _TEXT: Final = {"type": "string"}
-_VALUES: Final = {"anyOf": [_TEXT, {"type": "array", "minItems": 1}, {"type": "object"}]}
-_AXES: Final = {"type": "object", "additionalProperties": _VALUES}
+_LIST: Final = {"type": "array", "minItems": 1}
+# A key may also be a table of keys: `grid = { workload = { load = [0.5, 0.6] } }`.
+_VALUES: Final = {
+    "anyOf": [_TEXT, _LIST, {"type": "object", "additionalProperties": {"anyOf": [_TEXT, _LIST]}}]
+}
+_AXES: Final = {"type": "object", "additionalProperties": _VALUES, "minProperties": 1}
 _COUNT: Final = {"type": "integer", "minimum": 1}
+_ENDS: Final = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
+_TRANSPORT: Final = {"anyOf": [_TEXT, {"type": "object", "required": ["name"]}]}
 
 SWEEP: Final[dict[str, Any]] = {
     "description": "At which points, with which transports and seeds `rampmeter sweep` runs this.",
@@ -18,12 +24,12 @@ SWEEP: Final[dict[str, Any]] = {
             "description": "Transports such as dcpim or phost:reference, or tables of them.",
             "anyOf": [
                 _TEXT,
-                {"type": "array", "items": {"anyOf": [_TEXT, {"type": "object"}]}},
+                {**_LIST, "items": _TRANSPORT},
             ],
         },
         "seeds": {
             "description": "Seeds of each point: how many, or a list.",
-            "anyOf": [_COUNT, {"type": "array", "items": {"type": "integer", "minimum": 0}}],
+            "anyOf": [_COUNT, {**_LIST, "items": {"type": "integer", "minimum": 0}}],
         },
         "precision": {
             "description": "Seeds are added until half the interval is this share of the mean.",
@@ -53,7 +59,21 @@ SWEEP: Final[dict[str, Any]] = {
                 "seed": {"description": "What they are drawn with.", "type": "integer"},
                 "axes": {
                     "description": "Keys with a list of values, or uniform or log-uniform ends.",
-                    **_AXES,
+                    "type": "object",
+                    "minProperties": 1,
+                    "additionalProperties": {
+                        "anyOf": [
+                            _TEXT,
+                            _LIST,
+                            {
+                                "type": "object",
+                                "properties": {"uniform": _ENDS, "log-uniform": _ENDS},
+                                "additionalProperties": False,
+                                "minProperties": 1,
+                                "maxProperties": 1,
+                            },
+                        ]
+                    },
                 },
             },
         },
