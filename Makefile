@@ -187,7 +187,7 @@ docs: $(BUILT) ## The documentation site, in target/site; needs no network
 	@echo "docs: target/site/index.html"
 
 .PHONY: generate
-generate: $(BUILT) ## Renew the Python classes of transports and the tables of docs/plans.md
+generate: $(BUILT) ## Renew the Python classes of plans and transports, and the tables of docs/plans.md
 	$(BIN)/python -m rampmeter.generate
 
 .PHONY: build
