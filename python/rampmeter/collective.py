@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from rampmeter.parts import Algorithm, Collective, Operation
+from rampmeter.spec import hosts_table
 
 
 def collective(
@@ -33,7 +34,7 @@ def collective(
         vector_bytes=vector_bytes,
         matrix=matrix,
         skew=skew,
-        hosts=hosts,
+        hosts=None if hosts is None else hosts_table(hosts),
         chunks=chunks,
         start_us=start_us,
         compute_us=compute_us,
