@@ -53,7 +53,7 @@ def table_of(name: str, part: object) -> Table:
     raise TypeError(f"{name}: expected a part of a plan or a mapping, got {_kind(part)}{hint}")
 
 
-def hosts_table(hosts: range) -> Table:
+def hosts_table(hosts: range) -> dict[str, int]:
     """Hosts as plans have them; raises `ValueError` for a range with gaps.
 
     >>> hosts_table(range(4, 8))
