@@ -34,7 +34,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CellType, CodeType, ModuleType
 from typing import Any, Final
 
 from rampmeter._core import Host, MessageToSend, Packet
@@ -122,7 +122,7 @@ def _fingerprint(cls: type) -> str:
     for base in cls.__mro__[: cls.__mro__.index(Endpoint)]:
         for name, value in sorted(vars(base).items()):
             if inspect.isfunction(value):
-                cells = [cell.cell_contents for cell in value.__closure__ or ()]
+                cells = [_contents(cell) for cell in value.__closure__ or ()]
                 used = (_code(value.__code__), value.__defaults__, value.__kwdefaults__, cells)
                 digest.update(repr((name, *used)).encode())
             elif name not in (
@@ -134,6 +134,14 @@ def _fingerprint(cls: type) -> str:
             ):
                 digest.update(repr((name, value)).encode())
     return digest.hexdigest()[:8]
+
+
+def _contents(cell: CellType) -> object:
+    """What a method closes over; `None` for a variable that has no value yet."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
 
 
 def _code(code: CodeType) -> tuple[Any, ...]:
@@ -152,8 +160,8 @@ def load(
 ) -> type[Endpoint]:
     """The class `name` of a file, which is relative to `base`, or of a module.
 
-    A file is read anew each time, and so are files beside it that it imports.
-    `parameters` are JSON. Raises `ValueError` where file and module are given, `TypeError` for what
+    A file is read anew each time, and so are files beside it that it imports. JSON has the
+    `parameters`. Raises `ValueError` where file and module are given, `TypeError` for what
     is no class of endpoints or does not take the parameters, and what importing raises.
     """
     if file is not None and module is not None:
