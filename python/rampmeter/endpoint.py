@@ -31,6 +31,7 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -157,8 +158,8 @@ def plain_table(parameters: Mapping[str, Any]) -> Table:
 
 def load(
     file: str | None, module: str | None, name: str, base: Path, parameters: str
-) -> type[Endpoint]:
-    """The class `name` of a file, which is relative to `base`, or of a module.
+) -> partial[Endpoint]:
+    """The class `name` of a file, which is relative to `base`, or of a module, and its parameters.
 
     A file is read anew each time, and so are files beside it that it imports. JSON has the
     `parameters`. Raises `ValueError` where file and module are given, `TypeError` for what
@@ -181,7 +182,7 @@ def load(
         raise TypeError(f"expected the methods {', '.join(missing)}, there are none")
     named = {key.replace("-", "_"): of for key, of in json.loads(parameters).items()}
     inspect.signature(value).bind(None, **named)
-    return value
+    return partial(value, **named)
 
 
 def digests_of(table: Mapping[str, Any], base: Path) -> dict[str, str]:

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyString;
 use rampmeter_core::collections::SeqSet;
 use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
@@ -96,17 +96,11 @@ impl Endpoint for ScriptedHost {
     fn new(config: Arc<ScriptedConfig>, node: NodeId, mut rng: Rng, now: Time) -> Self {
         let made = Python::attach(|py| {
             let host = Py::new(py, Host::new(&config, node, rng.bits()))?;
-            let json = py.import(intern!(py, "json"))?;
-            let parameters = json.call_method1(intern!(py, "loads"), (&config.parameters,))?;
-            let named = PyDict::new(py);
-            for (name, value) in parameters.cast::<PyDict>()? {
-                named.set_item(name.to_string().replace('-', "_"), value)?;
-            }
-            let class = config.class.bind(py);
+            let class = config.endpoint.bind(py).getattr(intern!(py, "func"))?;
             let base = py.import(intern!(py, "rampmeter.endpoint"))?.getattr("Endpoint")?;
             let wants = intern!(py, "wants_transmit");
             let has_wants_transmit = !class.getattr(wants)?.is(base.getattr(wants)?);
-            let object = class.call((&host,), Some(&named))?;
+            let object = config.endpoint.bind(py).call1((&host,))?;
             let deadline = deadline_of(&object)?.max(now);
             Ok((object.unbind(), host, has_wants_transmit, deadline))
         });

@@ -96,9 +96,8 @@ impl ScriptedKeys {
 /// The class, and what its objects are told of the network.
 #[derive(Debug)]
 pub(crate) struct ScriptedConfig {
-    class: Py<PyAny>,
-    /// JSON of the parameters.
-    parameters: String,
+    /// A `functools.partial` of the class and its parameters.
+    endpoint: Py<PyAny>,
     framing: Framing,
     facts: FabricFacts,
 }
@@ -134,17 +133,12 @@ impl Transport for Scripted {
             let expected = "a transport for real hosts; this one runs in the simulator alone";
             return Err(BadKey::new("name", expected, Self::NAME));
         }
-        Ok(ScriptedConfig {
-            class: class(&keys)?,
-            parameters: Value::Object(keys.parameters.clone()).to_string(),
-            framing: keys.framing(),
-            facts: site.facts,
-        })
+        Ok(ScriptedConfig { endpoint: load(&keys)?, framing: keys.framing(), facts: site.facts })
     }
 }
 
-/// The class that the keys name.
-fn class(keys: &ScriptedKeys) -> Result<Py<PyAny>, BadKey> {
+/// The class that the keys name, with its parameters.
+fn load(keys: &ScriptedKeys) -> Result<Py<PyAny>, BadKey> {
     let ScriptedKeys { file, module, endpoint, parameters, .. } = keys;
     let parameters = Value::Object(parameters.clone()).to_string();
     Python::attach(|py| {
