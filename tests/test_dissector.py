@@ -301,7 +301,7 @@ class TestMalformed:
         ("offset", "value", "expert", "said"),
         [
             (0, 0, "bad_field", "Magic must be 0x524d, got 0x4d"),
-            (2, 2, "bad_field", "Version must be 0x1, got 0x2"),
+            (2, 3, "bad_field", "Version must be 0x2, got 0x3"),
             (3, 12, "unknown_kind", "there are no packets of kind 12"),
             (4, 60, "unknown_transport", "there is no transport 60"),
             (5, 3, "bad_field", "Protection must be 0 to 2, got 3"),

@@ -801,7 +801,7 @@ end
 local PROTECTIONS = { [0] = "none", "checksum", "sealed" }
 local CHECKSUM, SEALED = 1, 2
 
-local MAGIC, VERSION = 0x524d, 1
+local MAGIC, VERSION = 0x524d, 2
 
 -- A field without whose only value the rest means nothing.
 local function must(name, bytes, label, expected)
@@ -831,7 +831,8 @@ local NONCE = { { name = "nonce", bytes = 4, label = "Nonce", base = base.HEX } 
 local MESSAGE = { u32("msg", "Message") }
 local OFFSET, TOTAL = u32("offset", "Offset of the payload"), u32("size", "Bytes of the message")
 local FRAGMENT = { MESSAGE[1], OFFSET, TOTAL }
-local LAST = { MESSAGE[1], OFFSET, TOTAL, hex(4, "message_digest", "CRC32C of the message") }
+-- The digest of a message, which is sealed where the payload is.
+local MESSAGE_DIGEST = { hex(4, "message_digest", "CRC32C of the message") }
 local PART = { word("part", "In classes", "0 or 1", { [0] = "higher", "lower" }) }
 local SESSION = { u32("session", "Session, by the sender's number of the initiation") }
 local PACKETS = {
@@ -845,7 +846,7 @@ local ENTRY = { u16("length", "Bytes of the header"), MESSAGE[1] }
 local REST = {
   [HELLO] = NONCE, [HERE] = NONCE, [DATA] = FRAGMENT,
   [INITIATION] = SESSION, [RESPONSE] = SESSION, [COOKIE] = SESSION,
-  [BUNDLE] = PACKETS, [DATA_WITH_DIGEST] = LAST,
+  [BUNDLE] = PACKETS, [DATA_WITH_DIGEST] = FRAGMENT,
 }
 
 -- What follows the payload, by protection, and its bytes. The packet's number is in two fields.
@@ -884,7 +885,8 @@ local FIELDS = { payload = ProtoField.bytes("rampmeter.payload", "Payload") }
 FIELDS.payload_len = ProtoField.uint32("rampmeter.payload_len", "Bytes of payload")
 declare("rampmeter.", ENVELOPE, FIELDS)
 declare("rampmeter.", NONCE, FIELDS)
-declare("rampmeter.", LAST, FIELDS)
+declare("rampmeter.", FRAGMENT, FIELDS)
+declare("rampmeter.", MESSAGE_DIGEST, FIELDS)
 declare("rampmeter.", SESSION, FIELDS)
 declare("rampmeter.", PACKETS, FIELDS)
 declare("rampmeter.", ENTRY, FIELDS)
@@ -1257,6 +1259,10 @@ local function read_packet(at, tree, root, values)
     tree:set_len(at.at)
     local len = at.tvb:reported_len() - at.at
     return ("%s, sealed, %d bytes"):format(KINDS[values.kind], len)
+  end
+  if values.kind == DATA_WITH_DIGEST
+    and not read_fields(at, tree, MESSAGE_DIGEST, "rampmeter.", FIELDS, values) then
+    return nil
   end
   local is_packet = values.kind == CONTROL or is_data(values.kind)
   if is_packet and not read_part(at, tree, values) then

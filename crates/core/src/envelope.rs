@@ -7,7 +7,7 @@
 //! | bytes | field |
 //! |---|---|
 //! | 0-1 | magic `RM` |
-//! | 2 | version, 1 |
+//! | 2 | version, 2 |
 //! | 3 | kind: 0 hello, 1 here, 2 control, 3 data, 4 refused, 5 initiation, 6 response, 7 cookie, 8 confirmation, 9 bundle, 10 data with digest, 11 corrupt |
 //! | 4 | transport, by its number in the catalogue; 64 and more for two on one network |
 //! | 5 | protection: 0 none, 1 checksum, 2 sealed |
@@ -19,7 +19,7 @@
 //! | 24-27 | message; nonce of a hello or here; session of an initiation, response or cookie; packets of a bundle |
 //! | 28-31 | data only: offset of the payload in the message |
 //! | 32-35 | data only: size of the message |
-//! | 36-39 | data with digest only: CRC32C of the whole message |
+//! | 36-39 | data with digest only: CRC32C of the whole message; sealed where the payload is |
 //!
 //! A packet has the digest if its sender has computed that: it has, when every byte of the message
 //! has left once. So a receiver that has all bytes has had it.
@@ -32,9 +32,34 @@
 //! which is then as long as the packets that the path is to carry.
 //!
 //! Hosts protect their datagrams, and a trailer follows the payload. With protection 1 it is the
-//! CRC32C of everything before it (4 bytes). With protection 2 everything behind the envelope is
-//! encrypted, and the trailer is the receiver's number of the session (2 bytes), the packet's number
-//! in the session (6 bytes) and the authentication tag (16 bytes).
+//! CRC32C of everything before it (4 bytes). With protection 2 everything after the fields in the
+//! clear is encrypted, and the trailer is the receiver's number of the session (2 bytes), the packet's
+//! number in the session (6 bytes) and the authentication tag (16 bytes).
+//!
+//! The fields in the clear are bytes 0-35 of data and bytes 0-27 of all other packets. They are
+//! authenticated, and none of them derives from the bytes of a message. The digest does: version 1
+//! sent it in the clear, and a listener recovered short messages from it.
+//!
+//! # Threat model
+//!
+//! An outsider has no private key. It may record, drop, delay, reorder, replay and change every
+//! datagram, and send datagrams from any address. Without encryption (protection 1) it may do what a
+//! peer may do. With encryption:
+//!
+//! | an outsider | result |
+//! |---|---|
+//! | reads | nodes, incarnations, transport, kind, service, message number, offset and size of data, packet numbers, lengths and times; the time stamp and static key of a handshake are encrypted |
+//! | reads the header of the transport, the digest, the payload, or the settings of a hello | nothing: they are sealed |
+//! | reads recorded packets with a private key that it obtains later | nothing: each session has ephemeral keys |
+//! | changes or forges a packet | the packet is dropped and counted as forged |
+//! | replays a packet | the packet is dropped and counted as replayed or stray |
+//! | replays or delays an initiation | no session; at most one handshake a second of the receiver with the true peer |
+//! | delays or drops packets | the transport retransmits, and finally reports the message as failed |
+//! | floods a node with initiations | answers without a cookie are limited per node, those with a cookie per peer |
+//!
+//! A peer has a key and may send anything in its own name: memory and work for it are limited per
+//! peer. It cannot send in the name of another peer, or read packets of other pairs. Whoever holds a
+//! node's private key passes for it, and whoever reads its key log reads its packets.
 
 use crate::id::{MsgId, NodeId};
 use crate::wire::{Reader, WireError, Writer};
@@ -182,7 +207,7 @@ pub struct Envelope {
 }
 
 const MAGIC: u16 = 0x524d;
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const DATA: u8 = 3;
 const DATA_WITH_DIGEST: u8 = 10;
 
@@ -209,11 +234,12 @@ impl Envelope {
         }
     }
 
-    /// Bytes of the envelope at the front of `datagram`, which a node has written.
-    pub fn len_of(datagram: &[u8]) -> usize {
+    /// Returns how many bytes at the front of `datagram` stay in the clear when it is sealed.
+    ///
+    /// The digest of a message is not among them, as it derives from the message's bytes.
+    pub fn clear_len_of(datagram: &[u8]) -> usize {
         match datagram.get(3) {
-            Some(&DATA) => Self::DATA_LEN,
-            Some(&DATA_WITH_DIGEST) => Self::LEN_MAX,
+            Some(&(DATA | DATA_WITH_DIGEST)) => Self::DATA_LEN,
             _ => Self::CONTROL_LEN,
         }
     }
@@ -270,7 +296,7 @@ impl Envelope {
     pub fn decode(bytes: &[u8]) -> Result<(Self, usize), WireError> {
         let mut reader = Reader::new(bytes);
         expect("magic", "0x524d", MAGIC.into(), reader.u16()?.into())?;
-        expect("version", "1", VERSION.into(), reader.u8()?.into())?;
+        expect("version", "2", VERSION.into(), reader.u8()?.into())?;
         let kind = reader.u8()?;
         let transport = TransportId(reader.u8()?);
         let protection = match reader.u8()? {
@@ -433,7 +459,8 @@ mod tests {
             let mut bytes = [0; Envelope::LEN_MAX];
             let written = envelope.encode(&mut bytes).unwrap();
             prop_assert_eq!(written, envelope.wire_len());
-            prop_assert_eq!(written, Envelope::len_of(&bytes));
+            let clear = if matches!(kind, Kind::Data { .. }) { 36 } else { written };
+            prop_assert_eq!(clear, Envelope::clear_len_of(&bytes));
             prop_assert_eq!(Envelope::decode(&bytes[..written]), Ok((envelope, written)));
             for short in 0..written {
                 prop_assert!(Envelope::decode(&bytes[..short]).is_err());

@@ -32,7 +32,7 @@ pub(super) struct Ends {
 
 impl Ends {
     fn prologue(&self) -> Vec<u8> {
-        let mut text = b"rampmeter 1".to_vec();
+        let mut text = b"rampmeter 2".to_vec();
         text.push(self.transport.0);
         text.extend(self.initiator.get().to_be_bytes());
         text.extend(self.responder.get().to_be_bytes());

@@ -8,8 +8,8 @@
 //!   misses. Anybody who can send to the node can forge packets.
 //! * [`Security::Sealed`]: each pair of nodes shares a session, from a handshake of the Noise protocol
 //!   (`Noise_IK_25519_ChaChaPoly_SHA256`, noiseprotocol.org). Packets are encrypted and authenticated with
-//!   AES-256-GCM; the envelope stays readable and is authenticated too. Numbers of packets and a window
-//!   refuse packets that arrive twice. The design follows WireGuard (Donenfeld, NDSS 2017): static keys
+//!   AES-256-GCM. The envelope stays readable and is authenticated too, except the digest of a message,
+//!   which is encrypted. Numbers of packets and a window refuse packets that arrive twice. The design follows WireGuard (Donenfeld, NDSS 2017): static keys
 //!   in the configuration, sessions that are renewed by time and volume, cookies against floods of
 //!   handshakes.
 //!
@@ -345,7 +345,7 @@ fn open(
     }
     plain.clear();
     plain.extend_from_slice(datagram);
-    let (head, body) = plain.split_at_mut(read);
+    let (head, body) = plain.split_at_mut(Envelope::clear_len_of(datagram));
     if !session.open(head, body, &trailer) {
         counts.forged += 1;
         return false;

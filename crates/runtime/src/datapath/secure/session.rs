@@ -104,7 +104,7 @@ impl Session {
         let number = self.next;
         self.next += 1;
         out[PROTECTION_AT] = 2;
-        let head = Envelope::len_of(&out[..len]);
+        let head = Envelope::clear_len_of(&out[..len]);
         let (datagram, trailer) = out[..len + SEALED].split_at_mut(len);
         let (head, body) = datagram.split_at_mut(head);
         let tag = self

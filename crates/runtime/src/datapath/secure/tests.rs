@@ -211,10 +211,11 @@ fn logged_keys_open_datagrams() {
     let key = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &key).unwrap());
     let mut nonce = [0; NONCE_LEN];
     nonce[6..].copy_from_slice(&trailer[2..8]);
-    let (head, body) = sealed.split_at(Envelope::LEN_MAX);
+    let (head, body) = sealed.split_at(Envelope::DATA_LEN);
     let mut body = [body, &trailer[8..]].concat();
     let nonce = Nonce::assume_unique_for_key(nonce);
-    assert_eq!(key.open_in_place(nonce, Aad::from(head), &mut body).unwrap(), b"a secret");
+    let opened = key.open_in_place(nonce, Aad::from(head), &mut body).unwrap();
+    assert_eq!(opened, [&9u32.to_be_bytes()[..], b"a secret"].concat());
 }
 
 #[test]
@@ -227,10 +228,41 @@ fn datagrams_arrive_as_they_were_sent_and_are_not_readable_on_the_way() {
     assert_eq!(on_the_way.len(), 1);
     assert_eq!(on_the_way[0].len(), Envelope::LEN_MAX + 9 + Protection::Sealed.trailer());
     let readable = Envelope::decode(&on_the_way[0]).unwrap().0;
-    assert_eq!(readable, Envelope { protection: Protection::Sealed, ..envelope(1) });
+    let kind = readable.kind;
+    assert_eq!(readable, Envelope { protection: Protection::Sealed, kind, ..envelope(1) });
     assert!(!on_the_way[0].windows(4).any(|part| part == b"answ"));
     assert_eq!(net.run(MOMENT), [vec![b"an answer".to_vec()], vec![]]);
     assert_eq!((net.counts(0).handshakes, net.counts(1).handshakes), (1, 1));
+}
+
+/// Two messages that differ in every byte, and so in their digests, have the same bytes in the clear.
+#[test]
+fn nothing_in_the_clear_derives_from_the_bytes_of_a_message() {
+    let clear = |digest: u32, payload: &[u8]| {
+        let mut net = Net::sealed();
+        net.send(0, b"first");
+        net.run(MOMENT);
+        let dst = NodeId::new(1);
+        let (class, rail, marks) = (Priority::HIGHEST, Rail::Any, Marks::NONE);
+        let route = Route { dst, class, path: 0, rail, marks };
+        let write = |out: &mut [u8]| {
+            let head = envelope(0).encode(out).unwrap();
+            Envelope::set_digest(out, digest);
+            out[head..head + payload.len()].copy_from_slice(payload);
+            head + payload.len()
+        };
+        net.ends[0].send(route, write).unwrap();
+        let datagram = net.wires.borrow()[1][0].clone();
+        let sealed_from = Envelope::DATA_LEN;
+        let trailer_at = datagram.len() - SEALED;
+        let digest = digest.to_be_bytes();
+        assert!(!datagram.windows(4).any(|part| part == digest), "the digest is readable");
+        // The number of the session is random: it precedes the number of the packet.
+        let numbers = datagram[trailer_at + 2..trailer_at + 8].to_vec();
+        (datagram[..sealed_from].to_vec(), numbers, datagram.len())
+    };
+    let of = |payload: &[u8]| clear(crc32c::crc32c(payload), payload);
+    assert_eq!(of(b"4711"), of(b"9999"));
 }
 
 #[test]
@@ -377,7 +409,7 @@ fn floods_of_initiations_are_answered_with_cookies_and_honest_nodes_get_through(
     assert_eq!(answers.len() as u64 + net.counts(1).forged, 200);
     assert!((30..40).contains(&net.counts(1).forged), "{:?}", net.counts(1));
     // No answer is longer than what asks for it.
-    let initiation = Envelope::len_of(&[]) + handshake::INITIATION + 2 * cookie::CODE;
+    let initiation = Envelope::CONTROL_LEN + handshake::INITIATION + 2 * cookie::CODE;
     assert!(answers.iter().all(|answer| answer.len() < initiation));
     // An honest node that gets its cookie is answered while the flood lasts.
     net.ends[0] = net.end(0);
