@@ -13,6 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::Add;
 use std::os::fd::BorrowedFd;
 
+use rampmeter_core::envelope::TransportId;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Priority, Time};
 
@@ -145,10 +146,24 @@ pub trait Datapath {
         Time::NEVER
     }
 
+    /// Returns the next thing that the datapath has found out about a peer.
+    fn poll_report(&mut self) -> Option<(NodeId, Report)> {
+        None
+    }
+
     /// What the datapath has counted.
     fn counts(&self) -> Counts {
         Counts::default()
     }
+}
+
+/// A fact about a peer that a datapath has found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// The system has refused a datagram of that many bytes to it because the path carries less.
+    TooLong(usize),
+    /// It runs another transport: handshakes with it fail.
+    OtherTransport(TransportId),
 }
 
 /// Counters of a datapath since its start.
@@ -172,6 +187,10 @@ pub struct Counts {
     pub replayed: u64,
     /// Sessions agreed upon with peers.
     pub handshakes: u64,
+    /// Initiations of a peer whose time is not later than that of the one before.
+    pub old_initiations: u64,
+    /// Handshakes of peers that run another transport.
+    pub wrong_transport: u64,
 }
 
 impl Add for Counts {
@@ -187,6 +206,8 @@ impl Add for Counts {
             strays: self.strays + other.strays,
             replayed: self.replayed + other.replayed,
             handshakes: self.handshakes + other.handshakes,
+            old_initiations: self.old_initiations + other.old_initiations,
+            wrong_transport: self.wrong_transport + other.wrong_transport,
         }
     }
 }

@@ -16,10 +16,12 @@
 //! * `keys`: private and public keys
 //! * `key_log`: the keys of sessions, for those who look at captures
 //! * `handshake`: the two messages
+//! * `allowance`: limits of computation with keys
 //! * `cookie`: proof of address for nodes under load
 //! * `session`: what both ends derive from a handshake
 //! * `pairs`: handshakes and sessions with all peers
 
+mod allowance;
 mod cookie;
 mod handshake;
 mod key_log;
@@ -40,7 +42,7 @@ pub use self::keys::{BadKey, PrivateKey, PublicKey};
 pub use self::pairs::SealConfig;
 use self::pairs::{Pairs, Refusal};
 use self::session::Trailer;
-use super::{Arrived, Counts, Datapath, RailSet, Route};
+use super::{Arrived, Counts, Datapath, RailSet, Report, Route};
 use crate::wire::{Envelope, Kind, Protection};
 
 /// How a node protects its datagrams.
@@ -59,7 +61,7 @@ pub struct Secured<D> {
     guard: Guard,
     /// Time of the latest [`Datapath::receive`].
     now: Time,
-    /// A datagram that is being opened.
+    /// A datagram that is being opened, or kept.
     scratch: Vec<u8>,
     counts: Counts,
 }
@@ -123,7 +125,7 @@ impl<D: Datapath> Secured<D> {
         cut: Cut,
         write: impl FnOnce(&mut [u8]) -> usize,
     ) -> io::Result<()> {
-        let Self { inner, guard, now, counts, .. } = self;
+        let Self { inner, guard, now, counts, scratch } = self;
         match guard {
             Guard::Checksum => cut.send(inner, route, |out| {
                 let room = out.len() - CHECKSUM;
@@ -142,10 +144,9 @@ impl<D: Datapath> Secured<D> {
                 // A probe of the path is worth nothing if it may be cut up later.
                 None if matches!(cut, Cut::Forbidden) => Ok(()),
                 None => {
-                    let mut datagram = vec![0; inner.datagram_max() - SEALED];
-                    let len = write(&mut datagram);
-                    datagram.truncate(len);
-                    let is_kept = pairs.keep(*now, route, datagram);
+                    scratch.resize(inner.datagram_max() - SEALED, 0);
+                    let len = write(scratch);
+                    let is_kept = pairs.keep(*now, route, &scratch[..len]);
                     counts.drops += u64::from(!is_kept);
                     Ok(())
                 }
@@ -265,11 +266,25 @@ impl<D: Datapath> Datapath for Secured<D> {
 
     fn counts(&self) -> Counts {
         let Self { guard, counts, .. } = self;
-        let handshakes = match guard {
-            Guard::Checksum => 0,
-            Guard::Sealed(pairs) => pairs.n_handshakes(),
+        let (handshakes, old_initiations) = match guard {
+            Guard::Checksum => (0, 0),
+            Guard::Sealed(pairs) => (pairs.n_handshakes(), pairs.n_old_initiations()),
         };
-        self.inner.counts() + Counts { handshakes, ..*counts }
+        self.inner.counts() + Counts { handshakes, old_initiations, ..*counts }
+    }
+
+    fn poll_report(&mut self) -> Option<(NodeId, Report)> {
+        let own = match &mut self.guard {
+            Guard::Checksum => None,
+            Guard::Sealed(pairs) => pairs.poll_report(),
+        };
+        let trailer = self.trailer();
+        own.or_else(|| match self.inner.poll_report()? {
+            (peer, Report::TooLong(len)) => {
+                Some((peer, Report::TooLong(len.saturating_sub(trailer))))
+            }
+            report => Some(report),
+        })
     }
 }
 
@@ -322,6 +337,7 @@ fn open(
         match pairs.on_message(now, &envelope, arrived) {
             Ok(()) => {}
             Err(Refusal::Stray) => counts.strays += 1,
+            Err(Refusal::OtherTransport) => counts.wrong_transport += 1,
             Err(Refusal::Forged) => counts.forged += 1,
         }
         return false;

@@ -2,9 +2,29 @@
 //!
 //! A pair of nodes has up to three sessions at an end. `current` is for sending. `next` is one that the
 //! peer has begun and of which no packet has arrived: the peer may not have it yet. `previous` is kept
-//! for packets that are under way.
+//! for packets in flight.
+//!
+//! # Freshness
+//!
+//! An initiation carries the sender's time, by its clock, and a node accepts only later ones than
+//! before from a peer: a recorded initiation is of no use. A clock may go back between two
+//! incarnations of a peer, for example if it has no battery, or after a snapshot of a virtual
+//! machine is restored. Then all its initiations look recorded. The node therefore begins a
+//! handshake itself when it receives such an initiation, at most once per [`NUDGE_EVERY`]. The new
+//! incarnation has no record of times, and its response proves that it is there now. Whoever replays
+//! an initiation causes no more than that one handshake with the true peer.
+//!
+//! # Limits
+//!
+//! | what | limit |
+//! |---|---|
+//! | initiations that are answered without a cookie | [`ANSWERS_EVERY`], [`ANSWERS_BURST`]; one budget of the node |
+//! | initiations that are answered with a cookie | [`PROVEN_EVERY`], [`PROVEN_BURST`]; one budget per peer |
+//! | initiations that the node sends | [`BEGIN_EVERY`], [`BEGIN_BURST`]; those in excess are deferred, the earliest first |
+//! | handshakes that packets of unknown sessions cause | one per [`NUDGE_EVERY`] and peer |
+//! | datagrams that are kept until there is a session | [`KEPT_MAX`] per peer, [`KEPT_BYTES_MAX`] in all |
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 
 use rampmeter_core::packet::Marks;
@@ -12,12 +32,13 @@ use rampmeter_core::rng::mix;
 use rampmeter_core::{NodeId, Priority, Span, Time};
 use ring::rand::SystemRandom;
 
+use super::allowance::Allowance;
 use super::cookie::{self, CODE, COOKIE_AGE, Code, Jar};
 use super::handshake::{self, Begun, Ends, INITIATION};
 use super::key_log::KeyLog;
 use super::keys::{PrivateKey, PublicKey};
 use super::session::{Agreed, Session};
-use crate::datapath::{Arrived, Rail, Route};
+use crate::datapath::{Arrived, Rail, Report, Route};
 use crate::wire::{Envelope, Incarnation, Kind, Protection, TransportId};
 
 /// First pause between initiations; each later one is twice as long, up to [`PAUSE_MAX`].
@@ -27,12 +48,23 @@ const PAUSE_MAX: Span = Span::from_us(1_000_000);
 const ATTEMPTS: u32 = 8;
 /// Pause between handshakes that packets without a session cause: anybody can send those.
 const NUDGE_EVERY: Span = Span::from_us(1_000_000);
-/// Datagrams of a peer that wait for a session.
+/// Datagrams to one peer that are kept until there is a session, and bytes of those to all peers.
 const KEPT_MAX: usize = 16;
-/// Initiations that are answered without a cookie: so many a second, and so many together beside one
-/// of each peer.
+const KEPT_BYTES_MAX: usize = 16 << 20;
+/// Initiations that are answered without a cookie: the interval of the token bucket, and its size in
+/// addition to one token per peer.
 const ANSWERS_EVERY: Span = Span::from_us(5_000);
 const ANSWERS_BURST: u64 = 32;
+/// Initiations of a peer that are answered because they have a cookie. Whoever receives packets at
+/// the address of a peer has its cookies, and an answer takes 0.1 to 0.3 ms.
+const PROVEN_EVERY: Span = Span::from_us(100_000);
+const PROVEN_BURST: u64 = 8;
+/// Initiations that a node sends, as long as many peers are unresponsive: 500 a second take 5 to
+/// 10 % of a processor. A burst must not delay the packets of others by more than a few milliseconds.
+const BEGIN_EVERY: Span = Span::from_us(2_000);
+const BEGIN_BURST: u64 = 32;
+/// Reports that are kept until the node reads them.
+const REPORTS_MAX: usize = 64;
 
 /// What a node needs for sealed datagrams.
 #[derive(Clone, Debug)]
@@ -63,20 +95,33 @@ pub(super) struct Pairs {
     pairs: Vec<Pair>,
     jar: Jar,
     rng: SystemRandom,
-    /// Answers that may be given without a cookie, and up to when they have been counted.
-    answers: u64,
-    answers_at: Time,
+    /// Answers without a cookie.
+    answers: Allowance,
+    /// Initiations of this node.
+    begins: Allowance,
+    /// When the handshakes that this node has begun are due, with their peers. Entries are left when
+    /// a handshake ends, and skipped later.
+    due: BTreeSet<(Time, u32)>,
+    kept_bytes: usize,
+    reports: VecDeque<(NodeId, Report)>,
     /// Messages of handshakes that are to be sent.
     messages: VecDeque<(NodeId, Rail, Vec<u8>)>,
     /// Datagrams whose session has come.
     ready: VecDeque<(Route, Vec<u8>)>,
-    /// No initiation is due before.
-    next: Time,
     /// Time of the latest initiation, in ns since 1970.
     stamp: u64,
     path: u16,
     handshakes: u64,
+    old_initiations: u64,
     key_log: Option<KeyLog>,
+}
+
+/// What an initiation is answered with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Response,
+    Cookie,
+    Nothing,
 }
 
 /// Why a node can use a message of a handshake for nothing.
@@ -84,11 +129,13 @@ pub(super) struct Pairs {
 pub(super) enum Refusal {
     /// It belongs to no handshake of now.
     Stray,
+    /// Its sender runs another transport.
+    OtherTransport,
     /// No peer has made it, or it has been recorded.
     Forged,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Pair {
     keys: Vec<PublicKey>,
     current: Option<Session>,
@@ -97,10 +144,29 @@ struct Pair {
     calling: Option<Calling>,
     /// Time of the latest initiation of the peer, by its clock.
     heard: u64,
+    /// Answers to initiations with a cookie.
+    proven: Allowance,
     /// When a handshake may be begun because of a packet without a session.
     nudge_at: Time,
     cookie: Option<(Code, Time)>,
     kept: VecDeque<(Route, Vec<u8>)>,
+}
+
+impl Default for Pair {
+    fn default() -> Self {
+        Self {
+            keys: Vec::new(),
+            current: None,
+            previous: None,
+            next: None,
+            calling: None,
+            heard: 0,
+            proven: Allowance::new(PROVEN_EVERY, PROVEN_BURST),
+            nudge_at: Time::ZERO,
+            cookie: None,
+            kept: VecDeque::new(),
+        }
+    }
 }
 
 /// A handshake that this node has begun.
@@ -130,14 +196,17 @@ impl Pairs {
             pairs: Vec::new(),
             jar: Jar::new(),
             rng: SystemRandom::new(),
-            answers: ANSWERS_BURST + n_peers,
-            answers_at: Time::ZERO,
+            answers: Allowance::new(ANSWERS_EVERY, ANSWERS_BURST + n_peers),
+            begins: Allowance::new(BEGIN_EVERY, BEGIN_BURST),
+            due: BTreeSet::new(),
+            kept_bytes: 0,
+            reports: VecDeque::new(),
             messages: VecDeque::new(),
             ready: VecDeque::new(),
-            next: Time::NEVER,
             stamp: started_ns,
             path: 0,
             handshakes: 0,
+            old_initiations: 0,
             key_log: None,
         };
         pairs.set_peers(peers);
@@ -166,13 +235,17 @@ impl Pairs {
     }
 
     pub(super) fn set_peers(&mut self, peers: Vec<Option<Vec<PublicKey>>>) {
-        self.pairs.truncate(peers.len());
+        for gone in self.pairs.drain(self.pairs.len().min(peers.len())..) {
+            self.kept_bytes -= bytes_of(&gone.kept);
+        }
         self.pairs.resize_with(peers.len(), Pair::default);
         for (pair, keys) in self.pairs.iter_mut().zip(peers) {
             let keys = keys.unwrap_or_default();
             if pair.keys.iter().any(|key| !keys.contains(key)) {
                 // The sessions may be of the key that is gone.
-                *pair = Pair { heard: pair.heard, ..Pair::default() };
+                self.kept_bytes -= bytes_of(&pair.kept);
+                let Pair { heard, proven, .. } = *pair;
+                *pair = Pair { heard, proven, ..Pair::default() };
             }
             pair.keys = keys;
         }
@@ -181,6 +254,11 @@ impl Pairs {
     /// How many sessions have been agreed upon.
     pub(super) fn n_handshakes(&self) -> u64 {
         self.handshakes
+    }
+
+    /// Initiations whose time was not later than that of the one before.
+    pub(super) fn n_old_initiations(&self) -> u64 {
+        self.old_initiations
     }
 
     /// The next message of a handshake, for whom it is, and by which network it goes: an answer goes by
@@ -218,12 +296,19 @@ impl Pairs {
         self.pairs[peer.idx()].current.as_mut()
     }
 
+    /// Returns the next report about a peer.
+    pub(super) fn poll_report(&mut self) -> Option<(NodeId, Report)> {
+        self.reports.pop_front()
+    }
+
     /// Keeps a datagram until there is a session; false if there are too many.
-    pub(super) fn keep(&mut self, now: Time, route: Route, datagram: Vec<u8>) -> bool {
+    pub(super) fn keep(&mut self, now: Time, route: Route, datagram: &[u8]) -> bool {
         let Some(pair) = self.pairs.get_mut(route.dst.idx()) else { return false };
-        let is_kept = pair.kept.len() < KEPT_MAX;
+        let bytes = self.kept_bytes + datagram.len();
+        let is_kept = pair.kept.len() < KEPT_MAX && bytes <= KEPT_BYTES_MAX;
         if is_kept {
-            pair.kept.push_back((route, datagram));
+            pair.kept.push_back((route, datagram.to_vec()));
+            self.kept_bytes = bytes;
         }
         self.call(now, route.dst);
         is_kept
@@ -245,34 +330,52 @@ impl Pairs {
                     pause: PAUSE_MIN,
                     left: ATTEMPTS,
                 });
-                self.initiate(now, peer);
+                self.due.insert((now, peer.get()));
+                self.fire(now);
             }
         }
     }
 
-    /// Sends the initiations that are due.
+    /// Sends the initiations that are due, as far as [`BEGIN_EVERY`] allows.
     pub(super) fn fire(&mut self, now: Time) {
-        if now < self.next {
-            return;
-        }
-        self.next = Time::NEVER;
-        for idx in 0..self.pairs.len() {
-            let pair = &mut self.pairs[idx];
-            let Some(calling) = &mut pair.calling else { continue };
-            if calling.at > now {
-                self.next = self.next.min(calling.at);
-            } else if calling.left == 0 {
-                pair.calling = None;
-                pair.kept.clear();
-            } else {
-                self.initiate(now, NodeId::new(idx as u32));
+        while let Some(&(at, idx)) = self.due.first()
+            && at <= now
+        {
+            let pair = self.pairs.get_mut(idx as usize);
+            let calling = pair.and_then(|pair| pair.calling.as_mut());
+            match calling.filter(|calling| calling.at == at) {
+                // The handshake of this entry has ended.
+                None => {}
+                Some(Calling { left: 0, .. }) => self.give_up(NodeId::new(idx)),
+                Some(_) if !self.begins.take(now) => return,
+                Some(_) => self.initiate(now, NodeId::new(idx)),
             }
+            self.due.remove(&(at, idx));
         }
+    }
+
+    /// Ends a handshake that was not answered, and drops the datagrams that were kept for it.
+    fn give_up(&mut self, peer: NodeId) {
+        let pair = &mut self.pairs[peer.idx()];
+        pair.calling = None;
+        self.kept_bytes -= bytes_of(&pair.kept);
+        pair.kept = VecDeque::new();
+    }
+
+    /// Hands over the datagrams that were kept until there was a session.
+    fn release(&mut self, peer: NodeId) {
+        let pair = &mut self.pairs[peer.idx()];
+        self.kept_bytes -= bytes_of(&pair.kept);
+        self.ready.append(&mut pair.kept);
     }
 
     /// When [`Pairs::fire`] has something to do, or a message waits.
     pub(super) fn deadline(&self) -> Time {
-        if self.has_queued() { Time::ZERO } else { self.next }
+        if self.has_queued() {
+            return Time::ZERO;
+        }
+        let due = self.due.first().map_or(Time::NEVER, |(at, _)| *at);
+        due.max(self.begins.free_at())
     }
 
     /// Sends an initiation, which replaces the one before.
@@ -288,7 +391,7 @@ impl Pairs {
         calling.left = calling.left.saturating_sub(1);
         calling.at = now + calling.pause;
         calling.pause = (calling.pause * 2).min(PAUSE_MAX);
-        self.next = self.next.min(calling.at);
+        self.due.insert((calling.at, peer.get()));
         let Some((begun, noise)) = handshake::begin(&ends, &self.key, &calling.key, id, time)
         else {
             return;
@@ -357,10 +460,13 @@ impl Pairs {
         arrived: Arrived<'_>,
     ) -> Result<(), Refusal> {
         let Envelope { transport, src, dst, kind, .. } = *envelope;
-        let is_for_here = dst == self.node && src != self.node && transport == self.transport;
+        let is_for_here = dst == self.node && src != self.node;
         let is_known = self.pairs.get(src.idx()).is_some_and(|pair| !pair.keys.is_empty());
         if envelope.protection != Protection::Bare || !is_for_here || !is_known {
             return Err(Refusal::Forged);
+        }
+        if transport != self.transport {
+            return Err(self.refuse_transport(src, transport, arrived));
         }
         let body = &arrived.bytes[envelope.wire_len()..];
         let is_awaited = |session| {
@@ -393,17 +499,25 @@ impl Pairs {
         if !cookie::is_equal(&cookie::first_code(&self.public, start), first) {
             return None;
         }
-        if !self.may_answer(now, (src, arrived.from), message, second) {
-            let body = self.jar.give(now, (src, arrived.from), &self.public, first);
-            let message = self.message(src, Kind::Cookie { session }, &body);
-            self.messages.push_back((src, Rail::Only(arrived.rail), message));
-            return Some(());
+        match self.may_answer(now, (src, arrived.from), message, second) {
+            Answer::Response => {}
+            Answer::Cookie => {
+                let body = self.jar.give(now, (src, arrived.from), &self.public, first);
+                let message = self.message(src, Kind::Cookie { session }, &body);
+                self.messages.push_back((src, Rail::Only(arrived.rail), message));
+                return Some(());
+            }
+            Answer::Nothing => return Some(()),
         }
         let ends = Ends { transport: self.transport, initiator: src, responder: self.node };
         let read = handshake::read(&ends, &self.key, noise)?;
         let pair = &self.pairs[src.idx()];
-        if !pair.keys.contains(&read.remote) || read.time <= pair.heard {
+        if !pair.keys.contains(&read.remote) {
             return None;
+        }
+        if read.time <= pair.heard {
+            self.on_old_initiation(now, src);
+            return Some(());
         }
         let time = read.time;
         let (agreed, response) = read.respond(self.new_id(src))?;
@@ -416,23 +530,63 @@ impl Pairs {
         Some(())
     }
 
-    /// Whether an initiation is answered: while there are few, and those of senders with a cookie.
+    /// A peer has sent an initiation whose time is not later than that of the one before, or somebody
+    /// has recorded it: begins a handshake, whose response proves that the peer is there now.
+    fn on_old_initiation(&mut self, now: Time, src: NodeId) {
+        self.old_initiations += 1;
+        let pair = &mut self.pairs[src.idx()];
+        if now < pair.nudge_at {
+            return;
+        }
+        pair.nudge_at = now + NUDGE_EVERY;
+        tracing::warn!(
+            peer = src.get(),
+            "handshake of a peer with an earlier time than before: its clock went back, or packets \
+             are replayed; this node begins the handshake"
+        );
+        self.call(now, src);
+    }
+
+    /// Refuses a message of a handshake for another transport. Its first code shows that the sender
+    /// knows the public key of this node: then the configurations differ.
+    fn refuse_transport(
+        &mut self,
+        src: NodeId,
+        theirs: TransportId,
+        arrived: Arrived<'_>,
+    ) -> Refusal {
+        let is_coded = || {
+            let (message, _) = arrived.bytes.split_last_chunk::<CODE>()?;
+            let (start, first) = message.split_last_chunk::<CODE>()?;
+            Some(cookie::is_equal(&cookie::first_code(&self.public, start), first))
+        };
+        if is_coded() != Some(true) {
+            return Refusal::Forged;
+        }
+        if self.reports.len() < REPORTS_MAX {
+            self.reports.push_back((src, Report::OtherTransport(theirs)));
+        }
+        Refusal::OtherTransport
+    }
+
+    /// Returns true if an initiation is answered: as long as there are few, and those of senders with
+    /// a cookie as far as the budget of their peer allows.
     fn may_answer(
         &mut self,
         now: Time,
         from: (NodeId, Option<IpAddr>),
         message: &[u8],
         second: &Code,
-    ) -> bool {
-        let most = ANSWERS_BURST + self.pairs.len() as u64;
-        let more = now.saturating_since(self.answers_at).as_ps() / ANSWERS_EVERY.as_ps();
-        self.answers = self.answers.saturating_add(more).min(most);
-        self.answers_at += ANSWERS_EVERY * more;
-        if self.answers > 0 {
-            self.answers -= 1;
-            return true;
+    ) -> Answer {
+        if self.answers.take(now) {
+            Answer::Response
+        } else if !self.jar.knows(now, from, message, second) {
+            Answer::Cookie
+        } else if self.pairs[from.0.idx()].proven.take(now) {
+            Answer::Response
+        } else {
+            Answer::Nothing
         }
-        self.jar.knows(now, from, message, second)
     }
 
     fn on_response(&mut self, now: Time, src: NodeId, body: &[u8]) -> Option<()> {
@@ -455,7 +609,7 @@ impl Pairs {
             let route = Route { dst: src, class, path: self.path(), rail: Rail::Any, marks };
             self.ready.push_back((route, confirmation));
         } else {
-            self.ready.append(&mut pair.kept);
+            self.release(src);
         }
         Some(())
     }
@@ -491,7 +645,32 @@ impl Pairs {
         if pair.next.as_ref().is_some_and(|session| session.id == id) {
             pair.previous = std::mem::replace(&mut pair.current, pair.next.take());
             pair.calling = None;
-            self.ready.append(&mut pair.kept);
+            self.release(src);
         }
+    }
+}
+
+/// Bytes of datagrams that are kept.
+fn bytes_of(kept: &VecDeque<(Route, Vec<u8>)>) -> usize {
+    kept.iter().map(|(_, datagram)| datagram.len()).sum()
+}
+
+#[cfg(test)]
+impl Pairs {
+    pub(super) fn cookie_of(&self, peer: NodeId) -> Option<(Code, Time)> {
+        self.pairs[peer.idx()].cookie
+    }
+
+    pub(super) fn set_cookie(&mut self, peer: NodeId, cookie: (Code, Time)) {
+        self.pairs[peer.idx()].cookie = Some(cookie);
+    }
+
+    /// Attempts left of each handshake that this node has begun.
+    pub(super) fn attempts_left(&self) -> impl Iterator<Item = u32> {
+        self.pairs.iter().filter_map(|pair| Some(pair.calling.as_ref()?.left))
+    }
+
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.kept_bytes
     }
 }

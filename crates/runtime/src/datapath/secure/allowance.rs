@@ -1,0 +1,53 @@
+//! Token bucket: limits how often a node computes with keys.
+
+use rampmeter_core::{Span, Time};
+
+/// A token bucket. A full one holds `most` tokens, and one token is added per `every`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Allowance {
+    left: u64,
+    most: u64,
+    every: Span,
+    /// Time up to which tokens have been added.
+    counted_to: Time,
+}
+
+impl Allowance {
+    /// Returns a full bucket.
+    pub(super) const fn new(every: Span, most: u64) -> Self {
+        Self { left: most, most, every, counted_to: Time::ZERO }
+    }
+
+    /// Takes a token; false if there is none.
+    pub(super) fn take(&mut self, now: Time) -> bool {
+        let more = now.saturating_since(self.counted_to).as_ps() / self.every.as_ps();
+        self.left = self.left.saturating_add(more).min(self.most);
+        self.counted_to += self.every * more;
+        let is_left = self.left > 0;
+        self.left -= u64::from(is_left);
+        is_left
+    }
+
+    /// Returns when the next token is added to an empty bucket; zero if there are tokens.
+    pub(super) fn free_at(&self) -> Time {
+        if self.left > 0 { Time::ZERO } else { self.counted_to + self.every }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_limited_by_rate_and_burst() {
+        let every = Span::from_us(1_000);
+        let mut allowance = Allowance::new(every, 4);
+        let start = Time::ZERO + every * 1_000;
+        let taken = (0..10).filter(|_| allowance.take(start)).count();
+        assert_eq!(taken, 4);
+        assert_eq!(allowance.free_at(), start + every);
+        // 100 ms in steps of 0.1 ms: one token a millisecond.
+        let later = (1..=1_000).map(|n| start + Span::from_us(100) * n);
+        assert_eq!(later.filter(|now| allowance.take(*now)).count(), 100);
+    }
+}
