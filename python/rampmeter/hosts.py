@@ -48,7 +48,7 @@ class SendError(OSError):
         super().__init__(f"the message failed: {reason}")
         self.reason = reason
         """`unreachable`, `peer-restarted`, `refused`, `unknown-peer`, `bad-size`, `stopping`,
-        `rejected`, `corrupt` or `node-gone`."""
+        `rejected`, `corrupt`, `mismatch` or `node-gone`."""
 
 
 class Ticket:

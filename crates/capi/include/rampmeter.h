@@ -56,6 +56,9 @@
 // Other bytes have arrived than were sent, and were dropped.
 #define RM_CORRUPT 9
 
+// The receiver could not put the message together: it has another `network.mtu` or transport.
+#define RM_MISMATCH 10
+
 // A message that has arrived.
 typedef struct rm_message rm_message;
 

@@ -50,6 +50,8 @@ pub const RM_NODE_GONE: u32 = 7;
 pub const RM_REJECTED: u32 = 8;
 /// Other bytes have arrived than were sent, and were dropped.
 pub const RM_CORRUPT: u32 = 9;
+/// The receiver could not put the message together: it has another `network.mtu` or transport.
+pub const RM_MISMATCH: u32 = 10;
 
 /// A program's access to the node of its machine, for one service. Threads may share it.
 pub struct rm_port(Port);

@@ -36,6 +36,8 @@ pub enum Failure {
     /// Other bytes have arrived than were sent, and were dropped: a memory or a network card is at
     /// fault, or the program has changed the message while it was being sent.
     Corrupt,
+    /// The receiver could not put the message together: it has another `network.mtu` or transport.
+    Mismatch,
 }
 
 impl Failure {
@@ -51,6 +53,7 @@ impl Failure {
             Self::NodeGone => 7,
             Self::Rejected => 8,
             Self::Corrupt => 9,
+            Self::Mismatch => 10,
         }
     }
 
@@ -66,6 +69,7 @@ impl Failure {
             Self::NodeGone => "node-gone",
             Self::Rejected => "rejected",
             Self::Corrupt => "corrupt",
+            Self::Mismatch => "mismatch",
         }
     }
 
@@ -80,6 +84,7 @@ impl Failure {
             7 => Self::NodeGone,
             8 => Self::Rejected,
             9 => Self::Corrupt,
+            10 => Self::Mismatch,
             _ => return None,
         })
     }
@@ -97,6 +102,7 @@ impl From<app::Outcome> for Outcome {
             app::Failure::Stopping => Failure::Stopping,
             app::Failure::Rejected => Failure::Rejected,
             app::Failure::Corrupt => Failure::Corrupt,
+            app::Failure::Mismatch => Failure::Mismatch,
         })
     }
 }

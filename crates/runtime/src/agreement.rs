@@ -97,6 +97,18 @@ impl Differences {
         self.0 == 0
     }
 
+    /// Adds a setting.
+    #[must_use]
+    pub fn with(self, setting: Setting) -> Self {
+        Self(self.0 | 1u8 << setting as u8)
+    }
+
+    /// Returns true if messages may not be put together: their packets have other sizes, or another
+    /// meaning.
+    pub fn is_incompatible(self) -> bool {
+        self.iter().any(|setting| matches!(setting, Setting::Mtu | Setting::Transport))
+    }
+
     /// The settings, in the order of [`Setting::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Setting> {
         let differs =

@@ -7,6 +7,10 @@
 //! messages go on. The full length is confirmed from time to time, so that a path that changes is
 //! noticed; a shorter one is searched anew.
 //!
+//! Where the node's own interface carries less, the system refuses packets at once (`EMSGSIZE`), and
+//! the node need not time out: [`PathMtu::on_refused`] limits packets in the same poll, and each probe
+//! of the search is answered or refused within a round trip.
+//!
 //! Where a peer has several networks, a probe goes over each that is in use, and counts as answered when
 //! it has been answered over all of them: a peer's limit holds on all its networks.
 
@@ -59,6 +63,26 @@ impl PathMtu {
     /// The path may have changed: the peer has been heard for the first time, or anew.
     pub(crate) fn restart(&mut self, now: Time) {
         *self = Self { next_at: now, limit: self.limit, ..Self::new(self.most) };
+    }
+
+    /// The system has refused a datagram of `len` bytes: it is longer than the path carries.
+    pub(crate) fn on_refused(&mut self, now: Time, len: usize) {
+        if len <= BASE {
+            // Shorter than all paths must carry: to cut packets up at less is no use.
+            return;
+        }
+        if self.probe.take_if(|probe| probe.len == len).is_some() {
+            // As if it had been lost for the last time.
+            self.on_lost(len);
+            self.next_at = if self.is_found() { now + self.conclude() } else { now };
+        } else if self.limit.is_none_or(|limit| len <= limit) {
+            (self.passes, self.fails, self.probe) = (BASE, len, None);
+            self.next_at = now;
+        }
+        // Until more is known, what every path carries.
+        if self.limit.is_none_or(|limit| len <= limit) {
+            self.limit = Some(self.passes);
+        }
     }
 
     /// The longest datagram that passes in one piece; `None` while all seem to.
@@ -202,6 +226,42 @@ mod tests {
                         prop_assert!(carries < most && limit <= carries);
                         prop_assert!(carries - limit <= EXACT);
                     }
+                }
+            }
+        }
+
+        /// Where the system refuses what is too long, all datagrams fit at once, and the longest that
+        /// does is found within as many round trips as a binary search takes.
+        #[test]
+        fn a_refusal_is_noticed_at_once(
+            most in 1_300usize..9_000,
+            carries in prop::collection::vec(BASE..9_000, 1..4),
+        ) {
+            let (mut mtu, mut now) = (PathMtu::new(most), Time::ZERO + MINUTE);
+            mtu.restart(now);
+            after(&mut mtu, &mut now, 9_000, MINUTE);
+            let mut longest = most;
+            for carries in carries.into_iter().filter(|carries| *carries < most) {
+                if carries < longest {
+                    mtu.on_refused(now, longest);
+                    prop_assert!(mtu.limit().is_some_and(|limit| limit <= carries));
+                }
+                let started = now;
+                while mtu.deadline() <= now {
+                    if let Some(len) = mtu.poll(now, Some(now), 1) {
+                        if len <= carries {
+                            now += Span::from_us(100);
+                            prop_assert!(mtu.on_answer(now, 1));
+                        } else {
+                            mtu.on_refused(now, len);
+                        }
+                    }
+                }
+                prop_assert!(now.saturating_since(started) < Span::from_us(2_000));
+                if carries < longest {
+                    let limit = mtu.limit().unwrap();
+                    prop_assert!(limit <= carries && carries - limit <= EXACT);
+                    longest = limit;
                 }
             }
         }

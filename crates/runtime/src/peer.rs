@@ -19,7 +19,7 @@ use std::net::IpAddr;
 use rampmeter_core::{NodeId, Rng, Span, Time};
 
 pub use self::views::{PeerView, Traffic};
-use crate::agreement::Differences;
+use crate::agreement::{Differences, Setting};
 use crate::app::Submission;
 use crate::datapath::{Rail, RailSet};
 use crate::liveness::Liveness;
@@ -447,6 +447,28 @@ impl<P> Peers<P> {
         traffic.heard_at = Some(now);
         if let Some(liveness) = liveness {
             liveness.on_received(rail, bytes);
+        }
+    }
+
+    /// The system has refused a datagram of `len` bytes to `node`.
+    pub(crate) fn on_refused(&mut self, now: Time, node: NodeId, len: usize) {
+        let Some(peer) = self.get_mut(node).filter(|peer| peer.life.is_some()) else { return };
+        let before = peer.mtu.limit();
+        peer.mtu.on_refused(now, len);
+        let (deadline, limit) = (peer.mtu.deadline(), peer.mtu.limit());
+        self.next = self.next.min(deadline);
+        self.have_limits_changed |= limit != before;
+    }
+
+    /// Returns true if `node` has a setting with which its messages cannot be put together here.
+    pub(crate) fn is_incompatible(&self, node: NodeId) -> bool {
+        self.get(node).is_some_and(|peer| peer.differences.is_incompatible())
+    }
+
+    /// The peer runs another transport, as a handshake with it has shown.
+    pub(crate) fn on_other_transport(&mut self, node: NodeId) {
+        if let Some(peer) = self.get_mut(node) {
+            peer.differences = peer.differences.with(Setting::Transport);
         }
     }
 

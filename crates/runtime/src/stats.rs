@@ -48,6 +48,8 @@ pub struct NodeStats {
     pub inconsistent: u64,
     /// Messages that arrived otherwise than they were sent, and were dropped.
     pub corrupt: u64,
+    /// Messages that could not be put together, of peers with another `network.mtu` or transport.
+    pub mismatched: u64,
     /// Packets that the datapath dropped.
     pub datapath_drops: u64,
     /// Of these, packets that were longer than the network takes.
@@ -63,6 +65,9 @@ pub struct NodeStats {
     pub replayed: u64,
     /// Sessions agreed upon with peers.
     pub handshakes: u64,
+    /// Initiations of a peer whose time is not later than that of the one before: its clock went
+    /// back, or packets are replayed.
+    pub old_initiations: u64,
 }
 
 impl NodeStats {
@@ -90,6 +95,7 @@ impl NodeStats {
             ("peer_restarts", "Peers found restarted", self.peer_restarts),
             ("inconsistent", "Messages with contradicting headers", self.inconsistent),
             ("corrupt", "Messages that arrived otherwise than they were sent", self.corrupt),
+            ("mismatched", "Messages of peers with other settings", self.mismatched),
             ("datapath_drops", "Packets dropped by the datapath", self.datapath_drops),
             ("too_long", "Packets longer than the network takes", self.too_long),
             ("damaged", "Datagrams with a wrong checksum", self.damaged),
@@ -97,6 +103,7 @@ impl NodeStats {
             ("strays", "Sealed datagrams of sessions that are over", self.strays),
             ("replayed", "Sealed datagrams that arrived again", self.replayed),
             ("handshakes", "Sessions agreed upon with peers", self.handshakes),
+            ("old_initiations", "Handshakes with an earlier time", self.old_initiations),
         ]
         .into_iter()
     }

@@ -76,6 +76,8 @@ pub enum Failure {
     /// Other bytes have arrived than were sent, and were dropped: a memory or a network card is at
     /// fault, or the program has changed the message while it was being sent.
     Corrupt,
+    /// The receiver could not put the message together: it has another `network.mtu` or transport.
+    Mismatch,
 }
 
 /// Whether an application has room for a message.

@@ -18,7 +18,7 @@ use std::os::fd::BorrowedFd;
 
 use rampmeter_core::{NodeId, Time};
 
-use super::{Arrived, Counts, Datapath, Rail, Route};
+use super::{Arrived, Counts, Datapath, Rail, Report, Route};
 
 /// Networks that a node uses at most.
 pub const RAILS_MAX: usize = 8;
@@ -271,6 +271,10 @@ impl<D: Datapath> Datapath for Rails<D> {
 
     fn next_arrival(&self) -> Time {
         self.rails.iter().map(D::next_arrival).min().unwrap_or(Time::NEVER)
+    }
+
+    fn poll_report(&mut self) -> Option<(NodeId, Report)> {
+        self.rails.iter_mut().find_map(D::poll_report)
     }
 
     fn counts(&self) -> Counts {

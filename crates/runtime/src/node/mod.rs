@@ -20,14 +20,14 @@ use std::io;
 use std::sync::Arc;
 
 use rampmeter_core::envelope::LINK_OVERHEAD;
-use rampmeter_core::{Endpoint, MsgId, Purpose, Rate, Rng, Span, Time};
+use rampmeter_core::{Endpoint, MsgId, NodeId, Purpose, Rate, Rng, Span, Time};
 
 use self::arrivals::Arrivals;
 use self::bundles::Bundles;
 pub use self::config::NodeConfig;
 use self::transmit::{Note, Paths};
 use crate::app::{Applications, Failure, Outcome, Submission};
-use crate::datapath::Datapath;
+use crate::datapath::{Datapath, Report};
 use crate::inbox::{Absences, Held, Inbox};
 use crate::liveness::RailView;
 use crate::outbox::Outbox;
@@ -71,6 +71,9 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         let at = state.as_of(now);
         let n = datapath.receive(now, |arrived| state.on_datagram(at, arrived))?;
         arrivals.count(now, n);
+        while let Some((peer, report)) = datapath.poll_report() {
+            state.on_report(now, peer, report);
+        }
         if state.take_submissions(at) {
             state.active_at = now;
         }
@@ -134,6 +137,8 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
             strays: counts.strays,
             replayed: counts.replayed,
             handshakes: counts.handshakes,
+            old_initiations: counts.old_initiations,
+            wrong_transport: stats.wrong_transport + counts.wrong_transport,
             ..stats
         }
     }
@@ -325,6 +330,14 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     fn as_of(&self, now: Time) -> Time {
         let earliest = self.pacer.earliest(now).max(self.told);
         self.endpoint.poll_timeout().max(earliest).min(now)
+    }
+
+    /// Handles what the datapath has found out about a peer.
+    fn on_report(&mut self, now: Time, peer: NodeId, report: Report) {
+        match report {
+            Report::TooLong(len) => self.peers.on_refused(now, peer, len),
+            Report::OtherTransport(_) => self.peers.on_other_transport(peer),
+        }
     }
 
     /// Sends at the rate of the networks that are in use: of `n_rails` the most that are to one peer.

@@ -39,6 +39,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             self.stats.misdirected += 1;
         } else if transport != self.config.transport {
             self.stats.wrong_transport += 1;
+            self.peers.on_other_transport(src);
         } else {
             let body = &bytes[read..];
             match kind {
@@ -77,7 +78,11 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let (src, _) = from;
         match kind {
             Kind::Refused { msg } => self.on_refused(now, src, msg, Failure::Refused),
-            Kind::Corrupt { msg } => self.on_refused(now, src, msg, Failure::Corrupt),
+            Kind::Corrupt { msg } => {
+                let is_incompatible = self.peers.is_incompatible(src);
+                let failure = if is_incompatible { Failure::Mismatch } else { Failure::Corrupt };
+                self.on_refused(now, src, msg, failure);
+            }
             Kind::Control { msg } => self.on_packet(now, from, msg, None, body),
             Kind::Bundle { n } => {
                 let each = |msg, header: &[u8]| self.on_packet(now, from, msg, None, header);

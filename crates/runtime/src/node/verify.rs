@@ -53,7 +53,11 @@ impl<E: Endpoint, A: Applications> State<E, A> {
 
     /// Drops a message that has arrived otherwise than it was sent, and tells its sender.
     pub(super) fn on_corrupt(&mut self, src: NodeId, msg: MsgId) {
-        self.stats.corrupt += 1;
+        if self.peers.is_incompatible(src) {
+            self.stats.mismatched += 1;
+        } else {
+            self.stats.corrupt += 1;
+        }
         self.inbox.spoil(src, msg);
         self.note(src, self.peers.life(src), Kind::Corrupt { msg });
     }

@@ -21,7 +21,7 @@ use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Priority, Time};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::{Arrived, Counts, Datapath, Route};
+use super::{Arrived, Counts, Datapath, Report, Route};
 use sys::{RxBatch, TxBatch};
 
 /// What the UDP datapath must be told.
@@ -81,6 +81,8 @@ pub struct UdpDatapath {
     rx: RxBatch,
     drops: u64,
     too_long: u64,
+    /// Peers to which the system has refused a datagram, and its length.
+    refused: Vec<(NodeId, usize)>,
 }
 
 impl UdpDatapath {
@@ -124,6 +126,7 @@ impl UdpDatapath {
             rx,
             drops: 0,
             too_long: 0,
+            refused: Vec::new(),
         })
     }
 
@@ -140,7 +143,7 @@ impl UdpDatapath {
         };
         let socket = usize::from(route.path) % self.n_spray;
         let cut = limit.map(|bytes| (bytes, self.n_spray));
-        self.tx.push(socket, cut, addr, route.traffic_class(), write);
+        self.tx.push((route.dst, addr), socket, cut, route.traffic_class(), write);
         if self.tx.is_full() { self.flush() } else { Ok(()) }
     }
 
@@ -222,7 +225,13 @@ impl Datapath for UdpDatapath {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let dropped = self.tx.flush(&self.spray)?;
+        let refused = &mut self.refused;
+        let dropped = self.tx.flush(&self.spray, |dst, len| {
+            // One a peer suffices.
+            if refused.iter().all(|(peer, _)| *peer != dst) {
+                refused.push((dst, len));
+            }
+        })?;
         self.drops += dropped.all;
         self.too_long += dropped.too_long;
         Ok(())
@@ -249,6 +258,10 @@ impl Datapath for UdpDatapath {
 
     fn wakers(&self) -> Vec<BorrowedFd<'_>> {
         vec![self.control.as_fd(), self.data.as_fd()]
+    }
+
+    fn poll_report(&mut self) -> Option<(NodeId, Report)> {
+        self.refused.pop().map(|(peer, len)| (peer, Report::TooLong(len)))
     }
 
     fn counts(&self) -> Counts {

@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
 use libc::{c_int, c_void, cmsghdr, iovec, mmsghdr, sockaddr_storage, socklen_t};
+use rampmeter_core::NodeId;
 use socket2::{SockAddr, Socket};
 
 /// Room for two control messages that hold up to an int each, aligned for their headers.
@@ -63,6 +64,7 @@ fn set(socket: &impl AsRawFd, level: c_int, name: c_int, value: c_int) -> io::Re
 
 /// A packet that waits to be sent.
 struct Slot {
+    dst: NodeId,
     socket: usize,
     len: usize,
     addr: SockAddr,
@@ -136,9 +138,9 @@ impl TxBatch {
     /// longer than that says. There must be room.
     pub(super) fn push(
         &mut self,
+        (dst, addr): (NodeId, SocketAddr),
         socket: usize,
         cut: Option<(usize, usize)>,
-        addr: SocketAddr,
         class: u8,
         write: impl FnOnce(&mut [u8]) -> usize,
     ) {
@@ -150,12 +152,17 @@ impl TxBatch {
             Some((bytes, other)) if len > bytes => other,
             _ => socket,
         };
-        self.slots.push(Slot { socket, len, addr: addr.into(), ancillary });
+        self.slots.push(Slot { dst, socket, len, addr: addr.into(), ancillary });
     }
 
     /// Sends all packets, those of one socket together and in order. Returns how many were dropped
     /// because the system's buffers were full, the network is down or does not take packets so long.
-    pub(super) fn flush(&mut self, sockets: &[UdpSocket]) -> io::Result<Dropped> {
+    /// Gives the receiver and the length of the latter to `too_long`.
+    pub(super) fn flush(
+        &mut self,
+        sockets: &[UdpSocket],
+        mut too_long: impl FnMut(NodeId, usize),
+    ) -> io::Result<Dropped> {
         self.order.clear();
         self.order.extend(0..self.slots.len());
         self.order.sort_unstable_by_key(|&idx| (self.slots[idx].socket, idx));
@@ -192,6 +199,8 @@ impl TxBatch {
                     dropped.all += n;
                     if error.raw_os_error() == Some(libc::EMSGSIZE) {
                         dropped.too_long += n;
+                        let Slot { dst, len, .. } = &self.slots[self.heads[from]];
+                        too_long(*dst, *len);
                     }
                     n_done += n_packets;
                     from += 1;
@@ -305,9 +314,10 @@ fn send_some(socket: &UdpSocket, headers: &mut [mmsghdr]) -> io::Result<usize> {
     if sent > 0 { Ok(sent as usize) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Errors that are neither a full buffer nor a network that is down.
+/// Errors of the node itself. All others are of one packet or of a network: buffers are full, a link
+/// is down, or there is no route from the node's address to a peer (`EINVAL`).
 fn is_fatal(error: &io::Error) -> bool {
-    let fatal = [libc::EBADF, libc::ENOTSOCK, libc::EFAULT, libc::EAFNOSUPPORT, libc::EINVAL];
+    let fatal = [libc::EBADF, libc::ENOTSOCK, libc::EFAULT, libc::EAFNOSUPPORT];
     error.raw_os_error().is_some_and(|code| fatal.contains(&code))
 }
 
