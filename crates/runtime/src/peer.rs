@@ -33,6 +33,11 @@ const HELLO_MAX: Span = Span::from_us(1_000_000);
 /// Of so many greetings a silent peer gets one at least.
 const SELDOM: u32 = 64;
 
+/// Peers that are greeted at once, and the interval between those and the next. All at once would
+/// delay the packets of others: a network may have thousands of nodes.
+const GREETED: usize = 16;
+const GREET_STEP: Span = Span::from_us(2_000);
+
 /// A node as this one sees it.
 #[derive(Debug)]
 pub(crate) struct Peer<P> {
@@ -210,26 +215,28 @@ impl<P> Peers<P> {
 
     /// Asks all peers but `node` itself for their incarnations.
     pub(crate) fn call_all(&mut self, now: Time, node: NodeId) {
-        for other in (0..self.peers.len() as u32).map(NodeId::new) {
-            if other != node {
-                self.call(now, other);
-            }
+        let others = (0..self.peers.len() as u32).map(NodeId::new).filter(|other| *other != node);
+        for (n, other) in others.enumerate() {
+            self.call_at(now, greets_at(now, n), other);
         }
     }
 
     /// Asks all peers but `node` itself now and then. Those that do not answer are asked ever more
     /// seldom, as each asks itself when it starts: keys are agreed upon for every hello.
     pub(crate) fn greet_all(&mut self, now: Time, node: NodeId) {
+        let mut n_called = 0;
         for other in (0..self.peers.len() as u32).map(NodeId::new) {
             let Some(peer) = self.get_mut(other).filter(|_| other != node) else { continue };
             let has_answered = peer.heard_at().is_some_and(|at| at >= peer.greeted_at);
             peer.unanswered = if has_answered { 0 } else { peer.unanswered.saturating_add(1) };
             let n = peer.unanswered;
+            let at = greets_at(now, n_called);
             if n == 0 || n.is_power_of_two() || n.is_multiple_of(SELDOM) {
-                self.call(now, other);
+                self.call_at(now, at, other);
+                n_called += 1;
             }
             if let Some(peer) = self.get_mut(other) {
-                peer.greeted_at = now;
+                peer.greeted_at = at;
             }
         }
     }
@@ -269,13 +276,18 @@ impl<P> Peers<P> {
 
     /// Asks the peer for its incarnation, unless it is being asked already.
     pub(crate) fn call(&mut self, now: Time, node: NodeId) {
+        self.call_at(now, now, node);
+    }
+
+    /// Asks the peer from `first` on, unless it is being asked already.
+    fn call_at(&mut self, now: Time, first: Time, node: NodeId) {
         let nonce = self.rng.bits() as u32;
         let Some(peer) = self.get_mut(node) else { return };
         let is_over = peer.hello.is_none_or(|h| h.left == 0 && peer.waiting.is_empty());
         if is_over {
             let (pause, left) = (HELLO_MIN, REPEATS);
-            let (first_at, n_sent) = (now, 0);
-            peer.hello = Some(Hello { nonce, at: now, pause, left, first_at, n_sent });
+            let (first_at, n_sent) = (first, 0);
+            peer.hello = Some(Hello { nonce, at: first, pause, left, first_at, n_sent });
         } else if let Some(hello) = &mut peer.hello {
             // There is news of the peer, or for it: it is worth asking again soon.
             hello.left = REPEATS;
@@ -478,6 +490,11 @@ impl<P> Peers<P> {
             peer.differences = differences;
         }
     }
+}
+
+/// When the n-th of many peers is greeted.
+fn greets_at(now: Time, n: usize) -> Time {
+    now + GREET_STEP * (n / GREETED) as u64
 }
 
 /// What watches the networks to one of so many peers, where there are several.

@@ -48,3 +48,31 @@ fn peers_that_do_not_answer_are_greeted_ever_more_seldom() {
     run(&mut peers, at(4_000), at(4_005), true);
     assert!(greet_for_an_hour(&mut peers, 4_010, true) >= 360);
 }
+
+/// Many peers are greeted in steps of a few, when a node starts and later.
+#[test]
+fn many_peers_are_greeted_in_paced_steps() {
+    let rng = Rng::new(1, 0, Purpose::Test);
+    let mut peers = Peers::<()>::new(&vec![Some(None); 1_000], 1_500, 1, rng);
+    let mut now = at(10);
+    for start in 0..2 {
+        match start {
+            0 => peers.call_all(now, SELF),
+            _ => peers.greet_all(now, SELF),
+        }
+        let (began, mut first) = (now, std::collections::BTreeSet::new());
+        while now < began + Span::from_us(125_000) {
+            let mut n = 0;
+            peers.fire(now, |(node, _), _, _| n += usize::from(first.insert(node)), |_| {});
+            assert!(n <= 16, "{n} at {now:?}");
+            now += Span::from_us(100);
+        }
+        assert_eq!(first.len(), 999);
+        // Their repetitions end.
+        let end = now + Span::from_us(9_000_000);
+        while now < end {
+            peers.fire(now, |_, _, _| {}, |_| {});
+            now = peers.deadline().max(now + Span::from_us(1)).min(end);
+        }
+    }
+}
