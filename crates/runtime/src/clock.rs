@@ -16,9 +16,31 @@ pub enum ClockSource {
     Monotonic,
     /// Time of day since the latest first of January or July (UTC), so that 213 days, the range of
     /// [`Time`], leave a month to nodes that run across the change; those that start after it are
-    /// out of step with them.
+    /// out of step with them. [`Clock::epoch`] tells them apart, and nodes compare theirs.
     #[default]
     TimeOfDay,
+}
+
+/// Start of the half-year since which a clock counts, in days since 1970; `None` if it counts since the
+/// machine started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Epoch(pub Option<i64>);
+
+impl Epoch {
+    /// The epoch of a clock that starts now.
+    pub fn now(source: ClockSource) -> Self {
+        Self::at(nanoseconds(clock_gettime(ClockId::Realtime)), source)
+    }
+
+    fn at(day_ns: i128, source: ClockSource) -> Self {
+        match source {
+            ClockSource::Monotonic => Self(None),
+            ClockSource::TimeOfDay => {
+                let start_ns = day_ns - since_half_year_ns(day_ns);
+                Self(Some((start_ns / DAY_NS) as i64))
+            }
+        }
+    }
 }
 
 /// The clock of one node: monotonic, and shifted by what its source says.
@@ -26,6 +48,7 @@ pub enum ClockSource {
 pub struct Clock {
     /// Nanoseconds to add to the monotonic clock.
     shift_ns: i128,
+    epoch: Epoch,
 }
 
 impl Clock {
@@ -44,9 +67,22 @@ impl Clock {
             ClockSource::Monotonic if up_ns > LAST_NS => {
                 Err(ClockError { days: (up_ns / DAY_NS) as u64 })
             }
-            ClockSource::Monotonic => Ok(Self { shift_ns: 0 }),
-            ClockSource::TimeOfDay => Ok(Self { shift_ns: since_half_year_ns(day_ns) - up_ns }),
+            ClockSource::Monotonic => Ok(Self { shift_ns: 0, epoch: Epoch(None) }),
+            ClockSource::TimeOfDay => {
+                let shift_ns = since_half_year_ns(day_ns) - up_ns;
+                Ok(Self { shift_ns, epoch: Epoch::at(day_ns, source) })
+            }
         }
+    }
+
+    /// Returns since when the clock counts. Clocks of nodes with different epochs are months apart.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// Returns true if the clock is about to reach the end of its range, at which it stands still.
+    pub fn is_over(now: Time) -> bool {
+        i128::from(now.as_ps() / 1_000) >= LAST_NS - MARGIN_NS
     }
 
     /// The time now.
@@ -66,6 +102,8 @@ pub struct ClockError {
 
 /// The last nanosecond that [`Time`] can tell.
 const LAST_NS: i128 = ((u64::MAX - 1) / 1_000) as i128;
+/// What is left of a clock's range when a node that has it must end.
+const MARGIN_NS: i128 = 3_600 * 1_000_000_000;
 const DAY_NS: i128 = 86_400 * 1_000_000_000;
 
 /// `span` as the system's calls want it, rounded up to a nanosecond.
@@ -111,6 +149,25 @@ mod tests {
         assert_eq!(since_half_year_ns(day(19_904)), day(181));
         assert_eq!(since_half_year_ns(day(19_905)), 0);
         assert_eq!(since_half_year_ns(day(20_270) + 5), 5);
+    }
+
+    /// Clocks that start on both sides of New Year have different epochs, and all others the same.
+    #[test]
+    fn epochs_tell_clocks_of_two_half_years_apart() {
+        let start = |ns| Clock::start_at(5, ns, ClockSource::TimeOfDay).unwrap().epoch();
+        let new_year = 19_723 * DAY_NS;
+        assert_eq!(start(new_year - 1), Epoch(Some(19_723 - 184)));
+        assert_eq!(start(new_year), Epoch(Some(19_723)));
+        assert_eq!(start(new_year + 181 * DAY_NS), Epoch(Some(19_723)));
+        let monotonic = Clock::start_at(5, new_year, ClockSource::Monotonic).unwrap();
+        assert_eq!(monotonic.epoch(), Epoch(None));
+    }
+
+    #[test]
+    fn clocks_end_before_they_stand_still() {
+        let at = |days: i128| Time::from_ps((days * DAY_NS) as u64 * 1_000);
+        assert!(!Clock::is_over(at(213)));
+        assert!(Clock::is_over(Time::from_ps(LAST_NS as u64 * 1_000)));
     }
 
     #[test]

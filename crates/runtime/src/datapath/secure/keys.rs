@@ -65,6 +65,15 @@ impl PublicKey {
     pub(super) fn bytes(&self) -> &[u8; LEN] {
         &self.0
     }
+
+    /// Returns true if every private key agrees with it on the same secret, zero: a point of low order,
+    /// such as a key of zeros. Anybody passes for a node with such a key.
+    pub fn is_low_order(&self) -> bool {
+        let (mut dh, mut secret) = (curve(), [0; LEN]);
+        // Private keys are multiples of 8: any of them shows it.
+        dh.set(&[0x77; LEN]);
+        dh.dh(&self.0, &mut secret).is_err() || secret == [0; LEN]
+    }
 }
 
 fn curve() -> Box<dyn Dh> {
@@ -125,6 +134,25 @@ mod tests {
         let private = "5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb";
         let public = "de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f";
         assert_eq!(PrivateKey(hex(private)).public(), PublicKey(hex(public)));
+    }
+
+    /// The points of small order in RFC 7748's curve, by cr.yp.to/ecdh.html.
+    #[test]
+    fn points_of_low_order_are_known() {
+        let order_8 = "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800";
+        let mut one = [0; LEN];
+        one[0] = 1;
+        let minus_one = {
+            let mut bytes = [0xff; LEN];
+            (bytes[0], bytes[LEN - 1]) = (0xec, 0x7f);
+            bytes
+        };
+        let digit = |at| u8::from_str_radix(&order_8[at..at + 2], 16).unwrap();
+        let order_8: Vec<u8> = (0..64).step_by(2).map(digit).collect();
+        for low in [[0; LEN], one, minus_one, order_8.try_into().unwrap()] {
+            assert!(PublicKey(low).is_low_order(), "{low:?}");
+        }
+        assert!(!PrivateKey::generate().unwrap().public().is_low_order());
     }
 
     #[test]
