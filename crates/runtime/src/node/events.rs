@@ -18,7 +18,11 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                         continue;
                     };
                     if arrived.got != u64::from(arrived.size) {
-                        self.stats.inconsistent += 1;
+                        if self.peers.is_incompatible(src) {
+                            self.stats.mismatched += 1;
+                        } else {
+                            self.stats.inconsistent += 1;
+                        }
                         self.note(src, self.peers.life(src), Kind::Corrupt { msg });
                         continue;
                     }
