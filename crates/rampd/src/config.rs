@@ -3,16 +3,18 @@
 mod check;
 mod tables;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::Read as _;
 use std::net::SocketAddr;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rampmeter_core::{Bytes, FabricFacts, NodeId, Span};
 use rampmeter_proto::Catalogue;
-use rampmeter_ring::DoorConfig;
+use rampmeter_ring::{Access, DoorConfig};
 use rampmeter_runtime::datapath::udp::UdpConfig;
-use rampmeter_runtime::{Agreement, ClockSource, PrivateKey, PublicKey, Setting, Wait};
+use rampmeter_runtime::{Agreement, ClockSource, Epoch, PrivateKey, PublicKey, Setting, Wait};
+use rustix::fs::OFlags;
 use thiserror::Error;
 
 use self::check::Check;
@@ -71,14 +73,20 @@ pub(crate) struct Setup {
     pub(crate) interface: Option<String>,
     /// Its clock.
     pub(crate) clock: ClockSource,
+    /// Since when its clock counts.
+    pub(crate) epoch: Epoch,
     /// How it waits.
     pub(crate) wait: Wait,
+    /// `node.spin-us` as it is written: without it the value follows from the rate.
+    pub(crate) spin_us: Option<f64>,
     /// How long it waits for more packets where many arrive.
     pub(crate) gather: Span,
     /// How long it stays awake after a packet or a submission.
     pub(crate) busy_poll: Span,
     /// Where applications attach, and who may.
     pub(crate) door: Option<DoorConfig>,
+    /// Who may, while the node runs.
+    pub(crate) access: Access,
     /// Where counters are served.
     pub(crate) metrics: Option<SocketAddr>,
     /// Where `rampd status` asks.
@@ -134,15 +142,16 @@ impl Keys {
             expected: expected.to_owned(),
             got,
         };
-        let about = fs::metadata(file).map_err(unreadable)?;
-        let mode = about.mode() & 0o777;
-        // A service manager hands keys over in files of the group root.
-        let of_others = if about.gid() == 0 { 0o027 } else { 0o077 };
-        if mode & of_others != 0 {
-            let expected = "a private key that its owner alone can read (0600)";
-            return Err(bad("mode", expected, format!("{mode:04o}")));
+        // Checked as it is open, so that nobody exchanges it meanwhile; and not blocked by a pipe.
+        let flags = OFlags::NONBLOCK.bits() as i32;
+        let opened = OpenOptions::new().read(true).custom_flags(flags).open(file);
+        let mut opened = opened.map_err(unreadable)?;
+        let about = opened.metadata().map_err(unreadable)?;
+        if let Some((key, expected, got)) = unsafe_file(&about, "a private key") {
+            return Err(bad(key, &expected, got));
         }
-        let text = fs::read_to_string(file).map_err(unreadable)?;
+        let mut text = String::new();
+        opened.read_to_string(&mut text).map_err(unreadable)?;
         let key: PrivateKey = text.parse().map_err(|_| {
             let got = format!("{} characters", text.trim().len());
             bad("private key", "32 bytes in base64 (44 characters)", got)
@@ -164,19 +173,48 @@ impl Keys {
     pub(crate) fn open_log(&self) -> Result<Option<File>, ConfigError> {
         let Some(path) = &self.log else { return Ok(None) };
         let unreadable = |source| ConfigError::Read { file: path.clone(), source };
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
         let mut options = OpenOptions::new();
-        let file = options.append(true).create(true).mode(0o600).open(path).map_err(unreadable)?;
-        let mode = file.metadata().map_err(unreadable)?.mode() & 0o777;
-        if mode & 0o077 != 0 {
-            return Err(ConfigError::Value {
-                file: path.clone(),
-                key: "mode".to_owned(),
-                expected: "a log of keys that its owner alone can read (0600)".to_owned(),
-                got: format!("{mode:04o}"),
-            });
+        options.append(true).create(true).mode(0o600).custom_flags(flags);
+        let bad = |key: &str, expected: &str, got: String| ConfigError::Value {
+            file: path.clone(),
+            key: key.to_owned(),
+            expected: expected.to_owned(),
+            got,
+        };
+        let file = options.open(path).map_err(|error| match error.raw_os_error() {
+            Some(libc::ELOOP) => bad("type", "a log of keys that is a file", "a link".to_owned()),
+            _ => unreadable(error),
+        })?;
+        let about = file.metadata().map_err(unreadable)?;
+        if let Some((key, expected, got)) = unsafe_file(&about, "a log of keys") {
+            return Err(bad(key, &expected, got));
+        }
+        if about.nlink() != 1 {
+            let got = format!("{} links to it", about.nlink());
+            return Err(bad("links", "a log of keys with one name", got));
         }
         Ok(Some(file))
     }
+}
+
+/// Returns the property of an open file for which it must not hold secrets, with what was expected and
+/// what it has: another user can read or change it. Root and the node's own user may.
+fn unsafe_file(about: &Metadata, what: &str) -> Option<(&'static str, String, String)> {
+    if !about.is_file() {
+        let got = format!("{:?}", about.file_type());
+        return Some(("type", format!("{what} in an ordinary file"), got));
+    }
+    let own = rustix::process::geteuid().as_raw();
+    if about.uid() != 0 && about.uid() != own {
+        let expected = format!("{what} that user {own} or root owns");
+        return Some(("owner", expected, format!("user {}", about.uid())));
+    }
+    let mode = about.mode() & 0o777;
+    // A service manager hands keys over in files of the group root.
+    let of_others = if about.gid() == 0 { 0o027 } else { 0o077 };
+    let expected = format!("{what} that its owner alone can read (0600)");
+    (mode & of_others != 0).then(|| ("mode", expected, format!("{mode:04o}")))
 }
 
 impl Setup {
@@ -223,8 +261,9 @@ impl Setup {
             ("node.status", self.status != other.status),
             ("node.metrics", self.metrics != other.metrics),
             ("node.clock", self.clock != other.clock),
-            // How long a node spins follows from the rate.
             ("node.wait", (self.wait == Wait::Poll) != (other.wait == Wait::Poll)),
+            ("node.spin-us", self.spin_us != other.spin_us),
+            ("node.grace-ms", self.grace != other.grace),
             ("node.datapath", self.interface != other.interface),
             ("node.message-max", self.message_max != other.message_max),
             ("network.mtu, spray or segment-offload", udp(self) != udp(other)),
@@ -249,7 +288,7 @@ impl Setup {
             Setting::ControlRtt => facts.control_rtt.as_ps().to_string(),
             Setting::DataRtt => facts.data_rtt.as_ps().to_string(),
             Setting::Transport => format!("{:?}", self.transport.derived),
-            Setting::Clock => format!("{:?}", self.clock),
+            Setting::Clock => format!("{:?} {:?}", self.clock, self.epoch),
             // Nodes with one network tell what they always told.
             Setting::Peers if self.more_rails.is_empty() => format!("{:?}", self.udp.peers),
             Setting::Peers => {
@@ -272,6 +311,117 @@ impl Setup {
             mtu: self.udp.mtu,
             spray: self.udp.spray as u16,
             ..rampmeter_runtime::datapath::xdp::XdpConfig::new(interface, local, peers)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use rampmeter_proto::Builtin;
+
+    use super::*;
+
+    /// What a reload does with a change.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Change {
+        Applied,
+        Restart,
+    }
+    use Change::{Applied, Restart};
+
+    /// Each key of a table, a change of it, and what a reload does with that.
+    type Keys = &'static [(&'static str, &'static str, &'static str, Change)];
+
+    const NODE: Keys = &[
+        ("id", "id = 0", "id = 1", Restart),
+        ("clock", "clock = \"monotonic\"", "clock = \"time-of-day\"", Restart),
+        ("wait", "wait = \"block\"", "wait = \"poll\"", Restart),
+        ("spin-us", "spin-us = 5", "spin-us = 6", Restart),
+        ("gather-us", "gather-us = 60", "gather-us = 50", Applied),
+        ("busy-poll-us", "busy-poll-us = 100", "busy-poll-us = 90", Applied),
+        ("datapath", "datapath = \"udp\"", "datapath = \"xdp\"\ninterface = \"eth0\"", Restart),
+        // Of no use but with datapath = "xdp", with which it is changed above.
+        ("interface", "", "", Applied),
+        ("socket", "socket = \"/a\"", "socket = \"/b\"", Restart),
+        ("private-key", "private-key = \"/a.key\"", "private-key = \"/b.key\"", Applied),
+        ("key-log", "key-log = \"/a.log\"", "key-log = \"/b.log\"", Restart),
+        ("metrics", "metrics = \"127.0.0.1:1\"", "metrics = \"127.0.0.1:2\"", Restart),
+        ("status", "status = \"/s\"", "status = \"/t\"", Restart),
+        ("grace-ms", "grace-ms = 5", "grace-ms = 6", Restart),
+        ("patience-ms", "patience-ms = 5", "patience-ms = 6", Applied),
+        ("message-max", "message-max = 5000", "message-max = 6000", Restart),
+    ];
+    const NETWORK: Keys = &[
+        ("rate-mbps", "rate-mbps = 100", "rate-mbps = 200", Applied),
+        ("mtu", "mtu = 1500", "mtu = 1400", Restart),
+        ("control-rtt-us", "control-rtt-us = 300", "control-rtt-us = 400", Applied),
+        ("data-rtt-us", "data-rtt-us = 900", "data-rtt-us = 1000", Applied),
+        ("spray", "spray = 16", "spray = 8", Restart),
+        ("segment-offload", "segment-offload = false", "segment-offload = true", Restart),
+        // Changes with the keys of all nodes: not by one key.
+        ("security", "security = \"encrypted\"", "security = \"encrypted\"", Applied),
+    ];
+    const PROGRAMS: Keys = &[
+        ("attached-max", "attached-max = 5", "attached-max = 6", Applied),
+        ("attached-per-user", "attached-per-user = 5", "attached-per-user = 6", Applied),
+        ("memory-max-mb", "memory-max-mb = 5", "memory-max-mb = 6", Applied),
+        ("memory-per-user-mb", "memory-per-user-mb = 5", "memory-per-user-mb = 6", Applied),
+    ];
+
+    fn lines(keys: Keys) -> String {
+        keys.iter().map(|(_, line, ..)| format!("{line}\n")).collect()
+    }
+
+    fn text() -> String {
+        let key = || PrivateKey::generate().unwrap().public();
+        let peer = |n: u16| {
+            let (port, key) = (7_400 + 10 * n, key());
+            format!("[[peer]]\nid = {n}\naddress = \"127.0.0.1:{port}\"\npublic-key = \"{key}\"\n")
+        };
+        let (node, network, programs) = (lines(NODE), lines(NETWORK), lines(PROGRAMS));
+        format!(
+            "[node]\n{node}[network]\n{network}[programs]\n{programs}[transport]\nname = \"dcpim\"\n\
+             [[service]]\nid = 7\nusers = [1]\n{}{}",
+            peer(0),
+            peer(1)
+        )
+    }
+
+    fn load(text: &str) -> Result<Setup, ConfigError> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("n.toml");
+        fs::write(&file, text).unwrap();
+        Setup::load::<Builtin>(&file)
+    }
+
+    /// The keys that a table may have, as the error of an unknown one lists them.
+    fn keys_of(text: &str, table: &str) -> Vec<String> {
+        let head = format!("[{table}]\n");
+        let error = load(&text.replace(&head, &format!("{head}unknown = 1\n"))).unwrap_err();
+        let error = error.to_string();
+        let names = error.split_once("expected one of").unwrap().1;
+        names.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    /// Every key is either applied by a reload, or named in the refusal of it.
+    #[test]
+    fn reloads_apply_or_refuse_a_change_of_each_key() {
+        let text = text();
+        let old = load(&text).unwrap();
+        assert!(old.fixed(&load(&text).unwrap()).is_empty());
+        for (table, keys) in [("node", NODE), ("network", NETWORK), ("programs", PROGRAMS)] {
+            let mut known: Vec<_> = keys.iter().map(|(key, ..)| (*key).to_owned()).collect();
+            let mut all = keys_of(&text, table);
+            known.sort_unstable();
+            all.sort_unstable();
+            assert_eq!(all, known, "the table {table} has keys that this test does not know");
+            for (key, from, to, change) in keys {
+                let changed = text.replacen(&format!("{from}\n"), &format!("{to}\n"), 1);
+                let fixed = old.fixed(&load(&changed).unwrap());
+                assert_eq!(fixed.is_empty(), *change == Applied, "{table}.{key}: {fixed:?}");
+            }
         }
     }
 }

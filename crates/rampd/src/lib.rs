@@ -10,20 +10,25 @@ mod config;
 mod host;
 mod keygen;
 mod load;
+mod log;
 mod metrics;
 mod middlebox;
 mod pattern;
+mod reload;
 mod run;
+mod serve;
 mod status;
 mod tcp;
 mod timetable;
+mod watchdog;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use rampmeter_proto::Catalogue;
-use tracing_subscriber::EnvFilter;
+
+use self::log::LogFormat;
 
 /// Transports between Linux hosts.
 ///
@@ -36,14 +41,6 @@ struct Args {
     log_format: LogFormat,
     #[command(subcommand)]
     command: Command,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum LogFormat {
-    /// A line a person reads.
-    Text,
-    /// A JSON object a line.
-    Json,
 }
 
 #[derive(Debug, Subcommand)]
@@ -104,7 +101,8 @@ enum Command {
 /// Runs the command for the transports of `C`.
 pub fn main<C: Catalogue>() -> ExitCode {
     let args = Args::parse();
-    start_log(args.log_format);
+    log::start(args.log_format);
+    log::end_on_panic();
     let result = match args.command {
         Command::Node { config } => run::node::<C>(&config),
         Command::Arbiter { config } => run::arbiter::<C>(&config),
@@ -115,24 +113,13 @@ pub fn main<C: Catalogue>() -> ExitCode {
         Command::Load(args) => load::load::<C>(&args),
         Command::Middlebox(args) => middlebox::run(&args),
     };
-    match result {
+    let code = match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = std::io::Write::write_all(
-                &mut std::io::stderr(),
-                format!("rampd: {error}\n").as_bytes(),
-            );
+            log::print(&format!("rampd: {error}"));
             ExitCode::from(if error.is_input() { 2 } else { 1 })
         }
-    }
-}
-
-/// Log lines go to standard error; RUST_LOG says which, from `info` on by default.
-fn start_log(format: LogFormat) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    match format {
-        LogFormat::Text => log.with_target(false).init(),
-        LogFormat::Json => log.json().with_target(false).init(),
-    }
+    };
+    log::flush();
+    code
 }

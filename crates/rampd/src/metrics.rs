@@ -1,6 +1,7 @@
 //! What a running node shows of itself: log lines for what is unusual, and counters for Prometheus.
 
 use std::io;
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prometheus_client::encoding::text::encode;
@@ -8,12 +9,16 @@ use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::{Registry, Unit};
-use rampmeter_core::{Endpoint, Span, Time};
-use rampmeter_runtime::{Applications, Datapath, Node, NodeStats, PeerView, RailState, RailView};
+use rampmeter_core::{Endpoint, NodeId, Span, Time};
+use rampmeter_runtime::{
+    Applications, Datapath, Epoch, Node, NodeStats, PeerView, RailState, RailView,
+};
 use tracing::{info, warn};
 
 use crate::config::Setup;
 use crate::status::{StatusServer, keys};
+use crate::watchdog::Heart;
+use crate::{log, serve};
 
 /// How often a node looks at itself.
 const EVERY: Span = Span::from_us(1_000_000);
@@ -37,6 +42,26 @@ pub(crate) struct View {
     pub(crate) services: Vec<(u16, u32, u32)>,
 }
 
+impl View {
+    /// Returns what is shown of a peer. Peers are in the order of their numbers.
+    pub(crate) fn peer(&self, node: NodeId) -> Option<&PeerView> {
+        let idx = self.peers.binary_search_by_key(&node, |peer| peer.node).ok()?;
+        self.peers.get(idx)
+    }
+
+    /// Returns what is shown of a network to a peer.
+    pub(crate) fn rail(&self, peer: NodeId, rail: u8) -> Option<&RailView> {
+        self.rails_of(peer).iter().find(|view| view.rail == rail)
+    }
+
+    /// Returns what is shown of all networks to a peer.
+    pub(crate) fn rails_of(&self, peer: NodeId) -> &[RailView] {
+        let from = self.rails.partition_point(|rail| rail.peer < peer);
+        let n = self.rails[from..].partition_point(|rail| rail.peer == peer);
+        &self.rails[from..from + n]
+    }
+}
+
 /// Watches a node.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -46,6 +71,9 @@ pub(crate) struct Watch {
     before: View,
     shown: Arc<Mutex<View>>,
     status: StatusServer,
+    heart: Heart,
+    /// Whether the node has logged that a new half-year has begun.
+    has_warned_of_epoch: bool,
 }
 
 impl Watch {
@@ -57,27 +85,24 @@ impl Watch {
         let status = StatusServer::start(setup)?;
         let shown = Arc::new(Mutex::new(View::default()));
         if let Some(address) = setup.metrics {
-            let server = tiny_http::Server::http(address).map_err(|error| {
-                io::Error::other(format!("cannot serve metrics at {address}: {error}"))
+            let listener = TcpListener::bind(address).map_err(|error| {
+                io::Error::other(format!("node.metrics: cannot listen at {address}: {error}"))
             })?;
             let (shown, node) = (Arc::clone(&shown), setup.id.get().to_string());
             let status = status.shown();
-            let serve = move || {
-                for request in server.incoming_requests() {
-                    if request.url() == "/status" {
-                        let _ = request.respond(tiny_http::Response::from_string(status.text()));
-                        continue;
-                    }
+            let page = move |path: &str| match path {
+                "/status" => Some(status.text()),
+                _ => {
                     let view = shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                    // A client that went away does not matter.
-                    let _ = request.respond(tiny_http::Response::from_string(text(&view, &node)));
+                    Some(text(&view, &node))
                 }
             };
-            std::thread::Builder::new().name("metrics".to_owned()).spawn(serve)?;
+            serve::start("metrics", listener.into(), move |request| serve::http(request, &page))?;
             info!(%address, "serving metrics");
         }
-        let (next, greets_at) = (Time::ZERO, Time::ZERO);
-        Ok(Self { next, greets_at, before: View::default(), shown, status })
+        let (next, greets_at, heart) = (Time::ZERO, Time::ZERO, Heart::start()?);
+        let (before, has_warned_of_epoch) = (View::default(), false);
+        Ok(Self { next, greets_at, before, shown, status, heart, has_warned_of_epoch })
     }
 
     /// Looks at the node, from time to time.
@@ -91,6 +116,9 @@ impl Watch {
             return;
         }
         self.next = now + EVERY;
+        self.heart.beat();
+        log::report();
+        self.warn_of_epoch(setup);
         if now >= self.greets_at {
             self.greets_at = now + GREET_EVERY;
             node.greet(now);
@@ -139,18 +167,28 @@ impl Watch {
         if new.forged > old.forged {
             warn!(packets = new.forged, "packets that no peer has sealed");
         }
+        if new.inconsistent > old.inconsistent {
+            let messages = new.inconsistent - old.inconsistent;
+            warn!(messages, "messages lack bytes that the transport takes for received");
+        }
+        if new.mismatched > old.mismatched {
+            warn!(
+                messages = new.mismatched - old.mismatched,
+                "messages of peers with another network.mtu or transport cannot be put together"
+            );
+        }
         if new.wrong_transport > old.wrong_transport {
             warn!(packets = new.wrong_transport, "peers run another transport");
         }
         for peer in view.peers.iter().filter(|peer| !peer.differences.is_empty()) {
-            let before = self.before.peers.iter().find(|old| old.node == peer.node);
+            let before = self.before.peer(peer.node);
             if before.is_none_or(|old| old.differences != peer.differences) {
                 let keys = keys(peer.differences).join(", ");
                 warn!(peer = peer.node.get(), %keys, "a peer is configured otherwise");
             }
         }
         for peer in &view.peers {
-            let before = self.before.peers.iter().find(|old| old.node == peer.node);
+            let before = self.before.peer(peer.node);
             if before.and_then(|old| old.path_mtu) == peer.path_mtu {
                 continue;
             }
@@ -166,11 +204,22 @@ impl Watch {
         }
     }
 
+    /// Logs once that clocks of nodes that start from now on count from another day.
+    fn warn_of_epoch(&mut self, setup: &Setup) {
+        if self.has_warned_of_epoch || setup.epoch == Epoch::now(setup.clock) {
+            return;
+        }
+        self.has_warned_of_epoch = true;
+        warn!(
+            "node.clock: a new half-year has begun, from which nodes count that start now; start all \
+             nodes again if the transport has an arbiter"
+        );
+    }
+
     /// Says which networks went down, and which are up again.
     fn warn_of_rails(&self, setup: &Setup, view: &View) {
         for rail in &view.rails {
-            let is_it = |old: &&RailView| (old.peer, old.rail) == (rail.peer, rail.rail);
-            let old = self.before.rails.iter().find(is_it);
+            let old = self.before.rail(rail.peer, rail.rail);
             let (falls, was) = old.map_or((0, RailState::Unknown), |old| (old.falls, old.state));
             let peer = rail.peer.get();
             let address = setup.addresses(rail.peer).get(usize::from(rail.rail)).copied();
@@ -246,6 +295,14 @@ fn text(view: &View, node: &str) -> String {
     for (name, help, value) in gauges {
         registry.register(name, help, ConstGauge::new(value as i64));
     }
+    let log::LeftOut { dropped, limited } = log::left_out();
+    let of_log = [
+        ("log_lines_dropped", "Log lines that standard error did not take", dropped),
+        ("log_lines_limited", "Log lines left out because one cause had too many", limited),
+    ];
+    for (name, help, value) in of_log {
+        registry.register(name, help, ConstCounter::new(value));
+    }
     register_rails(&mut registry, &view.rails);
     let mut text = String::new();
     encode(&mut text, &registry).expect("writing to a string does not fail");
@@ -295,8 +352,6 @@ fn register_rails(registry: &mut Registry, rails: &[RailView]) {
 
 #[cfg(test)]
 mod tests {
-    use rampmeter_core::NodeId;
-
     use super::*;
 
     /// The dashboard for Grafana shows what is counted.

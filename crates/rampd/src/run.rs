@@ -8,7 +8,6 @@ use std::sync::Arc;
 use rampmeter_core::{Endpoint, Span, Time};
 use rampmeter_proto::beside::{BesideArbiter, BesideHost};
 use rampmeter_proto::catalogue::{Action, Catalogue};
-use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::transport::Transport;
 use rampmeter_ring::Clients;
 use rampmeter_runtime::datapath::Rails;
@@ -19,6 +18,7 @@ use rampmeter_runtime::wire::Incarnation;
 use rampmeter_runtime::{
     Applications, Clock, Datapath, Node, NodeConfig, SealConfig, Secured, Security, Signals, drive,
 };
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use thiserror::Error;
@@ -28,6 +28,7 @@ use crate::apps::NoApplications;
 use crate::check::joined;
 use crate::config::{ConfigError, Setup};
 use crate::metrics::Watch;
+use crate::reload::{Loading, Protocol};
 
 /// Why rampd ends.
 #[derive(Debug, Error)]
@@ -54,16 +55,17 @@ impl Error {
 pub(crate) fn node<C: Catalogue>(config: &Path) -> Result<(), Error> {
     // First of all: until then SIGHUP would end a node that has just been started.
     let signals = stop_signals()?;
-    let setup = Setup::load::<C>(config)?;
+    let mut setup = Setup::load::<C>(config)?;
     if setup.is_arbiter {
         let message = "is an arbiter's configuration: use `rampd arbiter`";
         return Err(Error::Input(format!("{}: {message}", config.display())));
     }
-    let clock = clock(&setup)?;
+    let clock = clock(&mut setup)?;
+    raise_descriptor_limit();
     match &setup.door {
         Some(door) => {
             let listen = || {
-                let listening = Clients::listen(door.clone(), clock);
+                let listening = Clients::listen_with(door.clone(), &setup.access, clock);
                 let clients = listening.map_err(|e| io::Error::other(e.to_string()))?;
                 info!(socket = %door.path.display(), "applications may attach");
                 Ok(clients)
@@ -80,19 +82,33 @@ pub(crate) fn node<C: Catalogue>(config: &Path) -> Result<(), Error> {
 /// `rampd arbiter`.
 pub(crate) fn arbiter<C: Catalogue>(config: &Path) -> Result<(), Error> {
     let signals = stop_signals()?;
-    let setup = Setup::load::<C>(config)?;
+    let mut setup = Setup::load::<C>(config)?;
     if !setup.is_arbiter {
         let message = "is no arbiter's configuration: use `rampd node`";
         return Err(Error::Input(format!("{}: {message}", config.display())));
     }
-    let clock = clock(&setup)?;
+    let clock = clock(&mut setup)?;
+    raise_descriptor_limit();
     find::<C, _>(&setup, RunArbiter { setup: &setup, clock, signals: &signals })
 }
 
-/// The node's clock.
-pub(crate) fn clock(setup: &Setup) -> Result<Clock, Error> {
+/// The node's clock, of whose epoch its peers are told.
+pub(crate) fn clock(setup: &mut Setup) -> Result<Clock, Error> {
     let advice = "use clock = \"time-of-day\"";
-    Clock::start(setup.clock).map_err(|e| Error::Input(format!("node.clock: {e}: {advice}")))
+    let clock = Clock::start(setup.clock)
+        .map_err(|error| Error::Input(format!("node.clock: {error}: {advice}")))?;
+    setup.epoch = clock.epoch();
+    Ok(clock)
+}
+
+/// Takes as many descriptors as the system allows: each program that attaches needs two, and those of
+/// an agent one a connection.
+pub(crate) fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        warn!(%error, "cannot raise the limit of descriptors");
+    }
 }
 
 /// Runs a host of whatever transport until it is told to stop. `apps` is called once the node has its
@@ -257,76 +273,24 @@ fn serve<E: Endpoint, D: Datapath, A: Applications>(
     let mut current = setup.clone();
     info!(node = setup.id.get(), address = %joined(setup), "started");
     tell_systemd(NotifyState::Ready);
+    let (mut loading, mut is_clock_over) = (Loading::default(), false);
     let each = |node: &mut Node<E, Secured<D>, A>, now: Time| {
         watch.look(&current, node, now);
-        if signals.take_reload() {
-            reload(&mut current, protocol, node, now);
+        loading.poll(signals, &mut current, protocol, node, now);
+        if Clock::is_over(now) && !is_clock_over {
+            is_clock_over = true;
+            signals.stop();
         }
     };
     drive(&mut node, clock, setup.wait, signals, setup.grace, each)?;
     tell_systemd(NotifyState::Stopping);
     watch.report(setup, &node);
     info!(node = setup.id.get(), "stopped");
+    if is_clock_over {
+        let error = "node.clock: the clock has run for 213 days, its range: start the node again";
+        return Err(Error::System(io::Error::other(error)));
+    }
     Ok(())
-}
-
-/// The parameters of the protocol in a configuration.
-pub(crate) type Protocol<'a, E> =
-    &'a dyn Fn(&Setup) -> Result<Arc<<E as Endpoint>::Config>, BadKey>;
-
-/// Takes the configuration as it is now, or leaves everything as it is and says why. Messages go on.
-pub(crate) fn reload<E: Endpoint, D: Datapath, A: Applications>(
-    setup: &mut Setup,
-    protocol: Protocol<'_, E>,
-    node: &mut Node<E, Secured<D>, A>,
-    now: Time,
-) {
-    match try_reload(setup, protocol, node, now) {
-        Ok(()) => info!("the configuration has been read again"),
-        Err(error) => warn!(%error, "the configuration stays as it was"),
-    }
-}
-
-fn try_reload<E: Endpoint, D: Datapath, A: Applications>(
-    setup: &mut Setup,
-    protocol: Protocol<'_, E>,
-    node: &mut Node<E, Secured<D>, A>,
-    now: Time,
-) -> Result<(), Error> {
-    let new = (setup.reread)(&setup.file)?;
-    let refuse = |what: &str| Err(Error::Input(format!("{what}: changes need a restart")));
-    let fixed = setup.fixed(&new);
-    if !fixed.is_empty() {
-        return refuse(&fixed.join("; "));
-    }
-    let config = node_config(&new)?;
-    let keys = new.keys.as_ref().map(|keys| Ok::<_, Error>((keys.private(new.id)?, keys)));
-    let keys = keys.transpose()?;
-    let parameters = protocol(&new).map_err(|error| Error::Input(error.to_string()))?;
-    let others = new.udp.peers != setup.udp.peers || new.more_rails != setup.more_rails;
-    if others && !set_peers(node, &new) {
-        return refuse("peer.address over AF_XDP");
-    }
-    let is_same = new.facts == setup.facts && new.transport == setup.transport;
-    if !is_same && !node.reconfigure(now, parameters) {
-        set_peers(node, setup);
-        return refuse("network.rate-mbps, control-rtt-us, data-rtt-us or transport");
-    }
-    if let Some((key, keys)) = keys {
-        node.datapath_mut().set_keys(key, keys.public.iter().cloned().map(Some).collect());
-    }
-    node.set_config(now, config);
-    *setup = new;
-    Ok(())
-}
-
-/// Changes the addresses of all nodes on all networks; false where the datapath cannot do that.
-fn set_peers<E: Endpoint, D: Datapath, A: Applications>(
-    node: &mut Node<E, Secured<D>, A>,
-    setup: &Setup,
-) -> bool {
-    let mut rails = (0..).zip(setup.rails());
-    rails.all(|(rail, udp)| node.datapath_mut().set_peers(rail, &udp.peers))
 }
 
 /// Tells the service manager how far the node is, where one has started it and waits for that.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsFd as _;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -24,6 +24,7 @@ use crate::check::joined;
 use crate::config::Setup;
 use crate::metrics::View;
 use crate::run::Error;
+use crate::serve::{self, Reply};
 
 /// Connections that wait to be answered.
 const BACKLOG: i32 = 16;
@@ -153,19 +154,12 @@ impl StatusServer {
         if let Some(path) = &setup.status {
             let listener = Listener::open(path, SocketType::STREAM, BACKLOG)
                 .map_err(|error| io::Error::other(error.to_string()))?;
-            let sockets = UnixListener::from(listener.as_fd().try_clone_to_owned()?);
-            sockets.set_nonblocking(false)?;
+            let socket = listener.as_fd().try_clone_to_owned()?;
             held = Some(listener);
             let shown = shown.clone();
-            let serve = move || {
-                for stream in sockets.incoming() {
-                    let Ok(mut stream) = stream else { continue };
-                    // Somebody who does not read must not hold up others for long.
-                    let _ = stream.set_write_timeout(Some(Duration::from_secs(1)));
-                    let _ = stream.write_all(shown.text().as_bytes());
-                }
-            };
-            std::thread::Builder::new().name("status".to_owned()).spawn(serve)?;
+            // Whoever connects is answered, whatever it says.
+            let answer = move |_: &[u8]| Reply::Bytes(shown.text().into_bytes());
+            serve::start("status", socket, answer)?;
             info!(socket = %path.display(), "serving status");
         }
         Ok(Self { shown, started: None, before: Time::ZERO, _listener: held })
@@ -195,8 +189,7 @@ fn status(setup: &Setup, view: &View, before: &View, now: Time, span: f64) -> St
     };
     let (stats, old) = (&view.stats, &before.stats);
     let rail = |view_of: &RailView| {
-        let is_it = |old: &&RailView| (old.peer, old.rail) == (view_of.peer, view_of.rail);
-        let then = before.rails.iter().find(is_it);
+        let then = before.rail(view_of.peer, view_of.rail);
         let (sent, received) = then.map_or((0, 0), |old| (old.bytes_sent, old.bytes_received));
         let address = setup.addresses(view_of.peer).get(usize::from(view_of.rail)).copied();
         Rail {
@@ -212,7 +205,7 @@ fn status(setup: &Setup, view: &View, before: &View, now: Time, span: f64) -> St
         }
     };
     let peer = |peer: &PeerView| {
-        let then = before.peers.iter().find(|old| old.node == peer.node).map(|old| old.traffic);
+        let then = before.peer(peer.node).map(|old| old.traffic);
         let (traffic, then) = (peer.traffic, then.unwrap_or_default());
         let address = setup.udp.peers.get(peer.node.idx()).copied().flatten();
         Peer {
@@ -226,7 +219,7 @@ fn status(setup: &Setup, view: &View, before: &View, now: Time, span: f64) -> St
             waiting: peer.waiting,
             path_mtu: peer.path_mtu,
             differs_in: keys(peer.differences),
-            rails: view.rails.iter().filter(|of| of.peer == peer.node).map(rail).collect(),
+            rails: view.rails_of(peer.node).iter().map(rail).collect(),
         }
     };
     let service =

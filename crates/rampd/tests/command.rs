@@ -82,6 +82,22 @@ fn broken_configurations_are_explained() {
             "0.0.0.0:7631",
             "peer[1].address: expected the address of one host, got 0.0.0.0:7631",
         ),
+        (
+            "127.0.0.1:7631",
+            "224.0.0.9:7631",
+            "peer[1].address: expected the address of one host, got 224.0.0.9:7631",
+        ),
+        (
+            "127.0.0.1:7631",
+            "255.255.255.255:7631",
+            "peer[1].address: expected the address of one host, got 255.255.255.255:7631",
+        ),
+        (
+            "127.0.0.1:7631",
+            "10.9.9.9:7631",
+            "peer[1].address: expected a loopback address, as this node's own is 127.0.0.1:7621, got \
+             10.9.9.9:7631",
+        ),
         ("clock", "metrics = \"here\"\nclock", "invalid socket address syntax"),
         ("rate-mbps = 100", "rate-mbps = 0", "network.rate-mbps: expected a number from 0.1"),
         ("rate-mbps = 100", "rate-mbps = \"fast\"", "invalid type: string \"fast\""),
@@ -325,6 +341,26 @@ fn keys_are_made_and_checked() {
     let said = check(&good);
     assert!(said.contains("expected a private key that its owner alone can read (0600), got 0644"));
     mode(0o600);
+    let said = check(&config(&quoted(&a), &quoted(&format!("{}=", "A".repeat(43)))));
+    assert!(said.contains("with which anybody passes for the peer"), "{said}");
+    // A file that another user owns is not secret, whatever its mode.
+    if std::os::unix::fs::chown(path.join("a.key"), Some(65_534), None).is_ok() {
+        let said = check(&good);
+        assert!(said.contains("owner: expected a private key that user"), "{said}");
+        std::os::unix::fs::chown(path.join("a.key"), Some(0), None).unwrap();
+    }
+    // Keys are not written where a link leads.
+    fs::write(path.join("target"), "").unwrap();
+    fs::set_permissions(path.join("target"), Permissions::from_mode(0o600)).unwrap();
+    std::os::unix::fs::symlink("target", path.join("keys.log")).unwrap();
+    fs::write(path.join("n.toml"), good.replacen("clock", "key-log = \"keys.log\"\nclock", 1))
+        .unwrap();
+    let output = rampd(&["node", "n.toml"], path);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("keys.log: type: expected a log of keys that is a file, got a link"),
+        "{said}"
+    );
     fs::write(path.join("a.key"), "short").unwrap();
     let said = check(&good);
     assert!(said.contains("a.key: private key: expected 32 bytes in base64 (44 characters)"));

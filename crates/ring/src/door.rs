@@ -28,7 +28,7 @@ use crate::handshake::{Answer, Refusal, Request};
 use crate::layout::Layout;
 use crate::listener::{DoorError, Listener};
 use crate::map::Memory;
-use crate::users::{Limits, Services, User};
+use crate::users::{Access, Limits, Services, User};
 
 /// Where applications come in, and how many and how large they may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,9 +91,11 @@ enum State {
 
 #[derive(Debug)]
 struct Door {
-    config: DoorConfig,
+    access: Access,
     listener: Listener,
     stop: Arc<OwnedFd>,
+    /// Readable when the access rules have changed.
+    changed: Arc<OwnedFd>,
     epoll: OwnedFd,
     bells: Arc<OwnedFd>,
     /// Rung for each event.
@@ -111,6 +113,7 @@ struct Door {
 const BACKLOG: i32 = 64;
 const LISTENER: u64 = 0;
 const STOP: u64 = 1;
+const CHANGED: u64 = 2;
 /// Connections without a request that one user may have.
 const SILENT_PER_USER: usize = 8;
 /// Those of all users. A further one takes the place of the oldest.
@@ -122,31 +125,35 @@ const LETTING_GO: Duration = Duration::from_secs(2);
 /// How often the door looks after what nothing tells it.
 const SWEEP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// Opens the door.
-pub(crate) fn open(config: DoorConfig) -> Result<Opened, DoorError> {
-    let path = config.path.clone();
+/// Opens the door. `access` has the limits and services of `config` from now on.
+pub(crate) fn open(config: DoorConfig, access: &Access) -> Result<Opened, DoorError> {
+    let DoorConfig { path, limits, services } = config;
     let system = |source: io::Error| DoorError::System { path: path.clone(), source };
-    let listener = Listener::open(&config.path, SocketType::SEQPACKET, BACKLOG)?;
+    let listener = Listener::open(&path, SocketType::SEQPACKET, BACKLOG)?;
     let setup = || -> io::Result<(Door, Receiver<Event>)> {
         let event = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        let (stop, news) = (Arc::new(event()?), event()?);
+        let (stop, changed, news) = (Arc::new(event()?), Arc::new(event()?), event()?);
+        access.set(limits, services);
+        access.notify(Arc::clone(&changed));
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let bells = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;
+        epoll::add(&epoll, &changed, EventData::new_u64(CHANGED), EventFlags::IN)?;
         // Edges, so that nobody has to read what has been rung.
         epoll::add(&bells, &news, EventData::new_u64(0), EventFlags::IN | EventFlags::ET)?;
         let (events, received) = mpsc::channel();
         let door = Door {
-            config,
+            access: access.clone(),
             listener,
             stop,
+            changed,
             epoll,
             bells,
             news,
             events,
             guests: BTreeMap::new(),
-            next: STOP + 1,
+            next: CHANGED + 1,
             next_app: 0,
             retired: Vec::new(),
         };
@@ -167,15 +174,14 @@ impl Door {
             let timeout = is_restless.then_some(&SWEEP);
             match epoll::wait(&self.epoll, spare_capacity(&mut ready), timeout) {
                 Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => {
-                    tracing::error!(%error, "the door cannot wait");
-                    return;
-                }
+                // A node whose door is gone would serve nobody and seem to be alive.
+                Err(error) => panic!("the door cannot wait: {error}"),
             }
             for event in &ready {
                 match event.data.u64() {
                     LISTENER => self.accept(),
                     STOP => return,
+                    CHANGED => self.on_changed_rules(),
                     guest => self.hear(guest),
                 }
             }
@@ -292,10 +298,13 @@ impl Door {
         request: Request,
     ) -> Result<(), Refusal> {
         let (Request { service, .. }, uid) = (request, user.uid);
-        if !self.config.services.allow(service, user) {
-            return Err(Refusal::Forbidden { uid, service });
-        }
-        let limits = self.config.limits;
+        let limits = {
+            let rules = self.access.rules();
+            if !rules.1.allow(service, user) {
+                return Err(Refusal::Forbidden { uid, service });
+            }
+            rules.0
+        };
         let layout = request.layout(limits.arena_max)?;
         // Reap clients that hung up before this request, even if epoll has not reported them.
         self.sweep_out();
@@ -340,6 +349,26 @@ impl Door {
         self.guests.insert(token, Guest { socket: Arc::clone(socket), user, state });
         tracing::info!(service, app, uid, bytes = layout.total(), "an application is attached");
         Ok(())
+    }
+
+    /// Sends away applications whose users no longer have the right to their service.
+    fn on_changed_rules(&mut self) {
+        let _ = rustix::io::read(&self.changed, &mut [0u8; 8]);
+        let rules = self.access.rules();
+        let is_forbidden = |guest: &Guest| match guest.state {
+            State::Attached { service, .. } => !rules.1.allow(service, guest.user),
+            State::Silent { .. } | State::Waiting { .. } => false,
+        };
+        let forbidden = self.guests.iter().filter(|(_, guest)| is_forbidden(guest));
+        let forbidden: Vec<_> = forbidden.map(|(&token, guest)| (token, guest.user.uid)).collect();
+        drop(rules);
+        for (token, uid) in forbidden {
+            tracing::info!(
+                uid,
+                "sent an application away whose user has lost the right to its service"
+            );
+            self.leave(token);
+        }
     }
 
     /// A guest goes.

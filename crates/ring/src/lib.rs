@@ -36,4 +36,4 @@ pub use layout::{Layout, LayoutError};
 pub use listener::{DoorError, Listener};
 pub use rampmeter_runtime::Ticket;
 pub use server::Clients;
-pub use users::{Allowed, Limits, Services};
+pub use users::{Access, Allowed, Limits, Services};

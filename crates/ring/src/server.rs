@@ -14,6 +14,7 @@ use rustix::event::{Timespec, epoll};
 use crate::attached::{Client, Incoming, Outgoing};
 use crate::door::{self, DoorConfig, Event, Opening};
 use crate::listener::DoorError;
+use crate::users::Access;
 
 /// The applications that are attached to a node: give it to [`Node::new`](rampmeter_runtime::Node).
 ///
@@ -42,7 +43,19 @@ impl Clients {
     /// # Errors
     /// The socket cannot be opened, or a living node has it.
     pub fn listen(config: DoorConfig, clock: Clock) -> Result<Self, DoorError> {
-        let opened = door::open(config)?;
+        Self::listen_with(config, &Access::default(), clock)
+    }
+
+    /// As [`Clients::listen`]; `access` gets the limits and services of `config`, and changes them later.
+    ///
+    /// # Errors
+    /// As [`Clients::listen`].
+    pub fn listen_with(
+        config: DoorConfig,
+        access: &Access,
+        clock: Clock,
+    ) -> Result<Self, DoorError> {
+        let opened = door::open(config, access)?;
         let door::Opened { events, bells, stop, thread: door } = opened;
         Ok(Self {
             clients: Vec::new(),

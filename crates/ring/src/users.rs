@@ -4,6 +4,8 @@
 //! had when it connected.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::net::UCred;
 
@@ -50,6 +52,41 @@ pub struct Allowed {
 /// The services that are not for everybody, and for whom they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Services(pub BTreeMap<u16, Allowed>);
+
+/// The limits and services in force, which may change while applications are attached.
+///
+/// A request that arrives after [`Access::set`] has returned is judged by the new rules. Applications
+/// that are attached and no longer may be are sent away.
+#[derive(Clone, Debug, Default)]
+pub struct Access(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    rules: Mutex<(Limits, Services)>,
+    /// Written to when the rules change, once the door is open.
+    changed: Mutex<Option<Arc<OwnedFd>>>,
+}
+
+impl Access {
+    /// Replaces the limits and services.
+    pub fn set(&self, limits: Limits, services: Services) {
+        *self.rules() = (limits, services);
+        let changed = self.0.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(changed) = &*changed {
+            let _ = rustix::io::write(changed, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// The rules in force.
+    pub(crate) fn rules(&self) -> MutexGuard<'_, (Limits, Services)> {
+        self.0.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes to `changed` from now on when the rules change.
+    pub(crate) fn notify(&self, changed: Arc<OwnedFd>) {
+        *self.0.changed.lock().unwrap_or_else(PoisonError::into_inner) = Some(changed);
+    }
+}
 
 /// Whose a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

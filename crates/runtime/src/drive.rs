@@ -58,26 +58,22 @@ impl Signals {
 
     /// Tells the owner of the node to read its configuration again.
     pub fn reload(&self) {
-        // In this order: whoever takes the flag takes the wake-up too, and it wakes nobody later.
-        self.wake();
         self.0.reload.store(true, Ordering::SeqCst);
+        self.wake();
     }
 
     /// Whether the owner has been told to, since it last asked.
     pub fn take_reload(&self) -> bool {
-        let is_told = self.0.reload.swap(false, Ordering::SeqCst);
-        if is_told {
-            self.quiet();
-        }
-        is_told
+        self.0.reload.swap(false, Ordering::SeqCst)
     }
 
-    /// A signal that has been taken must not wake the node again.
+    /// A wake-up that has been taken must not wake the node again.
     fn quiet(&self) {
         let _ = rustix::io::read(&self.0.event, &mut [0u8; 8]);
     }
 
-    fn wake(&self) {
+    /// Wakes the node, so that `each` of [`drive()`] is called soon.
+    pub fn wake(&self) {
         let _ = rustix::io::write(&self.0.event, &1u64.to_ne_bytes());
     }
 
@@ -108,9 +104,9 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let sleeper = Sleeper::new()?;
     for fd in node.datapath().wakers().into_iter().chain(node.apps().wakers()) {
-        sleeper.add(fd)?;
+        sleeper.add(fd, Waker::Node)?;
     }
-    sleeper.add(signals.0.event.as_fd())?;
+    sleeper.add(signals.0.event.as_fd(), Waker::Signals)?;
     let (mut stops_at, mut is_crowded) = (Time::NEVER, false);
     // Where others of this priority alone would get the processor, offering it is no use.
     let most = |node: &Node<E, D, A>| if is_realtime() { Span::ZERO } else { node.busy_poll() };
@@ -130,7 +126,6 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
         }
         each(node, now);
         if signals.is_stopping() {
-            signals.quiet();
             if stops_at == Time::NEVER {
                 // What is in the queues is reported in the turns to come.
                 node.stop_taking();
@@ -166,8 +161,9 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
         let sleep = if is_spinning { left.saturating_sub(spin) } else { left };
         if sleep == Span::ZERO {
             std::hint::spin_loop();
-        } else if !node.apps_mut().arm() {
-            sleeper.sleep(sleep)?;
+        } else if !node.apps_mut().arm() && sleeper.sleep(sleep)? == Some(Waker::Signals) {
+            // What has been told is seen in the next turn.
+            signals.quiet();
         }
     }
 }
@@ -183,6 +179,13 @@ fn is_realtime() -> bool {
 /// Waits for descriptors and for time.
 struct Sleeper(OwnedFd);
 
+/// A kind of descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waker {
+    Node,
+    Signals,
+}
+
 /// Sleeps are no longer than this, whatever the node wants.
 const SLEEP_MAX: Span = Span::from_us(1_000_000);
 
@@ -191,16 +194,21 @@ impl Sleeper {
         Ok(Self(epoll::create(epoll::CreateFlags::CLOEXEC)?))
     }
 
-    fn add(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
-        let data = epoll::EventData::new_u64(0);
+    fn add(&self, fd: BorrowedFd<'_>, waker: Waker) -> io::Result<()> {
+        let data = epoll::EventData::new_u64(u64::from(waker == Waker::Signals));
         Ok(epoll::add(&self.0, fd, data, epoll::EventFlags::IN)?)
     }
 
-    fn sleep(&self, span: Span) -> io::Result<()> {
+    /// Sleeps; returns one of those that have woken it.
+    fn sleep(&self, span: Span) -> io::Result<Option<Waker>> {
         let mut events = [MaybeUninit::uninit(); 1];
         let timeout = timespec(span.min(SLEEP_MAX));
         match epoll::wait(&self.0, &mut events, Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Ok((woken, _)) => Ok(woken.first().map(|event| match event.data.u64() {
+                0 => Waker::Node,
+                _ => Waker::Signals,
+            })),
+            Err(rustix::io::Errno::INTR) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

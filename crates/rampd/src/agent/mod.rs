@@ -28,8 +28,7 @@ use rampmeter_ring::DoorConfig;
 use rampmeter_runtime::app::Admission;
 use rampmeter_runtime::datapath::udp::UdpDatapath;
 use rampmeter_runtime::{Applications, Node, Outcome, Secured, Submission, Ticket, drive};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tracing::{info, warn};
+use tracing::info;
 
 use self::bursts::Bursts;
 use self::probe::Probe;
@@ -37,7 +36,8 @@ use self::programs::Programs;
 use crate::apps::Nothing;
 use crate::config::Setup;
 use crate::metrics::Watch;
-use crate::run::{Error, clock, node_config, reload, secured, stop_signals};
+use crate::reload::Loading;
+use crate::run::{Error, clock, node_config, raise_descriptor_limit, secured, stop_signals};
 
 /// What the kernel may take of a burst before it has sent it, at least: as much as leaves while a
 /// program wakes up.
@@ -47,7 +47,7 @@ const PATIENCE_MIN: Span = Span::from_us(3_000_000);
 
 /// `rampd agent`.
 pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
-    let setup = Setup::load::<C>(file)?;
+    let mut setup = Setup::load::<C>(file)?;
     let refuse = |message: &str| Err(Error::Input(format!("{}: {message}", file.display())));
     if setup.is_arbiter {
         return refuse("is an arbiter's configuration: use `rampd arbiter`");
@@ -64,7 +64,7 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     }
     let config = setup.transport.config::<CaptonFamily>();
     let config = Arc::new(config.map_err(|error| Error::Input(error.to_string()))?);
-    let (signals, clock) = (stop_signals()?, clock(&setup)?);
+    let (signals, clock) = (stop_signals()?, clock(&mut setup)?);
     raise_descriptor_limit();
     let socket = setup
         .door
@@ -86,7 +86,7 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     let mut watch = Watch::start(&setup)?;
     info!(node = setup.id.get(), address = %setup.udp.local, "started");
     let mut current = setup.clone();
-    let mut failed = Ok(());
+    let (mut loading, mut failed) = (Loading::default(), Ok(()));
     let each = |node: &mut Node<CaptonAgent, Secured<UdpDatapath>, Host>, now: Time| {
         let (endpoint, host) = node.parts_mut();
         if let Err(error) = host.turn(now, endpoint) {
@@ -94,25 +94,13 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
             signals.stop();
         }
         watch.look(&current, node, now);
-        if signals.take_reload() {
-            let again = |setup: &Setup| setup.transport.config::<CaptonFamily>().map(Arc::new);
-            reload(&mut current, &again, node, now);
-        }
+        let again = |setup: &Setup| setup.transport.config::<CaptonFamily>().map(Arc::new);
+        loading.poll(&signals, &mut current, &again, node, now);
     };
     drive(&mut node, &clock, setup.wait, &signals, setup.grace, each)?;
     watch.report(&setup, &node);
     info!(node = setup.id.get(), "stopped");
     Ok(failed?)
-}
-
-/// Takes as many descriptors as the system allows: a program needs one, and so does each of its
-/// connections.
-fn raise_descriptor_limit() {
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    if let Err(error) = setrlimit(Resource::Nofile, raised) {
-        warn!(%error, "cannot raise the limit of descriptors");
-    }
 }
 
 /// What programs are told.

@@ -1,16 +1,16 @@
 //! Checks the values of a file, and derives a [`Setup`] from them.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
 use nix::unistd::{Gid, Group, User};
 use rampmeter_core::envelope::{HostPacket, IPV4_UDP, IPV6_UDP, Protection};
 use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
 use rampmeter_proto::Catalogue;
-use rampmeter_ring::{Allowed, DoorConfig, Limits, Services};
+use rampmeter_ring::{Access, Allowed, DoorConfig, Limits, Services};
 use rampmeter_runtime::datapath::RAILS_MAX;
 use rampmeter_runtime::datapath::udp::UdpConfig;
-use rampmeter_runtime::{ClockSource, NodeConfig, PublicKey, Wait};
+use rampmeter_runtime::{ClockSource, Epoch, NodeConfig, PublicKey, Wait};
 
 use super::tables::{
     Addresses, ClockKey, Config, DatapathKey, Name, NetworkTable, NodeTable, PeerTable,
@@ -62,6 +62,7 @@ impl Check<'_> {
         let me = me.ok_or_else(|| self.bad("node.id", "the id of one of the peers", node.id))?;
         let Addresses(locals) = &me.address;
         let local = locals[0];
+        self.loopback(locals, &peer)?;
         let more_rails = locals[1..].iter().zip(rails);
         let more_rails =
             more_rails.map(|(&local, peers)| RailAddresses { local, peers }).collect::<Vec<_>>();
@@ -116,6 +117,10 @@ impl Check<'_> {
         let status = node.status.clone().or_else(beside);
         self.without_socket(node.socket.is_some() && !me.arbiter, &programs, &service)?;
         let door = node.socket.map(|path| DoorConfig { path, limits, services });
+        let clock = match node.clock {
+            ClockKey::TimeOfDay => ClockSource::TimeOfDay,
+            ClockKey::Monotonic => ClockSource::Monotonic,
+        };
         Ok(Setup {
             id: NodeId::new(node.id),
             is_arbiter: me.arbiter,
@@ -129,14 +134,14 @@ impl Check<'_> {
             },
             more_rails,
             interface,
-            clock: match node.clock {
-                ClockKey::TimeOfDay => ClockSource::TimeOfDay,
-                ClockKey::Monotonic => ClockSource::Monotonic,
-            },
+            clock,
+            epoch: Epoch::now(clock),
             wait,
+            spin_us: node.spin_us,
             gather: self.gather(node.gather_us)?,
             busy_poll: self.micros("node.busy-poll-us", node.busy_poll_us, 0.0)?,
             door,
+            access: Access::default(),
             metrics: node.metrics,
             status,
             grace: self.micros("node.grace-ms", node.grace_ms * 1e3, 0.0)?,
@@ -213,6 +218,11 @@ impl Check<'_> {
                 let key: PublicKey = text
                     .parse()
                     .map_err(|_| self.bad(&public_key(idx), "32 bytes in base64", text))?;
+                if key.is_low_order() {
+                    let expected = "a key that `rampd keygen` has printed";
+                    let got = format!("{text}, with which anybody passes for the peer");
+                    return Err(self.bad(&public_key(idx), expected, got));
+                }
                 if public.iter().flatten().any(|other| *other == key) {
                     return Err(self.bad(&public_key(idx), "a key that no other peer has", text));
                 }
@@ -382,6 +392,22 @@ impl Check<'_> {
         Ok(rails)
     }
 
+    /// The system sends nothing from a loopback address of this node to another host.
+    fn loopback(&self, locals: &[SocketAddr], peers: &[PeerTable]) -> Result<(), ConfigError> {
+        for (rail, local) in locals.iter().enumerate().filter(|(_, local)| local.ip().is_loopback())
+        {
+            let outside = peers.iter().enumerate().find_map(|(idx, peer)| {
+                let address = peer.address.0.get(rail)?;
+                (!address.ip().is_loopback()).then_some((idx, address))
+            });
+            if let Some((idx, address)) = outside {
+                let expected = format!("a loopback address, as this node's own is {local}");
+                return Err(self.bad(&format!("peer[{idx}].address"), &expected, address));
+            }
+        }
+        Ok(())
+    }
+
     /// An address must be of the family of the `first`, of one host, and have two ports that none of
     /// `others` has.
     fn address(
@@ -397,7 +423,11 @@ impl Check<'_> {
         if address.port() == u16::MAX || address.port() == 0 {
             return Err(self.bad(key, "a port from 1 to 65534", address));
         }
-        if address.ip().is_unspecified() {
+        let is_of_many = match address.ip() {
+            IpAddr::V4(ip) => ip.is_unspecified() || ip.is_multicast() || ip.is_broadcast(),
+            IpAddr::V6(ip) => ip.is_unspecified() || ip.is_multicast(),
+        };
+        if is_of_many {
             return Err(self.bad(key, "the address of one host", address));
         }
         let is_near = |(_, other): &(u32, SocketAddr)| {

@@ -1,0 +1,279 @@
+//! The log: lines on standard error.
+//!
+//! # Design
+//!
+//! Standard error may be a full disk, a pipe whose reader has ended, or a pipe that nobody reads. A
+//! synchronous writer then fails or blocks, and the threads of the node with it: one forged packet was
+//! enough to cause the line that stopped a node.
+//!
+//! Lines therefore go to a queue of [`QUEUE`] lines, from which a thread writes them
+//! (`tracing-appender`). If the queue is full, or a write fails, the line is dropped and counted.
+//!
+//! Outsiders can cause lines: with packets, connections and requests. Each place in the code that logs
+//! may do so [`BURST`] times at once and once per [`EVERY_NS`] after that. Further lines are left out
+//! and counted. Lines of level `debug` and `trace`, which are off by default, are not limited.
+//!
+//! [`report`] adds a line with the counts, at most once a minute, and they are served to Prometheus.
+
+use std::collections::HashMap;
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use clap::ValueEnum;
+use rustix::time::{ClockId, clock_gettime};
+use tracing::callsite::Identifier;
+use tracing::{Event, Level, Metadata, Subscriber, warn};
+use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder};
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::{Context, Filter, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
+
+/// Format of log lines.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// A line a person reads.
+    Text,
+    /// A JSON object a line.
+    Json,
+}
+
+/// Lines that wait to be written.
+const QUEUE: usize = 1_024;
+/// Lines of one place in the code: at once, and the interval of those after that.
+const BURST: u64 = 100;
+const EVERY_NS: u64 = 1_000_000_000;
+/// Interval of reports of lines that were left out.
+const REPORT_NS: u64 = 60_000_000_000;
+/// How long the end of the process waits until all lines are written.
+const FLUSH: Duration = Duration::from_secs(1);
+
+static LOG: OnceLock<Log> = OnceLock::new();
+
+/// Counters of the log, and its writer.
+#[derive(Debug)]
+struct Log {
+    writer: Queue,
+    full: ErrorCounter,
+    reported: Mutex<Reported>,
+}
+
+/// Lines that went into the queue, that the thread has handled, that it could not write, and that were
+/// left out because one place caused too many.
+static QUEUED: AtomicU64 = AtomicU64::new(0);
+static HANDLED: AtomicU64 = AtomicU64::new(0);
+static FAILED: AtomicU64 = AtomicU64::new(0);
+static LIMITED: AtomicU64 = AtomicU64::new(0);
+
+#[derive(Debug, Default)]
+struct Reported {
+    at_ns: u64,
+    left_out: LeftOut,
+}
+
+/// Lines that are not in the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LeftOut {
+    /// Lines that standard error did not take.
+    pub(crate) dropped: u64,
+    /// Lines beyond the limit of one place in the code.
+    pub(crate) limited: u64,
+}
+
+/// Starts the log. RUST_LOG selects lines, from `info` on by default.
+pub(crate) fn start(format: LogFormat) {
+    let (queue, guard) = NonBlockingBuilder::default()
+        .lossy(true)
+        .buffered_lines_limit(QUEUE)
+        .thread_name("log")
+        .finish(StandardError);
+    // Its drop prints if the queue is full, which may fail in turn. `flush` does its work.
+    std::mem::forget(guard);
+    let full = queue.error_counter();
+    let writer = Queue(queue);
+    let log = Log { writer: writer.clone(), full, reported: Mutex::default() };
+    if LOG.set(log).is_err() {
+        return;
+    }
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let lines = tracing_subscriber::fmt::layer()
+        .with_target(false)
+        .with_ansi(io::stderr().is_terminal())
+        .log_internal_errors(false)
+        .with_writer(writer);
+    let registry = tracing_subscriber::registry().with(filter);
+    match format {
+        LogFormat::Text => registry.with(lines.with_filter(Limit::default())).init(),
+        LogFormat::Json => registry.with(lines.json().with_filter(Limit::default())).init(),
+    }
+}
+
+/// Writes a line as it is: what the command says at its end.
+pub(crate) fn print(line: &str) {
+    if let Some(log) = LOG.get() {
+        let _ = log.writer.clone().write_all(format!("{line}\n").as_bytes());
+    }
+}
+
+/// Waits until all lines are written, for a second at most.
+pub(crate) fn flush() {
+    let Some(log) = LOG.get() else { return };
+    let step = Duration::from_millis(1);
+    for _ in 0..FLUSH.as_millis() {
+        let full = log.full.dropped_lines() as u64;
+        if HANDLED.load(Ordering::SeqCst) + full >= QUEUED.load(Ordering::SeqCst) {
+            return;
+        }
+        std::thread::sleep(step);
+    }
+}
+
+/// Ends the process when any of its threads panics: a node that goes on without one of its threads
+/// seems to be alive and serves nobody. A service manager starts it again.
+pub(crate) fn end_on_panic() {
+    std::panic::set_hook(Box::new(|panic| {
+        let thread = std::thread::current();
+        let name = thread.name().unwrap_or("unnamed");
+        let trace = std::backtrace::Backtrace::capture();
+        print(&format!("rampd: thread {name}: {panic}\n{trace}"));
+        flush();
+        std::process::exit(101);
+    }));
+}
+
+/// Returns how many lines were left out since the start.
+pub(crate) fn left_out() -> LeftOut {
+    let full = LOG.get().map_or(0, |log| log.full.dropped_lines() as u64);
+    let dropped = full + FAILED.load(Ordering::Relaxed);
+    LeftOut { dropped, limited: LIMITED.load(Ordering::Relaxed) }
+}
+
+/// Logs how many lines were left out, if there are more and the latest report was a minute ago.
+pub(crate) fn report() {
+    let Some(log) = LOG.get() else { return };
+    let (now_ns, left_out) = (monotonic_ns(), left_out());
+    {
+        let mut reported = log.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_recent = reported.at_ns > 0 && now_ns - reported.at_ns < REPORT_NS;
+        if reported.left_out == left_out || is_recent {
+            return;
+        }
+        *reported = Reported { at_ns: now_ns, left_out };
+    }
+    let LeftOut { dropped, limited } = left_out;
+    warn!(
+        dropped,
+        limited,
+        "lines are missing in this log: standard error did not take them, or one cause had too many"
+    );
+}
+
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Standard error. A line that it does not take is counted, and is no error: the thread that writes
+/// goes on.
+struct StandardError;
+
+impl Write for StandardError {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        if io::stderr().write_all(line).is_err() {
+            FAILED.fetch_add(1, Ordering::Relaxed);
+        }
+        HANDLED.fetch_add(1, Ordering::SeqCst);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The queue of lines.
+#[derive(Clone, Debug)]
+struct Queue(NonBlocking);
+
+impl Write for Queue {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        QUEUED.fetch_add(1, Ordering::SeqCst);
+        self.0.write(line)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Queue {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+/// Limits the lines of each place in the code.
+#[derive(Debug, Default)]
+struct Limit(Mutex<HashMap<Identifier, Bucket>>);
+
+/// A token bucket in nanoseconds: a line takes [`EVERY_NS`] of them.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    left_ns: u64,
+    at_ns: u64,
+}
+
+impl Bucket {
+    fn new(now_ns: u64) -> Self {
+        Self { left_ns: BURST * EVERY_NS, at_ns: now_ns }
+    }
+
+    /// Takes a line; false if there have been too many.
+    fn take(&mut self, now_ns: u64) -> bool {
+        let more = now_ns.saturating_sub(self.at_ns);
+        self.left_ns = self.left_ns.saturating_add(more).min(BURST * EVERY_NS);
+        self.at_ns = now_ns;
+        let is_left = self.left_ns >= EVERY_NS;
+        if is_left {
+            self.left_ns -= EVERY_NS;
+        }
+        is_left
+    }
+}
+
+impl<S: Subscriber> Filter<S> for Limit {
+    fn enabled(&self, _: &Metadata<'_>, _: &Context<'_, S>) -> bool {
+        true
+    }
+
+    fn event_enabled(&self, event: &Event<'_>, _: &Context<'_, S>) -> bool {
+        let metadata = event.metadata();
+        if *metadata.level() > Level::INFO {
+            return true;
+        }
+        let now_ns = monotonic_ns();
+        let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let bucket = buckets.entry(metadata.callsite()).or_insert_with(|| Bucket::new(now_ns));
+        let may_log = bucket.take(now_ns);
+        LIMITED.fetch_add(u64::from(!may_log), Ordering::Relaxed);
+        may_log
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_place_logs_a_burst_and_then_a_line_a_second() {
+        let mut bucket = Bucket::new(5);
+        assert_eq!((0..1_000).filter(|_| bucket.take(5)).count() as u64, BURST);
+        // 10 s in steps of 10 ms.
+        let later = (1..=1_000).filter(|n| bucket.take(5 + n * 10_000_000)).count();
+        assert_eq!(later, 10);
+    }
+}

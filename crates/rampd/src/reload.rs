@@ -1,0 +1,149 @@
+//! Takes a changed configuration while the node runs (SIGHUP).
+//!
+//! # Design
+//!
+//! To read a configuration takes as long as the file system, the name server and the directory of users
+//! take: seconds, or for ever. The node's thread therefore reads nothing. A thread reads and checks the
+//! files ([`Loading`]), wakes the node, and the node's thread applies the result in one step. Another
+//! SIGHUP meanwhile has the files read once more afterwards.
+//!
+//! Either all changes are applied, or none is and a line in the log names the keys that need a restart.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+
+use rampmeter_core::{Endpoint, Time};
+use rampmeter_proto::keys::BadKey;
+use rampmeter_runtime::{Applications, Datapath, Node, NodeConfig, PrivateKey, Secured, Signals};
+use tracing::{info, warn};
+
+use crate::config::Setup;
+use crate::run::{Error, node_config};
+
+/// The parameters of the protocol in a configuration.
+pub(crate) type Protocol<'a, E> =
+    &'a dyn Fn(&Setup) -> Result<Arc<<E as Endpoint>::Config>, BadKey>;
+
+/// What has been read.
+#[derive(Debug)]
+struct Loaded {
+    setup: Setup,
+    config: NodeConfig,
+    key: Option<PrivateKey>,
+}
+
+/// Reads configurations in a thread of its own, one at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Loading {
+    result: Option<Receiver<Result<Loaded, Error>>>,
+    /// Another SIGHUP came while the files were being read.
+    again: bool,
+}
+
+impl Loading {
+    /// Handles SIGHUP, and applies what has been read. To be called after every turn of the node.
+    pub(crate) fn poll<E: Endpoint, D: Datapath, A: Applications>(
+        &mut self,
+        signals: &Signals,
+        setup: &mut Setup,
+        protocol: Protocol<'_, E>,
+        node: &mut Node<E, Secured<D>, A>,
+        now: Time,
+    ) {
+        if signals.take_reload() {
+            self.again = true;
+        }
+        if let Some(result) = self.take_result() {
+            match result.and_then(|loaded| apply(loaded, setup, protocol, node, now)) {
+                Ok(()) => info!("the configuration has been read again"),
+                Err(error) => warn!(%error, "the configuration stays as it was"),
+            }
+        }
+        if self.again && self.result.is_none() {
+            self.again = false;
+            self.begin(setup, signals);
+        }
+    }
+
+    /// The result of the thread, once there is one.
+    fn take_result(&mut self) -> Option<Result<Loaded, Error>> {
+        match self.result.as_ref()?.try_recv() {
+            Ok(result) => {
+                self.result = None;
+                Some(result)
+            }
+            Err(TryRecvError::Empty) => None,
+            // The thread has panicked, which ends the process.
+            Err(TryRecvError::Disconnected) => {
+                self.result = None;
+                None
+            }
+        }
+    }
+
+    fn begin(&mut self, setup: &Setup, signals: &Signals) {
+        let (sender, receiver) = channel();
+        let (reread, file, signals) = (setup.reread, setup.file.clone(), signals.clone());
+        let load = move || {
+            let read = || {
+                let setup = reread(&file)?;
+                let config = node_config(&setup)?;
+                let key = setup.keys.as_ref().map(|keys| keys.private(setup.id)).transpose()?;
+                Ok(Loaded { setup, config, key })
+            };
+            let _ = sender.send(read());
+            signals.wake();
+        };
+        match std::thread::Builder::new().name("reload".to_owned()).spawn(load) {
+            Ok(_) => self.result = Some(receiver),
+            Err(error) => warn!(%error, "cannot read the configuration: it stays as it was"),
+        }
+    }
+}
+
+/// Applies all of a configuration, or nothing. Messages go on.
+fn apply<E: Endpoint, D: Datapath, A: Applications>(
+    Loaded { setup: mut new, config, key }: Loaded,
+    setup: &mut Setup,
+    protocol: Protocol<'_, E>,
+    node: &mut Node<E, Secured<D>, A>,
+    now: Time,
+) -> Result<(), Error> {
+    let refuse = |what: &str| Err(Error::Input(format!("{what}: changes need a restart")));
+    let fixed = setup.fixed(&new);
+    if !fixed.is_empty() {
+        return refuse(&fixed.join("; "));
+    }
+    // The node goes on counting from where it started.
+    new.epoch = setup.epoch;
+    let config = NodeConfig { agreement: new.agreement(), ..config };
+    let parameters = protocol(&new).map_err(|error| Error::Input(error.to_string()))?;
+    let others = new.udp.peers != setup.udp.peers || new.more_rails != setup.more_rails;
+    if others && !set_peers(node, &new) {
+        return refuse("peer.address over AF_XDP");
+    }
+    let is_same = new.facts == setup.facts && new.transport == setup.transport;
+    if !is_same && !node.reconfigure(now, parameters) {
+        set_peers(node, setup);
+        return refuse("network.rate-mbps, control-rtt-us, data-rtt-us or transport");
+    }
+    if let (Some(key), Some(keys)) = (key, &new.keys) {
+        node.datapath_mut().set_keys(key, keys.public.iter().cloned().map(Some).collect());
+    }
+    node.set_config(now, config);
+    new.access = setup.access.clone();
+    if let Some(door) = &new.door {
+        new.access.set(door.limits, door.services.clone());
+    }
+    *setup = new;
+    Ok(())
+}
+
+/// Changes the addresses of all nodes on all networks; false if the datapath cannot do that.
+fn set_peers<E: Endpoint, D: Datapath, A: Applications>(
+    node: &mut Node<E, Secured<D>, A>,
+    setup: &Setup,
+) -> bool {
+    let mut rails = (0..).zip(setup.rails());
+    rails.all(|(rail, udp)| node.datapath_mut().set_peers(rail, &udp.peers))
+}

@@ -1,0 +1,261 @@
+//! Serves short answers to outsiders, with limits.
+//!
+//! # Design
+//!
+//! A thread per connection without a deadline let strangers take all descriptors of the node, and a
+//! server that gives up when there are none left never came back.
+//!
+//! One thread polls the listening socket and at most [`CONNECTIONS_MAX`] connections. A connection is
+//! answered as soon as its request is complete and closed after the answer. If there are too many
+//! connections the oldest is closed, so that those that say nothing do not keep out others. None lasts
+//! longer than [`DEADLINE`]. If the system has no descriptors left, connections wait in the backlog.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, SocketFlags, accept_with, recv, send};
+use rustix::time::{ClockId, clock_gettime};
+use tracing::warn;
+
+/// Connections at a time.
+pub(crate) const CONNECTIONS_MAX: usize = 32;
+/// How long a connection lasts at most.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
+/// Bytes of a request.
+const REQUEST_MAX: usize = 8 << 10;
+/// Pause after the system refused a connection.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What follows from the bytes of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// The request is not complete.
+    Incomplete,
+    /// The answer.
+    Bytes(Vec<u8>),
+}
+
+struct Connection {
+    socket: OwnedFd,
+    until_ns: u64,
+    request: Vec<u8>,
+    /// The answer, and how much of it is sent.
+    answer: Option<(Vec<u8>, usize)>,
+}
+
+/// Starts a thread that answers the connections of a listening socket. `reply` makes an answer of the
+/// bytes that have arrived, none at first.
+///
+/// # Errors
+/// The system has no thread.
+pub(crate) fn start(
+    name: &'static str,
+    listener: OwnedFd,
+    reply: impl FnMut(&[u8]) -> Reply + Send + 'static,
+) -> io::Result<()> {
+    rustix::io::ioctl_fionbio(&listener, true)?;
+    let server = Server { name, listener, reply, connections: VecDeque::new() };
+    std::thread::Builder::new().name(name.to_owned()).spawn(|| server.run())?;
+    Ok(())
+}
+
+struct Server<R> {
+    name: &'static str,
+    listener: OwnedFd,
+    reply: R,
+    /// The oldest first.
+    connections: VecDeque<Connection>,
+}
+
+impl<R: FnMut(&[u8]) -> Reply> Server<R> {
+    fn run(mut self) {
+        loop {
+            let timeout = self.connections.front().map(|oldest| {
+                let left_ns = oldest.until_ns.saturating_sub(monotonic_ns());
+                timespec(Duration::from_nanos(left_ns))
+            });
+            let mut polled = vec![PollFd::new(&self.listener, PollFlags::IN)];
+            polled.extend(self.connections.iter().map(|connection| {
+                let is_answered = connection.answer.is_some();
+                let flags = if is_answered { PollFlags::OUT } else { PollFlags::IN };
+                PollFd::new(&connection.socket, flags)
+            }));
+            let result = poll(&mut polled, timeout.as_ref());
+            let ready: Vec<bool> = polled.iter().map(|fd| !fd.revents().is_empty()).collect();
+            match result {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => {
+                    warn!(%error, server = self.name, "cannot wait for connections");
+                    std::thread::sleep(PAUSE);
+                    continue;
+                }
+            }
+            let now_ns = monotonic_ns();
+            let mut ready = ready.into_iter();
+            let is_called = ready.next().unwrap_or(false);
+            let reply = &mut self.reply;
+            self.connections.retain_mut(|connection| {
+                let is_ready = ready.next().unwrap_or(false);
+                let goes_on = !is_ready || connection.advance(reply);
+                goes_on && connection.until_ns > now_ns
+            });
+            if is_called {
+                self.accept(now_ns);
+            }
+        }
+    }
+
+    fn accept(&mut self, now_ns: u64) {
+        for _ in 0..CONNECTIONS_MAX {
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            match accept_with(&self.listener, flags) {
+                Ok(socket) => {
+                    let until_ns = now_ns + DEADLINE.as_nanos() as u64;
+                    let (request, answer) = (Vec::new(), None);
+                    let mut connection = Connection { socket, until_ns, request, answer };
+                    if !connection.advance(&mut self.reply) {
+                        continue;
+                    }
+                    if self.connections.len() == CONNECTIONS_MAX {
+                        self.connections.pop_front();
+                    }
+                    self.connections.push_back(connection);
+                }
+                Err(Errno::WOULDBLOCK | Errno::INTR | Errno::CONNABORTED) => return,
+                Err(error) => {
+                    warn!(%error, server = self.name, "cannot accept a connection");
+                    std::thread::sleep(PAUSE);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// Reads the request and sends the answer, as far as that does not block; false if it is over.
+    fn advance(&mut self, reply: &mut impl FnMut(&[u8]) -> Reply) -> bool {
+        while self.answer.is_none() {
+            if let Reply::Bytes(answer) = reply(&self.request) {
+                self.answer = Some((answer, 0));
+                break;
+            }
+            let mut bytes = [0; 1_024];
+            match recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT) {
+                Ok((n, _)) if n > 0 && self.request.len() + n <= REQUEST_MAX => {
+                    self.request.extend_from_slice(&bytes[..n]);
+                }
+                Err(Errno::WOULDBLOCK | Errno::INTR) => return true,
+                Ok(_) | Err(_) => return false,
+            }
+        }
+        let Some((answer, sent)) = &mut self.answer else { return true };
+        while *sent < answer.len() {
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            match send(&self.socket, &answer[*sent..], flags) {
+                Ok(n) => *sent += n,
+                Err(Errno::WOULDBLOCK | Errno::INTR) => return true,
+                Err(_) => return false,
+            }
+        }
+        // All of it is sent: the connection closes.
+        false
+    }
+}
+
+/// Answers requests of HTTP/1: `page` returns the text for a path, if there is one.
+pub(crate) fn http(request: &[u8], page: impl Fn(&str) -> Option<String>) -> Reply {
+    let mut headers = [httparse::EMPTY_HEADER; 64];
+    let mut parsed = httparse::Request::new(&mut headers);
+    let (status, body) = match parsed.parse(request) {
+        Ok(httparse::Status::Partial) => return Reply::Incomplete,
+        Ok(httparse::Status::Complete(_)) => match (parsed.method, parsed.path.and_then(page)) {
+            (Some("GET" | "HEAD"), Some(body)) => ("200 OK", body),
+            (Some("GET" | "HEAD"), None) => ("404 Not Found", String::new()),
+            _ => ("405 Method Not Allowed", String::new()),
+        },
+        Err(_) => ("400 Bad Request", String::new()),
+    };
+    let len = body.len();
+    let body = if parsed.method == Some("HEAD") { "" } else { &body };
+    let answer = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {len}\r\n\
+         Connection: close\r\n\r\n{body}"
+    );
+    Reply::Bytes(answer.into_bytes())
+}
+
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+fn timespec(span: Duration) -> Timespec {
+    Timespec { tv_sec: span.as_secs() as i64, tv_nsec: span.subsec_nanos().into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+
+    use super::*;
+
+    fn page(path: &str) -> Option<String> {
+        (path == "/metrics").then(|| "a 1\n".repeat(100_000))
+    }
+
+    fn server() -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        start("metrics", listener.into(), |request| http(request, page)).unwrap();
+        address
+    }
+
+    fn get(address: SocketAddr, path: &str) -> String {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(DEADLINE * 2)).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn requests_get_pages_or_errors() {
+        let address = server();
+        let text = get(address, "/metrics");
+        assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{}", &text[..80]);
+        assert!(text.ends_with("a 1\n") && text.len() > 400_000);
+        assert!(get(address, "/other").starts_with("HTTP/1.1 404"));
+        assert!(get(address, "\0").starts_with("HTTP/1.1 400"));
+    }
+
+    /// A thousand connections that say half of a request: those that say all of it get the page, and
+    /// the server has no more descriptors than its limit.
+    #[test]
+    fn half_requests_keep_nobody_out() {
+        let address = server();
+        let mut half = Vec::new();
+        for n in 0..300 {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(b"GET /metr").unwrap();
+            half.push(stream);
+            if n % 50 == 0 {
+                assert!(get(address, "/metrics").starts_with("HTTP/1.1 200"));
+            }
+        }
+        // The oldest have been closed: they read the end.
+        let is_closed = |stream: &mut TcpStream| {
+            stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+            !matches!(stream.read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+        };
+        let n_open =
+            half.iter_mut().filter_map(|stream| (!is_closed(stream)).then_some(())).count();
+        assert!(n_open <= CONNECTIONS_MAX, "{n_open}");
+    }
+}

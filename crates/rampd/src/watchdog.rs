@@ -1,0 +1,52 @@
+//! The watchdog of the service manager.
+//!
+//! The node's thread counts once a second. Another thread tells the service manager that the node is
+//! alive, only if the count has grown: a node that stands still is started again. The node's thread
+//! itself does not write to the service manager, which might block it.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use sd_notify::NotifyState;
+
+/// How often the thread looks at least, within the time of the service manager.
+const LOOKS: u32 = 4;
+/// The node's thread counts once a second: to look more often is of no use.
+const PERIOD_MIN: Duration = Duration::from_secs(2);
+
+/// What the node's thread counts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Heart(Arc<AtomicU64>);
+
+impl Heart {
+    /// Starts the thread if the service manager has a watchdog (`WatchdogSec`).
+    ///
+    /// # Errors
+    /// The system has no thread.
+    pub(crate) fn start() -> io::Result<Self> {
+        let heart = Self::default();
+        if let Some(limit) = sd_notify::watchdog_enabled() {
+            let (watched, period) = (heart.clone(), (limit / LOOKS).max(PERIOD_MIN));
+            let watch = move || {
+                let mut before = 0;
+                loop {
+                    std::thread::sleep(period);
+                    let count = watched.0.load(Ordering::Relaxed);
+                    if count != before {
+                        let _ = sd_notify::notify(&[NotifyState::Watchdog]);
+                    }
+                    before = count;
+                }
+            };
+            std::thread::Builder::new().name("watchdog".to_owned()).spawn(watch)?;
+        }
+        Ok(heart)
+    }
+
+    /// Counts that the node's thread is alive.
+    pub(crate) fn beat(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}

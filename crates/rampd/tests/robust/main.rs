@@ -1,0 +1,215 @@
+//! Nothing outside a node stops it: logs that nobody reads, files and names that do not come, clients
+//! that say nothing, and settings that differ.
+
+#![allow(clippy::disallowed_methods, reason = "nodes run on the real clock")]
+#![allow(clippy::print_stdout, reason = "tests say why they are skipped")]
+
+mod bed;
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use bed::{Bed, SERVICE, wait_until};
+use rampmeter_ring::{Failure, Outcome, Port, PortConfig};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A pipe that takes no byte more, and whoever keeps it open.
+fn full_pipe() -> (OwnedFd, OwnedFd) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let (reader, writer) = (OwnedFd::from(reader), OwnedFd::from(writer));
+    rustix::io::ioctl_fionbio(&writer, true).unwrap();
+    while rustix::io::write(&writer, &[b'x'; 4_096]).is_ok() {}
+    rustix::io::ioctl_fionbio(&writer, false).unwrap();
+    (reader, writer)
+}
+
+/// Standard error is a full disk, a pipe whose reader has ended, or a pipe that nobody reads: the node
+/// takes packets and programs all the same, and ends when it is told to.
+#[test]
+fn a_log_that_cannot_be_written_stops_nothing() {
+    let full_disk = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let (reader, unread) = full_pipe();
+    let (closed, broken) = std::io::pipe().unwrap();
+    drop(closed);
+    let logs: [Stdio; 3] = [full_disk().into(), broken.into(), unread.into()];
+    for log in logs {
+        let mut bed = Bed::new("");
+        bed.start_with(0, log);
+        bed.start(1);
+        let (a, b) = (bed.port(0), bed.port(1));
+        let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+        for n in 0..50u8 {
+            stranger.send_to(&[n; 40], bed.address(0)).unwrap();
+        }
+        bed::message(&a, &b, b"before");
+        // Each causes a line.
+        for _ in 0..50 {
+            assert!(Port::attach(bed.socket(0), SERVICE, PortConfig::default()).is_err());
+        }
+        std::thread::sleep(SECOND * 5 / 4);
+        stranger.send_to(b"more", bed.address(0)).unwrap();
+        bed::message(&a, &b, b"after");
+        assert_eq!(bed.stop(0), Some(0));
+    }
+    drop(reader);
+}
+
+/// A program that is turned away again and again fills no disk. Log files have no colours.
+#[test]
+fn lines_that_outsiders_cause_are_limited() {
+    let mut bed = Bed::new("");
+    bed.start(0);
+    let _port = bed.port(0);
+    for _ in 0..2_000 {
+        assert!(Port::attach(bed.socket(0), SERVICE, PortConfig::default()).is_err());
+    }
+    assert_eq!(bed.stop(0), Some(0));
+    let log = bed.log(0);
+    let n = log.lines().filter(|line| line.contains("turned an application away")).count();
+    assert!((100..110).contains(&n), "{n} lines");
+    assert!(!log.contains('\x1b'));
+}
+
+/// A configuration that takes long to read, here a pipe that nobody writes to yet.
+#[test]
+fn a_slow_reload_does_not_hold_up_the_node() {
+    let mut bed = Bed::new("");
+    bed.start(0);
+    bed.start(1);
+    let (a, b) = (bed.port(0), bed.port(1));
+    bed::message(&a, &b, b"first");
+    let file = bed.file(0);
+    let text = fs::read_to_string(&file).unwrap();
+    fs::remove_file(&file).unwrap();
+    assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
+    bed.signal(0, "HUP");
+    let ends = Instant::now() + SECOND * 2;
+    while Instant::now() < ends {
+        let before = Instant::now();
+        bed::message(&a, &b, b"meanwhile");
+        assert!(before.elapsed() < SECOND / 2, "{:?}", before.elapsed());
+    }
+    assert!(!bed.log(0).contains("read again"));
+    fs::write(&file, text).unwrap();
+    bed.wait_for_line(0, "the configuration has been read again");
+}
+
+/// What a reload reports is so: a user who has lost the right to a service is sent away.
+#[test]
+fn a_reload_changes_the_rights_to_services() {
+    let own = rustix::process::geteuid().as_raw();
+    let rights = |uid: u32| format!("[[service]]\nid = {SERVICE}\nusers = [{uid}]\n");
+    let mut bed = Bed::new(&rights(own));
+    bed.start(0);
+    let port = bed.port(0);
+    let reload = |bed: &Bed, uid| {
+        let n = bed.log(0).matches("has been read again").count();
+        bed.configure(0, &rights(uid));
+        bed.signal(0, "HUP");
+        wait_until(|| bed.log(0).matches("has been read again").count() > n);
+    };
+    reload(&bed, own + 1);
+    let refused = Port::attach(bed.socket(0), SERVICE, PortConfig::default()).unwrap_err();
+    assert!(refused.to_string().contains(&format!("may not have service {SERVICE}")), "{refused}");
+    wait_until(|| port.wait(Some(Duration::from_millis(10))).is_err());
+    reload(&bed, own);
+    drop(port);
+    let _port = bed.port(0);
+}
+
+/// Strangers at `metrics` that say half of a request keep neither Prometheus nor programs out.
+#[test]
+fn half_requests_for_metrics_keep_nobody_out() {
+    let mut bed = Bed::new("");
+    let address = format!("127.0.0.1:{}", bed::free_port());
+    bed.add_to_node(0, &format!("metrics = \"{address}\""));
+    bed.start(0);
+    let scrape = || {
+        let mut stream = TcpStream::connect(&address)?;
+        stream.set_read_timeout(Some(SECOND * 5))?;
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text).map(|_| text)
+    };
+    wait_until(|| scrape().is_ok());
+    let descriptors = || fs::read_dir(format!("/proc/{}/fd", bed.id(0))).unwrap().count();
+    let before = descriptors();
+    let half: Vec<_> = (0..400)
+        .map(|_| {
+            let mut stream = TcpStream::connect(&address).unwrap();
+            let _ = stream.write_all(b"GET /met");
+            stream
+        })
+        .collect();
+    assert!(scrape().unwrap().contains("rampd_packets_sent_total"));
+    assert!(descriptors() <= before + 32, "{} after {before}", descriptors());
+    drop(bed.port(0));
+    drop(half);
+    assert!(scrape().unwrap().contains("rampd_log_lines_dropped_total"));
+}
+
+/// With another `network.mtu` or transport at the other end the outcome, the log and the status say so.
+#[test]
+fn settings_that_differ_are_named() {
+    let mut bed = Bed::new("");
+    bed.replace(1, "mtu = 1500", "mtu = 9000");
+    bed.start(0);
+    bed.start(1);
+    let (a, b) = (bed.port(0), bed.port(1));
+    bed::message(&a, &b, b"short ones pass");
+    assert_eq!(bed::send(&a, &vec![7; 40_000]), Outcome::Failed(Failure::Mismatch));
+    bed.wait_for_line(1, "another network.mtu or transport cannot be put together");
+    assert!(!bed.log(1).contains("at fault"));
+    drop((a, b));
+    for node in 0..2 {
+        assert_eq!(bed.stop(node), Some(0));
+    }
+    bed.replace(1, "mtu = 9000", "mtu = 1500");
+    bed.replace(1, "dcpim", "phost");
+    bed.start(0);
+    bed.start(1);
+    bed.wait_for_line(0, "peers run another transport");
+    wait_until(|| bed.status(0).contains("\"differs-in\":[\"transport\"]"));
+    assert!(!bed.log(0).contains("packets that no peer has sealed"), "{}", bed.log(0));
+}
+
+/// The service manager is told that the node is alive, as long as the node's own thread runs.
+#[test]
+fn the_watchdog_is_told_of_the_nodes_thread() {
+    let mut bed = Bed::new("");
+    let path = bed.folder().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(SECOND * 10)).unwrap();
+    bed.environment("NOTIFY_SOCKET", path.to_str().unwrap());
+    bed.environment("WATCHDOG_USEC", "8000000");
+    bed.start(0);
+    let mut said = Vec::new();
+    let mut bytes = [0; 1_000];
+    while !said.iter().any(|text: &String| text.contains("WATCHDOG=1")) {
+        let n = socket.recv(&mut bytes).unwrap();
+        said.push(String::from_utf8_lossy(&bytes[..n]).into_owned());
+    }
+    assert!(said[0].contains("READY=1"), "{said:?}");
+}
+
+/// A path that narrows while nodes run, where the own interface says so: bulk goes on within a second.
+#[test]
+fn a_path_that_narrows_is_found_within_a_second() {
+    let Some(mut bed) = Bed::in_namespace("mtu = 9000") else { return };
+    bed.start(0);
+    bed.start(1);
+    let (a, b) = (bed.port(0), bed.port(1));
+    let bulk = vec![5; 400_000];
+    bed::message(&a, &b, &bulk);
+    bed.ip("link set lo mtu 1400");
+    let before = Instant::now();
+    bed::message(&a, &b, &bulk);
+    assert!(before.elapsed() < SECOND, "{:?}", before.elapsed());
+    bed.wait_for_line(0, "shorter packets than network.mtu");
+}
