@@ -20,7 +20,8 @@
 //!   a socket that does not block fails with `EAGAIN`; one that blocks waits, as long as
 //!   `SO_SNDTIMEO` and signals let it.
 //! * **Whatever fails, the program goes on**, as if the library were not there: no agent, one that
-//!   ends, no more descriptors or slots. Calls that block go on without an agent that hangs, too.
+//!   ends, no more descriptors or slots. Calls that block go on without an agent that hangs, too. So
+//!   does a program that installs a filter of system calls (seccomp): it is on its own from then on.
 //! * Calls that nobody can hold pass: `io_uring`, system calls without the C library (programs in
 //!   Go), and the C library's own streams (`fdopen` on a socket).
 //!
@@ -31,6 +32,7 @@
 //! * `burst`: when a connection asks and what it may do
 //! * `ready`, `watch`: waiting for several descriptors; epoll
 //! * `link`: the agent
+//! * `sandbox`: programs that give up system calls
 //! * `table`, `lock`, `sys`, `real`: descriptors, the lock, the system, the C library
 //!
 //! Nothing here panics on purpose. `unsafe` is in `sys`, `real`, `table`, `link`, `burst` and the
@@ -45,6 +47,7 @@ mod link;
 mod lock;
 mod ready;
 mod real;
+mod sandbox;
 mod sys;
 mod table;
 mod transfer;

@@ -6,7 +6,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64};
 
-use crate::sys;
+use crate::{sandbox, sys};
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
 /// Signals that were blocked before, while a fork has the lock.
@@ -47,9 +47,9 @@ pub(crate) fn start() {
 }
 
 /// Whether this is the process whose memory this is: not the child of a `vfork`, which uses its
-/// parent's until it executes a program.
+/// parent's until it executes a program, and not a process that has given up system calls.
 pub(crate) fn is_own_process() -> bool {
-    OWNER.load(SeqCst) == sys::pid()
+    !sandbox::is_on() && OWNER.load(SeqCst) == sys::pid()
 }
 
 /// How many forks there were on the way to this process.

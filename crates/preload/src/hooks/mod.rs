@@ -4,6 +4,7 @@
 //! up then.
 
 mod descriptors;
+mod sandboxes;
 mod sending;
 mod waiting;
 

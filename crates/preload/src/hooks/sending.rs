@@ -10,9 +10,9 @@ use libc::{
 use super::{bytes, failed};
 use crate::burst;
 use crate::real::real;
-use crate::sys;
 use crate::table::Kind;
 use crate::transfer::{admit, transfer};
+use crate::{sandbox, sys};
 
 /// Flags of calls that pass as they are.
 const SPECIAL: c_int = MSG_OOB | MSG_FASTOPEN | MSG_ZEROCOPY;
@@ -185,7 +185,7 @@ pub(crate) unsafe extern "C-unwind" fn sendfile(
     offset: *mut off_t,
     len: size_t,
 ) -> ssize_t {
-    let dont_wait = sys::is_nonblocking(out);
+    let dont_wait = !sandbox::is_on() && sys::is_nonblocking(out);
     let mut piece = |_done: usize, left: usize| {
         let most = if dont_wait { left } else { left.min(FILE_PIECE) };
         // SAFETY: the offset is the caller's.

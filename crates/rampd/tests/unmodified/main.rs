@@ -55,6 +55,20 @@ ways! {
     half_closed: "half-closes", 1;
 }
 
+/// A program that has given up system calls sends on its own, and is not ended for those of the library.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_program_in_a_sandbox_goes_on() {
+    if !has_python() {
+        return;
+    }
+    let host = Host::started(400, "");
+    let receiver = Receiver::new(&host);
+    let reader = receiver.read();
+    finish(host.send("sandboxed", &receiver, 2 * MIB));
+    assert_eq!(reader.join().unwrap().0, 2 * MIB);
+}
+
 /// What is known of a connection must not be taken for the next one's.
 #[test]
 fn connections_that_follow_one_another() {
