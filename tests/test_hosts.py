@@ -7,7 +7,9 @@ import shutil
 import signal
 import subprocess
 import time
+import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -109,6 +111,40 @@ def test_messages_that_are_kept_hold_senders_back(nodes: list[Path]) -> None:
         assert len(b.receive(TIMEOUT)) == 4096
         for ticket in tickets:
             ticket.result(TIMEOUT)
+
+
+def test_threads_share_a_port(nodes: list[Path]) -> None:
+    """Each thread gets the outcomes of its own messages, whichever thread takes them."""
+
+    def send(port: Port) -> int:
+        for n in range(50):
+            port.send(1, bytes([n]), SERVICE).result(TIMEOUT)
+        return 50
+
+    def receive(port: Port) -> int:
+        for _ in range(100):
+            port.receive(TIMEOUT)
+        return 100
+
+    with Port(nodes[0], SERVICE) as a, Port(nodes[1], SERVICE) as b, ThreadPoolExecutor(6) as pool:
+        received = [pool.submit(receive, b) for _ in range(2)]
+        sent = [pool.submit(send, a) for _ in range(4)]
+        assert sum(each.result(TIMEOUT) for each in sent + received) == 400
+
+
+def test_a_child_cannot_use_the_port_of_its_parent(nodes: list[Path]) -> None:
+    with Port(nodes[0], SERVICE) as port:
+        with warnings.catch_warnings():
+            # This process may have threads; the child does nothing that needs them.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
+        if child == 0:
+            try:
+                port.send(1, b"x")
+            except RuntimeError:
+                os._exit(7)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
 def test_refusals_say_why(nodes: list[Path], tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ memory until it is no longer referred to; while there is none, its senders wait.
 """
 
 import asyncio
+import os
+import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -78,9 +80,10 @@ class Ticket:
 class Port:
     """A program's access to the node of its machine, for the messages of one service.
 
-    One thread at a time uses it. Iterating gives messages until the node is gone. A thread that
-    waits stays awake for at most `busy_poll` seconds before it sleeps, and for less or not at all
-    where messages and outcomes are rare.
+    Threads may share it, in the process that made it; a child after a fork makes a port of its own.
+    Iterating gives messages until the node is gone. A thread that waits stays awake for at most
+    `busy_poll` seconds before it sleeps, and for less or not at all where messages and outcomes are
+    rare.
     """
 
     def __init__(
@@ -97,6 +100,10 @@ class Port:
         """The service whose messages it takes."""
         self._port = _core.Port.attach(path, service, depth=depth, send=send, receive=receive)
         self._port.set_busy_poll(busy_poll)
+        self._process = os.getpid()
+        # Protects what follows. One thread at a time takes completions, for all of them.
+        self._changed = threading.Condition(threading.Lock())
+        self._is_taking = False
         self._under_way: dict[int, Ticket] = {}
         self._messages: deque[Message] = deque()
 
@@ -114,19 +121,21 @@ class Port:
         This waits while as much is under way as may be. `deadline` is in seconds from now.
         """
         service = self.service if service is None else service
-        while True:
-            try:
-                number, bound = self._port.submit(
-                    dst, service, data, deadline=deadline, tenant=tenant
-                )
-            except FullError:
-                if not self._under_way:
-                    raise
-                self._take(self._port.wait())
-            else:
-                break
-        ticket = self._under_way[number] = Ticket(self, number, bound)
-        return ticket
+        self._refuse_children()
+        with self._changed:
+            while True:
+                try:
+                    number, bound = self._port.submit(
+                        dst, service, data, deadline=deadline, tenant=tenant
+                    )
+                except FullError:
+                    if not self._under_way:
+                        raise
+                    self._take_one(None)
+                else:
+                    break
+            ticket = self._under_way[number] = Ticket(self, number, bound)
+            return ticket
 
     def bound(self, size: int, *, tenant: int = 0) -> float | None:
         """Give the seconds within which the outcome of a message of `size` bytes is known.
@@ -140,8 +149,9 @@ class Port:
 
     def receive(self, timeout: float | None = None) -> Message:
         """Give the next message; raise `TimeoutError` when there is none in `timeout` seconds."""
-        self._wait(lambda: bool(self._messages), timeout)
-        return self._messages.popleft()
+        with self._changed:
+            self._wait(lambda: bool(self._messages), timeout)
+            return self._messages.popleft()
 
     def close(self) -> None:
         """Give the service up. What is under way goes on, and nobody hears of it."""
@@ -162,16 +172,37 @@ class Port:
             yield message
 
     def _wait_until(self, ticket: Ticket, timeout: float | None) -> None:
-        self._wait(lambda: ticket.is_over, timeout)
+        with self._changed:
+            self._wait(lambda: ticket.is_over, timeout)
 
     def _wait(self, is_there: Callable[[], bool], timeout: float | None) -> None:
+        """Take completions until something is there; the lock must be held."""
+        self._refuse_children()
         until = None if timeout is None else time.monotonic() + timeout
         while not is_there():
             left = None if until is None else max(0.0, until - time.monotonic())
-            completion = self._port.wait(left)
-            if completion is None:
+            if not self._take_one(left) and not is_there():
                 raise TimeoutError(f"nothing in {timeout} s")
-            self._take(completion)
+
+    def _take_one(self, timeout: float | None) -> bool:
+        """Take a completion, or wait until another thread has; false if there was none in time."""
+        if self._is_taking:
+            return self._changed.wait(timeout)
+        self._is_taking = True
+        self._changed.release()
+        try:
+            completion = self._port.wait(timeout)
+        finally:
+            self._changed.acquire()
+            self._is_taking = False
+            self._changed.notify_all()
+        self._take(completion)
+        return completion is not None
+
+    def _refuse_children(self) -> None:
+        """Refuse a child after a fork: two processes at one port would spoil it for both."""
+        if os.getpid() != self._process:
+            raise RuntimeError("this port is of the parent process: make another one")
 
     def _take(self, completion: Finished | Message | None) -> None:
         if isinstance(completion, Message):
