@@ -1,7 +1,7 @@
 //! `rampd keygen`: the key of a node.
 
 use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -16,8 +16,13 @@ pub(crate) fn keygen(file: &Path) -> Result<(), Error> {
     let key = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
         Ok(mut out) => {
             let key = PrivateKey::generate()?;
-            writeln!(out, "{}", key.to_base64())?;
-            out.sync_all()?;
+            let written = writeln!(out, "{}", key.to_base64()).and_then(|()| out.sync_all());
+            if let Err(error) = written {
+                // A part of a key would look like one that is there already.
+                let _ = fs::remove_file(file);
+                let message = format!("cannot write {path}: {error}");
+                return Err(io::Error::new(error.kind(), message).into());
+            }
             key
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {

@@ -38,7 +38,7 @@ def blocking() -> None:
 
 def sandboxed() -> None:
     """Allows no system calls but its own, as sshd does: others end the process."""
-    forbidden = 39, 51, 52, 55  # getpid, getsockname, getpeername, getsockopt of x86-64
+    forbidden = 39, 55  # getpid and getsockopt of x86-64
     load, equal, give = 0x20, 0x15, 0x06  # of BPF
     allow, kill = 0x7FFF0000, 0x80000000
     program = [(load, 0, 0, 0)]
