@@ -33,8 +33,8 @@
 //!
 //! Hosts protect their datagrams, and a trailer follows the payload. With protection 1 it is the
 //! CRC32C of everything before it (4 bytes). With protection 2 everything after the fields in the
-//! clear is encrypted, and the trailer is the receiver's number of the session (2 bytes), the packet's
-//! number in the session (6 bytes) and the authentication tag (16 bytes).
+//! clear is encrypted, and the trailer is the receiver's number of the session (2 bytes), the
+//! packet's number in the session (6 bytes) and the authentication tag (16 bytes).
 //!
 //! The fields in the clear are bytes 0-35 of data and bytes 0-27 of all other packets. They are
 //! authenticated, and none of them derives from the bytes of a message. The digest does: version 1
@@ -43,23 +43,23 @@
 //! # Threat model
 //!
 //! An outsider has no private key. It may record, drop, delay, reorder, replay and change every
-//! datagram, and send datagrams from any address. Without encryption (protection 1) it may do what a
-//! peer may do. With encryption:
+//! datagram, and send datagrams from any address. Without encryption (protection 1) it may do what
+//! a peer may do. With encryption:
 //!
 //! | an outsider | result |
 //! |---|---|
-//! | reads | nodes, incarnations, transport, kind, service, message number, offset and size of data, packet numbers, lengths and times; the time stamp and static key of a handshake are encrypted |
-//! | reads the header of the transport, the digest, the payload, or the settings of a hello | nothing: they are sealed |
-//! | reads recorded packets with a private key that it obtains later | nothing: each session has ephemeral keys |
-//! | changes or forges a packet | the packet is dropped and counted as forged |
-//! | replays a packet | the packet is dropped and counted as replayed or stray |
-//! | replays or delays an initiation | no session; at most one handshake a second of the receiver with the true peer |
-//! | delays or drops packets | the transport retransmits, and finally reports the message as failed |
-//! | floods a node with initiations | answers without a cookie are limited per node, those with a cookie per peer |
+//! | reads a packet | it has the fields in the clear, the packet's number, length and time |
+//! | reads a packet | header, digest, payload and settings are sealed |
+//! | reads recorded packets, with a private key later | nothing: keys of sessions are ephemeral |
+//! | changes or forges a packet | it is dropped and counted as forged |
+//! | replays a packet | it is dropped and counted as replayed or stray |
+//! | replays or delays an initiation | at most one handshake a second with the true peer |
+//! | delays or drops packets | the transport retransmits, and at last the message fails |
+//! | floods a node with initiations | answers are limited, with a cookie for each peer |
 //!
 //! A peer has a key and may send anything in its own name: memory and work for it are limited per
-//! peer. It cannot send in the name of another peer, or read packets of other pairs. Whoever holds a
-//! node's private key passes for it, and whoever reads its key log reads its packets.
+//! peer. It cannot send in the name of another peer, or read packets of other pairs. Whoever holds
+//! a node's private key passes for it, and whoever reads its key log reads its packets.
 
 use crate::id::{MsgId, NodeId};
 use crate::wire::{Reader, WireError, Writer};

@@ -20,8 +20,8 @@
 //!   a socket that does not block fails with `EAGAIN`; one that blocks waits, as long as
 //!   `SO_SNDTIMEO` and signals let it.
 //! * **Whatever fails, the program goes on**, as if the library were not there: no agent, one that
-//!   ends, no more descriptors or slots. Calls that block go on without an agent that hangs, too. So
-//!   does a program that installs a filter of system calls (seccomp): it is on its own from then on.
+//!   ends, no more descriptors or slots. Calls that block go on without an agent that hangs, too.
+//!   A program that installs a filter of system calls (seccomp) is on its own from then on.
 //! * Calls that nobody can hold pass: `io_uring`, system calls without the C library (programs in
 //!   Go), and the C library's own streams (`fdopen` on a socket).
 //!

@@ -198,8 +198,8 @@ impl Keys {
     }
 }
 
-/// Returns the property of an open file for which it must not hold secrets, with what was expected and
-/// what it has: another user can read or change it. Root and the node's own user may.
+/// Returns the property of an open file for which it must not hold secrets, with what was expected
+/// and what it has: another user can read or change it. Root and the node's own user may.
 fn unsafe_file(about: &Metadata, what: &str) -> Option<(&'static str, String, String)> {
     if !about.is_file() {
         let got = format!("{:?}", about.file_type());
@@ -382,8 +382,8 @@ mod tests {
         };
         let (node, network, programs) = (lines(NODE), lines(NETWORK), lines(PROGRAMS));
         format!(
-            "[node]\n{node}[network]\n{network}[programs]\n{programs}[transport]\nname = \"dcpim\"\n\
-             [[service]]\nid = 7\nusers = [1]\n{}{}",
+            "[node]\n{node}[network]\n{network}[programs]\n{programs}\
+             [transport]\nname = \"dcpim\"\n[[service]]\nid = 7\nusers = [1]\n{}{}",
             peer(0),
             peer(1)
         )

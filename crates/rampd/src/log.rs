@@ -3,17 +3,19 @@
 //! # Design
 //!
 //! Standard error may be a full disk, a pipe whose reader has ended, or a pipe that nobody reads. A
-//! synchronous writer then fails or blocks, and the threads of the node with it: one forged packet was
-//! enough to cause the line that stopped a node.
+//! synchronous writer then fails or blocks, and the threads of the node with it: one forged packet
+//! was enough to cause the line that stopped a node.
 //!
 //! Lines therefore go to a queue of [`QUEUE`] lines, from which a thread writes them
 //! (`tracing-appender`). If the queue is full, or a write fails, the line is dropped and counted.
 //!
-//! Outsiders can cause lines: with packets, connections and requests. Each place in the code that logs
-//! may do so [`BURST`] times at once and once per [`EVERY_NS`] after that. Further lines are left out
-//! and counted. Lines of level `debug` and `trace`, which are off by default, are not limited.
+//! Outsiders can cause lines: with packets, connections and requests. Each place in the code that
+//! logs may do so [`BURST`] times at once and once per [`EVERY_NS`] after that. Further lines are
+//! left out and counted. Lines of level `debug` and `trace`, which are off by default, are not
+//! limited.
 //!
-//! [`report`] adds a line with the counts, at most once a minute, and they are served to Prometheus.
+//! [`report`] adds a line with the counts, at most once a minute, and they are served to
+//! Prometheus.
 
 use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
@@ -60,8 +62,8 @@ struct Log {
     reported: Mutex<Reported>,
 }
 
-/// Lines that went into the queue, that the thread has handled, that it could not write, and that were
-/// left out because one place caused too many.
+/// Lines that went into the queue, that the thread has handled, that it could not write, and that
+/// were left out because one place caused too many.
 static QUEUED: AtomicU64 = AtomicU64::new(0);
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 static FAILED: AtomicU64 = AtomicU64::new(0);
@@ -110,7 +112,7 @@ pub(crate) fn start(format: LogFormat) {
     }
 }
 
-/// Writes a line as it is: what the command says at its end.
+/// Writes a line as it is: the error that ends the command.
 pub(crate) fn print(line: &str) {
     if let Some(log) = LOG.get() {
         let _ = log.writer.clone().write_all(format!("{line}\n").as_bytes());

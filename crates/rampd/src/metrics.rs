@@ -211,8 +211,8 @@ impl Watch {
         }
         self.has_warned_of_epoch = true;
         warn!(
-            "node.clock: a new half-year has begun, from which nodes count that start now; start all \
-             nodes again if the transport has an arbiter"
+            "node.clock: a new half-year has begun, from which nodes count that start now: start \
+             all nodes again if the transport has an arbiter"
         );
     }
 

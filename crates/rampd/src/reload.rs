@@ -2,12 +2,13 @@
 //!
 //! # Design
 //!
-//! To read a configuration takes as long as the file system, the name server and the directory of users
-//! take: seconds, or for ever. The node's thread therefore reads nothing. A thread reads and checks the
-//! files ([`Loading`]), wakes the node, and the node's thread applies the result in one step. Another
-//! SIGHUP meanwhile has the files read once more afterwards.
+//! To read a configuration takes as long as the file system, the name server and the directory of
+//! users take: seconds, or for ever. The node's thread therefore reads nothing. A thread reads and
+//! checks the files ([`Loading`]), wakes the node, and the node's thread applies the result in one
+//! step. Another SIGHUP meanwhile has the files read once more afterwards.
 //!
-//! Either all changes are applied, or none is and a line in the log names the keys that need a restart.
+//! Either all changes are applied, or none is and a line in the log names the keys that need a
+//! restart.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};

@@ -92,7 +92,7 @@ pub(crate) fn arbiter<C: Catalogue>(config: &Path) -> Result<(), Error> {
     find::<C, _>(&setup, RunArbiter { setup: &setup, clock, signals: &signals })
 }
 
-/// The node's clock, of whose epoch its peers are told.
+/// Starts the node's clock, and enters its epoch in the settings that nodes compare.
 pub(crate) fn clock(setup: &mut Setup) -> Result<Clock, Error> {
     let advice = "use clock = \"time-of-day\"";
     let clock = Clock::start(setup.clock)
@@ -101,8 +101,8 @@ pub(crate) fn clock(setup: &mut Setup) -> Result<Clock, Error> {
     Ok(clock)
 }
 
-/// Takes as many descriptors as the system allows: each program that attaches needs two, and those of
-/// an agent one a connection.
+/// Takes as many descriptors as the system allows: each program that attaches needs two, and those
+/// of an agent one a connection.
 pub(crate) fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };

@@ -157,7 +157,7 @@ impl StatusServer {
             let socket = listener.as_fd().try_clone_to_owned()?;
             held = Some(listener);
             let shown = shown.clone();
-            // Whoever connects is answered, whatever it says.
+            // Each connection gets the status, whatever it sends.
             let answer = move |_: &[u8]| Reply::Bytes(shown.text().into_bytes());
             serve::start("status", socket, answer)?;
             info!(socket = %path.display(), "serving status");

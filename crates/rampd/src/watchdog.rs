@@ -1,8 +1,8 @@
 //! The watchdog of the service manager.
 //!
-//! The node's thread counts once a second. Another thread tells the service manager that the node is
-//! alive, only if the count has grown: a node that stands still is started again. The node's thread
-//! itself does not write to the service manager, which might block it.
+//! The node's thread counts once a second. Another thread notifies the service manager that the
+//! node is alive, only if the count has grown: a node that stands still is started again. The
+//! node's thread itself does not write to the service manager, which might block it.
 
 use std::io;
 use std::sync::Arc;

@@ -95,8 +95,8 @@ fn broken_configurations_are_explained() {
         (
             "127.0.0.1:7631",
             "10.9.9.9:7631",
-            "peer[1].address: expected a loopback address, as this node's own is 127.0.0.1:7621, got \
-             10.9.9.9:7631",
+            "peer[1].address: expected a loopback address, as this node's own is 127.0.0.1:7621, \
+             got 10.9.9.9:7631",
         ),
         ("clock", "metrics = \"here\"\nclock", "invalid socket address syntax"),
         ("rate-mbps = 100", "rate-mbps = 0", "network.rate-mbps: expected a number from 0.1"),

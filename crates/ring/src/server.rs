@@ -46,7 +46,8 @@ impl Clients {
         Self::listen_with(config, &Access::default(), clock)
     }
 
-    /// As [`Clients::listen`]; `access` gets the limits and services of `config`, and changes them later.
+    /// As [`Clients::listen`]; `access` gets the limits and services of `config`, and changes them
+    /// later.
     ///
     /// # Errors
     /// As [`Clients::listen`].

@@ -55,8 +55,8 @@ pub struct Services(pub BTreeMap<u16, Allowed>);
 
 /// The limits and services in force, which may change while applications are attached.
 ///
-/// A request that arrives after [`Access::set`] has returned is judged by the new rules. Applications
-/// that are attached and no longer may be are sent away.
+/// A request that arrives after [`Access::set`] has returned is judged by the new rules.
+/// Applications that are attached and no longer may be are sent away.
 #[derive(Clone, Debug, Default)]
 pub struct Access(Arc<Shared>);
 

@@ -21,8 +21,8 @@ pub enum ClockSource {
     TimeOfDay,
 }
 
-/// Start of the half-year since which a clock counts, in days since 1970; `None` if it counts since the
-/// machine started.
+/// Start of the half-year since which a clock counts, in days since 1970; `None` if it counts since
+/// the machine started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Epoch(pub Option<i64>);
 

@@ -162,7 +162,7 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
         if sleep == Span::ZERO {
             std::hint::spin_loop();
         } else if !node.apps_mut().arm() && sleeper.sleep(sleep)? == Some(Waker::Signals) {
-            // What has been told is seen in the next turn.
+            // The next turn handles the signal.
             signals.quiet();
         }
     }

@@ -7,9 +7,9 @@
 //! messages go on. The full length is confirmed from time to time, so that a path that changes is
 //! noticed; a shorter one is searched anew.
 //!
-//! Where the node's own interface carries less, the system refuses packets at once (`EMSGSIZE`), and
-//! the node need not time out: [`PathMtu::on_refused`] limits packets in the same poll, and each probe
-//! of the search is answered or refused within a round trip.
+//! Where the node's own interface carries less, the system refuses packets at once (`EMSGSIZE`),
+//! and the node need not time out: [`PathMtu::on_refused`] limits packets in the same poll, and
+//! each probe of the search is answered or refused within a round trip.
 //!
 //! Where a peer has several networks, a probe goes over each that is in use, and counts as answered when
 //! it has been answered over all of them: a peer's limit holds on all its networks.
@@ -230,8 +230,8 @@ mod tests {
             }
         }
 
-        /// Where the system refuses what is too long, all datagrams fit at once, and the longest that
-        /// does is found within as many round trips as a binary search takes.
+        /// Where the system refuses what is too long, all datagrams fit at once, and the longest
+        /// that does is found within as many round trips as a binary search takes.
         #[test]
         fn a_refusal_is_noticed_at_once(
             most in 1_300usize..9_000,

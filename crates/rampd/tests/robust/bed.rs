@@ -82,8 +82,8 @@ impl Bed {
         Self::with(more, None)
     }
 
-    /// Nodes in a network namespace of their own, with a longer MTU; `None` where there is no right to
-    /// make one.
+    /// Nodes in a network namespace of their own, with a longer MTU; `None` where there is no right
+    /// to make one.
     pub(crate) fn in_namespace(mtu: &str) -> Option<Self> {
         let name = format!("rampd-{}-{}", std::process::id(), free_port());
         let ip = |words: &str| {
@@ -130,8 +130,9 @@ impl Bed {
         let peers: String = self.addresses.iter().enumerate().map(peer).collect();
         let socket = self.socket(node);
         let text = format!(
-            "[node]\nid = {node}\nclock = \"monotonic\"\nsocket = \"{}\"\nprivate-key = \"{node}.key\"\n\
-             grace-ms = 200\n[network]\nrate-mbps = 1000\ncontrol-rtt-us = 2000\nmtu = 1500\n\
+            "[node]\nid = {node}\nclock = \"monotonic\"\nsocket = \"{}\"\n\
+             private-key = \"{node}.key\"\ngrace-ms = 200\n\
+             [network]\nrate-mbps = 1000\ncontrol-rtt-us = 2000\nmtu = 1500\n\
              [transport]\nname = \"dcpim\"\n{more}{peers}",
             socket.display()
         );

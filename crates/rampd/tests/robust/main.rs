@@ -1,5 +1,5 @@
-//! Nothing outside a node stops it: logs that nobody reads, files and names that do not come, clients
-//! that say nothing, and settings that differ.
+//! Nothing outside a node stops it: logs that nobody reads, files and names that do not come,
+//! idle clients, and settings that differ.
 
 #![allow(clippy::disallowed_methods, reason = "nodes run on the real clock")]
 #![allow(clippy::print_stdout, reason = "tests say why they are skipped")]
@@ -29,8 +29,8 @@ fn full_pipe() -> (OwnedFd, OwnedFd) {
     (reader, writer)
 }
 
-/// Standard error is a full disk, a pipe whose reader has ended, or a pipe that nobody reads: the node
-/// takes packets and programs all the same, and ends when it is told to.
+/// Standard error is a full disk, a pipe whose reader has ended, or a pipe that nobody reads: the
+/// node takes packets and programs all the same, and ends at SIGTERM.
 #[test]
 fn a_log_that_cannot_be_written_stops_nothing() {
     let full_disk = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -123,7 +123,7 @@ fn a_reload_changes_the_rights_to_services() {
     let _port = bed.port(0);
 }
 
-/// Strangers at `metrics` that say half of a request keep neither Prometheus nor programs out.
+/// Strangers at `metrics` with half of a request keep neither Prometheus nor programs out.
 #[test]
 fn half_requests_for_metrics_keep_nobody_out() {
     let mut bed = Bed::new("");
@@ -154,7 +154,8 @@ fn half_requests_for_metrics_keep_nobody_out() {
     assert!(scrape().unwrap().contains("rampd_log_lines_dropped_total"));
 }
 
-/// With another `network.mtu` or transport at the other end the outcome, the log and the status say so.
+/// With another `network.mtu` or transport at the other end the outcome, the log and the status say
+/// so.
 #[test]
 fn settings_that_differ_are_named() {
     let mut bed = Bed::new("");
@@ -179,7 +180,7 @@ fn settings_that_differ_are_named() {
     assert!(!bed.log(0).contains("packets that no peer has sealed"), "{}", bed.log(0));
 }
 
-/// The service manager is told that the node is alive, as long as the node's own thread runs.
+/// The service manager is notified that the node is alive, as long as the node's own thread runs.
 #[test]
 fn the_watchdog_is_told_of_the_nodes_thread() {
     let mut bed = Bed::new("");
@@ -198,7 +199,8 @@ fn the_watchdog_is_told_of_the_nodes_thread() {
     assert!(said[0].contains("READY=1"), "{said:?}");
 }
 
-/// A path that narrows while nodes run, where the own interface says so: bulk goes on within a second.
+/// A path that narrows while nodes run, where the own interface says so: bulk goes on within a
+/// second.
 #[test]
 fn a_path_that_narrows_is_found_within_a_second() {
     let Some(mut bed) = Bed::in_namespace("mtu = 9000") else { return };

@@ -55,7 +55,8 @@ ways! {
     half_closed: "half-closes", 1;
 }
 
-/// A program that has given up system calls sends on its own, and is not ended for those of the library.
+/// A program that has given up system calls sends on its own, and is not ended for those of the
+/// library.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_program_in_a_sandbox_goes_on() {

@@ -66,8 +66,8 @@ impl PublicKey {
         &self.0
     }
 
-    /// Returns true if every private key agrees with it on the same secret, zero: a point of low order,
-    /// such as a key of zeros. Anybody passes for a node with such a key.
+    /// Returns true if every private key agrees with it on the same secret, zero: a point of low
+    /// order, such as a key of zeros. Anybody passes for a node with such a key.
     pub fn is_low_order(&self) -> bool {
         let (mut dh, mut secret) = (curve(), [0; LEN]);
         // Private keys are multiples of 8: any of them shows it.

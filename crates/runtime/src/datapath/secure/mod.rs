@@ -8,10 +8,10 @@
 //!   misses. Anybody who can send to the node can forge packets.
 //! * [`Security::Sealed`]: each pair of nodes shares a session, from a handshake of the Noise protocol
 //!   (`Noise_IK_25519_ChaChaPoly_SHA256`, noiseprotocol.org). Packets are encrypted and authenticated with
-//!   AES-256-GCM. The envelope stays readable and is authenticated too, except the digest of a message,
-//!   which is encrypted. Numbers of packets and a window refuse packets that arrive twice. The design follows WireGuard (Donenfeld, NDSS 2017): static keys
-//!   in the configuration, sessions that are renewed by time and volume, cookies against floods of
-//!   handshakes.
+//!   AES-256-GCM. The envelope stays readable and is authenticated too, except the digest of a
+//!   message, which is encrypted. Numbers of packets and a window refuse duplicates. The design
+//!   follows WireGuard (Donenfeld, NDSS 2017): static keys in the configuration, sessions that are
+//!   renewed by time and volume, cookies against floods of handshakes.
 //!
 //! * `keys`: private and public keys
 //! * `key_log`: the keys of sessions, for those who look at captures

@@ -11,18 +11,18 @@
 //! incarnations of a peer, for example if it has no battery, or after a snapshot of a virtual
 //! machine is restored. Then all its initiations look recorded. The node therefore begins a
 //! handshake itself when it receives such an initiation, at most once per [`NUDGE_EVERY`]. The new
-//! incarnation has no record of times, and its response proves that it is there now. Whoever replays
-//! an initiation causes no more than that one handshake with the true peer.
+//! incarnation has no record of times, and its response proves that it is there now. Whoever
+//! replays an initiation causes no more than that one handshake with the true peer.
 //!
 //! # Limits
 //!
 //! | what | limit |
 //! |---|---|
-//! | initiations that are answered without a cookie | [`ANSWERS_EVERY`], [`ANSWERS_BURST`]; one budget of the node |
-//! | initiations that are answered with a cookie | [`PROVEN_EVERY`], [`PROVEN_BURST`]; one budget per peer |
-//! | initiations that the node sends | [`BEGIN_EVERY`], [`BEGIN_BURST`]; those in excess are deferred, the earliest first |
-//! | handshakes that packets of unknown sessions cause | one per [`NUDGE_EVERY`] and peer |
-//! | datagrams that are kept until there is a session | [`KEPT_MAX`] per peer, [`KEPT_BYTES_MAX`] in all |
+//! | answers without a cookie, of the node | [`ANSWERS_EVERY`], [`ANSWERS_BURST`] |
+//! | answers with a cookie, of each peer | [`PROVEN_EVERY`], [`PROVEN_BURST`] |
+//! | initiations sent, the earliest due first | [`BEGIN_EVERY`], [`BEGIN_BURST`] |
+//! | handshakes for packets of unknown sessions, of each peer | [`NUDGE_EVERY`] |
+//! | datagrams kept until there is a session | [`KEPT_MAX`] a peer, [`KEPT_BYTES_MAX`] |
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -51,16 +51,16 @@ const NUDGE_EVERY: Span = Span::from_us(1_000_000);
 /// Datagrams to one peer that are kept until there is a session, and bytes of those to all peers.
 const KEPT_MAX: usize = 16;
 const KEPT_BYTES_MAX: usize = 16 << 20;
-/// Initiations that are answered without a cookie: the interval of the token bucket, and its size in
-/// addition to one token per peer.
+/// Initiations that are answered without a cookie: the interval of the token bucket, and its size
+/// in addition to one token per peer.
 const ANSWERS_EVERY: Span = Span::from_us(5_000);
 const ANSWERS_BURST: u64 = 32;
 /// Initiations of a peer that are answered because they have a cookie. Whoever receives packets at
 /// the address of a peer has its cookies, and an answer takes 0.1 to 0.3 ms.
 const PROVEN_EVERY: Span = Span::from_us(100_000);
 const PROVEN_BURST: u64 = 8;
-/// Initiations that a node sends, as long as many peers are unresponsive: 500 a second take 5 to
-/// 10 % of a processor. A burst must not delay the packets of others by more than a few milliseconds.
+/// Initiations that a node sends, as long as many peers are unresponsive: 500 a second take 5 to 10
+/// % of a processor. A burst must not delay the packets of others by more than a few milliseconds.
 const BEGIN_EVERY: Span = Span::from_us(2_000);
 const BEGIN_BURST: u64 = 32;
 /// Reports that are kept until the node reads them.
@@ -99,8 +99,8 @@ pub(super) struct Pairs {
     answers: Allowance,
     /// Initiations of this node.
     begins: Allowance,
-    /// When the handshakes that this node has begun are due, with their peers. Entries are left when
-    /// a handshake ends, and skipped later.
+    /// When the handshakes that this node has begun are due, with their peers. Entries are left
+    /// when a handshake ends, and skipped later.
     due: BTreeSet<(Time, u32)>,
     kept_bytes: usize,
     reports: VecDeque<(NodeId, Report)>,
@@ -530,8 +530,9 @@ impl Pairs {
         Some(())
     }
 
-    /// A peer has sent an initiation whose time is not later than that of the one before, or somebody
-    /// has recorded it: begins a handshake, whose response proves that the peer is there now.
+    /// A peer has sent an initiation whose time is not later than that of the one before, or
+    /// somebody has recorded it: begins a handshake, whose response proves that the peer is there
+    /// now.
     fn on_old_initiation(&mut self, now: Time, src: NodeId) {
         self.old_initiations += 1;
         let pair = &mut self.pairs[src.idx()];
@@ -569,8 +570,8 @@ impl Pairs {
         Refusal::OtherTransport
     }
 
-    /// Returns true if an initiation is answered: as long as there are few, and those of senders with
-    /// a cookie as far as the budget of their peer allows.
+    /// Returns true if an initiation is answered: as long as there are few, and those of senders
+    /// with a cookie as far as the budget of their peer allows.
     fn may_answer(
         &mut self,
         now: Time,

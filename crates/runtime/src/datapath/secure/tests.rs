@@ -244,7 +244,8 @@ fn datagrams_arrive_as_they_were_sent_and_are_not_readable_on_the_way() {
     assert_eq!((net.counts(0).handshakes, net.counts(1).handshakes), (1, 1));
 }
 
-/// Two messages that differ in every byte, and so in their digests, have the same bytes in the clear.
+/// Two messages that differ in every byte, and so in their digests, have the same bytes in the
+/// clear.
 #[test]
 fn nothing_in_the_clear_derives_from_the_bytes_of_a_message() {
     let clear = |digest: u32, payload: &[u8]| {
@@ -441,8 +442,8 @@ fn floods_of_initiations_are_answered_with_cookies_and_honest_nodes_get_through(
     assert_eq!(got, [b"honest".to_vec()]);
 }
 
-/// Whoever receives packets at a peer's address has its cookies: it gets few answers all the same, and
-/// other peers are answered meanwhile.
+/// Whoever receives packets at a peer's address has its cookies: it gets few answers all the same,
+/// and other peers are answered meanwhile.
 #[test]
 fn a_cookie_does_not_buy_unlimited_answers() {
     let mut net = Net::sealed();
@@ -476,8 +477,8 @@ fn a_cookie_does_not_buy_unlimited_answers() {
     assert!((40..70).contains(&n_read), "{n_read} initiations were read");
 }
 
-/// The clock of a node that is started again may be behind that of its earlier life: the other end then
-/// begins the handshake, once a second at most.
+/// The clock of a node that is started again may be behind that of its earlier life: the other end
+/// then begins the handshake, once a second at most.
 #[test]
 fn a_clock_that_went_back_keeps_nobody_out() {
     let mut net = Net::sealed();

@@ -314,8 +314,8 @@ fn send_some(socket: &UdpSocket, headers: &mut [mmsghdr]) -> io::Result<usize> {
     if sent > 0 { Ok(sent as usize) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Errors of the node itself. All others are of one packet or of a network: buffers are full, a link
-/// is down, or there is no route from the node's address to a peer (`EINVAL`).
+/// Errors of the node itself. All others are of one packet or of a network: buffers are full, a
+/// link is down, or there is no route from the node's address to a peer (`EINVAL`).
 fn is_fatal(error: &io::Error) -> bool {
     let fatal = [libc::EBADF, libc::ENOTSOCK, libc::EFAULT, libc::EAFNOSUPPORT];
     error.raw_os_error().is_some_and(|code| fatal.contains(&code))
