@@ -206,7 +206,7 @@ fn envelope_fields(envelope: &Envelope) -> Vec<(&'static str, u32)> {
     };
     let mut fields = vec![
         ("magic", 0x524d),
-        ("version", 1),
+        ("version", 2),
         ("kind", code),
         ("transport", envelope.transport.0.into()),
         ("protection", 0),
