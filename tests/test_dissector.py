@@ -369,7 +369,7 @@ class TestBeside:
 
     def test_other_values_of_it_are_marked(self, tmp_path: Path) -> None:
         ids = struct.pack(">IIIII", 0, 1, 1, 1, 0)
-        packets = [b"RM\x01\x02\x6a\x00\x00\x00" + ids + bytes([part]) for part in (1, 2)]
+        packets = [b"RM\x02\x02\x6a\x00\x00\x00" + ids + bytes([part]) for part in (1, 2)]
         capture = write_capture(tmp_path / "a.pcap", map(frame, packets))
         assert frame_numbers(capture, "rampmeter.bad_field") == [2]
 
@@ -393,7 +393,7 @@ class TestProtected:
 
     def test_of_sealed_packets_the_envelope_and_the_trailer_are_shown(self, tmp_path: Path) -> None:
         ids = struct.pack(">IIIIIII", 3, 4, 1, 1, 17, 70_000, 71_000)
-        data = b"RM\x01\x03\x01\x02\x00\x07" + ids + b"?" * 100
+        data = b"RM\x02\x03\x01\x02\x00\x07" + ids + b"?" * 100
         trailer = struct.pack(">HHI", 0xA1B2, 0, 99) + b"tag" * 5 + b"."
         capture = write_capture(tmp_path / "a.pcap", [frame(data + trailer)])
         shown = "rampmeter.sealed.session == 0xa1b2 && rampmeter.sealed.number == 99"
@@ -455,7 +455,7 @@ class TestPorts:
         assert len(frame_numbers(capture, "rampmeter")) == len(payloads)
 
     def test_others_on_other_ports_are_left_alone(self, tmp_path: Path) -> None:
-        others = [b"RM\x02\x00" + bytes(40), b"RM\x01\x0c" + bytes(40), b"RM\x01", b"QM\x01\x00"]
+        others = [b"RM\x01\x00" + bytes(40), b"RM\x02\x0c" + bytes(40), b"RM\x02", b"QM\x02\x00"]
         capture = write_capture(tmp_path / "a.pcap", [frame(other, port=9999) for other in others])
         assert frame_numbers(capture, "rampmeter") == []
 
