@@ -46,7 +46,9 @@ def sandboxed() -> None:
         program += [(equal, 0, 1, number), (give, 0, 0, kill)]
     program.append((give, 0, 0, allow))
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in program))
-    head = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(program), ctypes.addressof(code)))
+    head = ctypes.create_string_buffer(
+        struct.pack("HxxxxxxQ", len(program), ctypes.addressof(code))
+    )
     stream, data = connect(), words(BYTES)
     library = ctypes.CDLL(None, use_errno=True)
     assert library.prctl(38, 1, 0, 0, 0) == 0  # no new privileges
