@@ -78,6 +78,9 @@ class FakeCore:
 
     def __init__(self) -> None:
         self.plans: list[str] = []
+        self.rows: list[tuple[int, int, float | None, int]] | None = None
+        """The flows of every run, as of `write_results`."""
+        self.n_rejected = 0
         self.script: Script = lambda _: "finished"
         """Called with the progress callback; gives the status of the run, or raises."""
 
@@ -87,7 +90,7 @@ class FakeCore:
         self.plans.append(plan)
         assert progress is not None
         status = self.script(progress)
-        write_results(Path(out), status=status)
+        write_results(Path(out), status=status, rows=self.rows, n_rejected=self.n_rejected)
         return (Path(out) / SUMMARY).read_text()
 
 
@@ -116,8 +119,12 @@ def write_results(
     status: str = "finished",
     utilisation: float = 0.99,
     rows: list[tuple[int, int, float | None, int]] | None = None,
+    n_rejected: int = 0,
 ) -> rm.Run:
-    """A result folder; `rows` are arrival, size, time taken and ideal of each flow."""
+    """A result folder; `rows` are arrival, size, time taken and ideal of each flow.
+
+    Of the flows that took no time, `n_rejected` were rejected; the others failed.
+    """
     out.mkdir(parents=True, exist_ok=True)
     rows = rows or [(0, 1460, 5.0, 5), (10, 1460, 5.0, 5)]
     arrival, size, took, ideal = (list(column) for column in zip(*rows, strict=True))
@@ -138,7 +145,12 @@ def write_results(
     lost = len(rows) - delivered
     summary = {
         "status": status,
-        "flows": {"submitted": len(rows), "delivered": delivered, "failed": lost},
+        "flows": {
+            "submitted": len(rows),
+            "delivered": delivered,
+            "failed": lost - n_rejected,
+            "rejected": n_rejected,
+        },
         "delivered_share": utilisation,
         "utilisation": utilisation,
         "nfct": 1.0,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from rampmeter.same_flows import Floats, SameFlows
+    from rampmeter.undelivered import Undelivered
 
 NOT_DELIVERED = "flows were not delivered ("
 """Part of a run's warning that a comparison has in its own words."""
@@ -148,6 +149,16 @@ class Comparison:
         counts = [run.summary["flows"] for run in self.runs[label]]
         return {name: sum(int(one.get(name, 0)) for one in counts) for name in names}
 
+    def undelivered(self) -> "list[Undelivered]":
+        """Counts the flows that each transport failed to deliver or rejected."""
+        from rampmeter.undelivered import has_faults, undelivered
+
+        return undelivered(
+            (label, label, run, has_faults(run.manifest.get("plan", {}).get("faults")))
+            for label, runs in self.runs.items()
+            for run in runs
+        )
+
     def notes(self) -> list[str]:
         """Which flows the statistics are over, and how sure they are: sentences."""
         n_counted = sum(int(flows.counted.sum()) for flows in self._seeds)
@@ -178,16 +189,25 @@ class Comparison:
         sentences = []
         for label in self.labels:
             flows = self.flows(label)
-            if flows["delivered"] < flows["submitted"]:
-                lost = ", ".join(
-                    f"{count(flows[name])} {name}"
-                    for name in ("failed", "rejected", "unfinished")
-                    if flows[name]
-                )
+            lost = ", ".join(
+                f"{count(flows[name])} {name}" for name in ("failed", "unfinished") if flows[name]
+            )
+            if lost:
                 delivered, submitted = count(flows["delivered"]), count(flows["submitted"])
                 sentences.append(
                     f"{label} delivered {delivered} of {submitted} flows ({lost}); what it did not "
                     "carry made room for the others, so they are faster."
+                )
+        counted = (
+            "count as infinitely slow"
+            if self.failures == "infinite"
+            else "are left out of all statistics"
+        )
+        for one in self.undelivered():
+            if one.rejected:
+                sentences.append(
+                    f"{one.rejection}. They {counted}, and {one.label} did not carry their load: "
+                    f"the other transports did, so the comparison flatters {one.label}."
                 )
         for label, runs in self.runs.items():
             sentences += [f"{label}: {line}" for line in _told(runs)]

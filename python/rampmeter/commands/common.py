@@ -30,6 +30,17 @@ EXIT_CODES = """\b
     flows failed, were rejected or were unfinished, 2 for bad input, 130 or 143
     if stopped by Ctrl-C or SIGTERM, which keep what is done."""
 
+EXIT_CODES_COMPARED = """\b
+    Exit code: 0 if every flow was delivered, 3 if a run came to its end but
+    flows failed or were unfinished, 2 for bad input, 130 or 143 if stopped by
+    Ctrl-C or SIGTERM, which keep what is done. Flows that a transport rejects
+    by design, as cosy does, are no failure: a warning counts them."""
+EXIT_CODES_PAPERS = """\b
+    Exit code: 0 if no flow failed, 3 if a flow failed without a fault in the
+    plan, 2 for bad input, 130 or 143 if stopped by Ctrl-C or SIGTERM, which
+    keep what is done. Flows that a transport rejects by design are no failure;
+    neither are flows that are unfinished when a run ends. A miss is no error."""
+
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -108,6 +119,14 @@ def leave(batch: Batch, *, needs_all: bool = False) -> None:
     if batch.stopped_by is not None:
         raise Stopped(batch.stopped_by)
     if needs_all and not all(run.is_all_delivered for run in batch.runs().values()):
+        raise SystemExit(NOT_ALL_DELIVERED)
+
+
+def fail(lines: Sequence[str]) -> None:
+    """Print lines on standard error and exit, if there are any: flows have failed."""
+    for line in lines:
+        click.echo(f"rampmeter: {line}", err=True)
+    if lines:
         raise SystemExit(NOT_ALL_DELIVERED)
 
 

@@ -8,9 +8,11 @@ import click
 
 from rampmeter import naming
 from rampmeter.commands.common import (
-    EXIT_CODES,
+    EXIT_CODES_COMPARED,
     FILE,
     FOLDER,
+    NOT_ALL_DELIVERED,
+    fail,
     folder_name,
     force_option,
     jobs_option,
@@ -25,9 +27,10 @@ from rampmeter.commands.common import (
 )
 from rampmeter.comparison import FAILURES, Comparison, Failures
 from rampmeter.plan import Plan
+from rampmeter.results import Run
 
 
-@click.command(epilog=EXIT_CODES)
+@click.command(epilog=EXIT_CODES_COMPARED)
 @click.argument("plan", type=FILE)
 @click.option(
     "--transports",
@@ -94,7 +97,18 @@ def compare(
     if comparison is not None:
         show_comparison(comparison, folder)
         warn([*comparison.warnings(), *contest.warnings(comparison)])
-    leave(batch, needs_all=True)
+    leave(batch)
+    if comparison is not None:
+        fail([one.failure for one in comparison.undelivered() if one.n_failed])
+    if any(map(is_short, batch.runs().values())):
+        raise SystemExit(NOT_ALL_DELIVERED)
+
+
+def is_short(run: Run) -> bool:
+    """Returns true if flows of a run failed, with a fault or without, or were unfinished."""
+    flows = run.summary["flows"]
+    rejected = int(flows.get("rejected", 0))
+    return not run.is_complete or int(flows["delivered"]) + rejected < int(flows["submitted"])
 
 
 def show_comparison(comparison: Comparison, folder: Path) -> None:

@@ -7,13 +7,16 @@ import click
 
 from rampmeter._core import PlanError
 from rampmeter.commands.common import (
+    EXIT_CODES_PAPERS,
     FOLDER,
+    fail,
     force_option,
     jobs_option,
     leave,
     quiet_option,
     run_jobs,
     show,
+    warn,
 )
 from rampmeter.runner import Batch
 
@@ -26,7 +29,7 @@ REPORT = "report.html"
 """The report of all figures, there."""
 
 
-@click.command()
+@click.command(epilog=EXIT_CODES_PAPERS)
 @click.argument("paper", required=False)
 @click.argument("figure", required=False)
 @click.option(
@@ -61,7 +64,8 @@ def papers(
     """Make a figure of a paper and say what matches the published values.
 
     Without a figure, list those there are. An interrupted figure goes on where it stopped. A
-    reduced figure is judged by values of as many flows, where there are some. With --all the report
+    run with fewer flows than the published value has the verdict "fewer flows"; a reduced figure
+    is judged by values recorded from as many flows, if there are any. With --all the report
     of all figures is results/papers/report.html, as `rampmeter report` writes it.
 
     \b
@@ -84,7 +88,9 @@ def papers(
         return
     one = figures.load_figure(figures.find_figure(root, paper, figure))
     folder = out or PAPERS / paper / one.folder.name / mode.label
-    leave(_make(one, mode, seeds, folder, jobs, force=force, quiet=quiet))
+    batch = _make(one, mode, seeds, folder, jobs, force=force, quiet=quiet)
+    leave(batch)
+    fail(_failures(one, batch))
 
 
 def _make_all(
@@ -105,6 +111,7 @@ def _make_all(
     folder = out or PAPERS
     made: list[Path] = []
     batches = []
+    failures: list[str] = []
     for found in _folders_of(root, paper):
         one = load_figure(found)
         made.append(folder / one.paper / one.folder.name / mode.label)
@@ -112,11 +119,24 @@ def _make_all(
         if batch.stopped_by is not None:
             leave(batch)
         batches.append(batch)
+        failures += _failures(one, batch)
     report = folder / REPORT
     write(find(made, folder), report, "Rampmeter: figures of papers")
     click.echo(f"\nreport of all figures: {report}")
     for batch in batches:
         leave(batch)
+    fail(failures)
+
+
+def _failures(one: "Figure", batch: Batch) -> list[str]:
+    """Returns a line for each transport with flows that failed without a fault in the plan."""
+    from rampmeter.undelivered import of_batch
+
+    return [
+        f"{one.paper} {one.number}: {transport.failure}"
+        for transport in of_batch(batch)
+        if transport.n_failed
+    ]
 
 
 def _make(
@@ -186,6 +206,7 @@ def _list_figures(root: Path, paper: str | None) -> None:
 
 def _show_report(report: "Report", batch: Batch) -> None:
     from rampmeter.papers.table import claims_table, panel_table, searches_table
+    from rampmeter.undelivered import of_batch
 
     show(*(panel_table(report, panel) for panel in report.panels if panel.has_table))
     if report.searches:
@@ -197,3 +218,8 @@ def _show_report(report: "Report", batch: Batch) -> None:
     click.echo(f"report: {report.file}")
     for panel in report.panels:
         click.echo(f"plot: {panel.image}")
+    warn(
+        f"{one.rejection}; they are left out of slowdowns, which flatters {one.label}"
+        for one in of_batch(batch)
+        if one.rejected
+    )

@@ -17,6 +17,7 @@ from rampmeter.papers.search import Probes
 from rampmeter.papers.verdict import SEEDS_WANTED, Row, rows_of
 from rampmeter.results import Run
 from rampmeter.runner import Batch, Job
+from rampmeter.undelivered import of_batch
 
 REPORT = "report.json"
 IMAGES = (".png", ".svg", ".pdf")
@@ -217,6 +218,8 @@ def _report_json(report: Report, batch: Batch, runs: dict[str, dict[int, Run]]) 
         "wall_seconds": round(batch.wall_seconds, 3),
         "published_flows": figure.published_flows,
         "verdicts": report.counts(),
+        "failures": [one.failure for one in of_batch(batch) if one.n_failed],
+        "rejections": [one.rejection for one in of_batch(batch) if one.rejected],
         "runs": [
             {
                 "run": run_id,

@@ -95,6 +95,10 @@ def _section(report: Mapping[str, Any], folder: Path, beside: Path, id_: str) ->
     what = f"table {number.removeprefix('table')}" if is_table else f"figure {number}"
     verdicts = _verdicts(report)
     parts: list[Part] = [Prose(f"> {report['claim']}")]
+    unwell = [f"**Failed:** {line}." for line in report["failures"]]
+    unwell += [f"{line}; they are left out of slowdowns." for line in report["rejections"]]
+    if unwell:
+        parts.append(Prose("\n\n".join(unwell)))
     lines: list[Sequence[Cell | Link]] = []
     for panel in report["sub_figures"]:
         own = list(_lines(panel, named, number, f"{id_}-{len(parts)}", id_))

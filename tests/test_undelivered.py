@@ -1,0 +1,146 @@
+"""Flows that are not delivered: `compare` and `papers` fail visibly if flows fail."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+import rampmeter as rm
+from rampmeter.cli import main
+from rampmeter.comparison import Comparison
+from rampmeter.runner import Batch, Job, Outcome
+from rampmeter.undelivered import has_faults, of_batch, undelivered
+
+from .conftest import SMALL, FakeCore, write_results
+
+ONE_LOST: list[tuple[int, int, float | None, int]] = [(0, 1460, 5.0, 5), (10, 1460, None, 5)]
+
+
+def call(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+class TestCounts:
+    def runs(self, folder: Path) -> list[rm.Run]:
+        return [
+            write_results(folder / "all"),
+            write_results(folder / "failed", rows=ONE_LOST),
+            write_results(folder / "rejected", rows=ONE_LOST, n_rejected=1),
+        ]
+
+    def test_failures_and_rejections_are_counted_apart(self, tmp_path: Path) -> None:
+        named = [("cosy", run.name, run, False) for run in self.runs(tmp_path)]
+        (cosy,) = undelivered(named)
+        assert (cosy.submitted, cosy.rejected, cosy.failed) == (6, 1, {"failed": 1})
+        assert cosy.failure == ("cosy: 1 of 6 flows failed without a fault in the plan (failed: 1)")
+        assert cosy.rejection == (
+            "cosy rejected 1 of 6 flows (17 %) by design, which is no failure"
+        )
+
+    def test_flows_that_a_fault_breaks_are_no_failures(self, tmp_path: Path) -> None:
+        named = [("phost", run.name, run, True) for run in self.runs(tmp_path)]
+        (phost,) = undelivered(named)
+        assert (phost.n_failed, phost.rejected) == (0, 1)
+
+    def test_many_runs_are_not_all_listed(self, tmp_path: Path) -> None:
+        run = write_results(tmp_path, rows=ONE_LOST)
+        (ndp,) = undelivered([("ndp", f"r{idx}", run, False) for idx in range(6)])
+        assert ndp.failure.endswith("(r0: 1, r1: 1, r2: 1, r3: 1, and 2 more runs)")
+
+    @pytest.mark.parametrize(
+        "table", [{"loss": 1e-3}, {"outages": [{"link": "s0-s4", "from-us": 1.0}]}]
+    )
+    def test_a_plan_has_faults_if_something_breaks(self, table: object) -> None:
+        assert has_faults(table)
+
+    @pytest.mark.parametrize(
+        "table", [None, {}, {"loss": 0.0, "outages": [], "rerouting-us": 1000.0}]
+    )
+    def test_a_plan_has_none_if_nothing_does(self, table: object) -> None:
+        assert not has_faults(table)
+
+
+class TestPapers:
+    FIGURE = ("papers", "dcpim", "4a", "--quick", "--out", "here", "--quiet")
+
+    def test_a_failed_flow_fails_the_figure(self, fake_core: FakeCore) -> None:
+        fake_core.rows = ONE_LOST
+        result = call(*self.FIGURE)
+        assert result.exit_code == 3, result.output
+        lines = [line for line in result.stderr.splitlines() if "failed" in line]
+        failed = "1 of 2 flows failed without a fault in the plan"
+        assert lines == [
+            f"rampmeter: dcpim 4a: {name}: {failed} ({name} seed 1: 1)"
+            for name in ("dcpim", "homa-aeolus", "ndp", "hpcc", "homa")
+        ]
+        report = json.loads(Path("here/report.json").read_text())
+        assert len(report["failures"]) == 5
+        assert call(*self.FIGURE).exit_code == 3
+
+    def test_the_html_report_says_so(self, fake_core: FakeCore) -> None:
+        fake_core.rows = ONE_LOST
+        call(*self.FIGURE)
+        assert call("report", "here", "--out", "a.html").exit_code == 0
+        text = Path("a.html").read_text()
+        assert "homa: 1 of 2 flows failed without a fault in the plan" in text
+
+    def test_faults_of_a_run_excuse_its_failures_alone(self, tmp_path: Path) -> None:
+        lost = write_results(tmp_path / "lost", rows=ONE_LOST)
+        whole, faulty = rm.Plan(SMALL), rm.Plan(SMALL).with_(("faults.loss", 0.1))
+        outcomes = [
+            Outcome(Job(name, plan, lost.path), "ran", lost)
+            for name, plan in (("whole", whole), ("faulty", faulty))
+        ]
+        (dcpim,) = of_batch(Batch(tuple(outcomes), None, 1.0))
+        assert (dcpim.label, dcpim.failed) == ("dcpim", {"whole": 1})
+
+    def test_rejections_are_no_failure_and_are_named(self, fake_core: FakeCore) -> None:
+        fake_core.rows, fake_core.n_rejected = ONE_LOST, 1
+        result = call(*self.FIGURE)
+        assert result.exit_code == 0, result.output
+        assert "warning: homa rejected 1 of 2 flows (50 %) by design" in result.stdout
+        report = json.loads(Path("here/report.json").read_text())
+        assert (report["failures"], len(report["rejections"])) == ([], 5)
+
+
+class TestCompare:
+    def test_each_transport_is_named(self, tmp_path: Path) -> None:
+        lost = write_results(tmp_path / "lost", rows=ONE_LOST)
+        run = write_results(tmp_path / "all")
+        counted = Comparison({"a": run, "b": lost}).undelivered()
+        assert [one.n_failed for one in counted] == [0, 1]
+        assert counted[1].failure == "b: 1 of 2 flows failed without a fault in the plan"
+
+    def test_a_comparison_that_rejections_flatter_says_so(self, tmp_path: Path) -> None:
+        rejected = write_results(tmp_path / "rejected", rows=ONE_LOST, n_rejected=1)
+        run = write_results(tmp_path / "all")
+        (warning,) = Comparison({"a": run, "cosy": rejected}).warnings()
+        assert warning.startswith("cosy rejected 1 of 2 flows (50 %) by design")
+        assert "left out of all statistics" in warning
+        assert warning.endswith("the comparison flatters cosy.")
+        infinite = Comparison({"a": run, "cosy": rejected}, failures="infinite")
+        assert "count as infinitely slow" in infinite.warnings()[0]
+
+    def test_rejections_alone_exit_with_0(self, plan_file: Path) -> None:
+        settings = ("--set", "workload.load=0.9", "--quiet")
+        result = call("compare", plan_file, "--transports", "cosy,ideal", *settings)
+        assert result.exit_code == 0, result.output
+        assert "warning: cosy rejected " in result.stdout
+        assert "failed without" not in result.stderr
+
+    def test_a_failed_flow_exits_with_3_and_a_line(self, plan_file: Path) -> None:
+        pattern = 'workload={ pattern = "incast", fan = 7, flow-bytes = 60000, flows = 7 }'
+        options = ("--set", pattern, "--set", "fabric.buffer-bytes=4000", "--quiet")
+        result = call(
+            "compare", plan_file, "--transports", "pfabric:attempts-max=1,ideal", *options
+        )
+        assert result.exit_code == 3, result.output
+        (line,) = (line for line in result.stderr.splitlines() if line.startswith("rampmeter:"))
+        assert line.startswith("rampmeter: pfabric:attempts-max=1: ")
+        assert "of 7 flows failed without a fault in the plan" in line
