@@ -280,12 +280,14 @@ class TestPapers:
     def test_a_figure_has_tables_plots_and_a_report(self) -> None:
         result = ok("papers", "dcpim", "3", "--scale", "0.0001", "--out", "here", "--quiet")
         report = json.loads(Path("here/report.json").read_text())
-        assert [panel["id"] for panel in report["sub_figures"]] == list("abcde")
+        assert [panel["id"] for panel in report["sub_figures"]] == list("abcdefg")
         for panel in report["sub_figures"]:
             assert Path("here", panel["image"]).is_file()
             assert f"3{panel['id']}  {panel['title']}" in result.stdout
         assert report["verdicts"]["match"] == report["verdicts"]["miss"] == 0
-        assert len(report["runs"]) == 19
+        assert report["verdicts"]["fewer flows"] > 90
+        assert report["failures"] == report["rejections"] == []
+        assert len(report["runs"]) == 24
         assert all(run["status"] == "finished" for run in report["runs"])
 
     @pytest.mark.parametrize(
@@ -305,7 +307,7 @@ class TestPapers:
         assert (
             len(fake_core.plans)
             == len(report["runs"])
-            == len(seeds) * (8 if "--quick" in arguments else 19)
+            == len(seeds) * (8 if "--quick" in arguments else 24)
         )
         assert report["verdicts"]["miss"] > 0
         assert summary in result.stdout

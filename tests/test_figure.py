@@ -30,11 +30,11 @@ class TestFigure3:
 
     def test_it_has_the_published_loads_and_flow_counts(self) -> None:
         flows = {run.id: run.flows for run in FIGURE.runs if run.variant_of is None}
-        loads = ("0.50", "0.60", "0.70", "0.80", "0.82", "0.84")
+        loads = ("0.50", "0.60", "0.70", "0.80", "0.82", "0.84", "0.86", "0.88")
         expected = {f"imc10-{load}": 1_000_000 for load in loads}
         expected |= {f"web-search-{load}": 200_000 for load in loads}
         expected["web-search-0.60"] = 1_000_000
-        expected |= {f"data-mining-{load}": 100_000 for load in loads[:4]}
+        expected |= {f"data-mining-{load}": 100_000 for load in (*loads[:4], "0.90")}
         assert flows == expected
 
     def test_ids_say_what_the_runs_are(self) -> None:
@@ -47,7 +47,7 @@ class TestFigure3:
 
     def test_bins_are_multiples_of_one_bdp(self) -> None:
         bdp = 49 * 1460
-        for panel in FIGURE.sub_figures[2:]:
+        for panel in FIGURE.sub_figures[2:5]:
             assert panel.edges_bytes == tuple(bdp * n for n in (1, 2, 4, 8, 16))
             assert len(panel.labels) == 6
 
@@ -56,12 +56,13 @@ class TestFigure3:
             fact = FIGURE.expected.facts[CellId(*cell)]  # type: ignore[arg-type]
             return fact.expected, fact.tolerance.value, fact.tolerance.kind
 
-        assert len(FIGURE.expected.facts) == 16 + 3 + 1 + 12 + 12
+        assert len(FIGURE.expected.facts) == 21 + 3 + 3 + 3 * 12 + 2 * 12
         assert published("a", "imc10-0.84", "utilisation") == (0.9793, 0.005, "absolute")
         assert published("b", "data-mining-0.60", "mean") == (1.284, 0.05, "relative")
+        assert published("g", "web-search-0.80", "p99") == (19.568, 0.15, "relative")
         assert published("c", "imc10-0.60", "mean", 2) == (3.398, 0.05, "relative")
         assert published("c", "imc10-0.60", "mean", 3) == (2.756, 0.1, "relative")
-        assert published("d", "web-search-0.60", "p99", 5) == (9.376, 0.15, "relative")
+        assert published("d", "web-search-0.60", "p99", 5) == (9.377, 0.15, "relative")
 
 
 class TestModes:
@@ -126,7 +127,7 @@ class TestRows:
         }
         shown = rows_of(FIGURE, FIGURE.sub_figures[0], runs, Mode(), [1, 2])
         rows = {row.cell.run: row for row in shown}
-        assert len(rows) == 16
+        assert len(rows) == 21
         row = rows["imc10-0.60"]
         assert row.measured == Measured({1: 0.99, 2: 0.99}, 4)
         assert row.variant == Measured({1: 0.5}, 2)
@@ -173,7 +174,8 @@ class TestRows:
     ) -> None:
         runs = {"imc10-0.50": {1: write_results(tmp_path, utilisation=0.9985)}}
         row = rows_of(FIGURE, FIGURE.sub_figures[0], runs, mode, [1])[0]
-        assert (row.verdict, row.reason) == ("not judged", "value of more flows")
+        flows = "100 000" if mode.name == "quick" else "500 000"
+        assert (row.verdict, row.reason) == ("fewer flows", f"{flows} of 1 000 000 flows")
 
 
 class TestReducedFigure:
@@ -250,6 +252,7 @@ class TestReport:
     def test_misses_without_a_value_are_explained(self, tmp_path: Path) -> None:
         report = self.report(tmp_path, [1])
         table = panel_table(report, report.panels[2])
+        assert "fewer flows" not in str(table.caption)
         assert "miss: 1-2 BDP mean: seed 1: no value" in str(table.caption)
 
 

@@ -8,7 +8,14 @@ from typing import Any
 
 from rampmeter.papers.expected import CellId, Claim
 from rampmeter.papers.figure import Figure, Mode
-from rampmeter.papers.verdict import Measured, Row, Verdict, without_value
+from rampmeter.papers.verdict import (
+    Measured,
+    Row,
+    Verdict,
+    flows_needed,
+    judge_flows,
+    without_value,
+)
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,7 @@ class ClaimRow:
                 for cell, value in zip(self.claim.cells, self.cells, strict=True)
             ],
             "expected": limits_text(self.claim),
+            "published_flows": self.claim.published_flows,
             "measured": measured.to_json() if measured else None,
             "nearest": {"run": self.nearest.cell.run, "worst": self.nearest.worst}
             if self.nearest
@@ -102,12 +110,23 @@ def claim_rows(
         nearest = _nearest(claim, cells, seeds)
         if any(cell.run in not_asked for cell in claim.cells):
             verdict, reason = _not_judged("not in the reduced run")
-        elif mode.is_reduced and not (mode.name == "quick" and claim.in_reduced):
-            verdict, reason = _not_judged("claim of more flows")
         else:
-            verdict, reason = judge_claim(claim, cells, seeds)
+            fewer = _fewer_flows(figure, claim, mode)
+            verdict, reason = fewer or judge_claim(claim, cells, seeds)
         lines.append(ClaimRow(claim, cells, by_seed, verdict, reason, nearest))
     return lines
+
+
+def _fewer_flows(figure: Figure, claim: Claim, mode: Mode) -> tuple[Verdict, str] | None:
+    """Returns the verdict on a claim of which a run has fewer flows than published."""
+    if claim.published_flows == 0:
+        return None
+    for cell in claim.cells:
+        flows = figure.run(cell.run).flows_in(mode, figure.published_flows)
+        needed = flows_needed(figure, cell.run, claim.published_flows)
+        if found := judge_flows(flows, needed):
+            return found[0], f"{_name(cell)}: {found[1]}"
+    return None
 
 
 def judge_claim(

@@ -10,7 +10,8 @@ A value (`[[facts]]`) has a tolerance. A claim is of one of four kinds:
 
 A cell is a run's name, or a table with the keys `run`, `metric`, `bin` and `sub-figure`; what it
 leaves out is the claim's. A pattern such as `pareto-k1-*` stands for the runs that it matches.
-Every value and every claim has a source.
+Every value and every claim has a source. `published-flows` is the number of flows that it was
+published for, if that is not the figure's number; with 0 it holds for any number of flows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,6 +59,10 @@ class Fact:
     expected: float
     tolerance: Tolerance
     source: str
+    published_flows: int | None = None
+    """Flows of the run that it was published for; `None` for the figure's number."""
+    revision: str = ""
+    """The revision of the artifact that it is of, if it is not the one that the figure runs."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +80,8 @@ class Claim:
     within: float = 0.0
     """The share by which the largest value may be above the least (`alike`), or a value above the
     one that follows it (`order`)."""
-    in_reduced: bool = False
-    """Whether the claim is judged in reduced figures too."""
+    published_flows: int | None = None
+    """Flows of the runs that the claim is about; `None` for the figure's number."""
     of: Literal["all", "any"] = "all"
     """How many of a bound's values must be within its limits."""
 
@@ -134,13 +139,18 @@ def _facts(section: Section) -> tuple[int | None, list[tuple[CellId, Fact]]]:
     panel = section.take("sub-figure", str)
     metric = _metric(section, section.take("metric", str))
     source = section.take("source", str)
+    published_flows = _published_flows(section)
+    revision = section.take("revision", str, "")
     n_flows = section.take("flows", int, None)
+    if n_flows is not None and published_flows is not None:
+        raise PlanError(f"{section.where}: expected flows or published-flows, got both")
     # Values of recorded runs are not the paper's own, and their key says so.
     key = "published" if n_flows is None else "recorded"
     facts = []
     for one in section.sections("values"):
         cell = CellId(panel, one.take("run", str), metric, one.take("bin", int, None))
-        facts.append((cell, Fact(one.take(key, float), tolerance, source)))
+        value = one.take(key, float)
+        facts.append((cell, Fact(value, tolerance, source, published_flows, revision)))
         one.end()
     section.end()
     return n_flows, facts
@@ -181,7 +191,7 @@ def _claim(section: Section, kind: Kind, run_ids: Sequence[str]) -> Claim:
         at_least,
         at_most,
         within,
-        section.take("reduced", bool, False),
+        _published_flows(section),
         cast(Literal["all", "any"], of),
     )
     section.end()
@@ -200,6 +210,14 @@ def _cells(section: Section, default: CellId, named: Any, run_ids: Sequence[str]
     idx = one.take("bin", int, default.bin)
     one.end()
     return [CellId(panel, run, _metric(one, metric), idx) for run in runs]
+
+
+def _published_flows(section: Section) -> int | None:
+    """Flows that a value or a claim was published for; 0 if it holds for any number."""
+    flows: int | None = section.take("published-flows", int, None)
+    if flows is not None and flows < 0:
+        raise PlanError(f"{section.where}: published-flows: expected 0 or more, got {flows}")
+    return flows
 
 
 def _metric(section: Section, name: str | None) -> Metric:

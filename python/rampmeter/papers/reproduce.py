@@ -14,7 +14,7 @@ from rampmeter.papers.measure import of_run
 from rampmeter.papers.metric import Y_LABELS
 from rampmeter.papers.pareto import LeastBound, least_bounds
 from rampmeter.papers.search import Probes
-from rampmeter.papers.verdict import SEEDS_WANTED, Row, rows_of
+from rampmeter.papers.verdict import SEEDS_WANTED, VERDICTS, Row, rows_of
 from rampmeter.results import Run
 from rampmeter.runner import Batch, Job
 from rampmeter.undelivered import of_batch
@@ -58,7 +58,7 @@ class Report:
         """How many values and claims got which verdict."""
         verdicts = [row.verdict for panel in self.panels for row in panel.rows]
         verdicts += [row.verdict for row in self.claims]
-        return {name: verdicts.count(name) for name in ("match", "miss", "not judged")}
+        return {name: verdicts.count(name) for name in VERDICTS}
 
     def seeds_text(self) -> str:
         """On how many seeds the verdicts rest, for people."""

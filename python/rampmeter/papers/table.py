@@ -11,13 +11,27 @@ from rampmeter.papers.claims import ClaimRow, limits_text
 from rampmeter.papers.figure import SubFigure
 from rampmeter.papers.label import load, workload
 from rampmeter.papers.reproduce import Panel, Report
-from rampmeter.papers.verdict import SEEDS_WANTED, Measured, Row, Verdict, tolerance_text
+from rampmeter.papers.verdict import (
+    FEWER_FLOWS,
+    SEEDS_WANTED,
+    Measured,
+    Row,
+    Verdict,
+    tolerance_text,
+)
 from rampmeter.tables import new_table
 from rampmeter.text import NONE, number
 
 PRESET = "paper"
 """The column of the runs in the preset `paper`."""
-VERDICT_STYLES = {"match": "green", "miss": "bold red", "not judged": "dim"}
+VERDICT_STYLES: dict[Verdict, str] = {
+    "match": "green",
+    "miss": "bold red",
+    "fewer flows": "yellow",
+    "not judged": "dim",
+}
+OTHER_REVISION = "†"
+"""The mark of a published value that is of another revision of the artifact."""
 
 
 def panel_table(report: Report, panel: Panel) -> Table:
@@ -41,10 +55,11 @@ def panel_table(report: Report, panel: Panel) -> Table:
         for row in panel.rows
         if row.verdict == "miss" and row.reason
     ]
-    table.caption = _caption(misses, (row.reason for row in panel.rows if row.verdict != "miss"))
-    if has_variant:
-        note = f"{PRESET}: measured in the preset `paper`"
-        table.caption = "\n".join([note, *([table.caption] if table.caption else [])])
+    lines = [f"{PRESET}: measured in the preset `paper`"] if has_variant else []
+    revisions = dict.fromkeys(row.fact.revision for row in panel.rows if row.fact)
+    lines += [f"{OTHER_REVISION} {revision}" for revision in revisions if revision]
+    caption = _caption(misses, panel.rows)
+    table.caption = "\n".join([*lines, *([caption] if caption else [])]) or None
     return table
 
 
@@ -101,7 +116,7 @@ def claims_table(report: Report) -> Table:
         # A number and its limits are in the line already.
         if row.verdict == "miss" and (row.measured is None or row.n_seeds < len(report.seeds))
     ]
-    table.caption = _caption(misses, (row.reason for row in report.claims if row.verdict != "miss"))
+    table.caption = _caption(misses, report.claims)
     return table
 
 
@@ -138,10 +153,14 @@ def _seeds_of_claim(row: ClaimRow) -> str:
     return f"{text}, {row.n_holding} {'holds' if row.n_holding == 1 else 'hold'}"
 
 
-def _caption(misses: Iterable[tuple[str, str]], unjudged: Iterable[str]) -> str | None:
-    """Misses that their line does not explain, and why the others are not judged."""
+def _caption(misses: Iterable[tuple[str, str]], rows: Sequence[Row | ClaimRow]) -> str | None:
+    """Misses that their line does not explain, and why the others have no match or miss."""
     lines = [f"miss: {name}: {reason}" for name, reason in misses]
-    reasons = Counter(reason for reason in unjudged if reason)
+    fewer = [row for row in rows if row.verdict == FEWER_FLOWS]
+    if fewer:
+        shown = {row.reason.rpartition(": ")[2] for row in fewer}
+        lines.append(f"{FEWER_FLOWS}: {len(fewer)} ({', '.join(sorted(shown))})")
+    reasons = Counter(row.reason for row in rows if row.verdict == "not judged" and row.reason)
     if reasons:
         lines.append("not judged: " + ", ".join(f"{n} {why}" for why, n in reasons.items()))
     return "\n".join(lines) or None
@@ -152,7 +171,7 @@ def _cells(report: Report, spec: SubFigure, row: Row) -> list[str | Text]:
     return [
         _name(report, spec, row),
         row.cell.metric,
-        number(row.fact.expected, places) if row.fact else NONE,
+        _expected(row, places),
         _measured(row.measured, places),
         number(row.variant.mean if row.variant else None, places),
         _difference(row, places),
@@ -160,6 +179,13 @@ def _cells(report: Report, spec: SubFigure, row: Row) -> list[str | Text]:
         _seeds(row.n_seeds, row.verdict),
         _verdict(row.verdict),
     ]
+
+
+def _expected(row: Row, places: int) -> str:
+    """The published value, with a mark if it is of another revision of the artifact."""
+    if row.fact is None:
+        return NONE
+    return number(row.fact.expected, places) + (OTHER_REVISION if row.fact.revision else "")
 
 
 def _verdict(verdict: Verdict) -> Text:
@@ -200,7 +226,7 @@ def _measured(measured: Measured | None, places: int) -> str:
 
 
 def _difference(row: Row, places: int) -> str:
-    """How far a judged value is off; others are of other numbers of flows, and not comparable."""
+    """How far a value is off; of one with too few flows it is shown, but not judged."""
     if row.fact is None or row.difference is None or row.verdict == "not judged":
         return NONE
     if row.fact.tolerance.kind == "relative":

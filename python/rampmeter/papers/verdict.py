@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from rampmeter.papers.expected import CellId, Fact, Tolerance
 from rampmeter.papers.figure import Figure, Mode, SubFigure
@@ -11,8 +11,12 @@ from rampmeter.papers.measure import Cells, measure
 from rampmeter.papers.metric import MAX_LOAD, Metric
 from rampmeter.papers.search import Probes
 from rampmeter.results import Run
+from rampmeter.text import count
 
-Verdict: TypeAlias = Literal["match", "miss", "not judged"]
+Verdict: TypeAlias = Literal["match", "miss", "fewer flows", "not judged"]
+FEWER_FLOWS: Verdict = "fewer flows"
+"""The verdict on a run with fewer flows than the value was published for."""
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 SEEDS_WANTED = 3
 """A verdict on fewer seeds than this says so."""
 NO_FACT = "no published value"
@@ -71,6 +75,10 @@ class Row:
     verdict: Verdict
     reason: str
     """Why it is not judged, or why it is a miss whatever the tolerance; empty otherwise."""
+    flows: int | None = None
+    """Flows of the run, if its workload has a number of them."""
+    flows_needed: int = 0
+    """Flows that the run needs for a verdict of match or miss; 0 if any number will do."""
 
     @property
     def n_seeds(self) -> int:
@@ -96,6 +104,9 @@ class Row:
             "bin": self.cell.bin,
             "expected": self.fact.expected if self.fact else None,
             "source": self.fact.source if self.fact else None,
+            "revision": self.fact.revision if self.fact else "",
+            "flows": self.flows,
+            "published_flows": self.flows_needed,
             "measured": self.measured.to_json() if self.measured else None,
             "variant": self.variant.to_json() if self.variant else None,
             "seeds": self.n_seeds,
@@ -120,6 +131,7 @@ def rows_of(
     rows = []
     for run_id in panel.runs:
         variant = figure.variant(run_id)
+        flows = figure.run(run_id).flows_in(mode, figure.published_flows)
         shown = _over_seeds(figure, panel, runs, run_id)
         beside = _over_seeds(figure, panel, runs, variant.id) if variant else {}
         n_bins = max(1, len(panel.labels))
@@ -128,13 +140,27 @@ def rows_of(
                 cell = CellId(panel.id, run_id, metric, idx)
                 measured = shown.get((metric, idx))
                 fact = facts.get(cell)
+                needed = 0
                 if run_id in not_asked:
                     judged = _not_judged("not in the reduced run")
-                elif mode.is_reduced and (mode.name == "scale" or cell not in reduced):
-                    judged = _not_judged("value of more flows" if fact else NO_FACT)
-                else:
+                elif mode.name == "quick" and cell in reduced:
+                    needed = figure.expected.reduced_flows[run_id]
                     judged = judge(fact, measured, seeds)
-                rows.append(Row(cell, fact, measured, beside.get((metric, idx)), *judged))
+                else:
+                    needed = flows_needed(figure, run_id, fact.published_flows if fact else None)
+                    fewer = judge_flows(flows, needed) if fact else None
+                    judged = fewer or judge(fact, measured, seeds)
+                rows.append(
+                    Row(
+                        cell,
+                        fact,
+                        measured,
+                        beside.get((metric, idx)),
+                        *judged,
+                        flows=flows,
+                        flows_needed=needed,
+                    )
+                )
     return rows
 
 
@@ -151,6 +177,25 @@ def judge(
     if lack or measured is None:
         return "miss", lack
     return ("match" if fact.tolerance.allows(fact.expected, measured.mean) else "miss"), ""
+
+
+def flows_needed(figure: Figure, run_id: str, published: int | None) -> int:
+    """Returns the number of flows that a run needs to be judged by a published value.
+
+    It is the value's own number, or the figure's. If neither is known it is the number of flows
+    that the figure says, so that reduced runs are not judged.
+    """
+    own = figure.run(run_id).flows
+    if published == 0 or own is None:
+        return 0
+    return published or figure.published_flows or own
+
+
+def judge_flows(flows: int | None, needed: int) -> tuple[Verdict, str] | None:
+    """Returns the verdict on a run with fewer flows than it needs, or nothing."""
+    if flows is None or flows >= needed:
+        return None
+    return FEWER_FLOWS, f"{count(flows)} of {count(needed)} flows"
 
 
 def without_value(measured: Measured | None, seeds: Iterable[int]) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from rampmeter._core import ResultError
 from rampmeter.confidence import interval
 from rampmeter.papers.reproduce import REPORT
+from rampmeter.papers.verdict import VERDICTS
 from rampmeter.report.links import link_to
 from rampmeter.report.model import (
     Cell,
@@ -56,7 +57,7 @@ VALUE_COLUMNS: Final = (
 CHARTED: Final = frozenset({"by-load", "by-workload", "by-size", "by-point", "spread", "sustained"})
 """Drawings whose rows stand on an x axis. Others are shown as they were drawn."""
 CATEGORICAL: Final = frozenset({"by-workload", "by-size"})
-MATCH, MISS, NOT_JUDGED = "match", "miss", "not judged"
+MISS: Final = "miss"
 
 
 def section(folder: Path, beside: Path, id_: str) -> Section:
@@ -85,7 +86,7 @@ def _verdicts(report: Mapping[str, Any]) -> Verdicts:
         if row["expected"] is not None
     ]
     found += [claim["verdict"] for claim in report["claims"]]
-    return Verdicts(found.count(MATCH), found.count(MISS), found.count(NOT_JUDGED))
+    return Verdicts(*map(found.count, VERDICTS))
 
 
 def _section(report: Mapping[str, Any], folder: Path, beside: Path, id_: str) -> Section:
@@ -258,8 +259,9 @@ def _lines(
 
 def _why(row: Mapping[str, Any], id_: str) -> Cell | Link:
     """Why a row is missed or not judged: in words, or where to read it."""
-    if row["reason"]:
-        return str(row["reason"])
+    reasons = [text for text in (row["reason"], row["revision"]) if text]
+    if reasons:
+        return "; ".join(reasons)
     return Link("notes", f"#{id_}-notes") if row["verdict"] == MISS else ""
 
 

@@ -121,6 +121,8 @@ class Verdicts:
 
     match: int
     miss: int
+    fewer_flows: int
+    """Those whose run had fewer flows than published."""
     not_judged: int
 
     @property

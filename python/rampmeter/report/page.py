@@ -104,6 +104,7 @@ def _sum(sections: Sequence[Section]) -> Verdicts | None:
     return Verdicts(
         sum(one.match for one in found),
         sum(one.miss for one in found),
+        sum(one.fewer_flows for one in found),
         sum(one.not_judged for one in found),
     )
 
