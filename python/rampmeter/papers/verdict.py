@@ -147,9 +147,8 @@ def rows_of(
                     needed = figure.expected.reduced_flows[run_id]
                     judged = judge(fact, measured, seeds)
                 else:
-                    needed = flows_needed(figure, run_id, fact.published_flows if fact else None)
-                    fewer = judge_flows(flows, needed) if fact else None
-                    judged = fewer or judge(fact, measured, seeds)
+                    needed = flows_needed(figure, run_id, fact.published_flows) if fact else 0
+                    judged = judge_flows(flows, needed) or judge(fact, measured, seeds)
                 rows.append(
                     Row(
                         cell,
