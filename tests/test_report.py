@@ -113,6 +113,15 @@ def test_every_published_value_is_in_the_table(results: Path) -> None:
     assert sorted(shown) == sorted(row["expected"] for row in published)
 
 
+def test_fewer_flows_is_a_verdict_of_its_own(report: Path, results: Path) -> None:
+    (section,) = find([results / "papers" / "phost3"], results)
+    verdicts = json.loads((results / "papers/phost3/report.json").read_text())["verdicts"]
+    assert section.verdicts is not None
+    assert 0 < section.verdicts.fewer_flows < verdicts["fewer flows"]
+    shown = f'<span class="verdict-fewer-flows">{section.verdicts.fewer_flows} fewer flows</span>'
+    assert shown in report.read_text()
+
+
 def test_intervals_are_those_of_the_seeds(results: Path) -> None:
     (section,) = find([results / "loads"], results)
     charts = [part for part in section.parts if isinstance(part, model.Chart)]
