@@ -77,6 +77,20 @@ TESTED := --workspace --features rampmeter-runtime/xdp --locked
 .PHONY: test
 test: lint test-rust test-python test-wheel example package fuzz ## Everything that must hold before a change goes in
 
+# Everything of `make test`, and what takes too long for it: 100 000 messages for the tests of liveness,
+# 1000 seeds for those of faults, and every transport in every situation.
+.PHONY: test-all
+test-all: test situations ## All tests at full length, and every transport in foreign networks
+	RAMPMETER_SEEDS=1000 cargo test -p rampmeter-proto --release --locked --test faults
+	RAMPMETER_FLOWS=100000 RAMPMETER_SIZES=imc10 \
+		cargo test -p rampmeter-proto --release --locked --test liveness -- --nocapture
+	RAMPMETER_FLOWS=5000 RAMPMETER_SIZES=data-mining \
+		cargo test -p rampmeter-proto --release --locked --test liveness -- --nocapture
+
+.PHONY: situations
+situations: $(BUILT) ## Mean slowdowns of every transport in networks unlike those of its paper
+	$(BIN)/python tests/situations.py
+
 # Coverage without sanitizers needs no nightly toolchain. The target is named so that build scripts
 # are left alone.
 FUZZ_FLAGS := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

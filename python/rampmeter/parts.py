@@ -54,6 +54,8 @@ Interface: TypeAlias = Literal["pull", "queue"]
 
 Interpolation: TypeAlias = Literal["linear", "steps"]
 
+MarkingPorts: TypeAlias = Literal["all", "core"]
+
 Operation: TypeAlias = Literal[
     "all-reduce",
     "all-gather",
@@ -117,6 +119,8 @@ class Fabric(Part):
     out."""
     ecn_bytes: int | None = None
     """Bytes waiting at a port from which on it marks ECN-capable packets; no marks if left out."""
+    ecn_ports: MarkingPorts | None = None
+    """Ports that mark."""
     express_bytes: int | None = None
     """Packets of the highest priority up to this length pass other packets at once and take no
     buffer, which saves an event for most control packets; 0 makes them wait as others do."""

@@ -307,11 +307,14 @@ class Tcp(Transport):
     rto: Literal["estimated", "fixed"] | None = None
     """How long a sender waits."""
     rto_min_us: int | None = None
-    """Smallest retransmission timeout in microseconds (1 to 60000000)."""
+    """Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most, if left out
+    (1 to 60000000)."""
     rto_max_us: int | None = None
-    """Largest retransmission timeout in microseconds (1 to 120000000)."""
+    """Largest retransmission timeout in microseconds; 256 times the smallest, one minute at most,
+    if left out (1 to 120000000)."""
     rto_initial_us: int | None = None
-    """Retransmission timeout before there is a sample, in microseconds (1 to 60000000)."""
+    """Retransmission timeout before there is a sample, in microseconds; 64 round trips, 1 s at
+    most, if left out (1 to 60000000)."""
     idle_restart: bool | None = None
     """Whether the window returns to the first one when a connection was idle for longer than the
     retransmission timeout (RFC 5681 §4.1)."""
@@ -324,7 +327,8 @@ class Tcp(Transport):
     ecn_control: bool | None = None
     """Whether handshakes and acknowledgements may be marked too."""
     mark_above: int | None = None
-    """Queue length in full packets above which ports mark (0 to 100000)."""
+    """Queue length in full packets above which ports mark; 0.78 bandwidth-delay products if left
+    out, which is 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4, §4) (0 to 100000)."""
     gain: float | None = None
     """DCTCP's weight of a new measurement (0 to 1)."""
     alpha: float | None = None
@@ -335,7 +339,8 @@ class Tcp(Transport):
     receive_buffer: int | None = None
     """Room of a receiver in bytes: its window (1000 to 2000000000)."""
     queue: int | None = None
-    """Packet memory of a port in full packets (1 to 1000000)."""
+    """Packet memory of a port in full packets; five bandwidth-delay products, 64 packets at least,
+    if left out (1 to 1000000)."""
     count_packets: bool | None = None
     """Whether `queue` and `mark-above` count packets whatever their length, as ns-3's queues do.
     Else they stand for the bytes of so many full packets, as in switches."""
@@ -400,11 +405,14 @@ class Dctcp(Transport):
     rto: Literal["estimated", "fixed"] | None = None
     """How long a sender waits."""
     rto_min_us: int | None = None
-    """Smallest retransmission timeout in microseconds (1 to 60000000)."""
+    """Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most, if left out
+    (1 to 60000000)."""
     rto_max_us: int | None = None
-    """Largest retransmission timeout in microseconds (1 to 120000000)."""
+    """Largest retransmission timeout in microseconds; 256 times the smallest, one minute at most,
+    if left out (1 to 120000000)."""
     rto_initial_us: int | None = None
-    """Retransmission timeout before there is a sample, in microseconds (1 to 60000000)."""
+    """Retransmission timeout before there is a sample, in microseconds; 64 round trips, 1 s at
+    most, if left out (1 to 60000000)."""
     idle_restart: bool | None = None
     """Whether the window returns to the first one when a connection was idle for longer than the
     retransmission timeout (RFC 5681 §4.1)."""
@@ -417,7 +425,8 @@ class Dctcp(Transport):
     ecn_control: bool | None = None
     """Whether handshakes and acknowledgements may be marked too."""
     mark_above: int | None = None
-    """Queue length in full packets above which ports mark (0 to 100000)."""
+    """Queue length in full packets above which ports mark; 0.78 bandwidth-delay products if left
+    out, which is 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4, §4) (0 to 100000)."""
     gain: float | None = None
     """DCTCP's weight of a new measurement (0 to 1)."""
     alpha: float | None = None
@@ -428,7 +437,8 @@ class Dctcp(Transport):
     receive_buffer: int | None = None
     """Room of a receiver in bytes: its window (1000 to 2000000000)."""
     queue: int | None = None
-    """Packet memory of a port in full packets (1 to 1000000)."""
+    """Packet memory of a port in full packets; five bandwidth-delay products, 64 packets at least,
+    if left out (1 to 1000000)."""
     count_packets: bool | None = None
     """Whether `queue` and `mark-above` count packets whatever their length, as ns-3's queues do.
     Else they stand for the bytes of so many full packets, as in switches."""
@@ -502,11 +512,14 @@ class Pias(Transport):
     rto: Literal["estimated", "fixed"] | None = None
     """How long a sender waits."""
     rto_min_us: int | None = None
-    """Smallest retransmission timeout in microseconds (1 to 60000000)."""
+    """Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most, if left out
+    (1 to 60000000)."""
     rto_max_us: int | None = None
-    """Largest retransmission timeout in microseconds (1 to 120000000)."""
+    """Largest retransmission timeout in microseconds; 256 times the smallest, one minute at most,
+    if left out (1 to 120000000)."""
     rto_initial_us: int | None = None
-    """Retransmission timeout before there is a sample, in microseconds (1 to 60000000)."""
+    """Retransmission timeout before there is a sample, in microseconds; 64 round trips, 1 s at
+    most, if left out (1 to 60000000)."""
     idle_restart: bool | None = None
     """Whether the window returns to the first one when a connection was idle for longer than the
     retransmission timeout (RFC 5681 §4.1)."""
@@ -519,7 +532,8 @@ class Pias(Transport):
     ecn_control: bool | None = None
     """Whether handshakes and acknowledgements may be marked too."""
     mark_above: int | None = None
-    """Queue length in full packets above which ports mark (0 to 100000)."""
+    """Queue length in full packets above which ports mark; 0.78 bandwidth-delay products if left
+    out, which is 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4, §4) (0 to 100000)."""
     gain: float | None = None
     """DCTCP's weight of a new measurement (0 to 1)."""
     alpha: float | None = None
@@ -530,7 +544,8 @@ class Pias(Transport):
     receive_buffer: int | None = None
     """Room of a receiver in bytes: its window (1000 to 2000000000)."""
     queue: int | None = None
-    """Packet memory of a port in full packets (1 to 1000000)."""
+    """Packet memory of a port in full packets; five bandwidth-delay products, 64 packets at least,
+    if left out (1 to 1000000)."""
     count_packets: bool | None = None
     """Whether `queue` and `mark-above` count packets whatever their length, as ns-3's queues do.
     Else they stand for the bytes of so many full packets, as in switches."""
@@ -567,13 +582,14 @@ class Capton(Transport):
     controllers: int | None = None
     """Controllers: hosts turn to the second if the first is silent (1 to 2)."""
     compute_ns: int | None = None
-    """Time that a controller takes for an order, in nanoseconds (§V.C) (0 to 10000000)."""
+    """Time that a controller takes for an order, in nanoseconds; 10 in 86 of a round trip if left
+    out, which is 10 us in the paper's network (§V.C) (0 to 10000000)."""
     repeat_us: int | None = None
     """Time after which a request without an answer is repeated, in microseconds; four round trips
     and the controller's time if left out (1 to 10000000)."""
     fallback_us: int | None = None
-    """Time without any answer after which a host does without the controller, in microseconds; 5 ms
-    or eight times `repeat-us`, whichever is longer, if left out (1 to 60000000)."""
+    """Time without any answer after which a host does without the controller, in microseconds; 16
+    times `repeat-us` if left out (1 to 60000000)."""
     lease_us: int | None = None
     """A host that says nothing for so long is forgotten by the controller, in microseconds; four
     times `fallback-us` if left out (100 to 60000000)."""
@@ -584,7 +600,8 @@ class Capton(Transport):
     """Hosts of a rack, where hosts are numbered rack by rack; as in the network if left out (1 to
     100000)."""
     rto_min_us: int | None = None
-    """Smallest retransmission timeout in microseconds (1 to 60000000)."""
+    """Smallest retransmission timeout in microseconds; that of TCP if left out. The paper's study
+    has 200000 (table 3) (1 to 60000000)."""
     rack_quarters: int | None = None
     """Quarters of the shortest round trip that a segment may come late before it counts as lost (1
     to 64)."""
@@ -615,11 +632,12 @@ class Hyline(Transport):
     threshold_bytes: int | None = None
     """Messages up to so many bytes are sent at once, without asking (0 to 1000000000000)."""
     window_initial: int | None = None
-    """First window of messages that are not scheduled, in packets; if left out 25 for each 10
-    Gbit/s of a host's link, rounded up (1 to 100000)."""
+    """First window of messages that are not scheduled, in packets; if left out that share of a
+    bandwidth-delay product that 25 packets are in the CAPTON paper's network, 25 in 72 (1 to
+    100000)."""
     window_max: int | None = None
-    """Largest window of messages that are not scheduled, in packets; if left out 50 for each 10
-    Gbit/s (1 to 100000)."""
+    """Largest window of messages that are not scheduled, in packets; 50 in 72 of a bandwidth-delay
+    product if left out (1 to 100000)."""
     window_granted: int | None = None
     """Packets that a flow with a grant has in flight at most; `window-max` if left out (1 to
     100000)."""
@@ -628,18 +646,20 @@ class Hyline(Transport):
     controllers: int | None = None
     """Controllers: hosts turn to the second if the first is silent (1 to 2)."""
     compute_ns: int | None = None
-    """Time that a controller takes for an order, in nanoseconds (0 to 10000000)."""
+    """Time that a controller takes for an order, in nanoseconds; 10 in 86 of a round trip if left
+    out, which is 10 us in the paper's network (§V.C) (0 to 10000000)."""
     repeat_us: int | None = None
     """Time after which a request without an answer is repeated, in microseconds; four round trips
     and the controller's time if left out (1 to 10000000)."""
     fallback_us: int | None = None
-    """Time without any answer after which a host does without the controller, in microseconds; 5 ms
-    or eight times `repeat-us`, whichever is longer, if left out (1 to 60000000)."""
+    """Time without any answer after which a host does without the controller, in microseconds; 16
+    times `repeat-us` if left out (1 to 60000000)."""
     lease_us: int | None = None
     """A host that says nothing for so long is forgotten by the controller, in microseconds; four
     times `fallback-us` if left out (100 to 60000000)."""
     rto_min_us: int | None = None
-    """Smallest retransmission timeout in microseconds (1 to 60000000)."""
+    """Smallest retransmission timeout in microseconds; that of TCP if left out. The CAPTON paper's
+    study has 4000 (table 3) (1 to 60000000)."""
     queue: int | None = None
     """Packet memory of a port in full packets; two bandwidth-delay products if left out (1 to
     1000000)."""
@@ -878,7 +898,13 @@ class Sird(Transport):
     """Full packets in a queue from which switches mark data (ECN); one and a quarter
     bandwidth-delay products if left out (1 to 1000000)."""
     gain: float | None = None
-    """Weight of the latest share of marked bytes in its mean (g of DCTCP) (0.001 to 1)."""
+    """Weight of the latest share of marked packets in its mean (g of DCTCP) (0.001 to 1)."""
+    sender_limit_min: float | None = None
+    """Smallest limit of a sender's credit by its own marks, as a share of `sender-credit-bytes`
+    (0.001 to 1)."""
+    core_limit_min: float | None = None
+    """Smallest limit of a sender's credit by the marks of switches, as a share of
+    `sender-credit-bytes` (0.001 to 1)."""
     receiver_policy: Literal["srpt", "round-robin"] | None = None
     """Which sender a receiver gives its next credit."""
     sender_policy: Literal["half-fair", "srpt"] | None = None

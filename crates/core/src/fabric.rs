@@ -18,6 +18,9 @@ pub enum Spray {
     Random,
     /// One path a message, by a hash of its ends and number.
     Ecmp,
+    /// One path a pair of hosts, by a hash of the ends: that of a connection that carries all messages
+    /// of the pair.
+    EcmpPair,
 }
 
 /// How hosts hand packets to their interface.
@@ -137,6 +140,16 @@ pub enum PfcThreshold {
     },
     /// So many.
     Static(Bytes),
+}
+
+/// The hosts of each rack, and the links of its switch to other switches. A rack is the hosts whose
+/// first link leads to one switch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Racks {
+    /// The rack of each host.
+    pub rack_of: Vec<u16>,
+    /// Rate of all links of each rack's switch to other switches together, in bits per second.
+    pub uplink_bps: Vec<u64>,
 }
 
 /// The ways between racks of a network of two or three tiers in which every rack's switch has the
@@ -296,6 +309,17 @@ pub enum Need<T> {
     Only(T),
 }
 
+/// Ports that mark ECN-capable packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MarkingPorts {
+    /// All ports of switches, and interfaces of hosts that queue.
+    #[default]
+    All,
+    /// Ports between switches alone.
+    Core,
+}
+
 /// What one transport needs of the fabric. The default asks for nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FabricNeeds {
@@ -309,6 +333,8 @@ pub struct FabricNeeds {
     pub interface: Need<Interface>,
     /// Queue length, in bytes, from which ports mark ECN-capable packets; `None` for no marks.
     pub ecn: Need<Option<Bytes>>,
+    /// Ports that mark.
+    pub ecn_ports: Need<MarkingPorts>,
     /// Queue length, in bytes, above which switches drop unscheduled packets; `None` for never.
     pub drop_unscheduled: Need<Option<Bytes>>,
     /// When switches begin to forward.

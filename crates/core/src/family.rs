@@ -192,6 +192,9 @@ pub struct FabricFacts {
     /// How many pods without over-subscription the network is made of: none, one, or those of a
     /// fat-tree; see [`Pods`](crate::fabric::Pods).
     pub n_pods: u16,
+    /// Time without an answer for which a transport keeps trying at least. Zero in simulated
+    /// networks, where the number of attempts alone limits it.
+    pub patience: Span,
 }
 
 impl FabricFacts {

@@ -103,6 +103,9 @@ impl Plan {
         }
         let mut warnings = workload.warnings().to_vec();
         warnings.extend(overload::warning(&sim.topology, facts.access_rate, &self.workload));
+        let name = self.transport.name();
+        let is_assumed = transport.ready.assumes_full_bisection();
+        warnings.extend(overload::narrow_core(&sim.topology, name).filter(|_| is_assumed));
         Ok(ValidPlan {
             warnings,
             plan: self,
@@ -136,7 +139,7 @@ impl ValidPlan {
 
     /// What follows from plan and network, under names that end in their units.
     pub fn derived(&self) -> BTreeMap<String, f64> {
-        let FabricFacts { n_hosts, access_rate, data_rtt, control_rtt, n_pods: _ } = self.facts;
+        let FabricFacts { n_hosts, access_rate, data_rtt, control_rtt, .. } = self.facts;
         let packet = self.cut.payload + self.cut.header;
         let bytes = |name, bytes: Bytes| Derived { name, quantity: Quantity::Bytes(bytes.get()) };
         let common = [
@@ -201,13 +204,13 @@ fn transport(
 ) -> Result<ValidTransport, BadKey> {
     let Shape { switches, ratio, ports, has_slower, rails } = topology.shape();
     let (slowest, fastest) = topology.rates();
-    let paths = topology.regular_paths();
+    let (racks, paths) = (topology.rack_uplinks(), topology.regular_paths());
     let pods = match fabric.switching {
         Switching::CutThrough { header } => topology.pods(header),
         Switching::StoreAndForward | Switching::Shaped { .. } => None,
     };
     let network =
-        Network { switches, ratio, ports, has_slower, rails, slowest, fastest, paths, pods };
+        Network { switches, ratio, ports, has_slower, rails, slowest, fastest, racks, paths, pods };
     spec.configure(&Site { facts: *facts, place: Place::Network(network), lower: None })
 }
 

@@ -1,7 +1,7 @@
 //! The fabric of a run: what the plan says, what the transport needs, and defaults.
 
 use rampmeter_core::Bytes;
-use rampmeter_core::fabric::{Buffer, FabricNeeds, Forwarding, Need, Trim};
+use rampmeter_core::fabric::{Buffer, FabricNeeds, Forwarding, MarkingPorts, Need, Trim};
 use rampmeter_sim::{FabricConfig, Switching};
 
 use crate::context::Context;
@@ -32,6 +32,7 @@ pub(crate) fn resolve(
         cx.range("fabric.ecn-bytes", bytes as f64, 0.0, 4e9).map(|_| Some(Bytes::new(bytes)))
     });
     let ecn = choose("ecn-bytes", ecn.transpose()?, needs.ecn, None, cx)?;
+    let ports = choose("ecn-ports", spec.ecn_ports, needs.ecn_ports, MarkingPorts::All, cx)?;
     let drop = spec.drop_unscheduled_above_bytes.map(|bytes| {
         let key = "fabric.drop-unscheduled-above-bytes";
         cx.range(key, bytes as f64, 0.0, 4e9).map(|_| Some(Bytes::new(bytes)))
@@ -61,6 +62,7 @@ pub(crate) fn resolve(
         overflow: Some(overflow),
         spray: Some(spray),
         ecn_bytes: ecn.map(Bytes::get),
+        ecn_ports: Some(ports),
         drop_unscheduled_above_bytes: drop.map(Bytes::get),
         switching: Some(switching),
         unscheduled: Some(unscheduled),
@@ -89,6 +91,7 @@ pub(crate) fn resolve(
         unscheduled,
         express,
         mark_above: ecn,
+        marking_ports: ports,
         drop_unscheduled_above: drop,
         slot,
         trim: trim.unwrap_or(default.trim),

@@ -28,6 +28,19 @@ pub(crate) fn warning(
     ))
 }
 
+/// A sentence if links between switches carry less than hosts can send, for a transport that
+/// schedules hosts' links alone.
+pub(crate) fn narrow_core(topology: &Topology, transport: &str) -> Option<String> {
+    let share = topology.bisection_share();
+    (share < 1.0).then(|| {
+        format!(
+            "transport.name: {transport} schedules the links of hosts alone, and the links between \
+             switches carry {:.1} % of what these can send: expect losses there",
+            100.0 * share
+        )
+    })
+}
+
 /// The load at which the links out of a group of hosts are full.
 fn load_max(cut: HostCut, n_hosts: u32, access: Rate) -> f64 {
     cut.bps as f64 / (access.as_bps() as f64 * crossing(cut, n_hosts))

@@ -1,6 +1,6 @@
 //! Plans as people write them: TOML with defaults, unknown keys refused.
 
-use rampmeter_core::fabric::{HeaderOverflow, PfcClasses, TrimChoice};
+use rampmeter_core::fabric::{HeaderOverflow, MarkingPorts, PfcClasses, TrimChoice};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_sim::{Interface, Overflow, Spray, TopologySpec, Unscheduled};
 use rampmeter_workload::WorkloadSpec;
@@ -91,6 +91,8 @@ pub struct FabricSpec {
     pub spray: Option<Spray>,
     /// Bytes waiting at a port from which on it marks ECN-capable packets; no marks if left out.
     pub ecn_bytes: Option<u64>,
+    /// Ports that mark.
+    pub ecn_ports: Option<MarkingPorts>,
     /// Bytes waiting at a switch's port above which it drops unscheduled packets; never if left out.
     pub drop_unscheduled_above_bytes: Option<u64>,
     /// When forwarding begins.

@@ -2,7 +2,7 @@
 //! follows from both on one network.
 
 use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{FabricNeeds, Pods, RegularPaths};
+use rampmeter_core::fabric::{FabricNeeds, Pods, Racks, RegularPaths};
 use rampmeter_core::wire::Formats;
 use rampmeter_core::{Bytes, FabricFacts, Family, Rate, Span};
 
@@ -45,6 +45,12 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
     /// any case.
     fn buffer_min(_config: &Self::Config) -> Bytes {
         Bytes::ZERO
+    }
+
+    /// Returns true if it schedules hosts' links alone, so that a core that is narrower than these
+    /// drops its packets.
+    fn assumes_full_bisection(_config: &Self::Config) -> bool {
+        false
     }
 
     /// What follows from the parameters: windows, timeouts, epochs.
@@ -95,6 +101,8 @@ pub struct Network {
     pub slowest: Rate,
     /// The fastest link.
     pub fastest: Rate,
+    /// The racks of hosts and what their links to other switches carry.
+    pub racks: Racks,
     /// The paths between racks, where they are regular.
     pub paths: Option<RegularPaths>,
     /// The pods that the network is made of, if its switches cut through.

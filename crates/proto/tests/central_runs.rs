@@ -33,7 +33,11 @@ fn crash<T: Transport>(name: &str, keys: impl Fn(u32) -> T::Keys) {
 fn no_message_is_lost_or_doubled_when_captons_controller_crashes() {
     crash::<CaptonFamily>(
         "no_message_is_lost_or_doubled_when_captons_controller_crashes",
-        |controllers| CaptonConfig { controllers, rto_min_us: 5_000, ..CaptonConfig::paper() },
+        |controllers| CaptonConfig {
+            controllers,
+            rto_min_us: Some(5_000),
+            ..CaptonConfig::paper()
+        },
     );
 }
 

@@ -20,7 +20,7 @@ impl Body for Faults {
     const NAME: &'static str = "faults";
 
     fn test<T: Transport>(self, case: &Case<T>) {
-        case.each_seed(0..1_000, |seed| {
+        case.each_seed(0..300, |seed| {
             let place = Place::<T>::simulated(&case.keys, leaf_spine(2, 3, 2));
             let Scenario { mut spec, arrivals, cut } = scenario(place.topology, seed);
             spec.fabric = place.fabric;

@@ -19,8 +19,10 @@
 //! This crate is for development only. What it has may change with any version.
 
 pub mod bodies;
+pub mod liveness;
 pub mod message;
 pub mod network;
+pub mod reorder;
 pub mod run;
 pub mod scenario;
 pub mod suite;

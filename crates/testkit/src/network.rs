@@ -69,7 +69,17 @@ pub struct Place<T: Transport> {
 }
 
 impl<T: Transport> Place<T> {
-    /// Configures a transport for a simulated network, as plans do.
+    /// Configures a transport for a simulated network with the fabric that it prefers, as plans do.
+    pub fn preferred(keys: &T::Keys, topology: Topology) -> Self {
+        let framing = T::framing(keys);
+        let facts = topology.facts(framing.payload + framing.header, framing.header);
+        let needs = T::needs(keys, &facts);
+        let place = Self::simulated(keys, topology);
+        Self { fabric: preferred(&needs, place.fabric), ..place }
+    }
+
+    /// Configures a transport for a simulated network. The fabric is the default one, but for settings
+    /// without which the transport does not work.
     pub fn simulated(keys: &T::Keys, topology: Topology) -> Self {
         let framing = T::framing(keys);
         let facts = topology.facts(framing.payload + framing.header, framing.header);
@@ -77,14 +87,24 @@ impl<T: Transport> Place<T> {
         let Shape { switches, ratio, ports, has_slower, rails } = topology.shape();
         let topology = topology.with_arbiters(&needs.arbiters);
         let (slowest, fastest) = topology.rates();
-        let paths = topology.regular_paths();
+        let (racks, paths) = (topology.rack_uplinks(), topology.regular_paths());
         let fabric = fabric(&needs);
         let pods = match fabric.switching {
             Switching::CutThrough { header } => topology.pods(header),
             _ => None,
         };
-        let network =
-            Network { switches, ratio, ports, has_slower, rails, slowest, fastest, paths, pods };
+        let network = Network {
+            switches,
+            ratio,
+            ports,
+            has_slower,
+            rails,
+            slowest,
+            fastest,
+            racks,
+            paths,
+            pods,
+        };
         let site = Site { facts, place: transport::Place::Network(network), lower: None };
         let config = T::configure(keys.clone(), &site).expect("presets fit the networks of tests");
         let clocks_within = needs.clocks_within;
@@ -120,7 +140,36 @@ pub fn promises<T: Transport>(config: &Arc<T::Config>) -> bool {
 pub fn host_facts(n_hosts: u32, mbps: u64, rtt: Span) -> FabricFacts {
     let access_rate = Rate::from_bps(mbps * 1_000_000).expect("links have a rate");
     let mtu = access_rate.tx_time(Bytes::new(1_500));
-    FabricFacts { n_hosts, access_rate, data_rtt: rtt + mtu * 4, control_rtt: rtt, n_pods: 0 }
+    FabricFacts {
+        n_hosts,
+        access_rate,
+        data_rtt: rtt + mtu * 4,
+        control_rtt: rtt,
+        n_pods: 0,
+        patience: Span::ZERO,
+    }
+}
+
+/// A fabric as a transport prefers it; `default` where it does not.
+fn preferred(needs: &FabricNeeds, default: FabricConfig) -> FabricConfig {
+    fn or<T: Copy>(need: Need<T>, default: T) -> T {
+        match need {
+            Need::Only(wanted) | Need::Prefer(wanted) => wanted,
+            Need::Any => default,
+        }
+    }
+
+    FabricConfig {
+        buffer: or(needs.buffer, default.buffer),
+        overflow: or(needs.overflow, default.overflow),
+        spray: or(needs.spray, default.spray),
+        interface: or(needs.interface, default.interface),
+        express: or(needs.express, default.express),
+        mark_above: or(needs.ecn, default.mark_above),
+        marking_ports: or(needs.ecn_ports, default.marking_ports),
+        slot: or(needs.slot, default.slot),
+        ..default
+    }
 }
 
 /// The default fabric, but for what a transport cannot do without.

@@ -46,8 +46,8 @@ pub struct Case<T: Transport> {
 }
 
 impl<T: Transport> Case<T> {
-    /// Tests something for every seed, or for the one of `RAMPMETER_SEED`. A failure says
-    /// by which command its seed is tested again.
+    /// Tests something for every seed, for `RAMPMETER_SEEDS` of them, or for the one of
+    /// `RAMPMETER_SEED`. A failure says by which command its seed is tested again.
     pub fn each_seed(&self, seeds: Range<u64>, test: impl Fn(u64)) {
         each_seed(self.target, &self.name, seeds, test);
     }
@@ -57,6 +57,9 @@ impl<T: Transport> Case<T> {
 pub fn each_seed(target: Target, name: &str, seeds: Range<u64>, test: impl Fn(u64)) {
     let one = std::env::var("RAMPMETER_SEED").ok();
     let one = one.map(|text| text.parse().expect("RAMPMETER_SEED is a number"));
+    let all = std::env::var("RAMPMETER_SEEDS").ok();
+    let all = all.map(|text| text.parse().expect("RAMPMETER_SEEDS is a number"));
+    let seeds = all.map_or(seeds.clone(), |n: u64| seeds.start..seeds.start + n);
     let seeds = one.map_or(seeds, |seed: u64| seed..seed + 1);
     for seed in seeds {
         let result = panic::catch_unwind(AssertUnwindSafe(|| test(seed)));

@@ -6,10 +6,12 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use rampmeter_core::fabric::Racks;
+use rampmeter_core::packet::Marks;
 use rampmeter_core::wire::Formats;
 use rampmeter_core::{
-    Bytes, Endpoint, Event, FabricFacts, Family, Message, MsgId, NodeId, Packet, Purpose, Rate,
-    Rng, Span, Time,
+    Bytes, Endpoint, Event, FabricFacts, Family, Header, Message, MsgId, NodeId, Packet,
+    PayloadRef, Priority, Purpose, Rate, Rng, Span, Time,
 };
 use rampmeter_proto::Transport;
 use rampmeter_proto::transport::{Network, Place, Site};
@@ -31,6 +33,7 @@ pub fn facts() -> FabricFacts {
         data_rtt: DELAY * 2 + mtu * 2,
         control_rtt,
         n_pods: 0,
+        patience: Span::ZERO,
     }
 }
 
@@ -135,6 +138,7 @@ pub fn configured<T: Transport>(keys: &T::Keys) -> (Arc<T::Config>, u32) {
         rails: 1,
         slowest: RATE,
         fastest: RATE,
+        racks: Racks { rack_of: vec![0; N_HOSTS as usize], uplink_bps: vec![0] },
         paths: None,
         pods: None,
     };
@@ -143,9 +147,10 @@ pub fn configured<T: Transport>(keys: &T::Keys) -> (Arc<T::Config>, u32) {
     (Arc::new(config), T::needs(keys, &facts).arbiters.len() as u32)
 }
 
-struct Net<F: Family> {
+/// Hosts and arbiters, and the packets between them.
+pub(crate) struct Net<F: Family> {
     manners: Manners<F>,
-    now: Time,
+    pub(crate) now: Time,
     rng: Rng,
     loss: f64,
     nodes: Vec<Node<F>>,
@@ -153,21 +158,27 @@ struct Net<F: Family> {
     free_at: Vec<Time>,
     /// Packets that are lost whatever the dice say.
     blocks: fn(&Packet<F::Header>) -> bool,
+    /// Share of packets that are delayed at random.
+    pub(crate) jitter: f64,
+    /// Additional delays of packets by number, counted from 1 in the order of departure.
+    pub(crate) delays: BTreeMap<u64, Span>,
+    /// Number of the packet whose payload is cut off, if it has one.
+    pub(crate) trimmed: u64,
     arriving: BinaryHeap<Reverse<(Time, u64)>>,
     packets: BTreeMap<u64, Packet<F::Header>>,
-    number: u64,
+    pub(crate) number: u64,
     submitted: u32,
     /// A message for which its receiver has no room, and packets of it that have left its sender.
     held: Option<(u32, MsgId)>,
     n_of_held: u64,
     cancelled: BTreeSet<MsgId>,
     delivered: BTreeSet<MsgId>,
-    completed: BTreeSet<MsgId>,
-    failed: BTreeSet<MsgId>,
+    pub(crate) completed: BTreeSet<MsgId>,
+    pub(crate) failed: BTreeSet<MsgId>,
 }
 
 impl<F: Family> Net<F> {
-    fn new(
+    pub(crate) fn new(
         (config, n_arbiters): &(Arc<F::Config>, u32),
         manners: Manners<F>,
         (seed, loss): (u64, f64),
@@ -188,6 +199,9 @@ impl<F: Family> Net<F> {
             rng: Rng::new(seed, 0, Purpose::Fault),
             loss,
             blocks: |_| false,
+            jitter: 0.1,
+            delays: BTreeMap::new(),
+            trimmed: 0,
             free_at: vec![Time::ZERO; nodes.len()],
             nodes,
             arriving: BinaryHeap::new(),
@@ -205,7 +219,7 @@ impl<F: Family> Net<F> {
 
     /// Numbers are those of all hosts together, from 1, so that they name senders as well: what
     /// is about no message has 0.
-    fn submit(&mut self, src: u32, dst: u32, size: Bytes) -> MsgId {
+    pub(crate) fn submit(&mut self, src: u32, dst: u32, size: Bytes) -> MsgId {
         self.submitted += 1;
         let id = MsgId::new(self.submitted * N_HOSTS + src);
         let message = Message::new(id, NodeId::new(dst), size);
@@ -256,8 +270,10 @@ impl<F: Family> Net<F> {
         if self.rng.chance(self.loss) || (self.blocks)(&packet) {
             return;
         }
-        let late = if self.rng.chance(0.1) { Span::from_ns(4_000) } else { Span::ZERO };
+        let late = if self.rng.chance(self.jitter) { Span::from_ns(4_000) } else { Span::ZERO };
         self.number += 1;
+        let late = late + self.delays.get(&self.number).copied().unwrap_or(Span::ZERO);
+        let packet = if self.trimmed == self.number { trim(packet) } else { packet };
         self.arriving.push(Reverse((self.free_at[node] + DELAY + late, self.number)));
         self.packets.insert(self.number, packet);
     }
@@ -269,7 +285,7 @@ impl<F: Family> Net<F> {
         sends.min(deadline)
     }
 
-    fn run_until(&mut self, end: Time) {
+    pub(crate) fn run_until(&mut self, end: Time) {
         loop {
             let arrival = self.arriving.peek().map_or(Time::NEVER, |Reverse((at, _))| *at);
             let due = (0..self.nodes.len()).min_by_key(|&n| self.next(n)).expect("hosts");
@@ -339,6 +355,16 @@ impl<F: Family> Net<F> {
         };
         self.nodes.iter().map(of).sum()
     }
+}
+
+/// Cuts the payload off, as a port without room does (NDP). Packets without payload stay as they are.
+fn trim<H: Header>(packet: Packet<H>) -> Packet<H> {
+    if packet.payload.len == 0 {
+        return packet;
+    }
+    let payload = PayloadRef { len: 0, ..packet.payload };
+    let marks = packet.marks.with(Marks::TRIMMED);
+    Packet { payload, marks, wire_bytes: 64, priority: Priority::HIGHEST, ..packet }
 }
 
 /// A message that is held back is not asked for, however long that is; the others are, meanwhile.

@@ -85,6 +85,10 @@ pub(crate) trait Ready: Send + Sync {
     }
     /// The least packet memory of a port.
     fn buffer_min(&self) -> Bytes;
+    /// Returns true if it schedules hosts' links alone.
+    fn assumes_full_bisection(&self) -> bool {
+        false
+    }
     /// What follows from its parameters.
     fn describe(&self) -> Vec<Derived>;
     /// Runs a task. From here on every type is known.
@@ -246,8 +250,9 @@ impl<T: Transport> AnyKeys for OneKeys<T> {
         let config = T::configure(self.keys.clone(), site)?;
         let derived = T::describe(&config);
         let buffer_min = T::buffer_min(&config).max(self.framing().full());
-        let config = Arc::new(config);
-        Ok(Arc::new(Configured::<T> { config, buffer_min, derived, wire: Some(T::WIRE) }))
+        let assumes_full_bisection = T::assumes_full_bisection(&config);
+        let (config, wire) = (Arc::new(config), Some(T::WIRE));
+        Ok(Arc::new(Configured::<T> { config, buffer_min, derived, wire, assumes_full_bisection }))
     }
 }
 
@@ -257,6 +262,7 @@ struct Configured<F: Family> {
     buffer_min: Bytes,
     derived: Vec<Derived>,
     wire: Option<TransportId>,
+    assumes_full_bisection: bool,
 }
 
 impl<F: Family> Ready for Configured<F> {
@@ -266,6 +272,10 @@ impl<F: Family> Ready for Configured<F> {
 
     fn buffer_min(&self) -> Bytes {
         self.buffer_min
+    }
+
+    fn assumes_full_bisection(&self) -> bool {
+        self.assumes_full_bisection
     }
 
     fn describe(&self) -> Vec<Derived> {
@@ -337,7 +347,16 @@ impl<A: Transport, B: Transport> AnyKeys for TwoKeys<A, B> {
         let derived = A::describe(&both.upper);
         let buffer_min = A::buffer_min(&both.upper).max(B::buffer_min(&both.lower));
         let buffer_min = buffer_min.max(self.framing().full()).max(self.lower.framing().full());
-        let config = Arc::new(both);
-        Ok(Arc::new(Configured::<Beside<A, B>> { config, buffer_min, derived, wire: None }))
+        let assumes_full_bisection =
+            A::assumes_full_bisection(&both.upper) || B::assumes_full_bisection(&both.lower);
+        let (config, wire) = (Arc::new(both), None);
+        let configured = Configured::<Beside<A, B>> {
+            config,
+            buffer_min,
+            derived,
+            wire,
+            assumes_full_bisection,
+        };
+        Ok(Arc::new(configured))
     }
 }

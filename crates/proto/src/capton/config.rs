@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::fabric::RegularPaths;
+use rampmeter_core::fabric::{Racks, RegularPaths};
 use rampmeter_core::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::network::{Member, Narrow, Network};
+use super::network::{CAPACITY_MAX, Member, Narrow, Network};
 use super::sharing::Sharing;
 use super::split::LeastShare;
 use crate::central::{Settings, Waits};
@@ -47,15 +47,16 @@ pub struct CaptonConfig {
     /// Controllers: hosts turn to the second if the first is silent.
     #[schemars(range(min = 1, max = 2))]
     pub controllers: u32,
-    /// Time that a controller takes for an order, in nanoseconds (§V.C).
+    /// Time that a controller takes for an order, in nanoseconds; 10 in 86 of a round trip if left
+    /// out, which is 10 us in the paper's network (§V.C).
     #[schemars(range(min = 0, max = 10_000_000))]
-    pub compute_ns: u64,
+    pub compute_ns: Option<u64>,
     /// Time after which a request without an answer is repeated, in microseconds; four round trips
     /// and the controller's time if left out.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub repeat_us: Option<u64>,
-    /// Time without any answer after which a host does without the controller, in microseconds; 5 ms
-    /// or eight times `repeat-us`, whichever is longer, if left out.
+    /// Time without any answer after which a host does without the controller, in microseconds; 16
+    /// times `repeat-us` if left out.
     #[schemars(range(min = 1, max = 60_000_000))]
     pub fallback_us: Option<u64>,
     /// A host that says nothing for so long is forgotten by the controller, in microseconds; four
@@ -68,9 +69,10 @@ pub struct CaptonConfig {
     /// Hosts of a rack, where hosts are numbered rack by rack; as in the network if left out.
     #[schemars(range(min = 1, max = 100_000))]
     pub rack_hosts: Option<u32>,
-    /// Smallest retransmission timeout in microseconds.
+    /// Smallest retransmission timeout in microseconds; that of TCP if left out. The paper's study has
+    /// 200000 (table 3).
     #[schemars(range(min = 1, max = 60_000_000))]
-    pub rto_min_us: u64,
+    pub rto_min_us: Option<u64>,
     /// Quarters of the shortest round trip that a segment may come late before it counts as lost.
     #[schemars(range(min = 1, max = 64))]
     pub rack_quarters: u8,
@@ -103,8 +105,8 @@ impl Keys for CaptonConfig {
 }
 
 impl CaptonConfig {
-    /// The paper's design: a threshold of 10 segments, 10 us for the scheduler (§V.C), timeouts of
-    /// 200 ms (table 3).
+    /// The paper's design: a threshold of 10 segments. Times follow from the network; that of the
+    /// scheduler is the paper's in its network.
     pub fn paper() -> Self {
         Self {
             threshold: 10,
@@ -112,13 +114,13 @@ impl CaptonConfig {
             shares: Shares::Serial,
             least_share_milli: 100,
             controllers: 1,
-            compute_ns: 10_000,
+            compute_ns: None,
             repeat_us: None,
             fallback_us: None,
             lease_us: None,
             core_mbps: None,
             rack_hosts: None,
-            rto_min_us: 200_000,
+            rto_min_us: None,
             rack_quarters: 16,
             queue: None,
             padding: Padding::Exact,
@@ -139,7 +141,7 @@ impl CaptonConfig {
             handshake: false,
             rto_min_us,
             rto_initial_us: rto_min_us,
-            rto_max_us: (4 * rto_min_us).min(120_000_000),
+            rto_max_us: rto_min_us.map(|us| (4 * us).min(120_000_000)),
             padding,
             payload,
             header,
@@ -220,13 +222,28 @@ impl CaptonConfig {
             return Network::new(&[hosts, racks], Narrow::Shrink).map_err(bad);
         }
         let Some(paths) = paths else {
-            // Without regular paths the core is taken for as wide as it needs to be.
-            return Network::new(&[(0..n).map(|_| host(0)).collect()], Narrow::Shrink).map_err(bad);
+            let levels = match &site.place {
+                Place::Network(network) => irregular(&network.racks, access, core),
+                Place::Hosts { .. } => vec![(0..n).map(|_| host(0)).collect()],
+            };
+            return Network::new(&levels, Narrow::Shrink).map_err(bad);
         };
         let ways = [paths.tor_up.into(), u32::from(paths.tor_up) * u32::from(paths.agg_up)];
         let network = Network::new(&levels(paths, access, link, core), Narrow::Shrink);
         Ok(network.map_err(bad)?.with_ways(&ways))
     }
+}
+
+/// Hosts and racks of a network without regular paths. The links of a rack's switch to other switches
+/// count as one; what is between those switches counts as wide enough.
+fn irregular(racks: &Racks, access: Rate, core: Option<Rate>) -> Vec<Vec<Member>> {
+    let member = |group, rate| Member { group, up: rate, down: rate };
+    let hosts = racks.rack_of.iter().map(|&rack| member(rack.into(), Some(access))).collect();
+    if racks.uplink_bps.len() < 2 {
+        return vec![hosts];
+    }
+    let uplink = |&bps: &u64| member(0, core.or_else(|| Rate::from_bps(bps.min(CAPACITY_MAX))));
+    vec![hosts, racks.uplink_bps.iter().map(uplink).collect()]
 }
 
 /// Hosts, racks and, with three tiers, pods.

@@ -16,13 +16,14 @@ use crate::transport::Derived;
 /// Times as plans give them; `None` for those that follow from the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waits {
-    /// Time that a controller takes for an order, in nanoseconds.
-    pub compute_ns: u64,
+    /// Time that a controller takes for an order, in nanoseconds; 10 in 86 of a round trip if left
+    /// out.
+    pub compute_ns: Option<u64>,
     /// Time after which a request without an answer is repeated, in microseconds; four round trips
     /// and the controller's time if left out.
     pub repeat_us: Option<u64>,
-    /// Time without any answer after which a host does without the controller, in microseconds; 5 ms
-    /// or eight times `repeat_us`, whichever is longer, if left out.
+    /// Time without any answer after which a host does without the controller, in microseconds; 16
+    /// times `repeat_us` if left out.
     pub fallback_us: Option<u64>,
     /// A host that says nothing for so long is forgotten by the controller, in microseconds; four
     /// times `fallback_us` if left out.
@@ -69,11 +70,11 @@ impl Settings {
         waits: Waits,
         facts: &FabricFacts,
     ) -> Result<Self, BadKey> {
-        let compute = Span::from_ns(waits.compute_ns);
+        let derived = || facts.data_rtt.scale_floor(10, 86);
+        let compute = waits.compute_ns.map_or_else(derived, Span::from_ns);
         let repeat = waits.repeat_us.map_or(facts.data_rtt * 4 + compute, Span::from_us);
         let least = repeat * 2;
-        let fallback =
-            waits.fallback_us.map_or((repeat * 8).max(Span::from_us(5_000)), Span::from_us);
+        let fallback = waits.fallback_us.map_or(repeat * 16, Span::from_us);
         let lease = waits.lease_us.map_or(fallback * 4, Span::from_us);
         if fallback < least {
             let expected =

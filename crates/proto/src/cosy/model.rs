@@ -379,6 +379,7 @@ fn check(slots: u32, [losses, doubles, crashes]: [u32; 3], states_min: usize) {
         data_rtt: HOP * 8,
         control_rtt: HOP * 8,
         n_pods: 0,
+        patience: Span::ZERO,
     };
     let paths = PathFacts { switches: 3, ratio: 1, ports: 4, has_slower: false };
     let at = |&(at, src, dst): &(u64, u32, u32)| (Time::ZERO + Span::from_ns(at), src, dst);

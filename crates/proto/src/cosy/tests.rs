@@ -35,6 +35,7 @@ fn facts(gbps: u64, [data_us, control_us]: [u64; 2]) -> FabricFacts {
         data_rtt: Span::from_us(data_us),
         control_rtt: Span::from_us(control_us),
         n_pods: 0,
+        patience: Span::ZERO,
     }
 }
 

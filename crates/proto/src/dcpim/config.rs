@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Framing, Padding, forget_after, keepalive, repeat_gap};
+use crate::parts::{AttemptLimit, Framing, Padding, forget_after, keepalive, repeat_gap};
 
 /// How many stages of a matching phase lie between two phases' starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -257,6 +257,8 @@ pub struct Dcpim {
     pub repeat_gap: Span,
     /// When a receiver forgets a flow whose sender is silent.
     pub forget: Span,
+    /// Unanswered attempts after which a message fails.
+    pub attempt_limit: AttemptLimit,
     /// Whether a host without messages skips stages. Real hosts do, as stages cost processor time.
     /// Simulated ones do not, as the order of events of one instant would change.
     pub may_sleep: bool,
@@ -274,6 +276,7 @@ impl DcpimConfig {
     /// A parameter out of range.
     pub fn on(self, facts: &FabricFacts) -> Result<Dcpim, BadKey> {
         check_ranges(&self)?;
+        let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
         let bdp = facts.bdp_packets(self.payload + self.header);
         let stage = self.stage(facts);
@@ -317,7 +320,8 @@ impl DcpimConfig {
             retry,
             keepalive,
             repeat_gap: repeat_gap(facts),
-            forget: forget_after(keepalive, self.attempts_max),
+            forget: attempt_limit.forget_after(forget_after(keepalive, self.attempts_max)),
+            attempt_limit,
             may_sleep: false,
             config: self,
         })

@@ -22,8 +22,10 @@ pub(super) struct Progress {
     /// The first token and the first sequence number of this phase.
     phase_token: u32,
     phase_seq: u32,
-    /// When the data of earlier tokens must be here, and which packet before `phase_seq` is then
-    /// the next to be looked at.
+    /// Data for a token of this phase has arrived.
+    is_phase_answered: bool,
+    /// Time at which the data of earlier tokens has arrived in an idle network, and which packet
+    /// before `phase_seq` is then the next to be looked at.
     void_at: Time,
     revisit: u32,
     /// How often the wait of a full window has been doubled, because what was asked for anew came
@@ -67,6 +69,7 @@ impl Progress {
             phase,
             phase_token: 0,
             phase_seq: 0,
+            is_phase_answered: false,
             void_at: Time::NEVER,
             revisit: 0,
             patience: 0,
@@ -84,6 +87,13 @@ impl Progress {
             phase_token: packets,
             ..Self::new(now, phase)
         }
+    }
+
+    /// Returns true if tokens of earlier phases without data have expired at the sender. A congested
+    /// core may hold their data for longer than a phase. So data of this phase must have arrived too,
+    /// which left the sender after theirs.
+    fn are_earlier_void(&self, now: Time) -> bool {
+        self.is_phase_answered && now >= self.void_at
     }
 
     /// Tokens that count as in flight.
@@ -113,6 +123,7 @@ impl RxFlow {
         let is_of_phase = number >= state.phase_token;
         let open = if is_of_phase { &mut state.open } else { &mut state.open_before };
         *open = open.saturating_sub(1);
+        state.is_phase_answered |= is_of_phase;
         state.tokens.see(number);
         is_of_phase
     }
@@ -129,6 +140,7 @@ impl RxFlow {
         state.open_before += std::mem::take(&mut state.open);
         state.phase_token = state.tokens.issued();
         state.phase_seq = state.tokens.next();
+        state.is_phase_answered = false;
         state.revisit = self.got.first_missing();
         state.void_at = phase.began + dcpim.stragglers;
     }
@@ -164,7 +176,7 @@ impl RxFlow {
                 state.in_flight(dcpim) * k <= bdp * active
             }
             TokenWindow::Outstanding => {
-                if now >= state.void_at {
+                if state.are_earlier_void(now) {
                     state.open_before = 0;
                 }
                 let limit = (bdp * active).div_ceil(k).max(1);
@@ -207,7 +219,7 @@ impl RxFlow {
     /// The next packet whose token was sent in an earlier phase and has expired.
     fn take_expired(&mut self, now: Time, dcpim: &Dcpim) -> Option<u32> {
         let state = &mut self.state;
-        if dcpim.config.token_window == TokenWindow::Number || now < state.void_at {
+        if dcpim.config.token_window == TokenWindow::Number || !state.are_earlier_void(now) {
             return None;
         }
         let seq = self.got.next_missing(state.revisit);

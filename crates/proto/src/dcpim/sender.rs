@@ -177,7 +177,9 @@ impl Sender {
         if seq >= flow.packets {
             return;
         }
-        flow.retry.hear(now + dcpim.keepalive);
+        // A token does not postpone the timer. A flow whose tokens expire, as others are served
+        // first, announces itself again, so that its receiver keeps it.
+        flow.retry.reset();
         flow.is_held = false;
         let state = &mut flow.state;
         state.awaits = Await::Tokens;
@@ -394,7 +396,10 @@ impl Sender {
         let outgoing = self.flows.outgoing(slot);
         let flow = &mut self.flows[slot];
         let header = match token {
-            Some((rx_slot, number)) => DcpimHeader::Data { rx_slot, seq, number },
+            Some((rx_slot, number)) => {
+                flow.retry.postpone(now + dcpim.keepalive);
+                DcpimHeader::Data { rx_slot, seq, number }
+            }
             None => {
                 let (flow, size) = (flow.flow, flow.size);
                 DcpimHeader::Unscheduled { flow, tx_slot: slot, seq, size }
@@ -437,7 +442,7 @@ impl Sender {
         {
             let flow = &mut self.flows[slot];
             let msg = flow.msg;
-            if !flow.retry.attempt(dcpim.config.attempts_max) {
+            if !flow.retry.attempt(now, &dcpim.attempt_limit) {
                 self.flows.remove(slot);
                 out.say(Event::Failed { msg });
                 continue;
@@ -465,7 +470,8 @@ fn finish(flow: &OutgoingFlow<Progress>, tx_slot: u32) -> DcpimHeader {
 
 /// The pause after the n-th repetition: doubled each time, up to the keep-alive interval.
 fn backoff(attempts: u32, dcpim: &Dcpim) -> Span {
-    (dcpim.retry * (1 << attempts.min(16))).min(dcpim.keepalive)
+    let pause = (dcpim.retry * (1 << attempts.min(16))).min(dcpim.keepalive);
+    dcpim.attempt_limit.interval(pause, attempts)
 }
 
 /// Priority by flow size to the base 7: the authors' simulator's.

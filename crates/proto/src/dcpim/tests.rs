@@ -36,6 +36,7 @@ mod config {
             data_rtt: Span::from_ns(5_800),
             control_rtt: Span::from_ns(5_216),
             n_pods: 0,
+            patience: Span::ZERO,
         }
     }
 
@@ -71,6 +72,7 @@ mod schedule {
             data_rtt: Span::from_us(6),
             control_rtt: Span::from_us(5),
             n_pods: 0,
+            patience: Span::ZERO,
         };
         let dcpim = config.on(&facts).unwrap();
         let mut schedule = Schedule::from(Time::ZERO, &dcpim);
@@ -345,6 +347,7 @@ mod tokens {
             data_rtt: Span::from_ns(5_800),
             control_rtt: Span::from_ns(5_216),
             n_pods: 0,
+            patience: Span::ZERO,
         };
         let dcpim = Arc::new(Dcpim { may_sleep: true, ..config.on(&facts).unwrap() });
         let rng = Rng::new(1, 0, Purpose::Test);

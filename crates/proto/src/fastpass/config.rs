@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::wire::FastpassHeader;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Framing, Padding, held_pause, keepalive, repeat_gap, within};
+use crate::parts::{AttemptLimit, Framing, Padding, held_pause, keepalive, repeat_gap, within};
 
 /// What the arbiter arbitrates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -126,13 +126,13 @@ pub struct Fastpass {
     pub watchdog: Span,
     /// When a destination forgets a flow whose source is silent.
     pub forget: Span,
+    /// Unanswered attempts after which a message fails.
+    pub attempt_limit: AttemptLimit,
     /// Pause between packets that ask whether the destination has room again.
     pub held_pause: Span,
     /// A quarter of the time from one question whether there is room for a message to the next, where
     /// there are many: a full packet asks.
     pub ask_gap: Span,
-    /// How long all arbiters must be silent at least before a host gives up what waits for slots.
-    pub hope: Span,
 }
 
 impl FastpassConfig {
@@ -148,6 +148,7 @@ impl FastpassConfig {
         arbiter_time: Span,
     ) -> Result<Fastpass, BadKey> {
         check_ranges(&self)?;
+        let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
         let slot = mtu_time.scale_floor(self.slot_milli.into(), 1_000);
         let batch = slot * u64::from(self.batch);
@@ -175,10 +176,10 @@ impl FastpassConfig {
             rto: facts.data_rtt * 2 + batch,
             retry,
             watchdog: retry,
-            forget: retry * u64::from(self.attempts_max) * 64,
+            forget: attempt_limit.forget_after(retry * u64::from(self.attempts_max) * 64),
+            attempt_limit,
             held_pause: held_pause(keepalive(facts)),
             ask_gap: repeat_gap(facts) * 4,
-            hope: Span::ZERO,
             config: self,
         })
     }

@@ -149,6 +149,8 @@ pub(super) struct Epochs {
     /// When the arbiter was last heard, and how often it has been asked in vain since.
     quiet_since: Time,
     attempts: u32,
+    /// Time of the first attempt without an answer.
+    silent_since: Time,
 }
 
 impl Epochs {
@@ -218,9 +220,13 @@ impl Epochs {
         if waiting.is_empty() || self.repeat_at(fastpass) > now {
             return true;
         }
+        if self.attempts == 0 {
+            self.silent_since = now;
+        }
         self.attempts += 1;
         self.quiet_since = now;
-        if self.attempts > fastpass.config.attempts_max {
+        let silence = now.saturating_since(self.silent_since);
+        if fastpass.attempt_limit.is_over(self.attempts, silence) {
             self.attempts = 0;
             return false;
         }

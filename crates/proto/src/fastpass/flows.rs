@@ -192,7 +192,7 @@ impl Flows {
             // The last of those that wait will look again.
             return Some((slot, Outcome::Nothing));
         }
-        if !flow.retry.attempt(fastpass.config.attempts_max) {
+        if !flow.retry.attempt(now, &fastpass.attempt_limit) {
             out.say(Event::Failed { msg: flow.msg });
             return Some((slot, self.remove(slot).map_or(Outcome::Nothing, Outcome::Over)));
         }

@@ -41,7 +41,7 @@ use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate, FabricNeeds, Need};
-use rampmeter_core::{FabricFacts, Family, Passive, Span, SwitchFacts};
+use rampmeter_core::{FabricFacts, Family, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::{Framing, phost_study_buffer};
@@ -131,15 +131,15 @@ impl Transport for FastpassFamily {
             }
         };
         let time = rate.tx_time(allocations(site.facts.n_hosts, header, keys.batch));
-        let hope = match &site.place {
-            Place::Hosts { .. } => HOPE_OF_HOSTS,
-            Place::Network(_) => Span::ZERO,
-        };
-        Ok(Fastpass { hope, ..keys.on(&site.facts, paths, time)? })
+        keys.on(&site.facts, paths, time)
+    }
+
+    fn assumes_full_bisection(_config: &Fastpass) -> bool {
+        true
     }
 
     fn describe(config: &Fastpass) -> Vec<Derived> {
-        let mut derived = vec![
+        vec![
             Derived::time("slot", config.slot),
             Derived::time("compute", config.compute),
             Derived::count("planned-ahead-slots", config.ahead),
@@ -148,11 +148,7 @@ impl Transport for FastpassFamily {
             Derived::time("retry", config.retry),
             Derived::time("watchdog", config.watchdog),
             Derived::time("forget", config.forget),
-        ];
-        if config.hope > Span::ZERO {
-            derived.push(Derived::time("hope", config.hope));
-        }
-        derived
+        ]
     }
 }
 
@@ -182,7 +178,3 @@ impl FastpassStats {
         all.into_iter().for_each(|(name, value)| each(name, value));
     }
 }
-
-/// How long arbiters between real hosts may be silent. An arbiter on a busy machine waits for its turn on
-/// the processor for much longer than its attempts at a round trip's distance last.
-const HOPE_OF_HOSTS: Span = Span::from_us(5_000_000);

@@ -261,6 +261,7 @@ mod arbiters {
 
     use super::super::wire::{Demand, FastpassHeader, List, Slot};
     use super::super::{Fastpass, FastpassArbiter, FastpassConfig, FastpassHost, allocations};
+    use crate::parts::AttemptLimit;
     use crate::test_packet::control;
     use rampmeter_core::{
         Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
@@ -283,6 +284,7 @@ mod arbiters {
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
             n_pods: 0,
+            patience: Span::ZERO,
         };
         let config = FastpassConfig { arbiters: 2, ..config };
         let time = RATE.tx_time(allocations(2, config.header, config.batch));
@@ -316,9 +318,11 @@ mod arbiters {
     /// they have been asked.
     #[test]
     fn arbiters_that_are_late_fail_no_message() {
-        let hope = Span::from_us(1_000_000);
-        for (hope, expected) in [(Span::ZERO, 0..hope.as_ps()), (hope, hope.as_ps()..u64::MAX)] {
-            let fastpass = Arc::new(Fastpass { hope, ..(*fastpass()).clone() });
+        let long = Span::from_us(1_000_000);
+        for (time, expected) in [(Span::ZERO, 0..long.as_ps()), (long, long.as_ps()..u64::MAX)] {
+            let base = (*fastpass()).clone();
+            let attempt_limit = AttemptLimit { time, ..base.attempt_limit };
+            let fastpass = Arc::new(Fastpass { attempt_limit, ..base });
             let mut host = endpoint::<FastpassHost>(&fastpass, NodeId::new(0));
             let (id, dst, size) = (MsgId::new(0), NodeId::new(1), Bytes::new(5_000));
             let (deadline, tenant) = (Time::NEVER, TenantId::default());
@@ -329,7 +333,10 @@ mod arbiters {
                 host.handle_timeout(now);
                 while host.poll_transmit(now).is_some() {}
             }
-            assert!(expected.contains(&now.as_ps()), "failed at {now:?} with a hope of {hope:?}");
+            assert!(
+                expected.contains(&now.as_ps()),
+                "failed at {now:?} with a patience of {time:?}"
+            );
         }
     }
 
@@ -421,6 +428,7 @@ mod arbiters {
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
             n_pods: 0,
+            patience: Span::ZERO,
         };
         let config = FastpassConfig { compute: Some(Span::from_us(21)), ..FastpassConfig::paper() };
         let bad = config.on(&facts, None, Span::ZERO).unwrap_err();
@@ -490,6 +498,7 @@ mod flows {
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
             n_pods: 0,
+            patience: Span::ZERO,
         };
         FastpassConfig::paper().on(&facts, None, Span::ZERO).unwrap()
     }

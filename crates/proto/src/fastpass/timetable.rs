@@ -275,8 +275,8 @@ impl Timetable {
         }
         self.attempts += 1;
         self.quiet_since = now;
-        let is_long = now.saturating_since(self.silent_since) >= fastpass.hope;
-        if self.attempts > fastpass.config.attempts_max && is_long {
+        let silence = now.saturating_since(self.silent_since);
+        if fastpass.attempt_limit.is_over(self.attempts, silence) {
             (self.attempts, self.silent_since) = (0, now);
             return false;
         }

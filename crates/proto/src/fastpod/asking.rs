@@ -64,6 +64,8 @@ pub(super) struct Asking {
     heard_at: Time,
     given_at: Time,
     attempts: u32,
+    /// Time of the first attempt without an answer.
+    silent_since: Time,
 }
 
 /// Slots after one that is missing that are remembered.
@@ -89,6 +91,7 @@ impl Asking {
             heard_at: now,
             given_at: now,
             attempts: 0,
+            silent_since: now,
         }
     }
 
@@ -261,10 +264,14 @@ impl Asking {
         let is_heard = self.attempts == 0
             && self.unheard_since.min(self.missing_since) == Time::NEVER
             && now < self.heard_at.saturating_add(fastpod.silence);
+        if self.attempts == 0 {
+            self.silent_since = now;
+        }
         self.attempts += u32::from(!is_heard);
         self.heard_at = self.heard_at.max(now);
         self.given_at = now;
-        if self.attempts > fastpod.config.attempts_max {
+        let silence = now.saturating_since(self.silent_since);
+        if fastpod.attempt_limit.is_over(self.attempts, silence) {
             self.attempts = 0;
             return Outcome::GiveUp;
         }
@@ -294,6 +301,7 @@ mod tests {
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
             n_pods: 0,
+            patience: Span::ZERO,
         };
         FastpodConfig::paper().on(&facts, None).unwrap()
     }

@@ -12,7 +12,7 @@ use super::slots::Slots;
 use super::timing::{Instant, Timing, instant};
 use super::wire::POD_FLAG;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Framing, Padding, held_pause, keepalive, repeat_gap, within};
+use crate::parts::{AttemptLimit, Framing, Padding, held_pause, keepalive, repeat_gap, within};
 
 /// Which of the messages to one destination is sent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -125,6 +125,7 @@ impl FastpodConfig {
     /// A parameter out of range, or a pod that no arbiter of Fastpod can schedule.
     pub fn on(self, facts: &FabricFacts, pods: Option<Pods>) -> Result<Fastpod, BadKey> {
         check_ranges(&self)?;
+        let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         if facts.n_hosts > POD_FLAG.into() {
             let expected = format!("one for {} hosts", facts.n_hosts);
             return Err(BadKey::new("name", expected, format!("fastpod, for up to {POD_FLAG}")));
@@ -190,7 +191,10 @@ impl FastpodConfig {
             held_pause: held_pause(keepalive(facts)),
             repeat_gap: repeat_gap(facts),
             // Longer than a message waits before it is sent again.
-            forget: ((retry + beacon * 2) * u64::from(self.attempts_max) * 64).max(rto_far * 128),
+            forget: attempt_limit.forget_after(
+                ((retry + beacon * 2) * u64::from(self.attempts_max) * 64).max(rto_far * 128),
+            ),
+            attempt_limit,
             timings,
             pods,
             config: self,
@@ -320,6 +324,8 @@ pub struct Fastpod {
     pub patience: Span,
     /// When a receiver forgets a message whose sender is silent.
     pub forget: Span,
+    /// Unanswered attempts after which a message fails.
+    pub attempt_limit: AttemptLimit,
     /// When a sender asks again whether there is room for a message.
     pub held_pause: Span,
     /// From one question whether there is room for a message to the next, where there are many.

@@ -143,6 +143,10 @@ impl Transport for FastpodFamily {
         if config.is_exact() { Bytes::ZERO } else { cell * 16 }
     }
 
+    fn assumes_full_bisection(_config: &Fastpod) -> bool {
+        true
+    }
+
     fn describe(config: &Fastpod) -> Vec<Derived> {
         let mut all = vec![
             Derived::count("pod-without-memory", config.is_exact().into()),

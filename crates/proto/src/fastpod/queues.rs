@@ -410,7 +410,7 @@ impl Queues {
             return Some(to);
         }
         let is_held = flow.is_held;
-        if flow.retry.attempt(fastpod.config.attempts_max) {
+        if flow.retry.attempt(now, &fastpod.attempt_limit) {
             if is_held {
                 self.flows.defer_timer(slot, now + fastpod.held_pause);
                 self.ask(slot, out);

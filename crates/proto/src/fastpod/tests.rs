@@ -368,6 +368,7 @@ fn what_no_arbiter_can_schedule_is_refused() {
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
         n_pods: 0,
+        patience: Span::ZERO,
     };
     let mut rng = Rng::new(1, 0, Purpose::Test);
     let of = pod(4, 4, 1, Span::ZERO, &mut rng);

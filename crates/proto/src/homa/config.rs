@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cut::Cut;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Framing, Padding, forget_after, repeat_gap, within};
+use crate::parts::{AttemptLimit, Framing, Padding, forget_after, repeat_gap, within};
 
 /// How much a grant is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -134,7 +134,7 @@ impl HomaConfig {
             incast_messages: 25,
             incast_bytes: 400,
             // §3.7 has a few milliseconds: the lowest priorities may wait for long, and are not lost.
-            timeout_rtts: 512,
+            timeout_rtts: 64,
             payload: Bytes::new(1460),
             header: Bytes::new(40),
             unscheduled_payload: None,
@@ -199,6 +199,8 @@ pub struct Homa {
     pub answer_wait: Span,
     /// When a receiver forgets a message whose sender is silent.
     pub forget: Span,
+    /// Unanswered attempts after which a message fails.
+    pub attempt_limit: AttemptLimit,
     /// From one repetition for a flow to the next for another, where there are many.
     pub repeat_gap: Span,
 }
@@ -210,6 +212,7 @@ impl HomaConfig {
     /// A parameter out of range, or payloads and headers that do not fit together.
     pub fn on(self, facts: &FabricFacts) -> Result<Homa, BadKey> {
         check_ranges(&self)?;
+        let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let (priorities, unscheduled) = (self.priorities, self.unscheduled_priorities);
         within(
             "unscheduled-priorities",
@@ -243,7 +246,8 @@ impl HomaConfig {
             timeout,
             settle: facts.data_rtt.saturating_sub(facts.control_rtt),
             answer_wait: timeout / 2,
-            forget: forget_after(timeout, self.attempts_max),
+            forget: attempt_limit.forget_after(forget_after(timeout, self.attempts_max)),
+            attempt_limit,
             repeat_gap: repeat_gap(facts),
             config: self,
         })

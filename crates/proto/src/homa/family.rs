@@ -60,8 +60,8 @@ family! {
     HomaAeolusFamily "homa-aeolus"
 }
 
-/// Waiting bytes above which ports drop unscheduled packets (Aeolus: a few packets).
-const DROP_ABOVE: Bytes = Bytes::new(6_000);
+/// Full packets in a queue above which ports drop unscheduled packets (Aeolus: a few packets).
+const DROP_ABOVE_PACKETS: u64 = 4;
 
 /// Memory of a port that never fills: Homa's study has no limit (§5.2).
 const DEEP: Bytes = Bytes::new(4_000_000_000);
@@ -143,7 +143,7 @@ impl Transport for HomaAeolusFamily {
     /// express.
     fn needs(keys: &AeolusConfig, _facts: &FabricFacts) -> FabricNeeds {
         FabricNeeds {
-            drop_unscheduled: Need::Prefer(Some(DROP_ABOVE)),
+            drop_unscheduled: Need::Prefer(Some(keys.0.framing().full() * DROP_ABOVE_PACKETS)),
             express: Need::Prefer(keys.0.header.get() as u16),
             ..keys.0.needs()
         }

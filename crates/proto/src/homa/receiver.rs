@@ -76,6 +76,11 @@ pub(super) struct Described {
     pub(super) answers: u32,
 }
 
+/// A receiver asks again after a timeout if its link has carried no data for this part of it, and
+/// after so many timeouts in any case.
+const IDLE_PART: u64 = 16;
+const BUSY_TIMES: u64 = 8;
+
 /// The timer of a message: its slot, number and sender.
 type TimerKey = (u32, u32, u32);
 
@@ -89,6 +94,8 @@ pub(super) struct Receiver {
     judged: VecDeque<(Time, TimerKey)>,
     /// The rate of the link, by which grants are paced.
     rate: Rate,
+    /// Time of the latest data packet of any message.
+    last_data: Time,
     next_age: u64,
 }
 
@@ -107,6 +114,7 @@ impl Receiver {
             timers: Timers::default(),
             judged: VecDeque::new(),
             rate,
+            last_data: Time::ZERO,
             next_age: 0,
         }
     }
@@ -272,6 +280,7 @@ impl Receiver {
             return (Receipt::Ignored, None);
         }
         flow.heard = now;
+        self.last_data = now;
         flow.state.retry.hear(now + homa.timeout);
         let is_fresh = flow.got.insert(seq);
         let state = &mut flow.state;
@@ -333,7 +342,15 @@ impl Receiver {
                 continue;
             }
             let flow = &mut self.flows[slot];
-            flow.state.retry.attempt(u32::MAX);
+            // While the link is busy with other messages, packets may wait for it at the last switch.
+            let is_idle = now.saturating_since(self.last_data) >= homa.timeout / IDLE_PART;
+            let silence = now.saturating_since(flow.heard);
+            if !is_idle && !flow.is_held && silence < homa.timeout * BUSY_TIMES {
+                let due = now + homa.timeout / IDLE_PART;
+                flow.state.retry.start(key, due, &mut self.timers);
+                continue;
+            }
+            flow.state.retry.count(now);
             let doublings = flow.state.retry.attempts().min(4);
             let due = now + homa.timeout * (1 << doublings);
             flow.state.retry.start(key, due, &mut self.timers);

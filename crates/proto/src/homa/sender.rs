@@ -352,9 +352,10 @@ impl Sender {
         {
             let flow = &mut self.flows[slot];
             let (msg, dst, number) = (flow.msg, flow.dst, flow.flow);
-            if flow.retry.attempt(homa.config.attempts_max) {
+            if flow.retry.attempt(now, &homa.attempt_limit) {
                 out.send(dst, msg, probe(flow, slot));
-                self.flows.start_timer(slot, now + homa.timeout);
+                let pause = homa.attempt_limit.interval(homa.timeout, flow.retry.attempts());
+                self.flows.start_timer(slot, now + pause);
             } else {
                 self.drop_flow(slot);
                 out.say(Event::Failed { msg });

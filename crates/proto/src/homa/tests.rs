@@ -19,6 +19,7 @@ fn facts() -> FabricFacts {
         data_rtt: Span::from_us(6),
         control_rtt: Span::from_us(5),
         n_pods: 0,
+        patience: Span::ZERO,
     }
 }
 

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Framing, Padding, forget_after, within};
+use crate::parts::{AttemptLimit, Framing, Padding, forget_after, within};
 
 /// How lost packets are sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -125,6 +125,8 @@ pub struct Hpcc {
     pub timeout_max: Span,
     /// When a receiver forgets a flow whose sender is silent.
     pub forget: Span,
+    /// Unanswered attempts after which a message fails.
+    pub attempt_limit: AttemptLimit,
 }
 
 impl HpccConfig {
@@ -142,10 +144,20 @@ impl HpccConfig {
         let timeout_max = self.timeout_max_ns.map_or((rtt * 1024).max(timeout_min), Span::from_ns);
         let (least, most) = (timeout_min.as_ps() / 1_000, timeout_max.as_ps() / 1_000);
         within("timeout-max-ns", most, least..=u64::MAX, "at least timeout-min-ns")?;
-        let forget = forget_after(timeout_max, self.attempts_max);
+        let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
+        let forget = attempt_limit.forget_after(forget_after(timeout_max, self.attempts_max));
         // A step below a byte would never let a window grow again.
         let step = step.max(1.0);
-        Ok(Hpcc { rtt, window, step, timeout_min, timeout_max, forget, config: self })
+        Ok(Hpcc {
+            rtt,
+            window,
+            step,
+            timeout_min,
+            timeout_max,
+            forget,
+            attempt_limit,
+            config: self,
+        })
     }
 }
 

@@ -155,6 +155,12 @@ impl Sender {
         let Some(flow) = self.flows.of(tx_slot, msg) else { return };
         let ack = Ack { cumulative, sack, is_marked: false };
         if flow.state.on_ack(now, &ack).is_none() {
+            // A NACK that a later acknowledgement has overtaken still says that what followed the
+            // missing packet was dropped.
+            if goes_back {
+                flow.state.on_timeout(now);
+                self.update(now, tx_slot);
+            }
             return;
         }
         let next = flow.state.sent();
@@ -246,7 +252,7 @@ impl Sender {
                 continue;
             }
             stats.timeouts += 1;
-            if !flow.retry.attempt(hpcc.config.attempts_max) {
+            if !flow.retry.attempt(now, &hpcc.attempt_limit) {
                 let msg = flow.msg;
                 self.drop_flow(slot);
                 out.say(Event::Failed { msg });

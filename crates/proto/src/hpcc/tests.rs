@@ -14,6 +14,7 @@ fn hpcc() -> Hpcc {
         data_rtt: Span::from_us(8),
         control_rtt: Span::from_us(8),
         n_pods: 0,
+        patience: Span::ZERO,
     };
     HpccConfig::paper().on(&facts).unwrap()
 }
@@ -43,6 +44,7 @@ mod derived {
             data_rtt: Span::from_us(1),
             control_rtt: Span::from_us(1),
             n_pods: 0,
+            patience: Span::ZERO,
         };
         let step = paper.on(&facts).unwrap().step;
         assert!((step - 81.25).abs() < 1e-9, "{step}");
@@ -67,6 +69,7 @@ mod derived {
             data_rtt: Span::from_us(1),
             control_rtt: Span::from_us(1),
             n_pods: 0,
+            patience: Span::ZERO,
         };
         assert_eq!(keys.on(&facts).unwrap_err().key, "timeout-max-ns");
     }
@@ -86,6 +89,7 @@ mod hosts {
             data_rtt: Span::from_us(50),
             control_rtt: Span::from_us(50),
             n_pods: 0,
+            patience: Span::ZERO,
         };
         let place = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
         let site = Site { facts, place, lower: None };

@@ -23,12 +23,12 @@ pub struct HylineConfig {
     /// Messages up to so many bytes are sent at once, without asking.
     #[schemars(range(min = 0, max = 1_000_000_000_000_u64))]
     pub threshold_bytes: u64,
-    /// First window of messages that are not scheduled, in packets; if left out 25 for each 10 Gbit/s
-    /// of a host's link, rounded up.
+    /// First window of messages that are not scheduled, in packets; if left out that share of a
+    /// bandwidth-delay product that 25 packets are in the CAPTON paper's network, 25 in 72.
     #[schemars(range(min = 1, max = 100_000))]
     pub window_initial: Option<u32>,
-    /// Largest window of messages that are not scheduled, in packets; if left out 50 for each 10
-    /// Gbit/s.
+    /// Largest window of messages that are not scheduled, in packets; 50 in 72 of a bandwidth-delay
+    /// product if left out.
     #[schemars(range(min = 1, max = 100_000))]
     pub window_max: Option<u32>,
     /// Packets that a flow with a grant has in flight at most; `window-max` if left out.
@@ -40,24 +40,26 @@ pub struct HylineConfig {
     /// Controllers: hosts turn to the second if the first is silent.
     #[schemars(range(min = 1, max = 2))]
     pub controllers: u32,
-    /// Time that a controller takes for an order, in nanoseconds.
+    /// Time that a controller takes for an order, in nanoseconds; 10 in 86 of a round trip if left
+    /// out, which is 10 us in the paper's network (§V.C).
     #[schemars(range(min = 0, max = 10_000_000))]
-    pub compute_ns: u64,
+    pub compute_ns: Option<u64>,
     /// Time after which a request without an answer is repeated, in microseconds; four round trips
     /// and the controller's time if left out.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub repeat_us: Option<u64>,
-    /// Time without any answer after which a host does without the controller, in microseconds; 5 ms
-    /// or eight times `repeat-us`, whichever is longer, if left out.
+    /// Time without any answer after which a host does without the controller, in microseconds; 16
+    /// times `repeat-us` if left out.
     #[schemars(range(min = 1, max = 60_000_000))]
     pub fallback_us: Option<u64>,
     /// A host that says nothing for so long is forgotten by the controller, in microseconds; four
     /// times `fallback-us` if left out.
     #[schemars(range(min = 100, max = 60_000_000))]
     pub lease_us: Option<u64>,
-    /// Smallest retransmission timeout in microseconds.
+    /// Smallest retransmission timeout in microseconds; that of TCP if left out. The CAPTON paper's
+    /// study has 4000 (table 3).
     #[schemars(range(min = 1, max = 60_000_000))]
-    pub rto_min_us: u64,
+    pub rto_min_us: Option<u64>,
     /// Packet memory of a port in full packets; two bandwidth-delay products if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub queue: Option<u32>,
@@ -87,8 +89,8 @@ impl Keys for HylineConfig {
 }
 
 impl HylineConfig {
-    /// As the CAPTON paper has it: the threshold of Web Search at a load of .8 (table 4), timeouts
-    /// from 4 ms on (table 3), the controller's time that it takes for its own (§V.C).
+    /// As the CAPTON paper has it: the threshold of Web Search at a load of 0.8 (table 4). Windows and
+    /// times follow from the network, and are the paper's in its network.
     pub fn paper() -> Self {
         Self {
             threshold_bytes: 4_470_000,
@@ -97,11 +99,11 @@ impl HylineConfig {
             window_granted: None,
             classes: 1,
             controllers: 1,
-            compute_ns: 10_000,
+            compute_ns: None,
             repeat_us: None,
             fallback_us: None,
             lease_us: None,
-            rto_min_us: 4_000,
+            rto_min_us: None,
             queue: None,
             padding: Padding::Exact,
             payload: Bytes::new(1460),
@@ -122,7 +124,7 @@ impl HylineConfig {
             window_max,
             rto_min_us,
             rto_initial_us: rto_min_us,
-            rto_max_us: rto_min_us.max(1_000_000),
+            rto_max_us: rto_min_us.map(|us| us.max(1_000_000)),
             padding,
             payload,
             header,
@@ -131,6 +133,9 @@ impl HylineConfig {
         }
     }
 }
+
+/// Bandwidth-delay product of the CAPTON paper's network in packets: 10 Gbit/s for 86.4 us.
+const STUDY_BDP: u64 = 72;
 
 /// The parameters of Hyline on one network, checked.
 #[derive(Clone, Debug)]
@@ -155,9 +160,10 @@ impl HylineConfig {
         let facts = &site.facts;
         let (payload, header) = site.packet((self.payload, self.header));
         let config = Self { payload, header, ..self };
-        let tens = facts.access_rate.as_bps().div_ceil(10_000_000_000).min(2_000) as u32;
-        let initial = config.window_initial.unwrap_or(25 * tens);
-        let max = config.window_max.unwrap_or(50 * tens);
+        let bdp = u64::from(facts.bdp_packets(config.payload + config.header));
+        let share = |packets: u64| (bdp * packets).div_ceil(STUDY_BDP).min(100_000) as u32;
+        let initial = config.window_initial.unwrap_or_else(|| share(25));
+        let max = config.window_max.unwrap_or_else(|| share(50)).max(initial);
         let mut tcp = config.tcp((initial, max)).on(facts, Vec::new())?;
         let window = config.window_granted.unwrap_or(max);
         tcp.granted_window = u64::from(window) * config.payload.get();

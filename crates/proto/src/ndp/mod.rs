@@ -123,18 +123,21 @@ pub struct NdpStats {
     pub returned: u64,
     /// Packets that were neither acknowledged nor refused in time.
     pub timeouts: u64,
+    /// Timers that expired without a lost packet: a pull did not arrive in time.
+    pub pull_timeouts: u64,
 }
 
 impl NdpStats {
     /// Tells `each` every count with its name, in the order above.
     fn tell(self, each: &mut dyn FnMut(&'static str, u64)) {
-        let Self { pulls, pulls_on_answers, trimmed, returned, timeouts } = self;
+        let Self { pulls, pulls_on_answers, trimmed, returned, timeouts, pull_timeouts } = self;
         let all = [
             ("pulls", pulls),
             ("pulls_on_answers", pulls_on_answers),
             ("trimmed", trimmed),
             ("returned", returned),
             ("timeouts", timeouts),
+            ("pull_timeouts", pull_timeouts),
         ];
         all.into_iter().for_each(|(name, value)| each(name, value));
     }

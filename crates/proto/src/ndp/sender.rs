@@ -81,13 +81,11 @@ impl Window {
         self.sent.front().map_or(now, |sent| sent.at) + timeout
     }
 
-    /// The receiver has pulled so many packets. Pulls for which there is no packet are lost.
-    fn pull(&mut self, pull: u32, packets: u32) {
-        if pull > self.pulled {
-            let credit = self.credit.saturating_add(pull - self.pulled);
-            self.pulled = pull;
-            self.credit = credit.min(self.sendable(packets));
-        }
+    /// Adds the pulls up to number `pull` to the credit. A pull may overtake the refusal of the
+    /// packet that it is for, so its credit waits for a packet.
+    fn pull(&mut self, pull: u32) {
+        self.credit = self.credit.saturating_add(pull.saturating_sub(self.pulled));
+        self.pulled = self.pulled.max(pull);
     }
 
     /// Counts packets as lost that were sent a timeout ago, and allows them to be sent again.
@@ -197,7 +195,7 @@ impl Sender {
             }
             None => {}
         }
-        state.pull(pull, flow.packets);
+        state.pull(pull);
         flow.retry.hear(state.due(now, ndp.rto));
         self.give_turn(tx_slot);
     }
@@ -205,7 +203,7 @@ impl Sender {
     /// The receiver pulls.
     pub(super) fn on_pull(&mut self, now: Time, slot: u32, msg: MsgId, pull: u32, ndp: &Ndp) {
         let Some(flow) = self.flows.of(slot, msg) else { return };
-        flow.state.pull(pull, flow.packets);
+        flow.state.pull(pull);
         flow.retry.hear(flow.state.due(now, ndp.rto));
         self.give_turn(slot);
     }
@@ -246,10 +244,7 @@ impl Sender {
             let Some(flow) = self.flows.of(slot, msg) else { continue };
             let state = &mut flow.state;
             state.has_turn = false;
-            let Some(seq) = state.take(flow.packets) else {
-                state.credit = 0;
-                continue;
-            };
+            let Some(seq) = state.take(flow.packets) else { continue };
             state.credit -= 1;
             let path = match ndp.paths {
                 1 => None,
@@ -290,7 +285,9 @@ impl Sender {
                 self.flows.start_timer(slot, at);
                 continue;
             }
-            if !flow.retry.attempt(ndp.config.attempts_max) {
+            // A timer without a lost packet waited for a pull.
+            stats.pull_timeouts += u64::from(lost == 0);
+            if !flow.retry.attempt(now, &ndp.attempt_limit) {
                 self.flows.remove(slot);
                 out.say(Event::Failed { msg });
                 continue;

@@ -16,6 +16,7 @@ const FACTS: FabricFacts = FabricFacts {
     data_rtt: Span::from_ns(5_800),
     control_rtt: Span::from_ns(5_216),
     n_pods: 1,
+    patience: Span::ZERO,
 };
 
 fn ndp_of(config: NdpConfig) -> Arc<Ndp> {

@@ -3,6 +3,7 @@
 //! * [`Framing`]: cuts messages into packets
 //! * [`Output`]: control packets and events that wait for the driver
 //! * [`OutgoingFlows`], [`Retry`], [`Ready`]: flows of a sender, their timers, those that may send
+//! * [`AttemptLimit`]: unanswered attempts after which a message fails
 //! * [`ArrivingFlows`], [`FlowNumbers`]: flows of a receiver, and which it has had
 //! * [`Candidates`]: flows of which the most preferred is served next, while others wait
 //! * [`AckingReceiver`]: a receiver that answers every packet with an acknowledgement
@@ -15,6 +16,7 @@
 
 mod acking;
 mod arriving;
+mod attempt_limit;
 mod candidates;
 mod config;
 mod framing;
@@ -32,6 +34,7 @@ mod tokens;
 
 pub use acking::{AckingReceiver, Arrived, sack_bits};
 pub use arriving::{Announcement, ArrivingFlow, ArrivingFlows, Found};
+pub use attempt_limit::AttemptLimit;
 pub use candidates::Candidates;
 pub use config::{
     Padding, forget_after, held_pause, keepalive, phost_study_buffer, two_bdps, within,

@@ -5,7 +5,7 @@
 
 use rampmeter_core::Time;
 
-use super::Timers;
+use super::{AttemptLimit, Timers};
 
 /// The timer of one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,11 +14,13 @@ pub struct Retry {
     /// Time of its valid entry in the heap; [`Time::NEVER`] while the timer is stopped.
     entry_at: Time,
     attempts: u32,
+    /// Time of the first attempt since the last sign of life.
+    since: Time,
 }
 
 impl Default for Retry {
     fn default() -> Self {
-        Self { due: Time::NEVER, entry_at: Time::NEVER, attempts: 0 }
+        Self { due: Time::NEVER, entry_at: Time::NEVER, attempts: 0, since: Time::ZERO }
     }
 }
 
@@ -38,15 +40,28 @@ impl Retry {
         self.attempts
     }
 
-    /// Counts an attempt. Returns false if there were `max` before: the flow is to be given up.
-    pub fn attempt(&mut self, max: u32) -> bool {
-        self.attempts += 1;
-        self.attempts <= max
+    /// Counts an attempt at `now`. Returns false if the flow fails: the limits are exceeded.
+    pub fn attempt(&mut self, now: Time, limit: &AttemptLimit) -> bool {
+        self.count(now);
+        !limit.is_over(self.attempts, now.saturating_since(self.since))
+    }
+
+    /// Counts an attempt at `now`.
+    pub fn count(&mut self, now: Time) {
+        if self.attempts == 0 {
+            self.since = now;
+        }
+        self.attempts = self.attempts.saturating_add(1);
     }
 
     /// The peer is alive: attempts are counted anew.
     pub fn reset(&mut self) {
         self.attempts = 0;
+    }
+
+    /// Makes the timer due at `until`, no earlier than before. Attempts stay counted.
+    pub fn postpone(&mut self, until: Time) {
+        self.due = until;
     }
 
     /// The peer is alive, and the timer is due at `until`, no earlier than before.

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Framing, Padding, held_pause, keepalive, repeat_gap, within};
+use crate::parts::{AttemptLimit, Framing, Padding, held_pause, keepalive, repeat_gap, within};
 
 /// What a flow does that has timed out several times in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -138,6 +138,8 @@ pub struct Pfabric {
     pub rto: Span,
     /// When a destination forgets a flow whose source is silent.
     pub forget: Span,
+    /// Unanswered attempts after which a message fails.
+    pub attempt_limit: AttemptLimit,
     /// Pause between probes for a message that the destination has no room for.
     pub held_pause: Span,
     /// From one question whether there is room for a message to the next, where there are many.
@@ -157,10 +159,21 @@ impl PfabricConfig {
         let window_max = self.window_max.unwrap_or((window * 5 / 4).clamp(window, 4_096));
         within("window-max", window_max.into(), window.into()..=4_096, "window to 4096")?;
         let rto = self.rto_ns.map_or(facts.data_rtt * 3, Span::from_ns);
-        let forget = rto * (u64::from(self.attempts_max) + 2) + facts.data_rtt;
+        let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
+        let by_attempts = rto * (u64::from(self.attempts_max) + 2) + facts.data_rtt;
+        let forget = attempt_limit.forget_after(by_attempts);
         let held_pause = held_pause(keepalive(facts));
         let repeat_gap = repeat_gap(facts);
-        Ok(Pfabric { window, window_max, rto, forget, held_pause, repeat_gap, config: self })
+        Ok(Pfabric {
+            window,
+            window_max,
+            rto,
+            forget,
+            attempt_limit,
+            held_pause,
+            repeat_gap,
+            config: self,
+        })
     }
 }
 

@@ -241,7 +241,7 @@ impl Sender {
         stats.timeouts += 1;
         let flow = &mut self.flows[slot];
         let msg = flow.msg;
-        if !flow.retry.attempt(pfabric.config.attempts_max) {
+        if !flow.retry.attempt(now, &pfabric.attempt_limit) {
             self.drop_flow(slot);
             out.say(Event::Failed { msg });
             return;
@@ -261,7 +261,12 @@ impl Sender {
             };
             out.send(flow.dst, msg, probe);
         }
-        let pause = if is_held { pfabric.held_pause } else { pfabric.rto };
+        let attempts = self.flows[slot].retry.attempts();
+        let pause = if is_held {
+            pfabric.held_pause
+        } else {
+            pfabric.attempt_limit.interval(pfabric.rto, attempts)
+        };
         self.flows.start_timer(slot, now + pause);
         self.update(slot, pfabric);
     }

@@ -35,6 +35,7 @@ mod sender {
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
             n_pods: 0,
+            patience: Span::ZERO,
         };
         let pfabric = Arc::new(config.on(&facts).unwrap());
         let rng = Rng::new(1, 0, Purpose::Test);

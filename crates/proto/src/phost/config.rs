@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Framing, Padding, forget_after, keepalive, repeat_gap};
+use crate::parts::{AttemptLimit, Framing, Padding, forget_after, keepalive, repeat_gap};
 
 /// Which flows get free tokens (pHost §3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -217,6 +217,8 @@ pub struct Phost {
     pub repeat_gap: Span,
     /// When a destination forgets a flow whose source is silent.
     pub forget: Span,
+    /// Unanswered attempts after which a message fails.
+    pub attempt_limit: AttemptLimit,
 }
 
 impl PhostConfig {
@@ -226,6 +228,7 @@ impl PhostConfig {
     /// A parameter out of range.
     pub fn on(self, facts: &FabricFacts) -> Result<Phost, BadKey> {
         check_ranges(&self)?;
+        let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
         let bdp = facts.bdp_packets(self.payload + self.header);
         let free = self.free_tokens.unwrap_or(bdp + 1);
@@ -245,7 +248,8 @@ impl PhostConfig {
             retry: keepalive,
             keepalive,
             repeat_gap: repeat_gap(facts),
-            forget: forget_after(keepalive, self.attempts_max),
+            forget: attempt_limit.forget_after(forget_after(keepalive, self.attempts_max)),
+            attempt_limit,
             config: self,
         })
     }

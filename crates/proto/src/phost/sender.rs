@@ -140,7 +140,9 @@ impl Sender {
         if seq >= flow.packets {
             return;
         }
-        flow.retry.hear(now + phost.keepalive);
+        // A token does not postpone the timer. A flow whose tokens expire, as others are served
+        // first, announces itself again, so that its destination keeps it.
+        flow.retry.reset();
         flow.is_held = false;
         let state = &mut flow.state;
         state.remaining = remaining;
@@ -204,7 +206,7 @@ impl Sender {
             idx += 1;
         }
         let (_, slot) = best?;
-        Some(self.take(slot, phost))
+        Some(self.take(now, slot, phost))
     }
 
     /// By what flows are preferred, lowest first; ties go to the flow submitted first.
@@ -221,7 +223,7 @@ impl Sender {
     }
 
     /// Uses a token of a flow that has one.
-    fn take(&mut self, slot: u32, phost: &Phost) -> Packet<PhostHeader> {
+    fn take(&mut self, now: Time, slot: u32, phost: &Phost) -> Packet<PhostHeader> {
         let outgoing = self.flows.outgoing(slot);
         let flow = &mut self.flows[slot];
         let state = &mut flow.state;
@@ -236,6 +238,7 @@ impl Sender {
         } else {
             let token = state.tokens.pop_front().expect("a ready flow has a token");
             let Token { seq, number, rx_slot, .. } = token;
+            flow.retry.postpone(now + phost.keepalive);
             (seq, PhostHeader::Data { rx_slot, seq, number })
         };
         let priority = match phost.config.data_priority {
@@ -262,9 +265,10 @@ impl Sender {
         {
             let flow = &mut self.flows[slot];
             let msg = flow.msg;
-            if flow.retry.attempt(phost.config.attempts_max) {
+            if flow.retry.attempt(now, &phost.attempt_limit) {
                 out.send(flow.dst, msg, rts(flow, now, slot, true));
-                self.flows.start_timer(slot, now + phost.keepalive);
+                let pause = phost.attempt_limit.interval(phost.keepalive, flow.retry.attempts());
+                self.flows.start_timer(slot, now + pause);
             } else {
                 self.drop_flow(slot);
                 out.say(Event::Failed { msg });

@@ -58,8 +58,8 @@ impl Transport for PiasFamily {
     }
 
     /// Those of TCP, with eight classes.
-    fn needs(keys: &PiasConfig, _facts: &FabricFacts) -> FabricNeeds {
-        FabricNeeds { priorities: config::CLASSES, ..keys.tcp.needs() }
+    fn needs(keys: &PiasConfig, facts: &FabricFacts) -> FabricNeeds {
+        FabricNeeds { priorities: config::CLASSES, ..keys.tcp.needs(facts) }
     }
 
     fn configure(keys: PiasConfig, site: &Site) -> Result<Tcp, BadKey> {

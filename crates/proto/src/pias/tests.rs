@@ -13,6 +13,7 @@ fn facts() -> FabricFacts {
         data_rtt: Span::from_us(10),
         control_rtt: Span::from_us(8),
         n_pods: 0,
+        patience: Span::ZERO,
     }
 }
 

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::control::Law;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Framing, Padding, forget_after, repeat_gap, within};
+use crate::parts::{AttemptLimit, Framing, Padding, forget_after, repeat_gap, within};
 
 /// Which sender a receiver gives its next credit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReceiverPolicy {
-    /// The one whose message has the fewest bytes without credit.
+    /// The one whose message has the fewest bytes left.
     Srpt,
     /// Each in turn.
     RoundRobin,
@@ -62,9 +62,16 @@ pub struct SirdConfig {
     /// products if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub ecn_packets: Option<u32>,
-    /// Weight of the latest share of marked bytes in its mean (g of DCTCP).
+    /// Weight of the latest share of marked packets in its mean (g of DCTCP).
     #[schemars(range(min = 0.001, max = 1.0))]
     pub gain: f64,
+    /// Smallest limit of a sender's credit by its own marks, as a share of `sender-credit-bytes`.
+    #[schemars(range(min = 0.001, max = 1.0))]
+    pub sender_limit_min: f64,
+    /// Smallest limit of a sender's credit by the marks of switches, as a share of
+    /// `sender-credit-bytes`.
+    #[schemars(range(min = 0.001, max = 1.0))]
+    pub core_limit_min: f64,
     /// Which sender a receiver gives its next credit.
     pub receiver_policy: ReceiverPolicy,
     /// Which data packet a sender sends next.
@@ -121,14 +128,15 @@ impl SirdConfig {
             unscheduled_bytes: None,
             sender_mark_packets: None,
             ecn_packets: None,
-            // RFC 8257 §3.3.
-            gain: 1.0 / 16.0,
+            // These three are the defaults of the authors' simulator.
+            gain: 0.08,
+            sender_limit_min: 0.1,
+            core_limit_min: 0.03,
             receiver_policy: ReceiverPolicy::Srpt,
             sender_policy: SenderPolicy::HalfFair,
-            unscheduled_class: UnscheduledClass::Data,
+            unscheduled_class: UnscheduledClass::Control,
             pace_percent: 99,
-            // That of Homa here.
-            timeout_rtts: 512,
+            timeout_rtts: 64,
             payload: Bytes::new(1460),
             header: Bytes::new(40),
             unscheduled_payload: None,
@@ -184,6 +192,7 @@ impl SirdConfig {
     /// packet.
     pub fn on(self, facts: &FabricFacts) -> Result<Sird, BadKey> {
         check_ranges(&self)?;
+        let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let (full, bdp) = (self.full(), self.bdp_packets(facts));
         let first = u64::from(self.unscheduled_payload.unwrap_or(self.payload.get() as u32));
         within(
@@ -198,6 +207,10 @@ impl SirdConfig {
         within("credit-bytes", credit, full..=u64::MAX, "a full packet at least")?;
         within("sender-credit-bytes", sender_credit, full..=credit, "a packet to credit-bytes")?;
         let unscheduled = or(self.unscheduled_bytes, bdp * first);
+        let law = |share: f64| {
+            let min = (sender_credit as f64 * share) as u64;
+            Law { gain: self.gain, min: min.max(1), max: sender_credit, full }
+        };
         let timeout = facts.control_rtt * u64::from(self.timeout_rtts);
         // Rounded up: never faster than the link.
         let full_time = facts.access_rate.tx_time(Bytes::new(full)).as_ps() * 100;
@@ -206,11 +219,13 @@ impl SirdConfig {
             credit,
             sender_credit,
             unscheduled,
-            mark_above: full * or(self.sender_mark_packets, bdp.div_ceil(2)),
-            law: Law { gain: self.gain, max: sender_credit, step: full },
+            mark_above: self.payload.get() * or(self.sender_mark_packets, bdp.div_ceil(2)),
+            sender_law: law(self.sender_limit_min),
+            core_law: law(self.core_limit_min),
             pace: Span::from_ps(full_time.div_ceil(u64::from(self.pace_percent))),
             timeout,
-            forget: forget_after(timeout, self.attempts_max),
+            forget: attempt_limit.forget_after(forget_after(timeout, self.attempts_max)),
+            attempt_limit,
             repeat_gap: repeat_gap(facts),
             config: self,
         })
@@ -256,6 +271,11 @@ impl Cut {
         self.left(seq, size).min(self.payload(size))
     }
 
+    /// All packets of a message of `size` on the wire.
+    pub(super) fn total(&self, size: u64) -> u64 {
+        size + u64::from(self.packets(size)) * (self.full - self.payload(size))
+    }
+
     /// Packet `seq` of a message of `size` on the wire.
     #[inline]
     pub(super) fn wire(&self, seq: u32, size: u64) -> u64 {
@@ -279,20 +299,24 @@ pub struct Sird {
     pub(super) cut: Cut,
     /// Bytes for which a receiver may have credit outstanding (B).
     pub credit: u64,
-    /// Most of these of one sender.
+    /// Maximum of these of one sender.
     pub sender_credit: u64,
     /// Size up to which messages need no credit (UnschT).
     pub unscheduled: u64,
-    /// Bytes of credit above which a sender marks its data (SThr).
+    /// Bytes of credit above which a sender of several messages marks its data (SThr).
     pub mark_above: u64,
-    /// How the limit of a sender follows marks.
-    pub law: Law,
+    /// Law of a sender's limit by its own marks.
+    pub sender_law: Law,
+    /// Law of a sender's limit by the marks of switches.
+    pub core_law: Law,
     /// Time between credits for full packets.
     pub pace: Span,
     /// Unloaded round trip with control packets times [`SirdConfig::timeout_rtts`].
     pub timeout: Span,
     /// When a receiver forgets a message whose sender is silent.
     pub forget: Span,
+    /// Unanswered attempts after which a message fails.
+    pub attempt_limit: AttemptLimit,
     /// From one repetition for a flow to the next for another, where there are many.
     pub repeat_gap: Span,
 }

@@ -1,62 +1,70 @@
-//! The limit of one sender's credit by one signal: DCTCP's law (RFC 8257 §3.3).
+//! The limit of one sender's credit by one signal: a law like DCTCP's (RFC 8257 §3.3).
 //!
 //! A receiver keeps two of these for each sender. One follows the marks of the sender, the other those
-//! of switches. The smaller limit holds.
+//! of switches. The smaller limit is the window: the credit that the sender may have. The details are
+//! those of the authors' simulator. Every packet of the sender counts, control packets as unmarked
+//! ones. Each adds a full packet's share of a window; a marked packet also cuts the limit, once in one
+//! and a half windows. The share of marked packets is averaged window by window.
 
-/// How limits follow marks.
+/// Parameters of a limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Law {
-    /// Weight of the latest share of marked bytes in its mean.
+    /// Weight of the latest share of marked packets in its mean.
     pub gain: f64,
-    /// The largest limit, in bytes: the first one.
+    /// Smallest limit, in bytes.
+    pub min: u64,
+    /// Largest limit, in bytes: the first one.
     pub max: u64,
-    /// What a limit grows by where nothing was marked, and the smallest limit: a full packet.
-    pub step: u64,
+    /// A full packet, in bytes on the wire.
+    pub full: u64,
 }
 
 /// A limit, and the marks seen since it changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
     bytes: u64,
+    /// Mean share of marked packets.
     share: f64,
-    seen: u64,
-    marked: u64,
+    /// Packets since the share was updated, the marked ones among them, and the packets at the next
+    /// update.
+    seen: u32,
+    marked: u32,
+    update_at: u32,
+    /// Packets since the limit was cut, and the fewest before it is cut again.
+    since_cut: u32,
+    cut_at: u32,
 }
 
 impl Limit {
-    /// The limit of a sender that has not been heard: the largest. The share of marked bytes is 1, so
-    /// that the first marks halve it (RFC 8257 §3.3).
+    /// Returns the limit of an unknown sender: the largest.
     pub fn new(law: &Law) -> Self {
-        Self { bytes: law.max, share: 1.0, seen: 0, marked: 0 }
+        let cut_at = (law.max / law.full) as u32;
+        Self { bytes: law.max, share: 0.0, seen: 0, marked: 0, update_at: 1, since_cut: 0, cut_at }
     }
 
-    /// The limit in bytes.
+    /// Limit in bytes.
     #[inline]
     pub fn get(&self) -> u64 {
         self.bytes
     }
 
-    /// Data has come, of so many bytes. The limit changes once a window of itself.
+    /// Takes a packet of the sender into account. `window` is the smaller of its two limits, in bytes.
     #[inline]
-    pub fn on_data(&mut self, bytes: u64, is_marked: bool, law: &Law) {
-        self.seen += bytes;
-        if is_marked {
-            self.marked += bytes;
+    pub fn on_packet(&mut self, is_marked: bool, window: u64, law: &Law) {
+        self.seen += 1;
+        self.marked += u32::from(is_marked);
+        self.since_cut += 1;
+        let packets = window / law.full;
+        if self.seen >= self.update_at {
+            let latest = f64::from(self.marked) / f64::from(self.seen);
+            self.share += law.gain * (latest - self.share);
+            (self.seen, self.marked, self.update_at) = (0, 0, packets.max(1) as u32);
         }
-        if self.seen >= self.bytes {
-            self.turn(law);
+        let mut bytes = self.bytes + law.full * law.full / window;
+        if is_marked && self.since_cut >= self.cut_at {
+            bytes -= (self.bytes as f64 * self.share / 2.0) as u64;
+            (self.since_cut, self.cut_at) = (0, (packets * 3 / 2) as u32);
         }
-    }
-
-    fn turn(&mut self, law: &Law) {
-        let latest = self.marked as f64 / self.seen as f64;
-        self.share += law.gain * (latest - self.share);
-        self.bytes = if self.marked > 0 {
-            let less = (self.bytes as f64 * (1.0 - self.share / 2.0)) as u64;
-            less.max(law.step)
-        } else {
-            (self.bytes + law.step).min(law.max)
-        };
-        (self.seen, self.marked) = (0, 0);
+        self.bytes = bytes.clamp(law.min, law.max);
     }
 }

@@ -14,7 +14,7 @@ use super::receiver::{Incoming, RxFlow};
 use super::wire::SirdHeader;
 use crate::parts::{ArrivingFlows, Output};
 
-/// By what messages are preferred: bytes without credit, then age. Senders by that of their first
+/// Order of messages: bytes that have not arrived, then age. Senders are ordered by their first
 /// message, or by turn.
 pub(super) type Key = (u64, u64);
 
@@ -23,7 +23,7 @@ pub(super) type Key = (u64, u64);
 struct Source {
     /// Its messages that need credit, by slot.
     flows: KeyedHeap<Key>,
-    /// Bytes of its credit that are outstanding.
+    /// Bytes of its credit that are outstanding, those of unscheduled packets among them.
     outstanding: u64,
     /// Limits by its own marks and by those of switches.
     sender: Limit,
@@ -33,8 +33,16 @@ struct Source {
 }
 
 impl Source {
+    /// Credit in bytes that it may have.
     fn limit(&self) -> u64 {
         self.sender.get().min(self.core.get())
+    }
+
+    /// Takes a packet into account that its sender (csn) or switches (ce) may have marked.
+    fn on_packet(&mut self, (csn, ce): (bool, bool), sird: &Sird) {
+        let window = self.limit();
+        self.core.on_packet(ce, window, &sird.core_law);
+        self.sender.on_packet(csn, window, &sird.sender_law);
     }
 }
 
@@ -82,12 +90,11 @@ impl Bucket {
         if let Some(&number) = self.numbers.get(&node.get()) {
             return number;
         }
-        let limit = Limit::new(&sird.law);
         let number = self.sources.insert(Source {
             flows: KeyedHeap::default(),
             outstanding: 0,
-            sender: limit,
-            core: limit,
+            sender: Limit::new(&sird.sender_law),
+            core: Limit::new(&sird.core_law),
             turn: 0,
         });
         self.numbers.insert(node.get(), number);
@@ -129,26 +136,33 @@ impl Bucket {
         self.rank(source, sird);
     }
 
-    /// Data of a sender has come: it is marked by the sender, by switches, or not. The sender loses
-    /// its place where its limit is lower now.
-    pub(super) fn on_data(
-        &mut self,
-        number: u32,
-        bytes: u64,
-        (csn, ce): (bool, bool),
-        sird: &Sird,
-    ) {
-        let source = &mut self.sources[number];
-        source.sender.on_data(bytes, csn, &sird.law);
-        source.core.on_data(bytes, ce, &sird.law);
+    /// Counts the unscheduled packets of a message as credit.
+    pub(super) fn charge(&mut self, source: u32, bytes: u64, sird: &Sird) {
+        self.outstanding += bytes;
+        self.sources[source].outstanding += bytes;
+        self.rank(source, sird);
+    }
+
+    /// Takes a data packet of a sender into account: its sender (csn) or switches (ce) may have marked
+    /// it. The sender loses its place if its limit is lower now.
+    pub(super) fn on_data(&mut self, number: u32, marks: (bool, bool), sird: &Sird) {
+        self.sources[number].on_packet(marks, sird);
         self.rank(number, sird);
+    }
+
+    /// Takes a control packet of a host into account.
+    pub(super) fn on_control(&mut self, node: NodeId, sird: &Sird) {
+        if let Some(&number) = self.numbers.get(&node.get()) {
+            self.on_data(number, (false, false), sird);
+        }
     }
 
     /// Enters a sender among those that may have credit, changes its place, or drops it.
     fn rank(&mut self, number: u32, sird: &Sird) {
         let source = &self.sources[number];
         let first = source.flows.first();
-        let has_room = source.outstanding + sird.cut.full() <= source.limit();
+        let has_room = source.outstanding <= source.limit()
+            && source.outstanding + sird.cut.full() <= sird.sender_credit;
         let Some((key, _)) = first.filter(|_| has_room) else {
             self.order.remove(&mut self.order_places, number);
             return;

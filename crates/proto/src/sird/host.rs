@@ -131,6 +131,9 @@ impl Endpoint for SirdHost {
     fn handle_packet(&mut self, now: Time, packet: &Packet<SirdHeader>) -> Receipt {
         let msg = packet.payload.msg;
         let Self { sird, sender, out, .. } = self;
+        if packet.payload.len == 0 {
+            self.receiver.on_control(packet.src, sird);
+        }
         match packet.header {
             SirdHeader::Data { rx_slot, seq, csn } => {
                 if !self.receiver.flows.hear(now, rx_slot, packet.src, msg) {

@@ -33,7 +33,7 @@ pub use host::SirdHost;
 use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Overflow, Spray};
+use rampmeter_core::fabric::{Buffer, FabricNeeds, MarkingPorts, Need, Overflow, Spray};
 use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
 
 use self::config::UnscheduledClass;
@@ -80,6 +80,7 @@ impl Transport for SirdFamily {
             overflow: Need::Prefer(Overflow::TailDrop),
             spray: Need::Prefer(Spray::Random),
             ecn: Need::Prefer(Some(keys.ecn_bytes(facts))),
+            ecn_ports: Need::Prefer(MarkingPorts::Core),
             control_class: keys.unscheduled_class == UnscheduledClass::Data,
             priorities: 2,
             ..FabricNeeds::default()

@@ -1,6 +1,7 @@
 //! The receiver's side: messages that arrive, and credit of packets that do not.
 //!
 //! The packets of a message that have credit are those below [`Incoming::next`] that have not come.
+//! Those of an unscheduled message have credit from the start.
 //! After a timeout their credit is taken back and `next` starts from the first of them, so that they
 //! get credit again in turn with all others. What comes late then returns no credit, unless it has been
 //! given some again.
@@ -21,8 +22,6 @@ pub(super) struct Incoming {
     pub(super) size: u64,
     /// The first packet above all that may come.
     pub(super) next: u32,
-    /// Whether packets below have credit; those of a message without credit do not at first.
-    has_credit: bool,
     /// Bytes of these that have not come.
     pub(super) outstanding: u64,
     /// Its number among all messages that have arrived.
@@ -35,11 +34,13 @@ pub(super) struct Incoming {
 pub(super) type RxFlow = ArrivingFlow<Incoming>;
 
 impl RxFlow {
-    /// By what it is preferred for credit; `None` if it needs none.
+    /// Order of preference for credit: bytes that have not arrived, then age. `None` if it needs no
+    /// credit.
     #[inline]
     pub(super) fn key(&self, sird: &Sird) -> Option<Key> {
-        let seq = self.got.next_missing(self.state.next);
-        (seq < self.of.packets).then(|| (sird.cut.left(seq, self.state.size), self.state.age))
+        let is_credited = self.got.next_missing(self.state.next) >= self.of.packets;
+        let missing = sird.cut.left(self.got.len(), self.state.size);
+        (!is_credited).then_some((missing, self.state.age))
     }
 
     /// Gives credit to a packet, of which there is one. Returns it and its bytes on the wire.
@@ -106,11 +107,11 @@ impl Receiver {
         needs_credit: bool,
         sird: &Sird,
     ) -> Option<u32> {
+        let unscheduled = if needs_credit { 0 } else { sird.cut.total(size) };
         let state = Incoming {
             size,
             next: if needs_credit { 0 } else { of.packets },
-            has_credit: needs_credit,
-            outstanding: 0,
+            outstanding: unscheduled,
             age: self.next_age,
             source: 0,
             retry: Retry::default(),
@@ -121,6 +122,7 @@ impl Receiver {
         let flow = &mut self.flows[slot];
         flow.state.source = source;
         flow.state.retry.start(key(slot, of), now + sird.timeout, &mut self.timers);
+        self.bucket.charge(source, unscheduled, sird);
         self.bucket.place(slot, flow, sird);
         Some(slot)
     }
@@ -174,22 +176,27 @@ impl Receiver {
         flow.heard = now;
         flow.state.retry.hear(now + sird.timeout);
         let (source, ce) = (flow.state.source, packet.marks.contains(Marks::CONGESTION));
-        let bytes = sird.cut.wire(seq, flow.state.size);
-        self.bucket.on_data(source, bytes, (csn, ce), sird);
+        self.bucket.on_data(source, (csn, ce), sird);
         if !flow.got.insert(seq) {
             return (Receipt::Duplicate, None);
         }
-        if flow.state.has_credit && seq < flow.state.next {
+        if seq < flow.state.next {
             let bytes = sird.cut.wire(seq, flow.state.size);
             flow.state.outstanding -= bytes;
             self.bucket.take_back(source, bytes, sird);
         }
         if flow.got.len() < flow.of.packets {
+            self.bucket.place(slot, flow, sird);
             return (Receipt::Fresh, None);
         }
         let Some(flow) = self.flows.deliver(slot, out) else { return (Receipt::Fresh, None) };
         self.bucket.leave(slot, &flow, sird);
         (Receipt::Fresh, Some(flow.of))
+    }
+
+    /// Takes a control packet of a host into account.
+    pub(super) fn on_control(&mut self, src: NodeId, sird: &Sird) {
+        self.bucket.on_control(src, sird);
     }
 
     /// The sender is alive, but sends others first.
@@ -227,7 +234,7 @@ impl Receiver {
                 continue;
             }
             let flow = &mut self.flows[slot];
-            flow.state.retry.attempt(u32::MAX);
+            flow.state.retry.count(now);
             let doublings = flow.state.retry.attempts().min(4);
             let due = now + sird.timeout * (1 << doublings);
             flow.state.retry.start(key, due, &mut self.timers);
@@ -245,7 +252,7 @@ impl Receiver {
         let missing = (first..next).filter(|&seq| !flow.got.contains(seq));
         stats.reclaimed += missing.count() as u64;
         let bytes = std::mem::take(&mut flow.state.outstanding);
-        (flow.state.next, flow.state.has_credit) = (first, true);
+        flow.state.next = first;
         self.bucket.take_back(flow.state.source, bytes, sird);
         self.bucket.place(slot, flow, sird);
     }
@@ -262,7 +269,7 @@ impl Receiver {
             let missing = (0..f.state.next).filter(|&seq| !f.got.contains(seq));
             missing.map(|seq| sird.cut.wire(seq, f.state.size)).sum()
         };
-        self.flows.iter().filter(|(_, f)| f.state.has_credit).map(|(_, f)| of(f)).sum()
+        self.flows.iter().map(|(_, f)| of(f)).sum()
     }
 }
 

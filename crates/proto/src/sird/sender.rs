@@ -68,8 +68,10 @@ pub(super) struct Sender {
     turn_places: Places,
     turn: u64,
     is_fair_next: bool,
-    /// Bytes of packets that have credit and have not been sent.
+    /// Bytes of packets that have credit, or need none, and have not been sent.
     credit: u64,
+    /// Messages of which a packet has not been sent.
+    unsent: u32,
 }
 
 impl Sender {
@@ -86,6 +88,7 @@ impl Sender {
             turn: 0,
             is_fair_next: false,
             credit: 0,
+            unsent: 0,
         }
     }
 
@@ -120,7 +123,10 @@ impl Sender {
         let node = message.dst.get();
         let Self { numbers, peers, .. } = self;
         let peer = *numbers.entry(node).or_insert_with(|| peers.insert(Peer::default()));
-        let state = Tx { next: 0, credit: VecDeque::new(), credit_bytes: 0, rx_slot: 0, peer };
+        let own = if sird.is_unscheduled(size) { sird.cut.total(size) } else { 0 };
+        self.credit += own;
+        self.unsent += 1;
+        let state = Tx { next: 0, credit: VecDeque::new(), credit_bytes: own, rx_slot: 0, peer };
         let slot = self.flows.submit(message, sird.cut.packets(size), state);
         self.flows.start_timer(slot, now + sird.timeout);
         if sird.is_unscheduled(size) {
@@ -228,9 +234,10 @@ impl Sender {
     /// The receiver has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<SirdHeader>) {
         let Some(number) = self.numbers.remove(&peer.get()) else { return };
-        let Self { flows, peers, places, credit, .. } = self;
+        let Self { flows, peers, places, credit, unsent, .. } = self;
         flows.forget_peer(peer, out, |slot, flow| {
             *credit -= flow.state.credit_bytes;
+            *unsent -= u32::from(flow.state.next < flow.packets);
             peers[number].ready.remove(places, slot);
         });
         self.shortest.remove(&mut self.shortest_places, number);
@@ -241,6 +248,7 @@ impl Sender {
     fn drop_flow(&mut self, slot: u32) {
         if let Some(flow) = self.flows.remove(slot) {
             self.credit -= flow.state.credit_bytes;
+            self.unsent -= u32::from(flow.state.next < flow.packets);
             self.set(flow.state.peer, slot, None);
         }
     }
@@ -271,24 +279,26 @@ impl Sender {
         }
         let peer = self.next_peer(sird)?;
         let (_, slot) = self.peers[peer].ready.first()?;
-        let csn = self.credit > sird.mark_above;
-        stats.congested += u64::from(csn);
+        let has_others = self.unsent > 1;
         let flow = &mut self.flows[slot];
         let (dst, size, msg) = (flow.dst, flow.size, flow.msg);
-        let (seq, header) = match take_credited(flow) {
-            Some(seq) => {
-                let bytes = sird.cut.wire(seq, size);
-                flow.state.credit_bytes -= bytes;
-                self.credit -= bytes;
-                (seq, SirdHeader::Data { rx_slot: flow.state.rx_slot, seq, csn })
-            }
-            None => {
-                let seq = flow.state.next;
-                let (flow, tx_slot) = (flow.flow, slot);
-                (seq, SirdHeader::Unscheduled { flow, tx_slot, seq, size, csn })
-            }
+        let credited = take_credited(flow);
+        let seq = credited.unwrap_or(flow.state.next);
+        let bytes = sird.cut.wire(seq, size);
+        let taken = bytes.min(flow.state.credit_bytes);
+        flow.state.credit_bytes -= taken;
+        self.credit -= taken;
+        // A sender of one message is never congested.
+        let csn = has_others && self.credit > sird.mark_above;
+        stats.congested += u64::from(csn);
+        let (rx_slot, tx_slot) = (flow.state.rx_slot, slot);
+        let header = match credited {
+            Some(_) => SirdHeader::Data { rx_slot, seq, csn },
+            None => SirdHeader::Unscheduled { flow: flow.flow, tx_slot, seq, size, csn },
         };
+        let was_unsent = flow.state.next < flow.packets;
         flow.state.next = flow.state.next.max(seq + 1);
+        self.unsent -= u32::from(was_unsent && flow.state.next == flow.packets);
         let priority = match header {
             SirdHeader::Unscheduled { .. } => sird.unscheduled_class(),
             _ => Sird::DATA,
@@ -312,9 +322,10 @@ impl Sender {
         {
             let flow = &mut self.flows[slot];
             let (msg, dst) = (flow.msg, flow.dst);
-            if flow.retry.attempt(sird.config.attempts_max) {
+            if flow.retry.attempt(now, &sird.attempt_limit) {
                 out.send(dst, msg, request(flow, slot));
-                self.flows.start_timer(slot, now + sird.timeout);
+                let pause = sird.attempt_limit.interval(sird.timeout, flow.retry.attempts());
+                self.flows.start_timer(slot, now + pause);
             } else {
                 self.drop_flow(slot);
                 out.say(Event::Failed { msg });

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::control::{Algorithm, SlowStartExit, Start};
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Framing, Padding, within};
+use crate::parts::{AttemptLimit, Framing, Padding};
 
 /// Which messages share a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -113,15 +113,18 @@ pub struct TcpConfig {
     pub probe_slack_us: u64,
     /// How long a sender waits.
     pub rto: Timeout,
-    /// Smallest retransmission timeout in microseconds.
+    /// Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most, if left
+    /// out.
     #[schemars(range(min = 1, max = 60_000_000))]
-    pub rto_min_us: u64,
-    /// Largest retransmission timeout in microseconds.
+    pub rto_min_us: Option<u64>,
+    /// Largest retransmission timeout in microseconds; 256 times the smallest, one minute at most,
+    /// if left out.
     #[schemars(range(min = 1, max = 120_000_000))]
-    pub rto_max_us: u64,
-    /// Retransmission timeout before there is a sample, in microseconds.
+    pub rto_max_us: Option<u64>,
+    /// Retransmission timeout before there is a sample, in microseconds; 64 round trips, 1 s at
+    /// most, if left out.
     #[schemars(range(min = 1, max = 60_000_000))]
-    pub rto_initial_us: u64,
+    pub rto_initial_us: Option<u64>,
     /// Whether the window returns to the first one when a connection was idle for longer than the
     /// retransmission timeout (RFC 5681 §4.1).
     pub idle_restart: bool,
@@ -135,9 +138,10 @@ pub struct TcpConfig {
     pub ecn: bool,
     /// Whether handshakes and acknowledgements may be marked too.
     pub ecn_control: bool,
-    /// Queue length in full packets above which ports mark.
+    /// Queue length in full packets above which ports mark; 0.78 bandwidth-delay products if left
+    /// out, which is 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4, §4).
     #[schemars(range(min = 0, max = 100_000))]
-    pub mark_above: u32,
+    pub mark_above: Option<u32>,
     /// DCTCP's weight of a new measurement.
     #[schemars(range(min = 0, max = 1))]
     pub gain: f64,
@@ -150,9 +154,10 @@ pub struct TcpConfig {
     /// Room of a receiver in bytes: its window.
     #[schemars(range(min = 1_000, max = 2_000_000_000))]
     pub receive_buffer: u64,
-    /// Packet memory of a port in full packets.
+    /// Packet memory of a port in full packets; five bandwidth-delay products, 64 packets at least,
+    /// if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
-    pub queue: u32,
+    pub queue: Option<u32>,
     /// Whether `queue` and `mark-above` count packets whatever their length, as ns-3's queues do.
     /// Else they stand for the bytes of so many full packets, as in switches.
     pub count_packets: bool,
@@ -171,6 +176,17 @@ pub struct TcpConfig {
     pub attempts_max: u32,
 }
 
+/// Round trips in the smallest timeout, and in the one before there is a sample. Datacenters use
+/// 10 ms at round trips of 100 to 250 us (Alizadeh et al. 2010, §4), which are 40 to 100.
+const RTO_ROUND_TRIPS: u64 = 64;
+/// Upper limit of the derived smallest timeout: Linux's `TCP_RTO_MIN`.
+const RTO_MIN_MOST: Span = Span::from_us(200_000);
+/// Upper limit of the derived timeout before there is a sample (RFC 6298 §2).
+const RTO_INITIAL_MOST: Span = Span::from_us(1_000_000);
+/// Largest timeout over the smallest, and its upper limit (RFC 6298 §2.5).
+const RTO_DOUBLED: u64 = 256;
+const RTO_MAX_MOST: Span = Span::from_us(60_000_000);
+
 impl Default for TcpConfig {
     fn default() -> Self {
         Self::cubic()
@@ -186,7 +202,7 @@ impl Keys for TcpConfig {
 }
 
 impl TcpConfig {
-    /// Cubic (RFC 9438) as hosts have it, with a timeout for datacenters: 5 ms instead of 200.
+    /// Cubic (RFC 9438) as hosts have it, with timeouts and ports that follow from the network.
     pub fn cubic() -> Self {
         Self {
             congestion_control: Algorithm::Cubic,
@@ -204,20 +220,20 @@ impl TcpConfig {
             rack_quarters: None,
             probe_slack_us: 0,
             rto: Timeout::Estimated,
-            rto_min_us: 5_000,
-            rto_max_us: 1_000_000,
-            rto_initial_us: 5_000,
+            rto_min_us: None,
+            rto_max_us: None,
+            rto_initial_us: None,
             idle_restart: true,
             ack_every: 1,
             ack_delay_us: 1_000,
             ecn: false,
             ecn_control: false,
-            mark_above: 65,
+            mark_above: None,
             gain: 0.0625,
             alpha: 1.0,
             pacing: false,
             receive_buffer: 16 << 20,
-            queue: 240,
+            queue: None,
             count_packets: false,
             padding: Padding::Exact,
             payload: Bytes::new(1460),
@@ -239,6 +255,10 @@ impl TcpConfig {
             round_trips: RoundTrips::Milliseconds,
             count_packets: true,
             loss_detection: LossDetection::DupAck,
+            rto_min_us: Some(5_000),
+            rto_max_us: Some(1_000_000),
+            rto_initial_us: Some(5_000),
+            queue: Some(240),
             idle_restart: false,
             payload: Bytes::new(1448),
             header: Bytes::new(54),
@@ -246,7 +266,7 @@ impl TcpConfig {
         }
     }
 
-    /// DCTCP (RFC 8257) with marks above 65 packets (Alizadeh et al. §3.4, at 10 Gbit/s).
+    /// DCTCP (RFC 8257).
     pub fn dctcp() -> Self {
         Self { congestion_control: Algorithm::Dctcp, ecn: true, ..Self::cubic() }
     }
@@ -257,7 +277,8 @@ impl TcpConfig {
             congestion_control: Algorithm::Dctcp,
             ecn: true,
             ecn_control: true,
-            queue: 4_000,
+            mark_above: Some(65),
+            queue: Some(4_000),
             slow_start_exit: SlowStartExit::Never,
             ..Self::reference()
         }
@@ -273,11 +294,13 @@ impl TcpConfig {
             window_max: 141,
             loss_detection: LossDetection::DupAck,
             rto: Timeout::Fixed,
-            rto_min_us: 200_000,
-            rto_initial_us: 200_000,
+            rto_min_us: Some(200_000),
+            rto_initial_us: Some(200_000),
+            rto_max_us: Some(1_000_000),
             ecn_control: true,
             alpha: 0.0,
-            queue: 142,
+            mark_above: Some(65),
+            queue: Some(142),
             attempts_max: 60,
             ..Self::dctcp()
         }
@@ -289,20 +312,25 @@ impl TcpConfig {
     /// A parameter out of range.
     pub fn on(self, facts: &FabricFacts, thresholds: Vec<u64>) -> Result<Tcp, BadKey> {
         check_ranges(&self)?;
-        within(
-            "rto-max-us",
-            self.rto_max_us,
-            self.rto_min_us..=120_000_000,
-            "rto-min-us to 120000000",
-        )?;
+        let least = |us: Option<u64>, most| {
+            us.map_or((facts.data_rtt * RTO_ROUND_TRIPS).min(most), Span::from_us)
+        };
+        let rto_min = least(self.rto_min_us, RTO_MIN_MOST).max(Span::from_ps(1));
+        let rto_initial = least(self.rto_initial_us, RTO_INITIAL_MOST).max(rto_min);
+        let derived = || (rto_min * RTO_DOUBLED).min(RTO_MAX_MOST).max(rto_initial);
+        let rto_max = self.rto_max_us.map_or_else(derived, Span::from_us);
+        if rto_max < rto_min {
+            let expected = format!("at least {} (rto-min-us)", rto_min.as_us_f64());
+            return Err(BadKey::new("rto-max-us", expected, rto_max.as_us_f64()));
+        }
         if self.congestion_control == Algorithm::Dctcp && !self.ecn {
             return Err(BadKey::new("ecn", "true, as DCTCP needs marks", self.ecn));
         }
         // Timeouts that do not grow end before the first answer, however often they are repeated.
-        let round_trip = facts.data_rtt.as_us_f64();
-        if self.rto == Timeout::Fixed && (self.rto_min_us as f64) < round_trip {
+        if self.rto == Timeout::Fixed && rto_min < facts.data_rtt {
+            let round_trip = facts.data_rtt.as_us_f64();
             let expected = format!("a round trip ({round_trip:.1}) or more, as timeouts are fixed");
-            return Err(BadKey::new("rto-min-us", expected, self.rto_min_us));
+            return Err(BadKey::new("rto-min-us", expected, rto_min.as_us_f64()));
         }
         let mss = self.payload.get();
         let max = u64::from(self.window_max) * mss;
@@ -318,13 +346,27 @@ impl TcpConfig {
             alpha: self.alpha,
         };
         let longest = match self.rto {
-            Timeout::Estimated => Span::from_us(self.rto_max_us),
-            Timeout::Fixed => Span::from_us(self.rto_min_us),
+            Timeout::Estimated => rto_max,
+            Timeout::Fixed => rto_min,
         };
-        let forget = longest * (u64::from(self.attempts_max) + 2) + facts.data_rtt;
+        let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
+        let by_attempts = longest * (u64::from(self.attempts_max) + 2) + facts.data_rtt;
+        let forget = attempt_limit.forget_after(by_attempts);
         let packet = self.payload + self.header;
         let ask_gap = facts.access_rate.tx_time(packet) * 16;
-        Ok(Tcp { start, forget, ask_gap, thresholds, granted_window: max, config: self })
+        Ok(Tcp {
+            start,
+            base_rtt: facts.data_rtt,
+            rto_min,
+            rto_initial,
+            rto_max,
+            forget,
+            attempt_limit,
+            ask_gap,
+            thresholds,
+            granted_window: max,
+            config: self,
+        })
     }
 }
 
@@ -335,8 +377,18 @@ pub struct Tcp {
     pub config: TcpConfig,
     /// What congestion control starts with.
     pub start: Start,
+    /// Unloaded round trip with full packets.
+    pub base_rtt: Span,
+    /// Smallest retransmission timeout.
+    pub rto_min: Span,
+    /// Retransmission timeout before there is a sample of the round trip.
+    pub rto_initial: Span,
+    /// Largest retransmission timeout.
+    pub rto_max: Span,
     /// When a receiver forgets a connection whose sender is silent.
     pub forget: Span,
+    /// Timeouts in a row after which a connection fails.
+    pub attempt_limit: AttemptLimit,
     /// A quarter of the time from one question of a host whether there is room for a message to the
     /// next, where there are many: they take a few percent of its link.
     pub ask_gap: Span,
@@ -363,11 +415,6 @@ impl Tcp {
     /// first was opened before.
     pub(super) fn has_late_handshakes(&self) -> bool {
         self.config.connections == Connections::Pool
-    }
-
-    #[inline]
-    pub(super) fn rto_min(&self) -> Span {
-        Span::from_us(self.config.rto_min_us)
     }
 
     /// The class of a packet before which `sent` bytes of its message were sent.

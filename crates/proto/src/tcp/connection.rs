@@ -132,10 +132,12 @@ pub(super) struct Connection {
     pub(super) owes_cwr: bool,
     /// The window kept bytes below this one from leaving earlier.
     limited_end: u64,
-    /// Timeouts since an acknowledgement moved on: the timer doubles with each.
+    /// Timeouts since the last sample of the round trip: the timer doubles with each (RFC 6298 §5.5).
     timeouts: u32,
     /// Timeouts since the receiver was heard, for giving up.
     unheard: u32,
+    /// Time of the first of these timeouts.
+    unheard_since: Time,
     last_sent: Time,
     rack: Rack,
     rto_at: Time,
@@ -157,7 +159,11 @@ const DATA_START: u64 = 1;
 
 impl Connection {
     pub(super) fn new(dst: NodeId, number: u32, initial: u32, tcp: &Tcp) -> Self {
-        let longest = Span::from_us(tcp.config.rto_max_us);
+        let mut rtt = Rtt::new(tcp.rto_min, tcp.rto_max);
+        if !tcp.config.handshake {
+            // Such a connection was used before, so its round trip is known.
+            rtt.sample(tcp.base_rtt);
+        }
         Self {
             dst,
             number,
@@ -170,7 +176,7 @@ impl Connection {
             closes: tcp.config.connections == Connections::PerMessage,
             board: Scoreboard::new(DATA_START),
             control: Control::new(tcp.config.congestion_control, &tcp.start),
-            rtt: Rtt::new(tcp.rto_min(), longest),
+            rtt,
             room_end: DATA_START,
             recovery: Recovery::No,
             prr: Prr::default(),
@@ -181,6 +187,7 @@ impl Connection {
             limited_end: 0,
             timeouts: 0,
             unheard: 0,
+            unheard_since: Time::ZERO,
             last_sent: Time::ZERO,
             rack: Rack::new(tcp.config.rack_quarters),
             rto_at: Time::NEVER,
@@ -272,12 +279,13 @@ impl Connection {
         if self.is_open {
             return;
         }
+        // A backed-off timeout stays until there is a sample (RFC 6298 §5.7).
         if self.timeouts == 0 {
             self.rtt
                 .sample(tcp.config.round_trips.measure(now, now.saturating_since(self.last_sent)));
         }
         (self.is_open, self.has_ecn, self.rto_at) = (true, ecn && tcp.config.ecn, Time::NEVER);
-        (self.timeouts, self.unheard) = (0, 0);
+        self.unheard = 0;
         self.room_end = DATA_START + u64::from(window);
     }
 
@@ -423,8 +431,6 @@ impl Connection {
         let round_trips = tcp.config.round_trips;
         if let Some(rtt) = told_of.rtt {
             self.rtt.sample(round_trips.measure(now, rtt));
-        }
-        if told_of.cumulative > 0 {
             self.timeouts = 0;
         }
         if told_of.cumulative > 0 || self.is_shut() {

@@ -8,7 +8,7 @@ use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::config::{Tcp, TcpConfig};
+use super::config::{Connections, Tcp, TcpConfig};
 use super::host::TcpHost;
 use super::wire::TcpHeader;
 use crate::keys::{BadKey, Keys, Preset};
@@ -64,21 +64,31 @@ family! {
     DctcpFamily "dctcp"
 }
 
+/// Fewest packets in the derived lengths of ports' queues: two windows may start at once in a network
+/// of few packets, and marks leave room for bursts.
+const QUEUE_MIN: u64 = 64;
+const MARK_ABOVE_MIN: u64 = 5;
+
 impl TcpConfig {
     pub(crate) fn framing(&self) -> Framing {
         let &Self { payload, header, padding, .. } = self;
         Framing { payload, header, padding }
     }
 
-    /// Ports of one class with room for `queue` packets, a path for each message. Interfaces ask for
-    /// packets, as kernels keep the queues of their own interfaces short.
-    pub(crate) fn needs(&self) -> FabricNeeds {
+    /// Ports of one class with room for `queue` packets, a path for each message or, where connections
+    /// stay, for each pair of hosts. Interfaces ask for packets, as kernels keep the queues of their own interfaces short.
+    pub(crate) fn needs(&self, facts: &FabricFacts) -> FabricNeeds {
         let packet = self.payload + self.header;
-        let mark_above = packet * u64::from(self.mark_above);
+        let bdp = u64::from(facts.bdp_packets(packet));
+        let or = |packets: Option<u32>, derived: u64| packet * packets.map_or(derived, u64::from);
+        let mark_above = or(self.mark_above, (bdp * 78).div_ceil(100).max(MARK_ABOVE_MIN));
         FabricNeeds {
-            buffer: Need::Prefer(Buffer::PerPort(packet * u64::from(self.queue))),
+            buffer: Need::Prefer(Buffer::PerPort(or(self.queue, (bdp * 5).max(QUEUE_MIN)))),
             overflow: Need::Prefer(Overflow::TailDrop),
-            spray: Need::Prefer(Spray::Ecmp),
+            spray: Need::Prefer(match self.connections {
+                Connections::PerMessage => Spray::Ecmp,
+                Connections::Persistent | Connections::Pool => Spray::EcmpPair,
+            }),
             interface: Need::Prefer(Interface::Pull),
             ecn: Need::Prefer(self.ecn.then_some(mark_above)),
             express: Need::Prefer(0),
@@ -102,7 +112,7 @@ impl Tcp {
         vec![
             bytes("window-initial", self.start.initial),
             bytes("window-max", self.start.max),
-            Derived::time("rto-min", self.rto_min()),
+            Derived::time("rto-min", self.rto_min),
             Derived::time("forget", self.forget),
         ]
     }
@@ -118,8 +128,8 @@ impl Transport for TcpFamily {
         keys.framing()
     }
 
-    fn needs(keys: &TcpConfig, _facts: &FabricFacts) -> FabricNeeds {
-        keys.needs()
+    fn needs(keys: &TcpConfig, facts: &FabricFacts) -> FabricNeeds {
+        keys.needs(facts)
     }
 
     fn configure(keys: TcpConfig, site: &Site) -> Result<Tcp, BadKey> {
@@ -141,8 +151,8 @@ impl Transport for DctcpFamily {
         keys.0.framing()
     }
 
-    fn needs(keys: &DctcpConfig, _facts: &FabricFacts) -> FabricNeeds {
-        keys.0.needs()
+    fn needs(keys: &DctcpConfig, facts: &FabricFacts) -> FabricNeeds {
+        keys.0.needs(facts)
     }
 
     fn configure(keys: DctcpConfig, site: &Site) -> Result<Tcp, BadKey> {

@@ -85,7 +85,14 @@ impl Check<'_> {
             Some(us) => self.micros("network.data-rtt-us", us, network.control_rtt_us)?,
         };
         let n_hosts = peer.iter().filter(|p| !p.arbiter).count() as u32;
-        let facts = FabricFacts { n_hosts, access_rate, data_rtt, control_rtt, n_pods: 0 };
+        let facts = FabricFacts {
+            n_hosts,
+            access_rate,
+            data_rtt,
+            control_rtt,
+            n_pods: 0,
+            patience: Span::ZERO,
+        };
         let transport = HostTransport::read::<C>(&transport, &facts, payload, header)
             .map_err(|e| self.bad(&format!("transport.{}", e.key), &e.expected, e.got))?;
         self.arbiters(transport.arbiters, peer.len() as u32 - n_hosts)?;

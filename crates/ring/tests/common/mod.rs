@@ -70,8 +70,14 @@ impl BedConfig {
         let access_rate = Rate::from_bps(self.mbps * 1_000_000).unwrap();
         let data_rtt = self.rtt + access_rate.tx_time(Bytes::new(1_500)) * 4;
         let n_hosts = self.n_nodes as u32;
-        let facts =
-            FabricFacts { n_hosts, access_rate, data_rtt, control_rtt: self.rtt, n_pods: 0 };
+        let facts = FabricFacts {
+            n_hosts,
+            access_rate,
+            data_rtt,
+            control_rtt: self.rtt,
+            n_pods: 0,
+            patience: Span::ZERO,
+        };
         let HostPacket { payload, header } = HostPacket::new(1_500, IPV4_UDP, Protection::Checksum);
         let (payload, header) = (Bytes::new(payload as u64), Bytes::new(header as u64));
         let site = Site { facts, place: Place::Hosts { payload, header }, lower: None };

@@ -34,7 +34,14 @@ const RTT: Span = Span::from_us(300);
 pub(crate) fn facts(mbps: u64) -> FabricFacts {
     let access_rate = Rate::from_bps(mbps * 1_000_000).expect("more than nothing");
     let data_rtt = RTT + access_rate.tx_time(Bytes::new(MTU as u64)) * 4;
-    FabricFacts { n_hosts: 2, access_rate, data_rtt, control_rtt: RTT, n_pods: 0 }
+    FabricFacts {
+        n_hosts: 2,
+        access_rate,
+        data_rtt,
+        control_rtt: RTT,
+        n_pods: 0,
+        patience: Span::ZERO,
+    }
 }
 
 /// Payload and header of a full packet.

@@ -106,7 +106,14 @@ fn run<T: Transport>(shape: Shape, messages: u64) -> Outcome {
     let rate = RATE;
     let (n_hosts, control_rtt) = (1 + PEERS, DELAY * 2);
     let data_rtt = control_rtt + rate.tx_time(Bytes::new(1_500)) * 4;
-    let facts = FabricFacts { n_hosts, access_rate: rate, data_rtt, control_rtt, n_pods: 0 };
+    let facts = FabricFacts {
+        n_hosts,
+        access_rate: rate,
+        data_rtt,
+        control_rtt,
+        n_pods: 0,
+        patience: Span::ZERO,
+    };
     let keys = T::Keys::default();
     let n = n_hosts as usize + T::needs(&keys, &facts).arbiters.len();
     let place = Place::Hosts { payload: Bytes::new(1_360), header: Bytes::new(100) };

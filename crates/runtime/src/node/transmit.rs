@@ -112,6 +112,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let path = match self.config.spray {
             _ if is_routed => Some(packet.path),
             Spray::Ecmp => Some(path_of(dst, msg)),
+            Spray::EcmpPair => Some(path_of(dst, MsgId::default())),
             Spray::SourceRoundRobin | Spray::Random => None,
         };
         if len == 0 {

@@ -1,8 +1,8 @@
 //! The settings of a fabric.
 
 use super::pfc::PfcConfig;
-use rampmeter_core::fabric::Trim;
 pub use rampmeter_core::fabric::{Buffer, Interface, Overflow, Spray};
+use rampmeter_core::fabric::{MarkingPorts, Trim};
 use rampmeter_core::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,6 +61,8 @@ pub struct FabricConfig {
     /// that queues, if their sender is ECN-capable: DCTCP's K, compared with the queue at this moment. The packet on the link
     /// does not count, nor do express packets. `None` never marks.
     pub mark_above: Option<Bytes>,
+    /// Ports that mark.
+    pub marking_ports: MarkingPorts,
     /// Drops packets marked [`Marks::UNSCHEDULED`](rampmeter_core::packet::Marks::UNSCHEDULED) that
     /// find more than so many bytes waiting at a switch's port (selective dropping, Aeolus). What is
     /// on the link does not count, nor do express packets, which are never dropped so. `None` never
@@ -91,6 +93,7 @@ impl Default for FabricConfig {
             interface: Interface::Pull,
             express: 64,
             mark_above: None,
+            marking_ports: MarkingPorts::All,
             drop_unscheduled_above: None,
             slot: 0,
             trim: Trim::paper(Bytes::new(1500)),

@@ -39,7 +39,7 @@ use fault::Faults;
 use ingress::Ingress;
 use pfc::Pfc;
 use port::{Port, Queues};
-use rampmeter_core::fabric::SourceRoute;
+use rampmeter_core::fabric::{MarkingPorts, SourceRoute};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::rng::mix;
 use rampmeter_core::{
@@ -132,7 +132,10 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             let is_pulling = config.interface == Interface::Pull && switch == n_switches;
             let queues_anyway = is_pulling && may_wait(number as u32);
             let buffer = if queues_anyway { u32::MAX } else { config.port_buffer() };
-            ports.push(Port::new(link.rate, delay, to, switch, tier, (buffer, config.slot)));
+            let mut port = Port::new(link.rate, delay, to, switch, tier, (buffer, config.slot));
+            let is_core = to >= n_stations && switch < n_switches;
+            port.marks = config.marking_ports == MarkingPorts::All || is_core;
+            ports.push(port);
             rates.push(link.rate);
         }
         let first_ports = first_ports(&ports, routes.n_interfaces(), n_switches);
@@ -261,7 +264,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 self.digits[switch as usize].of(packet.path)
             }
             Spray::Random => self.spray[switch as usize].bits() as u16,
-            Spray::Ecmp => flow_hash(packet, switch) as u16,
+            Spray::Ecmp => flow_hash(packet, packet.payload.msg.get(), switch) as u16,
+            Spray::EcmpPair => flow_hash(packet, 0, switch) as u16,
         };
         let mut egress = match packet.marks.contains(Marks::SOURCE_ROUTED) {
             false => self.routes.by_path(switch, dst, path),
@@ -456,8 +460,8 @@ fn first_ports(ports: &[Port], n_interfaces: u32, n_switches: u32) -> Vec<u32> {
     (0..=n_switches).map(|switch| n_interfaces + first(switch)).collect()
 }
 
-/// The hash by which equal-cost multipath keeps a message on one path.
-fn flow_hash<H>(packet: &Packet<H>, switch: u32) -> u64 {
+/// The hash by which equal-cost multipath keeps a message, or all of a pair of hosts, on one path.
+fn flow_hash<H>(packet: &Packet<H>, msg: u32, switch: u32) -> u64 {
     let ends = u64::from(packet.src.get()) << 32 | u64::from(packet.dst.get());
-    mix(mix(ends) ^ (u64::from(packet.payload.msg.get()) << 32 | u64::from(switch)))
+    mix(mix(ends) ^ (u64::from(msg) << 32 | u64::from(switch)))
 }

@@ -104,7 +104,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             self.note_mark(egress, handle);
         }
         let port = &mut self.ports[egress as usize];
-        if port.queued > self.mark_above {
+        if port.queued > self.mark_above && port.marks {
             let marks = &mut self.pool.get_mut(handle).marks;
             *marks = marks.experiencing_congestion();
             if marks.contains(Marks::CONGESTION) {

@@ -115,7 +115,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     pub(super) fn note_mark(&mut self, port: u32, handle: Handle) {
         let mut packet = *self.pool.get(handle);
         packet.marks = packet.marks.experiencing_congestion();
-        let is_over = self.ports[port as usize].queued > self.mark_above;
+        let port_state = &self.ports[port as usize];
+        let is_over = port_state.queued > self.mark_above && port_state.marks;
         if is_over && packet.marks != self.pool.get(handle).marks {
             self.note(port, |_| PortChange::Marks { handle, packet });
         }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use rampmeter_core::fabric::Racks;
+
 use super::{Node, Topology};
 
 /// Some hosts, and the links by which they reach the others.
@@ -24,6 +26,34 @@ impl Topology {
         cuts.sort_unstable_by_key(|cut| (cut.hosts, cut.bps));
         cuts.dedup();
         cuts
+    }
+
+    /// The racks of hosts, in the order of their switches.
+    pub fn rack_uplinks(&self) -> Racks {
+        let switches = self.racks();
+        let rack = |switch: u32| switches.binary_search(&switch).expect("a rack's switch") as u16;
+        let rack_of = (0..self.n_hosts()).map(|host| rack(self.rack(host))).collect();
+        let mut uplink_bps = vec![0; switches.len()];
+        for link in &self.links {
+            let (Node::Switch(a), Node::Switch(b)) = (link.a, link.b) else { continue };
+            for end in [a, b] {
+                if let Ok(rack) = switches.binary_search(&end) {
+                    uplink_bps[rack] += link.rate.as_bps();
+                }
+            }
+        }
+        Racks { rack_of, uplink_bps }
+    }
+
+    /// Share of what hosts can send to one another that links between switches carry, in the
+    /// narrowest [cut](Self::host_cuts); 1 with full bisection bandwidth.
+    pub fn bisection_share(&self) -> f64 {
+        let slowest = self.access().map(|(_, link)| link.rate.as_bps()).min().unwrap_or(1);
+        let share = |HostCut { hosts, bps }: HostCut| {
+            let fewer = hosts.min(self.n_hosts() - hosts);
+            bps as f64 / (f64::from(fewer) * slowest as f64)
+        };
+        self.host_cuts().into_iter().map(share).fold(1.0, f64::min)
     }
 
     /// The group of each switch, where links between switches of `level` and below join groups.

@@ -315,6 +315,7 @@ impl Topology {
             data_rtt: one_way(data) * 2,
             control_rtt: one_way(control) * 2,
             n_pods: self.n_pods(),
+            patience: Span::ZERO,
         }
     }
 

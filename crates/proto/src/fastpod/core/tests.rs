@@ -64,6 +64,7 @@ fn fastpod(config: FastpodConfig, n_pods: u16) -> Arc<Fastpod> {
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
         n_pods,
+        patience: Span::ZERO,
     };
     Arc::new(config.on(&facts, Some(pods(n_pods))).unwrap())
 }

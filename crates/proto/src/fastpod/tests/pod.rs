@@ -59,6 +59,7 @@ pub(super) fn fastpod(config: FastpodConfig, pod: Option<Pod>, n_hosts: u32) -> 
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
         n_pods: 0,
+        patience: Span::ZERO,
     };
     Arc::new(config.on(&facts, pod.map(Pods::from)).unwrap())
 }

@@ -9,11 +9,10 @@ impl Connection {
     pub(super) fn timeout(&self, tcp: &Tcp) -> Span {
         let config = &tcp.config;
         match (config.rto, self.rtt.smoothed()) {
-            (Timeout::Fixed, _) => tcp.rto_min(),
+            (Timeout::Fixed, _) => tcp.rto_min,
             (Timeout::Estimated, Some(_)) => self.rtt.timeout(self.timeouts),
             (Timeout::Estimated, None) => {
-                let first = Span::from_us(config.rto_initial_us) * (1 << self.timeouts.min(16));
-                first.min(Span::from_us(config.rto_max_us))
+                (tcp.rto_initial * (1 << self.timeouts.min(16))).min(tcp.rto_max)
             }
         }
     }
@@ -67,10 +66,14 @@ impl Connection {
         if self.rto_at > now {
             return Due::Nothing;
         }
+        if self.unheard == 0 {
+            self.unheard_since = now;
+        }
         (self.timeouts, self.unheard) = (self.timeouts + 1, self.unheard + 1);
+        let silence = now.saturating_since(self.unheard_since);
+        let is_over = tcp.attempt_limit.is_over(self.unheard, silence);
         if !self.is_open {
             self.rto_at = now.saturating_add(self.timeout(tcp));
-            let is_over = self.unheard > tcp.config.attempts_max;
             return if is_over { Due::GivenUp } else { Due::Syn };
         }
         if self.board.is_empty() {
@@ -79,7 +82,7 @@ impl Connection {
             return Due::Nothing;
         }
         stats.timeouts += 1;
-        if self.unheard > tcp.config.attempts_max {
+        if is_over {
             return Due::GivenUp;
         }
         if self.grant == Grant::Stopped {

@@ -3,7 +3,7 @@
 //! as it does a receiver without room (RFC 9293 §3.8.6.1).
 
 use rampmeter_core::collections::IdMap;
-use rampmeter_core::{MsgId, NodeId, Span, Time};
+use rampmeter_core::{MsgId, NodeId, Time};
 
 use super::super::config::Tcp;
 use super::super::wire::TcpHeader;
@@ -116,7 +116,7 @@ impl Receiver {
             return;
         }
         let doublings = REMINDERS - incoming.reminders;
-        let first = Span::from_us(tcp.config.rto_initial_us);
+        let first = tcp.rto_initial;
         incoming.ack_at = now.saturating_add(first * (1 << doublings));
         self.timers.push(incoming.ack_at, (slot, incoming.number));
     }

@@ -43,9 +43,9 @@ fn only_a_syn_that_was_sent_once_is_a_sample() {
     script.at(3_000).sent();
     script.at(3_010).syn_ack();
     assert_eq!(script.sent(), ["1..1001", "fin 1001"]);
-    // Without a sample the first timeout holds (RFC 6298 §2.1).
-    assert!(script.at(6_009).sent().is_empty());
-    assert_eq!(script.at(6_010).sent_one(), "1..1001");
+    // Without a sample the doubled timeout stays (RFC 6298 §5.7).
+    assert!(script.at(9_009).sent().is_empty());
+    assert_eq!(script.at(9_010).sent_one(), "1..1001");
 }
 
 #[test]

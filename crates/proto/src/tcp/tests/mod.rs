@@ -35,9 +35,9 @@ const PEER: NodeId = NodeId::new(1);
 fn config() -> TcpConfig {
     TcpConfig {
         loss_detection: LossDetection::DupAck,
-        rto_min_us: 1_000,
-        rto_initial_us: 3_000,
-        rto_max_us: 60_000,
+        rto_min_us: Some(1_000),
+        rto_initial_us: Some(3_000),
+        rto_max_us: Some(60_000),
         payload: Bytes::new(MSS),
         window_initial: 4,
         ..TcpConfig::new_reno()
@@ -69,6 +69,7 @@ impl Script {
             data_rtt: Span::from_us(10),
             control_rtt: Span::from_us(8),
             n_pods: 0,
+            patience: Span::ZERO,
         };
         let (window, ecn) = (config.receive_buffer as u32, config.ecn);
         let tcp = Arc::new(config.on(&facts, Vec::new()).unwrap());

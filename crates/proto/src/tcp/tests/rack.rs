@@ -71,7 +71,7 @@ fn reordering_makes_it_more_patient() {
 /// §7: the end of a flight is probed after two round trips, with new data if there is any.
 #[test]
 fn the_end_of_a_flight_is_probed() {
-    let mut script = Script::open(TcpConfig { rto_min_us: 5_000, ..rack() }, 3_000);
+    let mut script = Script::open(TcpConfig { rto_min_us: Some(5_000), ..rack() }, 3_000);
     assert_eq!(script.sent().len(), 4);
     assert!(script.at(299).sent().is_empty());
     assert_eq!(script.at(300).sent(), ["fin 3001"]);
@@ -80,7 +80,7 @@ fn the_end_of_a_flight_is_probed() {
 
 #[test]
 fn a_probe_waits_longer_if_told() {
-    let config = TcpConfig { rto_min_us: 5_000, probe_slack_us: 1_000, ..rack() };
+    let config = TcpConfig { rto_min_us: Some(5_000), probe_slack_us: 1_000, ..rack() };
     let mut script = Script::open(config, 3_000);
     assert_eq!(script.sent().len(), 4);
     assert!(script.at(1_299).sent().is_empty());
@@ -89,7 +89,7 @@ fn a_probe_waits_longer_if_told() {
 
 #[test]
 fn a_probe_is_new_data_if_there_is_any() {
-    let mut script = Script::open(TcpConfig { rto_min_us: 5_000, ..rack() }, 100_000);
+    let mut script = Script::open(TcpConfig { rto_min_us: Some(5_000), ..rack() }, 100_000);
     assert_eq!(script.sent().len(), 10);
     assert_eq!(script.at(300).sent(), segments(10, 1));
 }
@@ -97,7 +97,7 @@ fn a_probe_is_new_data_if_there_is_any() {
 /// The tail is lost; the probe's acknowledgement shows it, and no timeout is needed.
 #[test]
 fn a_lost_tail_is_repaired_by_the_probe() {
-    let mut script = Script::open(TcpConfig { rto_min_us: 5_000, ..rack() }, 4_000);
+    let mut script = Script::open(TcpConfig { rto_min_us: Some(5_000), ..rack() }, 4_000);
     assert_eq!(script.sent().len(), 5);
     script.at(200).ack(after(1), &[]);
     script.at(400);
@@ -112,7 +112,7 @@ fn a_lost_tail_is_repaired_by_the_probe() {
 
 #[test]
 fn a_flight_is_probed_once() {
-    let mut script = Script::open(TcpConfig { rto_min_us: 5_000, ..rack() }, 3_000);
+    let mut script = Script::open(TcpConfig { rto_min_us: Some(5_000), ..rack() }, 3_000);
     script.sent();
     assert_eq!(script.at(5_000).sent().len(), 1);
     assert_eq!(script.stats().probes, 1);

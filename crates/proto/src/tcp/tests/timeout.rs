@@ -15,7 +15,7 @@ fn the_timeout_is_at_least_the_minimum() {
 /// The first sample R gives SRTT = R, RTTVAR = R/2, and so three times R (RFC 6298 §2.2).
 #[test]
 fn the_first_timeout_is_three_round_trips() {
-    let mut script = Script::open(TcpConfig { rto_min_us: 1, ..config() }, 1_000);
+    let mut script = Script::open(TcpConfig { rto_min_us: Some(1), ..config() }, 1_000);
     script.sent();
     assert!(script.at(399).sent().is_empty());
     assert_eq!(script.at(400).sent_one(), "1..1001");
@@ -25,7 +25,7 @@ fn the_first_timeout_is_three_round_trips() {
 #[test]
 fn later_samples_count_an_eighth() {
     let mut script =
-        Script::open(TcpConfig { rto_min_us: 1, window_initial: 1, ..config() }, 5_000);
+        Script::open(TcpConfig { rto_min_us: Some(1), window_initial: 1, ..config() }, 5_000);
     assert_eq!(script.sent(), segments(0, 1));
     script.at(280).ack(after(1), &[]);
     script.sent();
@@ -49,7 +49,7 @@ fn each_timeout_doubles_the_next() {
 
 #[test]
 fn the_largest_timeout_holds() {
-    let mut script = Script::open(TcpConfig { rto_max_us: 3_000, ..config() }, 1_000);
+    let mut script = Script::open(TcpConfig { rto_max_us: Some(3_000), ..config() }, 1_000);
     script.sent();
     script.at(1_100).sent();
     script.at(3_100).sent();

@@ -195,8 +195,14 @@ fn protocol<T: Transport>(rate: Rate) -> (usize, Arc<T::Config>) {
         let mtu = rate.tx_time(Bytes::new(1_500));
         let (control_rtt, n_pods) = (Span::from_us(50), 0);
         let data_rtt = control_rtt + mtu * 4;
-        let facts =
-            FabricFacts { n_hosts: HOSTS, access_rate: rate, data_rtt, control_rtt, n_pods };
+        let facts = FabricFacts {
+            n_hosts: HOSTS,
+            access_rate: rate,
+            data_rtt,
+            control_rtt,
+            n_pods,
+            patience: Span::ZERO,
+        };
         let keys = T::Keys::default();
         let n = HOSTS as usize + T::needs(&keys, &facts).arbiters.len();
         let place = Place::Hosts { payload: Bytes::new(1_360), header: Bytes::new(100) };

@@ -1,0 +1,201 @@
+//! A network without faults at a high load: nothing fails, and nothing waits in vain.
+
+use std::collections::BTreeMap;
+
+use rampmeter_core::{Bytes, Header, Hop, Rate, Span, Time};
+use rampmeter_proto::Transport;
+use rampmeter_sim::fabric::Fabric;
+use rampmeter_sim::{Arrival, Direction, FlowRecord, Passing, Probe, Sim, SimSpec, Status};
+use rampmeter_workload::{WorkloadContext, WorkloadSpec};
+
+use crate::network::{Place, leaf_spine_at};
+use crate::run::spec;
+use crate::suite::{Body, Case};
+
+/// Hosts of the network.
+const N_HOSTS: u32 = 24;
+const GBPS: u64 = 10;
+
+/// Heavy-tailed messages at load 0.9 on a network without faults: each is delivered, no timer that is
+/// meant for losses expires unless a packet was dropped, and no message that could be served waits
+/// while both of its ends are idle for longer than its transport explains ([`idle_max`]).
+///
+/// `RAMPMETER_FLOWS` sets the number of messages, and `RAMPMETER_SIZES` the distribution.
+#[derive(Clone, Copy, Debug)]
+pub struct Liveness;
+
+/// Control round trips for which both ends of a message may be idle while it is not complete, and the
+/// reason for more than two.
+fn idle_max(transport: &str) -> (u64, &'static str) {
+    match transport {
+        "dcpim" => (12, "a message waits for the end of a phase and for the next matching"),
+        "fastpass" => (12, "a request, its computation and its slots ahead; an epoch"),
+        "fastpod" => (40, "a request and the slots that its arbiter plans ahead"),
+        "phost" => (12, "a downgraded source gets no token for three BDPs (§3.2)"),
+        "cosy" => (64, "a refused reservation is requested again after a pause"),
+        "tcp" | "dctcp" | "pias" => (6, "a handshake, and a window of few packets"),
+        "capton" | "hyline" => (8, "a request and the controller's computation"),
+        _ => (3, "an announcement and its answer"),
+    }
+}
+
+/// Counters of timers that are meant for losses.
+const LOSS_TIMERS: [&str; 4] = ["timeouts", "pull_timeouts", "resends", "reclaimed"];
+
+/// Transports whose timers may expire without a loss, and the reason.
+fn may_time_out(transport: &str) -> Option<&'static str> {
+    match transport {
+        "pfabric" => Some("timeouts of three round trips, packets wait longer (§4.2)"),
+        "pias" => Some("packets of a lower class wait for longer than the timeout"),
+        "homa" | "homa-aeolus" => Some("a receiver cannot tell a busy sender from a loss (§3.7)"),
+        "sird" => Some("a receiver cannot tell a busy sender from a loss"),
+        _ => None,
+    }
+}
+
+/// Times at which each host's link was idle for longer than `longest`, and what became of messages.
+struct Idle {
+    longest: Span,
+    records: Vec<FlowRecord>,
+    /// By host and direction: the last instant at which data passed.
+    last: Vec<[Time; 2]>,
+    /// By host and direction: idle intervals.
+    idle: Vec<[Vec<(Time, Time)>; 2]>,
+    counters: BTreeMap<&'static str, u64>,
+    dropped: u64,
+}
+
+impl Idle {
+    fn new(longest: Span) -> Self {
+        Self {
+            longest,
+            records: Vec::new(),
+            last: vec![[Time::ZERO; 2]; N_HOSTS as usize],
+            idle: vec![[Vec::new(), Vec::new()]; N_HOSTS as usize],
+            counters: BTreeMap::new(),
+            dropped: 0,
+        }
+    }
+
+    fn pass(&mut self, now: Time, host: usize, direction: usize) {
+        let last = std::mem::replace(&mut self.last[host][direction], now);
+        if now.saturating_since(last) > self.longest {
+            self.idle[host][direction].push((last, now));
+        }
+    }
+
+    /// Longest time for which both ends of a message were idle before it was delivered.
+    fn longest_wait(&self, record: &FlowRecord) -> Span {
+        let (begin, end) = (record.arrival, record.delivered.unwrap_or(Time::NEVER));
+        let sends = &self.idle[record.src.idx()][0];
+        let receives = &self.idle[record.dst.idx()][1];
+        let mut longest = Span::ZERO;
+        let first = sends.partition_point(|&(_, until)| until <= begin);
+        for &(from, until) in sends[first..].iter().take_while(|&&(from, _)| from < end) {
+            let (from, until) = (from.max(begin), until.min(end));
+            let first = receives.partition_point(|&(_, until)| until <= from);
+            for &(a, b) in receives[first..].iter().take_while(|&&(a, _)| a < until) {
+                longest = longest.max(b.min(until).saturating_since(a.max(from)));
+            }
+        }
+        longest
+    }
+}
+
+impl Probe for Idle {
+    const PACKETS: bool = true;
+    const COUNTERS: bool = true;
+
+    fn on_flow(&mut self, record: &FlowRecord) {
+        self.records.push(*record);
+    }
+
+    fn on_packet<H: Header>(&mut self, passing: &Passing<'_, H>) {
+        let host = passing.end.idx();
+        // A packet without its payload (NDP) is a sign of service too.
+        if host < N_HOSTS as usize && passing.message.is_some() {
+            self.pass(passing.now, host, usize::from(passing.direction == Direction::In));
+        }
+    }
+
+    fn on_counters(&mut self, _now: Time, counters: &[(&'static str, u64)]) {
+        self.counters.extend(counters.iter().copied());
+    }
+
+    fn on_end<H: Header, P: Hop<H>>(&mut self, _now: Time, fabric: &mut Fabric<H, P>) {
+        let tiers = fabric.tier_stats();
+        self.dropped = tiers.iter().map(|tier| tier.drops.iter().sum::<u64>()).sum();
+    }
+}
+
+/// Messages of all pairs of hosts at load 0.9.
+fn messages(flows: u64, sizes: &str, payload: Bytes, wire: Bytes) -> Vec<Arrival> {
+    let text =
+        format!("pattern = \"all-to-all\"\nsizes = \"{sizes}\"\nload = 0.9\nflows = {flows}\n");
+    let workload: WorkloadSpec = toml::from_str(&text).expect("a workload");
+    let context = WorkloadContext {
+        n_hosts: N_HOSTS,
+        access_rate: Rate::from_gbps(GBPS),
+        payload,
+        wire,
+        hosts_per_rack: None,
+        base_dir: ".".into(),
+    };
+    let workload = workload.validate(&context).expect("a workload for the network");
+    workload.flows(1).map(|f| Arrival::new(f.arrival, f.src, f.dst, f.size)).collect()
+}
+
+fn setting(name: &str, default: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| default.to_owned())
+}
+
+impl Body for Liveness {
+    const NAME: &'static str = "liveness";
+
+    fn test<T: Transport>(self, case: &Case<T>) {
+        let flows = setting("RAMPMETER_FLOWS", "1500").parse().expect("a number of messages");
+        let framing = T::framing(&case.keys);
+        let wire = framing.payload + framing.header;
+        let arrivals =
+            messages(flows, &setting("RAMPMETER_SIZES", "web-search"), framing.payload, wire);
+        let place = Place::<T>::preferred(&case.keys, leaf_spine_at(GBPS as f64, 3, 8, 2));
+        let facts = place.topology.facts(wire, framing.header);
+        let spec = SimSpec { fabric: place.fabric, paranoid: false, ..spec(place.topology, 1) };
+        let (round_trips, reason) = idle_max(T::NAME);
+        let mut idle = Idle::new(facts.control_rtt * 2);
+        let config = std::sync::Arc::new(place.config);
+        let mut sim = Sim::<T, _, _>::new(spec, config, arrivals.into_iter(), &mut idle);
+        let status = sim.run(u64::MAX);
+        drop(sim);
+        assert_eq!(status, Status::Finished);
+        let promises = idle.records.iter().any(|record| record.bound.is_some());
+        let undelivered = idle.records.iter().filter(|r| r.delivered.is_none() && !promises);
+        let undelivered: Vec<_> = undelivered.collect();
+        assert!(undelivered.is_empty(), "{} not delivered: {undelivered:?}", undelivered.len());
+        let expired = LOSS_TIMERS.iter().filter_map(|name| idle.counters.get(name)).sum::<u64>();
+        let is_explained = idle.dropped > 0 || may_time_out(T::NAME).is_some();
+        assert!(expired == 0 || is_explained, "{expired} timeouts without a loss");
+        let longest = facts.control_rtt * round_trips + facts.data_rtt;
+        for record in idle.records.iter().filter(|r| r.delivered.is_some()) {
+            // A controller keeps links for a message that repairs a loss.
+            let has_lost = idle.dropped > 0 && (record.sent > record.size || T::HAS_ARBITERS);
+            let wait = idle.longest_wait(record);
+            assert!(
+                wait <= longest || has_lost,
+                "idle for {wait}, at most {longest} ({reason}): {record:?}"
+            );
+        }
+        report(case.preset, T::NAME, &idle, facts.control_rtt);
+    }
+}
+
+/// Prints the longest wait of a run, for whoever adjusts [`idle_max`].
+#[expect(clippy::print_stdout, reason = "tests report what they measured")]
+fn report(preset: &str, name: &str, idle: &Idle, rtt: Span) {
+    let longest = idle.records.iter().map(|record| idle.longest_wait(record)).max();
+    let longest = longest.unwrap_or(Span::ZERO).as_us_f64() / rtt.as_us_f64();
+    println!(
+        "{name} {preset}: longest idle {longest:.1} round trips, {} drops, {:?}",
+        idle.dropped, idle.counters
+    );
+}

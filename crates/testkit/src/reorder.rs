@@ -1,0 +1,106 @@
+//! Two messages whose packets overtake one another in every possible way.
+//!
+//! A packet that is late may be the one that a protocol needs to go on: a pull that arrives before its
+//! refusal, a grant before its announcement. Such a message must not wait for a timer that is meant
+//! for losses. So each run delays one packet, or two, of a run without faults, and bounds the time
+//! that this costs by what the delays explain.
+
+use std::sync::Arc;
+
+use rampmeter_core::{Bytes, Family, Hop, Queueing, Span, Time};
+use rampmeter_proto::Transport;
+
+use crate::suite::{Body, Case};
+use crate::wire::{self, Manners, Net};
+
+/// Messages of a run: sender, receiver, bytes.
+type Messages = [(u32, u32, u64); 2];
+
+/// Two messages of one pair of hosts, to one receiver, and of one sender.
+const PAIRS: [[(u32, u32); 2]; 3] = [[(0, 2), (0, 2)], [(0, 2), (1, 2)], [(0, 1), (0, 2)]];
+
+/// Control round trips beyond the delays themselves that a run may take longer: matching phases and
+/// slots that are missed. Timers that are meant for losses take 64.
+const SLACK: u64 = 40;
+
+/// Changes of a run.
+#[derive(Clone, Debug, Default)]
+struct Changes {
+    /// Packets that are delayed, by number, and by how much.
+    delays: Vec<(u64, Span)>,
+    /// The packet whose payload is cut off; 0 for none.
+    trimmed: u64,
+}
+
+/// How a run ended.
+struct Ended {
+    at: Time,
+    packets: u64,
+}
+
+/// Runs two messages to their end.
+///
+/// Panics if one fails, or is not over after `limit`.
+fn run<T: Transport>(
+    on_wire: &(Arc<<T as Family>::Config>, u32),
+    messages: Messages,
+    changes: &Changes,
+    limit: Span,
+) -> Ended {
+    let mut net = Net::<T>::new(on_wire, Manners::of(&on_wire.0), (1, 0.0));
+    net.jitter = 0.0;
+    net.delays = changes.delays.iter().copied().collect();
+    net.trimmed = changes.trimmed;
+    for (src, dst, size) in messages {
+        net.submit(src, dst, Bytes::new(size));
+    }
+    let step = wire::facts().control_rtt / 4;
+    while net.completed.len() + net.failed.len() < 2 {
+        assert!(net.now < Time::ZERO + limit, "not over after {limit}: {messages:?}, {changes:?}");
+        net.run_until(net.now + step);
+    }
+    Ended { at: net.now, packets: net.number }
+}
+
+/// Every packet of two messages is delayed, then every two of shorter ones. Where ports trim, every
+/// packet is trimmed too.
+#[derive(Clone, Copy, Debug)]
+pub struct Reorder;
+
+impl Body for Reorder {
+    const NAME: &'static str = "reorder";
+
+    fn test<T: Transport>(self, case: &Case<T>) {
+        let on_wire = wire::configured::<T>(&case.keys);
+        let rtt = wire::facts().control_rtt;
+        let forever = rtt * 1_000_000;
+        let delays = [rtt, rtt * 4];
+        let is_trimming = <T as Family>::Hop::QUEUEING == Queueing::Trimming;
+        for ends in PAIRS {
+            let of = |sizes: [u64; 2]| {
+                [(ends[0].0, ends[0].1, sizes[0]), (ends[1].0, ends[1].1, sizes[1])]
+            };
+            let test = |messages: Messages, changes: Changes, base: &Ended| {
+                let delayed = changes.delays.iter().fold(Span::ZERO, |sum, (_, d)| sum + *d);
+                let limit = (base.at - Time::ZERO) + delayed * 2 + rtt * SLACK;
+                run::<T>(&on_wire, messages, &changes, limit);
+            };
+            let long = of([30_000, 60_000]);
+            let base = run::<T>(&on_wire, long, &Changes::default(), forever);
+            for (n, delay) in (1..=base.packets).flat_map(|n| delays.map(|delay| (n, delay))) {
+                test(long, Changes { delays: vec![(n, delay)], trimmed: 0 }, &base);
+            }
+            let short = of([1_000, 5_000]);
+            let base = run::<T>(&on_wire, short, &Changes::default(), forever);
+            let trimmed = if is_trimming { base.packets } else { 0 };
+            for first in 1..=base.packets {
+                for second in first + 1..=base.packets + 4 {
+                    for trimmed in 0..=trimmed {
+                        let delays = vec![(first, delays[1]), (second, delays[0])];
+                        test(short, Changes { delays, trimmed }, &base);
+                    }
+                }
+            }
+        }
+    }
+}
