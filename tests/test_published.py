@@ -348,7 +348,9 @@ class TestSettingsOfCapton:
             port = plan["fabric"]["buffer-bytes"]
             packets = 240 if transport["name"] == "pias" and "142" not in name else 142
             assert port == packets * 1500, name
-            assert plan["fabric"]["spray"] == "ecmp", name
+            # Connections of PIAS stay, and keep their path.
+            spray = "ecmp-pair" if transport["name"] == "pias" else "ecmp"
+            assert plan["fabric"]["spray"] == spray, name
             if rto_us := self.RTO_US.get(transport["name"]):
                 assert derived["transport.rto-min-us"] == rto_us, name
             if transport["name"] == "capton":

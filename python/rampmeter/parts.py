@@ -72,7 +72,7 @@ PfcClasses: TypeAlias = Literal["data", "all"]
 
 PfcMode: TypeAlias = Literal["dynamic", "static", "off"]
 
-Spray: TypeAlias = Literal["source-round-robin", "random", "ecmp"]
+Spray: TypeAlias = Literal["source-round-robin", "random", "ecmp", "ecmp-pair"]
 
 SwitchingSpec: TypeAlias = Literal["store-and-forward", "cut-through", "shaped"]
 
