@@ -162,6 +162,8 @@ pub(crate) struct Net<F: Family> {
     pub(crate) jitter: f64,
     /// Additional delays of packets by number, counted from 1 in the order of departure.
     pub(crate) delays: BTreeMap<u64, Span>,
+    /// Delays apply to packets without payload alone.
+    pub(crate) delays_control: bool,
     /// Number of the packet whose payload is cut off, if it has one.
     pub(crate) trimmed: u64,
     arriving: BinaryHeap<Reverse<(Time, u64)>>,
@@ -201,6 +203,7 @@ impl<F: Family> Net<F> {
             blocks: |_| false,
             jitter: 0.1,
             delays: BTreeMap::new(),
+            delays_control: false,
             trimmed: 0,
             free_at: vec![Time::ZERO; nodes.len()],
             nodes,
@@ -272,7 +275,9 @@ impl<F: Family> Net<F> {
         }
         let late = if self.rng.chance(self.jitter) { Span::from_ns(4_000) } else { Span::ZERO };
         self.number += 1;
-        let late = late + self.delays.get(&self.number).copied().unwrap_or(Span::ZERO);
+        let may_delay = packet.payload.len == 0 || !self.delays_control;
+        let delay = self.delays.get(&self.number).filter(|_| may_delay);
+        let late = late + delay.copied().unwrap_or(Span::ZERO);
         let packet = if self.trimmed == self.number { trim(packet) } else { packet };
         self.arriving.push(Reverse((self.free_at[node] + DELAY + late, self.number)));
         self.packets.insert(self.number, packet);
