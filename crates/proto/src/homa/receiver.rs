@@ -32,6 +32,8 @@ pub(super) struct Incoming {
     answers: u32,
     /// When the receiver asks again.
     retry: Retry,
+    /// Time of its latest packet, or of the latest sign that its sender serves others first.
+    progress: Time,
 }
 
 pub(super) type RxFlow = ArrivingFlow<Incoming>;
@@ -76,9 +78,9 @@ pub(super) struct Described {
     pub(super) answers: u32,
 }
 
-/// A receiver asks again after a timeout if its link has carried no data for this part of it, and
-/// after so many timeouts in any case.
+/// A receiver asks again after a timeout if its link has carried no data for this part of it.
 const IDLE_PART: u64 = 16;
+/// A receiver whose link is busy waits for so many timeouts.
 const BUSY_TIMES: u64 = 8;
 
 /// The timer of a message: its slot, number and sender.
@@ -142,6 +144,7 @@ impl Receiver {
             is_judged: false,
             answers,
             retry: Retry::default(),
+            progress: now,
         };
         let slot = self.flows.enter(now, of, state)?;
         self.next_age += 1;
@@ -280,6 +283,7 @@ impl Receiver {
             return (Receipt::Ignored, None);
         }
         flow.heard = now;
+        flow.state.progress = now;
         self.last_data = now;
         flow.state.retry.hear(now + homa.timeout);
         let is_fresh = flow.got.insert(seq);
@@ -315,7 +319,9 @@ impl Receiver {
         homa: &Homa,
     ) {
         if self.flows.hear(now, slot, packet.src, packet.payload.msg) {
-            self.flows[slot].state.retry.hear(now + homa.timeout);
+            let state = &mut self.flows[slot].state;
+            state.progress = now;
+            state.retry.hear(now + homa.timeout);
         }
     }
 
@@ -344,15 +350,16 @@ impl Receiver {
             let flow = &mut self.flows[slot];
             // While the link is busy with other messages, packets may wait for it at the last switch.
             let is_idle = now.saturating_since(self.last_data) >= homa.timeout / IDLE_PART;
-            let silence = now.saturating_since(flow.heard);
-            if !is_idle && !flow.is_held && silence < homa.timeout * BUSY_TIMES {
+            let timeout = if is_idle { homa.timeout } else { homa.timeout * BUSY_TIMES };
+            let waited = now.saturating_since(flow.state.progress);
+            if !flow.is_held && waited < timeout {
                 let due = now + homa.timeout / IDLE_PART;
                 flow.state.retry.start(key, due, &mut self.timers);
                 continue;
             }
             flow.state.retry.count(now);
             let doublings = flow.state.retry.attempts().min(4);
-            let due = now + homa.timeout * (1 << doublings);
+            let due = now + timeout * (1 << doublings);
             flow.state.retry.start(key, due, &mut self.timers);
             if !flow.is_held {
                 ask_again(slot, flow, out, stats);
