@@ -139,6 +139,7 @@ class Network:
             f'[node]\nid = {node}\nclock = "monotonic"\nsocket = "{self.socket(node)}"\n'
             f'private-key = "{self.private[node]}"\n'
             f"[network]\nrate-mbps = {self.rate}\ncontrol-rtt-us = {self._rtt_us}\n"
+            "unreachable-after-ms = 500\n"
             f"{self.network_keys.get(node, '')}\n"
             f'[transport]\nname = "{self._transport}"\n{self._keys}\n{peers}'
         )

@@ -358,6 +358,7 @@ mod tests {
         ("mtu", "mtu = 1500", "mtu = 1400", Restart),
         ("control-rtt-us", "control-rtt-us = 300", "control-rtt-us = 400", Applied),
         ("data-rtt-us", "data-rtt-us = 900", "data-rtt-us = 1000", Applied),
+        ("unreachable-after-ms", "unreachable-after-ms = 9", "unreachable-after-ms = 8", Applied),
         ("spray", "spray = 16", "spray = 8", Restart),
         ("segment-offload", "segment-offload = false", "segment-offload = true", Restart),
         // Changes with the keys of all nodes: not by one key.

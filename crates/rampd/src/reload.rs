@@ -126,7 +126,9 @@ fn apply<E: Endpoint, D: Datapath, A: Applications>(
     let is_same = new.facts == setup.facts && new.transport == setup.transport;
     if !is_same && !node.reconfigure(now, parameters) {
         set_peers(node, setup);
-        return refuse("network.rate-mbps, control-rtt-us, data-rtt-us or transport");
+        return refuse(
+            "network.rate-mbps, control-rtt-us, data-rtt-us, unreachable-after-ms or transport",
+        );
     }
     if let (Some(key), Some(keys)) = (key, &new.keys) {
         node.datapath_mut().set_keys(key, keys.public.iter().cloned().map(Some).collect());

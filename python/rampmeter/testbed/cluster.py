@@ -186,6 +186,8 @@ class Cluster:
             f'[node]\nid = {node}\nclock = "monotonic"\nsocket = "{self.socket(node)}"\n'
             + (f'private-key = "{self.private[node]}"\n' if self.is_encrypted else "")
             + f"[network]\nrate-mbps = 1000\ncontrol-rtt-us = {self.control_rtt_us}\n"
+            # Failures follow kills within the time in which they count as explained.
+            + "unreachable-after-ms = 1000\n"
             + ("" if self.is_encrypted else 'security = "none"\n')
             + f'[transport]\nname = "{self.transport}"\n{peers}',
             encoding="utf-8",

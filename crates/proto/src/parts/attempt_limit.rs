@@ -64,7 +64,7 @@ mod tests {
         let (mut elapsed, mut attempts) = (Span::ZERO, 0);
         while !HOST.is_over(attempts + 1, elapsed) {
             attempts += 1;
-            elapsed = elapsed + HOST.interval(INTERVAL, attempts);
+            elapsed += HOST.interval(INTERVAL, attempts);
         }
         assert!(attempts < 60, "{attempts} attempts");
         assert!(elapsed < HOST.forget_after(Span::ZERO) / 2, "{elapsed}");

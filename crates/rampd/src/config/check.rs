@@ -84,15 +84,11 @@ impl Check<'_> {
             None => control_rtt + packet * 4,
             Some(us) => self.micros("network.data-rtt-us", us, network.control_rtt_us)?,
         };
+        let unreachable_us = network.unreachable_after_ms * 1e3;
+        let patience = self.micros("network.unreachable-after-ms", unreachable_us, 0.0)?;
         let n_hosts = peer.iter().filter(|p| !p.arbiter).count() as u32;
-        let facts = FabricFacts {
-            n_hosts,
-            access_rate,
-            data_rtt,
-            control_rtt,
-            n_pods: 0,
-            patience: Span::ZERO,
-        };
+        let facts =
+            FabricFacts { n_hosts, access_rate, data_rtt, control_rtt, n_pods: 0, patience };
         let transport = HostTransport::read::<C>(&transport, &facts, payload, header)
             .map_err(|e| self.bad(&format!("transport.{}", e.key), &e.expected, e.got))?;
         self.arbiters(transport.arbiters, peer.len() as u32 - n_hosts)?;

@@ -89,6 +89,9 @@ pub(crate) struct NetworkTable {
     pub(crate) control_rtt_us: f64,
     /// The same of a full packet; by default it takes four packet times more.
     pub(crate) data_rtt_us: Option<f64>,
+    /// Time without an answer of its receiver after which a message fails as unreachable, at least.
+    #[serde(default = "default_unreachable_after")]
+    pub(crate) unreachable_after_ms: f64,
     /// How datagrams are protected.
     #[serde(default)]
     pub(crate) security: SecurityKey,
@@ -267,6 +270,11 @@ fn default_gather() -> f64 {
 
 fn default_busy_poll() -> f64 {
     BusyPoll::MOST.as_ps() as f64 * 1e-6
+}
+
+/// Ten seconds: far above what virtual machines and starved processors pause.
+fn default_unreachable_after() -> f64 {
+    10_000.0
 }
 
 fn default_mtu() -> usize {
