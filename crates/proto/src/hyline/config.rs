@@ -27,8 +27,8 @@ pub struct HylineConfig {
     /// bandwidth-delay product that 25 packets are in the CAPTON paper's network, 25 in 72.
     #[schemars(range(min = 1, max = 100_000))]
     pub window_initial: Option<u32>,
-    /// Largest window of messages that are not scheduled, in packets; 50 in 72 of a bandwidth-delay
-    /// product if left out.
+    /// Largest window of messages that are not scheduled, in packets; a bandwidth-delay product and a
+    /// packet if left out, so that a message alone fills its links. The study has 50 of 72.
     #[schemars(range(min = 1, max = 100_000))]
     pub window_max: Option<u32>,
     /// Packets that a flow with a grant has in flight at most; `window-max` if left out.
@@ -161,9 +161,9 @@ impl HylineConfig {
         let (payload, header) = site.packet((self.payload, self.header));
         let config = Self { payload, header, ..self };
         let bdp = u64::from(facts.bdp_packets(config.payload + config.header));
-        let share = |packets: u64| (bdp * packets).div_ceil(STUDY_BDP).min(100_000) as u32;
-        let initial = config.window_initial.unwrap_or_else(|| share(25));
-        let max = config.window_max.unwrap_or_else(|| share(50)).max(initial);
+        let initial = (bdp * 25).div_ceil(STUDY_BDP).min(100_000) as u32;
+        let initial = config.window_initial.unwrap_or(initial);
+        let max = config.window_max.unwrap_or((bdp + 1).min(100_000) as u32).max(initial);
         let mut tcp = config.tcp((initial, max)).on(facts, Vec::new())?;
         let window = config.window_granted.unwrap_or(max);
         tcp.granted_window = u64::from(window) * config.payload.get();
