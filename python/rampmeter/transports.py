@@ -636,8 +636,9 @@ class Hyline(Transport):
     bandwidth-delay product that 25 packets are in the CAPTON paper's network, 25 in 72 (1 to
     100000)."""
     window_max: int | None = None
-    """Largest window of messages that are not scheduled, in packets; 50 in 72 of a bandwidth-delay
-    product if left out (1 to 100000)."""
+    """Largest window of messages that are not scheduled, in packets; a bandwidth-delay product and
+    a packet if left out, so that a message alone fills its links. The study has 50 of 72 (1 to
+    100000)."""
     window_granted: int | None = None
     """Packets that a flow with a grant has in flight at most; `window-max` if left out (1 to
     100000)."""
