@@ -18,7 +18,7 @@ const GBPS: u64 = 10;
 
 /// Heavy-tailed messages at load 0.9 on a network without faults: each is delivered, no timer that is
 /// meant for losses expires unless a packet was dropped, and no message that could be served waits
-/// while both of its ends are idle for longer than its transport explains ([`idle_max`]).
+/// while both of its ends are idle for longer than its transport explains (`idle_max`).
 ///
 /// `RAMPMETER_FLOWS` sets the number of messages, and `RAMPMETER_SIZES` the distribution.
 #[derive(Clone, Copy, Debug)]

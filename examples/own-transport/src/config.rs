@@ -2,7 +2,7 @@
 
 use rampmeter_core::{Bytes, FabricFacts, Span};
 use rampmeter_proto::keys::{Preset, check_ranges};
-use rampmeter_proto::parts::{Padding, forget_after};
+use rampmeter_proto::parts::{AttemptLimit, Padding, forget_after};
 use rampmeter_proto::{BadKey, Framing, Keys};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,6 +47,8 @@ pub struct Saw {
     pub timeout: Span,
     /// Silence of a sender after which its receiver forgets the message.
     pub forget: Span,
+    /// Unanswered attempts after which a message fails.
+    pub attempt_limit: AttemptLimit,
 }
 
 impl SawKeys {
@@ -57,7 +59,9 @@ impl SawKeys {
     pub fn on(self, facts: &FabricFacts) -> Result<Saw, BadKey> {
         check_ranges(&self)?;
         let timeout = self.timeout_ns.map_or(facts.data_rtt * 4, Span::from_ns);
-        Ok(Saw { timeout, forget: forget_after(timeout, self.attempts_max), keys: self })
+        let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
+        let forget = attempt_limit.forget_after(forget_after(timeout, self.attempts_max));
+        Ok(Saw { timeout, forget, attempt_limit, keys: self })
     }
 
     /// How messages are cut.

@@ -149,7 +149,7 @@ impl Endpoint for SawHost {
             if flow.state.is_waiting {
                 continue;
             }
-            if flow.retry.attempt(self.saw.keys.attempts_max) {
+            if flow.retry.attempt(now, &self.saw.attempt_limit) {
                 self.repeats += 1;
                 self.wait(slot);
             } else {
