@@ -85,7 +85,7 @@ pub(crate) struct Setup {
     pub(crate) busy_poll: Span,
     /// Where applications attach, and who may.
     pub(crate) door: Option<DoorConfig>,
-    /// Who may, while the node runs.
+    /// Rights of users, which change while the node runs.
     pub(crate) access: Access,
     /// Where counters are served.
     pub(crate) metrics: Option<SocketAddr>,
@@ -323,7 +323,7 @@ mod tests {
 
     use super::*;
 
-    /// What a reload does with a change.
+    /// Effect of a change at a reload.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum Change {
         Applied,

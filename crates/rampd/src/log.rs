@@ -49,7 +49,7 @@ const BURST: u64 = 100;
 const EVERY_NS: u64 = 1_000_000_000;
 /// Interval of reports of lines that were left out.
 const REPORT_NS: u64 = 60_000_000_000;
-/// How long the end of the process waits until all lines are written.
+/// Longest wait at the end of the process for lines that are not written.
 const FLUSH: Duration = Duration::from_secs(1);
 
 static LOG: OnceLock<Log> = OnceLock::new();

@@ -72,7 +72,7 @@ pub(crate) struct Watch {
     shown: Arc<Mutex<View>>,
     status: StatusServer,
     heart: Heart,
-    /// Whether the node has logged that a new half-year has begun.
+    /// True if the node has logged that a new half-year has begun.
     has_warned_of_epoch: bool,
 }
 

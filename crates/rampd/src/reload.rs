@@ -25,7 +25,7 @@ use crate::run::{Error, node_config};
 pub(crate) type Protocol<'a, E> =
     &'a dyn Fn(&Setup) -> Result<Arc<<E as Endpoint>::Config>, BadKey>;
 
-/// What has been read.
+/// Result of reading.
 #[derive(Debug)]
 struct Loaded {
     setup: Setup,

@@ -24,14 +24,14 @@ use tracing::warn;
 
 /// Connections at a time.
 pub(crate) const CONNECTIONS_MAX: usize = 32;
-/// How long a connection lasts at most.
+/// Longest duration of a connection.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
 /// Bytes of a request.
 const REQUEST_MAX: usize = 8 << 10;
 /// Pause after the system refused a connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What follows from the bytes of a request.
+/// Outcome of parsing a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     /// The request is not complete.

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use sd_notify::NotifyState;
 
-/// How often the thread looks at least, within the time of the service manager.
+/// Fewest polls of the thread within the time of the service manager.
 const LOOKS: u32 = 4;
 /// The node's thread counts once a second: to look more often is of no use.
 const PERIOD_MIN: Duration = Duration::from_secs(2);
 
-/// What the node's thread counts.
+/// Counters of the node's thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Heart(Arc<AtomicU64>);
 

@@ -102,7 +102,7 @@ pub struct ClockError {
 
 /// The last nanosecond that [`Time`] can tell.
 const LAST_NS: i128 = ((u64::MAX - 1) / 1_000) as i128;
-/// What is left of a clock's range when a node that has it must end.
+/// Rest of a clock's range at which a node that has it must end.
 const MARGIN_NS: i128 = 3_600 * 1_000_000_000;
 const DAY_NS: i128 = 86_400 * 1_000_000_000;
 

@@ -492,7 +492,7 @@ impl<P> Peers<P> {
     }
 }
 
-/// When the n-th of many peers is greeted.
+/// Time at which the n-th of many peers is greeted.
 fn greets_at(now: Time, n: usize) -> Time {
     now + GREET_STEP * (n / GREETED) as u64
 }

@@ -32,7 +32,7 @@ struct Changes {
     trimmed: u64,
 }
 
-/// How a run ended.
+/// End of a run.
 struct Ended {
     at: Time,
     packets: u64,

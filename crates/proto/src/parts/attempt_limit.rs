@@ -1,4 +1,4 @@
-//! How long a sender keeps trying when nothing answers.
+//! Limits of a sender that keeps trying although nothing answers.
 //!
 //! A number of attempts alone is a bad limit. Attempts follow one another in round trips, so that a
 //! peer that stands still for half a second fails every message where round trips are short. A time

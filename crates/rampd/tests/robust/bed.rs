@@ -210,7 +210,7 @@ impl Bed {
         }
     }
 
-    /// What `rampd status --json` prints.
+    /// Output of `rampd status --json`.
     pub(crate) fn status(&self, node: usize) -> String {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rampd"));
         let output = command.args(["status", "--json"]).arg(self.file(node)).output().unwrap();

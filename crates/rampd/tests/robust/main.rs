@@ -100,7 +100,7 @@ fn a_slow_reload_does_not_hold_up_the_node() {
     bed.wait_for_line(0, "the configuration has been read again");
 }
 
-/// What a reload reports is so: a user who has lost the right to a service is sent away.
+/// Reports of a reload hold: a user who has lost the right to a service is disconnected.
 #[test]
 fn a_reload_changes_the_rights_to_services() {
     let own = rustix::process::geteuid().as_raw();

@@ -99,7 +99,7 @@ pub(super) struct Pairs {
     answers: Allowance,
     /// Initiations of this node.
     begins: Allowance,
-    /// When the handshakes that this node has begun are due, with their peers. Entries are left
+    /// Times at which handshakes of this node are due, with their peers. Entries are left
     /// when a handshake ends, and skipped later.
     due: BTreeSet<(Time, u32)>,
     kept_bytes: usize,
@@ -116,7 +116,7 @@ pub(super) struct Pairs {
     key_log: Option<KeyLog>,
 }
 
-/// What an initiation is answered with.
+/// Answer to an initiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Response,
