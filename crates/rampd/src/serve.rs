@@ -6,8 +6,10 @@
 //! server that gives up when there are none left never came back.
 //!
 //! One thread polls the listening socket and at most [`CONNECTIONS_MAX`] connections. A connection
-//! is answered as soon as its request is complete and closed after the answer. If there are too
-//! many connections the oldest is closed, so that idle ones do not keep out others.
+//! is answered as soon as its request is complete. After the answer the server closes its direction
+//! and discards what still arrives until the client closes the other: closing a socket with unread
+//! bytes resets the connection, and the client may lose the answer. If there are too many
+//! connections the oldest is closed, so that idle ones do not keep out others.
 //! None lasts longer than [`DEADLINE`]. If the system has no descriptors left, connections wait in
 //! the backlog.
 
@@ -18,7 +20,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, SocketFlags, accept_with, recv, send};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags, accept_with, recv, send, shutdown};
 use rustix::time::{ClockId, clock_gettime};
 use tracing::warn;
 
@@ -26,7 +28,7 @@ use tracing::warn;
 pub(crate) const CONNECTIONS_MAX: usize = 32;
 /// Longest duration of a connection.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
-/// Bytes of a request.
+/// Bytes of a request, and those that are discarded after the answer.
 const REQUEST_MAX: usize = 8 << 10;
 /// Pause after the system refused a connection.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -43,9 +45,16 @@ pub(crate) enum Reply {
 struct Connection {
     socket: OwnedFd,
     until_ns: u64,
-    request: Vec<u8>,
+    state: State,
+}
+
+enum State {
+    /// The bytes of the request so far.
+    Request(Vec<u8>),
     /// The answer, and how much of it is sent.
-    answer: Option<(Vec<u8>, usize)>,
+    Answer(Vec<u8>, usize),
+    /// The bytes that have been discarded since the answer.
+    Closing(usize),
 }
 
 /// Starts a thread that answers the connections of a listening socket. `reply` makes an answer of
@@ -81,8 +90,8 @@ impl<R: FnMut(&[u8]) -> Reply> Server<R> {
             });
             let mut polled = vec![PollFd::new(&self.listener, PollFlags::IN)];
             polled.extend(self.connections.iter().map(|connection| {
-                let is_answered = connection.answer.is_some();
-                let flags = if is_answered { PollFlags::OUT } else { PollFlags::IN };
+                let is_sending = matches!(connection.state, State::Answer(..));
+                let flags = if is_sending { PollFlags::OUT } else { PollFlags::IN };
                 PollFd::new(&connection.socket, flags)
             }));
             let result = poll(&mut polled, timeout.as_ref());
@@ -116,8 +125,8 @@ impl<R: FnMut(&[u8]) -> Reply> Server<R> {
             match accept_with(&self.listener, flags) {
                 Ok(socket) => {
                     let until_ns = now_ns + DEADLINE.as_nanos() as u64;
-                    let (request, answer) = (Vec::new(), None);
-                    let mut connection = Connection { socket, until_ns, request, answer };
+                    let state = State::Request(Vec::new());
+                    let mut connection = Connection { socket, until_ns, state };
                     if !connection.advance(&mut self.reply) {
                         continue;
                     }
@@ -138,33 +147,47 @@ impl<R: FnMut(&[u8]) -> Reply> Server<R> {
 }
 
 impl Connection {
-    /// Reads the request and sends the answer, as far as that does not block; false if it is over.
+    /// Reads the request, sends the answer and waits for the client to close, as far as that does
+    /// not block; false if it is over.
     fn advance(&mut self, reply: &mut impl FnMut(&[u8]) -> Reply) -> bool {
-        while self.answer.is_none() {
-            if let Reply::Bytes(answer) = reply(&self.request) {
-                self.answer = Some((answer, 0));
-                break;
-            }
-            let mut bytes = [0; 1_024];
-            match recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT) {
-                Ok((n, _)) if n > 0 && self.request.len() + n <= REQUEST_MAX => {
-                    self.request.extend_from_slice(&bytes[..n]);
+        let mut bytes = [0; 1_024];
+        loop {
+            let goes_on = match &mut self.state {
+                State::Request(request) => match reply(request) {
+                    Reply::Bytes(answer) => {
+                        self.state = State::Answer(answer, 0);
+                        Ok(true)
+                    }
+                    Reply::Incomplete => {
+                        recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT).map(|(n, _)| {
+                            request.extend_from_slice(&bytes[..n]);
+                            n > 0 && request.len() <= REQUEST_MAX
+                        })
+                    }
+                },
+                State::Answer(answer, sent) if *sent < answer.len() => {
+                    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                    send(&self.socket, &answer[*sent..], flags).map(|n| {
+                        *sent += n;
+                        true
+                    })
                 }
+                State::Answer(..) => shutdown(&self.socket, Shutdown::Write).map(|()| {
+                    self.state = State::Closing(0);
+                    true
+                }),
+                State::Closing(discarded) => recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT)
+                    .map(|(n, _)| {
+                        *discarded += n;
+                        n > 0 && *discarded <= REQUEST_MAX
+                    }),
+            };
+            match goes_on {
+                Ok(true) => {}
                 Err(Errno::WOULDBLOCK | Errno::INTR) => return true,
-                Ok(_) | Err(_) => return false,
+                Ok(false) | Err(_) => return false,
             }
         }
-        let Some((answer, sent)) = &mut self.answer else { return true };
-        while *sent < answer.len() {
-            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-            match send(&self.socket, &answer[*sent..], flags) {
-                Ok(n) => *sent += n,
-                Err(Errno::WOULDBLOCK | Errno::INTR) => return true,
-                Err(_) => return false,
-            }
-        }
-        // All of it is sent: the connection closes.
-        false
     }
 }
 
@@ -220,7 +243,8 @@ mod tests {
     fn get(address: SocketAddr, path: &str) -> String {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(DEADLINE * 2)).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         text
@@ -234,6 +258,20 @@ mod tests {
         assert!(text.ends_with("a 1\n") && text.len() > 400_000);
         assert!(get(address, "/other").starts_with("HTTP/1.1 404"));
         assert!(get(address, "\0").starts_with("HTTP/1.1 400"));
+    }
+
+    /// A client that sends more than a request reads the whole answer: the connection is not reset.
+    #[test]
+    fn bytes_after_a_request_do_not_reset_the_connection() {
+        let address = server();
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(b"GET /other HTTP/1.1\r\n\r\n").unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        stream.write_all(b"more").unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        assert!(text.starts_with("HTTP/1.1 404"), "{text}");
     }
 
     /// 300 connections with half of a request: those with a whole one get the page,
