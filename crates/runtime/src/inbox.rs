@@ -33,35 +33,38 @@ pub(crate) enum Found {
     Corrupt,
 }
 
-/// Since when messages have waited for applications that are not there.
+/// Services without an application.
 #[derive(Debug, Default)]
-pub(crate) struct Absences(IdMap<(NodeId, MsgId), Time>);
+pub(crate) struct Absences(IdMap<u16, Absence>);
 
-/// How long an application may take to come: about as long as programs take to start.
+/// Times of the first and of the latest packet for an absent application.
+#[derive(Clone, Copy, Debug)]
+struct Absence {
+    since: Time,
+    latest: Time,
+}
+
+/// Time that an application may take to attach: about as long as programs take to start. Messages to
+/// its service are not refused before.
 const PATIENCE: Span = Span::from_us(2_000_000);
-/// Messages parked for an absent application; beyond this they are refused.
-const ABSENCES_MAX: usize = 1_024;
 
 impl Absences {
-    /// Whether a message has waited for too long.
-    pub(crate) fn is_over(&mut self, now: Time, src: NodeId, msg: MsgId) -> bool {
-        let is_long = |since: &Time| now.saturating_since(*since) > PATIENCE;
-        if let Some(since) = self.0.get(&(src, msg)) {
-            return is_long(since);
+    /// Returns true if a service has had no application for too long. A pause in what is sent to it
+    /// gives it time again.
+    pub(crate) fn is_over(&mut self, now: Time, service: u16) -> bool {
+        let absence = self.0.entry(service).or_insert(Absence { since: now, latest: now });
+        if now.saturating_since(absence.latest) > PATIENCE {
+            absence.since = now;
         }
-        if self.0.len() == ABSENCES_MAX {
-            self.0.retain(|_, since| !is_long(since));
-        }
-        if self.0.len() == ABSENCES_MAX {
-            return true;
-        }
-        self.0.insert((src, msg), now);
-        false
+        absence.latest = now;
+        now.saturating_since(absence.since) > PATIENCE
     }
 
-    /// The peer has lost its state: its numbers mean other messages.
-    pub(crate) fn forget_peer(&mut self, peer: NodeId) {
-        self.0.retain(|(src, _), _| *src != peer);
+    /// A service has an application.
+    pub(crate) fn end(&mut self, service: u16) {
+        if !self.0.is_empty() {
+            self.0.remove(&service);
+        }
     }
 }
 

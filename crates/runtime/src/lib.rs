@@ -25,6 +25,7 @@ mod node;
 mod outbox;
 mod pacer;
 pub mod peer;
+mod send_queues;
 mod stats;
 
 pub use agreement::{Agreement, Differences, Setting};

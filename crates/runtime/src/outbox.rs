@@ -3,10 +3,11 @@
 use std::cell::Cell;
 
 use rampmeter_core::collections::IdMap;
-use rampmeter_core::{MsgId, NodeId, TenantId, Time};
+use rampmeter_core::{Bytes, Message, MsgId, NodeId, TenantId, Time};
 
 use crate::app::Ticket;
 use crate::digest::LeavingDigest;
+use crate::send_queues::QueueKey;
 
 /// A message under way.
 #[derive(Debug)]
@@ -18,12 +19,27 @@ pub(crate) struct Sending<P> {
     pub(crate) size: u32,
     pub(crate) deadline: Time,
     pub(crate) tenant: TenantId,
+    /// The endpoint does not have it yet.
+    pub(crate) is_queued: Cell<bool>,
     /// Whether any of its bytes have left.
     pub(crate) is_begun: Cell<bool>,
     /// The digest of what has left.
     pub(crate) digest: Cell<LeavingDigest>,
     /// Its bytes.
     pub(crate) payload: P,
+}
+
+impl<P> Sending<P> {
+    /// Returns the message as the endpoint sees it.
+    pub(crate) fn message(&self, id: MsgId) -> Message {
+        let &Self { dst, size, deadline, tenant, .. } = self;
+        Message { id, dst, size: Bytes::new(size.into()), deadline, tenant }
+    }
+
+    /// Returns the queue that it is in before the endpoint has it.
+    pub(crate) fn queue(&self) -> QueueKey {
+        QueueKey::new(self.dst, self.service, self.app, self.size)
+    }
 }
 
 /// The messages under way, by the numbers that the endpoint knows them by.

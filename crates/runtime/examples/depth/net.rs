@@ -7,9 +7,10 @@ use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Bytes, NodeId, Rate, Span, TenantId, Time};
+use rampmeter_core::{Bytes, NodeId, Rate, Rng, Span, TenantId, Time};
 use rampmeter_runtime::app::Admission;
 use rampmeter_runtime::datapath::{Arrived, Route};
+use rampmeter_runtime::wire::Envelope;
 use rampmeter_runtime::{Applications, Assembly, Datapath, Outcome, Payload, Submission, Ticket};
 
 /// From a node to any other.
@@ -40,19 +41,44 @@ impl Assembly for Blank {
 }
 
 /// What has become of the messages of all nodes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Fates {
     pub(crate) completed: u64,
     pub(crate) failed: u64,
     pub(crate) delivered: u64,
+    /// Times at which the pings were submitted, and their completion times.
+    pub(crate) pings: Vec<(Time, Span)>,
+    pub(crate) pings_failed: u64,
 }
 
-/// The application of a node, which has `left` messages for each of some nodes in turn.
+/// Pings of a program next to the one with many messages: one at a time, to one node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pings {
+    pub(crate) to: NodeId,
+    /// Time of the next ping, or of the one in flight.
+    pub(crate) at: Time,
+    pub(crate) is_in_flight: bool,
+}
+
+/// From the completion of a ping to the next.
+const PING_EVERY: Span = Span::from_us(1_000);
+/// Ticket and application of pings.
+const PING: u32 = 1;
+
+/// The applications of a node: one has `left` messages for some nodes in turn, another may ping.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) to: Vec<NodeId>,
     pub(crate) left: u64,
+    pub(crate) pings: Option<Pings>,
+    pub(crate) links: Rc<RefCell<Links>>,
     pub(crate) fates: Rc<RefCell<Fates>>,
+}
+
+impl Source {
+    fn next_ping(&self) -> Time {
+        self.pings.filter(|pings| !pings.is_in_flight).map_or(Time::NEVER, |pings| pings.at)
+    }
 }
 
 impl Applications for Source {
@@ -60,19 +86,34 @@ impl Applications for Source {
     type Assembly = Blank;
 
     fn poll_submission(&mut self) -> Option<Submission<Blank>> {
+        let (tenant, deadline, payload) = (TenantId::new(0), Time::NEVER, Blank);
+        let (now, ping_at) = (self.links.borrow().now, self.next_ping());
+        if let Some(pings) = self.pings.as_mut().filter(|_| ping_at <= now) {
+            (pings.at, pings.is_in_flight) = (now, true);
+            let (app, service, ticket, dst) = (PING, 3, Ticket(0), pings.to);
+            return Some(Submission { app, ticket, dst, service, deadline, tenant, payload });
+        }
         self.left = self.left.checked_sub(1)?;
         let dst = self.to[self.left as usize % self.to.len()];
-        let (app, service, tenant) = (0, 2, TenantId::new(0));
-        let (ticket, deadline, payload) = (Ticket(self.left), Time::NEVER, Blank);
+        let (app, service, ticket) = (0, 2, Ticket(self.left));
         Some(Submission { app, ticket, dst, service, deadline, tenant, payload })
     }
 
     fn next_submission(&self) -> Time {
-        if self.left > 0 { Time::ZERO } else { Time::NEVER }
+        if self.left > 0 { Time::ZERO } else { self.next_ping() }
     }
 
-    fn finish(&mut self, _app: u32, _ticket: Ticket, outcome: Outcome) {
+    fn finish(&mut self, app: u32, _ticket: Ticket, outcome: Outcome) {
         let fates = &mut *self.fates.borrow_mut();
+        if let Some(pings) = self.pings.as_mut().filter(|_| app == PING) {
+            let now = self.links.borrow().now;
+            match outcome {
+                Outcome::Completed => fates.pings.push((pings.at, now - pings.at)),
+                Outcome::Failed(_) => fates.pings_failed += 1,
+            }
+            (pings.at, pings.is_in_flight) = (now + PING_EVERY, false);
+            return;
+        }
         match outcome {
             Outcome::Completed => fates.completed += 1,
             Outcome::Failed(_) => fates.failed += 1,
@@ -87,7 +128,10 @@ impl Applications for Source {
         Blank
     }
 
-    fn deliver(&mut self, _from: NodeId, _service: u16, _message: Blank) {
+    fn deliver(&mut self, _from: NodeId, service: u16, _message: Blank) {
+        if service == 3 {
+            return;
+        }
         self.fates.borrow_mut().delivered += 1;
     }
 
@@ -108,17 +152,45 @@ pub(crate) struct Links {
     /// When the link to each node has carried what is in its queue.
     idle_at: Vec<Time>,
     pub(crate) dropped: u64,
+    /// Datagrams that each node has sent and received.
+    pub(crate) handled: Vec<u64>,
+    pub(crate) mutations: Option<Mutations>,
     spare: Vec<Vec<u8>>,
 }
 
 impl Links {
     pub(crate) fn new(n: usize) -> Self {
-        Self { queues: vec![VecDeque::new(); n], idle_at: vec![Time::ZERO; n], ..Self::default() }
+        let (queues, idle_at) = (vec![VecDeque::new(); n], vec![Time::ZERO; n]);
+        Self { queues, idle_at, handled: vec![0; n], ..Self::default() }
     }
 
     /// When the next packet is at a node.
     pub(crate) fn next_to(&self, node: usize) -> Time {
         self.queues[node].front().map_or(Time::NEVER, |(at, _)| *at)
+    }
+}
+
+/// Copies of the datagrams to a node that follow these, with other bytes behind the envelope.
+#[derive(Debug)]
+pub(crate) struct Mutations {
+    pub(crate) to: NodeId,
+    pub(crate) rng: Rng,
+}
+
+/// Copies of each datagram.
+const COPIES: usize = 3;
+
+impl Mutations {
+    /// Changes up to four bytes of a datagram, most to any value.
+    fn mutate(&mut self, bytes: &mut [u8]) {
+        let Some(len) = bytes.len().checked_sub(Envelope::CONTROL_LEN).filter(|&len| len > 0)
+        else {
+            return;
+        };
+        for _ in 0..1 + self.rng.below(4) {
+            let value = [0, 0xff, self.rng.bits() as u8, self.rng.bits() as u8][self.rng.below(4)];
+            bytes[Envelope::CONTROL_LEN + self.rng.below(len)] = value;
+        }
     }
 }
 
@@ -139,6 +211,7 @@ impl Datapath for Link {
 
     fn send(&mut self, route: Route, write: impl FnOnce(&mut [u8]) -> usize) -> io::Result<()> {
         let links = &mut *self.0.borrow_mut();
+        links.handled[self.1.idx()] += 1;
         let mut bytes = links.spare.pop().unwrap_or_default();
         bytes.resize(DATAGRAM_MAX, 0);
         let len = write(&mut bytes);
@@ -152,7 +225,17 @@ impl Datapath for Link {
         }
         let at = begin + RATE.tx_time(Bytes::new((len + self.overhead()) as u64));
         links.idle_at[dst] = at;
-        links.queues[dst].push_back((at, bytes));
+        if let Some(mutations) = links.mutations.as_mut().filter(|of| of.to == route.dst) {
+            let copies: [Vec<u8>; COPIES] = std::array::from_fn(|_| {
+                let mut copy = bytes.clone();
+                mutations.mutate(&mut copy);
+                copy
+            });
+            links.queues[dst].push_back((at, bytes));
+            links.queues[dst].extend(copies.map(|copy| (at, copy)));
+        } else {
+            links.queues[dst].push_back((at, bytes));
+        }
         Ok(())
     }
 
@@ -166,7 +249,9 @@ impl Datapath for Link {
             let packet = self.0.borrow_mut().queues[self.1.idx()].pop_front();
             let Some((_, bytes)) = packet else { break };
             each(Arrived { bytes: &bytes, from: None, rail: 0, marks: Marks::NONE });
-            self.0.borrow_mut().spare.push(bytes);
+            let links = &mut *self.0.borrow_mut();
+            links.spare.push(bytes);
+            links.handled[self.1.idx()] += 1;
             n += 1;
         }
         Ok(n)

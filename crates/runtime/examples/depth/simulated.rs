@@ -5,7 +5,7 @@ use rampmeter_proto::Transport;
 use rampmeter_sim::Arrival;
 use rampmeter_testkit::{Place, run, spec, star};
 
-use super::processor_time;
+use crate::bed::processor_time;
 
 /// Processor time of all flows, and how many complete.
 pub(crate) fn pair<T: Transport>(flows: u64) -> (Span, usize) {

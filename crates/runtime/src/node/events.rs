@@ -1,6 +1,6 @@
 //! What the endpoint reports, and the end of every message.
 
-use rampmeter_core::{Endpoint, Event, MsgId};
+use rampmeter_core::{Bytes, Endpoint, Event, MsgId};
 
 use super::State;
 use crate::app::{Applications, Failure, Outcome, Submission, Ticket};
@@ -42,10 +42,24 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Ends a message that is being sent, if it has not ended yet.
+    /// Ends a message that is being sent, if it has not ended yet. Messages that are queued behind one
+    /// that fails for want of an answer fail with it, unless others of their queue have completed.
     pub(super) fn on_over(&mut self, msg: MsgId, outcome: Outcome) {
-        if let Some(message) = self.outbox.remove(msg) {
-            self.finish(message.app, message.ticket, outcome);
+        let Some(message) = self.outbox.remove(msg) else { return };
+        let (now, queue) = (self.told, message.queue());
+        if !message.is_queued.get() {
+            let (size, is_completed) =
+                (Bytes::new(message.size.into()), outcome == Outcome::Completed);
+            self.send_queues.on_end(now, queue, size, is_completed);
+        }
+        self.finish(message.app, message.ticket, outcome);
+        if outcome == Outcome::Failed(Failure::Unreachable) {
+            // Half of it: timers of the endpoint are not those of the node.
+            let behind = self.send_queues.on_unreachable(now, queue, self.config.patience / 2);
+            for msg in behind {
+                let Some(message) = self.outbox.remove(msg) else { continue };
+                self.finish(message.app, message.ticket, outcome);
+            }
         }
     }
 
@@ -63,6 +77,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         for Submission { app, ticket, .. } in self.peers.take_all_waiting() {
             self.finish(app, ticket, Outcome::Failed(Failure::Stopping));
         }
+        self.send_queues.clear();
         for message in self.outbox.take_all() {
             self.finish(message.app, message.ticket, Outcome::Failed(Failure::Stopping));
         }

@@ -33,6 +33,7 @@ use crate::liveness::RailView;
 use crate::outbox::Outbox;
 use crate::pacer::Pacer;
 use crate::peer::{PeerView, Peers};
+use crate::send_queues::SendQueues;
 use crate::stats::NodeStats;
 
 /// Packets that are sent or received before the other direction has its turn.
@@ -79,6 +80,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         }
         state.fire(at, now);
         state.end_overdue(now);
+        state.submit_queued(now);
         state.call_peers(now);
         if state.peers.take_limits_changed() {
             for (peer, limit) in state.peers.limits() {
@@ -182,6 +184,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         let state = &mut self.state;
         let NodeConfig { rate, burst, patience, gather, busy_poll, agreement, .. } = config;
         state.pacer.set(rate, burst);
+        state.send_queues.set_rate(rate);
         state.config = NodeConfig {
             rate,
             burst,
@@ -195,8 +198,12 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         state.config.peers = config.peers;
         for peer in gone {
             state.held.forget_peer(peer);
+            let queued = state.send_queues.forget_peer(peer);
             state.endpoint.forget_peer(now, peer);
             state.on_events(Failure::UnknownPeer);
+            for msg in queued {
+                state.on_over(msg, Outcome::Failed(Failure::UnknownPeer));
+            }
         }
         for Submission { app, ticket, .. } in waited {
             state.finish(app, ticket, Outcome::Failed(Failure::UnknownPeer));
@@ -266,6 +273,8 @@ struct State<E: Endpoint, A: Applications> {
     /// endpoint counts from when it had them.
     overdue: BTreeSet<(Time, MsgId)>,
     outbox: Outbox<A::Payload>,
+    /// Messages of the outbox that the endpoint does not have yet.
+    send_queues: SendQueues,
     inbox: Inbox<A::Assembly>,
     absences: Absences,
     held: Held,
@@ -308,6 +317,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             peers,
             overdue: BTreeSet::new(),
             outbox: Outbox::new(),
+            send_queues: SendQueues::new(config.rate),
             inbox: Inbox::new(),
             absences: Absences::default(),
             held: Held::default(),

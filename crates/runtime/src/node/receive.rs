@@ -188,17 +188,21 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 None
             }
             Found::New => match self.apps.admission(service, size) {
-                Admission::Accept => brings(0),
+                Admission::Accept => {
+                    self.absences.end(service);
+                    brings(0)
+                }
                 // The message is complete, but its sender does not know yet.
                 _ if self.endpoint.has_delivered(now, packet) => brings(0),
                 Admission::Wait => {
+                    self.absences.end(service);
                     self.stats.no_room += 1;
                     if self.held.enter(HeldMessage { src, msg, service, size }) {
                         self.endpoint.hold(now, src, msg);
                     }
                     None
                 }
-                Admission::Absent if !self.absences.is_over(now, src, msg) => {
+                Admission::Absent if !self.absences.is_over(now, service) => {
                     self.stats.no_room += 1;
                     None
                 }
@@ -255,7 +259,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     /// Fails a message that its receiver has refused: no application takes it, it is too long, or
     /// it has arrived otherwise than it was sent.
     fn on_refused(&mut self, now: Time, src: NodeId, msg: MsgId, failure: Failure) {
-        if self.outbox.get(msg).is_some_and(|m| m.dst == src) {
+        if self.outbox.get(msg).is_some_and(|m| m.dst == src && !m.is_queued.get()) {
             self.endpoint.cancel(now, msg);
             self.on_over(msg, Outcome::Failed(failure));
         }
@@ -273,13 +277,13 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             Learned::Restarted => {
                 self.stats.peer_restarts += 1;
                 self.held.forget_peer(src);
-                self.absences.forget_peer(src);
                 let promise = self.endpoint.promise();
                 let has_no_bound = |message: &Sending<A::Payload>| {
                     let size = Bytes::new(message.size.into());
                     promise.and_then(|promise| promise.bound(size, message.tenant)).is_none()
                 };
                 let unbegun = self.outbox.take_unbegun(src, has_no_bound);
+                self.send_queues.forget_peer(src);
                 self.endpoint.forget_peer(now, src);
                 self.on_events(Failure::PeerRestarted);
                 for sending in unbegun {

@@ -8,6 +8,7 @@ use super::{BATCH, State};
 use crate::app::{Admission, Applications, Assembly, Failure, Outcome, Payload, Submission};
 use crate::outbox::Sending;
 use crate::peer::Waiting;
+use crate::send_queues::QueueKey;
 
 impl<E: Endpoint, A: Applications> State<E, A> {
     /// Takes submissions from the applications, a batch at most; returns whether there were any. A
@@ -65,7 +66,29 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Gives a message to the endpoint, under a number of its own, which is returned.
+    /// Submits queued messages that the endpoint may have now. They have a new number then: endpoints
+    /// that prefer the lower of two numbers prefer the message that they have had for longer.
+    pub(super) fn submit_queued(&mut self, now: Time) {
+        let size = |message: &Sending<A::Payload>| Bytes::new(message.size.into());
+        while let Some(queued) = self.send_queues.next(|msg| self.outbox.get(msg).map(size)) {
+            let Some(sending) = self.outbox.remove(queued) else { continue };
+            sending.is_queued.set(false);
+            let id = self.outbox.insert(sending);
+            let Some(message) = self.outbox.get(id).map(|sending| sending.message(id)) else {
+                continue;
+            };
+            self.submit_to_endpoint(now, message);
+        }
+    }
+
+    fn submit_to_endpoint(&mut self, now: Time, message: Message) {
+        self.endpoint.submit(now, message);
+        self.on_events(Failure::Unreachable);
+    }
+
+    /// Gives a message a number of its own, which is returned, and the endpoint the message. It waits
+    /// in its queue if the endpoint has enough of that; not if the endpoint promises a bound, as this
+    /// counts from when it has the message.
     fn submit(&mut self, now: Time, submission: Submission<A::Payload>) -> MsgId {
         let Submission { app, ticket, dst, service, deadline, tenant, payload } = submission;
         let size = payload.size() as u32;
@@ -77,13 +100,17 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             size,
             deadline,
             tenant,
+            is_queued: Cell::new(false),
             is_begun: Cell::new(false),
             digest: Cell::default(),
             payload,
         });
-        let size = Bytes::new(size.into());
-        self.endpoint.submit(now, Message { id, dst, size, deadline, tenant });
-        self.on_events(Failure::Unreachable);
+        let (key, size) = (QueueKey::new(dst, service, app, size), Bytes::new(size.into()));
+        if self.endpoint.promise().is_some() || self.send_queues.enter(now, key, id, size) {
+            self.submit_to_endpoint(now, Message { id, dst, size, deadline, tenant });
+        } else if let Some(message) = self.outbox.get(id) {
+            message.is_queued.set(true);
+        }
         id
     }
 

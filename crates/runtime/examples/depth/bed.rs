@@ -1,0 +1,196 @@
+//! Nodes in memory, on simulated time, of which one or many have messages at once.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rampmeter_core::fabric::Spray;
+use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Rate, Span, Time};
+use rampmeter_proto::Transport;
+use rampmeter_proto::transport::{Place, Site};
+use rampmeter_runtime::wire::{Incarnation, TransportId};
+use rampmeter_runtime::{Agreement, Node, NodeConfig};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::net::{DELAY, Fates, Link, Links, Pings, RATE, Source};
+
+const PEERS: u32 = 16;
+/// Messages that are not over by then are lost.
+const LIMIT: Span = Span::from_us(60_000_000);
+/// Simulated time that a node takes for a datagram, in the shape `third`.
+const PER_DATAGRAM: Span = Span::from_us(2);
+
+/// Who sends to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Out,
+    In,
+    One,
+    Third,
+}
+
+impl Shape {
+    fn destinations(self, node: u32) -> Vec<NodeId> {
+        match (self, node) {
+            (Shape::Out, 0) => (1..=PEERS).map(NodeId::new).collect(),
+            (Shape::In, 1..=PEERS) => vec![NodeId::new(0)],
+            (Shape::One | Shape::Third, 0) => vec![NodeId::new(1)],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The applications of a node.
+    fn source(
+        self,
+        node: u32,
+        messages: u64,
+        links: &Rc<RefCell<Links>>,
+        fates: &Rc<RefCell<Fates>>,
+    ) -> Source {
+        let to = self.destinations(node);
+        let left = match self {
+            _ if to.is_empty() => 0,
+            Shape::In => messages / u64::from(PEERS),
+            _ => messages,
+        };
+        let pings = Pings { to: NodeId::new(2), at: Time::ZERO, is_in_flight: false };
+        let pings = (self == Shape::Third && node == 0).then_some(pings);
+        Source { to, left, pings, links: Rc::clone(links), fates: Rc::clone(fates) }
+    }
+}
+
+/// A node whose endpoint is not known.
+trait Turns {
+    fn turn(&mut self, now: Time) -> Time;
+    fn excess(&self) -> u64;
+}
+
+impl<E: Endpoint> Turns for Node<E, Link, Source> {
+    fn turn(&mut self, now: Time) -> Time {
+        Node::turn(self, now).expect("no datapath fails")
+    }
+
+    fn excess(&self) -> u64 {
+        self.stats().arriving_excess
+    }
+}
+
+fn node<E: Endpoint + 'static>(
+    node: NodeId,
+    n: usize,
+    protocol: &Arc<E::Config>,
+    rate: Rate,
+    links: &Rc<RefCell<Links>>,
+    source: Source,
+) -> Box<dyn Turns> {
+    let config = NodeConfig {
+        node,
+        transport: TransportId(1),
+        incarnation: Incarnation::new(1 + node.get()),
+        rate,
+        burst: Bytes::new(12_000),
+        spray: Spray::Random,
+        run: 1,
+        gather: Span::ZERO,
+        busy_poll: Span::ZERO,
+        agreement: Agreement::default(),
+        message_max: NodeConfig::MESSAGE_MAX,
+        patience: LIMIT,
+        peers: vec![Some(None); n],
+        seed: 1,
+    };
+    let link = Link(Rc::clone(links), node);
+    Box::new(Node::<E, _, _>::new(config, Arc::clone(protocol), link, source, Time::ZERO))
+}
+
+/// What a run has come to.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) fates: Fates,
+    pub(crate) excess: u64,
+    pub(crate) dropped: u64,
+    pub(crate) ended: Time,
+    pub(crate) processor: Span,
+}
+
+/// Submits the messages and runs until all have ended.
+pub(crate) fn run<T: Transport>(shape: Shape, messages: u64) -> Outcome {
+    let mut bed = Bed::new::<T>(shape, messages);
+    let before = processor_time();
+    let each = if shape == Shape::Third { PER_DATAGRAM } else { Span::ZERO };
+    let is_over = |fates: &Fates| fates.completed + fates.failed == messages;
+    let ended = bed.run_until(Time::ZERO + LIMIT, each, is_over);
+    let processor = processor_time() - before;
+    let excess = bed.nodes.iter().map(|node| node.excess()).sum();
+    let (fates, dropped) = (bed.fates.borrow().clone(), bed.links.borrow().dropped);
+    Outcome { fates, excess, dropped, ended, processor }
+}
+
+/// Hosts, and the arbiters that their transport has.
+pub(crate) struct Bed {
+    nodes: Vec<Box<dyn Turns>>,
+    next: Vec<Time>,
+    free: Vec<Time>,
+    pub(crate) links: Rc<RefCell<Links>>,
+    pub(crate) fates: Rc<RefCell<Fates>>,
+}
+
+impl Bed {
+    pub(crate) fn new<T: Transport>(shape: Shape, messages: u64) -> Self {
+        let rate = RATE;
+        let (n_hosts, control_rtt) = (1 + PEERS, DELAY * 2);
+        let data_rtt = control_rtt + rate.tx_time(Bytes::new(1_500)) * 4;
+        let facts = FabricFacts {
+            n_hosts,
+            access_rate: rate,
+            data_rtt,
+            control_rtt,
+            n_pods: 0,
+            patience: Span::ZERO,
+        };
+        let keys = T::Keys::default();
+        let n = n_hosts as usize + T::needs(&keys, &facts).arbiters.len();
+        let place = Place::Hosts { payload: Bytes::new(1_360), header: Bytes::new(100) };
+        let config = T::configure(keys, &Site { facts, place, lower: None });
+        let config = Arc::new(config.expect("a transport of hosts"));
+        let links = Rc::new(RefCell::new(Links::new(n)));
+        let fates = Rc::new(RefCell::new(Fates::default()));
+        let make = |number: u32| {
+            let source = shape.source(number, messages, &links, &fates);
+            let id = NodeId::new(number);
+            match number < n_hosts {
+                true => node::<T::Host>(id, n, &config, rate, &links, source),
+                false => node::<T::Arbiter>(id, n, &config, rate, &links, source),
+            }
+        };
+        let nodes = (0..n as u32).map(make).collect();
+        Self { nodes, next: vec![Time::ZERO; n], free: vec![Time::ZERO; n], links, fates }
+    }
+
+    /// Runs until `end`, or until `is_over`. A node takes `each` for a datagram. Returns the time then.
+    pub(crate) fn run_until(
+        &mut self,
+        end: Time,
+        each: Span,
+        is_over: impl Fn(&Fates) -> bool,
+    ) -> Time {
+        let Self { nodes, next, free, links, fates } = self;
+        loop {
+            let due = |node: usize| next[node].min(links.borrow().next_to(node)).max(free[node]);
+            let (at, node) = (0..nodes.len()).map(|node| (due(node), node)).min().expect("nodes");
+            let now = links.borrow().now.max(at);
+            if is_over(&fates.borrow()) || now > end {
+                return links.borrow().now;
+            }
+            let handled = links.borrow().handled[node];
+            links.borrow_mut().now = now;
+            next[node] = nodes[node].turn(now);
+            free[node] = now + each * (links.borrow().handled[node] - handled);
+        }
+    }
+}
+
+pub(crate) fn processor_time() -> Time {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Time::from_ps((time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64) * 1_000)
+}

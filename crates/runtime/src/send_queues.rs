@@ -1,0 +1,283 @@
+//! Queues of messages that the endpoint does not have yet.
+//!
+//! Design notes.
+//!
+//! 1. The problem: programs submit hundreds of thousands of messages at once.
+//! 2. The simple way is to submit all of them to the endpoint. It fails in four ways. Endpoints send
+//!    short messages in the order of submission, so that a message to another node is behind all of
+//!    them. A receiver drops what exceeds [`ARRIVING_MAX`](crate::NodeConfig::ARRIVING_MAX). Fastpod
+//!    acknowledges 16 bits of a flow's number, which 65 536 flows of a pair exhaust. Senders that
+//!    retransmit announcements of all queued messages leave no capacity for data (pHost).
+//! 3. The present way: a queue for each receiver, service, program and size (within a factor of 4).
+//!    The endpoint has a window of each queue, in messages and in bytes. The queues share the limits of
+//!    the node. A message that ends admits the next of its queue.
+//! 4. Why by service and program: one that does not read, or that has much to send, delays no other.
+//!    Why by size: endpoints prefer short messages, and a short one is not behind a window of long
+//!    ones.
+//! 5. Hazards: a window below what a round trip needs limits the rate. At most [`MESSAGES_MAX`]
+//!    messages of a queue complete in a round trip. Messages to an unresponsive node would fail a
+//!    window at a time, so that a whole queue fails when one of its messages does and none has
+//!    completed meanwhile.
+
+use std::collections::VecDeque;
+
+use rampmeter_core::collections::IdMap;
+use rampmeter_core::{Bytes, MsgId, NodeId, Rate, Span, Time};
+
+/// Messages of a queue that the endpoint has at most: 340 000 a second with a round trip of 3 ms.
+const MESSAGES_MAX: u32 = 1_024;
+/// Messages of a queue that the endpoint may have, however many queues there are and however long
+/// the messages.
+const MESSAGES_MIN: u32 = 16;
+/// Messages that the queues share.
+const MESSAGES_SHARED: u32 = 8_192;
+/// Bytes of a queue that the endpoint has at most, as the time that they take on the node's link.
+const TIME_MAX: Span = Span::from_us(10_000);
+/// Queues that may have so many bytes; more of them share the bytes of these.
+const FULL_SHARES: u64 = 4;
+
+/// A queue: messages that are alike to the endpoint and to the receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct QueueKey {
+    dst: NodeId,
+    service: u16,
+    app: u32,
+    /// The size's logarithm to the base 4.
+    size_class: u8,
+}
+
+impl QueueKey {
+    pub(crate) fn new(dst: NodeId, service: u16, app: u32, size: u32) -> Self {
+        let size_class = (size.max(1).ilog2() / 2) as u8;
+        Self { dst, service, app, size_class }
+    }
+}
+
+#[derive(Debug)]
+struct SendQueue {
+    /// Messages that the endpoint has, and their bytes.
+    submitted: u32,
+    submitted_bytes: u64,
+    /// Messages that it does not have, oldest first. Some may have ended.
+    waiting: VecDeque<MsgId>,
+    /// Time of the latest completion of a message, or of the first submission.
+    progress_at: Time,
+    /// The queue is among those that may admit a message.
+    is_ready: bool,
+}
+
+/// All queues of a node.
+#[derive(Debug)]
+pub(crate) struct SendQueues {
+    queues: IdMap<QueueKey, SendQueue>,
+    /// Queues with messages whose window may have capacity.
+    ready: VecDeque<QueueKey>,
+    bytes_max: u64,
+}
+
+impl SendQueues {
+    pub(crate) fn new(rate: Rate) -> Self {
+        let bytes_max = rate.bytes_floor(TIME_MAX).get();
+        Self { queues: IdMap::default(), ready: VecDeque::new(), bytes_max }
+    }
+
+    pub(crate) fn set_rate(&mut self, rate: Rate) {
+        self.bytes_max = rate.bytes_floor(TIME_MAX).get();
+    }
+
+    /// Limits of a queue's window, in messages and bytes.
+    fn window(&self) -> (u32, u64) {
+        let n = self.queues.len().max(1) as u64;
+        let messages = u64::from(MESSAGES_SHARED) / n;
+        let messages = messages.clamp(MESSAGES_MIN.into(), MESSAGES_MAX.into()) as u32;
+        (messages, (self.bytes_max * FULL_SHARES / n).min(self.bytes_max))
+    }
+
+    /// Enters a message. Returns true if the endpoint may have it now.
+    pub(crate) fn enter(&mut self, now: Time, key: QueueKey, msg: MsgId, size: Bytes) -> bool {
+        let window = self.window();
+        let queue = self.queues.entry(key).or_insert_with(|| SendQueue {
+            submitted: 0,
+            submitted_bytes: 0,
+            waiting: VecDeque::new(),
+            progress_at: now,
+            is_ready: false,
+        });
+        if queue.waiting.is_empty() && queue.has_capacity(window) {
+            queue.submit(size);
+            return true;
+        }
+        queue.waiting.push_back(msg);
+        false
+    }
+
+    /// A message that the endpoint had has ended.
+    pub(crate) fn on_end(&mut self, now: Time, key: QueueKey, size: Bytes, is_completed: bool) {
+        let Some(queue) = self.queues.get_mut(&key) else { return };
+        queue.submitted = queue.submitted.saturating_sub(1);
+        queue.submitted_bytes = queue.submitted_bytes.saturating_sub(size.get());
+        if is_completed {
+            queue.progress_at = now;
+        }
+        if queue.waiting.is_empty() {
+            if queue.submitted == 0 {
+                self.queues.remove(&key);
+            }
+        } else if !queue.is_ready {
+            queue.is_ready = true;
+            self.ready.push_back(key);
+        }
+    }
+
+    /// Takes a message that the endpoint may have now. `size` returns the size of a message, or `None`
+    /// if it has ended.
+    pub(crate) fn next(&mut self, size: impl Fn(MsgId) -> Option<Bytes>) -> Option<MsgId> {
+        let window = self.window();
+        while let Some(&key) = self.ready.front() {
+            let Some(queue) = self.queues.get_mut(&key) else {
+                self.ready.pop_front();
+                continue;
+            };
+            while queue.has_capacity(window)
+                && let Some(msg) = queue.waiting.pop_front()
+            {
+                if let Some(size) = size(msg) {
+                    queue.submit(size);
+                    return Some(msg);
+                }
+            }
+            queue.is_ready = false;
+            self.ready.pop_front();
+            if queue.submitted == 0 && queue.waiting.is_empty() {
+                self.queues.remove(&key);
+            }
+        }
+        None
+    }
+
+    /// A message has failed for want of an answer. Takes the messages of its queue if none has
+    /// completed for `patience`.
+    pub(crate) fn on_unreachable(
+        &mut self,
+        now: Time,
+        key: QueueKey,
+        patience: Span,
+    ) -> VecDeque<MsgId> {
+        let has_failed =
+            |queue: &&mut SendQueue| now.saturating_since(queue.progress_at) >= patience;
+        let queue = self.queues.get_mut(&key).filter(has_failed);
+        queue.map(|queue| std::mem::take(&mut queue.waiting)).unwrap_or_default()
+    }
+
+    /// Forgets the queues to a node. Returns the messages that the endpoint does not have, in the
+    /// order of their numbers.
+    pub(crate) fn forget_peer(&mut self, peer: NodeId) -> Vec<MsgId> {
+        let of_peer = self.queues.extract_if(|key, _| key.dst == peer);
+        let mut waiting: Vec<_> = of_peer.flat_map(|(_, queue)| queue.waiting).collect();
+        waiting.sort_unstable();
+        waiting
+    }
+
+    /// Forgets all messages.
+    pub(crate) fn clear(&mut self) {
+        self.queues.clear();
+        self.ready.clear();
+    }
+}
+
+impl SendQueue {
+    fn has_capacity(&self, (messages, bytes): (u32, u64)) -> bool {
+        self.submitted < MESSAGES_MIN || self.submitted < messages && self.submitted_bytes < bytes
+    }
+
+    fn submit(&mut self, size: Bytes) {
+        self.submitted += 1;
+        self.submitted_bytes += size.get();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: Rate = Rate::from_gbps(10);
+    const SIZE: Bytes = Bytes::new(200);
+
+    fn key(dst: u32) -> QueueKey {
+        QueueKey::new(NodeId::new(dst), 7, 0, 200)
+    }
+
+    /// Enters `n` messages; returns how many of them the endpoint has.
+    fn enter(queues: &mut SendQueues, key: QueueKey, size: Bytes, n: u32) -> u32 {
+        let is_submitted = |&msg: &u32| queues.enter(Time::ZERO, key, MsgId::new(msg), size);
+        (0..n).filter(is_submitted).count() as u32
+    }
+
+    #[test]
+    fn the_endpoint_has_a_window_of_each_queue() {
+        let mut queues = SendQueues::new(RATE);
+        assert_eq!(enter(&mut queues, key(1), SIZE, 5_000), MESSAGES_MAX);
+        assert_eq!(enter(&mut queues, key(2), SIZE, 5_000), MESSAGES_MAX);
+        let other_size = QueueKey::new(NodeId::new(1), 7, 0, 100_000);
+        assert_eq!(enter(&mut queues, other_size, Bytes::new(100_000), 500), 125);
+        let long = QueueKey::new(NodeId::new(1), 7, 0, 1 << 30);
+        assert_eq!(enter(&mut queues, long, Bytes::new(1 << 30), 500), MESSAGES_MIN);
+    }
+
+    #[test]
+    fn queues_share_what_the_endpoint_has() {
+        let mut queues = SendQueues::new(RATE);
+        let n: u32 = (0..100).map(|dst| enter(&mut queues, key(dst), SIZE, 5_000)).sum();
+        assert!(n < MESSAGES_SHARED * 4, "{n}");
+        assert_eq!(enter(&mut queues, key(200), SIZE, 5_000), MESSAGES_SHARED / 100);
+        (1_000..3_000).for_each(|dst| {
+            enter(&mut queues, key(dst), SIZE, 1);
+        });
+        assert_eq!(enter(&mut queues, key(300), SIZE, 5_000), MESSAGES_MIN);
+    }
+
+    /// Messages are admitted in order as others end, and those that have ended are skipped.
+    #[test]
+    fn a_message_that_ends_admits_the_next_of_its_queue() {
+        let mut queues = SendQueues::new(RATE);
+        enter(&mut queues, key(1), SIZE, 1_030);
+        assert_eq!(queues.next(|_| Some(SIZE)), None);
+        queues.on_end(Time::ZERO, key(1), SIZE, true);
+        let has_ended = |msg: MsgId| (msg.get() != MESSAGES_MAX).then_some(SIZE);
+        assert_eq!(queues.next(has_ended), Some(MsgId::new(MESSAGES_MAX + 1)));
+        assert_eq!(queues.next(has_ended), None);
+        for _ in 0..2 {
+            queues.on_end(Time::ZERO, key(1), SIZE, true);
+        }
+        assert_eq!(queues.next(has_ended), Some(MsgId::new(MESSAGES_MAX + 2)));
+        assert_eq!(queues.next(has_ended), Some(MsgId::new(MESSAGES_MAX + 3)));
+        while !queues.queues.is_empty() {
+            queues.on_end(Time::ZERO, key(1), SIZE, true);
+            while queues.next(has_ended).is_some() {}
+        }
+        assert!(queues.ready.is_empty());
+    }
+
+    /// A queue whose messages fail without a completion fails as a whole.
+    #[test]
+    fn a_queue_without_progress_fails_with_its_message() {
+        let mut queues = SendQueues::new(RATE);
+        let (patience, at) = (Span::from_us(10), |us| Time::ZERO + Span::from_us(us));
+        enter(&mut queues, key(1), SIZE, 1_030);
+        queues.on_end(at(5), key(1), SIZE, true);
+        assert!(queues.on_unreachable(at(14), key(1), patience).is_empty());
+        assert_eq!(queues.on_unreachable(at(15), key(1), patience).len(), 6);
+        assert_eq!(queues.next(|_| Some(SIZE)), None);
+    }
+
+    #[test]
+    fn the_queues_to_a_node_are_forgotten() {
+        let mut queues = SendQueues::new(RATE);
+        enter(&mut queues, key(1), SIZE, 1_030);
+        enter(&mut queues, key(2), SIZE, 1_030);
+        assert_eq!(queues.forget_peer(NodeId::new(1)).len(), 6);
+        queues.on_end(Time::ZERO, key(1), SIZE, true);
+        assert_eq!(queues.next(|_| Some(SIZE)), None);
+        assert_eq!(queues.queues.len(), 1);
+    }
+}

@@ -1,0 +1,45 @@
+//! Many messages to one node, with nodes that take time for each datagram, for each transport of hosts:
+//! all complete, and a third node is reached meanwhile.
+
+#![allow(dead_code, reason = "the example uses more of these modules")]
+
+#[path = "../examples/depth/bed.rs"]
+mod bed;
+#[path = "../examples/depth/net.rs"]
+mod net;
+
+use bed::{Outcome, Shape, run};
+use net::Fates;
+use rampmeter_core::Span;
+use rampmeter_proto::catalogue::{Catalogue, Visitor};
+use rampmeter_proto::cosy::CosyFamily;
+use rampmeter_proto::{Builtin, OnHosts, Transport};
+use rampmeter_runtime::NodeConfig;
+
+/// More than a pair of nodes may have in flight.
+const MESSAGES: u64 = NodeConfig::ARRIVING_MAX as u64 + 4_096;
+/// Longest completion time of a ping that has nothing but its own node's queue before it.
+const PING_MAX: Span = Span::from_us(40_000);
+
+struct Deep;
+
+impl Visitor for Deep {
+    fn transport<T: Transport>(&mut self) {
+        // cosy rejects what it cannot deliver in time.
+        if T::NAME == <CosyFamily as rampmeter_core::Family>::NAME {
+            return;
+        }
+        let Outcome { fates, excess, .. } = run::<T>(Shape::Third, MESSAGES);
+        let Fates { completed, failed, delivered, pings, pings_failed } = fates;
+        let of = T::NAME;
+        assert_eq!((completed, failed, delivered), (MESSAGES, 0, MESSAGES), "{of}");
+        assert_eq!((excess, pings_failed), (0, 0), "{of}");
+        let longest = pings.iter().map(|(_, took)| *took).max().unwrap_or(Span::from_ps(u64::MAX));
+        assert!(longest <= PING_MAX, "{of}: a ping took {longest}");
+    }
+}
+
+#[test]
+fn queues_deeper_than_a_pair_may_have_in_flight_complete_and_starve_no_other_node() {
+    OnHosts::<Builtin>::visit(&mut Deep);
+}
