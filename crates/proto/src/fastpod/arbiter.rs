@@ -9,6 +9,7 @@ use rampmeter_core::{
     Endpoint, Event, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Span, Time,
 };
 
+use super::clocks::is_next_epoch;
 use super::config::Fastpod;
 use super::demands::{Clients, Given, News};
 use super::routes;
@@ -348,7 +349,10 @@ impl Endpoint for FastpodArbiter {
             FastpodHeader::Rts { epoch, .. }
             | FastpodHeader::Report { epoch, .. }
             | FastpodHeader::CoreRts { epoch, .. } => {
+                let is_next = is_next_epoch(epoch, self.epoch);
                 match self.role {
+                    // Not one of the epochs that hosts may know: the packet is damaged.
+                    _ if epoch > self.epoch && !is_next => {}
                     Role::Active if epoch > self.epoch => self.listen(now, epoch),
                     // Hosts of an earlier epoch ask anew when they hear of this one.
                     Role::Active if epoch == self.epoch => {

@@ -4,7 +4,29 @@ use rampmeter_core::Span;
 
 use super::config::FastpodConfig;
 use super::slots::Slots;
+use super::timing::Instant;
 use crate::keys::BadKey;
+
+/// Slots beyond those that an arbiter gives ahead, for clocks that are apart and late packets.
+pub(super) const AHEAD_SLACK: i64 = 64;
+
+/// Epochs that an arbiter may be ahead of those that follow it. Each takeover takes 2. A packet with an
+/// epoch beyond that is damaged.
+const EPOCHS_AHEAD: u32 = 1 << 16;
+
+/// Returns true if an arbiter of `epoch` may follow that of `known`, or is the same; any if none is
+/// known.
+pub(super) fn is_next_epoch(epoch: u32, known: u32) -> bool {
+    known == 0 || (known..=known.saturating_add(EPOCHS_AHEAD)).contains(&epoch)
+}
+
+/// Returns true if the offset of an arbiter's clock has changed by more than a late packet explains.
+/// Slots that were given by the clock before are others by this one.
+pub(super) fn is_jump(before: Instant, offset: Instant) -> bool {
+    before.abs_diff(offset) > u128::from(JUMP.as_ps())
+}
+
+const JUMP: Span = Span::from_us(100_000);
 
 impl FastpodConfig {
     /// How far a host's clock may be from the arbiter's, either way: two clocks drift apart from

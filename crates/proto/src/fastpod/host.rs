@@ -10,6 +10,7 @@ use rampmeter_core::{Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Rec
 
 use super::FastpodStats;
 use super::asking::{Answer, Asking, Grant, Outcome};
+use super::clocks::{AHEAD_SLACK, is_jump, is_next_epoch};
 use super::config::Fastpod;
 use super::queues::Queues;
 use super::receiver::Receiver;
@@ -39,6 +40,8 @@ pub struct FastpodHost {
     arbiter: u32,
     /// What the arbiter's clock is ahead of the host's; `None` before it is heard.
     offset: Option<Instant>,
+    /// Until when only the arbiter of the latest epoch is followed.
+    follow_until: Time,
     /// From when on the clock may be too wrong, in a pod.
     stale_at: Time,
     open: Option<OpenSlot>,
@@ -107,26 +110,34 @@ impl FastpodHost {
             return;
         };
         let arbiter = self.fastpod.arbiter_of(from).filter(|(pod, _)| *pod == self.pod);
-        // A host that has long heard nobody has told nobody of its epoch either.
-        let is_fine = epoch >= self.epoch || self.stale_at <= now;
+        // A host that has received nothing for a long time has reported its epoch to nobody either. Its
+        // epoch may be that of a damaged packet.
+        let is_old = self.stale_at.min(self.follow_until) <= now;
+        let is_fine = is_old || is_next_epoch(epoch, self.epoch);
         let Some((_, arbiter)) = arbiter.filter(|_| is_fine) else { return };
-        if epoch != self.epoch {
-            self.stats.turn_overs += u64::from(self.epoch > 0);
+        let delay = self.timing().schd_delay(arbiter, self.end);
+        let offset = i128::from(stamp) + i128::from(delay.as_ps()) - instant(now);
+        let is_other = epoch != self.epoch || is_old && arbiter != self.arbiter;
+        if is_other || self.offset.is_some_and(|before| is_jump(before, offset)) {
+            self.stats.turn_overs += u64::from(is_other && self.epoch > 0);
             (self.epoch, self.arbiter, self.open) = (epoch, arbiter, None);
             self.seen = Seen::new(&self.fastpod, self.pod);
+            self.offset = Some(offset);
             self.asking.turn_over(now);
             self.want_all(now);
         }
-        let delay = self.timing().schd_delay(arbiter, self.end);
-        let offset = i128::from(stamp) + i128::from(delay.as_ps()) - instant(now);
         self.offset = Some(offset);
+        self.follow_until = now.saturating_add(self.fastpod.patience * 2);
         if self.fastpod.is_exact() {
             self.stale_at = now.saturating_add(self.fastpod.clock_life);
         }
         let present = self.timing().slot_at(self.end, instant(now) + offset).unwrap_or(0);
-        // The slot is less than 2^31 slots away.
+        // Arbiters give slots that are this far ahead when the SCHD leaves. A slot beyond that is of a
+        // damaged packet, and would count as given until it begins.
         let ahead = i64::from(slot.wrapping_sub(present as u32) as i32);
-        let grant = present.checked_add_signed(ahead).filter(|_| self.may_send(dst, agg));
+        let is_near = ahead <= self.timing().ahead as i64 + AHEAD_SLACK;
+        let grant = present.checked_add_signed(ahead);
+        let grant = grant.filter(|_| is_near && self.may_send(dst, agg));
         let grant = grant.map(|slot| (slot, Grant { dst, agg, is_probe: probe != 0 }));
         let (probe, grant) = match grant {
             Some((_, Grant { is_probe: true, .. })) => (grant, None),
@@ -191,6 +202,7 @@ impl Endpoint for FastpodHost {
             epoch: 0,
             arbiter: 0,
             offset: None,
+            follow_until: Time::ZERO,
             stale_at: Time::NEVER,
             open: None,
             ready: VecDeque::new(),

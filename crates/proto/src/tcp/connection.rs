@@ -14,7 +14,7 @@ use super::control::{Acked, CongestionControl, Control};
 use super::prr::Prr;
 use super::rack::Rack;
 use super::scoreboard::Scoreboard;
-use super::seq::{Range, unwrap};
+use super::seq::{CONFLICTS_MAX, Range, unwrap};
 use crate::parts::Rtt;
 
 /// A message in the stream.
@@ -83,6 +83,9 @@ pub(super) enum Heard {
     Progress,
     /// Everything has arrived, the FIN too.
     Ended,
+    /// It is one of several in a row that acknowledge what was not sent: the receiver has taken damaged
+    /// segments.
+    Conflict,
 }
 
 /// An acknowledgement, as it arrived.
@@ -138,6 +141,8 @@ pub(super) struct Connection {
     unheard: u32,
     /// Time of the first of these timeouts.
     unheard_since: Time,
+    /// Acknowledgements in a row of what was not sent.
+    beyond: u32,
     last_sent: Time,
     rack: Rack,
     rto_at: Time,
@@ -188,6 +193,7 @@ impl Connection {
             timeouts: 0,
             unheard: 0,
             unheard_since: Time::ZERO,
+            beyond: 0,
             last_sent: Time::ZERO,
             rack: Rack::new(tcp.config.rack_quarters),
             rto_at: Time::NEVER,
@@ -418,9 +424,14 @@ impl Connection {
     ) -> Heard {
         let una = self.board.una();
         let Some(ack) = unwrap(told.ack, self.initial, una) else { return Heard::Nothing };
-        if ack < una || ack > self.board.next() {
+        if ack > self.board.next() {
+            self.beyond += 1;
+            return if self.beyond == CONFLICTS_MAX { Heard::Conflict } else { Heard::Nothing };
+        }
+        if ack < una {
             return Heard::Nothing;
         }
+        self.beyond = 0;
         let was_shut = self.is_shut();
         self.room_end = ack + u64::from(told.window);
         let (initial, flight) = (self.initial, self.flight());

@@ -10,7 +10,7 @@ use rampmeter_core::{Event, MsgId, NodeId, Packet, Priority, Receipt, Span, Time
 use self::holding::Held;
 use self::incoming::{Entry, Incoming};
 use super::config::{Connections, Tcp};
-use super::seq::{Range, unwrap, wrap};
+use super::seq::{CONFLICTS_MAX, Range, unwrap, wrap};
 use super::wire::TcpHeader;
 use crate::parts::{FlowNumbers, Known, Output, Timers};
 
@@ -122,6 +122,14 @@ impl Receiver {
         }
         let Some(slot) = self.connection_of(now, (src, conn, msg), tcp, out) else { return };
         let incoming = &mut self.connections[slot];
+        if incoming.initial != seq {
+            // One of the two SYNs was damaged.
+            if !incoming.is_untouched() {
+                out.send(src, msg, TcpHeader::Refused { conn });
+                return self.abandon(slot, out);
+            }
+            (incoming.initial, incoming.is_disputed) = (seq, true);
+        }
         incoming.heard = now;
         let syn_ack = TcpHeader::SynAck {
             conn,
@@ -152,6 +160,7 @@ impl Receiver {
             self.hold_at(slot, arrival, tcp, out);
             return Receipt::Ignored;
         }
+        incoming.settle_initial(arrival);
         let Some(of_message) = incoming.range_of(arrival) else { return Receipt::Ignored };
         let start = of_message.0 + arrival.offset;
         let range = (start, start + u64::from(arrival.len));
@@ -168,7 +177,7 @@ impl Receiver {
         }
         match incoming.enter(arrival.msg, of_message, self.limit) {
             Entry::Known => {}
-            Entry::Contradiction => return Receipt::Ignored,
+            Entry::Contradiction => return self.on_conflict(slot, arrival, out),
             Entry::TooMany => {
                 self.excess += 1;
                 return Receipt::Ignored;
@@ -177,8 +186,29 @@ impl Receiver {
         incoming.latest = arrival.msg;
         incoming.on_mark(arrival, tcp, out);
         let receipt = self.take(now, slot, range, tcp, out);
+        match receipt {
+            Receipt::Ignored => return self.on_conflict(slot, arrival, out),
+            _ => self.connections[slot].conflicts = 0,
+        }
         self.deliver(slot, tcp, out);
         receipt
+    }
+
+    /// A segment contradicts what has arrived, so that this or what came before was damaged. After
+    /// several in a row the sender is to use another connection.
+    fn on_conflict(
+        &mut self,
+        slot: u32,
+        arrival: &Arrival,
+        out: &mut Output<TcpHeader>,
+    ) -> Receipt {
+        let incoming = &mut self.connections[slot];
+        incoming.conflicts += 1;
+        if incoming.conflicts == CONFLICTS_MAX {
+            out.send(arrival.src, arrival.msg, TcpHeader::Refused { conn: arrival.conn });
+            self.abandon(slot, out);
+        }
+        Receipt::Ignored
     }
 
     /// Takes the bytes of a segment in, and acknowledges them now or later.

@@ -175,6 +175,12 @@ impl Sender {
         if heard == Heard::Nothing {
             return;
         }
+        if heard == Heard::Conflict {
+            let msg = first_message(connection);
+            self.fail(slot, out);
+            out.send(src, msg, TcpHeader::Reset { conn });
+            return;
+        }
         self.complete(slot, tcp, out);
         if heard == Heard::Ended {
             self.remove(slot);

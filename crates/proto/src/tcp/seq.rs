@@ -3,6 +3,9 @@
 //! Inside an endpoint the bytes of a connection are numbered from zero by 64 bits: the SYN is byte
 //! 0, the first byte of data 1. Packets have the lower 32 bits, from a random start.
 
+/// Packets in a row that contradict what both ends know, after which a connection is given up.
+pub(super) const CONFLICTS_MAX: u32 = 3;
+
 /// The number that packets have for byte `offset`.
 pub(super) fn wrap(offset: u64, initial: u32) -> u32 {
     initial.wrapping_add(offset as u32)

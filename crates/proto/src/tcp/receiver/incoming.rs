@@ -24,6 +24,8 @@ pub(super) struct Incoming {
     pub(super) src: NodeId,
     pub(super) number: u32,
     pub(super) initial: u32,
+    /// SYNs with different initial sequence numbers have arrived, of which one was damaged.
+    pub(super) is_disputed: bool,
     /// The first byte that has not arrived (RCV.NXT).
     pub(super) next: u64,
     /// What has arrived above.
@@ -49,6 +51,8 @@ pub(super) struct Incoming {
     pub(super) echoes: bool,
     /// A segment that has arrived twice and was not told of (RFC 2883).
     pub(super) twice: Option<Range>,
+    /// Segments in a row that contradict what has arrived.
+    pub(super) conflicts: u32,
     /// Messages for which there is no room, by the first byte that is not taken: the window ends at
     /// the first of them.
     pub(super) held: BTreeMap<u64, MsgId>,
@@ -71,6 +75,7 @@ impl Incoming {
             src,
             number,
             initial,
+            is_disputed: false,
             next: 1,
             early: Ranges::default(),
             messages: VecDeque::new(),
@@ -84,7 +89,21 @@ impl Incoming {
             was_marked: false,
             echoes: false,
             twice: None,
+            conflicts: 0,
             held: BTreeMap::new(),
+        }
+    }
+
+    /// Returns true if no data and no FIN has arrived.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.next == 1 && self.early.is_empty() && self.messages.is_empty() && self.fin.is_none()
+    }
+
+    /// Takes the initial sequence number from the first segment, if SYNs differed in it. The first
+    /// message of a connection starts with its first byte.
+    pub(super) fn settle_initial(&mut self, arrival: &Arrival) {
+        if std::mem::take(&mut self.is_disputed) && self.is_untouched() {
+            self.initial = arrival.seq.wrapping_sub(1).wrapping_sub(arrival.offset as u32);
         }
     }
 
