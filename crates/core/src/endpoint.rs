@@ -14,6 +14,7 @@
 
 use std::sync::Arc;
 
+use crate::clock::ClockOrigin;
 use crate::fabric::LinksDown;
 use crate::id::{MsgId, NodeId, TenantId};
 use crate::packet::Packet;
@@ -140,6 +141,10 @@ pub trait Endpoint: Sized {
 
     /// The endpoint of host `node`.
     fn new(config: Arc<Self::Config>, node: NodeId, rng: Rng, now: Time) -> Self;
+
+    /// Sets the origin of the clock that the endpoint is given times of. Drivers of hosts call it once,
+    /// before anything else; without a call the origin is that of simulations.
+    fn set_clock_origin(&mut self, _now: Time, _origin: ClockOrigin) {}
 
     /// The application hands over a message.
     fn submit(&mut self, now: Time, message: Message);

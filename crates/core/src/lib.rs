@@ -1,10 +1,11 @@
 //! The vocabulary that every part of Rampmeter shares.
 //!
-//! Time, bytes and rates as types ([`units`]), identifiers ([`id`]), random streams ([`rng`]), the
+//! Time, bytes and rates as types ([`units`]), origins of clocks ([`clock`]), identifiers ([`id`]), random streams ([`rng`]), the
 //! packet ([`packet`]), the wire codec ([`wire`]), what stands in front of headers on real networks
 //! ([`envelope`]), the settings of a fabric ([`fabric`]), and the seam between protocols and the
 //! drivers that run them ([`endpoint`], [`family`]). Nothing here does I/O, reads a clock or draws entropy.
 
+pub mod clock;
 pub mod collections;
 pub mod endpoint;
 pub mod envelope;
@@ -16,6 +17,7 @@ pub mod rng;
 pub mod units;
 pub mod wire;
 
+pub use clock::ClockOrigin;
 pub use endpoint::{Endpoint, Event, Message, Phase, Promise, Receipt};
 pub use family::{
     Crossing, Departure, FabricFacts, Family, Hop, NoArbiter, Passive, Queueing, Ranked,

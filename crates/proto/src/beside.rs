@@ -10,9 +10,9 @@ use std::sync::Arc;
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::wire::{Reader, Writer};
 use rampmeter_core::{
-    Crossing, Departure, Endpoint, Event, FabricFacts, Family, Header, Hop, Message, MsgId, NodeId,
-    Packet, Phase, Priority, Promise, Queueing, Receipt, Rng, SwitchFacts, TenantId, Time, Verdict,
-    WireError, fabric::LinksDown,
+    ClockOrigin, Crossing, Departure, Endpoint, Event, FabricFacts, Family, Header, Hop, Message,
+    MsgId, NodeId, Packet, Phase, Priority, Promise, Queueing, Receipt, Rng, SwitchFacts, TenantId,
+    Time, Verdict, WireError, fabric::LinksDown,
 };
 
 use crate::keys::BadKey;
@@ -227,6 +227,11 @@ impl<A: Endpoint, B: Endpoint> Endpoint for BesideHost<A, B> {
         Self { upper, lower: B::new(Arc::clone(&config.lower), node, rng.part(LOWER), now) }
     }
 
+    fn set_clock_origin(&mut self, now: Time, origin: ClockOrigin) {
+        self.upper.set_clock_origin(now, origin);
+        self.lower.set_clock_origin(now, origin);
+    }
+
     fn submit(&mut self, now: Time, message: Message) {
         match is_upper(&message) {
             true => self.upper.submit(now, message),
@@ -334,6 +339,13 @@ impl<A: Family, B: Family> Endpoint for BesideArbiter<A, B> {
 
     fn new(config: Arc<Self::Config>, node: NodeId, rng: Rng, now: Time) -> Self {
         Beside::<A, B>::arbiter(config, 0, node, rng, now)
+    }
+
+    fn set_clock_origin(&mut self, now: Time, origin: ClockOrigin) {
+        match self {
+            Self::Upper(arbiter) => arbiter.set_clock_origin(now, origin),
+            Self::Lower(arbiter) => arbiter.set_clock_origin(now, origin),
+        }
     }
 
     fn submit(&mut self, now: Time, message: Message) {

@@ -13,7 +13,7 @@ use rampmeter_core::{Bytes, FabricFacts, NodeId, Span};
 use rampmeter_proto::Catalogue;
 use rampmeter_ring::{Access, DoorConfig};
 use rampmeter_runtime::datapath::udp::UdpConfig;
-use rampmeter_runtime::{Agreement, ClockSource, Epoch, PrivateKey, PublicKey, Setting, Wait};
+use rampmeter_runtime::{Agreement, ClockSource, PrivateKey, PublicKey, Setting, Wait};
 use rustix::fs::OFlags;
 use thiserror::Error;
 
@@ -73,8 +73,6 @@ pub(crate) struct Setup {
     pub(crate) interface: Option<String>,
     /// Its clock.
     pub(crate) clock: ClockSource,
-    /// Since when its clock counts.
-    pub(crate) epoch: Epoch,
     /// How it waits.
     pub(crate) wait: Wait,
     /// `node.spin-us` as it is written: without it the value follows from the rate.
@@ -288,7 +286,7 @@ impl Setup {
             Setting::ControlRtt => facts.control_rtt.as_ps().to_string(),
             Setting::DataRtt => facts.data_rtt.as_ps().to_string(),
             Setting::Transport => format!("{:?}", self.transport.derived),
-            Setting::Clock => format!("{:?} {:?}", self.clock, self.epoch),
+            Setting::Clock => format!("{:?}", self.clock),
             // Nodes with one network tell what they always told.
             Setting::Peers if self.more_rails.is_empty() => format!("{:?}", self.udp.peers),
             Setting::Peers => {

@@ -60,7 +60,7 @@ enum Over {
 
 /// `rampd load`.
 pub(crate) fn load<C: Catalogue>(args: &LoadArgs) -> Result<(), Error> {
-    let mut setup = Setup::load::<C>(&args.config)?;
+    let setup = Setup::load::<C>(&args.config)?;
     if setup.clock != ClockSource::Monotonic {
         let file = args.config.display();
         let message = "node.clock: expected \"monotonic\" for a load, got \"time-of-day\"";
@@ -71,7 +71,7 @@ pub(crate) fn load<C: Catalogue>(args: &LoadArgs) -> Result<(), Error> {
     let drain = Span::from_ps((args.drain_ms.max(0.0) * 1e9) as u64);
     let timetable = Timetable::new(table, setup.id.get(), start);
     let log = Log::create(&args.log)?;
-    let (signals, clock) = (stop_signals()?, clock(&mut setup)?);
+    let (signals, clock) = (stop_signals()?, clock(&setup)?);
     match args.over {
         Over::Udp => {
             let load = Load::new(timetable, log, clock, drain, signals.clone());

@@ -10,9 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::{Registry, Unit};
 use rampmeter_core::{Endpoint, NodeId, Span, Time};
-use rampmeter_runtime::{
-    Applications, Datapath, Epoch, Node, NodeStats, PeerView, RailState, RailView,
-};
+use rampmeter_runtime::{Applications, Datapath, Node, NodeStats, PeerView, RailState, RailView};
 use tracing::{info, warn};
 
 use crate::config::Setup;
@@ -72,8 +70,6 @@ pub(crate) struct Watch {
     shown: Arc<Mutex<View>>,
     status: StatusServer,
     heart: Heart,
-    /// True if the node has logged that a new half-year has begun.
-    has_warned_of_epoch: bool,
 }
 
 impl Watch {
@@ -101,8 +97,7 @@ impl Watch {
             info!(%address, "serving metrics");
         }
         let (next, greets_at, heart) = (Time::ZERO, Time::ZERO, Heart::start()?);
-        let (before, has_warned_of_epoch) = (View::default(), false);
-        Ok(Self { next, greets_at, before, shown, status, heart, has_warned_of_epoch })
+        Ok(Self { next, greets_at, before: View::default(), shown, status, heart })
     }
 
     /// Looks at the node, from time to time.
@@ -118,7 +113,6 @@ impl Watch {
         self.next = now + EVERY;
         self.heart.beat();
         log::report();
-        self.warn_of_epoch(setup);
         if now >= self.greets_at {
             self.greets_at = now + GREET_EVERY;
             node.greet(now);
@@ -202,18 +196,6 @@ impl Watch {
                 None => info!(peer = node, "the path to a peer carries packets of network.mtu"),
             }
         }
-    }
-
-    /// Logs once that clocks of nodes that start from now on count from another day.
-    fn warn_of_epoch(&mut self, setup: &Setup) {
-        if self.has_warned_of_epoch || setup.epoch == Epoch::now(setup.clock) {
-            return;
-        }
-        self.has_warned_of_epoch = true;
-        warn!(
-            "node.clock: a new half-year has begun, from which nodes count that start now: start \
-             all nodes again if the transport has an arbiter"
-        );
     }
 
     /// Says which networks went down, and which are up again.

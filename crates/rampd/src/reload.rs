@@ -116,7 +116,6 @@ fn apply<E: Endpoint, D: Datapath, A: Applications>(
         return refuse(&fixed.join("; "));
     }
     // The node goes on counting from where it started.
-    new.epoch = setup.epoch;
     let config = NodeConfig { agreement: new.agreement(), ..config };
     let parameters = protocol(&new).map_err(|error| Error::Input(error.to_string()))?;
     let others = new.udp.peers != setup.udp.peers || new.more_rails != setup.more_rails;

@@ -55,12 +55,12 @@ impl Error {
 pub(crate) fn node<C: Catalogue>(config: &Path) -> Result<(), Error> {
     // First of all: until then SIGHUP would end a node that has just been started.
     let signals = stop_signals()?;
-    let mut setup = Setup::load::<C>(config)?;
+    let setup = Setup::load::<C>(config)?;
     if setup.is_arbiter {
         let message = "is an arbiter's configuration: use `rampd arbiter`";
         return Err(Error::Input(format!("{}: {message}", config.display())));
     }
-    let clock = clock(&mut setup)?;
+    let clock = clock(&setup)?;
     raise_descriptor_limit();
     match &setup.door {
         Some(door) => {
@@ -82,23 +82,21 @@ pub(crate) fn node<C: Catalogue>(config: &Path) -> Result<(), Error> {
 /// `rampd arbiter`.
 pub(crate) fn arbiter<C: Catalogue>(config: &Path) -> Result<(), Error> {
     let signals = stop_signals()?;
-    let mut setup = Setup::load::<C>(config)?;
+    let setup = Setup::load::<C>(config)?;
     if !setup.is_arbiter {
         let message = "is no arbiter's configuration: use `rampd node`";
         return Err(Error::Input(format!("{}: {message}", config.display())));
     }
-    let clock = clock(&mut setup)?;
+    let clock = clock(&setup)?;
     raise_descriptor_limit();
     find::<C, _>(&setup, RunArbiter { setup: &setup, clock, signals: &signals })
 }
 
-/// Starts the node's clock, and enters its epoch in the settings that nodes compare.
-pub(crate) fn clock(setup: &mut Setup) -> Result<Clock, Error> {
+/// Starts the node's clock.
+pub(crate) fn clock(setup: &Setup) -> Result<Clock, Error> {
     let advice = "use clock = \"time-of-day\"";
-    let clock = Clock::start(setup.clock)
-        .map_err(|error| Error::Input(format!("node.clock: {error}: {advice}")))?;
-    setup.epoch = clock.epoch();
-    Ok(clock)
+    Clock::start(setup.clock)
+        .map_err(|error| Error::Input(format!("node.clock: {error}: {advice}")))
 }
 
 /// Takes as many descriptors as the system allows: each program that attaches needs two, and those
@@ -269,6 +267,7 @@ fn serve<E: Endpoint, D: Datapath, A: Applications>(
     protocol: Protocol<'_, E>,
     signals: &Signals,
 ) -> Result<(), Error> {
+    node.set_clock_origin(clock.now(), clock.origin());
     let mut watch = Watch::start(setup)?;
     let mut current = setup.clone();
     info!(node = setup.id.get(), address = %joined(setup), "started");

@@ -4,8 +4,12 @@
 //! clock is the same for all processes and namespaces. Between machines the time of day is, as far
 //! as NTP or PTP make it so; a node reads it once, when it starts, and then follows the monotonic
 //! clock, so that its time never jumps.
+//!
+//! [`Time`] has a range of 213 days, less than the time since 1970. So a clock counts from a day
+//! before its own start, and [`ClockOrigin`] says which instant that is. Endpoints number rounds
+//! and slots from 1970 by means of it: nodes agree whenever each of them was started.
 
-use rampmeter_core::{Span, Time};
+use rampmeter_core::{ClockOrigin, Span, Time};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use thiserror::Error;
 
@@ -14,33 +18,9 @@ use thiserror::Error;
 pub enum ClockSource {
     /// Time since the machine started: for nodes that share one machine.
     Monotonic,
-    /// Time of day since the latest first of January or July (UTC), so that 213 days, the range of
-    /// [`Time`], leave a month to nodes that run across the change; those that start after it are
-    /// out of step with them. [`Clock::epoch`] tells them apart, and nodes compare theirs.
+    /// Time of day (UTC).
     #[default]
     TimeOfDay,
-}
-
-/// Start of the half-year since which a clock counts, in days since 1970; `None` if it counts since
-/// the machine started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Epoch(pub Option<i64>);
-
-impl Epoch {
-    /// The epoch of a clock that starts now.
-    pub fn now(source: ClockSource) -> Self {
-        Self::at(nanoseconds(clock_gettime(ClockId::Realtime)), source)
-    }
-
-    fn at(day_ns: i128, source: ClockSource) -> Self {
-        match source {
-            ClockSource::Monotonic => Self(None),
-            ClockSource::TimeOfDay => {
-                let start_ns = day_ns - since_half_year_ns(day_ns);
-                Self(Some((start_ns / DAY_NS) as i64))
-            }
-        }
-    }
 }
 
 /// The clock of one node: monotonic, and shifted by what its source says.
@@ -48,7 +28,7 @@ impl Epoch {
 pub struct Clock {
     /// Nanoseconds to add to the monotonic clock.
     shift_ns: i128,
-    epoch: Epoch,
+    origin: ClockOrigin,
 }
 
 impl Clock {
@@ -67,17 +47,18 @@ impl Clock {
             ClockSource::Monotonic if up_ns > LAST_NS => {
                 Err(ClockError { days: (up_ns / DAY_NS) as u64 })
             }
-            ClockSource::Monotonic => Ok(Self { shift_ns: 0, epoch: Epoch(None) }),
+            ClockSource::Monotonic => Ok(Self { shift_ns: 0, origin: ClockOrigin::default() }),
             ClockSource::TimeOfDay => {
-                let shift_ns = since_half_year_ns(day_ns) - up_ns;
-                Ok(Self { shift_ns, epoch: Epoch::at(day_ns, source) })
+                let origin_ns = u64::try_from(day_ns - BEFORE_NS).unwrap_or_default();
+                let shift_ns = day_ns - i128::from(origin_ns) - up_ns;
+                Ok(Self { shift_ns, origin: ClockOrigin::from_ns(origin_ns) })
             }
         }
     }
 
-    /// Returns since when the clock counts. Clocks of nodes with different epochs are months apart.
-    pub fn epoch(&self) -> Epoch {
-        self.epoch
+    /// Returns the instant from which the clock counts.
+    pub fn origin(&self) -> ClockOrigin {
+        self.origin
     }
 
     /// Returns true if the clock is about to reach the end of its range, at which it stands still.
@@ -104,6 +85,9 @@ pub struct ClockError {
 const LAST_NS: i128 = ((u64::MAX - 1) / 1_000) as i128;
 /// Rest of a clock's range at which a node that has it must end.
 const MARGIN_NS: i128 = 3_600 * 1_000_000_000;
+/// Time from a clock's origin to its start. Instants of peers whose clocks are behind by less can be
+/// told.
+const BEFORE_NS: i128 = DAY_NS;
 const DAY_NS: i128 = 86_400 * 1_000_000_000;
 
 /// `span` as the system's calls want it, rounded up to a nanosecond.
@@ -121,46 +105,29 @@ fn nanoseconds(at: Timespec) -> i128 {
     i128::from(at.tv_sec) * 1_000_000_000 + i128::from(at.tv_nsec)
 }
 
-/// Nanoseconds since the latest first of January or July, of a time of day since 1970.
-fn since_half_year_ns(ns: i128) -> i128 {
-    let day = ns.div_euclid(DAY_NS);
-    let mut start = 0;
-    for year in 1970.. {
-        let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-        for days in [if is_leap { 182 } else { 181 }, 184] {
-            if start + days > day {
-                return ns - start * DAY_NS;
-            }
-            start += days;
-        }
-    }
-    unreachable!("a year is found for every day")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Clocks that start years apart agree about the time since 1970.
     #[test]
-    fn half_years_begin_in_january_and_july() {
-        let day = |n: i128| n * DAY_NS;
-        // 2024-01-01 is day 19723, 2024-07-01 day 19905, 2025-07-01 day 20270.
-        assert_eq!(since_half_year_ns(day(19_723)), 0);
-        assert_eq!(since_half_year_ns(day(19_904)), day(181));
-        assert_eq!(since_half_year_ns(day(19_905)), 0);
-        assert_eq!(since_half_year_ns(day(20_270) + 5), 5);
-    }
-
-    /// Clocks that start on both sides of New Year have different epochs, and all others the same.
-    #[test]
-    fn epochs_tell_clocks_of_two_half_years_apart() {
-        let start = |ns| Clock::start_at(5, ns, ClockSource::TimeOfDay).unwrap().epoch();
-        let new_year = 19_723 * DAY_NS;
-        assert_eq!(start(new_year - 1), Epoch(Some(19_723 - 184)));
-        assert_eq!(start(new_year), Epoch(Some(19_723)));
-        assert_eq!(start(new_year + 181 * DAY_NS), Epoch(Some(19_723)));
-        let monotonic = Clock::start_at(5, new_year, ClockSource::Monotonic).unwrap();
-        assert_eq!(monotonic.epoch(), Epoch(None));
+    fn clocks_of_any_start_agree() {
+        let since_1970_ps = |clock: Clock, up_ns: i128| {
+            let at_ns = up_ns + clock.shift_ns;
+            i128::from(clock.origin.as_ns()) * 1_000 + at_ns * 1_000
+        };
+        let start = |up_days, days| {
+            let source = ClockSource::TimeOfDay;
+            Clock::start_at(up_days * DAY_NS, days * DAY_NS, source).unwrap()
+        };
+        // 2024-01-01 is day 19723.
+        let (before, after) = (start(10, 19_722), start(300, 19_724));
+        // Two days later than the earlier of them.
+        let now = 19_724 * DAY_NS * 1_000;
+        assert_eq!(since_1970_ps(before, 12 * DAY_NS), now);
+        assert_eq!(since_1970_ps(after, 300 * DAY_NS), now);
+        let monotonic = Clock::start_at(5, 19_723 * DAY_NS, ClockSource::Monotonic).unwrap();
+        assert_eq!(monotonic.origin(), ClockOrigin::default());
     }
 
     #[test]
@@ -180,9 +147,10 @@ mod tests {
     }
 
     #[test]
-    fn time_of_day_stays_within_the_range_of_time_and_never_goes_back() {
+    fn time_of_day_starts_a_day_after_the_origin_and_never_goes_back() {
         let clock = Clock::start(ClockSource::TimeOfDay).unwrap();
         let (a, b) = (clock.now(), clock.now());
-        assert!(a <= b && b < Time::from_ps(185 * 86_400 * 1_000_000_000_000));
+        let day = Time::from_ps(DAY_NS as u64 * 1_000);
+        assert!(day <= a && a <= b && b < day + Span::from_us(3_600_000_000));
     }
 }

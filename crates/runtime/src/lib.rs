@@ -31,7 +31,7 @@ mod stats;
 pub use agreement::{Agreement, Differences, Setting};
 pub use app::{Applications, Assembly, Outcome, Payload, Submission, Ticket};
 pub use busy::BusyPoll;
-pub use clock::{Clock, ClockError, ClockSource, Epoch};
+pub use clock::{Clock, ClockError, ClockSource};
 pub use datapath::Datapath;
 pub use datapath::secure::{PrivateKey, PublicKey, SealConfig, Secured, Security};
 pub use drive::{Signals, Wait, drive};

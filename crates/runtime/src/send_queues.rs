@@ -33,6 +33,9 @@ const MESSAGES_MIN: u32 = 16;
 const MESSAGES_SHARED: u32 = 8_192;
 /// Bytes of a queue that the endpoint has at most, as the time that they take on the node's link.
 const TIME_MAX: Span = Span::from_us(10_000);
+/// Time without a completion after which a queue fails with one of its messages: less than that after
+/// which a message fails by default, and more than hosts pause.
+const PROGRESS_MAX: Span = Span::from_us(5_000_000);
 /// Queues that may have so many bytes; more of them share the bytes of these.
 const FULL_SHARES: u64 = 4;
 
@@ -156,15 +159,10 @@ impl SendQueues {
     }
 
     /// A message has failed for want of an answer. Takes the messages of its queue if none has
-    /// completed for `patience`.
-    pub(crate) fn on_unreachable(
-        &mut self,
-        now: Time,
-        key: QueueKey,
-        patience: Span,
-    ) -> VecDeque<MsgId> {
+    /// completed for [`PROGRESS_MAX`].
+    pub(crate) fn on_unreachable(&mut self, now: Time, key: QueueKey) -> VecDeque<MsgId> {
         let has_failed =
-            |queue: &&mut SendQueue| now.saturating_since(queue.progress_at) >= patience;
+            |queue: &&mut SendQueue| now.saturating_since(queue.progress_at) >= PROGRESS_MAX;
         let queue = self.queues.get_mut(&key).filter(has_failed);
         queue.map(|queue| std::mem::take(&mut queue.waiting)).unwrap_or_default()
     }
@@ -262,11 +260,11 @@ mod tests {
     #[test]
     fn a_queue_without_progress_fails_with_its_message() {
         let mut queues = SendQueues::new(RATE);
-        let (patience, at) = (Span::from_us(10), |us| Time::ZERO + Span::from_us(us));
+        let at = |ms| Time::ZERO + Span::from_us(ms * 1_000);
         enter(&mut queues, key(1), SIZE, 1_030);
         queues.on_end(at(5), key(1), SIZE, true);
-        assert!(queues.on_unreachable(at(14), key(1), patience).is_empty());
-        assert_eq!(queues.on_unreachable(at(15), key(1), patience).len(), 6);
+        assert!(queues.on_unreachable(at(5_004), key(1)).is_empty());
+        assert_eq!(queues.on_unreachable(at(5_005), key(1)).len(), 6);
         assert_eq!(queues.next(|_| Some(SIZE)), None);
     }
 

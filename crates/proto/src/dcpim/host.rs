@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Time,
+    Bytes, ClockOrigin, Endpoint, Event, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Time,
 };
 
 use super::DcpimStats;
@@ -85,7 +85,7 @@ impl DcpimHost {
     fn run_stage(&mut self, now: Time) {
         // A host that slept through more than a phase takes up the schedule where it is now.
         if now.saturating_since(self.schedule.at()) > self.dcpim.phase() {
-            self.schedule = Schedule::from(now, &self.dcpim);
+            self.schedule = Schedule::from(now, self.schedule.clock(), &self.dcpim);
             return;
         }
         let start = self.schedule.at();
@@ -114,7 +114,7 @@ impl Endpoint for DcpimHost {
     type Config = Dcpim;
 
     fn new(config: Arc<Dcpim>, node: NodeId, rng: Rng, now: Time) -> Self {
-        let schedule = Schedule::from(now, &config);
+        let schedule = Schedule::from(now, ClockOrigin::default(), &config);
         Self {
             sender: Sender::new(node, schedule.phase(&config)),
             schedule,
@@ -125,6 +125,12 @@ impl Endpoint for DcpimHost {
             dcpim: config,
             rng,
         }
+    }
+
+    fn set_clock_origin(&mut self, now: Time, origin: ClockOrigin) {
+        self.schedule = Schedule::from(now, origin, &self.dcpim);
+        self.sender = Sender::new(self.out.node(), self.schedule.phase(&self.dcpim));
+        self.receiver.set_clock_origin(origin);
     }
 
     fn submit(&mut self, now: Time, message: Message) {
@@ -231,7 +237,8 @@ impl Endpoint for DcpimHost {
 
     fn reconfigure(&mut self, now: Time, config: Arc<Dcpim>) -> bool {
         // Stages have other lengths: the schedule is taken up where it is now.
-        (self.schedule, self.idle_phases) = (Schedule::from(now, &config), 0);
+        (self.schedule, self.idle_phases) =
+            (Schedule::from(now, self.schedule.clock(), &config), 0);
         self.dcpim = config;
         true
     }

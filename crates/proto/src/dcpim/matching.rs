@@ -41,7 +41,12 @@ pub struct Capacity {
 /// with the channels that each is given.
 pub fn choose(offers: &mut Vec<Offer>, order: Order, capacity: Capacity, rng: &mut Rng) {
     match order {
-        Order::SmallestFirst => offers.sort_by_key(|o| (o.fields.remaining, o.fields.announced)),
+        Order::SmallestFirst => {
+            // Modulo 2^64: all are within half of that of any.
+            let middle = offers.first().map_or(0, |first| first.fields.announced);
+            let since = |announced: u64| announced.wrapping_sub(middle).cast_signed();
+            offers.sort_by_key(|o| (o.fields.remaining, since(o.fields.announced)));
+        }
         Order::Random => rng.shuffle(offers),
     }
     let mut left = capacity;

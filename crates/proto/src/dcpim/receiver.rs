@@ -1,6 +1,6 @@
 //! The receiver's side: announced flows, requests and accepts, tokens, arrived data.
 
-use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{ClockOrigin, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
 use super::config::{Dcpim, Demand, Handshake, IdleCapacity, ShortFlows};
 use super::link::{LinkTimer, Links};
@@ -32,6 +32,7 @@ pub(super) struct Receiver {
     busy: u8,
     withheld: u32,
     offers: Vec<Offer>,
+    clock: ClockOrigin,
 }
 
 impl Receiver {
@@ -48,7 +49,12 @@ impl Receiver {
             busy: 0,
             withheld: 0,
             offers: Vec::new(),
+            clock: ClockOrigin::default(),
         }
+    }
+
+    pub(super) fn set_clock_origin(&mut self, origin: ClockOrigin) {
+        self.clock = origin;
     }
 
     #[inline]
@@ -341,7 +347,8 @@ impl Receiver {
         for idx in 0..self.sources.len() {
             let src = self.sources.get(idx);
             let Some(slot) = self.candidate(src, now) else { continue };
-            let (remaining, announced) = self.flows[slot].key();
+            let flow = &self.flows[slot];
+            let (remaining, announced) = (flow.remaining(), self.clock.stamp(flow.state.announced));
             let per_channel = dcpim.channel_packets;
             let wanted = match dcpim.config.demand {
                 Demand::SmallestFlow => {

@@ -5,17 +5,18 @@
 //! paper's schedule a phase has 2r + 1 stages; in the overlapped one it has 2r and the last accepts
 //! coincide with the start of the next phase.
 
-use rampmeter_core::{Phase, Time};
+use rampmeter_core::{ClockOrigin, Phase, Time};
 
 use super::config::Dcpim;
 
-/// The stage that starts next. Phases are numbered modulo 2^32, which a clock that starts with the
-/// half year passes after some weeks.
+/// The stage that starts next. Stages are counted from an instant that all hosts share, and phases are
+/// numbered modulo 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
     phase: u32,
     stage: u32,
     at: Time,
+    clock: ClockOrigin,
 }
 
 /// What a host does at the start of a stage, in this order.
@@ -33,13 +34,14 @@ pub struct Duties {
 
 impl Schedule {
     /// The first stage that starts at `now` or later.
-    pub fn from(now: Time, dcpim: &Dcpim) -> Self {
-        let stages = now.as_ps().div_ceil(dcpim.stage.as_ps());
+    pub fn from(now: Time, clock: ClockOrigin, dcpim: &Dcpim) -> Self {
+        let stages = clock.next_interval(now, dcpim.stage);
         let per_phase = u64::from(dcpim.stages);
         Self {
             phase: (stages / per_phase) as u32,
             stage: (stages % per_phase) as u32,
-            at: Time::ZERO + dcpim.stage * stages,
+            at: clock.start_of(stages, dcpim.stage),
+            clock,
         }
     }
 
@@ -50,8 +52,14 @@ impl Schedule {
         if now.saturating_since(self.at) <= phase * 2 {
             return self;
         }
-        let number = now.as_ps() / phase.as_ps() - 1;
-        Self { phase: number as u32, stage: 0, at: Time::ZERO + phase * number }
+        let number = self.clock.interval(now, phase).saturating_sub(1);
+        let at = self.clock.start_of(number, phase);
+        Self { phase: number as u32, stage: 0, at, clock: self.clock }
+    }
+
+    /// The origin of the host's clock.
+    pub fn clock(&self) -> ClockOrigin {
+        self.clock
     }
 
     /// When the next stage starts.

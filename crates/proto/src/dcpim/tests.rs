@@ -63,7 +63,7 @@ mod config {
 mod schedule {
     use super::super::config::DcpimConfig;
     use super::super::schedule::*;
-    use rampmeter_core::{FabricFacts, Rate, Span, Time};
+    use rampmeter_core::{ClockOrigin, FabricFacts, Rate, Span, Time};
 
     fn all_duties(config: DcpimConfig, phases: u32) -> Vec<(Time, Duties)> {
         let facts = FabricFacts {
@@ -75,7 +75,7 @@ mod schedule {
             patience: Span::ZERO,
         };
         let dcpim = config.on(&facts).unwrap();
-        let mut schedule = Schedule::from(Time::ZERO, &dcpim);
+        let mut schedule = Schedule::from(Time::ZERO, ClockOrigin::default(), &dcpim);
         let next = |_| (schedule.at(), schedule.advance(&dcpim));
         (0..phases * dcpim.stages).map(next).collect()
     }

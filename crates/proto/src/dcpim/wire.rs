@@ -34,7 +34,8 @@ layout! {
         phase: u32 [channels at least 1, prompt at most channels],
         /// Packets that remain of the pair's smallest flow.
         remaining: u32,
-        /// When that flow was announced, in picoseconds of the receiver's clock: the tie-break.
+        /// Time at which that flow was announced, in picoseconds since an instant that all hosts share,
+        /// modulo 2^64: the tie-break.
         announced: u64 as "Flow announced (ps, receiver's clock)",
     }
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{
-    Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Span, Time,
+    Bytes, ClockOrigin, Endpoint, Event, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Span,
+    Time,
 };
 
 use super::allocate::{Allocation, Allocator};
 use super::config::{Fastpass, Model};
 use super::epoch::EpochArbiter;
 use super::paths::Paths;
-use super::timetable::slot_start;
 use super::wire::{Demand, FastpassHeader, List, Slot};
 use crate::parts::Output;
 
@@ -59,6 +59,7 @@ struct SlotArbiter {
     paths: Paths,
     /// When the batch that is being computed may leave; [`Time::ZERO`] if none is.
     computed_at: Time,
+    clock: ClockOrigin,
 }
 
 /// Watchdog intervals after which a standby takes over.
@@ -78,6 +79,7 @@ impl SlotArbiter {
             allocations: Vec::new(),
             paths: Paths::default(),
             computed_at: Time::ZERO,
+            clock: ClockOrigin::default(),
         }
     }
 
@@ -126,7 +128,7 @@ impl SlotArbiter {
         }
         if !self.is_awake {
             self.is_awake = true;
-            let present = now.as_ps().div_ceil(fastpass.slot.as_ps());
+            let present = self.clock.next_interval(now, fastpass.slot);
             self.next_batch = self.next_batch.max(present + fastpass.ahead);
         }
     }
@@ -134,7 +136,10 @@ impl SlotArbiter {
     /// The instant at which the next batch is given out.
     fn batch_at(&self, fastpass: &Fastpass) -> Time {
         match self.is_awake {
-            true => slot_start(self.next_batch.saturating_sub(fastpass.ahead), fastpass),
+            true => {
+                let decided = self.next_batch.saturating_sub(fastpass.ahead);
+                self.clock.start_of(decided, fastpass.slot)
+            }
             false => Time::NEVER,
         }
     }
@@ -256,6 +261,12 @@ impl Endpoint for FastpassArbiter {
         };
         let out = Output::new(node, config.config.header.get() as u16);
         Self { out, role, fastpass: config }
+    }
+
+    fn set_clock_origin(&mut self, _now: Time, origin: ClockOrigin) {
+        if let Role::Slots(arbiter) = &mut self.role {
+            arbiter.clock = origin;
+        }
     }
 
     fn submit(&mut self, _now: Time, _message: Message) {}

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{
+    Bytes, ClockOrigin, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time,
+};
 
 use super::FastpassStats;
 use super::config::{Fastpass, Model};
@@ -125,6 +127,12 @@ impl Endpoint for FastpassHost {
             unsent: 0,
             stats: FastpassStats::default(),
             fastpass: config,
+        }
+    }
+
+    fn set_clock_origin(&mut self, _now: Time, origin: ClockOrigin) {
+        if let Turns::Slots(timetable) = &mut self.turns {
+            timetable.set_clock_origin(origin);
         }
     }
 

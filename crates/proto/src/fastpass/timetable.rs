@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use rampmeter_core::collections::IdMap;
-use rampmeter_core::{MsgId, NodeId, Span, Time};
+use rampmeter_core::{ClockOrigin, MsgId, NodeId, Span, Time};
 
 use super::FastpassStats;
 use super::config::Fastpass;
@@ -57,6 +57,9 @@ pub(super) struct Timetable {
     silent_since: Time,
     /// Answers since the last slot.
     answers: u32,
+    clock: ClockOrigin,
+    /// Time from the latest allocation to its batch, in picoseconds.
+    lead: Option<i128>,
 }
 
 /// Silent repetitions after which a host asks the other arbiter.
@@ -64,6 +67,10 @@ const FAIL_OVER_AFTER: u32 = 3;
 /// Answers without slots after which a host starts anew, in case that its totals and the arbiter's
 /// have parted.
 const ANSWERS_MAX: u32 = 64;
+/// Most by which the time from an allocation to its batch changes from one to the next: clocks do
+/// not jump by more, and packets are not later.
+const LEAD_CHANGE: Span = Span::from_us(1_000_000);
+const LEAD_CHANGE_SLOTS: u64 = 1_024;
 
 impl Timetable {
     pub(super) fn new() -> Self {
@@ -84,7 +91,13 @@ impl Timetable {
             attempts: 0,
             silent_since: Time::ZERO,
             answers: 0,
+            clock: ClockOrigin::default(),
+            lead: None,
         }
+    }
+
+    pub(super) fn set_clock_origin(&mut self, origin: ClockOrigin) {
+        self.clock = origin;
     }
 
     fn mark_dirty(&mut self, dst: u16) {
@@ -167,12 +180,16 @@ impl Timetable {
         }
         (self.quiet_since, self.silent_since) = (now, now);
         self.attempts = 0;
+        if !slots.as_slice().is_empty() && !self.has_usual_lead(now, first, fastpass) {
+            return;
+        }
         self.answers = if slots.as_slice().is_empty() { self.answers + 1 } else { 0 };
         self.heard = self.heard.max(heard);
         self.given = self.given.max(given);
         for &Slot { dst, offset, path } in slots.as_slice() {
             self.received += 1;
-            let at = slot_start(first.saturating_add(offset.into()), fastpass);
+            let number = first.saturating_add(offset.into());
+            let at = self.clock.start_of(number, fastpass.slot);
             // A slot that has begun is used at once: hosts whose clocks are ahead of the arbiter's
             // by more than it plans ahead would else never send.
             stats.slots_late += u64::from(at < now);
@@ -184,6 +201,18 @@ impl Timetable {
             true => self.missing_since.min(now),
             false => Time::NEVER,
         };
+    }
+
+    /// Returns true if a batch follows its allocation as closely as the one before. An allocation of
+    /// which that is not true is damaged, or the first of another clock: it counts as lost. Its slots
+    /// might be far off, and would count as held until then.
+    fn has_usual_lead(&mut self, now: Time, first: u64, fastpass: &Fastpass) -> bool {
+        let start = self.clock.start_of(first, fastpass.slot);
+        let lead = i128::from(start.as_ps()) - i128::from(now.as_ps());
+        let most = LEAD_CHANGE + fastpass.slot * LEAD_CHANGE_SLOTS;
+        let before = self.lead.replace(lead);
+        start < Time::NEVER
+            && before.is_none_or(|before| before.abs_diff(lead) <= u128::from(most.as_ps()))
     }
 
     /// The arbiter asked is the standby.
@@ -310,9 +339,4 @@ impl Timetable {
             self.start_anew(now);
         }
     }
-}
-
-/// When a slot begins, by the host's clock.
-pub(super) fn slot_start(number: u64, fastpass: &Fastpass) -> Time {
-    Time::from_ps(number.saturating_mul(fastpass.slot.as_ps()))
 }

@@ -23,6 +23,11 @@ impl<H> Output<H> {
         Self { node, control_bytes, control: VecDeque::new(), events: VecDeque::new() }
     }
 
+    /// The host.
+    pub fn node(&self) -> NodeId {
+        self.node
+    }
+
     /// Queues a control packet about `msg`. All have the highest priority.
     pub fn send(&mut self, dst: NodeId, msg: MsgId, header: H) {
         self.control.push_back(Packet {

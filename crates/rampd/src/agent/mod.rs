@@ -47,7 +47,7 @@ const PATIENCE_MIN: Span = Span::from_us(3_000_000);
 
 /// `rampd agent`.
 pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
-    let mut setup = Setup::load::<C>(file)?;
+    let setup = Setup::load::<C>(file)?;
     let refuse = |message: &str| Err(Error::Input(format!("{}: {message}", file.display())));
     if setup.is_arbiter {
         return refuse("is an arbiter's configuration: use `rampd arbiter`");
@@ -64,7 +64,7 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     }
     let config = setup.transport.config::<CaptonFamily>();
     let config = Arc::new(config.map_err(|error| Error::Input(error.to_string()))?);
-    let (signals, clock) = (stop_signals()?, clock(&mut setup)?);
+    let (signals, clock) = (stop_signals()?, clock(&setup)?);
     raise_descriptor_limit();
     let socket = setup
         .door

@@ -10,7 +10,7 @@ use rampmeter_proto::Catalogue;
 use rampmeter_ring::{Access, Allowed, DoorConfig, Limits, Services};
 use rampmeter_runtime::datapath::RAILS_MAX;
 use rampmeter_runtime::datapath::udp::UdpConfig;
-use rampmeter_runtime::{ClockSource, Epoch, NodeConfig, PublicKey, Wait};
+use rampmeter_runtime::{ClockSource, NodeConfig, PublicKey, Wait};
 
 use super::tables::{
     Addresses, ClockKey, Config, DatapathKey, Name, NetworkTable, NodeTable, PeerTable,
@@ -138,7 +138,6 @@ impl Check<'_> {
             more_rails,
             interface,
             clock,
-            epoch: Epoch::now(clock),
             wait,
             spin_us: node.spin_us,
             gather: self.gather(node.gather_us)?,

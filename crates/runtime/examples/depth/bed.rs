@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rampmeter_core::fabric::Spray;
-use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Rate, Span, Time};
+use rampmeter_core::{Bytes, ClockOrigin, Endpoint, FabricFacts, NodeId, Rate, Span, Time};
 use rampmeter_proto::Transport;
 use rampmeter_proto::transport::{Place, Site};
 use rampmeter_runtime::wire::{Incarnation, TransportId};
@@ -55,7 +55,8 @@ impl Shape {
         };
         let pings = Pings { to: NodeId::new(2), at: Time::ZERO, is_in_flight: false };
         let pings = (self == Shape::Third && node == 0).then_some(pings);
-        Source { to, left, pings, links: Rc::clone(links), fates: Rc::clone(fates) }
+        let (links, fates) = (Rc::clone(links), Rc::clone(fates));
+        Source { to, left, pings, shift: Span::ZERO, links, fates }
     }
 }
 
@@ -65,13 +66,23 @@ trait Turns {
     fn excess(&self) -> u64;
 }
 
-impl<E: Endpoint> Turns for Node<E, Link, Source> {
+/// A node whose clock is ahead of the time of the simulation.
+struct Shifted<E: Endpoint> {
+    node: Node<E, Link, Source>,
+    shift: Span,
+}
+
+impl<E: Endpoint> Turns for Shifted<E> {
     fn turn(&mut self, now: Time) -> Time {
-        Node::turn(self, now).expect("no datapath fails")
+        let next = self.node.turn(now + self.shift).expect("no datapath fails");
+        match next {
+            Time::NEVER => Time::NEVER,
+            next => Time::ZERO + next.saturating_since(Time::ZERO + self.shift),
+        }
     }
 
     fn excess(&self) -> u64 {
-        self.stats().arriving_excess
+        self.node.stats().arriving_excess
     }
 }
 
@@ -82,6 +93,7 @@ fn node<E: Endpoint + 'static>(
     rate: Rate,
     links: &Rc<RefCell<Links>>,
     source: Source,
+    (shift, origin): (Span, ClockOrigin),
 ) -> Box<dyn Turns> {
     let config = NodeConfig {
         node,
@@ -99,8 +111,10 @@ fn node<E: Endpoint + 'static>(
         peers: vec![Some(None); n],
         seed: 1,
     };
-    let link = Link(Rc::clone(links), node);
-    Box::new(Node::<E, _, _>::new(config, Arc::clone(protocol), link, source, Time::ZERO))
+    let (link, now) = (Link(Rc::clone(links), node, shift), Time::ZERO + shift);
+    let mut node = Node::<E, _, _>::new(config, Arc::clone(protocol), link, source, now);
+    node.set_clock_origin(now, origin);
+    Box::new(Shifted { node, shift })
 }
 
 /// What a run has come to.
@@ -137,6 +151,15 @@ pub(crate) struct Bed {
 
 impl Bed {
     pub(crate) fn new<T: Transport>(shape: Shape, messages: u64) -> Self {
+        Self::with_clocks::<T>(shape, messages, |_| (Span::ZERO, ClockOrigin::default()))
+    }
+
+    /// Nodes whose clocks are ahead of the simulation's time, with their origins.
+    pub(crate) fn with_clocks<T: Transport>(
+        shape: Shape,
+        messages: u64,
+        clock: impl Fn(u32) -> (Span, ClockOrigin),
+    ) -> Self {
         let rate = RATE;
         let (n_hosts, control_rtt) = (1 + PEERS, DELAY * 2);
         let data_rtt = control_rtt + rate.tx_time(Bytes::new(1_500)) * 4;
@@ -156,11 +179,13 @@ impl Bed {
         let links = Rc::new(RefCell::new(Links::new(n)));
         let fates = Rc::new(RefCell::new(Fates::default()));
         let make = |number: u32| {
-            let source = shape.source(number, messages, &links, &fates);
+            let clock = clock(number);
+            let source =
+                Source { shift: clock.0, ..shape.source(number, messages, &links, &fates) };
             let id = NodeId::new(number);
             match number < n_hosts {
-                true => node::<T::Host>(id, n, &config, rate, &links, source),
-                false => node::<T::Arbiter>(id, n, &config, rate, &links, source),
+                true => node::<T::Host>(id, n, &config, rate, &links, source, clock),
+                false => node::<T::Arbiter>(id, n, &config, rate, &links, source, clock),
             }
         };
         let nodes = (0..n as u32).map(make).collect();

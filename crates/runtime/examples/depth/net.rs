@@ -71,6 +71,8 @@ pub(crate) struct Source {
     pub(crate) to: Vec<NodeId>,
     pub(crate) left: u64,
     pub(crate) pings: Option<Pings>,
+    /// Time that the node's clock is ahead of that of the simulation.
+    pub(crate) shift: Span,
     pub(crate) links: Rc<RefCell<Links>>,
     pub(crate) fates: Rc<RefCell<Fates>>,
 }
@@ -100,7 +102,7 @@ impl Applications for Source {
     }
 
     fn next_submission(&self) -> Time {
-        if self.left > 0 { Time::ZERO } else { self.next_ping() }
+        if self.left > 0 { Time::ZERO } else { self.next_ping().saturating_add(self.shift) }
     }
 
     fn finish(&mut self, app: u32, _ticket: Ticket, outcome: Outcome) {
@@ -194,9 +196,9 @@ impl Mutations {
     }
 }
 
-/// A node's access to the network.
+/// A node's access to the network, and the time that its clock is ahead.
 #[derive(Debug)]
-pub(crate) struct Link(pub(crate) Rc<RefCell<Links>>, pub(crate) NodeId);
+pub(crate) struct Link(pub(crate) Rc<RefCell<Links>>, pub(crate) NodeId, pub(crate) Span);
 
 const DATAGRAM_MAX: usize = 1_472;
 
@@ -245,7 +247,7 @@ impl Datapath for Link {
 
     fn receive(&mut self, now: Time, mut each: impl FnMut(Arrived<'_>)) -> io::Result<usize> {
         let mut n = 0;
-        while n < 64 && self.0.borrow().next_to(self.1.idx()) <= now {
+        while n < 64 && self.next_arrival() <= now {
             let packet = self.0.borrow_mut().queues[self.1.idx()].pop_front();
             let Some((_, bytes)) = packet else { break };
             each(Arrived { bytes: &bytes, from: None, rail: 0, marks: Marks::NONE });
@@ -258,6 +260,6 @@ impl Datapath for Link {
     }
 
     fn next_arrival(&self) -> Time {
-        self.0.borrow().next_to(self.1.idx())
+        self.0.borrow().next_to(self.1.idx()).saturating_add(self.2)
     }
 }

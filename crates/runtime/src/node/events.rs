@@ -54,9 +54,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
         self.finish(message.app, message.ticket, outcome);
         if outcome == Outcome::Failed(Failure::Unreachable) {
-            // Half of it: timers of the endpoint are not those of the node.
-            let behind = self.send_queues.on_unreachable(now, queue, self.config.patience / 2);
-            for msg in behind {
+            for msg in self.send_queues.on_unreachable(now, queue) {
                 let Some(message) = self.outbox.remove(msg) else { continue };
                 self.finish(message.app, message.ticket, outcome);
             }

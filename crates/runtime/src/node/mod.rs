@@ -20,7 +20,7 @@ use std::io;
 use std::sync::Arc;
 
 use rampmeter_core::envelope::LINK_OVERHEAD;
-use rampmeter_core::{Endpoint, MsgId, NodeId, Purpose, Rate, Rng, Span, Time};
+use rampmeter_core::{ClockOrigin, Endpoint, MsgId, NodeId, Purpose, Rate, Rng, Span, Time};
 
 use self::arrivals::Arrivals;
 use self::bundles::Bundles;
@@ -60,6 +60,11 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         let state =
             State::new(config, protocol, apps, (datapath.datagram_max(), datapath.n_rails()), now);
         Self { datapath, state, arrivals: Arrivals::default(), has_more: false }
+    }
+
+    /// Sets the origin of the node's clock. Called before the first turn.
+    pub fn set_clock_origin(&mut self, now: Time, origin: ClockOrigin) {
+        self.state.endpoint.set_clock_origin(now, origin);
     }
 
     /// Does all that is due, and says when it wants to be called again; not later than what becomes

@@ -1,0 +1,55 @@
+//! Nodes whose clocks count from different instants, as those that were started months apart, with each
+//! transport of hosts: nothing differs from nodes whose clocks count from the same.
+
+#![allow(dead_code, reason = "the example uses more of these modules")]
+
+#[path = "../examples/depth/bed.rs"]
+mod bed;
+#[path = "../examples/depth/net.rs"]
+mod net;
+
+use bed::{Bed, Shape};
+use rampmeter_core::{ClockOrigin, Span, Time};
+use rampmeter_proto::catalogue::{Catalogue, Visitor};
+use rampmeter_proto::fastpod::FastpodFamily;
+use rampmeter_proto::{Builtin, OnHosts, Transport};
+
+const DAY: Span = Span::from_us(86_400_000_000);
+/// Start of the simulation: a day of 2025 in nanoseconds since 1970, and some.
+const START_NS: u64 = 20_100 * 86_400 * 1_000_000_000 + 123_456_789;
+const MESSAGES: u64 = 400;
+const UNTIL: Time = Time::from_ps(200_000_000_000);
+
+struct Started;
+
+impl Visitor for Started {
+    fn transport<T: Transport>(&mut self) {
+        // Days since the origin of each node's clock.
+        let run = |days: fn(u32) -> u64| {
+            let clock = |node| {
+                let shift = DAY * days(node);
+                (shift, ClockOrigin::from_ns(START_NS - shift.as_ps() / 1_000))
+            };
+            let mut bed = Bed::with_clocks::<T>(Shape::Third, MESSAGES, clock);
+            bed.run_until(UNTIL, Span::ZERO, |_| false);
+            let fates = bed.fates.borrow().clone();
+            (fates.completed, fates.failed, fates.pings)
+        };
+        let expected = run(|_| 1);
+        assert!(expected.2.len() > 50, "{}: {expected:?}", T::NAME);
+        let of_hosts = run(|node| [1, 184, 30, 212][node as usize % 4]);
+        if T::NAME == <FastpodFamily as rampmeter_core::Family>::NAME {
+            // Hosts follow the clock of the arbiter, which counts slots from its own start.
+            let (n, n_expected) = (of_hosts.2.len(), expected.2.len());
+            assert_eq!((of_hosts.0, of_hosts.1), (MESSAGES, 0));
+            assert!(n * 10 >= n_expected * 9, "{n} pings instead of {n_expected}");
+            return;
+        }
+        assert!(of_hosts == expected, "{}: {of_hosts:?} instead of {expected:?}", T::NAME);
+    }
+}
+
+#[test]
+fn transports_do_not_depend_on_when_nodes_were_started() {
+    OnHosts::<Builtin>::visit(&mut Started);
+}
