@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn a_queue_without_progress_fails_with_its_message() {
         let mut queues = SendQueues::new(RATE);
-        let at = |ms| Time::ZERO + Span::from_us(ms * 1_000);
+        let at = |ms: u64| Time::ZERO + Span::from_us(ms * 1_000);
         enter(&mut queues, key(1), SIZE, 1_030);
         queues.on_end(at(5), key(1), SIZE, true);
         assert!(queues.on_unreachable(at(5_004), key(1)).is_empty());
