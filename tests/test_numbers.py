@@ -84,7 +84,7 @@ class TestWindow:
                 assert {"from", "to", "time_ps"} == set(tier["queue_max_at"])
 
     def test_an_incast_at_once_has_a_goodput_and_no_delivered_share(self, tmp_path: Path) -> None:
-        incast = 'pattern = "incast"\nfan = 6\nflow-bytes = 1000000\nhub = 0'
+        incast = 'pattern = "incast"\nfan = 6\nflow-bytes = 100000\nhub = 0'
         done = run(plan(tmp_path, incast), tmp_path / "r")
         summary = done.summary
         assert summary["delivered_share"] is None
@@ -190,6 +190,16 @@ class TestTrust:
         short = 'pattern = "all-to-all"\nsizes = "imc10"\nload = 0.8\nflows = 300'
         warnings = " ".join(run(plan(tmp_path, short), tmp_path / "r").summary["warnings"])
         assert "had been delivered" in warnings
+
+    def test_retransmissions_are_warned_of(self, tmp_path: Path) -> None:
+        """pHost sends a first window unasked, for which an incast has no room (finding A22)."""
+        incast = 'pattern = "incast"\nfan = 7\nflow-bytes = 100000'
+        done = run(plan(tmp_path, incast, transport="phost"), tmp_path / "r")
+        again, sent = (column(done, name).sum() for name in ("retransmitted_bytes", "sent_bytes"))
+        [told] = [line for line in done.summary["warnings"] if "had been sent before" in line]
+        assert told.startswith(f"{100 * again / sent:.0f} % of the payload")
+        calm = run(plan(tmp_path, POISSON), tmp_path / "calm")
+        assert "had been sent before" not in " ".join(calm.summary["warnings"])
 
     @pytest.mark.parametrize(("sample_us", "warnings"), [(100, 1), (1, 0)])
     def test_few_samples_in_the_window_are_warned_of(

@@ -1,6 +1,8 @@
 """Runs in parallel: what is kept, what is run again, what an interrupt leaves."""
 
+import fcntl
 import json
+import os
 import signal
 import threading
 from collections.abc import Callable
@@ -53,6 +55,24 @@ class TestResuming:
             run_all([other])
         assert len(fake_core.plans) == 1
         assert states([replace(other, force=True)]) == ["ran"]
+
+    def test_a_folder_that_another_run_writes_to_is_left_alone(
+        self, fake_core: FakeCore, tmp_path: Path
+    ) -> None:
+        """Two runs in one folder removed each other's files, and one ended with an error."""
+        [job] = jobs(tmp_path)
+        job.out.mkdir()
+        partial = job.out / "flows.partial"
+        partial.touch()
+        folder = os.open(job.out, os.O_RDONLY)
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        [outcome] = run_all([job]).outcomes
+        assert outcome.state == "failed"
+        assert "that another run is writing to" in str(outcome.error)
+        assert partial.exists()
+        assert not fake_core.plans
+        os.close(folder)
+        assert states([job]) == ["ran"]
 
     def test_the_same_plan_in_other_words_is_not_another(
         self, fake_core: FakeCore, tmp_path: Path

@@ -6,6 +6,8 @@ same plan, the same input files and the same simulator is not run again.
 """
 
 import ctypes
+import errno
+import fcntl
 import hashlib
 import json
 import math
@@ -15,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -246,16 +248,22 @@ class _Worker:
             return Outcome(job, "interrupted")
         self._watcher.on_start(job)
         try:
-            outcome = self._outcome(job)
+            with _alone_in(job.out):
+                outcome = self._guarded(job)
+        except (ResultError, OSError) as error:
+            outcome = Outcome(job, "failed", error=error)
+        self._watcher.on_end(outcome)
+        return outcome
+
+    def _guarded(self, job: Job) -> Outcome:
+        try:
+            return self._outcome(job)
         except (PlanError, OSError, InternalError, EndpointError, _Ended) as error:
             for partial in job.out.glob("*.partial"):
                 partial.unlink()
             if isinstance(error, _Ended) or isinstance(error.__cause__, _Ended):
-                outcome = Outcome(job, "interrupted")
-            else:
-                outcome = Outcome(job, "failed", error=error)
-        self._watcher.on_end(outcome)
-        return outcome
+                return Outcome(job, "interrupted")
+            return Outcome(job, "failed", error=error)
 
     def _outcome(self, job: Job) -> Outcome:
         identity = identity_of(job.plan)
@@ -287,7 +295,31 @@ class _Worker:
         """Forget what an earlier run left, so that no mixture can pass for a result."""
         for name in (IDENTITY, results.MANIFEST, results.SUMMARY):
             (out / name).unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone_in(out: Path) -> Iterator[None]:
+    """Keep other runs, of this process or others, out of a folder; make it if it is not there.
+
+    Raise `ResultError` if another run has it. A file system without locks keeps nobody out.
+    """
+    with suppress(FileExistsError):
         out.mkdir(parents=True, exist_ok=True)
+    folder = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ResultError(
+                f"{out}: expected a folder that no other run writes to, got one that another run "
+                "is writing to; --out names another folder"
+            ) from None
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.ENOTSUP):
+                raise
+        yield
+    finally:
+        os.close(folder)
 
 
 def _simulate(job: Job, on_progress: Callable[["Progress"], bool]) -> dict[str, Any]:

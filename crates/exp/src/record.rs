@@ -53,6 +53,9 @@ pub(crate) struct Recorder {
     /// Flows that waited for others until the end.
     pub(crate) not_started: u64,
     pub(crate) duplicate_bytes: u64,
+    /// Payload that senders put on their links, and what of it they had sent before.
+    pub(crate) sent_bytes: u64,
+    pub(crate) retransmitted_bytes: u64,
     /// Flows that had a deadline, and those of them that met it.
     pub(crate) with_deadline: u64,
     pub(crate) in_time: u64,
@@ -83,6 +86,8 @@ impl Recorder {
             unfinished: 0,
             not_started: 0,
             duplicate_bytes: 0,
+            sent_bytes: 0,
+            retransmitted_bytes: 0,
             with_deadline: 0,
             in_time: 0,
             data_latency: LatencyHistogram::new(),
@@ -156,6 +161,10 @@ impl Probe for Recorder {
             Status::NotStarted => {}
         }
         self.duplicate_bytes += record.duplicate.get();
+        let sent_bytes = record.sent.get();
+        let retransmitted_bytes = sent_bytes.saturating_sub(record.size.get());
+        self.sent_bytes += sent_bytes;
+        self.retransmitted_bytes += retransmitted_bytes;
         let deadline_ps = match record.deadline {
             Time::NEVER => None,
             at => Some((at - record.arrival).as_ps()),
@@ -182,8 +191,8 @@ impl Probe for Recorder {
             tenant: record.tenant.get(),
             status,
             first_byte_ps: since(record.first_byte),
-            sent_bytes: record.sent.get(),
-            retransmitted_bytes: record.sent.get().saturating_sub(record.size.get()),
+            sent_bytes,
+            retransmitted_bytes,
         };
         self.push(&row);
     }

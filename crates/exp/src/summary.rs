@@ -281,6 +281,8 @@ impl Summary {
             process: outcome.process,
             delivered_share,
             samples,
+            sent_bytes: recorder.sent_bytes,
+            retransmitted_bytes: recorder.retransmitted_bytes,
         }));
         Self {
             status,

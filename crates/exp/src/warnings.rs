@@ -16,6 +16,8 @@ const WIDE: f64 = 0.1;
 const SAMPLES_MIN: usize = 20;
 /// A steady run has delivered more than this share of what it was offered.
 const SHARE_MIN: f64 = 0.9;
+/// More retransmissions than this share of all bytes sent are warned of.
+const RETRANSMITTED_MAX: f64 = 0.2;
 const POISSON: Process = Process::Poisson;
 /// Means of neighbouring batches that are more alike than this make an interval too narrow: two
 /// standard errors of the correlation of independent ones.
@@ -34,6 +36,9 @@ pub(crate) struct Facts<'a> {
     pub(crate) delivered_share: Option<f64>,
     /// Samples of links in the measured window; `None` where nothing is sampled or counted.
     pub(crate) samples: Option<usize>,
+    /// Payload that senders put on their links, and what of it they had sent before.
+    pub(crate) sent_bytes: u64,
+    pub(crate) retransmitted_bytes: u64,
 }
 
 /// The warnings of a run, each a sentence.
@@ -52,6 +57,14 @@ pub(crate) fn of(facts: &Facts<'_>) -> Vec<String> {
         warnings.push(format!(
             "{} flows never started: those that they wait for were not delivered",
             flows.not_started
+        ));
+    }
+    let retransmitted = facts.retransmitted_bytes as f64 / facts.sent_bytes.max(1) as f64;
+    if retransmitted > RETRANSMITTED_MAX {
+        warnings.push(format!(
+            "{:.0} % of the payload that hosts sent had been sent before (retransmitted_bytes in \
+             flows.parquet)",
+            100.0 * retransmitted
         ));
     }
     if !warmup.is_found {

@@ -209,6 +209,50 @@ mod steady {
         assert!(mean < FULL as f64, "{mean} bytes wait on average");
     }
 
+    /// The share of B T that waits where the windows of `n` flows do not change: W = W eta / U + W_AI
+    /// (algorithm 1) and U = 1 + q / (B T). A flow sends while less than W is in flight, half a packet
+    /// more than W on average, and n of that are the queue and B T. `step` is W_AI / (B T) and `full`
+    /// a packet; zero if the link is not full.
+    fn queue_of_the_fixed_point(n: f64, step: f64, full: f64) -> f64 {
+        let excess = |q: f64| n * (step * (1.0 + q) / (q + 0.05) + full / 2.0) - 1.0 - q;
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..50 {
+            let middle = (low + high) / 2.0;
+            *if excess(middle) > 0.0 { &mut low } else { &mut high } = middle;
+        }
+        low
+    }
+
+    /// Section 3.3: up to N flows nothing waits, with more their additive steps fill the queue.
+    #[test]
+    fn the_queue_of_many_flows_is_that_of_the_fixed_point() {
+        let topology = TopologySpec::Star {
+            hosts: 61,
+            access_gbps: 100.0,
+            propagation_ns: 5_000.0,
+            switch_ns: 450.0,
+            host_ns: 450.0,
+        };
+        let config = HpccConfig { flows: 20, ..HpccConfig::paper() };
+        for n in [10u32, 40, 60] {
+            let topology = topology.build().unwrap();
+            let bdp = 12.5e-3 * facts(&topology).data_rtt.as_ps() as f64;
+            let mut spec = spec(topology);
+            spec.sample = Some(Span::from_us(1));
+            let arrivals = (1..=n).map(|from| arrival(0, from, 0, 1_000_000_000)).collect();
+            let mut sim = sim(config.clone(), spec, arrivals, Queues::default());
+            while sim.now() < Time::ZERO + Span::from_us(8_000) {
+                sim.run(10_000);
+            }
+            let queues = sim.into_probe().0.split_off(3_000);
+            let mean = queues.iter().map(|&q| f64::from(q)).sum::<f64>() / queues.len() as f64;
+            let full = FULL as f64;
+            let expected = bdp * queue_of_the_fixed_point(n.into(), 0.05 / 20.0, full / bdp);
+            let (error, most) = ((mean - expected).abs(), 0.03 * expected + 1.5 * full);
+            assert!(error < most, "{n} flows: {mean} bytes wait, {expected} expected");
+        }
+    }
+
     /// A flow that comes late to sixteen others gets its share: nobody starves.
     #[test]
     fn sixteen_flows_and_a_late_one_share_within_a_factor_of_two() {

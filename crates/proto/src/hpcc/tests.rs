@@ -1,5 +1,7 @@
 //! Algorithm 1 by hand, and the records it reads.
 
+use proptest::collection::vec;
+use proptest::prelude::*;
 use rampmeter_core::{Bytes, FabricFacts, Rate, Span, Time};
 
 use super::config::{Hpcc, HpccConfig};
@@ -212,5 +214,77 @@ mod algorithm {
             assert!(control.window() <= 100_000.0);
         }
         assert_eq!(control.window(), 100_000.0);
+    }
+
+    /// An acknowledgement: `ack.L` of each link (time in seconds, bytes, queue), `ack.seq` and
+    /// `snd_nxt`.
+    type Printed = (Vec<(f64, f64, f64)>, u32, u32);
+
+    /// Algorithm 1 as the paper prints it, with its names. Returns the windows.
+    #[expect(non_snake_case)]
+    fn as_printed(acks: &[Printed]) -> Vec<f64> {
+        let (T, B, eta, maxStage, W_AI, W_init) = (8e-6, 12.5e9, 0.95, 5, 50.0, 1e5);
+        let (mut W, mut Wc, mut U, mut incStage) = (W_init, W_init, 1.0, 0);
+        let (mut L, mut lastUpdateSeq) = (acks[0].0.clone(), acks[0].2);
+        let mut windows = vec![W];
+        for (ack_L, seq, snd_nxt) in &acks[1..] {
+            let (mut u, mut tau) = (0.0, 0.0);
+            for (now, last) in ack_L.iter().zip(&L) {
+                let txRate = (now.1 - last.1) / (now.0 - last.0);
+                let of_link = now.2.min(last.2) / (B * T) + txRate / B;
+                if of_link > u {
+                    (u, tau) = (of_link, now.0 - last.0);
+                }
+            }
+            tau = f64::min(tau, T);
+            U = (1.0 - tau / T) * U + tau / T * u;
+            let updateWc = *seq > lastUpdateSeq;
+            if U >= eta || incStage >= maxStage {
+                W = Wc / (U / eta) + W_AI;
+                if updateWc {
+                    (incStage, Wc) = (0, f64::min(W, W_init));
+                }
+            } else {
+                W = Wc + W_AI;
+                if updateWc {
+                    (incStage, Wc) = (incStage + 1, f64::min(W, W_init));
+                }
+            }
+            W = f64::min(W, W_init);
+            if updateWc {
+                lastUpdateSeq = *snd_nxt;
+            }
+            L.clone_from(ack_L);
+            windows.push(W);
+        }
+        windows
+    }
+
+    proptest! {
+        /// Windows after any telemetry are those of the algorithm as the paper prints it.
+        #[test]
+        fn windows_are_those_of_the_algorithm_as_printed(
+            steps in vec((vec((1u64..200, 0u64..100_000, 0u32..200_000), 3), 0u32..5, 0u32..50), 2..200),
+        ) {
+            let mut control = Control::new(&hpcc());
+            let (mut links, mut seq) = ([(0u64, 0u64); 3], 1);
+            let mut acks = Vec::new();
+            for (link_steps, acked, in_flight) in &steps {
+                seq += acked;
+                for (link, (units, sent, _)) in links.iter_mut().zip(link_steps) {
+                    // Records tell the time in units of 128 ps.
+                    *link = (link.0 + units * 128_000, link.1 + sent);
+                }
+                let telemetry = || links.iter().zip(link_steps);
+                let of = telemetry().map(|(&(ps, sent), step)| (ps / 1_000, sent, step.2));
+                let printed = telemetry()
+                    .map(|(&(ps, sent), step)| (ps as f64 * 1e-12, sent as f64, step.2.into()));
+                acks.push((printed.collect(), seq, seq + in_flight));
+                ack(&mut control, &records(&of.collect::<Vec<_>>()), seq, seq + in_flight);
+                let expected = *as_printed(&acks).last().unwrap();
+                let error = (control.window() / expected - 1.0).abs();
+                prop_assert!(error < 1e-6, "{} instead of {expected}", control.window());
+            }
+        }
     }
 }

@@ -152,7 +152,8 @@ impl SirdConfig {
         Self {
             credit_bytes: Some(150_000),
             sender_credit_bytes: Some(100_000),
-            unscheduled_bytes: Some(100_000),
+            // 100 000 B on the wire are 65 full packets.
+            unscheduled_bytes: Some(65 * 1_456),
             sender_mark_packets: Some(33),
             ecn_packets: Some(82),
             pace_percent: 100,
