@@ -203,6 +203,19 @@ class Outcome:
     error: str = ""
 
 
+def scaled_mean(transport: str, preset: str, scale: float) -> float:
+    """Returns the mean slowdown of the base plan with rates times `scale` and delays over it."""
+    plan = _base()
+    _scaled(scale, 1.0 / scale)(plan)
+    plan["workload"]["flows"] = 500
+    plan["run"]["drain-us"] = 1e6 / scale
+    plan["transport"] = {"name": transport, "preset": preset}
+    warnings.simplefilter("ignore")
+    parts: dict[str, Any] = {table: keys for table, keys in plan.items() if keys}
+    summary = rm.run(**parts, seed=1, quiet=True).summary
+    return float(summary["slowdown"]["delivered"]["overall"]["mean"])
+
+
 def run(transport: str, situation: Situation, seed: int = 1) -> Outcome:
     """Runs one transport in one situation."""
     plan = _base()
