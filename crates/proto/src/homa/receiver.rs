@@ -34,6 +34,8 @@ pub(super) struct Incoming {
     retry: Retry,
     /// Time of its latest packet, or of the latest sign that its sender serves others first.
     progress: Time,
+    /// Whether the receiver has asked again for packets of it.
+    is_asked: bool,
 }
 
 pub(super) type RxFlow = ArrivingFlow<Incoming>;
@@ -82,6 +84,8 @@ pub(super) struct Described {
 const IDLE_PART: u64 = 16;
 /// A receiver whose link is busy waits for so many timeouts.
 const BUSY_TIMES: u64 = 8;
+/// Most doublings of the timeout of a receiver that asks for packets that are not lost.
+const DOUBLINGS_MAX: u32 = 4;
 
 /// The timer of a message: its slot, number and sender.
 type TimerKey = (u32, u32, u32);
@@ -98,6 +102,9 @@ pub(super) struct Receiver {
     rate: Rate,
     /// Time of the latest data packet of any message.
     last_data: Time,
+    /// Doublings of the timeout: one more where a packet that the receiver has asked for comes
+    /// twice, as it had waited in the network, and one less where none does.
+    doublings: u32,
     next_age: u64,
 }
 
@@ -117,6 +124,7 @@ impl Receiver {
             judged: VecDeque::new(),
             rate,
             last_data: Time::ZERO,
+            doublings: 0,
             next_age: 0,
         }
     }
@@ -145,6 +153,7 @@ impl Receiver {
             answers,
             retry: Retry::default(),
             progress: now,
+            is_asked: false,
         };
         let slot = self.flows.enter(now, of, state)?;
         self.next_age += 1;
@@ -292,6 +301,9 @@ impl Receiver {
         // network and the datapath had added to it.
         let bytes = homa.cut.wire(seq, state.size);
         if !is_fresh {
+            if std::mem::take(&mut state.is_asked) {
+                self.doublings = (self.doublings + 1).min(DOUBLINGS_MAX);
+            }
             // The sender took a packet for lost whose acknowledgement came late: it has used a grant
             // that another packet needs.
             if state.is_burst_over && matches!(packet.header, HomaHeader::Data { .. }) {
@@ -307,6 +319,7 @@ impl Receiver {
         }
         let Some(flow) = self.flows.deliver(slot, out) else { return (Receipt::Fresh, None) };
         self.granting.leave(slot, &flow);
+        self.doublings = self.doublings.saturating_sub(u32::from(flow.state.is_asked));
         (Receipt::Fresh, Some(Whole { of: flow.of, answers: flow.state.answers }))
     }
 
@@ -350,7 +363,8 @@ impl Receiver {
             let flow = &mut self.flows[slot];
             // While the link is busy with other messages, packets may wait for it at the last switch.
             let is_idle = now.saturating_since(self.last_data) >= homa.timeout / IDLE_PART;
-            let timeout = if is_idle { homa.timeout } else { homa.timeout * BUSY_TIMES };
+            let times = if is_idle { 1 } else { BUSY_TIMES };
+            let timeout = homa.timeout * times.max(1 << self.doublings);
             let waited = now.saturating_since(flow.state.progress);
             if !flow.is_held && waited < timeout {
                 let due = now + homa.timeout / IDLE_PART;
@@ -362,6 +376,7 @@ impl Receiver {
             let due = now + timeout * (1 << doublings);
             flow.state.retry.start(key, due, &mut self.timers);
             if !flow.is_held {
+                flow.state.is_asked = true;
                 ask_again(slot, flow, out, stats);
             }
         }
