@@ -84,7 +84,7 @@ class TestWindow:
                 assert {"from", "to", "time_ps"} == set(tier["queue_max_at"])
 
     def test_an_incast_at_once_has_a_goodput_and_no_delivered_share(self, tmp_path: Path) -> None:
-        incast = 'pattern = "incast"\nfan = 6\nflow-bytes = 100000\nhub = 0'
+        incast = 'pattern = "incast"\nfan = 6\nflow-bytes = 1000000\nhub = 0'
         done = run(plan(tmp_path, incast), tmp_path / "r")
         summary = done.summary
         assert summary["delivered_share"] is None
@@ -190,6 +190,15 @@ class TestTrust:
         short = 'pattern = "all-to-all"\nsizes = "imc10"\nload = 0.8\nflows = 300'
         warnings = " ".join(run(plan(tmp_path, short), tmp_path / "r").summary["warnings"])
         assert "had been delivered" in warnings
+
+    def test_an_outage_is_not_taken_for_warm_up(self, tmp_path: Path) -> None:
+        """Flows that an outage delays count: no rule for steady runs looks at them."""
+        outage = '[faults]\noutages = [{ link = "s0-s2", from-us = 20, until-us = 200 }]'
+        done = run(plan(tmp_path, POISSON, rest=outage), tmp_path / "r")
+        assert done.summary["warmup"]["rule"] == "none"
+        assert done.summary["flows"]["counted"] == done.summary["flows"]["delivered"]
+        steady = run(plan(tmp_path, POISSON), tmp_path / "steady")
+        assert steady.summary["warmup"]["rule"] == "mser-5"
 
     def test_retransmissions_are_warned_of(self, tmp_path: Path) -> None:
         """pHost sends a first window unasked, for which an incast has no room (finding A22)."""

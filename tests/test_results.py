@@ -38,6 +38,7 @@ def test_the_tables_have_the_documented_columns(small_run: rm.Run) -> None:
         "ideal_ps",
         "acked_ideal_ps",
         "figure_ideal_ps",
+        "ideal_is_bound",
         "duplicate_bytes",
         "deadline_ps",
         "fate_ps",

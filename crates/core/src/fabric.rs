@@ -23,6 +23,13 @@ pub enum Spray {
     EcmpPair,
 }
 
+impl Spray {
+    /// Whether all packets of a message take the same path.
+    pub const fn is_by_flow(self) -> bool {
+        matches!(self, Self::Ecmp | Self::EcmpPair)
+    }
+}
+
 /// How hosts hand packets to their interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -7,7 +7,7 @@ use rampmeter_core::{Bytes, FabricFacts, Span};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::transport::{Derived, Network, Place, Quantity, Site};
 use rampmeter_sim::{ClockSpec, FabricConfig, Shape, SimSpec, Switching, Topology, TopologySpec};
-use rampmeter_workload::{ValidWorkload, WorkloadContext};
+use rampmeter_workload::{Process, ValidWorkload, WorkloadContext};
 
 use crate::capture::CaptureConfig;
 use crate::context::Context;
@@ -125,6 +125,12 @@ impl ValidPlan {
     /// The plan that was checked.
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// What the arrivals are. With an outage no run is steady, whatever they are.
+    pub(crate) fn process(&self) -> Process {
+        let process = self.workload.process();
+        if self.sim.faults.outages.is_empty() { process } else { process.max(Process::Trace) }
     }
 
     /// What protocols derive their parameters from.

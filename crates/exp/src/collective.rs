@@ -7,7 +7,7 @@ use rampmeter_workload::{Flow, Graph, Round};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::ideals::Ideals;
+use crate::ideals::{FlowIdeals, Ideals};
 
 /// What a round of a collective came to. Bandwidths are in Gbit/s.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -131,7 +131,7 @@ pub(crate) trait Network {
     /// How long it keeps its sender's and its receiver's links busy, which share it.
     fn service(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> [Span; 2];
 
-    /// How long one packet with this payload is on a link of either.
+    /// How long one packet with this payload is on a link of either, on the slowest of several.
     fn packet(&mut self, src: NodeId, dst: NodeId, payload: Bytes) -> [Span; 2];
 }
 
@@ -141,7 +141,7 @@ impl Network for Ideals {
     }
 
     fn alone(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> [Span; 2] {
-        let [delivered, acked, _] = self.of(src, dst, size);
+        let FlowIdeals { delivered, acked, .. } = self.of(src, dst, size);
         [delivered, acked]
     }
 
@@ -149,20 +149,17 @@ impl Network for Ideals {
         let framing = self.framing();
         let full = framing.wire.get() * (framing.packets(size) - 1);
         let wire = Bytes::new(full) + framing.last_wire(size);
-        [src, dst].map(|host| {
-            let (links, rate) = self.links(host);
-            rate.tx_time(wire) / links
-        })
+        [src, dst].map(|host| self.rates(host).1.tx_time(wire))
     }
 
     fn packet(&mut self, src: NodeId, dst: NodeId, payload: Bytes) -> [Span; 2] {
         let wire = self.framing().last_wire(payload);
-        [src, dst].map(|host| self.links(host).1.tx_time(wire))
+        [src, dst].map(|host| self.rates(host).0.tx_time(wire))
     }
 }
 
-/// The least time that `round` can take, from its first flow's start to its last delivery, where a
-/// flow uses one path at a time or no link is slower than those of hosts. It is the longest of
+/// The least time that `round` can take, from its first flow's start to its last delivery. It is the
+/// longest of
 ///
 /// - its longest chain of flows that wait for each other, each alone in the network, with what hosts
 ///   compute between them: of a ring `2 (n - 1)` flows of one part each;
@@ -182,10 +179,10 @@ pub(crate) fn bound(graph: &Graph, round: &Round, network: &mut impl Network) ->
         let rest = times.tail(node).saturating_sub(alone);
         let busy = network.service(src, dst, size);
         // The first packet goes ahead of the others, and the last one has its way still before it.
+        // Either may be the short one.
         let (payload, before) = (network.payload(), size.packets_ceil(network.payload()) - 1);
-        let first = size.min(payload);
         let last = Bytes::new(size.get() - before * payload.get());
-        let ahead = network.alone(src, dst, first)[0] - network.packet(src, dst, first)[1];
+        let ahead = network.alone(src, dst, last)[0] - network.packet(src, dst, last)[1];
         let behind = network.alone(src, dst, last)[0] - network.packet(src, dst, last)[0];
         let out = links.entry((src, 0)).or_default();
         out.add(times.head(node), busy[0], behind + rest);

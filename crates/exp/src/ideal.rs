@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 
 use rampmeter_core::{Bytes, MsgId, Span, Time};
-use rampmeter_metrics::ideal::LastPacket;
 use rampmeter_proto::ideal::{Core, IdealScheduler, Job};
 use rampmeter_sim::{Arrival, Counters, FlowRecord, Probe, Source};
 
 use crate::cut::Cut;
-use crate::ideals::Ideals;
+use crate::ideals::{FlowIdeals, Ideals};
 use crate::pace::Pace;
 use crate::progress::Progress;
 use crate::ran::{Ran, RunStatus};
@@ -118,20 +117,11 @@ pub(crate) fn simulate_ideal(task: Task<'_>, core: Option<Core>) -> Ran {
 impl Run {
     /// How long a message keeps its access links busy.
     fn service(&self, arrival: &Arrival) -> Span {
-        let cut = self.cut;
-        let (lanes, rate) = self.ideals.access(arrival.src, arrival.dst);
-        // Each of several links carries its share.
-        let size = match lanes {
-            1 => arrival.size,
-            _ => self.ideals.share(arrival.size, lanes),
-        };
-        let packets = size.packets_ceil(cut.payload);
-        let before = Bytes::new((packets - 1) * cut.payload.get());
-        let last = match cut.last {
-            LastPacket::Padded => cut.payload,
-            LastPacket::OwnSize => size - before,
-        };
-        rate.tx_time(cut.payload + cut.header) * (packets - 1) + rate.tx_time(last + cut.header)
+        let framing = self.ideals.framing();
+        let full = framing.wire.get() * (framing.packets(arrival.size) - 1);
+        let wire = Bytes::new(full) + framing.last_wire(arrival.size);
+        let [from, to] = [arrival.src, arrival.dst].map(|host| self.ideals.rates(host).1);
+        from.min(to).tx_time(wire)
     }
 
     fn submit(&mut self, arrival: &Arrival) {
@@ -156,7 +146,8 @@ impl Run {
         source: &mut impl Source,
     ) {
         let Some(Open { mut record, service }) = self.open.remove(&id) else { return };
-        let [delivered, acked, _] = self.ideals.of(record.src, record.dst, record.size);
+        let FlowIdeals { delivered, acked, .. } =
+            self.ideals.of(record.src, record.dst, record.size);
         let (delivered, completed) =
             (served + delivered.saturating_sub(service), served + acked.saturating_sub(service));
         (record.delivered, record.completed) = (Some(delivered), Some(completed));

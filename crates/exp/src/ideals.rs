@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{Bytes, NodeId, Rate, Span};
 use rampmeter_metrics::ideal::{Forwarding, Framing, PathHop};
-use rampmeter_metrics::{Ideal, IdealModel};
-use rampmeter_sim::{Paths, SimSpec, Switching, Topology};
+use rampmeter_metrics::{Ideal, IdealModel, Least, Ways};
+use rampmeter_sim::{Node, PathLink, Paths, SimSpec, Switching, Topology};
 
 use crate::cut::Cut;
 
@@ -16,18 +16,45 @@ pub(crate) struct Ideals {
     paths: Paths,
     model: IdealModel,
     hosts: Vec<Host>,
-    /// The way between hosts of two classes, and how many such ways can be used at once.
-    by_classes: IdMap<(u32, u32), (Vec<PathHop>, u64)>,
+    /// Between hosts of two classes; `None` if there is no way.
+    by_classes: IdMap<(u32, u32), Option<Between>>,
+}
+
+/// The ways between hosts of two classes.
+#[derive(Debug)]
+struct Between {
+    ways: Ways,
+    /// An acknowledgement on its fastest way back.
+    ack: Span,
+    /// The path that figures count: over the links named first.
+    path: Vec<PathHop>,
 }
 
 /// What ideals depend on of a host.
 #[derive(Clone, Copy, Debug)]
 struct Host {
-    /// Hosts of one class have the same switch, rates and propagation.
+    /// Hosts of one class have links to the same switches, with the same rates and propagation.
     class: u32,
-    links: u32,
-    /// The rate of its fastest link.
-    fastest: Rate,
+    /// The rate of its slowest link, and of all of them.
+    slowest: Rate,
+    total: Rate,
+}
+
+/// The ideals of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FlowIdeals {
+    pub(crate) delivered: Span,
+    pub(crate) acked: Span,
+    pub(crate) figure: Span,
+    /// Whether no transport can reach the first two for sure: they are bounds from below.
+    pub(crate) is_bound: bool,
+}
+
+impl FlowIdeals {
+    /// In the order of [`Ideal`].
+    pub(crate) fn all(self) -> [Span; 3] {
+        [self.delivered, self.acked, self.figure]
+    }
 }
 
 impl Ideals {
@@ -46,25 +73,21 @@ impl Ideals {
         Self { paths, model, hosts, by_classes: IdMap::default() }
     }
 
-    /// The three ideals of a flow: delivered, acked, figure. Hosts with several links send by as
-    /// many of them as the other end has, each as fast as the fastest.
-    pub(crate) fn of(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> [Span; 3] {
-        let (from, to) = (self.hosts[src.idx()], self.hosts[dst.idx()]);
-        let paths = &self.paths;
-        let (path, lanes) = self.by_classes.entry((from.class, to.class)).or_insert_with(|| {
-            let path = paths.of(src.get(), dst.get()).unwrap_or_default();
-            let hop = |hop: rampmeter_sim::PathHop| PathHop { rate: hop.rate, delay: hop.delay };
-            let mut path: Vec<PathHop> = path.into_iter().map(hop).collect();
-            if let [first, .., last] = &mut path[..] {
-                (first.rate, last.rate) = (from.fastest, to.fastest);
-            }
-            (path, u64::from(from.links.min(to.links)))
-        });
-        if path.is_empty() {
-            return [Span::ZERO; 3];
+    /// The ideals of a flow, over all links on shortest paths; zero if there is no path.
+    pub(crate) fn of(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> FlowIdeals {
+        let classes = (self.hosts[src.idx()].class, self.hosts[dst.idx()].class);
+        let Self { paths, model, by_classes, .. } = self;
+        let between = by_classes
+            .entry(classes)
+            .or_insert_with(|| Between::of(paths, *model, src.get(), dst.get()));
+        let Some(Between { ways, ack, path }) = between else { return FlowIdeals::default() };
+        let Least { time, is_exact } = ways.least(size);
+        FlowIdeals {
+            delivered: time,
+            acked: time + *ack,
+            figure: model.fct(Ideal::Figure, size, path),
+            is_bound: !is_exact,
         }
-        let size = if *lanes > 1 { self.model.framing.share(size, *lanes) } else { size };
-        [Ideal::Delivered, Ideal::Acked, Ideal::Figure].map(|i| self.model.fct(i, size, path))
     }
 
     /// How messages become packets.
@@ -72,37 +95,42 @@ impl Ideals {
         self.model.framing
     }
 
-    /// How many links a host has, and the rate of its fastest.
-    pub(crate) fn links(&self, host: NodeId) -> (u64, Rate) {
-        let Host { links, fastest, .. } = self.hosts[host.idx()];
-        (links.into(), fastest)
+    /// The rates of a host's slowest link and of all its links together.
+    pub(crate) fn rates(&self, host: NodeId) -> (Rate, Rate) {
+        let Host { slowest, total, .. } = self.hosts[host.idx()];
+        (slowest, total)
     }
+}
 
-    /// What the busiest of `lanes` links carries of a message.
-    pub(crate) fn share(&self, size: Bytes, lanes: u64) -> Bytes {
-        self.model.framing.share(size, lanes)
-    }
-
-    /// How many links both of two hosts have, and the slower of their fastest.
-    pub(crate) fn access(&self, src: NodeId, dst: NodeId) -> (u64, Rate) {
-        let (from, to) = (self.hosts[src.idx()], self.hosts[dst.idx()]);
-        (u64::from(from.links.min(to.links)), from.fastest.min(to.fastest))
+impl Between {
+    fn of(paths: &Paths, model: IdealModel, src: u32, dst: u32) -> Option<Self> {
+        let convert = |hop: rampmeter_sim::PathHop| PathHop { rate: hop.rate, delay: hop.delay };
+        let ways = |src, dst| {
+            let hops = paths.links(src, dst)?.into_iter();
+            let links = |hop: Vec<PathLink>| {
+                hop.into_iter().map(|(link, next)| (convert(link), next)).collect()
+            };
+            Some(Ways::new(model, &hops.map(links).collect::<Vec<_>>()))
+        };
+        let ack = ways(dst, src)?.alone(model.framing.ack);
+        let path = paths.of(src, dst)?.into_iter().map(convert).collect();
+        Some(Self { ways: ways(src, dst)?, ack, path })
     }
 }
 
 fn hosts(topology: &Topology) -> Vec<Host> {
     let mut links = vec![Vec::new(); topology.n_hosts() as usize];
     for (host, link) in topology.access() {
-        links[host as usize].push((link.rate, link.propagation, link.a, link.b));
+        let switch = if matches!(link.a, Node::Switch(_)) { link.a } else { link.b };
+        links[host as usize].push((switch, link.rate, link.propagation));
     }
     let mut classes = BTreeMap::new();
-    let host = |(n, links): (u32, &Vec<(Rate, Span, _, _)>)| {
-        let of: Vec<_> = links.iter().map(|&(rate, propagation, ..)| (rate, propagation)).collect();
+    let host = |of: Vec<(Node, Rate, Span)>| {
+        let rates = || of.iter().map(|&(_, rate, _)| rate);
+        let slowest = rates().min().expect("a host has a link");
+        let total = Rate::from_bps(rates().map(Rate::as_bps).sum()).unwrap_or(slowest);
         let next = classes.len() as u32;
-        let class = *classes.entry((topology.rack(n), of)).or_insert(next);
-        let fastest = links.iter().map(|&(rate, ..)| rate).max();
-        let fastest = fastest.expect("a host has a link");
-        Host { class, links: links.len() as u32, fastest }
+        Host { class: *classes.entry(of).or_insert(next), slowest, total }
     };
-    (0..).zip(&links).map(host).collect()
+    links.into_iter().map(host).collect()
 }

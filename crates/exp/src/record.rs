@@ -135,8 +135,8 @@ impl Probe for Recorder {
         if self.mark.0 == Some(record.number.into()) {
             self.mark.1 = Some(record.arrival.as_ps());
         }
-        let [ideal, acked_ideal, figure_ideal] =
-            self.ideals.of(record.src, record.dst, record.size);
+        let ideals = self.ideals.of(record.src, record.dst, record.size);
+        let [ideal, acked_ideal, figure_ideal] = ideals.all();
         let since = |end: Option<Time>| end.map(|end| (end - record.arrival).as_ps());
         let (fct_ps, acked_ps) = (since(record.delivered), since(record.completed));
         let status = match (record.delivered, record.failed, record.rejected) {
@@ -184,6 +184,7 @@ impl Probe for Recorder {
             ideal_ps: ideal.as_ps(),
             acked_ideal_ps: acked_ideal.as_ps(),
             figure_ideal_ps: figure_ideal.as_ps(),
+            ideal_is_bound: ideals.is_bound,
             duplicate_bytes: record.duplicate.get(),
             deadline_ps,
             fate_ps: since(record.completed.or(record.failed).or(record.rejected)),
@@ -199,8 +200,8 @@ impl Probe for Recorder {
 
     fn on_withheld(&mut self, now: Time, arrival: &Arrival) {
         self.not_started += 1;
-        let [ideal, acked_ideal, figure_ideal] =
-            self.ideals.of(arrival.src, arrival.dst, arrival.size);
+        let ideals = self.ideals.of(arrival.src, arrival.dst, arrival.size);
+        let [ideal, acked_ideal, figure_ideal] = ideals.all();
         self.push(&FlowRow {
             flow: arrival.number.unwrap_or_default().into(),
             arrival_ps: now.as_ps(),
@@ -212,6 +213,7 @@ impl Probe for Recorder {
             ideal_ps: ideal.as_ps(),
             acked_ideal_ps: acked_ideal.as_ps(),
             figure_ideal_ps: figure_ideal.as_ps(),
+            ideal_is_bound: ideals.is_bound,
             duplicate_bytes: 0,
             deadline_ps: None,
             fate_ps: None,

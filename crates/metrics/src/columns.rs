@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, UInt32Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
@@ -119,6 +119,25 @@ impl Cell for Option<u64> {
     ) -> Result<(), TableError> {
         let array = source.column(column)?.as_primitive_opt::<UInt64Type>();
         into.extend(array.ok_or_else(|| source.mistyped(column, Self::KIND))?.iter());
+        Ok(())
+    }
+}
+
+impl Cell for bool {
+    const KIND: &'static str = "bool";
+
+    fn array(values: Vec<Self>) -> ArrayRef {
+        Arc::new(BooleanArray::from(values))
+    }
+
+    fn read(
+        source: &Source<'_>,
+        column: &'static str,
+        into: &mut Vec<Self>,
+    ) -> Result<(), TableError> {
+        let array = source.column(column)?.as_boolean_opt();
+        let array = array.ok_or_else(|| source.mistyped(column, Self::KIND))?;
+        into.extend(array.iter().map(Option::unwrap_or_default));
         Ok(())
     }
 }
@@ -241,6 +260,7 @@ pub(crate) fn schema<R: Row>() -> SchemaRef {
             "uint64" => DataType::UInt64,
             "uint32" => DataType::UInt32,
             "float64" => DataType::Float64,
+            "bool" => DataType::Boolean,
             _ => DataType::Utf8,
         };
         let entries = [("unit", about.unit), ("meaning", about.meaning.trim())];

@@ -80,19 +80,6 @@ impl Framing {
         size.packets_ceil(self.payload)
     }
 
-    /// What the busiest of `lanes` equal ways carries of a message of `size` whose packets are
-    /// spread evenly over them. Where one of them has a packet more than the others, it is the last
-    /// one, which may be short.
-    pub fn share(&self, size: Bytes, lanes: u64) -> Bytes {
-        let packets = self.packets(size);
-        let most = packets.div_ceil(lanes);
-        if packets % lanes == 1 % lanes {
-            let before = Bytes::new((packets - 1) * self.payload.get());
-            return Bytes::new((most - 1) * self.payload.get()) + (size - before);
-        }
-        size.min(Bytes::new(most * self.payload.get()))
-    }
-
     /// The last packet of a message of `size` on the wire.
     pub fn last_wire(&self, size: Bytes) -> Bytes {
         match self.last {
@@ -160,7 +147,7 @@ impl IdealModel {
     }
 
     /// Until the last bit is at the receiver.
-    fn delivered(&self, size: Bytes, path: &[PathHop]) -> Span {
+    pub(crate) fn delivered(&self, size: Bytes, path: &[PathHop]) -> Span {
         let n = self.framing.packets(size);
         let last = self.framing.last_wire(size);
         let alone = self.alone(last, path);
@@ -199,7 +186,7 @@ impl IdealModel {
     }
 
     /// From the start of a packet on one hop to its earliest start on the next, propagation aside.
-    fn head(&self, wire: Bytes, hop: &PathHop, next: &PathHop) -> Span {
+    pub(crate) fn head(&self, wire: Bytes, hop: &PathHop, next: &PathHop) -> Span {
         let whole = hop.rate.tx_time(wire);
         match self.forwarding {
             Forwarding::StoreAndForward => whole,
@@ -266,16 +253,6 @@ mod tests {
         assert_eq!(ps(Ideal::Figure, 1, false), 5_200_000 + 116_800 + 180_000 + 8_000);
         // Propagation both ways, 1460 B, one packet of 1500 B, 80 B.
         assert_eq!(ps(Ideal::Figure, 1, true), 2_600_000 + 116_800 + 120_000 + 6_400);
-    }
-
-    #[test]
-    fn packets_are_spread_evenly_over_lanes() {
-        let share = |bytes, lanes| Framing::PADDED_1500.share(Bytes::new(bytes), lanes).get();
-        for bytes in [1, 1460, 1461, 10_000] {
-            assert_eq!(share(bytes, 1), bytes);
-        }
-        assert_eq!([share(100, 2), share(1560, 2), share(3020, 2)], [100, 1460, 1560]);
-        assert_eq!([share(14_600, 2), share(14_600, 4), share(13_240, 4)], [7300, 4380, 4380]);
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod row;
 pub mod series;
 pub mod slowdown;
 pub mod table;
+pub mod ways;
 pub mod writer;
 
 pub use columns::{About, Columns, Row};
@@ -24,4 +25,5 @@ pub use ideal::{Forwarding, Framing, Ideal, IdealModel, LastPacket, PathHop};
 pub use row::{FlowColumns, FlowRow, Status};
 pub use slowdown::{BinStats, Bins, Order, Sample, Stats, by_size};
 pub use table::TableError;
+pub use ways::{Least, WayLink, Ways};
 pub use writer::{FlowWriter, read_flows};

@@ -87,12 +87,15 @@ rows! {
         ["ps"] fct_ps: Option<u64>,
         /// From submission until the sender knew that every byte was at the receiver.
         ["ps"] acked_ps: Option<u64>,
-        /// The least that fct_ps could be: the ideal `delivered`.
+        /// The least that fct_ps could be, over all shortest paths: the ideal `delivered`.
         ["ps"] ideal_ps: u64,
         /// The least that acked_ps could be: the ideal `acked`.
         ["ps"] acked_ideal_ps: u64,
         /// The ideal `figure` of dcPIM's simulator, which goes with acked_ps.
         ["ps"] figure_ideal_ps: u64,
+        /// Whether ideal_ps and acked_ideal_ps are bounds from below, which perhaps no transport
+        /// can reach: several paths were needed, or a short packet might overtake.
+        [""] ideal_is_bound: bool,
         /// Payload that reached the receiver more than once.
         ["B"] duplicate_bytes: u64,
         /// From submission until the application needed it; null if it did not say.

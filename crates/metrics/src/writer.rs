@@ -54,6 +54,7 @@ mod tests {
             ideal_ps: 2_900_000,
             acked_ideal_ps: 5_508_000,
             figure_ideal_ps: 5_504_800,
+            ideal_is_bound: flow.is_multiple_of(2),
             duplicate_bytes: flow % 3,
             deadline_ps: (flow % 5 == 2).then_some(100_000_000),
             fate_ps: finished.then_some(7_000_000 + flow),

@@ -1,13 +1,19 @@
 //! The interfaces of hosts and arbiters: how packets enter the fabric.
 
-use rampmeter_core::fabric::SourceRoute;
+use rampmeter_core::fabric::{SourceRoute, Spray};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Header, Hop, Packet, Time};
 
-use super::Fabric;
 use super::stats::DropReason;
+use super::{Fabric, flow_hash};
 use crate::engine::Wheel;
 use crate::engine::event::{WAKE, event};
+
+/// Bytes that may wait at an interface of a host with several, where the message chooses the
+/// interface: two long packets.
+const INTERFACE_QUEUE: u32 = 2 * 9_216;
+/// What stands for the switch in the hash that chooses an interface.
+const INTERFACES: u32 = u32::MAX;
 
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// The host or arbiter whose interface a port is; the port itself if it is none.
@@ -33,10 +39,15 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
     }
 
-    /// Whether any of `host`'s uplinks can take a packet at `now`, and none has one waiting.
+    /// Whether any of `host`'s uplinks can take a packet at `now`, and none has one waiting; with
+    /// equal-cost multipath, none has many, as packets of other messages may take the idle link.
     pub(crate) fn can_pull(&self, host: u32, now: Time) -> bool {
         let mut ports = self.routes.uplinks_of(host);
-        let waits = |port: u32| self.ports[port as usize].waiting != 0;
+        let most = if self.config.spray.is_by_flow() { INTERFACE_QUEUE } else { 0 };
+        let waits = |port: u32| {
+            let port = &self.ports[port as usize];
+            port.waiting != 0 && port.queued >= most
+        };
         !self.routes.uplinks_of(host).any(waits) && ports.any(|port| self.uplink_idle(port, now))
     }
 
@@ -50,8 +61,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     }
 
     /// Puts a packet of a host with several links on an idle one of those that are nearest to its
-    /// destination, by turns; it waits at one of these if none is idle. One with a source route
-    /// takes the link that it names. `leaves` is called with it when it starts.
+    /// destination, by turns; it waits at one of these if none is idle. With equal-cost multipath
+    /// the hash of its message chooses the link. One with a source route takes the link that it names. `leaves` is called with it when it starts.
     pub(crate) fn inject_by_rails(
         &mut self,
         host: u32,
@@ -65,6 +76,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
         let only = [host];
         let ports = self.routes.interfaces(host, packet.dst.get()).unwrap_or(&only);
+        let of_flow = self.interface_of_flow(&packet, ports).map(|port| [port]);
+        let ports = of_flow.as_ref().map_or(ports, |port| &port[..]);
         let turn = usize::from(self.next_path[host as usize]);
         if packet.marks.contains(Marks::ROUTED) {
             // Its path is chosen; the turn goes on all the same.
@@ -89,6 +102,19 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 self.discard(host, handle, DropReason::NoRoute);
             }
         }
+    }
+
+    /// The one of several interfaces that equal-cost multipath chooses for a packet; `None` if each
+    /// packet may take any of them.
+    fn interface_of_flow(&self, packet: &Packet<H>, ports: &[u32]) -> Option<u32> {
+        let hash = match self.config.spray {
+            _ if packet.marks.contains(Marks::ROUTED) => return None,
+            Spray::Ecmp => flow_hash(packet, packet.payload.msg.get(), INTERFACES),
+            Spray::EcmpPair => flow_hash(packet, 0, INTERFACES),
+            Spray::SourceRoundRobin | Spray::Random => return None,
+        };
+        let pick = hash.checked_rem(ports.len() as u64)?;
+        ports.get(pick as usize).copied()
     }
 
     /// Puts a packet of `host` on its idle uplink `port`; `leaves` is called with it.
@@ -142,7 +168,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 self.routes.uplinks_of(host).nth(link.into())
             }
             true => Some(host),
-            false => self.routes.interface(host, packet.dst.get()),
+            false => {
+                let ports = self.routes.interfaces(host, packet.dst.get()).unwrap_or(&[]);
+                let of_flow = self.interface_of_flow(&packet, ports);
+                of_flow.or_else(|| self.routes.interface(host, packet.dst.get()))
+            }
         };
         if let Some(port) = port
             && self.uplink_idle(port, now)

@@ -69,6 +69,9 @@ pub struct PathHop {
     pub delay: Span,
 }
 
+/// A link of a hop, and the places in the next hop of those that it leads to.
+pub type PathLink = (PathHop, Vec<usize>);
+
 /// A checked topology.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
@@ -392,6 +395,48 @@ impl Paths {
     /// The topology.
     pub fn topology(&self) -> &Topology {
         &self.topology
+    }
+
+    /// The links on shortest paths from host `src` to host `dst`, hop by hop, each with the places
+    /// in the next hop of those that it leads to; `None` if there is no path.
+    pub fn links(&self, src: u32, dst: u32) -> Option<Vec<Vec<PathLink>>> {
+        let first = [src];
+        let mut ports = self.routes.interfaces(src, dst).unwrap_or(&first).to_vec();
+        let mut hops = Vec::new();
+        loop {
+            let ends = || ports.iter().map(|&port| self.routes.end(port));
+            let mut next: Vec<u32> = Vec::new();
+            let mut leads = Vec::new();
+            for (_, to) in ends() {
+                let Node::Switch(switch) = to else { continue };
+                let of: Vec<usize> = self
+                    .routes
+                    .next(switch, dst)
+                    .iter()
+                    .map(|&port| {
+                        next.iter().position(|&known| known == port).unwrap_or_else(|| {
+                            next.push(port);
+                            next.len() - 1
+                        })
+                    })
+                    .collect();
+                if of.is_empty() {
+                    return None;
+                }
+                leads.push(of);
+            }
+            let hop = |(link, to): (u32, Node)| {
+                let link = self.topology.links[link as usize];
+                let delay = link.propagation + self.topology.latency(to);
+                PathHop { rate: link.rate, delay }
+            };
+            leads.resize(ports.len(), Vec::new());
+            hops.push(ends().map(hop).zip(leads).collect());
+            if next.is_empty() {
+                return (!ports.is_empty()).then_some(hops);
+            }
+            ports = next;
+        }
     }
 
     /// The hops of a shortest path from host `src` to host `dst`; `None` if there is none. Of

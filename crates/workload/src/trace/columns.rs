@@ -13,13 +13,14 @@ const TIMES: [&str; 3] = ["arrival", "compute", "deadline"];
 
 /// Columns of results and of tables, which workloads have no use for: a table of results is a trace
 /// of its flows.
-const UNUSED: [&str; 14] = [
+const UNUSED: [&str; 15] = [
     "fct_ps",
     "delivered_ps",
     "acked_ps",
     "ideal_ps",
     "acked_ideal_ps",
     "figure_ideal_ps",
+    "ideal_is_bound",
     "duplicate_bytes",
     "fate_ps",
     "bound_ps",

@@ -1,0 +1,143 @@
+"""Ideals are bounds from below in every network: no flow of any transport is faster."""
+
+import random
+import warnings
+from typing import Any
+
+import pytest
+
+import rampmeter as rm
+from rampmeter import schema
+
+RATES = (10.0, 25.0, 40.0, 100.0)
+
+
+def network(seed: int) -> dict[str, Any]:
+    """A random network: hosts with one or two links of several rates, switches in a random tree
+    with further links, some of them parallel."""
+    draw = random.Random(seed)
+    n_hosts, n_switches = draw.randint(3, 8), draw.randint(1, 6)
+
+    def link(a: str, b: str) -> dict[str, Any]:
+        delay = draw.choice((0, 100, 650, 5000))
+        return {"between": [a, b], "gbps": draw.choice(RATES), "propagation-ns": delay}
+
+    joined = [link(f"s{n}", f"s{draw.randrange(n)}") for n in range(1, n_switches)]
+    for _ in range(draw.randint(0, n_switches)):
+        if n_switches > 1:
+            a, b = draw.sample(range(n_switches), 2)
+            joined.append(link(f"s{a}", f"s{b}"))
+    # The first switches have hosts, so that no switch is without a way to one.
+    homes = [draw.randrange(n_switches) for _ in range(n_hosts)]
+    homes[0] = 0
+    access = [link(f"h{n}", f"s{home}") for n, home in enumerate(homes)]
+    several = draw.random() < 0.4
+    for n, home in enumerate(homes):
+        others = [s for s in range(n_switches) if s != home]
+        if several and others and draw.random() < 0.6:
+            access.append(link(f"h{n}", f"s{draw.choice(others)}"))
+    return {
+        "kind": "links",
+        "hosts": n_hosts,
+        "switches": n_switches,
+        "links": access + joined,
+        "switch-ns": draw.choice((0.0, 450.0)),
+        "host-ns": draw.choice((0.0, 450.0)),
+    }
+
+
+def flows(seed: int, hosts: int, count: int, spacing_us: float) -> str:
+    """A trace of flows of all sizes between random pairs."""
+    draw = random.Random(-seed)
+    rows = ["arrival_us,src,dst,size_bytes"]
+    for n in range(count):
+        src, dst = draw.sample(range(hosts), 2)
+        size = int(10 ** draw.uniform(0, 5.5))
+        rows.append(f"{n * spacing_us},{src},{dst},{size}")
+    return "\n".join(rows) + "\n"
+
+
+def slowdowns(
+    transport: str, topology: dict[str, Any], trace: str, folder: Any
+) -> tuple[list[float], rm.Run] | None:
+    """Slowdowns by both ideals, or `None` if the transport refuses the network. Acknowledgements of
+    Fastpod may go by its arbiter, on a way with more hops that takes less time."""
+    file = folder / "flows.csv"
+    file.write_text(trace)
+    warnings.simplefilter("ignore")
+    try:
+        run = rm.run(
+            topology=topology,
+            transport={"name": transport},
+            workload={"pattern": "trace", "file": str(file)},
+            run={"drain-us": 100_000.0},
+            seed=1,
+            quiet=True,
+        )
+    except rm.PlanError:
+        return None
+    of = []
+    pairs = [("fct_ps", "ideal_ps"), ("acked_ps", "acked_ideal_ps")]
+    for took, ideal in pairs[:1] if transport == "fastpod" else pairs:
+        pair = zip(run.flows[took].to_pylist(), run.flows[ideal].to_pylist(), strict=True)
+        of += [took_ps / ideal_ps for took_ps, ideal_ps in pair if took_ps is not None]
+    return of, run
+
+
+@pytest.mark.parametrize("transport", schema.names())
+def test_no_flow_is_faster_than_its_ideal(transport: str, tmp_path: Any) -> None:
+    accepted = 0
+    for seed in range(12):
+        topology = network(seed)
+        trace = flows(seed, topology["hosts"], 60, spacing_us=20.0)
+        outcome = slowdowns(transport, topology, trace, tmp_path)
+        if outcome is not None and outcome[0]:
+            accepted += 1
+            assert min(outcome[0]) >= 1.0, f"network {seed}"
+    assert accepted >= 4
+
+
+def test_the_transport_ideal_reaches_the_ideal_of_a_lone_flow(tmp_path: Any) -> None:
+    for seed in range(12):
+        topology = network(seed)
+        trace = flows(seed, topology["hosts"], 30, spacing_us=10_000.0)
+        outcome = slowdowns("ideal", topology, trace, tmp_path)
+        assert outcome is not None
+        assert outcome[0] == [1.0] * len(outcome[0])
+
+
+def test_results_say_which_ideals_are_bounds(tmp_path: Any) -> None:
+    """Four spines of 25 Gbit/s carry what a host's link of 100 does, but not to the picosecond."""
+    topology: dict[str, Any] = {"kind": "leaf-spine", "racks": 2, "hosts-per-rack": 2, "spines": 4}
+    trace = "arrival_us,src,dst,size_bytes\n0,0,2,1460000\n1000,0,1,1460000\n"
+    for core, bounds in ((25.0, [True, False]), (400.0, [False, False])):
+        topology |= {"access-gbps": 100.0, "core-gbps": core}
+        outcome = slowdowns("pfabric", topology, trace, tmp_path)
+        assert outcome is not None
+        rows = outcome[1].flows.sort_by("arrival_ps")
+        assert rows["ideal_is_bound"].to_pylist() == bounds
+        # Not those of one link of the core, which takes 480 us.
+        assert int(rows["ideal_ps"][0].as_py()) < 130_000_000
+
+
+@pytest.mark.parametrize("rails", [1, 2])
+def test_a_message_keeps_its_interface_with_equal_cost_multipath(rails: int) -> None:
+    """HPCC's receivers drop what comes out of order, and nothing else drops packets."""
+    warnings.simplefilter("ignore")
+    run = rm.run(
+        topology={
+            "kind": "leaf-spine",
+            "racks": 2,
+            "hosts-per-rack": 8,
+            "spines": 2,
+            "rails": rails,
+        },
+        transport={"name": "hpcc"},
+        workload={"pattern": "all-to-all", "sizes": "web-search", "load": 0.4, "flows": 400},
+        fabric={"spray": "ecmp"},
+        seed=1,
+        quiet=True,
+    )
+    counts = run.summary["transport"]
+    assert counts["path_changes"] == counts["out_of_order_drops"] == counts["timeouts"] == 0
+    assert run.summary["flows"]["delivered"] == 400
