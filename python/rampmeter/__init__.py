@@ -26,13 +26,13 @@ from rampmeter._core import (
     Packet,
     PlanError,
     ResultError,
-    convert,
     distribution_mean,
     distributions,
 )
 from rampmeter.api import compare, run, run_async
 from rampmeter.collective import collective
 from rampmeter.comparison import Comparison, Overlay
+from rampmeter.conversion import convert
 from rampmeter.endpoint import Endpoint
 from rampmeter.flows import flows
 from rampmeter.homa import homa_priorities

@@ -304,8 +304,11 @@ def testbed_collect(
 
 def convert(
     source: str | PathLike[str], format: str, target: str | PathLike[str], sort: bool = False
-) -> int:
-    """Turn a trace of another tool, or of another form, into ours; give its number of flows."""
+) -> tuple[int, list[str]]:
+    """Turn a trace of another tool, or of another form, into ours.
+
+    Gives the number of its flows, and notes about what the target has not.
+    """
 
 def every_packet(file: str | PathLike[str]) -> str:
     """Write a capture (pcapng) of one packet of every type; give the fields of each as JSON.

@@ -47,7 +47,7 @@ HEADER: Final = '''\
 A key that is left out has the default of the simulator. Made by `{command}`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Literal, TypeAlias
@@ -113,6 +113,8 @@ def _type(key: str, schema: Schema) -> str:
         of = _type("", inner["items"])
         length = inner.get("minItems")
         return f"tuple[{', '.join([of] * length)}]" if length else f"Sequence[{of}]"
+    if inner["type"] == "object":
+        return f"Mapping[str, {_type('', inner['additionalProperties'])}]"
     return PLAIN[str(inner["type"])]
 
 

@@ -3,7 +3,7 @@
 A key that is left out has the default of the simulator. Made by `python -m rampmeter.generate`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Literal, TypeAlias
@@ -650,6 +650,9 @@ class Trace(Part):
     TAG = ("pattern", "trace")
     file: str | PathLike[str]
     """The file."""
+    columns: Mapping[str, str] | None = None
+    """The file's names of columns, such as `{ src = "from", arrival_us = "start" }`. Other columns
+    of the file are then left out."""
     flows: int | None = None
     """Stop after this many flows."""
     format: Format | None = None
@@ -658,6 +661,8 @@ class Trace(Part):
     """Sort flows that are not in arrival order instead of rejecting the file."""
     until_us: float | None = None
     """Stop before this instant."""
+    vector_bytes: int | None = None
+    """Size of the vector of a collective, for files of algorithms, which have none."""
 
 
 @dataclass(frozen=True, kw_only=True)

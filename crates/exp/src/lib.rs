@@ -49,7 +49,7 @@ pub use caught::{Broken, caught};
 pub use check::ValidPlan;
 pub use collective::CollectiveRound;
 pub use collisions::{CollisionReport, PartyReport, ViolationReport};
-pub use convert::{ConvertError, convert};
+pub use convert::{ConvertError, Converted, convert};
 pub use error::RunError;
 pub use plan::{Plan, PlanError, WarmUp};
 pub use progress::{Observer, Progress, Silent};

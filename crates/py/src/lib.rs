@@ -23,6 +23,7 @@ use rampmeter_exp::{Broken, Observer, Plan, Progress, RunError, ValidPlan, caugh
 use rampmeter_metrics::Order;
 use rampmeter_workload::size::{self, Shape};
 use rampmeter_workload::spec::SizeSpec;
+use rampmeter_workload::trace::Options;
 use scripted::Scripted;
 use scripted::failure::{self, Failure};
 
@@ -185,7 +186,8 @@ fn testbed_collect(
     Ok(summary.map_err(|e| ResultError::new_err(e.to_string()))?.to_json())
 }
 
-/// Turns a trace of another tool, or of another form, into a trace of ours; returns its flows.
+/// Turns a trace of another tool, or of another form, into a trace of ours; returns the number of
+/// its flows, and notes about what it does not hold.
 #[pyfunction]
 #[pyo3(signature = (source, format, target, sort=false))]
 fn convert(
@@ -194,8 +196,12 @@ fn convert(
     format: &str,
     target: PathBuf,
     sort: bool,
-) -> PyResult<usize> {
-    py.detach(|| rampmeter_exp::convert(&source, format, &target, sort)).map_err(plan_error)
+) -> PyResult<(usize, Vec<String>)> {
+    let options = Options::default();
+    let converted = py
+        .detach(|| rampmeter_exp::convert(&source, format, &target, sort, &options))
+        .map_err(plan_error)?;
+    Ok((converted.n_flows, converted.notes))
 }
 
 /// Writes a capture of one packet of every type of the repository's transports, which the dissector

@@ -16,15 +16,19 @@ from rampmeter.commands.common import FILE
     "format_",
     required=True,
     metavar="FORMAT",
-    help="What the source is: yaps, dcpim, htsim, hpcc, goal, csv or parquet.",
+    help="What the source is: htsim, hpcc, goal, yaps, dcpim, csv or parquet.",
 )
 @click.option("--sort", is_flag=True, help="Sort flows that are not in order of arrival.")
 def convert(source: Path, target: Path, format_: str, *, sort: bool) -> None:
     """Turn a trace of another tool into a .csv, .csv.gz or .parquet file.
 
+    What the source has and the target has not is a warning.
+
     \b
     Example: the flows of an htsim connection matrix
       rampmeter convert flows.cm flows.parquet --format htsim
     """
-    n_flows = _core.convert(str(source), format_, str(target), sort)
+    n_flows, notes = _core.convert(str(source), format_, str(target), sort)
+    for note in notes:
+        click.echo(f"warning: {note}", err=True)
     click.echo(f"{target}: {n_flows} flows")

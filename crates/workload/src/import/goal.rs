@@ -16,15 +16,19 @@
 //! the other rank with the same tag is its arrival; of several the first belongs to the first.
 //! `a requires b`: a starts when b is over, a send when its sender knows that all has arrived.
 //! `a irequires b`: a starts when b does. A recv is over when the flow has arrived and the recv has
-//! started. A message of no bytes has one. `cpu` and `nic` are not part of a workload and are
-//! skipped, and so are comments (`//`, `/* */`).
+//! started. A message of no bytes has one. `cpu` and `nic` are not part of a workload: operations of
+//! one rank overlap unless one requires the other, and a note says so. Comments are `//` and `/* */`.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use super::Line;
-use crate::trace::{Extra, RawRow, TraceError};
+use super::{Line, count};
+use crate::trace::{Extra, Import, RawRow, Source, TraceError};
 
-pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<RawRow>, TraceError> {
+pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
+    parse(source.name, &source.text()?)
+}
+
+fn parse(file: &str, text: &str) -> Result<Import, TraceError> {
     let mut schedule = Schedule::default();
     let mut rank = None;
     let mut is_comment = false;
@@ -38,19 +42,23 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<RawRow>, TraceError> {
             (["num_ranks", n], None) => schedule.n_ranks = Some(line.number("num_ranks", n)?),
             (["rank", number, "{"], None) => {
                 rank = Some(line.number("rank", number)?);
-                schedule.labels.clear();
             }
-            (["}"], Some(_)) => rank = None,
+            (["}"], Some(_)) => {
+                schedule.end_rank(file)?;
+                rank = None;
+            }
             (fields, Some(rank)) => schedule.take(line, rank, fields)?,
             ([first, ..], None) => {
                 return Err(line.wrong("line", "num_ranks or a rank", first));
             }
         }
     }
-    schedule.rows(file)
+    schedule.end_rank(file)?;
+    let (rows, notes) = schedule.rows(file)?;
+    Ok(Import { rows, notes, is_graph: true, is_unordered: true })
 }
 
-/// What of a line is no comment.
+/// Returns the part of a line that is no comment.
 fn uncommented(text: &str, is_comment: &mut bool) -> String {
     let mut rest = text;
     let mut kept = String::new();
@@ -74,12 +82,12 @@ fn uncommented(text: &str, is_comment: &mut bool) -> String {
     }
 }
 
-/// What an operation does.
+/// The work of an operation.
 #[derive(Clone, Copy, Debug)]
 enum Action {
     Calc { ns: u64 },
     Send { bytes: u64, to: u64, tag: u64 },
-    Recv { from: u64, tag: u64 },
+    Recv { bytes: u64, from: u64, tag: u64 },
 }
 
 #[derive(Clone, Debug)]
@@ -98,29 +106,25 @@ struct Schedule {
     operations: Vec<Operation>,
     /// The operations of the present rank by label.
     labels: HashMap<String, usize>,
+    /// Orders of the present rank: line, the later label, the earlier one, and true for `requires`.
+    orders: Vec<(u64, String, String, bool)>,
+    /// True if an operation names a `cpu` or a `nic` other than 0.
+    has_units: bool,
 }
 
 impl Schedule {
-    /// An operation, or an order of two.
+    /// Reads an operation, or an order of two.
     fn take(&mut self, line: Line<'_>, rank: u64, fields: &[&str]) -> Result<(), TraceError> {
         if let [later, order @ ("requires" | "irequires"), earlier] = *fields {
-            let known = |label: &str| {
-                let wrong = || line.wrong("label", "an operation above", label);
-                self.labels.get(label).copied().ok_or_else(wrong)
-            };
-            let (later, earlier) = (known(later)?, known(earlier)?);
-            let operation = &mut self.operations[later];
-            match order {
-                "requires" => operation.after.push(earlier),
-                _ => operation.with.push(earlier),
-            }
+            let is_after = order == "requires";
+            self.orders.push((line.number, later.to_owned(), earlier.to_owned(), is_after));
             return Ok(());
         }
         let (label, fields) = match fields {
             [first, rest @ ..] if first.ends_with(':') => (Some(first.trim_end_matches(':')), rest),
             _ => (None, fields),
         };
-        let action = action(line, fields)?;
+        let action = self.action(line, fields)?;
         if let Some(label) = label
             && self.labels.insert(label.to_owned(), self.operations.len()).is_some()
         {
@@ -131,14 +135,35 @@ impl Schedule {
         Ok(())
     }
 
-    /// The rows: a flow a send, a computation a calc, and a recv that waits for more than its flow.
-    fn rows(self, file: &str) -> Result<Vec<RawRow>, TraceError> {
+    /// Applies the orders of a rank, whose labels end with it. Orders may come before operations.
+    fn end_rank(&mut self, file: &str) -> Result<(), TraceError> {
+        for (number, later, earlier, is_after) in std::mem::take(&mut self.orders) {
+            let line = Line { file, number };
+            let known = |label: &str| {
+                let wrong = || line.wrong("label", "an operation of the rank", label);
+                self.labels.get(label).copied().ok_or_else(wrong)
+            };
+            let (later, earlier) = (known(&later)?, known(&earlier)?);
+            let operation = &mut self.operations[later];
+            if is_after {
+                operation.after.push(earlier);
+            } else {
+                operation.with.push(earlier);
+            }
+        }
+        self.labels.clear();
+        Ok(())
+    }
+
+    /// Returns the rows and the notes: a row for each send and calc, and for each recv that waits
+    /// for more than its flow.
+    fn rows(self, file: &str) -> Result<(Vec<RawRow>, Vec<String>), TraceError> {
         let sends = self.matched(file)?;
         let n_ranks = self.n_ranks.unwrap_or(u64::MAX);
-        // The row by which each operation is known to be over.
-        let mut row_of: Vec<usize> = vec![usize::MAX; self.operations.len()];
+        // The row of each operation that has one of its own.
+        let mut own_row: Vec<Option<usize>> = vec![None; self.operations.len()];
         let mut n_rows = 0;
-        for (idx, operation) in self.operations.iter().enumerate() {
+        for (row, operation) in own_row.iter_mut().zip(&self.operations) {
             let line = Line { file, number: operation.place };
             if operation.rank >= n_ranks {
                 let expected = format!("a rank below {n_ranks}");
@@ -146,25 +171,27 @@ impl Schedule {
             }
             let waits = !operation.after.is_empty() || !operation.with.is_empty();
             if waits || !matches!(operation.action, Action::Recv { .. }) {
-                row_of[idx] = n_rows;
+                *row = Some(n_rows);
                 n_rows += 1;
             }
         }
-        for (&recv, &send) in &sends {
-            if row_of[recv] == usize::MAX {
-                row_of[recv] = row_of[send];
-            }
-        }
+        // The end of an operation is that of its row; a recv without one ends with its send.
+        let end = |idx: usize| {
+            let row = own_row[idx].or_else(|| own_row[sends[&idx]]);
+            row.expect("sends and calcs have rows") as u64
+        };
         let starts = self.starts(file)?;
         let mut rows = Vec::with_capacity(n_rows);
         for (idx, operation) in self.operations.iter().enumerate() {
-            let mut after: Vec<u64> = starts[idx].iter().map(|&of| row_of[of] as u64).collect();
+            if own_row[idx].is_none() {
+                continue;
+            }
+            let mut after: Vec<u64> = starts[idx].iter().map(|&of| end(of)).collect();
             let (dst, size_bytes, compute_ps) = match operation.action {
                 Action::Send { bytes, to, .. } => (to, bytes.max(1), 0),
                 Action::Calc { ns } => (operation.rank, 0, ns.saturating_mul(1_000)),
-                Action::Recv { .. } if row_of[idx] != rows.len() => continue,
                 Action::Recv { .. } => {
-                    after.push(row_of[sends[&idx]] as u64);
+                    after.push(end(sends[&idx]));
                     (operation.rank, 0, 0)
                 }
             };
@@ -181,10 +208,39 @@ impl Schedule {
                 extra: Extra { after, compute_ps, ..Extra::default() },
             });
         }
-        Ok(rows)
+        let notes = self.notes(file, &sends);
+        Ok((rows, notes))
     }
 
-    /// The send of each recv: the first with its ends and tag that no recv before has.
+    fn notes(&self, file: &str, sends: &BTreeMap<usize, usize>) -> Vec<String> {
+        let mut notes = Vec::new();
+        // Calcs that nothing orders, by rank: two of them start together.
+        let mut free_calcs: BTreeMap<u64, usize> = BTreeMap::new();
+        let is_free = |of: &&Operation| of.after.is_empty() && of.with.is_empty();
+        for operation in self.operations.iter().filter(is_free) {
+            if matches!(operation.action, Action::Calc { .. }) {
+                *free_calcs.entry(operation.rank).or_default() += 1;
+            }
+        }
+        if self.has_units || free_calcs.values().any(|&n| n > 1) {
+            notes.push(format!(
+                "{file}: cpu and nic are not used: operations of a rank overlap unless one \
+                 requires the other"
+            ));
+        }
+        let size = |idx: usize| match self.operations[idx].action {
+            Action::Send { bytes, .. } | Action::Recv { bytes, .. } => bytes,
+            Action::Calc { .. } => 0,
+        };
+        let n_unequal = sends.iter().filter(|&(&recv, &send)| size(recv) != size(send)).count();
+        if n_unequal > 0 {
+            let n = count(n_unequal, "recv");
+            notes.push(format!("{file}: {n} of another size than the send, which is used"));
+        }
+        notes
+    }
+
+    /// Returns the send of each recv: the first with its ends and tag that no recv before has.
     fn matched(&self, file: &str) -> Result<BTreeMap<usize, usize>, TraceError> {
         let mut open: BTreeMap<(u64, u64, u64), VecDeque<usize>> = BTreeMap::new();
         for (idx, operation) in self.operations.iter().enumerate() {
@@ -194,7 +250,7 @@ impl Schedule {
         }
         let mut sends = BTreeMap::new();
         for (idx, operation) in self.operations.iter().enumerate() {
-            let Action::Recv { from, tag } = operation.action else { continue };
+            let Action::Recv { from, tag, .. } = operation.action else { continue };
             let key = (from, operation.rank, tag);
             let Some(send) = open.get_mut(&key).and_then(VecDeque::pop_front) else {
                 let line = Line { file, number: operation.place };
@@ -214,7 +270,7 @@ impl Schedule {
         }
     }
 
-    /// What must be over before each operation starts: an operation that starts with another waits
+    /// Returns the operations that must be over before each one starts: an operation that starts with another waits
     /// for what that one waits for.
     fn starts(&self, file: &str) -> Result<Vec<Vec<usize>>, TraceError> {
         let mut starts: Vec<Option<Vec<usize>>> = vec![None; self.operations.len()];
@@ -247,37 +303,40 @@ impl Schedule {
         }
         Ok(starts.into_iter().map(Option::unwrap_or_default).collect())
     }
-}
 
-fn action(line: Line<'_>, fields: &[&str]) -> Result<Action, TraceError> {
-    let tag = |rest: &[&str]| {
+    fn action(&mut self, line: Line<'_>, fields: &[&str]) -> Result<Action, TraceError> {
+        match *fields {
+            ["calc", ns, ref rest @ ..] => {
+                self.tag(line, rest)?;
+                Ok(Action::Calc { ns: line.number("calc", ns)? })
+            }
+            ["send", bytes, "to", to, ref rest @ ..] => {
+                let (bytes, to) = (size(line, bytes)?, line.number("to", to)?);
+                Ok(Action::Send { bytes, to, tag: self.tag(line, rest)? })
+            }
+            ["recv", bytes, "from", from, ref rest @ ..] => {
+                let (bytes, from) = (size(line, bytes)?, line.number("from", from)?);
+                Ok(Action::Recv { bytes, from, tag: self.tag(line, rest)? })
+            }
+            _ => {
+                let expected = "calc ns, send bytes to rank, or recv bytes from rank";
+                Err(line.wrong("line", expected, &fields.join(" ")))
+            }
+        }
+    }
+
+    /// Reads the pairs at the end of an operation, and returns the tag.
+    fn tag(&mut self, line: Line<'_>, rest: &[&str]) -> Result<u64, TraceError> {
         let mut tag = 0;
         for pair in rest.chunks(2) {
             match *pair {
                 ["tag", value] => tag = line.number("tag", value)?,
-                ["cpu" | "nic", value] => _ = line.number("cpu", value)?,
+                ["cpu", value] => self.has_units |= line.number("cpu", value)? > 0,
+                ["nic", value] => self.has_units |= line.number("nic", value)? > 0,
                 _ => return Err(line.wrong("line", "tag, cpu or nic with a number", pair[0])),
             }
         }
         Ok(tag)
-    };
-    match *fields {
-        ["calc", ns, ref rest @ ..] => {
-            tag(rest)?;
-            Ok(Action::Calc { ns: line.number("calc", ns)? })
-        }
-        ["send", bytes, "to", to, ref rest @ ..] => {
-            let bytes = size(line, bytes)?;
-            Ok(Action::Send { bytes, to: line.number("to", to)?, tag: tag(rest)? })
-        }
-        ["recv", bytes, "from", from, ref rest @ ..] => {
-            size(line, bytes)?;
-            Ok(Action::Recv { from: line.number("from", from)?, tag: tag(rest)? })
-        }
-        _ => {
-            let expected = "calc ns, send bytes to rank, or recv bytes from rank";
-            Err(line.wrong("line", expected, &fields.join(" ")))
-        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Flow files of the HPCC study's ns-3 simulator.
+//! Flow files of the HPCC study's ns-3 simulator, and of the programs made of it.
 //!
 //! ```text
 //! 2
@@ -7,48 +7,97 @@
 //! ```
 //!
 //! The first line counts the flows; then, for each, source, destination, priority group,
-//! destination port, size in bytes and start in seconds. Priority group and port are not part of
-//! a workload. What follows the counted flows is not read, as in that simulator.
+//! destination port, size in bytes and start in seconds. The port may be left out, as in ConWeave's
+//! files. Priority group and port are not part of a workload. What follows the counted flows is not
+//! read, as in that simulator.
+//!
+//! Sources and destinations are numbers of nodes in the topology file, where switches have numbers
+//! too. They are looked up there if the network is of such a file; else they are numbers of hosts.
 
 use rampmeter_core::units::PS_PER_SECOND;
 
 use super::Line;
-use crate::trace::{Extra, RawRow, TraceError, parse_ps};
+use crate::trace::{Extra, HostNames, Import, RawRow, Source, TraceError, parse_ps};
 
-pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<RawRow>, TraceError> {
-    let mut lines =
-        text.lines().zip(1..).map(|(text, number)| (Line { file, number }, text.trim()));
-    let (line, count) = lines.next().unwrap_or((Line { file, number: 1 }, ""));
-    let n = line.number("count", count)?;
-    let mut rows = Vec::new();
-    for (line, text) in lines.filter(|(_, text)| !text.is_empty()) {
-        if rows.len() as u64 == n {
-            break;
-        }
-        rows.push(parse_flow(line, text)?);
-    }
-    if (rows.len() as u64) < n {
-        let expected = format!("{}, as many as follow", rows.len());
-        return Err(line.wrong("count", &expected, count));
-    }
-    Ok(rows)
+pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
+    let hosts = source.options.hosts.as_ref().filter(|hosts| hosts.has_numbers());
+    parse(source.name, &source.text()?, hosts)
 }
 
-fn parse_flow(line: Line<'_>, text: &str) -> Result<RawRow, TraceError> {
+fn parse(file: &str, text: &str, hosts: Option<&HostNames>) -> Result<Import, TraceError> {
+    let mut lines = text
+        .lines()
+        .zip(1..)
+        .map(|(text, number)| (Line { file, number }, text.trim()))
+        .filter(|(_, text)| !text.is_empty() && !text.starts_with('#'));
+    let (line, counted) = lines.next().unwrap_or((Line { file, number: 1 }, ""));
+    let n = line.number("count", counted)?;
+    let mut import = Import::default();
+    for (line, text) in lines.by_ref().take(n as usize) {
+        import.rows.push(parse_flow(line, text, hosts)?);
+    }
+    let found = import.rows.len();
+    if (found as u64) < n {
+        return Err(line.wrong("count", &format!("{found}, as many as follow"), counted));
+    }
+    let n_left = lines.count();
+    if n_left > 0 {
+        import.notes.push(format!(
+            "{file}: {n_left} lines after the {n} flows that the first line counts are not read"
+        ));
+    }
+    if hosts.is_none() {
+        import.notes.push(format!(
+            "{file}: numbers of nodes are read as numbers of hosts: name the topology file if \
+             switches have numbers too"
+        ));
+    }
+    let last_ps = import.rows.iter().map(|row| row.arrival_ps).max().unwrap_or(0);
+    if last_ps > 1_000 * PS_PER_SECOND {
+        let seconds = last_ps / PS_PER_SECOND;
+        import.notes.push(format!(
+            "{file}: starts are read as seconds, the last is {seconds} s: are they nanoseconds?"
+        ));
+    }
+    Ok(import)
+}
+
+fn parse_flow(line: Line<'_>, text: &str, hosts: Option<&HostNames>) -> Result<RawRow, TraceError> {
     let fields: Vec<&str> = text.split_whitespace().collect();
-    let [src, dst, _group, _port, size, start] = fields[..] else {
-        return Err(line.wrong("line", "src dst pg dport size start", text));
+    let (src, dst, size, start) = match fields[..] {
+        [_, _, _, _, start, stop] if is_interval(start, stop) => {
+            let expected = "src dst pg dport size start, not the src dst pg packets start stop of \
+                            ns3-rdma, whose lengths are packets";
+            return Err(line.wrong("line", expected, text));
+        }
+        [src, dst, _group, _port, size, start] => (src, dst, size, start),
+        [src, dst, _group, size, start] => (src, dst, size, start),
+        _ => return Err(line.wrong("line", "src dst pg dport size start", text)),
     };
     let arrival_ps =
         parse_ps(start, PS_PER_SECOND).ok_or_else(|| line.wrong("start", "seconds", start))?;
+    let host = |field, text: &str| {
+        let number = line.number(field, text)?;
+        match hosts.map(|hosts| hosts.node(number)) {
+            None => Ok(number),
+            Some(Ok(host)) => Ok(host.into()),
+            Some(Err((expected, got))) => Err(line.wrong(field, &expected, &got)),
+        }
+    };
     Ok(RawRow {
         place: line.number,
-        src: line.number("src", src)?,
-        dst: line.number("dst", dst)?,
+        src: host("src", src)?,
+        dst: host("dst", dst)?,
         size_bytes: line.number("size", size)?,
         arrival_ps,
         fct_ps: None,
         ideal_ps: None,
         extra: Extra::default(),
     })
+}
+
+/// Returns true if the fields are a start and a later stop in seconds, and not a size and a start.
+fn is_interval(start: &str, stop: &str) -> bool {
+    let (Ok(start), Ok(stop)) = (start.parse::<f64>(), stop.parse::<f64>()) else { return false };
+    start < stop && (start.fract() != 0.0 || start < 10.0)
 }

@@ -1,78 +1,391 @@
-//! Connection matrices of htsim.
+//! Connection matrices of htsim, of the first versions and of those with triggers.
 //!
 //! ```text
 //! Nodes 128
-//! Connections 2
-//! 1->0 id 1 start 0 size 2000000
+//! Connections 3
+//! Triggers 1
+//! 1->0 id 1 start 0 size 2000000 send_done_trigger 1
 //! 2->0 id 2 start 5000000 size 4000 prio 3
+//! 1->2 id 3 trigger 1 size 2000000
+//! trigger id 1 oneshot
 //! ```
 //!
-//! Starts are in picoseconds and sizes in bytes. Connections that a trigger starts have no arrival
-//! time and are rejected. Lines that begin with `#`, `Triggers`, `Failures`, `trigger` or
-//! `failure`, and a connection's `id`, `prio`, `addon` and the triggers that its end sets off, are
-//! not part of a workload and are skipped.
+//! Starts are in picoseconds and sizes in bytes. A connection with a `trigger` waits for those that
+//! name the trigger: for the acknowledgement of all data (`send_done_trigger`), or for all data at
+//! its receiver (`recv_done_trigger`).
+//!
+//! | trigger | its connections wait for |
+//! |---|---|
+//! | `oneshot` | the one connection that names it |
+//! | `barrier count n` | all `n` connections that name it |
+//! | `multishot` | the connections that name it, the first for the first; htsim takes them in the order in which they end |
+//!
+//! Only the host that knows of an end can start a connection by it. Messages of one connection
+//! (`msg`) are flows of their own. Notes name what is not part of a workload: failures, `prio` and
+//! `addon`. Lines that begin with `#` are comments.
 
-use super::Line;
-use crate::trace::{Extra, RawRow, TraceError, parse_ps};
+use std::collections::BTreeMap;
 
-pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<RawRow>, TraceError> {
-    let mut rows = Vec::new();
-    let mut expected = None;
-    for (idx, text) in text.lines().enumerate() {
-        let line = Line { file, number: idx as u64 + 1 };
-        let fields: Vec<&str> = text.split_whitespace().collect();
-        match fields[..] {
-            [] | ["Nodes" | "Triggers" | "Failures" | "trigger" | "failure", ..] => {}
-            [first, ..] if first.starts_with('#') => {}
-            ["Connections", n] => expected = Some((line, line.number("Connections", n)?)),
-            [pair, ref rest @ ..] if pair.contains("->") => {
-                rows.push(parse_connection(line, pair, rest)?);
-            }
-            [first, ..] => return Err(line.wrong("line", "a connection src->dst", first)),
-        }
-    }
-    match expected {
-        Some((line, n)) if n != rows.len() as u64 => Err(line.wrong(
-            "Connections",
-            &format!("{}, as many as follow", rows.len()),
-            &n.to_string(),
-        )),
-        _ => Ok(rows),
-    }
+use super::{Line, count};
+use crate::trace::{Extra, Import, RawRow, Source, TraceError, parse_ps};
+
+pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
+    parse(source.name, &source.text()?)
 }
 
-fn parse_connection(line: Line<'_>, pair: &str, rest: &[&str]) -> Result<RawRow, TraceError> {
-    let (src, dst) = pair.split_once("->").unwrap_or((pair, ""));
-    let (mut start, mut size) = (None, None);
-    let mut words = rest.iter();
-    while let Some(&word) = words.next() {
-        if word == "addon" {
-            continue;
-        }
-        let Some(&value) = words.next() else {
-            return Err(line.wrong("connection", "a value after every key", word));
-        };
-        match word {
-            "start" => {
-                let ps = parse_ps(value, 1);
-                start = Some(ps.ok_or_else(|| line.wrong("start", "picoseconds", value))?);
-            }
-            "size" => size = Some(line.number("size", value)?),
-            "id" | "prio" | "send_done_trigger" | "recv_done_trigger" => {}
-            "trigger" => {
-                return Err(line.wrong("trigger", "a start time instead of a trigger", value));
-            }
-            _ => return Err(line.wrong("connection", "start, size, id or prio", word)),
-        }
+fn parse(file: &str, text: &str) -> Result<Import, TraceError> {
+    let mut matrix = Matrix::default();
+    for (text, number) in text.lines().zip(1..) {
+        matrix.take(Line { file, number }, &text.split_whitespace().collect::<Vec<_>>())?;
     }
-    Ok(RawRow {
-        place: line.number,
-        src: line.number("src", src)?,
-        dst: line.number("dst", dst)?,
-        arrival_ps: start.ok_or_else(|| line.wrong("start", "a start time", "none"))?,
-        size_bytes: size.ok_or_else(|| line.wrong("size", "a size", "none"))?,
+    matrix.check_counts(file)?;
+    let after = matrix.dependencies(file)?;
+    let notes = matrix.notes(file);
+    let row = |(connection, after): (&Connection, Vec<u64>)| RawRow {
+        place: connection.place,
+        src: connection.src,
+        dst: connection.dst,
+        arrival_ps: connection.start_ps.unwrap_or(0),
+        size_bytes: connection.size,
         fct_ps: None,
         ideal_ps: None,
-        extra: Extra::default(),
-    })
+        extra: Extra { after, ..Extra::default() },
+    };
+    let rows = matrix.connections.iter().zip(after).map(row).collect();
+    Ok(Import { rows, notes, is_unordered: true, ..Import::default() })
+}
+
+#[derive(Clone, Debug, Default)]
+struct Connection {
+    place: u64,
+    src: u64,
+    dst: u64,
+    size: u64,
+    start_ps: Option<u64>,
+    /// The trigger that starts the connection.
+    trigger: Option<u64>,
+    /// The triggers that its end activates, by what ends.
+    activates: Vec<(End, u64)>,
+}
+
+/// What activates a trigger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// The sender has all acknowledgements.
+    Sent,
+    /// The receiver has all data.
+    Received,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    OneShot,
+    MultiShot,
+    Barrier { count: u64 },
+}
+
+/// The contents of a file.
+#[derive(Clone, Debug, Default)]
+struct Matrix {
+    n_nodes: Option<u64>,
+    /// Announced numbers of connections and triggers, with their lines.
+    announced: BTreeMap<&'static str, (u64, u64)>,
+    connections: Vec<Connection>,
+    triggers: BTreeMap<u64, Kind>,
+    n_failures: usize,
+    n_priorities: usize,
+    n_messages: usize,
+    n_addons: usize,
+    has_fractions: bool,
+}
+
+impl Matrix {
+    fn take(&mut self, line: Line<'_>, fields: &[&str]) -> Result<(), TraceError> {
+        match *fields {
+            [] => {}
+            [first, ..] if first.starts_with('#') => {}
+            ["Nodes", n] => self.n_nodes = Some(line.number("Nodes", n)?),
+            ["Connections", n] => self.announce(line, "Connections", n)?,
+            ["Triggers", n] => self.announce(line, "Triggers", n)?,
+            ["Failures", n] => self.announce(line, "Failures", n)?,
+            ["trigger", ref rest @ ..] => self.trigger(line, rest)?,
+            ["failure", ..] => self.n_failures += 1,
+            [pair, ref rest @ ..] if pair.contains("->") => {
+                let connection = self.connection(line, pair, rest)?;
+                self.connections.push(connection);
+            }
+            [first, ..] => {
+                let expected = "a connection src->dst, a trigger or a failure";
+                return Err(line.wrong("line", expected, first));
+            }
+        }
+        Ok(())
+    }
+
+    fn announce(&mut self, line: Line<'_>, what: &'static str, n: &str) -> Result<(), TraceError> {
+        self.announced.insert(what, (line.number(what, n)?, line.number));
+        Ok(())
+    }
+
+    fn connection(
+        &mut self,
+        line: Line<'_>,
+        pair: &str,
+        rest: &[&str],
+    ) -> Result<Connection, TraceError> {
+        let (src, dst) = pair.split_once("->").unwrap_or((pair, ""));
+        let mut connection = Connection {
+            place: line.number,
+            src: self.node(line, "src", src)?,
+            dst: self.node(line, "dst", dst)?,
+            ..Connection::default()
+        };
+        let mut size = None;
+        let mut words = rest.iter().copied().peekable();
+        while let Some(word) = words.next() {
+            if word == "addon" {
+                self.n_addons += 1;
+                continue;
+            }
+            if word == "msg" {
+                self.n_messages += 1;
+                // The number of the message may be left out.
+                words.next_if(|next| next.parse::<u64>().is_ok());
+                continue;
+            }
+            let Some(value) = words.next() else {
+                return Err(line.wrong("connection", "a value after every key", word));
+            };
+            match word {
+                "start" => {
+                    let ps = parse_ps(value, 1);
+                    connection.start_ps =
+                        Some(ps.ok_or_else(|| line.wrong("start", "picoseconds", value))?);
+                    self.has_fractions |= value.contains('.') && value.parse() != Ok(0.0);
+                }
+                "size" => size = Some(line.number("size", value)?),
+                "id" => _ = line.number("id", value)?,
+                "prio" => {
+                    line.number("prio", value)?;
+                    self.n_priorities += 1;
+                }
+                "trigger" => connection.trigger = Some(line.number("trigger", value)?),
+                "send_done_trigger" => {
+                    let id = line.number("send_done_trigger", value)?;
+                    connection.activates.push((End::Sent, id));
+                }
+                "recv_done_trigger" => {
+                    let id = line.number("recv_done_trigger", value)?;
+                    connection.activates.push((End::Received, id));
+                }
+                _ => {
+                    let expected = "start, size, id, msg, prio, trigger, send_done_trigger or \
+                                    recv_done_trigger";
+                    return Err(line.wrong("connection", expected, word));
+                }
+            }
+        }
+        match size {
+            None => return Err(line.wrong("size", "a size", "none")),
+            Some(0) => {
+                let expected = "at least 1 byte, as an endless flow (0) is none of a trace";
+                return Err(line.wrong("size", expected, "0"));
+            }
+            Some(size) => connection.size = size,
+        }
+        match (connection.start_ps, connection.trigger) {
+            (None, None) => Err(line.wrong("start", "a start time or a trigger", "none")),
+            (Some(_), Some(_)) => Err(line.wrong("start", "a start time or a trigger", "both")),
+            _ => Ok(connection),
+        }
+    }
+
+    fn node(&self, line: Line<'_>, field: &'static str, text: &str) -> Result<u64, TraceError> {
+        let node = line.number(field, text)?;
+        match self.n_nodes {
+            Some(n) if node >= n => {
+                Err(line.wrong(field, &format!("a node below {n}, as Nodes says"), text))
+            }
+            _ => Ok(node),
+        }
+    }
+
+    fn trigger(&mut self, line: Line<'_>, rest: &[&str]) -> Result<(), TraceError> {
+        let (mut id, mut kind, mut count) = (None, None, None);
+        let mut words = rest.iter();
+        while let Some(&word) = words.next() {
+            let mut value = || {
+                let value = words.next();
+                value.ok_or_else(|| line.wrong("trigger", "a value after every key", word))
+            };
+            match word {
+                "id" => id = Some(line.number("trigger", value()?)?),
+                "count" => count = Some(line.number("count", value()?)?),
+                "oneshot" => kind = Some(Kind::OneShot),
+                "multishot" => kind = Some(Kind::MultiShot),
+                "barrier" => kind = Some(Kind::Barrier { count: 0 }),
+                _ => {
+                    let expected = "id, oneshot, multishot, barrier or count";
+                    return Err(line.wrong("trigger", expected, word));
+                }
+            }
+        }
+        let id = id.ok_or_else(|| line.wrong("trigger", "an id", "none"))?;
+        let kind = match (kind, count) {
+            (Some(Kind::Barrier { .. }), Some(count)) => Kind::Barrier { count },
+            (Some(Kind::Barrier { .. }), None) => {
+                return Err(line.wrong("count", "the count of the barrier", "none"));
+            }
+            (Some(kind), _) => kind,
+            (None, _) => {
+                return Err(line.wrong("trigger", "oneshot, multishot or barrier", "none"));
+            }
+        };
+        if self.triggers.insert(id, kind).is_some() {
+            return Err(line.wrong("trigger", "an id that no trigger before has", &id.to_string()));
+        }
+        Ok(())
+    }
+
+    fn check_counts(&self, file: &str) -> Result<(), TraceError> {
+        let found = [
+            ("Connections", self.connections.len()),
+            ("Triggers", self.triggers.len()),
+            ("Failures", self.n_failures),
+        ];
+        for (what, n) in found {
+            if let Some(&(announced, number)) = self.announced.get(what)
+                && announced != n as u64
+            {
+                let line = Line { file, number };
+                let expected = format!("{n}, as many as follow");
+                return Err(line.wrong(what, &expected, &announced.to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the rows that each connection waits for.
+    fn dependencies(&self, file: &str) -> Result<Vec<Vec<u64>>, TraceError> {
+        let mut activators: BTreeMap<u64, Vec<(usize, End)>> = BTreeMap::new();
+        for (idx, connection) in self.connections.iter().enumerate() {
+            for &(end, id) in &connection.activates {
+                activators.entry(id).or_default().push((idx, end));
+            }
+        }
+        let mut n_started: BTreeMap<u64, usize> = BTreeMap::new();
+        let mut all = Vec::with_capacity(self.connections.len());
+        for connection in &self.connections {
+            let Some(id) = connection.trigger else {
+                all.push(Vec::new());
+                continue;
+            };
+            let line = Line { file, number: connection.place };
+            let by = activators.get(&id).map_or(&[][..], Vec::as_slice);
+            let number = n_started.entry(id).or_default();
+            let waits = self.waits(line, id, by, *number)?;
+            *number += 1;
+            for &(idx, end) in waits {
+                self.check_host(line, connection, &self.connections[idx], end)?;
+            }
+            all.push(waits.iter().map(|&(idx, _)| idx as u64).collect());
+        }
+        Ok(all)
+    }
+
+    /// Returns the activations that connection `number` of those at trigger `id` waits for, of all
+    /// that there are.
+    fn waits<'a>(
+        &self,
+        line: Line<'_>,
+        id: u64,
+        by: &'a [(usize, End)],
+        number: usize,
+    ) -> Result<&'a [(usize, End)], TraceError> {
+        let wrong = |expected: &str, got: String| Err(line.wrong("trigger", expected, &got));
+        let named = count(by.len(), "connection");
+        match self.triggers.get(&id) {
+            None => wrong("a trigger that the file defines", id.to_string()),
+            Some(_) if by.is_empty() => {
+                wrong("a trigger that a connection activates", format!("{id}, which none does"))
+            }
+            Some(Kind::OneShot) if by.len() > 1 => wrong(
+                "one connection that activates a oneshot trigger, as the first to end is not \
+                 known before the run",
+                format!("{id} with {named}"),
+            ),
+            Some(&Kind::Barrier { count }) if count != by.len() as u64 => wrong(
+                &format!("{count} activations of the barrier, as its count says"),
+                format!("{id} with {named}"),
+            ),
+            Some(Kind::OneShot | Kind::Barrier { .. }) => Ok(by),
+            Some(Kind::MultiShot) => match by.get(number..=number) {
+                Some(one) => Ok(one),
+                None => wrong(
+                    &format!("at most {} at the multishot trigger, one an activation", by.len()),
+                    format!("{id} with more"),
+                ),
+            },
+        }
+    }
+
+    /// Checks that the source of `connection` knows of the end of `earlier`.
+    fn check_host(
+        &self,
+        line: Line<'_>,
+        connection: &Connection,
+        earlier: &Connection,
+        end: End,
+    ) -> Result<(), TraceError> {
+        let (knows, key) = match end {
+            End::Sent => (earlier.src, "send_done_trigger"),
+            End::Received => (earlier.dst, "recv_done_trigger"),
+        };
+        if connection.src == knows {
+            return Ok(());
+        }
+        let expected = format!(
+            "a connection of host {knows}, which alone knows of the {key} of line {}",
+            earlier.place
+        );
+        Err(line.wrong("trigger", &expected, &format!("one of host {}", connection.src)))
+    }
+
+    fn notes(&self, file: &str) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.n_failures > 0 {
+            let n = count(self.n_failures, "failure");
+            notes.push(format!("{file}: {n} left out: failures are in the plan, `faults.outages`"));
+        }
+        if self.n_priorities > 0 {
+            let n = count(self.n_priorities, "connection");
+            notes.push(format!("{file}: prio of {n} is not used: transports choose priorities"));
+        }
+        if self.n_messages > 0 {
+            let n = count(self.n_messages, "message");
+            notes.push(format!(
+                "{file}: {n} (msg) are flows of their own: they do not share a connection"
+            ));
+        }
+        if self.n_addons > 0 {
+            notes.push(format!(
+                "{file}: addon of {} is not used",
+                count(self.n_addons, "connection")
+            ));
+        }
+        if self.triggers.values().any(|&kind| kind == Kind::MultiShot) {
+            notes.push(format!(
+                "{file}: connections at multishot triggers wait in the order of the file; htsim \
+                 starts them in the order of ends"
+            ));
+        }
+        let last_ps = self.connections.iter().filter_map(|c| c.start_ps).max().unwrap_or(0);
+        if self.has_fractions || (1..1_000).contains(&last_ps) {
+            notes.push(format!(
+                "{file}: starts are read as picoseconds, the last is {last_ps} ps: are they \
+                 microseconds, as in the first versions of htsim?"
+            ));
+        }
+        notes
+    }
 }

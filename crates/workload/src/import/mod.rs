@@ -7,7 +7,7 @@ pub mod yaps;
 
 use crate::trace::TraceError;
 
-/// Where a parser is, for its errors.
+/// A line of a file, for errors of its parser.
 #[derive(Clone, Copy, Debug)]
 struct Line<'a> {
     file: &'a str,
@@ -28,4 +28,9 @@ impl Line<'_> {
     fn number(&self, field: &'static str, text: &str) -> Result<u64, TraceError> {
         text.parse().map_err(|_| self.wrong(field, "a whole number", text))
     }
+}
+
+/// Returns `n` with the noun, in the plural unless `n` is 1.
+fn count(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }

@@ -13,9 +13,16 @@
 //! line is one whose tenth column has `//` in it; the other lines are skipped.
 
 use super::Line;
-use crate::trace::{Extra, RawRow, TraceError, parse_ps};
+use crate::trace::{Extra, Import, RawRow, Source, TraceError, parse_ps};
 
-pub(crate) fn parse(file: &str, text: &str) -> Result<Vec<RawRow>, TraceError> {
+/// Reads the lines of finished flows.
+pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
+    // These simulators print flows as they finish.
+    let rows = parse(source.name, &source.text()?)?;
+    Ok(Import { is_unordered: true, ..rows.into() })
+}
+
+fn parse(file: &str, text: &str) -> Result<Vec<RawRow>, TraceError> {
     let mut rows = Vec::new();
     for (idx, line) in text.lines().enumerate() {
         let fields: Vec<&str> = line.split_whitespace().collect();

@@ -4,6 +4,11 @@
 //! or, if the last one is 100, in percent. Files in the format of ns-2 and YAPS, which have a column that
 //! nothing reads between the two, are accepted. Empty lines and lines that start with `#` are
 //! skipped.
+//!
+//! A first line with one number is the mean of the sizes: the file is one of `HomaSimulation`, of
+//! whose sizes only the listed ones occur. A probability below the one before counts as that one,
+//! because Homa's simulator takes the first size whose probability is not below the draw. Notes
+//! name such points, and a mean that is not that of the points.
 
 use std::fs;
 use std::path::Path;
@@ -12,25 +17,37 @@ use rampmeter_core::Bytes;
 
 use super::{Shape, SizeDist, SizeError};
 
-/// Reads the distribution in `file`, whose sizes are in `unit`s.
+/// Reads the distribution in `file`, whose sizes are in `unit`s, and returns notes about it.
+/// Without a `shape` only the listed sizes occur if the first line is a mean, as in Homa's files.
 ///
 /// # Errors
 /// Names the file and the line, what was expected there and what is there.
-pub fn read_cdf(file: &Path, shape: Shape, unit: Bytes) -> Result<SizeDist, SizeError> {
+pub fn read_cdf(
+    file: &Path,
+    shape: Option<Shape>,
+    unit: Bytes,
+) -> Result<(SizeDist, Vec<String>), SizeError> {
     let name = file.display().to_string();
     let text = fs::read_to_string(file)
         .map_err(|source| SizeError::Read { file: name.clone(), source })?;
     parse(&name, &text, shape, unit)
 }
 
-fn parse(name: &str, text: &str, shape: Shape, unit: Bytes) -> Result<SizeDist, SizeError> {
+fn parse(
+    name: &str,
+    text: &str,
+    shape: Option<Shape>,
+    unit: Bytes,
+) -> Result<(SizeDist, Vec<String>), SizeError> {
+    let mut lines = text
+        .lines()
+        .zip(1..)
+        .map(|(line, number)| (format!("{name}:{number}"), line.trim()))
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+        .peekable();
+    let mean = lines.next_if(|(_, line)| line.parse::<f64>().is_ok_and(|mean| mean > 0.0));
     let mut placed = Vec::new();
-    for (idx, line) in text.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let place = format!("{name}:{}", idx + 1);
+    for (place, line) in lines {
         let (at, cdf) = parse_line(&place, line)?;
         placed.push((place, at, cdf));
     }
@@ -39,7 +56,37 @@ fn parse(name: &str, text: &str, shape: Shape, unit: Bytes) -> Result<SizeDist, 
             *cdf /= 100.0;
         }
     }
-    SizeDist::from_placed(placed.into_iter(), name, shape, unit)
+    let Some((place, mean)) = mean else {
+        let sizes =
+            SizeDist::from_placed(placed.into_iter(), name, shape.unwrap_or(Shape::Linear), unit)?;
+        return Ok((sizes, Vec::new()));
+    };
+    let mut notes: Vec<String> = raise(&mut placed).into_iter().collect();
+    let sizes =
+        SizeDist::from_placed(placed.into_iter(), name, shape.unwrap_or(Shape::Steps), unit)?;
+    let of_points = sizes.mean_bytes() / unit.get() as f64;
+    let stated = mean.parse().unwrap_or(of_points);
+    if (of_points - stated).abs() > MEAN_SLACK * stated {
+        notes.push(format!(
+            "{place}: the mean is {stated}, but that of the points is {of_points:.1}"
+        ));
+    }
+    Ok((sizes, notes))
+}
+
+/// Raises each probability to that of the point before, and returns a note about the first that
+/// was below.
+fn raise(placed: &mut [(String, f64, f64)]) -> Option<String> {
+    let (mut before, mut note, mut n) = (0.0, None, 0);
+    for (place, _, cdf) in placed {
+        if *cdf < before {
+            note.get_or_insert_with(|| format!("{place}: the probability {cdf} is below {before}"));
+            n += 1;
+            *cdf = before;
+        }
+        before = *cdf;
+    }
+    note.map(|note| format!("{note}; {n} such points never occur, as in Homa's simulator"))
 }
 
 fn parse_line(place: &str, line: &str) -> Result<(f64, f64), SizeError> {
@@ -60,22 +107,49 @@ fn parse_line(place: &str, line: &str) -> Result<(f64, f64), SizeError> {
     ))
 }
 
+/// Relative difference between a stated mean and that of the points that needs no note: files have
+/// rounded probabilities.
+const MEAN_SLACK: f64 = 0.01;
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn error(text: &str) -> String {
-        parse("sizes.txt", text, Shape::Linear, Bytes::new(1)).unwrap_err().to_string()
+        parse("sizes.txt", text, None, Bytes::new(1)).unwrap_err().to_string()
     }
 
     #[test]
     fn fractions_percent_three_columns_and_commas_read_alike() {
-        let read = |text| parse("f", text, Shape::Linear, Bytes::new(1)).unwrap();
+        let read = |text| parse("f", text, None, Bytes::new(1)).unwrap().0;
         let plain = read("# sizes\n1000 0.25\n\n3000 1\n");
         assert_eq!(plain, read("1000 25\n3000 100\n"));
         assert_eq!(plain, read("1000 1 .25\n3000 1 1.0"));
         assert_eq!(plain, read("1000,0.25\n3000, 1\n"));
         assert_eq!(plain.mean_bytes(), 0.25 * 1000.0 + 0.75 * 2000.0);
+    }
+
+    #[test]
+    fn a_first_line_with_one_number_is_the_mean_and_only_listed_sizes_occur() {
+        let read = |text, shape| parse("f", text, shape, Bytes::new(1)).unwrap();
+        let text = "550\n\n100  0.5\n1000\t1.0\n";
+        let (sizes, notes) = read(text, None);
+        assert_eq!((sizes.mean_bytes(), sizes.shape()), (550.0, Shape::Steps));
+        assert!(notes.is_empty());
+        let (linear, notes) = read(text, Some(Shape::Linear));
+        assert_eq!(linear.mean_bytes(), 0.5 * 100.0 + 0.5 * 550.0);
+        assert_eq!(notes, ["f:1: the mean is 550, but that of the points is 325.0"]);
+    }
+
+    /// The file of DCTCP's sizes has such points.
+    #[test]
+    fn a_falling_probability_is_a_size_that_never_occurs() {
+        let text = "250\n100 0.5\n200 0.4\n400 1\n";
+        let (sizes, notes) = parse("f", text, None, Bytes::new(1)).unwrap();
+        assert_eq!(sizes.mean_bytes(), 250.0);
+        let note = "f:3: the probability 0.4 is below 0.5; 1 such points never occur, as in \
+                    Homa's simulator";
+        assert_eq!(notes, [note]);
     }
 
     #[test]
@@ -112,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_missing_file_is_named() {
-        let error = read_cdf(Path::new("/nowhere/cdf.txt"), Shape::Linear, Bytes::new(1));
+        let error = read_cdf(Path::new("/nowhere/cdf.txt"), None, Bytes::new(1));
         let message = error.unwrap_err().to_string();
         assert!(message.starts_with("/nowhere/cdf.txt: cannot read the distribution: "));
     }

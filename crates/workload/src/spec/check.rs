@@ -15,15 +15,17 @@ use crate::pattern::burst::{Bursts, Direction, Fan, Grid, Law, PoissonIncast, Ro
 use crate::pattern::poisson::{Load, Pairs, Poisson};
 use crate::pattern::skewed::Skewed;
 use crate::size::SizeDist;
-use crate::trace::{self, Check, Format, Order, Trace};
+use crate::trace::{self, Check, Format, HostNames, Order, Trace};
 
 pub(super) fn validate(
     spec: WorkloadSpec,
     context: &WorkloadContext,
+    hosts: Option<&HostNames>,
 ) -> Result<ValidWorkload, WorkloadError> {
     let (mut streams, mut warnings) = (0, Vec::new());
     let mut checker = Checker {
         context,
+        hosts,
         path: String::new(),
         bound: Limit::default(),
         streams: &mut streams,
@@ -36,6 +38,7 @@ pub(super) fn validate(
 /// Checks one workload; those in a mix have their own path and share the stream numbers.
 pub(super) struct Checker<'a> {
     context: &'a WorkloadContext,
+    hosts: Option<&'a HostNames>,
     path: String,
     /// The limit of the mix that the workload is in, which ends endless parts too.
     bound: Limit,
@@ -219,17 +222,18 @@ impl Checker<'_> {
     fn trace(&mut self, spec: &TraceSpec) -> Result<Source, WorkloadError> {
         let file = self.context.base_dir.join(&spec.file);
         let Some(format) = spec.format.or_else(|| Format::of(&file)) else {
-            let expected =
-                "csv, parquet, yaps, htsim, hpcc or goal, as the file's name does not say";
-            return self.wrong("format", expected, "none");
+            let expected = format!("one of {}, as the file's name does not say", Format::names());
+            return self.wrong("format", &expected, "none");
         };
         let order = if spec.sort { Order::Sort } else { Order::Require };
-        let trace = trace::read_trace(&file, format, Check { n_hosts: self.n(), order })?;
-        let ignored = trace::ignored_columns(&file, format)?;
-        if !ignored.is_empty() {
-            let file = file.display();
-            self.warnings.push(format!("{file}: columns are not used: {}", ignored.join(", ")));
-        }
+        let options = trace::Options {
+            hosts: self.hosts.cloned(),
+            columns: spec.columns.clone(),
+            vector_bytes: spec.vector_bytes,
+        };
+        let check = Check { n_hosts: self.n(), order };
+        let (trace, notes) = trace::read_with_notes(&file, format, check, &options)?;
+        self.warnings.extend(notes);
         match trace {
             Trace::Flows(rows) => Ok(Source::Trace(rows.into_iter().map(|row| row.flow).collect())),
             Trace::Graph(_) if spec.flows.is_some() || spec.until_us.is_some() => {
@@ -250,6 +254,7 @@ impl Checker<'_> {
             let bound = if limit == Limit::default() { self.bound } else { limit };
             let mut checker = Checker {
                 context: self.context,
+                hosts: self.hosts,
                 path,
                 bound,
                 streams: &mut *self.streams,
@@ -312,13 +317,14 @@ impl Checker<'_> {
     }
 
     fn sizes(
-        &self,
+        &mut self,
         spec: &SizeSpec,
         keep: &mut Option<Arc<SizeDist>>,
     ) -> Result<Arc<SizeDist>, WorkloadError> {
         let WorkloadContext { payload, base_dir, .. } = self.context;
-        let dist = Arc::new(spec.resolve(&self.path, *payload, base_dir)?);
-        Ok(Arc::clone(keep.insert(dist)))
+        let (dist, notes) = spec.resolve_with_notes(&self.path, *payload, base_dir)?;
+        self.warnings.extend(notes);
+        Ok(Arc::clone(keep.insert(Arc::new(dist))))
     }
 
     pub(super) fn span(&self, key: &str, us: f64) -> Result<Span, WorkloadError> {

@@ -18,6 +18,7 @@ mod sizes;
 mod tests;
 mod valid;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rampmeter_core::{Bytes, Rate};
@@ -31,7 +32,7 @@ pub use valid::{Process, ValidWorkload};
 use crate::pattern::HostRange;
 use crate::pattern::collective::{Algorithm, Operation};
 use crate::size::SizeError;
-use crate::trace::{Format, TraceError};
+use crate::trace::{Format, HostNames, TraceError};
 
 /// The network that a workload is checked against.
 #[derive(Clone, Debug)]
@@ -333,6 +334,13 @@ pub struct TraceSpec {
     /// Sort flows that are not in arrival order instead of rejecting the file.
     #[serde(default)]
     pub sort: bool,
+    /// The file's names of columns, such as `{ src = "from", arrival_us = "start" }`. Other columns
+    /// of the file are then left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub columns: BTreeMap<String, String>,
+    /// Size of the vector of a collective, for files of algorithms, which have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vector_bytes: Option<u64>,
     /// Stop after this many flows.
     pub flows: Option<u64>,
     /// Stop before this instant.
@@ -373,7 +381,19 @@ impl WorkloadSpec {
     /// # Errors
     /// Names the key, what was expected and what was given; for files also the line.
     pub fn validate(self, context: &WorkloadContext) -> Result<ValidWorkload, WorkloadError> {
-        check::validate(self, context)
+        check::validate(self, context, None)
+    }
+
+    /// As [`WorkloadSpec::validate`], for a network whose nodes have the names `hosts`.
+    ///
+    /// # Errors
+    /// As [`WorkloadSpec::validate`].
+    pub fn validate_with_names(
+        self,
+        context: &WorkloadContext,
+        hosts: &HostNames,
+    ) -> Result<ValidWorkload, WorkloadError> {
+        check::validate(self, context, Some(hosts))
     }
 }
 

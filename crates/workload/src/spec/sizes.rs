@@ -36,9 +36,10 @@ pub struct SizeTable {
     /// The unit of the file's sizes.
     #[serde(default)]
     pub unit: Unit,
-    /// What happens between the file's points.
-    #[serde(default)]
-    pub interpolation: Interpolation,
+    /// Sizes between the file's points; `steps` if left out and the first line is a mean, as in
+    /// Homa's files, else `linear`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interpolation: Option<Interpolation>,
 }
 
 /// The unit of a file's sizes.
@@ -53,11 +54,10 @@ pub enum Unit {
 }
 
 /// What happens between a file's points.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Interpolation {
     /// Sizes between two points occur, with equal probability.
-    #[default]
     Linear,
     /// Only the sizes of the points occur.
     Steps,
@@ -75,15 +75,28 @@ impl SizeSpec {
         payload: Bytes,
         base_dir: &Path,
     ) -> Result<SizeDist, WorkloadError> {
+        self.resolve_with_notes(path, payload, base_dir).map(|(sizes, _)| sizes)
+    }
+
+    /// As [`SizeSpec::resolve`], with notes about what looks wrong in a file.
+    ///
+    /// # Errors
+    /// As [`SizeSpec::resolve`].
+    pub fn resolve_with_notes(
+        &self,
+        path: &str,
+        payload: Bytes,
+        base_dir: &Path,
+    ) -> Result<(SizeDist, Vec<String>), WorkloadError> {
         let key = format!("{path}sizes");
         let wrong = |expected: &str, got: String| {
             Err(WorkloadError::Key { key: key.clone(), expected: expected.to_owned(), got })
         };
         let sizes = match self {
-            Self::Named(name) => named(name),
+            Self::Named(name) => named(name).map(|sizes| (sizes, Vec::new())),
             Self::Table(table) => match (table.fixed, &table.cdf) {
                 (Some(fixed), None) if (1..=1 << 50).contains(&fixed) => {
-                    Ok(SizeDist::fixed(Bytes::new(fixed)))
+                    Ok((SizeDist::fixed(Bytes::new(fixed)), Vec::new()))
                 }
                 (Some(fixed), None) => return wrong("fixed from 1 to 2^50", fixed.to_string()),
                 (None, Some(file)) => {
@@ -91,10 +104,10 @@ impl SizeSpec {
                         Unit::Bytes => Bytes::new(1),
                         Unit::Packets => payload,
                     };
-                    let shape = match table.interpolation {
+                    let shape = table.interpolation.map(|interpolation| match interpolation {
                         Interpolation::Linear => Shape::Linear,
                         Interpolation::Steps => Shape::Steps,
-                    };
+                    });
                     read_cdf(&base_dir.join(file), shape, unit)
                 }
                 (None, None) => return wrong("fixed or cdf", "neither".to_owned()),

@@ -1,9 +1,7 @@
 //! The columns that traces may have.
 
-use std::path::Path;
-
 use super::decimal::ARRIVAL_UNITS;
-use super::{Format, TraceError, csv, parquet};
+use super::{Options, TraceError};
 
 /// The columns of workloads beside those of times.
 const USED: [&str; 6] = ["src", "dst", "size_bytes", "flow", "after", "tenant"];
@@ -51,44 +49,81 @@ fn renamed(names: [&'static str; 4]) -> [(&'static str, u64); 4] {
     units
 }
 
-/// Checks that every column is known.
-pub(super) fn check<'a>(
-    file: &str,
-    columns: impl IntoIterator<Item = &'a str>,
-) -> Result<(), TraceError> {
-    for column in columns {
-        let is_time = column
-            .rsplit_once('_')
-            .is_some_and(|(time, unit)| TIMES.contains(&time) && UNITS.contains(&unit));
-        if !is_time && !USED.contains(&column) && !UNUSED.contains(&column) {
-            let times = TIMES.iter().map(|time| format!("{time}_us"));
-            let known: Vec<String> =
-                times.chain(USED.iter().map(|&name| name.to_owned())).collect();
-            return Err(TraceError::Unknown {
-                file: file.to_owned(),
-                column: column.to_owned(),
-                known: known.join(", "),
-            });
-        }
-    }
-    Ok(())
-}
-
-/// The columns of `file` that a workload does not use, in their order. Formats without names of
-/// columns have none.
+/// Returns the columns of a file by the names that this module knows.
 ///
 /// # Errors
-/// A file that cannot be read or is not of its format.
-pub fn ignored_columns(file: &Path, format: Format) -> Result<Vec<String>, TraceError> {
-    let name = file.display().to_string();
-    let mut columns = match format {
-        Format::Csv => csv::columns(file, &name)?,
-        Format::Parquet => parquet::columns(file, &name)?,
-        Format::Yaps | Format::Htsim | Format::Hpcc | Format::Goal => Vec::new(),
-    };
+/// A mapping of an unknown name, or to a column that the file does not have.
+pub(super) fn rename(
+    file: &str,
+    mut header: Vec<String>,
+    options: &Options,
+) -> Result<Vec<String>, TraceError> {
+    let original = header.clone();
+    for (ours, theirs) in &options.columns {
+        if !is_used(ours) {
+            return Err(unknown(file, ours));
+        }
+        let at = original.iter().position(|column| column == theirs);
+        let at = at.ok_or_else(|| TraceError::Column {
+            file: file.to_owned(),
+            expected: format!("{theirs}, as columns.{ours} says"),
+            got: original.join(","),
+        })?;
+        // Another column of this name is not the one that is meant.
+        if let Some(other) = original.iter().position(|column| column == ours)
+            && other != at
+        {
+            header[other] = format!("{ours} of the file");
+        }
+        header[at].clone_from(ours);
+    }
+    Ok(header)
+}
+
+/// Returns a note about the columns that a workload does not use, if there are any. Where the plan
+/// maps columns, a file may have any others.
+///
+/// # Errors
+/// A column that is none of a trace.
+pub(super) fn notes(
+    file: &str,
+    columns: &[String],
+    options: &Options,
+) -> Result<Vec<String>, TraceError> {
     let has = |name: &str| columns.iter().any(|column| column == name);
-    let used: Vec<&str> =
+    let chosen: Vec<&str> =
         TIMES.iter().filter_map(|of| time(of, has)).map(|(name, _)| name).chain(USED).collect();
-    columns.retain(|column| !used.contains(&column.as_str()));
-    Ok(columns)
+    let mut left = Vec::new();
+    for column in columns {
+        let is_known = is_used(column) || UNUSED.contains(&column.as_str());
+        if !is_known && options.columns.is_empty() {
+            return Err(unknown(file, column));
+        }
+        if !chosen.contains(&column.as_str()) {
+            left.push(column.as_str());
+        }
+    }
+    let note = format!("{file}: columns are not used: {}", left.join(", "));
+    Ok(Some(note).filter(|_| !left.is_empty()).into_iter().collect())
+}
+
+/// Returns true if a table has the columns of results, whose rows are in the order of ends.
+pub(super) fn is_result(columns: &[String]) -> bool {
+    columns.iter().any(|column| column == "status")
+}
+
+fn is_used(column: &str) -> bool {
+    let time = column.rsplit_once('_');
+    USED.contains(&column)
+        || time.is_some_and(|(time, unit)| TIMES.contains(&time) && UNITS.contains(&unit))
+}
+
+fn unknown(file: &str, column: &str) -> TraceError {
+    let times = TIMES.iter().map(|time| format!("{time}_us"));
+    let known: Vec<String> = times.chain(USED.iter().map(|&name| name.to_owned())).collect();
+    TraceError::Unknown {
+        file: file.to_owned(),
+        column: column.to_owned(),
+        known: known.join(", "),
+    }
 }

@@ -11,7 +11,10 @@ use flate2::write::GzEncoder;
 
 use super::decimal::parse_ps;
 use super::write::{Row, Sheet};
-use super::{ARRIVAL_EXPECTED, Extra, RawRow, ReferenceRow, TIME_EXPECTED, TraceError, columns};
+use super::{
+    ARRIVAL_EXPECTED, Extra, Import, Options, RawRow, ReferenceRow, Source, TIME_EXPECTED,
+    TraceError, columns,
+};
 use crate::flow::Flow;
 use crate::graph::Graph;
 
@@ -109,15 +112,9 @@ fn is_gz(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
 }
 
-pub(super) fn read(file: &Path, name: &str) -> Result<Vec<RawRow>, TraceError> {
-    parse(name, open(file, name)?)
-}
-
-/// The names of the columns.
-pub(super) fn columns(file: &Path, name: &str) -> Result<Vec<String>, TraceError> {
-    let mut reader = ReaderBuilder::new().flexible(true).from_reader(open(file, name)?);
-    let header = reader.headers().map_err(|error| broken(name, &error))?;
-    Ok(header.iter().map(|column| column.trim().to_owned()).collect())
+/// Reads the rows of a file with a header.
+pub(crate) fn import(source: &Source<'_>) -> Result<Import, TraceError> {
+    parse(source.name, open(source.path, source.name)?, source.options)
 }
 
 fn open(file: &Path, name: &str) -> Result<Box<dyn Read>, TraceError> {
@@ -146,12 +143,12 @@ struct Columns {
 }
 
 impl Columns {
-    fn find(file: &str, header: &StringRecord) -> Result<Self, TraceError> {
-        let position = |name: &str| header.iter().position(|column| column.trim() == name);
+    fn find(file: &str, header: &[String]) -> Result<Self, TraceError> {
+        let position = |name: &str| header.iter().position(|column| column == name);
         let missing = |expected: &str| TraceError::Column {
             file: file.to_owned(),
             expected: expected.to_owned(),
-            got: header.iter().collect::<Vec<_>>().join(","),
+            got: header.join(","),
         };
         let need = |name: &str| position(name).ok_or_else(|| missing(name));
         let time = |of: &str| {
@@ -160,7 +157,6 @@ impl Columns {
         };
         let arrival = time("arrival").ok_or_else(|| missing(ARRIVAL_EXPECTED))?;
         let (src, dst, size) = (need("src")?, need("dst")?, need("size_bytes")?);
-        columns::check(file, header.iter().map(str::trim))?;
         Ok(Self {
             arrival,
             src,
@@ -177,17 +173,21 @@ impl Columns {
     }
 }
 
-fn parse(file: &str, input: impl Read) -> Result<Vec<RawRow>, TraceError> {
+fn parse(file: &str, input: impl Read, options: &Options) -> Result<Import, TraceError> {
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(input);
     let format = |error: csv::Error| broken(file, &error);
-    let columns = Columns::find(file, reader.headers().map_err(format)?)?;
-    let mut rows = Vec::new();
+    let header = reader.headers().map_err(format)?.iter().map(|column| column.trim().to_owned());
+    let renamed = columns::rename(file, header.collect(), options)?;
+    let columns = Columns::find(file, &renamed)?;
+    let mut import =
+        Import { notes: columns::notes(file, &renamed, options)?, ..Import::default() };
+    import.is_unordered = columns::is_result(&renamed);
     let mut record = StringRecord::new();
     while reader.read_record(&mut record).map_err(format)? {
         let place = record.position().map_or(0, csv::Position::line);
-        rows.push(parse_record(file, place, &columns, &record)?);
+        import.rows.push(parse_record(file, place, &columns, &record, options)?);
     }
-    Ok(rows)
+    Ok(import)
 }
 
 fn parse_record(
@@ -195,6 +195,7 @@ fn parse_record(
     place: u64,
     columns: &Columns,
     record: &StringRecord,
+    options: &Options,
 ) -> Result<RawRow, TraceError> {
     let get = |at: usize| record.get(at).unwrap_or("").trim();
     let wrong = |field, expected: &str, got: &str| TraceError::Field {
@@ -206,6 +207,14 @@ fn parse_record(
     };
     let number =
         |field, at| get(at).parse::<u64>().map_err(|_| wrong(field, "a whole number", get(at)));
+    // A number is the number of a host, other texts are names.
+    let host = |field, at| match options.hosts.as_ref().filter(|_| !is_number(get(at))) {
+        None => number(field, at),
+        Some(hosts) => hosts
+            .host(get(at))
+            .map(u64::from)
+            .map_err(|(expected, got)| wrong(field, &expected, &got)),
+    };
     let optional = |field, at: Option<usize>| match at.map(|at| (at, get(at))) {
         None | Some((_, "")) => Ok(None),
         Some((at, _)) => number(field, at).map(Some),
@@ -229,8 +238,8 @@ fn parse_record(
     Ok(RawRow {
         place,
         arrival_ps,
-        src: number("src", columns.src)?,
-        dst: number("dst", columns.dst)?,
+        src: host("src", columns.src)?,
+        dst: host("dst", columns.dst)?,
         size_bytes: number("size_bytes", columns.size)?,
         fct_ps: optional("fct_ps", columns.fct)?,
         ideal_ps: optional("ideal_ps", columns.ideal)?,
@@ -242,4 +251,8 @@ fn parse_record(
             deadline_ps: optional_time("deadline", columns.deadline)?,
         },
     })
+}
+
+fn is_number(text: &str) -> bool {
+    text.parse::<u64>().is_ok()
 }

@@ -19,6 +19,8 @@
 mod columns;
 mod csv;
 mod decimal;
+mod format;
+mod hosts;
 mod number;
 mod parquet;
 #[cfg(test)]
@@ -26,21 +28,20 @@ mod tests;
 mod waiting;
 mod write;
 
-use std::fs;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use rampmeter_core::{Bytes, NodeId, Span, TenantId, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-pub use self::columns::ignored_columns;
 pub use self::csv::{write_csv, write_graph_csv, write_reference_csv};
 pub(crate) use self::decimal::parse_ps;
+pub use self::format::Format;
+pub(crate) use self::format::{Import, Source};
+pub use self::hosts::HostNames;
 pub use self::parquet::{write_graph_parquet, write_parquet};
 use crate::flow::Flow;
 use crate::graph::Graph;
-use crate::import;
 
 /// Why a file is not a trace for this network.
 #[derive(Debug, Error)]
@@ -96,43 +97,6 @@ pub enum TraceError {
         /// What is there.
         got: String,
     },
-}
-
-/// The formats of trace files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Format {
-    /// Comma-separated values with a header, plain or, with the suffix `.gz`, compressed.
-    Csv,
-    /// An Apache Parquet table.
-    Parquet,
-    /// The output of YAPS, pHost's simulator, or of dcPIM's; see [`import::yaps`].
-    Yaps,
-    /// A connection matrix of htsim; see [`import::htsim`].
-    Htsim,
-    /// A flow file of the HPCC simulator; see [`import::hpcc`].
-    Hpcc,
-    /// A GOAL schedule; see [`import::goal`].
-    Goal,
-}
-
-impl Format {
-    /// The format that the name of `file` suggests: `.csv` and `.csv.gz`, `.parquet`, `.cm` of
-    /// htsim, `.goal`. The others have no suffix of their own.
-    pub fn of(file: &Path) -> Option<Self> {
-        let name = file.file_name()?.to_str()?.to_ascii_lowercase();
-        if name.ends_with(".csv") || name.ends_with(".csv.gz") {
-            Some(Self::Csv)
-        } else if name.ends_with(".parquet") {
-            Some(Self::Parquet)
-        } else if name.ends_with(".cm") {
-            Some(Self::Htsim)
-        } else if name.ends_with(".goal") {
-            Some(Self::Goal)
-        } else {
-            None
-        }
-    }
 }
 
 /// What to do with flows that are not in arrival order.
@@ -225,41 +189,57 @@ pub fn read_reference(
     }
 }
 
+/// Settings of a file beyond its format.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Names of the network's hosts, for files that use them.
+    pub hosts: Option<HostNames>,
+    /// The file's names of columns, by the names that [this module](self) lists.
+    pub columns: BTreeMap<String, String>,
+    /// Size of the vector, for algorithms of collectives that have none.
+    pub vector_bytes: Option<u64>,
+}
+
 /// Reads the flows of `file`, whether they wait for others or not.
 ///
 /// # Errors
 /// As [`read`]; flows that wait for each other in a cycle, for flows that there are not, or for
 /// flows that their source neither sends nor receives.
 pub fn read_trace(file: &Path, format: Format, check: Check) -> Result<Trace, TraceError> {
+    read_with_notes(file, format, check, &Options::default()).map(|(trace, _)| trace)
+}
+
+/// Reads the flows of `file`, and returns notes about what they do not hold.
+///
+/// # Errors
+/// As [`read_trace`].
+pub fn read_with_notes(
+    file: &Path,
+    format: Format,
+    check: Check,
+    options: &Options,
+) -> Result<(Trace, Vec<String>), TraceError> {
     let name = file.display().to_string();
-    let (rows, order) = match format {
-        Format::Csv => (csv::read(file, &name)?, check.order),
-        Format::Parquet => (parquet::read(file, &name)?, check.order),
-        // These simulators print flows as they finish.
-        Format::Yaps => (import::yaps::parse(&name, &text(file, &name)?)?, Order::Sort),
-        Format::Htsim => (import::htsim::parse(&name, &text(file, &name)?)?, Order::Sort),
-        Format::Hpcc => (import::hpcc::parse(&name, &text(file, &name)?)?, check.order),
-        Format::Goal => (import::goal::parse(&name, &text(file, &name)?)?, Order::Sort),
-    };
+    let import = format.read(&Source { path: file, name: &name, options })?;
+    let Import { rows, notes, is_graph, is_unordered } = import;
     if rows.is_empty() {
         let reason = "expected at least one flow, got none".to_owned();
         return Err(TraceError::Format { file: name, reason });
     }
+    let order = if is_unordered { Order::Sort } else { check.order };
     let check = Check { order, ..check };
-    if format == Format::Goal || rows.iter().any(waiting::waits) {
-        return waiting::graph(&name, &rows, check).map(Trace::Graph);
-    }
-    checked(&name, rows, check).map(Trace::Flows)
+    let trace = if is_graph || rows.iter().any(waiting::waits) {
+        waiting::graph(&name, &rows, check).map(Trace::Graph)?
+    } else {
+        checked(&name, rows, check).map(Trace::Flows)?
+    };
+    Ok((trace, notes))
 }
 
 /// What stands for the column of arrivals, in errors.
 const ARRIVAL_EXPECTED: &str = "arrival_ps (or arrival_ns, arrival_us, arrival_s)";
 /// What an arrival may be, in errors.
 const TIME_EXPECTED: &str = "a time from 0 to 2^63 ps";
-
-fn text(file: &Path, name: &str) -> Result<String, TraceError> {
-    fs::read_to_string(file).map_err(|source| TraceError::Io { file: name.to_owned(), source })
-}
 
 /// Applies `check` to rows, in their order.
 fn checked(file: &str, rows: Vec<RawRow>, check: Check) -> Result<Vec<ReferenceRow>, TraceError> {

@@ -74,6 +74,17 @@ pub(super) fn numbers(array: &ArrayRef) -> Option<Column> {
     })
 }
 
+/// Returns the texts of `array`; `None` if it holds anything else.
+pub(super) fn texts(array: &ArrayRef) -> Option<Vec<Option<String>>> {
+    let owned = |text: Option<&str>| text.map(str::to_owned);
+    Some(match array.data_type() {
+        DataType::Utf8 => array.as_string::<i32>().iter().map(owned).collect(),
+        DataType::LargeUtf8 => array.as_string::<i64>().iter().map(owned).collect(),
+        DataType::Utf8View => array.as_string_view().iter().map(owned).collect(),
+        _ => return None,
+    })
+}
+
 /// What a row waits for.
 #[derive(Clone, Debug)]
 pub(super) enum Ids {

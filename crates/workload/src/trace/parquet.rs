@@ -6,15 +6,18 @@ use std::sync::Arc;
 
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, UInt32Array, UInt64Array};
-use arrow_schema::{Field, Schema};
+use arrow_schema::{ArrowError, Field, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
-use super::number::{After, Column, Ids, Number, after, numbers};
+use super::number::{After, Column, Ids, Number, after, numbers, texts};
 use super::write::{Row, Sheet};
-use super::{ARRIVAL_EXPECTED, Extra, RawRow, TIME_EXPECTED, TraceError, columns};
+use super::{
+    ARRIVAL_EXPECTED, Extra, HostNames, Import, Options, RawRow, Source, TIME_EXPECTED, TraceError,
+    columns,
+};
 use crate::flow::Flow;
 use crate::graph::Graph;
 
@@ -90,20 +93,29 @@ fn table(sheet: &Sheet, rows: &[Row]) -> (Vec<Field>, Vec<ArrayRef>) {
     (columns.iter().map(field).collect(), columns.into_iter().map(|(_, array)| array).collect())
 }
 
-pub(super) fn read(file: &Path, name: &str) -> Result<Vec<RawRow>, TraceError> {
-    let reader = open(file, name)?.build().map_err(|error| broken(name, error))?;
-    let mut rows = Vec::new();
+/// Reads the rows of a table.
+pub(crate) fn import(source: &Source<'_>) -> Result<Import, TraceError> {
+    let Source { path, name, options } = *source;
+    let builder = open(path, name)?;
+    let header = builder.schema().fields().iter().map(|field| field.name().clone()).collect();
+    let header = columns::rename(name, header, options)?;
+    let mut import = Import { is_unordered: columns::is_result(&header), ..Import::default() };
+    let reader = builder.build().map_err(|error| broken(name, error))?;
     for batch in reader {
-        let batch = batch.map_err(|error| broken(name, error))?;
-        read_batch(name, &batch, &mut rows)?;
+        let batch = renamed(&batch.map_err(|error| broken(name, error))?, &header)
+            .map_err(|error| broken(name, error))?;
+        read_batch(name, &batch, options, &mut import.rows)?;
     }
-    Ok(rows)
+    import.notes = columns::notes(name, &header, options)?;
+    Ok(import)
 }
 
-/// The names of the columns.
-pub(super) fn columns(file: &Path, name: &str) -> Result<Vec<String>, TraceError> {
-    let builder = open(file, name)?;
-    Ok(builder.schema().fields().iter().map(|field| field.name().clone()).collect())
+/// Returns the batch with other names of columns.
+fn renamed(batch: &RecordBatch, header: &[String]) -> Result<RecordBatch, ArrowError> {
+    let schema = batch.schema();
+    let field = |(field, name): (&Arc<Field>, &String)| field.as_ref().clone().with_name(name);
+    let fields: Vec<Field> = schema.fields().iter().zip(header).map(field).collect();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), batch.columns().to_vec())
 }
 
 fn open(file: &Path, name: &str) -> Result<ParquetRecordBatchReaderBuilder<File>, TraceError> {
@@ -112,16 +124,20 @@ fn open(file: &Path, name: &str) -> Result<ParquetRecordBatchReaderBuilder<File>
     ParquetRecordBatchReaderBuilder::try_new(input).map_err(|error| broken(name, error))
 }
 
-fn read_batch(name: &str, batch: &RecordBatch, rows: &mut Vec<RawRow>) -> Result<(), TraceError> {
+fn read_batch(
+    name: &str,
+    batch: &RecordBatch,
+    options: &Options,
+    rows: &mut Vec<RawRow>,
+) -> Result<(), TraceError> {
     let table = Table { name, batch, first: rows.len() as u64 + 1 };
-    let schema = batch.schema();
     let has = |name: &str| batch.column_by_name(name).is_some();
     let (arrival, unit_ps) =
         columns::time("arrival", has).ok_or_else(|| table.missing(ARRIVAL_EXPECTED))?;
     let arrivals = table.required(arrival)?;
-    let (src, dst) = (table.required("src")?, table.required("dst")?);
+    let hosts = options.hosts.as_ref();
+    let (src, dst) = (table.hosts("src", hosts)?, table.hosts("dst", hosts)?);
     let size = table.required("size_bytes")?;
-    columns::check(name, schema.fields().iter().map(|field| field.name().as_str()))?;
     let (fct, ideal) = (table.optional("fct_ps")?, table.optional("ideal_ps")?);
     let (flow, tenant) = (table.optional("flow")?, table.optional("tenant")?);
     let (compute, deadline) = (table.times("compute")?, table.times("deadline")?);
@@ -181,6 +197,21 @@ impl Table<'_> {
                 Err(TraceError::Format { file: self.name.to_owned(), reason })
             }
         }
+    }
+
+    /// Returns the hosts of a column of numbers or of names.
+    fn hosts(&self, column: &'static str, hosts: Option<&HostNames>) -> Result<Column, TraceError> {
+        let names = self.batch.column_by_name(column).and_then(texts);
+        let (Some(names), Some(hosts)) = (names, hosts) else { return self.required(column) };
+        let host = |(row, name): (u64, Option<String>)| {
+            let wrong = |(expected, got)| {
+                let (file, place) = (self.name.to_owned(), self.first + row);
+                TraceError::Field { file, place, field: column, expected, got }
+            };
+            let host = name.map(|name| hosts.host(&name).map_err(wrong)).transpose()?;
+            Ok(host.map(|host| Number::Whole(host.into())))
+        };
+        (0..).zip(names).map(host).collect()
     }
 
     fn value(&self, field: &'static str, column: &Column, row: usize) -> Result<u64, TraceError> {

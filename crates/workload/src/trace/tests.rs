@@ -14,8 +14,8 @@ use rampmeter_core::{Bytes, NodeId, Span, Time};
 use tempfile::TempDir;
 
 use super::{
-    Check, Format, Order, ReferenceRow, Trace, ignored_columns, read, read_reference, read_trace,
-    write_csv, write_parquet, write_reference_csv,
+    Check, Format, HostNames, Options, Order, ReferenceRow, Trace, read, read_reference,
+    read_trace, read_with_notes, write_csv, write_parquet, write_reference_csv,
 };
 use crate::flow::Flow;
 use crate::graph::Graph;
@@ -92,13 +92,59 @@ proptest! {
 }
 
 #[test]
-fn columns_that_workloads_do_not_use_are_known() {
+fn columns_that_workloads_do_not_use_are_named() {
     let dir = TempDir::new().unwrap();
+    let notes = |file: &std::path::Path, format, columns: &[(&str, &str)]| {
+        let pair = |&(ours, theirs): &(&str, &str)| (ours.to_owned(), theirs.to_owned());
+        let options = Options { columns: columns.iter().map(pair).collect(), ..Options::default() };
+        read_with_notes(file, format, check(50, Order::Require), &options).map(|(_, notes)| notes)
+    };
+    let name = dir.path().display();
     let file = dir.path().join("t.csv");
-    fs::write(&file, "arrival_ns,status,dst,src,size_bytes,arrival_us,fct_ps,tenant\n").unwrap();
-    assert_eq!(ignored_columns(&file, Format::Csv).unwrap(), ["status", "arrival_us", "fct_ps"]);
+    let header = "arrival_ns,status,dst,src,size_bytes,arrival_us,fct_ps,tenant\n";
+    fs::write(&file, format!("{header}1,done,2,1,9,1,,0\n")).unwrap();
+    let unused = format!("{name}/t.csv: columns are not used: status, arrival_us, fct_ps");
+    assert_eq!(notes(&file, Format::Csv, &[]).unwrap(), [unused]);
     let file = dir.path().join("t.parquet");
     write_parquet(&file, [flow((1, 0, 1, 9))]).unwrap();
-    assert!(ignored_columns(&file, Format::Parquet).unwrap().is_empty());
-    assert!(ignored_columns(&fixture("incast.cm"), Format::Htsim).unwrap().is_empty());
+    assert!(notes(&file, Format::Parquet, &[]).unwrap().is_empty());
+    assert!(notes(&fixture("incast.cm"), Format::Csv, &[]).is_err());
+
+    let file = dir.path().join("mine.csv");
+    fs::write(&file, "when,from,to,len,src\n1,1,2,9,x\n").unwrap();
+    let columns = [("arrival_us", "when"), ("src", "from"), ("dst", "to"), ("size_bytes", "len")];
+    let unused = format!("{name}/mine.csv: columns are not used: src of the file");
+    assert_eq!(notes(&file, Format::Csv, &columns).unwrap(), [unused]);
+    let wrong = notes(&file, Format::Csv, &[("source", "from")]).unwrap_err().to_string();
+    assert!(wrong.contains("unknown column \"source\""), "{wrong}");
+    let wrong = notes(&file, Format::Csv, &[("src", "From")]).unwrap_err().to_string();
+    let expected =
+        "mine.csv: expected a column From, as columns.src says, got when,from,to,len,src";
+    assert!(wrong.ends_with(expected), "{wrong}");
+}
+
+#[test]
+fn hosts_have_the_names_of_the_network() {
+    let mut names = HostNames::default();
+    names.insert("gpu-a", Some(1));
+    names.insert("gpu-b", Some(2));
+    names.insert("leaf", None);
+    let options = Options { hosts: Some(names), ..Options::default() };
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("t.csv");
+    let ends = |text: &str| {
+        fs::write(&file, format!("arrival_us,src,dst,size_bytes\n1,{text},9\n")).unwrap();
+        match read_with_notes(&file, Format::Csv, check(4, Order::Require), &options) {
+            Ok((Trace::Flows(rows), _)) => Ok((rows[0].flow.src.get(), rows[0].flow.dst.get())),
+            Ok(_) => panic!("no flow waits"),
+            Err(error) => Err(error.to_string().split_once("t.csv:").unwrap().1.to_owned()),
+        }
+    };
+    assert_eq!(ends("gpu-b,gpu-a"), Ok((2, 1)));
+    assert_eq!(ends("3,gpu-a"), Ok((3, 1)));
+    let wrong = "2: dst: expected a host of the topology, got \"leaf, a switch\"";
+    assert_eq!(ends("gpu-a,leaf"), Err(wrong.to_owned()));
+    let wrong =
+        "2: src: expected a host of the topology, got \"gpu, which is not in the topology\"";
+    assert_eq!(ends("gpu,gpu-a"), Err(wrong.to_owned()));
 }

@@ -54,6 +54,36 @@ fn messages_with_one_tag_are_received_in_order() {
     assert_eq!(graph(text).unwrap().dependencies(), [vec![], vec![], vec![1]]);
 }
 
+/// A rank that receives before it sends, and orders before operations.
+#[test]
+fn a_receive_may_come_first() {
+    let gather = "num_ranks 3\nrank 0 {\na: recv 5b from 2\nb: recv 5b from 1\n}\n\
+        rank 1 {\na: send 5b to 0\n}\nrank 2 {\na: send 5b to 0\n}\n";
+    assert_eq!(graph(gather).unwrap().dependencies(), [vec![0u32; 0], vec![]]);
+    let reply = "num_ranks 2\nrank 0 {\nb requires a\na: recv 5b from 1\nb: send 5b to 1\n}\n\
+        rank 1 {\na: send 5b to 0 cpu 1 nic 1\nb: recv 5b from 0 cpu 1\n}\n";
+    assert_eq!(graph(reply).unwrap().dependencies(), [vec![1u32], vec![]]);
+}
+
+#[test]
+fn cpu_nic_and_unequal_sizes_are_named() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("f.goal");
+    fs::write(&file, "rank 0 {\ncalc 5\ncalc 6\nsend 5b to 1\n}\nrank 1 {\nrecv 6b from 0\n}\n")
+        .unwrap();
+    let check = check(2, Order::Require);
+    let (_, notes) = read_with_notes(&file, Format::Goal, check, &Options::default()).unwrap();
+    let name = file.display();
+    let expected = [
+        format!(
+            "{name}: cpu and nic are not used: operations of a rank overlap unless one requires \
+             the other"
+        ),
+        format!("{name}: 1 recv of another size than the send, which is used"),
+    ];
+    assert_eq!(notes, expected);
+}
+
 #[test]
 fn wrong_schedules_say_where_what_was_expected_and_what_came() {
     let cases = [
@@ -74,7 +104,7 @@ fn wrong_schedules_say_where_what_was_expected_and_what_came() {
         ),
         (
             "rank 0 {\na: calc 5\na requires b\n}\n",
-            "f.goal:3: label: expected an operation above, got \"b\"",
+            "f.goal:3: label: expected an operation of the rank, got \"b\"",
         ),
         (
             "rank 0 {\na: calc 5\na: calc 6\n}\n",

@@ -50,17 +50,26 @@ fn wrong_files_say_where_what_was_expected_and_what_came() {
         ),
         (
             Format::Htsim,
-            "1->0 id 1 trigger 1 size 5\n",
-            "f:1: trigger: expected a start time instead of a trigger, got \"1\"",
+            "1->0 size 5\n",
+            "f:1: start: expected a start time or a trigger, got \"none\"",
         ),
-        (Format::Htsim, "1->0 size 5\n", "f:1: start: expected a start time, got \"none\""),
         (Format::Htsim, "1->0 start 0\n", "f:1: size: expected a size, got \"none\""),
         (
             Format::Htsim,
             "1->0 start 0 length 5\n",
-            "f:1: connection: expected start, size, id or prio, got \"length\"",
+            "f:1: connection: expected start, size, id, msg, prio, trigger, send_done_trigger or \
+             recv_done_trigger, got \"length\"",
         ),
-        (Format::Htsim, "flow 1\n", "f:1: line: expected a connection src->dst, got \"flow\""),
+        (
+            Format::Htsim,
+            "flow 1\n",
+            "f:1: line: expected a connection src->dst, a trigger or a failure, got \"flow\"",
+        ),
+        (
+            Format::Htsim,
+            "Nodes 4\n4->0 start 0 size 5\n",
+            "f:2: src: expected a node below 4, as Nodes says, got \"4\"",
+        ),
         (Format::Hpcc, "", "f:1: count: expected a whole number, got \"\""),
         (
             Format::Hpcc,
@@ -69,8 +78,14 @@ fn wrong_files_say_where_what_was_expected_and_what_came() {
         ),
         (
             Format::Hpcc,
-            "1\n2 1 3 200000 2\n",
-            "f:2: line: expected src dst pg dport size start, got \"2 1 3 200000 2\"",
+            "1\n2 1 200000 2\n",
+            "f:2: line: expected src dst pg dport size start, got \"2 1 200000 2\"",
+        ),
+        (
+            Format::Hpcc,
+            "1\n2 1 3 60000 2.0 9.5\n",
+            "f:2: line: expected src dst pg dport size start, not the src dst pg packets start \
+             stop of ns3-rdma, whose lengths are packets, got \"2 1 3 60000 2.0 9.5\"",
         ),
         (
             Format::Hpcc,
@@ -85,4 +100,121 @@ fn wrong_files_say_where_what_was_expected_and_what_came() {
         let error = read(&file, format, check(144, Order::Require)).unwrap_err().to_string();
         assert_eq!(error.replace(&format!("{}/", dir.path().display()), ""), message);
     }
+}
+
+/// Reads a connection matrix: what each row waits for, and the notes.
+fn matrix(text: &str) -> Result<(Vec<Vec<u32>>, Vec<String>), String> {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("f.cm");
+    fs::write(&file, text).unwrap();
+    let plain = |text: &str| text.replace(&format!("{}/", dir.path().display()), "");
+    let read =
+        read_with_notes(&file, Format::Htsim, check(16, Order::Require), &Options::default());
+    match read {
+        Ok((Trace::Graph(graph), notes)) => {
+            Ok((graph.dependencies(), notes.iter().map(|note| plain(note)).collect()))
+        }
+        Ok((Trace::Flows(flows), notes)) => {
+            Ok((vec![vec![]; flows.len()], notes.iter().map(|note| plain(note)).collect()))
+        }
+        Err(error) => Err(plain(&error.to_string())),
+    }
+}
+
+#[test]
+fn triggers_of_htsim_are_dependencies() {
+    let text = "Nodes 8\nConnections 7\nTriggers 4\nFailures 1\n# a comment\n\
+        0->1 id 1 start 0 size 20 send_done_trigger 1\n\
+        0->2 id 2 trigger 1 size 20 prio 3 recv_done_trigger 3\n\
+        4->2 id 3 start 0 size 10 recv_done_trigger 3\n\
+        2->5 id 4 trigger 3 size 10\n\
+        2->6 id 5 trigger 3 size 10 msg 2\n\
+        6->1 id 6 start 5000 size 1 msg send_done_trigger 4\n\
+        6->2 id 7 trigger 4 size 1\n\
+        trigger id 1 oneshot\ntrigger id 2 oneshot\ntrigger id 3 barrier count 2\n\
+        trigger id 4 multishot\nfailure switch_type TOR switch_id 0 link_id 1\n";
+    let (after, notes) = matrix(text).unwrap();
+    let expected: [&[u32]; 7] = [&[], &[0], &[], &[1, 2], &[1, 2], &[], &[5]];
+    assert_eq!(after, expected);
+    assert_eq!(
+        notes,
+        [
+            "f.cm: 1 failure left out: failures are in the plan, `faults.outages`",
+            "f.cm: prio of 1 connection is not used: transports choose priorities",
+            "f.cm: 2 messages (msg) are flows of their own: they do not share a connection",
+            "f.cm: connections at multishot triggers wait in the order of the file; htsim starts \
+             them in the order of ends",
+        ]
+    );
+}
+
+#[test]
+fn triggers_that_flows_cannot_wait_for_are_named() {
+    let cases = [
+        (
+            "0->1 start 0 size 1 send_done_trigger 1\n1->2 trigger 1 size 1\ntrigger id 1 oneshot\n",
+            "f.cm:2: trigger: expected a connection of host 0, which alone knows of the \
+             send_done_trigger of line 1, got \"one of host 1\"",
+        ),
+        (
+            "0->1 start 0 size 1 recv_done_trigger 1\n1->2 trigger 1 size 1\n\
+             trigger id 1 barrier count 2\n",
+            "f.cm:2: trigger: expected 2 activations of the barrier, as its count says, got \"1 \
+             with 1 connection\"",
+        ),
+        (
+            "1->2 trigger 1 size 1\ntrigger id 1 oneshot\n",
+            "f.cm:1: trigger: expected a trigger that a connection activates, got \"1, which none \
+             does\"",
+        ),
+        (
+            "0->1 start 0 size 1 recv_done_trigger 1\n1->2 trigger 1 size 1\n",
+            "f.cm:2: trigger: expected a trigger that the file defines, got \"1\"",
+        ),
+        (
+            "0->1 start 0 size 1 recv_done_trigger 1\n2->1 start 0 size 1 recv_done_trigger 1\n\
+             1->2 trigger 1 size 1\ntrigger id 1 oneshot\n",
+            "f.cm:3: trigger: expected one connection that activates a oneshot trigger, as the \
+             first to end is not known before the run, got \"1 with 2 connections\"",
+        ),
+        ("trigger id 1\n", "f.cm:1: trigger: expected oneshot, multishot or barrier, got \"none\""),
+        (
+            "0->1 start 0 size 0\n",
+            "f.cm:1: size: expected at least 1 byte, as an endless flow (0) is none of a trace, \
+             got \"0\"",
+        ),
+    ];
+    for (text, message) in cases {
+        assert_eq!(matrix(text).unwrap_err(), message);
+    }
+}
+
+#[test]
+fn starts_in_microseconds_are_questioned() {
+    let (_, notes) = matrix("0->1 start 0 size 9\n0->2 start 12.5 size 9\n").unwrap();
+    let note = "f.cm: starts are read as picoseconds, the last is 13 ps: are they microseconds, \
+                as in the first versions of htsim?";
+    assert_eq!(notes, [note]);
+}
+
+#[test]
+fn a_flow_file_may_number_switches_too() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("flow.txt");
+    let mut names = HostNames::default();
+    names.insert_number(0, None);
+    names.insert_number(1, Some(0));
+    names.insert_number(2, Some(1));
+    let options = Options { hosts: Some(names), ..Options::default() };
+    let read = |text: &str| {
+        fs::write(&file, text).unwrap();
+        read_with_notes(&file, Format::Hpcc, check(2, Order::Require), &options)
+    };
+    let (trace, notes) = read("1\n2 1 3 100 200 0\n").unwrap();
+    let Trace::Flows(rows) = trace else { panic!("no flow waits") };
+    assert_eq!(rows[0].flow, flow((0, 1, 0, 200)));
+    assert!(notes.is_empty());
+    let error = read("1\n2 0 3 100 200 0\n").unwrap_err().to_string();
+    let expected = "flow.txt:2: dst: expected a host of the topology, got \"node 0, a switch\"";
+    assert!(error.ends_with(expected), "{error}");
 }

@@ -1,0 +1,122 @@
+//! The formats of trace files: one line each, with a reader.
+
+use std::fs;
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Options, RawRow, TraceError, csv, parquet};
+use crate::import;
+
+/// A file to read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source<'a> {
+    pub(crate) path: &'a Path,
+    /// The file's name in errors.
+    pub(crate) name: &'a str,
+    pub(crate) options: &'a Options,
+}
+
+impl Source<'_> {
+    /// Returns the text of the file.
+    pub(crate) fn text(&self) -> Result<String, TraceError> {
+        let bytes = self.bytes()?;
+        String::from_utf8(bytes).map_err(|_| TraceError::Format {
+            file: self.name.to_owned(),
+            reason: "expected text, got a binary file".to_owned(),
+        })
+    }
+
+    /// Returns the bytes of the file.
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>, TraceError> {
+        fs::read(self.path).map_err(|source| TraceError::Io { file: self.name.to_owned(), source })
+    }
+}
+
+/// The rows of a file, and notes about what they do not hold.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Import {
+    pub(crate) rows: Vec<RawRow>,
+    /// Sentences about what was left out or looks wrong.
+    pub(crate) notes: Vec<String>,
+    /// True if the rows are a graph even if none waits for another.
+    pub(crate) is_graph: bool,
+    /// True if the format does not order its rows by arrival.
+    pub(crate) is_unordered: bool,
+}
+
+impl From<Vec<RawRow>> for Import {
+    fn from(rows: Vec<RawRow>) -> Self {
+        Self { rows, ..Self::default() }
+    }
+}
+
+/// A line of the table of formats.
+struct Entry {
+    format: Format,
+    /// Names for commands; the first is the one of plans.
+    names: &'static [&'static str],
+    /// Ends of file names that stand for the format.
+    suffixes: &'static [&'static str],
+    read: fn(&Source<'_>) -> Result<Import, TraceError>,
+}
+
+macro_rules! formats {
+    ($($(#[$doc:meta])* $variant:ident: $read:path, $names:expr, $suffixes:expr;)*) => {
+        /// The formats of trace files.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Format {
+            $($(#[$doc])* $variant,)*
+        }
+
+        const ENTRIES: &[Entry] = &[$(Entry {
+            format: Format::$variant,
+            names: &$names,
+            suffixes: &$suffixes,
+            read: $read,
+        },)*];
+    };
+}
+
+formats! {
+    /// Comma-separated values with a header, plain or, with the suffix `.gz`, compressed.
+    Csv: csv::import, ["csv"], [".csv", ".csv.gz"];
+    /// An Apache Parquet table.
+    Parquet: parquet::import, ["parquet"], [".parquet"];
+    /// The output of YAPS, pHost's simulator, or of dcPIM's; see [`import::yaps`].
+    Yaps: import::yaps::read, ["yaps", "dcpim"], [];
+    /// A connection matrix of htsim; see [`import::htsim`].
+    Htsim: import::htsim::read, ["htsim"], [".cm"];
+    /// A flow file of the HPCC simulator and other ns-3 programs; see [`import::hpcc`].
+    Hpcc: import::hpcc::read, ["hpcc", "ns-3"], [];
+    /// A GOAL schedule; see [`import::goal`].
+    Goal: import::goal::read, ["goal"], [".goal"];
+}
+
+impl Format {
+    /// Returns the format that the name of `file` suggests: `.csv` and `.csv.gz`, `.parquet`, `.cm`
+    /// of htsim, `.goal`. The others have no suffix of their own.
+    pub fn of(file: &Path) -> Option<Self> {
+        let name = file.file_name()?.to_str()?.to_ascii_lowercase();
+        let has = |entry: &&Entry| entry.suffixes.iter().any(|suffix| name.ends_with(suffix));
+        ENTRIES.iter().find(has).map(|entry| entry.format)
+    }
+
+    /// Returns the format of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        ENTRIES.iter().find(|entry| entry.names.contains(&name)).map(|entry| entry.format)
+    }
+
+    /// Returns the names of all formats in plans, separated by commas.
+    pub fn names() -> String {
+        let names: Vec<&str> = ENTRIES.iter().map(|entry| entry.names[0]).collect();
+        names.join(", ")
+    }
+
+    pub(super) fn read(self, source: &Source<'_>) -> Result<Import, TraceError> {
+        let entry = ENTRIES.iter().find(|entry| entry.format == self);
+        (entry.expect("every format has an entry").read)(source)
+    }
+}

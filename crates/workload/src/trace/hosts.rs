@@ -1,0 +1,54 @@
+//! The user's names of hosts, for files that use them.
+
+use std::collections::HashMap;
+
+/// Names of a network's nodes, and the hosts among them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostNames {
+    /// The host of each name; `None` for switches.
+    by_name: HashMap<String, Option<u32>>,
+    /// The host of each number that the topology file has for its nodes; `None` for switches.
+    by_number: HashMap<u64, Option<u32>>,
+}
+
+impl HostNames {
+    /// Adds a node that is called `name`; `host` is `None` for a switch.
+    pub fn insert(&mut self, name: &str, host: Option<u32>) {
+        self.by_name.insert(name.to_owned(), host);
+    }
+
+    /// Adds a node that the topology file calls by a number; `host` is `None` for a switch.
+    pub fn insert_number(&mut self, number: u64, host: Option<u32>) {
+        self.by_number.insert(number, host);
+    }
+
+    /// Returns true if the topology file has numbers of its own for nodes.
+    pub fn has_numbers(&self) -> bool {
+        !self.by_number.is_empty()
+    }
+
+    /// Returns the host of this name.
+    ///
+    /// # Errors
+    /// What was expected and what the name stands for.
+    pub fn host(&self, name: &str) -> Result<u32, (String, String)> {
+        Self::known(self.by_name.get(name).copied(), name)
+    }
+
+    /// Returns the host of this number in the topology file.
+    ///
+    /// # Errors
+    /// What was expected and what the number stands for.
+    pub fn node(&self, number: u64) -> Result<u32, (String, String)> {
+        Self::known(self.by_number.get(&number).copied(), &format!("node {number}"))
+    }
+
+    fn known(host: Option<Option<u32>>, name: &str) -> Result<u32, (String, String)> {
+        let expected = "a host of the topology".to_owned();
+        match host {
+            Some(Some(host)) => Ok(host),
+            Some(None) => Err((expected, format!("{name}, a switch"))),
+            None => Err((expected, format!("{name}, which is not in the topology"))),
+        }
+    }
+}
