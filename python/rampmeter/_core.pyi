@@ -303,11 +303,15 @@ def testbed_collect(
     """Make results of the logs of hosts in the folder `out`; give the summary as JSON."""
 
 def convert(
-    source: str | PathLike[str], format: str, target: str | PathLike[str], sort: bool = False
+    source: str | PathLike[str],
+    format: str,
+    target: str | PathLike[str],
+    sort: bool = False,
+    topology: str | PathLike[str] | None = None,
 ) -> tuple[int, list[str]]:
-    """Turn a trace of another tool, or of another form, into ours.
+    """Turn a trace or a topology of another tool, or of another form, into ours.
 
-    Gives the number of its flows, and notes about what the target has not.
+    Gives the number of its flows or links, and notes about what the target has not.
     """
 
 def every_packet(file: str | PathLike[str]) -> str:

@@ -46,7 +46,7 @@ __all__ = [
 
 Algorithm: TypeAlias = Literal["ring", "tree", "halving-doubling", "direct", "chain"]
 
-Format: TypeAlias = Literal["csv", "parquet", "yaps", "htsim", "hpcc", "goal"]
+Format: TypeAlias = Literal["csv", "parquet", "yaps", "htsim", "hpcc", "goal", "simai"]
 
 HeaderOverflow: TypeAlias = Literal["return", "drop"]
 
@@ -661,8 +661,6 @@ class Trace(Part):
     """Sort flows that are not in arrival order instead of rejecting the file."""
     until_us: float | None = None
     """Stop before this instant."""
-    vector_bytes: int | None = None
-    """Size of the vector of a collective, for files of algorithms, which have none."""
 
 
 @dataclass(frozen=True, kw_only=True)

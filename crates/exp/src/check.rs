@@ -14,8 +14,13 @@ use crate::context::Context;
 use crate::cut::Cut;
 use crate::fabric::{check_buffer, port_memory, resolve, works_without_memory};
 use crate::faults::faults;
+use crate::names::NamesSpec;
 use crate::overload;
-use crate::plan::{ClocksSpec, DeadlinesSpec, LoadSpec, Plan, PlanError, RunSpec, locate};
+use crate::plan::{
+    ClocksSpec, DeadlinesSpec, FaultsSpec, LinkFaultSpec, LinkName, LoadSpec, Plan, PlanError,
+    RunSpec,
+};
+use crate::topology::{self, Imported};
 use crate::trace::{self, TraceConfig};
 use crate::transport::{TransportSpec, ValidTransport};
 
@@ -31,6 +36,8 @@ pub struct ValidPlan {
     pub(crate) deadlines: Option<DeadlinesSpec>,
     pub(crate) capture: Option<CaptureConfig>,
     pub(crate) warnings: Vec<String>,
+    /// The user's names of nodes.
+    pub(crate) names: NamesSpec,
     pub(crate) trace: Option<TraceConfig>,
 }
 
@@ -42,7 +49,7 @@ impl Plan {
     /// [`PlanError::Value`] with the path to the key.
     pub fn check(mut self, origin: &str, base: &Path) -> Result<ValidPlan, PlanError> {
         let cx = Context::new(origin, base);
-        let topology = topology(&self.topology, &cx)?;
+        let (topology, imported) = topology(&self.topology, &self.names, &cx)?;
         let cut = self.transport.cut();
         let Cut { payload, header, .. } = cut;
         let facts = topology.facts(payload + header, header);
@@ -68,10 +75,10 @@ impl Plan {
             access_rate: facts.access_rate,
             payload: load_payload,
             wire: load_payload + load_header,
-            hosts_per_rack: hosts_per_rack(&self.topology),
+            hosts_per_rack: hosts_per_rack(&imported.spec),
             base_dir: base.to_owned(),
         };
-        let workload = self.workload.clone().validate(&context);
+        let workload = self.workload.clone().validate_with_names(&context, &imported.host_names());
         let workload = workload.map_err(|e| cx.bad("workload", e))?;
         let capture = capture(&self.run, &transport, &topology, &cx)?;
         let has_packets = transport.ready.has_packets();
@@ -81,7 +88,12 @@ impl Plan {
         }
         let sim = SimSpec {
             fabric,
-            faults: faults(&self.faults, &topology, &cx)?,
+            faults: faults(
+                &with_losses(&self.faults, &imported.losses, &topology, &imported.names),
+                &topology,
+                &imported.names,
+                &cx,
+            )?,
             clocks: clocks(&self.clocks, needs.clocks_within, &cx)?,
             topology,
             seed: self.seed,
@@ -101,13 +113,15 @@ impl Plan {
             cx.range("deadlines.mean-us", spec.mean_us, 1e-3, 1e12)?;
             cx.range("deadlines.at-least-ideals", spec.at_least_ideals, 0.0, 1e6)?;
         }
-        let mut warnings = workload.warnings().to_vec();
+        let mut warnings = imported.notes;
+        warnings.extend_from_slice(workload.warnings());
         warnings.extend(overload::warning(&sim.topology, facts.access_rate, &self.workload));
         let name = self.transport.name();
         let is_assumed = transport.ready.assumes_full_bisection();
         warnings.extend(overload::narrow_core(&sim.topology, name).filter(|_| is_assumed));
         Ok(ValidPlan {
             warnings,
+            names: imported.names,
             plan: self,
             sim,
             facts,
@@ -176,21 +190,58 @@ fn load_packet(spec: LoadSpec, cx: &Context<'_>) -> Result<(Bytes, Bytes), PlanE
     Ok((Bytes::new(payload_bytes), Bytes::new(header_bytes)))
 }
 
-fn topology(spec: &TopologySpec, cx: &Context<'_>) -> Result<Topology, PlanError> {
-    let TopologySpec::File { file } = spec else {
-        return spec.build().map_err(|e| cx.bad("topology", e));
+/// Reads the topology's file, if it has one, and builds the topology.
+fn topology(
+    spec: &TopologySpec,
+    names: &NamesSpec,
+    cx: &Context<'_>,
+) -> Result<(Topology, Imported), PlanError> {
+    let (mut imported, key) = match spec {
+        TopologySpec::File { file } => {
+            let bad = |message| cx.bad("topology.file", message);
+            (topology::read(&cx.path(file)).map_err(bad)?, "topology.file")
+        }
+        spec => {
+            let names = NamesSpec::default();
+            let (losses, numbers, notes) = (Vec::new(), Vec::new(), Vec::new());
+            (Imported { spec: spec.clone(), names, losses, numbers, notes }, "topology")
+        }
     };
-    let path = cx.path(file);
-    let text = std::fs::read_to_string(&path)
-        .map_err(|e| cx.bad("topology.file", format!("{}: {e}", path.display())))?;
-    let spec: TopologySpec = toml::from_str(&text).map_err(|e| {
-        cx.bad("topology.file", format!("{}: {}", path.display(), locate(&e, &text)))
+    let built = imported.spec.build().map_err(|error| match spec {
+        TopologySpec::File { file } => cx.bad(key, format!("{}: {error}", cx.path(file).display())),
+        _ => cx.bad(key, error),
     })?;
-    if let TopologySpec::File { .. } = spec {
-        let message = format!("{}: expected a topology, got another file", path.display());
-        return Err(cx.bad("topology.file", message));
+    if !names.hosts.is_empty() {
+        imported.names.hosts.clone_from(&names.hosts);
     }
-    spec.build().map_err(|e| cx.bad("topology.file", format!("{}: {e}", path.display())))
+    if !names.switches.is_empty() {
+        imported.names.switches.clone_from(&names.switches);
+    }
+    let bad = |(key, message): (&str, String)| cx.bad(&format!("names.{key}"), message);
+    imported.names.check(&built).map_err(bad)?;
+    Ok((built, imported))
+}
+
+/// Returns the faults of the plan with the losses of the topology's file. A fault of the plan
+/// replaces that of the file.
+fn with_losses(
+    spec: &FaultsSpec,
+    losses: &[(u32, f64)],
+    topology: &Topology,
+    names: &NamesSpec,
+) -> FaultsSpec {
+    let mut all = spec.clone();
+    let number = |fault: &LinkFaultSpec| match &fault.link {
+        LinkName::Number(number) => Some(*number),
+        LinkName::Ends(ends) => names.link(topology, ends),
+    };
+    let own: Vec<u32> = spec.links.iter().filter_map(number).collect();
+    for &(number, loss) in losses.iter().filter(|(number, _)| !own.contains(number)) {
+        let link = LinkName::Number(number);
+        let fault = LinkFaultSpec { link, loss, duplicate: 0.0, reorder: 0.0, delay_us: 0.0 };
+        all.links.push(fault);
+    }
+    all
 }
 
 fn hosts_per_rack(spec: &TopologySpec) -> Option<u32> {

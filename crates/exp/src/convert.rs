@@ -9,6 +9,8 @@ use rampmeter_workload::trace::{
 };
 use thiserror::Error;
 
+use crate::topology;
+
 /// Why a trace could not be converted.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -22,23 +24,28 @@ pub enum ConvertError {
         /// The name.
         got: String,
     },
+    /// A topology cannot be read or written.
+    #[error("{0}")]
+    Topology(String),
     /// The target's name does not say what it is.
-    #[error("{0}: expected a name that ends in .csv, .csv.gz or .parquet")]
+    #[error("{0}: expected a name that ends in .csv, .csv.gz, .parquet or, for topologies, .toml")]
     Target(String),
 }
 
-/// A trace that was written.
+/// A file that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Converted {
-    /// Number of flows.
-    pub n_flows: usize,
+    /// Number of flows, or of the links of a topology.
+    pub n_rows: usize,
     /// Sentences about what the source has and the target has not, or what looks wrong.
     pub notes: Vec<String>,
 }
 
 /// Reads `source`, a trace in `format`, and writes `target`, whose name decides its form.
+/// If that is TOML, the source is a topology, whose format is known by its contents.
 /// Completion times that the source has are kept in CSV. With `sort`, flows are put in order of
-/// arrival; without, a trace out of order is an error.
+/// arrival; without, a trace out of order is an error. `topology` is the file that numbers or names
+/// the hosts of the source.
 ///
 /// # Errors
 /// If the source is no such trace or the target cannot be written.
@@ -47,15 +54,24 @@ pub fn convert(
     format: &str,
     target: &Path,
     sort: bool,
+    topology: Option<&Path>,
     options: &Options,
 ) -> Result<Converted, ConvertError> {
+    if target.extension().is_some_and(|extension| extension == "toml") {
+        return convert_topology(source, target);
+    }
+    let mut options = options.clone();
+    if let Some(file) = topology {
+        let imported = topology::read(file).map_err(ConvertError::Topology)?;
+        options.hosts = Some(imported.host_names());
+    }
     let format =
         Format::named(format).ok_or_else(|| ConvertError::Format { got: format.to_owned() })?;
     let unknown = || ConvertError::Target(target.display().to_string());
     let form = trace::Format::of(target).ok_or_else(unknown)?;
     let order = if sort { Order::Sort } else { Order::Require };
     let check = Check { n_hosts: u32::MAX, order };
-    let (trace, notes) = read_with_notes(source, format, check, options)?;
+    let (trace, notes) = read_with_notes(source, format, check, &options)?;
     let rows = match trace {
         Trace::Flows(rows) => rows,
         Trace::Graph(graph) => {
@@ -64,7 +80,7 @@ pub fn convert(
                 Format::Csv => write_graph_csv(target, &graph)?,
                 _ => return Err(unknown()),
             }
-            return Ok(Converted { n_flows: graph.n_flows() as usize, notes });
+            return Ok(Converted { n_rows: graph.n_flows() as usize, notes });
         }
     };
     let flows = || rows.iter().map(|row| row.flow);
@@ -76,5 +92,14 @@ pub fn convert(
         Format::Csv => write_csv(target, flows())?,
         _ => return Err(unknown()),
     }
-    Ok(Converted { n_flows: rows.len(), notes })
+    Ok(Converted { n_rows: rows.len(), notes })
+}
+
+/// Writes the topology in `source` as a list of links.
+fn convert_topology(source: &Path, target: &Path) -> Result<Converted, ConvertError> {
+    let imported = topology::read(source).map_err(ConvertError::Topology)?;
+    let text = imported.to_toml().map_err(ConvertError::Topology)?;
+    std::fs::write(target, &text.0)
+        .map_err(|error| ConvertError::Topology(format!("{}: {error}", target.display())))?;
+    Ok(Converted { n_rows: text.1, notes: imported.notes })
 }

@@ -4,15 +4,17 @@ use rampmeter_core::Time;
 use rampmeter_sim::{FaultSpec, LinkFault, Outage, Target, Topology};
 
 use crate::context::Context;
+use crate::names::NamesSpec;
 use crate::plan::{FaultsSpec, LinkFaultSpec, LinkName, OutageSpec, PlanError};
 
 /// Checks the table against the topology.
 pub(crate) fn faults(
     spec: &FaultsSpec,
     topology: &Topology,
+    names: &NamesSpec,
     cx: &Context<'_>,
 ) -> Result<FaultSpec, PlanError> {
-    let check = Check { topology, cx };
+    let check = Check { topology, names, cx };
     let every = LinkFaultSpec {
         link: LinkName::Number(0),
         loss: spec.loss,
@@ -37,6 +39,7 @@ pub(crate) fn faults(
 /// What the table is checked against.
 struct Check<'a, 'b> {
     topology: &'a Topology,
+    names: &'a NamesSpec,
     cx: &'a Context<'b>,
 }
 
@@ -52,6 +55,11 @@ impl Check<'_, '_> {
     }
 
     fn link(&self, key: &str, name: &LinkName) -> Result<u32, PlanError> {
+        if let LinkName::Ends(ends) = name
+            && let Some(number) = self.names.link(self.topology, ends)
+        {
+            return Ok(number);
+        }
         let found = self.topology.link_named(&name.to_string());
         found.map_err(|expected| self.cx.bad(key, format!("expected {expected}, got {name}")))
     }

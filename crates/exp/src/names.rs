@@ -1,11 +1,113 @@
 //! The names of nodes and ports in results: hosts `h0`, switches `s0`, arbiters `a0`; a port is
 //! named by its two ends, `h0>s0`. The second of several links between two nodes is `h0>s0.2`.
+//! Where the plan or the topology's file has names of its own, those are taken.
 
 use std::collections::BTreeMap;
 
 use rampmeter_sim::fabric::Routes;
 use rampmeter_sim::topo::Node;
 use rampmeter_sim::{Target, Topology};
+use rampmeter_workload::trace::HostNames;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The `names` table: the user's names of hosts and switches, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct NamesSpec {
+    /// Names of all hosts; `h0`, `h1`, ... if left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
+    /// Names of all switches; `s0`, `s1`, ... if left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub switches: Vec<String>,
+}
+
+impl NamesSpec {
+    /// Returns true if there are no names.
+    pub fn is_empty(&self) -> bool {
+        self.hosts.is_empty() && self.switches.is_empty()
+    }
+
+    /// Returns the name of a node.
+    pub(crate) fn node(&self, node: Node) -> String {
+        let own = match node {
+            Node::Host(host) => self.hosts.get(host as usize),
+            Node::Switch(switch) => self.switches.get(switch as usize),
+            Node::Arbiter(_) => None,
+        };
+        own.cloned().unwrap_or_else(|| node.to_string())
+    }
+
+    /// Returns the name of the node that has the name `default` in networks without names: `h0`.
+    pub(crate) fn of_default(&self, default: &str) -> String {
+        let number = || default.get(1..)?.parse::<u32>().ok();
+        match (default.as_bytes().first(), number()) {
+            (Some(b'h'), Some(number)) => self.node(Node::Host(number)),
+            (Some(b's'), Some(number)) => self.node(Node::Switch(number)),
+            _ => default.to_owned(),
+        }
+    }
+
+    /// Returns the name of what fails.
+    pub(crate) fn target(&self, topology: &Topology, target: Target) -> String {
+        match target {
+            Target::Link(link) => {
+                let ends = topology.links()[link as usize];
+                format!("{}-{}", self.node(ends.a), self.node(ends.b))
+            }
+            Target::Host(host) => self.node(Node::Host(host)),
+            Target::Switch(switch) => self.node(Node::Switch(switch)),
+            Target::Arbiter(arbiter) => self.node(Node::Arbiter(arbiter)),
+        }
+    }
+
+    /// Returns the link between two named nodes; of several between the same ends `a-b#1` is the
+    /// second. `None` if the name is none of such a link.
+    pub(crate) fn link(&self, topology: &Topology, name: &str) -> Option<u32> {
+        let (ends, which) = name.split_once('#').unwrap_or((name, "0"));
+        let which: usize = which.parse().ok()?;
+        let joins = |&(_, link): &(u32, &rampmeter_sim::topo::Link)| {
+            let (a, b) = (self.node(link.a), self.node(link.b));
+            let is = |a: &str, b: &str| {
+                ends.strip_prefix(a).and_then(|rest| rest.strip_prefix('-')) == Some(b)
+            };
+            is(&a, &b) || is(&b, &a)
+        };
+        let mut between = (0..).zip(topology.links()).filter(joins);
+        between.nth(which).map(|(number, _)| number)
+    }
+
+    /// Returns the names for traces.
+    pub(crate) fn host_names(&self) -> HostNames {
+        let mut names = HostNames::default();
+        for (host, name) in (0..).zip(&self.hosts) {
+            names.insert(name, Some(host));
+        }
+        for name in &self.switches {
+            names.insert(name, None);
+        }
+        names
+    }
+
+    /// Checks that there is a name for each node, and none twice.
+    pub(crate) fn check(&self, topology: &Topology) -> Result<(), (&'static str, String)> {
+        let counts = [
+            ("hosts", &self.hosts, topology.n_hosts()),
+            ("switches", &self.switches, topology.n_switches()),
+        ];
+        let mut seen = std::collections::BTreeSet::new();
+        for (key, names, n) in counts {
+            if !names.is_empty() && names.len() != n as usize {
+                return Err((key, format!("expected {n} names, got {}", names.len())));
+            }
+            if let Some(twice) = names.iter().find(|name| !seen.insert(*name)) {
+                return Err((key, format!("expected each name once, got {twice:?} twice")));
+            }
+        }
+        Ok(())
+    }
+}
 
 /// A port of the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,22 +134,22 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The names of `topology`.
-    pub(crate) fn of(topology: &Topology) -> Self {
+    /// Returns the names of `topology`, whose nodes the user calls by `own` names.
+    pub(crate) fn of(topology: &Topology, own: &NamesSpec) -> Self {
         let (n_hosts, n_arbiters) = (topology.n_hosts(), topology.n_arbiters());
         let n_stations = n_hosts + n_arbiters;
         let nodes = (0..n_hosts)
             .map(Node::Host)
             .chain((0..n_arbiters).map(Node::Arbiter))
             .chain((0..topology.n_switches()).map(Node::Switch));
-        let nodes = nodes.map(|node| node.to_string()).collect();
+        let nodes = nodes.map(|node| own.node(node)).collect();
         let number = |node| match node {
             Node::Host(host) => host,
             Node::Arbiter(arbiter) => n_hosts + arbiter,
             Node::Switch(switch) => n_stations + switch,
         };
         let n_links = topology.links().len() as u32;
-        let links = (0..n_links).map(|link| topology.name(Target::Link(link))).collect();
+        let links = (0..n_links).map(|link| own.target(topology, Target::Link(link))).collect();
         let mut names = Self { nodes, links, ports: Vec::new(), n_stations };
         let routes = Routes::new(topology, &|_| true);
         let mut seen: BTreeMap<(u32, u32), u32> = BTreeMap::new();
@@ -92,7 +194,8 @@ mod tests {
                 { between = ["s0", "s1"] }, { between = ["h1", "s1"] },
             ]
         "#;
-        let names = Names::of(&toml::from_str::<TopologySpec>(text).unwrap().build().unwrap());
+        let topology = toml::from_str::<TopologySpec>(text).unwrap().build().unwrap();
+        let names = Names::of(&topology, &NamesSpec::default());
         let ports: Vec<String> = (0..names.ports.len() as u32).map(|p| names.port(p)).collect();
         let of_hosts = ["h0>s0", "h1>s1"];
         let of_switches = ["s0>h0", "s0>s1", "s0>s1.2", "s1>s0", "s1>s0.2", "s1>h1"];

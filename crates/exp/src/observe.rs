@@ -41,16 +41,16 @@ impl Observed {
         let topology = &plan.sim.topology;
         let capture = match (&plan.capture, plan.transport.wire()) {
             (Some(config), Some(transport)) => {
-                Some(Capture::create(config, transport, topology.n_hosts(), out)?)
+                Some(Capture::create(config, transport, topology.n_hosts(), &plan.names, out)?)
             }
             _ => None,
         };
         let timeline = |config| {
             let ideals = Ideals::new(&plan.sim, plan.cut);
-            Timeline::create(config, topology, ideals, out)
+            Timeline::create(config, topology, &plan.names, ideals, out)
         };
         let timeline = plan.trace.as_ref().map(timeline).transpose()?;
-        let paths = plan.plan.run.paths.then(|| PathTable::new(topology));
+        let paths = plan.plan.run.paths.then(|| PathTable::new(topology, &plan.names));
         let asks = capture.is_some() || timeline.is_some() || paths.is_some();
         Ok(asks.then_some(Self { capture, timeline, paths }))
     }

@@ -10,7 +10,7 @@ use rampmeter_metrics::paths::PathRow;
 use rampmeter_sim::fabric::{PortChange, PortEvent};
 use rampmeter_sim::{FlowRecord, Topology};
 
-use crate::names::Names;
+use crate::names::{Names, NamesSpec};
 
 /// No path yet.
 const NONE: u32 = u32::MAX;
@@ -40,9 +40,9 @@ struct Counted {
 
 impl PathTable {
     /// Nothing counted yet in the network of `topology`.
-    pub(crate) fn new(topology: &Topology) -> Self {
+    pub(crate) fn new(topology: &Topology, own: &NamesSpec) -> Self {
         Self {
-            names: Names::of(topology),
+            names: Names::of(topology, own),
             paths: Vec::new(),
             numbers: IdMap::default(),
             at: Vec::new(),

@@ -8,6 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub use crate::names::NamesSpec;
+use crate::topology;
 use crate::transport::{Registry, TransportSpec};
 pub use crate::warmup::WarmUp;
 
@@ -35,15 +37,19 @@ pub enum PlanError {
     },
 }
 
-/// A plan: everything that decides the result of a run. `T` is its `transport` table, read or not.
+/// A plan: everything that decides the result of a run. `T` is its `transport` table and `N` its
+/// `topology` table, read or not.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Plan<T = TransportSpec> {
+pub struct Plan<T = TransportSpec, N = TopologySpec> {
     /// The seed of every random stream.
     #[serde(default = "default_seed")]
     pub seed: u64,
     /// Nodes and links.
-    pub topology: TopologySpec,
+    pub topology: N,
+    /// The user's names of hosts and switches.
+    #[serde(default, skip_serializing_if = "NamesSpec::is_empty")]
+    pub names: NamesSpec,
     /// Buffers, spraying, switching.
     #[serde(default)]
     pub fabric: FabricSpec,
@@ -372,10 +378,16 @@ impl Plan {
     /// [`PlanError::Syntax`] with line and column; [`PlanError::Value`] with line and key for what
     /// is wrong in the `transport` table.
     pub fn from_toml(text: &str, origin: &str, registry: &Registry) -> Result<Self, PlanError> {
-        let plan: Plan<toml::Table> = toml::from_str(text).map_err(|e| PlanError::Syntax {
+        let syntax = |e: toml::de::Error| PlanError::Syntax {
             origin: origin.to_owned(),
             message: locate(&e, text),
-        })?;
+        };
+        let plan: Plan<toml::Table> = if lists_links(text) {
+            let plan: Plan<toml::Table, toml::Table> = toml::from_str(text).map_err(syntax)?;
+            plan.with_links(text, origin)?
+        } else {
+            toml::from_str(text).map_err(syntax)?
+        };
         let transport = registry.read(&plan.transport).map_err(|bad| {
             let BadKey { key, expected, got } = bad;
             let line = line_of(text, &key).map_or(String::new(), |line| format!(": line {line}"));
@@ -385,7 +397,7 @@ impl Plan {
                 message: format!("expected {expected}, got {got}"),
             }
         })?;
-        Ok(plan.with_transport(transport))
+        Ok(plan.with_tables(|_, topology| (transport, topology)))
     }
 
     /// The plan as TOML with every default written out.
@@ -395,12 +407,37 @@ impl Plan {
     }
 }
 
-impl<T> Plan<T> {
-    /// The plan with another `transport` table.
-    fn with_transport<U>(self, transport: U) -> Plan<U> {
+impl<T> Plan<T, toml::Table> {
+    /// Reads a topology that lists its links, with names and units as users write them.
+    fn with_links(mut self, text: &str, origin: &str) -> Result<Plan<T>, PlanError> {
+        let table = std::mem::take(&mut self.topology);
+        let read = topology::inline(table, text, self.names.clone());
+        let imported = read.map_err(|message| PlanError::Value {
+            origin: origin.to_owned(),
+            key: "topology".to_owned(),
+            message,
+        })?;
+        self.names = imported.names;
+        let fault = |(number, loss)| LinkFaultSpec {
+            link: LinkName::Number(number),
+            loss,
+            duplicate: 0.0,
+            reorder: 0.0,
+            delay_us: 0.0,
+        };
+        self.faults.links.extend(imported.losses.into_iter().map(fault));
+        Ok(self.with_tables(|transport, _| (transport, imported.spec)))
+    }
+}
+
+impl<T, N> Plan<T, N> {
+    /// Returns the plan with other `transport` and `topology` tables.
+    fn with_tables<U, M>(self, tables: impl FnOnce(T, N) -> (U, M)) -> Plan<U, M> {
         let Self {
             seed,
             topology,
+            names,
+            transport,
             fabric,
             workload,
             run,
@@ -409,12 +446,13 @@ impl<T> Plan<T> {
             faults,
             deadlines,
             load,
-            ..
         } = self;
+        let (transport, topology) = tables(transport, topology);
         Plan {
             transport,
             seed,
             topology,
+            names,
             fabric,
             workload,
             run,
@@ -425,6 +463,15 @@ impl<T> Plan<T> {
             load,
         }
     }
+}
+
+/// Returns true if the topology of a plan lists its links.
+fn lists_links(text: &str) -> bool {
+    let Ok(document) = toml::de::DeTable::parse(text) else { return false };
+    let topology = document.get_ref().get("topology").and_then(|table| table.get_ref().as_table());
+    let kind =
+        topology.and_then(|table| table.get("kind")).and_then(|kind| kind.get_ref().as_str());
+    kind == Some("links")
 }
 
 /// The line of a key of the `transport` table.

@@ -126,8 +126,14 @@ fn write_samples(
     samples.queues.write(&file("queues.parquet"), metadata)?;
     write_some(&file("tenants.parquet"), &samples.tenants, metadata)?;
     write_some(&file("transport.parquet"), &samples.transport, metadata)?;
-    write_some(&file("links.parquet"), &samples.links, metadata)?;
-    write_some(&file("drops.parquet"), &samples.drops, metadata)?;
+    let (mut links, mut drops) = (samples.links.clone(), samples.drops.clone());
+    if !plan.names.is_empty() {
+        let links = links.iter_mut().flat_map(|row| [&mut row.from, &mut row.to]);
+        let drops = drops.iter_mut().flat_map(|row| [&mut row.from, &mut row.to]);
+        links.chain(drops).for_each(|node| *node = plan.names.of_default(node).into());
+    }
+    write_some(&file("links.parquet"), &links, metadata)?;
+    write_some(&file("drops.parquet"), &drops, metadata)?;
     write_some(&file("outages.parquet"), &outages(plan), metadata)
 }
 
@@ -153,7 +159,7 @@ fn outages(plan: &ValidPlan) -> Vec<OutageRow> {
     };
     let mut rows = Vec::new();
     for outage in &faults.outages {
-        let what = plan.sim.topology.name(outage.target);
+        let what = plan.names.target(&plan.sim.topology, outage.target);
         rows.push(row(what.clone(), outage.from, "down"));
         if outage.until < Time::NEVER {
             rows.push(row(what, outage.until, "up"));

@@ -186,22 +186,24 @@ fn testbed_collect(
     Ok(summary.map_err(|e| ResultError::new_err(e.to_string()))?.to_json())
 }
 
-/// Turns a trace of another tool, or of another form, into a trace of ours; returns the number of
-/// its flows, and notes about what it does not hold.
+/// Turns a trace or a topology of another tool, or of another form, into one of ours; returns the
+/// number of its flows or links, and notes about what it does not hold.
 #[pyfunction]
-#[pyo3(signature = (source, format, target, sort=false))]
+#[pyo3(signature = (source, format, target, sort=false, topology=None))]
 fn convert(
     py: Python<'_>,
     source: PathBuf,
     format: &str,
     target: PathBuf,
     sort: bool,
+    topology: Option<PathBuf>,
 ) -> PyResult<(usize, Vec<String>)> {
     let options = Options::default();
+    let topology = topology.as_deref();
     let converted = py
-        .detach(|| rampmeter_exp::convert(&source, format, &target, sort, &options))
+        .detach(|| rampmeter_exp::convert(&source, format, &target, sort, topology, &options))
         .map_err(plan_error)?;
-    Ok((converted.n_flows, converted.notes))
+    Ok((converted.n_rows, converted.notes))
 }
 
 /// Writes a capture of one packet of every type of the repository's transports, which the dissector

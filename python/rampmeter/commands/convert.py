@@ -16,11 +16,14 @@ from rampmeter.commands.common import FILE
     "format_",
     required=True,
     metavar="FORMAT",
-    help="What the source is: htsim, hpcc, goal, yaps, dcpim, csv or parquet.",
+    help="What the source is: htsim, hpcc, goal, simai, yaps, dcpim, csv or parquet.",
 )
 @click.option("--sort", is_flag=True, help="Sort flows that are not in order of arrival.")
-def convert(source: Path, target: Path, format_: str, *, sort: bool) -> None:
+@click.option("--topology", type=FILE, help="The file that numbers or names the hosts.")
+def convert(source: Path, target: Path, format_: str, *, sort: bool, topology: Path | None) -> None:
     """Turn a trace of another tool into a .csv, .csv.gz or .parquet file.
+
+    A target that ends in .toml is a topology, whose format is known by its contents.
 
     What the source has and the target has not is a warning.
 
@@ -28,7 +31,7 @@ def convert(source: Path, target: Path, format_: str, *, sort: bool) -> None:
     Example: the flows of an htsim connection matrix
       rampmeter convert flows.cm flows.parquet --format htsim
     """
-    n_flows, notes = _core.convert(str(source), format_, str(target), sort)
+    n_rows, notes = _core.convert(str(source), format_, str(target), sort, topology)
     for note in notes:
         click.echo(f"warning: {note}", err=True)
-    click.echo(f"{target}: {n_flows} flows")
+    click.echo(f"{target}: {n_rows} {'links' if target.suffix == '.toml' else 'flows'}")

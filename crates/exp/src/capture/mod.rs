@@ -16,9 +16,11 @@ use std::path::{Path, PathBuf};
 use rampmeter_core::envelope::{Envelope, Fragment, Incarnation, Kind, Protection, TransportId};
 use rampmeter_core::{Header, PayloadRef};
 use rampmeter_sim::Passing;
+use rampmeter_sim::topo::Node;
 use serde::Serialize;
 
 use crate::error::{RunError, io as io_error};
+use crate::names::NamesSpec;
 use crate::version::{COMMIT, VERSION};
 use frame::{FRAME_MAX, Frame};
 use pcapng::{Captured, InterfaceId, PcapngWriter};
@@ -63,16 +65,18 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Starts a capture in the folder `out`, of packets of `transport` between `n_hosts` hosts.
+    /// Starts a capture in the folder `out`, of packets of `transport` between `n_hosts` hosts
+    /// with these names.
     pub(crate) fn create(
         config: &CaptureConfig,
         transport: TransportId,
         n_hosts: u32,
+        names: &NamesSpec,
         out: &Path,
     ) -> Result<Self, RunError> {
         let file = out.join(&config.file);
         let partial = partial(&file);
-        let started = start(&partial, config, n_hosts);
+        let started = start(&partial, config, n_hosts, names);
         let (writer, interfaces) = started.map_err(|source| io_error(&partial, source))?;
         Ok(Self {
             config: config.clone(),
@@ -180,14 +184,19 @@ fn partial(file: &Path) -> PathBuf {
 
 type Started = (PcapngWriter<BufWriter<File>>, Vec<Option<InterfaceId>>);
 
-fn start(file: &Path, config: &CaptureConfig, n_hosts: u32) -> io::Result<Started> {
+fn start(
+    file: &Path,
+    config: &CaptureConfig,
+    n_hosts: u32,
+    names: &NamesSpec,
+) -> io::Result<Started> {
     let application = format!("rampmeter {VERSION} ({COMMIT})");
     let mut writer = PcapngWriter::new(BufWriter::new(File::create(file)?), &application)?;
     let mut interfaces = Vec::new();
     for &end in &config.ends {
         let name = match end.checked_sub(n_hosts) {
-            None => format!("h{end}"),
-            Some(arbiter) => format!("a{arbiter}"),
+            None => names.node(Node::Host(end)),
+            Some(arbiter) => names.node(Node::Arbiter(arbiter)),
         };
         interfaces.resize(end as usize, None);
         interfaces.push(Some(writer.interface(&name, FRAME_MAX as u32)?));

@@ -24,6 +24,7 @@ use serde::Serialize;
 
 use crate::error::{RunError, io as io_error};
 use crate::ideals::Ideals;
+use crate::names::NamesSpec;
 use flows::Flows;
 use phases::Phases;
 use ports::Arrows;
@@ -111,13 +112,15 @@ impl Timeline {
     pub(crate) fn create(
         config: &TraceConfig,
         topology: &Topology,
+        names: &NamesSpec,
         ideals: Ideals,
         out: &Path,
     ) -> Result<Self, RunError> {
         let file = out.join(&config.file);
         let partial = partial(&file);
         let started = File::create(&partial).and_then(|file| {
-            Tracks::start(BufWriter::with_capacity(BUFFER, file), topology, config.shown.clone())
+            let out = BufWriter::with_capacity(BUFFER, file);
+            Tracks::start(out, topology, names, config.shown.clone())
         });
         let tracks = started.map_err(|source| io_error(&partial, source))?;
         let &TraceConfig { from, until, events_max, .. } = config;

@@ -7,7 +7,7 @@ use rampmeter_sim::Topology;
 
 use super::Window;
 use super::writer::{Arrow, Label, Said, TraceWriter, Track};
-use crate::names::Names;
+use crate::names::{Names, NamesSpec};
 
 /// The tracks of a node that are not a port's, by place. Phases stand between.
 const FLOWS_OUT: i32 = 0;
@@ -66,8 +66,13 @@ pub(super) struct Tracks<W> {
 
 impl<W: Write> Tracks<W> {
     /// Starts the file of a run over `topology`, of which it shows some nodes.
-    pub(super) fn start(out: W, topology: &Topology, shown: Vec<bool>) -> io::Result<Self> {
-        let names = Names::of(topology);
+    pub(super) fn start(
+        out: W,
+        topology: &Topology,
+        own: &NamesSpec,
+        shown: Vec<bool>,
+    ) -> io::Result<Self> {
+        let names = Names::of(topology, own);
         let mut count = vec![0; names.nodes.len()];
         let ports = names.ports.iter().map(|port| {
             let place = &mut count[port.node as usize];

@@ -3,6 +3,8 @@
 pub mod goal;
 pub mod hpcc;
 pub mod htsim;
+mod schedule;
+pub mod simai;
 pub mod yaps;
 
 use crate::trace::TraceError;

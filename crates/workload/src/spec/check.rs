@@ -226,11 +226,7 @@ impl Checker<'_> {
             return self.wrong("format", &expected, "none");
         };
         let order = if spec.sort { Order::Sort } else { Order::Require };
-        let options = trace::Options {
-            hosts: self.hosts.cloned(),
-            columns: spec.columns.clone(),
-            vector_bytes: spec.vector_bytes,
-        };
+        let options = trace::Options { hosts: self.hosts.cloned(), columns: spec.columns.clone() };
         let check = Check { n_hosts: self.n(), order };
         let (trace, notes) = trace::read_with_notes(&file, format, check, &options)?;
         self.warnings.extend(notes);

@@ -338,9 +338,6 @@ pub struct TraceSpec {
     /// of the file are then left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub columns: BTreeMap<String, String>,
-    /// Size of the vector of a collective, for files of algorithms, which have none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub vector_bytes: Option<u64>,
     /// Stop after this many flows.
     pub flows: Option<u64>,
     /// Stop before this instant.

@@ -235,7 +235,7 @@ const WRONG: [(&str, &str); 41] = [
      "flows: expected limits of the parts alone, as flows of a part wait for others, \
       got flows or until-us of the mix"),
     ("pattern = 'trace'\nfile = 'yaps.log'",
-     "format: expected one of csv, parquet, yaps, htsim, hpcc, goal, as the file's name does not say, \
+     "format: expected one of csv, parquet, yaps, htsim, hpcc, goal, simai, as the file's name does not say, \
       got none"),
     ("pattern = 'mix'\n[[parts]]\npattern = 'dense'\nflow-bytes = 1\n[[parts]]\n\
       pattern = 'dense'\nflow-bytes = 0",

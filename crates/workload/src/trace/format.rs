@@ -93,6 +93,8 @@ formats! {
     Hpcc: import::hpcc::read, ["hpcc", "ns-3"], [];
     /// A GOAL schedule; see [`import::goal`].
     Goal: import::goal::read, ["goal"], [".goal"];
+    /// A workload of `SimAI` or AICB; see [`import::simai`].
+    Simai: import::simai::read, ["simai"], [];
 }
 
 impl Format {

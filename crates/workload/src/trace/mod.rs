@@ -196,8 +196,6 @@ pub struct Options {
     pub hosts: Option<HostNames>,
     /// The file's names of columns, by the names that [this module](self) lists.
     pub columns: BTreeMap<String, String>,
-    /// Size of the vector, for algorithms of collectives that have none.
-    pub vector_bytes: Option<u64>,
 }
 
 /// Reads the flows of `file`, whether they wait for others or not.

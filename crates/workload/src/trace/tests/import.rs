@@ -218,3 +218,57 @@ fn a_flow_file_may_number_switches_too() {
     let expected = "flow.txt:2: dst: expected a host of the topology, got \"node 0, a switch\"";
     assert!(error.ends_with(expected), "{error}");
 }
+
+/// 8 GPUs in groups of 4, a ring of 8 MiB after 5 us.
+#[test]
+fn a_workload_of_simai_is_a_graph_of_rings() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("w.txt");
+    let read = |text: &str| {
+        fs::write(&file, text).unwrap();
+        let check = check(8, Order::Require);
+        let read = read_with_notes(&file, Format::Simai, check, &Options::default());
+        let name = format!("{}: ", file.display());
+        match read {
+            Ok((Trace::Graph(graph), notes)) => {
+                Ok((graph, notes.iter().map(|note| note.replace(&name, "")).collect::<Vec<_>>()))
+            }
+            Ok(_) => panic!("a workload is a graph"),
+            Err(error) => Err(error.to_string().split_once("w.txt:").unwrap().1.to_owned()),
+        }
+    };
+    let header = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 4 ep: 1 pp: 1 vpp: 4 \
+                  ga: 1 all_gpus: 8 checkpoints: 0 checkpoint_initiates: 0";
+    let layer = "layer1\t-1\t5000\tALLREDUCE\t8388608\t1\tNONE\t0\t1\tNONE\t0\t1";
+    let (graph, notes) = read(&format!("{header}\n1\n{layer}\n")).unwrap();
+    assert_eq!(graph.n_flows(), 8 * 6);
+    assert!(notes.is_empty(), "{notes:?}");
+    assert!(graph.flows().all(|(_, flow)| flow.size.get() == 2 << 20));
+    // GPUs 4 and 5 are of the second group.
+    assert!(graph.flows().any(|(_, flow)| (flow.src.get(), flow.dst.get()) == (7, 4)));
+    assert_eq!(graph.delay(0).as_ps(), 5_000_000);
+    let after = graph.dependencies();
+    let (first, _) = graph.flows().next().unwrap();
+    assert_eq!(after[first as usize], [0]);
+
+    let weights = layer.replace("1\tNONE\t0\t1\tNONE", "1\tALLTOALL_EP\t16\t1\tALLGATHER");
+    let weights = weights.replace("ALLGATHER\t0", "ALLGATHER\t100");
+    let (graph, _) =
+        read(&format!("{}\n1\n{weights}\n", header.replace("ep: 1", "ep: 2"))).unwrap();
+    // Rings of four, direct between the two of an expert group, rings of two GPUs four apart.
+    assert_eq!(graph.n_flows(), 8 * 6 + 8 + 8);
+
+    let wrong = |from: &str, to: &str| {
+        read(&format!("{header}\n1\n{layer}\n").replace(from, to)).unwrap_err()
+    };
+    assert_eq!(
+        wrong("ALLREDUCE", "ALLREDUCED"),
+        "3: collective: expected NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER or ALLTOALL, with _EP \
+         or _DP_EP if wanted, got \"ALLREDUCED\""
+    );
+    assert_eq!(wrong("\n1\n", "\n2\n"), "2: layers: expected 1, as many as follow, got \"2\"");
+    assert_eq!(
+        wrong("all_gpus: 8", "all_gpus: 6"),
+        "1: all_gpus: expected 2 or more GPUs in groups of 4 and 1 stages, got \"6\""
+    );
+}

@@ -1,0 +1,205 @@
+//! Networks of ASTRA-sim's analytical simulator, of today (YAML, JSON) and of its first versions.
+//!
+//! ```text
+//! topology: [ Ring, Switch ]
+//! npus_count: [ 4, 2 ]
+//! bandwidth: [ 200.0, 50.0 ]  # GB/s
+//! latency: [ 50.0, 500.0 ]  # ns
+//! ```
+//!
+//! NPUs are the hosts `npu0`, `npu1`, ...; the first dimension varies fastest. One dimension of kind
+//! `Switch` is a star. In all others NPUs pass packets on, which hosts do not: each NPU is a host at
+//! a switch of its own, by a link as fast as all links of the NPU together and without delay, and
+//! these switches have the links of the dimensions. A GB is 2^30 bytes, as in ASTRA-sim.
+
+use serde_json::Value;
+
+use super::Imported;
+use super::draft::{Draft, Link};
+
+pub(super) fn recognises(_name: &str, first: &str, text: &str) -> bool {
+    let has = |key: &str| text.contains(key);
+    let is_json = first.starts_with('{');
+    has("npus_count") && has("topology")
+        || is_json && (has("topologies-per-dim") || has("\"logical-dims\""))
+}
+
+/// A dimension of the network.
+struct Dimension {
+    kind: String,
+    npus: u64,
+    /// Parallel links, which only the first versions of the format have.
+    links: u64,
+    gbps: f64,
+    latency_ns: f64,
+}
+
+pub(super) fn read(text: &str) -> Result<Imported, String> {
+    let is_json = text.trim_start().starts_with('{');
+    let value = if is_json {
+        let value = serde_json::from_str(text);
+        value.map_err(|e| format!("line {}: {e}", e.line()))?
+    } else {
+        yaml(text)?
+    };
+    if value.get("logical-dims").is_some() {
+        let expected = "expected a network, got logical dimensions: the network of ASTRA-sim's ns-3 \
+                        is the file TOPOLOGY_FILE of its configuration";
+        return Err(expected.to_owned());
+    }
+    let mut draft = Draft::default();
+    let dimensions = dimensions(&value, &mut draft.notes)?;
+    build(&dimensions, &mut draft)?;
+    draft.finish()
+}
+
+/// Returns the lists of a file of the form `key: [ value, value ]`, a key a line.
+fn yaml(text: &str) -> Result<Value, String> {
+    let mut map = serde_json::Map::new();
+    for (at, line) in (1..).zip(text.lines()) {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if line.is_empty() || line == "---" {
+            continue;
+        }
+        let wrong = || format!("line {at}: expected key: [ values ], got {line:?}");
+        let (key, list) = line.split_once(':').ok_or_else(wrong)?;
+        let list = list.trim();
+        let inner = list.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let value = |text: &str| {
+            let text = text.trim().trim_matches(['"', '\'']);
+            text.parse::<f64>().map_or_else(|_| Value::from(text), Value::from)
+        };
+        let values = match inner {
+            Some(inner) => inner.split(',').map(str::trim).filter(|text| !text.is_empty()),
+            None => return Err(wrong()),
+        };
+        map.insert(key.trim().to_owned(), values.map(value).collect());
+    }
+    Ok(Value::Object(map))
+}
+
+fn dimensions(value: &Value, notes: &mut Vec<String>) -> Result<Vec<Dimension>, String> {
+    let object = value.as_object().ok_or("expected a table of lists")?;
+    let is_old = object.contains_key("topologies-per-dim");
+    let keys = match is_old {
+        true => ["topologies-per-dim", "units-count", "link-bandwidth", "link-latency"],
+        false => ["topology", "npus_count", "bandwidth", "latency"],
+    };
+    let list = |key: &str| {
+        let list = object.get(key).and_then(Value::as_array);
+        list.ok_or_else(|| format!("{key}: expected a list, got none"))
+    };
+    let kinds = list(keys[0])?;
+    let numbers = |key: &str| -> Result<Vec<f64>, String> {
+        let list = list(key)?;
+        if list.len() != kinds.len() {
+            let (expected, got) = (kinds.len(), list.len());
+            return Err(format!("{key}: expected {expected} values, one a dimension, got {got}"));
+        }
+        let number = |value: &Value| {
+            let number = value.as_f64().filter(|number| (0.0..=1e9).contains(number));
+            number.ok_or_else(|| format!("{key}: expected numbers, got {value}"))
+        };
+        list.iter().map(number).collect()
+    };
+    let (npus, bandwidth, latency) = (numbers(keys[1])?, numbers(keys[2])?, numbers(keys[3])?);
+    let links = match is_old && object.contains_key("links-count") {
+        true => numbers("links-count")?,
+        false => vec![1.0; kinds.len()],
+    };
+    let used = [&keys[..], &["links-count", "topology-name", "dimensions-count"]].concat();
+    let left: Vec<&str> =
+        object.keys().map(String::as_str).filter(|key| !used.contains(key)).collect();
+    if !left.is_empty() {
+        notes.push(format!("{} are not used", left.join(", ")));
+    }
+    notes.push("a GB is read as 2^30 bytes, as ASTRA-sim does".to_owned());
+    let dimension = |at: usize| {
+        let kind = kinds[at].as_str().unwrap_or_default().to_owned();
+        if !["Ring", "FullyConnected", "AllToAll", "Switch"].contains(&&*kind) {
+            let expected = "expected Ring, FullyConnected or Switch";
+            return Err(format!("{}: {expected}, got {}", keys[0], kinds[at]));
+        }
+        let n = npus[at] as u64;
+        if n < 2 && kinds.len() == 1 || n < 1 || npus[at].fract() != 0.0 {
+            return Err(format!("{}: expected at least 2 NPUs, got {}", keys[1], npus[at]));
+        }
+        // In the first versions a ring or a full mesh counts the links of an NPU.
+        let per_pair = match &*kind {
+            "Ring" => 2.0_f64.min((n - 1) as f64),
+            "FullyConnected" | "AllToAll" => (n - 1) as f64,
+            _ => 1.0,
+        };
+        let links = if is_old { (links[at] / per_pair.max(1.0)).ceil() as u64 } else { 1 };
+        let gbps = bandwidth[at] * 8.0 * f64::from(1 << 30) / 1e9;
+        Ok(Dimension { kind, npus: n, links: links.clamp(1, 64), gbps, latency_ns: latency[at] })
+    };
+    (0..kinds.len()).map(dimension).collect()
+}
+
+fn build(dimensions: &[Dimension], draft: &mut Draft) -> Result<(), String> {
+    let total = dimensions.iter().try_fold(1u64, |n, dimension| n.checked_mul(dimension.npus));
+    let total = total.filter(|total| (2..=65_536).contains(total));
+    let total = total.ok_or("npus_count: expected 2 to 65536 NPUs in all")? as usize;
+    for npu in 0..total {
+        draft.host(format!("npu{npu}"));
+    }
+    if let [Dimension { kind, gbps, latency_ns, links: 1, .. }] = dimensions
+        && kind == "Switch"
+    {
+        let switch = draft.switch("switch0".to_owned());
+        for npu in 0..total {
+            let ends = [npu, switch];
+            draft.link(Link { ends, gbps: *gbps, propagation_ns: *latency_ns, loss: 0.0 });
+        }
+        return Ok(());
+    }
+    draft.notes.push(
+        "NPUs pass packets on: each is a host at a switch of its own, which has the NPU's links"
+            .to_owned(),
+    );
+    let all: f64 = dimensions.iter().map(|d| d.gbps * d.links as f64 * degree(d)).sum();
+    for npu in 0..total {
+        let switch = draft.switch(format!("npu{npu}.switch"));
+        let gbps = all.min(100_000.0);
+        draft.link(Link { ends: [npu, switch], gbps, propagation_ns: 0.0, loss: 0.0 });
+    }
+    let mut stride = 1;
+    for (number, dimension) in dimensions.iter().enumerate() {
+        let n = dimension.npus as usize;
+        let join = |draft: &mut Draft, ends: [usize; 2]| {
+            for _ in 0..dimension.links {
+                let (gbps, propagation_ns) = (dimension.gbps, dimension.latency_ns);
+                draft.link(Link { ends, gbps, propagation_ns, loss: 0.0 });
+            }
+        };
+        let firsts = (0..total).filter(|npu| npu / stride % n == 0);
+        for (group, first) in firsts.enumerate() {
+            let member = |at: usize| total + first + at % n * stride;
+            match &*dimension.kind {
+                "Switch" if n > 1 => {
+                    let switch = draft.switch(format!("dim{number}.switch{group}"));
+                    (0..n).for_each(|at| join(draft, [member(at), switch]));
+                }
+                "Ring" if n > 2 => (0..n).for_each(|at| join(draft, [member(at), member(at + 1)])),
+                _ => {
+                    for a in 0..n {
+                        (a + 1..n).for_each(|b| join(draft, [member(a), member(b)]));
+                    }
+                }
+            }
+        }
+        stride *= n;
+    }
+    Ok(())
+}
+
+/// Returns the number of links that an NPU has in a dimension.
+fn degree(dimension: &Dimension) -> f64 {
+    match (&*dimension.kind, dimension.npus) {
+        (_, 1) => 0.0,
+        ("Switch", _) | (_, 2) => 1.0,
+        ("Ring", _) => 2.0,
+        (_, n) => (n - 1) as f64,
+    }
+}

@@ -1,0 +1,97 @@
+//! A topology in the making: nodes by name, in the order in which a file has them.
+
+use rampmeter_sim::TopologySpec;
+use serde::Deserialize as _;
+use toml::{Table, Value};
+
+use super::Imported;
+use crate::names::NamesSpec;
+
+/// Nodes and links of a file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Draft {
+    nodes: Vec<Node>,
+    links: Vec<Link>,
+    /// Processing in every switch, in nanoseconds; hosts have none.
+    pub(super) switch_ns: f64,
+    pub(super) notes: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Node {
+    name: String,
+    is_switch: bool,
+    number: Option<u64>,
+}
+
+/// A link between two nodes of a draft.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Link {
+    pub(super) ends: [usize; 2],
+    pub(super) gbps: f64,
+    pub(super) propagation_ns: f64,
+    pub(super) loss: f64,
+}
+
+impl Draft {
+    /// Adds a host, and returns its place.
+    pub(super) fn host(&mut self, name: String) -> usize {
+        self.node(Node { name, is_switch: false, number: None })
+    }
+
+    /// Adds a switch, and returns its place.
+    pub(super) fn switch(&mut self, name: String) -> usize {
+        self.node(Node { name, is_switch: true, number: None })
+    }
+
+    /// Adds a node that the file calls by a number, and returns its place.
+    pub(super) fn numbered(&mut self, number: u64, is_switch: bool) -> usize {
+        self.node(Node { name: format!("n{number}"), is_switch, number: Some(number) })
+    }
+
+    fn node(&mut self, node: Node) -> usize {
+        self.nodes.push(node);
+        self.nodes.len() - 1
+    }
+
+    pub(super) fn link(&mut self, link: Link) {
+        self.links.push(link);
+    }
+
+    /// Returns the topology.
+    pub(super) fn finish(self) -> Result<Imported, String> {
+        let mut names = NamesSpec::default();
+        let mut numbers = Vec::new();
+        let mut ends = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let (of_kind, kind) = match node.is_switch {
+                true => (&mut names.switches, 's'),
+                false => (&mut names.hosts, 'h'),
+            };
+            let place = of_kind.len() as u32;
+            ends.push(format!("{kind}{place}"));
+            of_kind.push(node.name.clone());
+            let host = Some(place).filter(|_| !node.is_switch);
+            numbers.extend(node.number.map(|number| (number, host)));
+        }
+        let link = |link: &Link| {
+            let [a, b] = link.ends.map(|end| Value::from(ends[end].clone()));
+            let mut table = Table::new();
+            table.insert("between".to_owned(), Value::Array(vec![a, b]));
+            table.insert("gbps".to_owned(), link.gbps.into());
+            table.insert("propagation-ns".to_owned(), link.propagation_ns.into());
+            Value::Table(table)
+        };
+        let mut table = Table::new();
+        table.insert("kind".to_owned(), "links".into());
+        table.insert("hosts".to_owned(), (names.hosts.len() as i64).into());
+        table.insert("switches".to_owned(), (names.switches.len() as i64).into());
+        table.insert("switch-ns".to_owned(), self.switch_ns.into());
+        table.insert("host-ns".to_owned(), 0.0.into());
+        table.insert("links".to_owned(), self.links.iter().map(link).collect::<Vec<_>>().into());
+        let spec = TopologySpec::deserialize(Value::Table(table)).map_err(|e| e.to_string())?;
+        let losses = (0..).zip(&self.links).filter(|(_, link)| link.loss > 0.0);
+        let losses = losses.map(|(number, link)| (number, link.loss)).collect();
+        Ok(Imported { spec, names, losses, numbers, notes: self.notes })
+    }
+}

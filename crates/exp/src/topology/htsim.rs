@@ -1,0 +1,262 @@
+//! `.topo` files of htsim and uet-htsim: fat-trees of two or three tiers.
+//!
+//! ```text
+//! Nodes 32
+//! Tiers 2
+//! Podsize 32
+//!
+//! Tier 0
+//! Downlink_speed_Gbps 100
+//! Radix_Down 8
+//! Radix_Up 2
+//! Downlink_Latency_ns 1000
+//! ```
+//!
+//! A tier has the links below it: `Downlink_speed_Gbps`, `Downlink_Latency_ns`, `Radix_Down`,
+//! `Radix_Up`, `Bundle` (parallel links), `Oversubscribed` and `Switch_Latency_ns`. Hosts are `h0`,
+//! switches `tor0`, `agg0` and `core0`, numbered as in htsim. Aggregation switch `a` of a pod is
+//! joined to the core switches `c` with `c mod A = a`, where A is the number of such switches a pod.
+//!
+//! Where latencies of switches differ by tier, all have the smallest one; half of the rest is added
+//! to each of a switch's links, so that every path between hosts keeps its latency. Sizes of queues
+//! are not part of a topology.
+
+use super::Imported;
+use super::draft::{Draft, Link};
+
+pub(super) fn recognises(_name: &str, first: &str, text: &str) -> bool {
+    let key = |line: &str| {
+        let key = line.split_whitespace().next().unwrap_or_default();
+        key.to_ascii_lowercase()
+    };
+    matches!(&*key(first), "nodes" | "tiers" | "podsize")
+        && text.lines().any(|line| key(line) == "tier")
+}
+
+/// A tier of switches, with the links below it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tier {
+    line: usize,
+    gbps: Option<f64>,
+    latency_ns: Option<f64>,
+    switch_ns: f64,
+    radix_down: Option<u64>,
+    radix_up: Option<u64>,
+    bundle: Option<u64>,
+    oversubscribed: Option<u64>,
+}
+
+pub(super) fn read(text: &str) -> Result<Imported, String> {
+    let mut draft = Draft::default();
+    let (mut nodes, mut n_tiers, mut pod) = (None, None, None);
+    let mut tiers = [Tier::default(); 3];
+    let mut current = None;
+    let mut has_queues = false;
+    for (at, line) in (1..).zip(text.lines().map(str::trim)) {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [key, ref values @ ..] = fields[..] else { continue };
+        if key.starts_with('#') {
+            continue;
+        }
+        let value = values.first().copied().unwrap_or_default();
+        let whole = || {
+            let number = value.parse::<u64>().ok().filter(|&number| number <= 1 << 20);
+            number
+                .ok_or_else(|| format!("line {at}: {key}: expected a whole number, got {value:?}"))
+        };
+        let real = || {
+            let number = value.parse::<f64>().ok().filter(|number| (0.0..=1e9).contains(number));
+            number.ok_or_else(|| format!("line {at}: {key}: expected a number, got {value:?}"))
+        };
+        let key = key.to_ascii_lowercase();
+        match (&*key, current) {
+            ("nodes", None) => nodes = Some(whole()?),
+            ("tiers", None) => n_tiers = Some(whole()?),
+            ("podsize", None) => pod = Some(whole()?),
+            ("tier", _) => {
+                let tier = whole()? as usize;
+                if tier > 2 {
+                    return Err(format!("line {at}: expected a tier from 0 to 2, got {tier}"));
+                }
+                tiers[tier].line = at;
+                current = Some(tier);
+            }
+            (_, None) => {
+                return Err(format!(
+                    "line {at}: expected Nodes, Tiers, Podsize or Tier, got {line:?}"
+                ));
+            }
+            (key, Some(tier)) => {
+                let tier = &mut tiers[tier];
+                match key {
+                    "downlink_speed_gbps" => tier.gbps = Some(real()?),
+                    "downlink_latency_ns" => tier.latency_ns = Some(real()?),
+                    "switch_latency_ns" => tier.switch_ns = real()?,
+                    "radix_down" => tier.radix_down = Some(whole()?),
+                    "radix_up" => tier.radix_up = Some(whole()?),
+                    "bundle" => tier.bundle = Some(whole()?.max(1)),
+                    "oversubscribed" => tier.oversubscribed = Some(whole()?),
+                    "queue_up" | "queue_down" => has_queues = true,
+                    _ => {
+                        return Err(format!(
+                            "line {at}: expected Downlink_speed_Gbps, Downlink_Latency_ns, \
+                             Switch_Latency_ns, Radix_Down, Radix_Up, Bundle, Oversubscribed, \
+                             Queue_Up or Queue_Down, got {line:?}"
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    if has_queues {
+        let note = "Queue_Up and Queue_Down are not part of a topology: set `fabric.buffer-bytes`";
+        draft.notes.push(note.to_owned());
+    }
+    let need = |value: Option<u64>, key: &str| {
+        value.filter(|&value| value > 0).ok_or_else(|| format!("expected {key}, got none"))
+    };
+    let (nodes, n_tiers) = (need(nodes, "Nodes")?, need(n_tiers, "Tiers")? as usize);
+    let pod = need(pod, "Podsize")?;
+    if !(2..=3).contains(&n_tiers) {
+        return Err(format!("expected 2 or 3 Tiers, got {n_tiers}"));
+    }
+    let shape = Shape::new(nodes, pod, &tiers[..n_tiers])?;
+    shape.build(&mut draft, &tiers[..n_tiers]);
+    draft.finish()
+}
+
+/// Numbers of hosts and switches.
+struct Shape {
+    nodes: u64,
+    /// Hosts a rack.
+    rack: u64,
+    pods: u64,
+    tors: u64,
+    aggs: u64,
+    cores: u64,
+    /// Gbit/s and latency of the links below each tier.
+    wires: Vec<(f64, f64)>,
+    bundles: Vec<u64>,
+}
+
+impl Shape {
+    fn new(nodes: u64, pod: u64, tiers: &[Tier]) -> Result<Self, String> {
+        let n_tiers = tiers.len();
+        let mut wires = Vec::new();
+        for (number, tier) in tiers.iter().enumerate() {
+            let at = tier.line;
+            if at == 0 {
+                return Err(format!("expected Tier {number}, got none"));
+            }
+            let need = |value: Option<f64>, key: &str| {
+                value.ok_or_else(|| format!("line {at}: tier {number}: expected {key}, got none"))
+            };
+            let gbps = need(tier.gbps, "Downlink_speed_Gbps")?;
+            wires.push((gbps, need(tier.latency_ns, "Downlink_Latency_ns")?));
+            need(tier.radix_down.map(|n| n as f64), "Radix_Down")?;
+            if number + 1 < n_tiers {
+                need(tier.radix_up.map(|n| n as f64), "Radix_Up")?;
+            }
+        }
+        let down = |tier: usize| tiers[tier].radix_down.unwrap_or(1).max(1);
+        let up = |tier: usize| tiers[tier].radix_up.unwrap_or(0);
+        let bundles: Vec<u64> = tiers.iter().map(|tier| tier.bundle.unwrap_or(1)).collect();
+        let divide = |what: &str, of: u64, by: u64, at: usize| match of.checked_rem(by) {
+            Some(0) if of >= by => Ok(of / by),
+            _ => Err(format!("line {at}: expected {what}: {of} is no multiple of {by}")),
+        };
+        let at = tiers[0].line;
+        let pods = divide("Nodes to fill pods", nodes, pod, at)?;
+        let rack = down(0);
+        let tors = divide("Podsize to fill the Radix_Down of tier 0", pod, rack, at)?;
+        let aggs = divide("Radix_Up of tier 0 to fill bundles of tier 1", up(0), bundles[1], at)?;
+        let at = tiers[1].line;
+        // The pods of two tiers share their spines, so that a spine has links to all ToRs.
+        let below = if n_tiers == 2 { tors * pods } else { tors };
+        if down(1) != below * bundles[1] {
+            return Err(format!(
+                "line {at}: tier 1: expected Radix_Down {}, a bundle of {} to each of {below} \
+                 switches of tier 0, got {}",
+                below * bundles[1],
+                bundles[1],
+                down(1)
+            ));
+        }
+        let mut cores = 0;
+        if n_tiers == 3 {
+            let of_agg =
+                divide("Radix_Up of tier 1 to fill bundles of tier 2", up(1), bundles[2], at)?;
+            cores = of_agg * aggs;
+            let at = tiers[2].line;
+            if down(2) != pods * bundles[2] {
+                return Err(format!(
+                    "line {at}: tier 2: expected Radix_Down {}, a bundle of {} to each of {pods} \
+                     pods, got {}",
+                    pods * bundles[2],
+                    bundles[2],
+                    down(2)
+                ));
+            }
+        }
+        for (tier, pair) in tiers.windows(2).enumerate() {
+            let Some(oversubscribed) = pair[0].oversubscribed else { continue };
+            let (radix, number) = (up(tier).max(1), tier);
+            if down(tier) / radix != oversubscribed {
+                let at = pair[0].line;
+                return Err(format!(
+                    "line {at}: tier {number}: expected Oversubscribed {}, as the radixes say, got \
+                     {oversubscribed}",
+                    down(tier) / radix
+                ));
+            }
+        }
+        Ok(Self { nodes, rack, pods, tors, aggs, cores, wires, bundles })
+    }
+
+    fn build(&self, draft: &mut Draft, tiers: &[Tier]) {
+        let (n_tors, is_two) = (self.tors * self.pods, tiers.len() == 2);
+        let n_aggs = if is_two { self.aggs } else { self.aggs * self.pods };
+        for host in 0..self.nodes {
+            draft.host(format!("h{host}"));
+        }
+        for (name, n) in [("tor", n_tors), ("agg", n_aggs), ("core", self.cores)] {
+            for number in 0..n {
+                draft.switch(format!("{name}{number}"));
+            }
+        }
+        let [tor, agg, core] = [0, n_tors, n_tors + n_aggs].map(|at| (self.nodes + at) as usize);
+        draft.switch_ns = tiers.iter().map(|tier| tier.switch_ns).fold(f64::MAX, f64::min);
+        let rest: Vec<f64> =
+            tiers.iter().map(|tier| (tier.switch_ns - draft.switch_ns) / 2.0).collect();
+        if rest.iter().any(|&ns| ns > 0.0) {
+            let note = "latencies of switches differ by tier: the difference is in the propagation \
+                        of their links, and paths keep their latency";
+            draft.notes.push(note.to_owned());
+        }
+        let mut join = |below: u64, above: u64, ends: [usize; 2], tier: usize| {
+            let (gbps, latency) = self.wires[tier];
+            let below_ns = if tier == 0 { 0.0 } else { rest[tier - 1] };
+            let propagation_ns = latency + below_ns + rest[tier];
+            let ends = [ends[0] + below as usize, ends[1] + above as usize];
+            for _ in 0..self.bundles[tier] {
+                draft.link(Link { ends, gbps, propagation_ns, loss: 0.0 });
+            }
+        };
+        for host in 0..self.nodes {
+            join(host, host / self.rack, [0, tor], 0);
+        }
+        for below in 0..n_tors {
+            for number in 0..self.aggs {
+                let first = if is_two { 0 } else { below / self.tors * self.aggs };
+                join(below, first + number, [tor, agg], 1);
+            }
+        }
+        if !is_two {
+            for below in 0..n_aggs {
+                for above in (below % self.aggs..self.cores).step_by(self.aggs as usize) {
+                    join(below, above, [agg, core], 2);
+                }
+            }
+        }
+    }
+}

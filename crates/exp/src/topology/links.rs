@@ -1,0 +1,267 @@
+//! Lists of links: TOML and JSON with the keys of plans, CSV with a link a line.
+//!
+//! Hosts and switches may have names: `hosts = ["gpu0", "gpu1"]` instead of a number. Rates and
+//! delays may be texts with units (`"25Gbps"`, `"0.5us"`), and a link may have a `loss`. All of these
+//! become what plans hold, link by link, so that an error names the line and the link.
+
+use std::collections::BTreeMap;
+
+use rampmeter_sim::{LinkSpec, TopologySpec};
+use serde::Deserialize as _;
+use toml::de::DeTable;
+use toml::{Table, Value};
+
+use super::Imported;
+use super::units::{self, DELAY, RATE};
+use crate::names::NamesSpec;
+use crate::plan::locate;
+
+pub(super) fn is_json(name: &str, first: &str, _text: &str) -> bool {
+    name.to_ascii_lowercase().ends_with(".json") || first.starts_with('{')
+}
+
+pub(super) fn is_csv(name: &str, first: &str, _text: &str) -> bool {
+    name.to_ascii_lowercase().ends_with(".csv")
+        || first.contains(',') && !first.contains(['=', '[', '{'])
+}
+
+pub(super) fn read_toml(text: &str) -> Result<Imported, String> {
+    let mut table: Table = toml::from_str(text).map_err(|e| locate(&e, text))?;
+    if table.get("kind").and_then(Value::as_str) == Some("links") {
+        return canonical(&mut table, &lines_of(text, &[]), NamesSpec::default());
+    }
+    // Other kinds have no names and no links of their own.
+    let spec: TopologySpec = toml::from_str(text).map_err(|e| locate(&e, text))?;
+    if let TopologySpec::File { .. } = spec {
+        return Err("expected a topology, got another file".to_owned());
+    }
+    Ok(plain(spec))
+}
+
+pub(super) fn read_json(text: &str) -> Result<Imported, String> {
+    let value: serde_json::Value =
+        serde_json::from_str(text).map_err(|e| format!("line {}: {e}", e.line()))?;
+    let table = Table::try_from(value).map_err(|e| format!("expected a table: {e}"))?;
+    let mut table = table;
+    table.entry("kind").or_insert_with(|| "links".into());
+    if table.get("kind").and_then(Value::as_str) == Some("links") {
+        let lines = (1..).zip(text.lines()).filter(|(_, line)| line.contains("\"between\""));
+        let lines: Vec<usize> = lines.map(|(at, _)| at).collect();
+        return canonical(&mut table, &lines, NamesSpec::default());
+    }
+    TopologySpec::deserialize(Value::Table(table)).map(plain).map_err(|e| e.to_string())
+}
+
+/// Reads a file with the columns `from`, `to`, `gbps`, `propagation-ns` and, if wanted, `loss`. A
+/// node that is never in `to` is a host.
+pub(super) fn read_csv(text: &str) -> Result<Imported, String> {
+    let mut lines = (1..).zip(text.lines().map(str::trim));
+    let mut lines = lines.by_ref().filter(|(_, l)| !l.is_empty() && !l.starts_with('#'));
+    let split = |line: &str| -> Vec<String> {
+        line.split(',').map(|field| field.trim().trim_matches('"').to_owned()).collect()
+    };
+    let (at, header) = lines.next().ok_or("line 1: expected names of columns, got none")?;
+    let columns: Vec<String> = split(header).iter().map(|name| name.replace('_', "-")).collect();
+    let place = |name: &str| {
+        let place = columns.iter().position(|column| column == name);
+        place.ok_or_else(|| format!("line {at}: expected a column {name}, got {header}"))
+    };
+    let (from, to) = (place("from")?, place("to")?);
+    let (mut links, mut places, mut targets) = (Vec::new(), Vec::new(), Vec::new());
+    let mut nodes: Vec<String> = Vec::new();
+    for (at, line) in lines {
+        let fields = split(line);
+        if fields.len() != columns.len() {
+            let n = columns.len();
+            return Err(format!("line {at}: expected {n} fields, got {}", fields.len()));
+        }
+        let mut link = Table::new();
+        for (idx, (column, field)) in columns.iter().zip(&fields).enumerate() {
+            if idx == from || idx == to {
+                if !nodes.contains(field) {
+                    nodes.push(field.clone());
+                }
+            } else if !field.is_empty() {
+                let value = field.parse::<f64>().map_or_else(|_| field.clone().into(), Value::from);
+                link.insert(column.clone(), value);
+            }
+        }
+        targets.push(fields[to].clone());
+        let ends = [&fields[from], &fields[to]].map(|end| Value::from(end.clone()));
+        link.insert("between".to_owned(), Value::Array(ends.to_vec()));
+        links.push(Value::Table(link));
+        places.push(at);
+    }
+    targets.sort_unstable();
+    let (switches, hosts): (Vec<String>, Vec<String>) =
+        nodes.into_iter().partition(|node| targets.binary_search(node).is_ok());
+    let mut table = Table::new();
+    table.insert("kind".to_owned(), "links".into());
+    table.insert("hosts".to_owned(), hosts.into());
+    table.insert("switches".to_owned(), switches.into());
+    table.insert("links".to_owned(), Value::Array(links));
+    canonical(&mut table, &places, NamesSpec::default())
+}
+
+/// Reads the `topology` table of a plan that lists links; `text` is the plan.
+pub(crate) fn inline(mut table: Table, text: &str, names: NamesSpec) -> Result<Imported, String> {
+    canonical(&mut table, &lines_of(text, &["topology"]), names)
+}
+
+fn plain(spec: TopologySpec) -> Imported {
+    let (losses, numbers, notes) = (Vec::new(), Vec::new(), Vec::new());
+    Imported { spec, names: NamesSpec::default(), losses, numbers, notes }
+}
+
+/// Returns the line of each link of the table at `path`.
+fn lines_of(text: &str, path: &[&str]) -> Vec<usize> {
+    let Ok(document) = DeTable::parse(text) else { return Vec::new() };
+    let mut table = document.get_ref();
+    for key in path {
+        let inner = table.get(*key).and_then(|value| value.get_ref().as_table());
+        let Some(inner) = inner else { return Vec::new() };
+        table = inner;
+    }
+    let links = table.get("links").and_then(|value| value.get_ref().as_array());
+    let mut lines = Vec::new();
+    let (mut line, mut seen) = (1, 0);
+    for link in links.into_iter().flatten() {
+        let at = link.span().start.max(seen);
+        line += text[seen..at].matches('\n').count();
+        seen = at;
+        lines.push(line);
+    }
+    lines
+}
+
+/// Turns names and units of a table of links into what plans hold.
+fn canonical(table: &mut Table, lines: &[usize], names: NamesSpec) -> Result<Imported, String> {
+    let names = NamesSpec {
+        hosts: listed(table, "hosts", names.hosts)?,
+        switches: listed(table, "switches", names.switches)?,
+    };
+    let nodes = Nodes::new(table, &names)?;
+    let mut losses = Vec::new();
+    let links = table.get_mut("links").and_then(Value::as_array_mut);
+    for (number, link) in links.into_iter().flatten().enumerate() {
+        let line = lines.get(number).map_or(String::new(), |line| format!("line {line}: "));
+        let Some(link) = link.as_table_mut() else {
+            return Err(format!("{line}link {number}: expected a table, got {link}"));
+        };
+        let ends = |link: &Table| {
+            let ends = link.get("between").and_then(Value::as_array);
+            let ends: Vec<&str> = ends.into_iter().flatten().filter_map(Value::as_str).collect();
+            ends.join("-")
+        };
+        let place = format!("{line}link {number} ({})", ends(link));
+        let loss = one_link(link, &nodes).map_err(|error| format!("{place}: {error}"))?;
+        losses.extend(loss.filter(|&loss| loss > 0.0).map(|loss| (number as u32, loss)));
+        LinkSpec::deserialize(Value::Table(link.clone()))
+            .map_err(|error| format!("{place}: {}", spoken(&error.to_string())))?;
+    }
+    let spec = TopologySpec::deserialize(Value::Table(table.clone()))
+        .map_err(|error| spoken(&error.to_string()))?;
+    Ok(Imported { spec, names, losses, numbers: Vec::new(), notes: Vec::new() })
+}
+
+/// Returns the names of `key`, which is a number or a list of names, and makes it a number.
+fn listed(table: &mut Table, key: &str, known: Vec<String>) -> Result<Vec<String>, String> {
+    let Some(Value::Array(list)) = table.get(key) else { return Ok(known) };
+    let name = |value: &Value| {
+        let name = value.as_str().filter(|name| !name.is_empty()).map(str::to_owned);
+        name.ok_or_else(|| format!("{key}: expected names or a number, got {value}"))
+    };
+    let names: Vec<String> = list.iter().map(name).collect::<Result<_, _>>()?;
+    table.insert(key.to_owned(), (names.len() as i64).into());
+    Ok(names)
+}
+
+/// The nodes that links may name.
+struct Nodes {
+    /// The node of each name of the user's.
+    named: BTreeMap<String, String>,
+    hosts: u64,
+    switches: u64,
+}
+
+impl Nodes {
+    fn new(table: &Table, names: &NamesSpec) -> Result<Self, String> {
+        let mut named = BTreeMap::new();
+        for (kind, names) in [('h', &names.hosts), ('s', &names.switches)] {
+            for (number, name) in names.iter().enumerate() {
+                if named.insert(name.clone(), format!("{kind}{number}")).is_some() {
+                    return Err(format!("expected each name once, got {name:?} twice"));
+                }
+            }
+        }
+        let count = |key: &str| {
+            table.get(key).and_then(Value::as_integer).and_then(|n| u64::try_from(n).ok())
+        };
+        let (hosts, switches) = (count("hosts"), count("switches"));
+        // What is missing is an error of the whole table.
+        let [hosts, switches] = [hosts, switches].map(|count| count.unwrap_or(u64::MAX));
+        Ok(Self { named, hosts, switches })
+    }
+
+    fn node(&self, name: &str) -> Result<String, String> {
+        if let Some(node) = self.named.get(name) {
+            return Ok(node.clone());
+        }
+        let number = |prefix, n| {
+            let number = name.strip_prefix(prefix).and_then(|rest| rest.parse::<u64>().ok());
+            number.is_some_and(|number| number < n)
+        };
+        if number('h', self.hosts) || number('s', self.switches) {
+            return Ok(name.to_owned());
+        }
+        let last = |n: u64| n.saturating_sub(1);
+        let own = format!("h0 to h{} or s0 to s{}", last(self.hosts), last(self.switches));
+        let expected = match self.named.is_empty() {
+            true => own,
+            false => format!("the name of a host or a switch, or {own}"),
+        };
+        Err(format!("between: expected {expected}, got {name:?}"))
+    }
+}
+
+/// Turns names and units of one link into what plans hold; returns its loss.
+fn one_link(link: &mut Table, nodes: &Nodes) -> Result<Option<f64>, String> {
+    if let Some(Value::Array(ends)) = link.get_mut("between") {
+        for end in ends {
+            if let Value::String(name) = end {
+                *name = nodes.node(name)?;
+            }
+        }
+    }
+    for (key, value) in link.iter_mut() {
+        let parse = if key.contains("gbps") {
+            (units::rate as fn(&str) -> Option<f64>, units::is_rate as fn(f64) -> bool, RATE)
+        } else if key.ends_with("-ns") {
+            (units::delay as fn(&str) -> Option<f64>, units::is_delay as fn(f64) -> bool, DELAY)
+        } else {
+            continue;
+        };
+        let (read, is_in_range, expected) = parse;
+        let number = match value {
+            Value::String(text) => read(text),
+            Value::Integer(number) => Some(*number as f64),
+            Value::Float(number) => Some(*number),
+            _ => None,
+        };
+        let number = number.filter(|&number| is_in_range(number));
+        let number = number.ok_or_else(|| format!("{key}: expected {expected}, got {value}"))?;
+        if value.is_str() {
+            *value = number.into();
+        }
+    }
+    let Some(value) = link.remove("loss") else { return Ok(None) };
+    let loss = value.as_float().or_else(|| value.as_integer().map(|n| n as f64));
+    let loss = loss.filter(|loss| (0.0..=1.0).contains(loss));
+    loss.map(Some).ok_or_else(|| format!("loss: expected a probability from 0 to 1, got {value}"))
+}
+
+/// Replaces words of programmers in a message.
+fn spoken(message: &str) -> String {
+    let message = message.trim().replace('\n', " ").replace("expected f64", "expected a number");
+    message.replace("expected u64", "expected a whole number")
+}

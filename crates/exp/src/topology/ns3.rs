@@ -1,0 +1,153 @@
+//! `topology.txt` of the HPCC study's ns-3 simulator, and of the programs made of it.
+//!
+//! ```text
+//! 4 1 3
+//! 0
+//! 0 1 25Gbps 1us 0
+//! 0 2 25Gbps 1us 0
+//! 0 3 25Gbps 1us 0.001
+//! ```
+//!
+//! The first line counts nodes, switches and links; the second has the numbers of switches; then a
+//! link a line: two nodes, rate, delay, and the probability that it loses a packet. Hosts are the
+//! other nodes, in the order of their numbers: here nodes 1, 2 and 3 are the hosts 0, 1 and 2.
+//!
+//! The first line of `SimAI` has nodes, GPUs a server, switches within servers, other switches,
+//! links and the kind of GPU. Nodes are called `n0`, `n1`, ... Rates without a unit are bit/s and delays
+//! without a unit seconds, as in ns-3.
+
+use std::collections::BTreeSet;
+
+use super::Imported;
+use super::draft::{Draft, Link};
+use super::units::{self, DELAY, RATE};
+
+/// The first line is of three whole numbers, or of five and a word.
+pub(super) fn recognises(_name: &str, first: &str, _text: &str) -> bool {
+    let fields: Vec<&str> = first.split_whitespace().collect();
+    let is_whole = |field: &&str| field.parse::<u64>().is_ok();
+    match fields.len() {
+        3 => fields.iter().all(is_whole),
+        6 => fields[..5].iter().all(is_whole) && !is_whole(&fields[5]),
+        _ => false,
+    }
+}
+
+pub(super) fn read(text: &str) -> Result<Imported, String> {
+    let mut lines = (1..)
+        .zip(text.lines().map(str::trim))
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let mut draft = Draft::default();
+    let (at, header) = lines.next().ok_or("line 1: expected counts of nodes, got none")?;
+    let fields: Vec<&str> = header.split_whitespace().collect();
+    let (n_nodes, n_switches, n_links) = match fields[..] {
+        [nodes, switches, links] => (number(at, nodes)?, number(at, switches)?, number(at, links)?),
+        [nodes, _, inner, outer, links, gpu] => {
+            draft.notes.push(format!("the kind of GPU ({gpu}) and GPUs a server are not used"));
+            (number(at, nodes)?, number(at, inner)? + number(at, outer)?, number(at, links)?)
+        }
+        _ => return Err(format!("line {at}: expected nodes, switches and links, got {header:?}")),
+    };
+    if n_nodes > NODES_MAX || n_switches > n_nodes {
+        return Err(format!(
+            "line {at}: expected at most {NODES_MAX} nodes and no more switches than nodes, got \
+             {header:?}"
+        ));
+    }
+    let mut switches = BTreeSet::new();
+    let mut at_switches = at;
+    while (switches.len() as u64) < n_switches {
+        let Some((at, line)) = lines.next() else {
+            let got = switches.len();
+            return Err(format!("line {at_switches}: expected {n_switches} switches, got {got}"));
+        };
+        at_switches = at;
+        for field in line.split_whitespace() {
+            let switch = node(at, field, n_nodes)?;
+            if !switches.insert(switch) {
+                return Err(format!("line {at}: expected each switch once, got {switch} twice"));
+            }
+        }
+    }
+    if switches.len() as u64 > n_switches {
+        let got = switches.len();
+        return Err(format!("line {at_switches}: expected {n_switches} switches, got {got}"));
+    }
+    for node in 0..n_nodes {
+        draft.numbered(node, switches.contains(&node));
+    }
+    let mut found = 0;
+    for (at, line) in lines.by_ref().take(n_links as usize) {
+        let link = link(at, found, line, n_nodes, &mut draft)?;
+        draft.link(link);
+        found += 1;
+    }
+    if found < n_links {
+        return Err(format!("line {at}: expected {found} links, as many as follow, got {n_links}"));
+    }
+    let n_left = lines.count();
+    if n_left > 0 {
+        let note =
+            format!("{n_left} lines after the {n_links} links that line {at} counts are not read");
+        draft.notes.push(note);
+    }
+    draft.finish()
+}
+
+fn link(
+    at: usize,
+    place: u64,
+    line: &str,
+    n_nodes: u64,
+    draft: &mut Draft,
+) -> Result<Link, String> {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let (a, b, rate_text, delay_text, loss_text) = match fields[..] {
+        [a, b, rate, delay, loss] => (a, b, rate, delay, loss),
+        [a, b, rate, delay] => (a, b, rate, delay, "0"),
+        _ => {
+            return Err(format!(
+                "line {at}: link {place}: expected node node rate delay loss, got {line:?}"
+            ));
+        }
+    };
+    let wrong = |key: &str, expected: &str, got: &str| {
+        format!("line {at}: link {place} (n{a}-n{b}): {key}: expected {expected}, got {got:?}")
+    };
+    let ends = [node(at, a, n_nodes)?, node(at, b, n_nodes)?].map(|end| end as usize);
+    let gbps = units::rate(rate_text).or_else(|| Some(rate_text.parse::<f64>().ok()? / 1e9));
+    let gbps = gbps.filter(|&gbps| units::is_rate(gbps));
+    let gbps = gbps.ok_or_else(|| wrong("rate", RATE, rate_text))?;
+    let has_unit = units::delay(delay_text).is_some();
+    let ns = units::delay(delay_text).or_else(|| Some(delay_text.parse::<f64>().ok()? * 1e9));
+    let propagation_ns = ns.filter(|&ns| units::is_delay(ns)).ok_or_else(|| {
+        let expected = format!("{DELAY} (a number without a unit is seconds)");
+        wrong("delay", &expected, delay_text)
+    })?;
+    if !has_unit && propagation_ns > 0.0 {
+        draft.notes.push(format!(
+            "line {at}: delay {delay_text} has no unit and is read as seconds, as ns-3 does: is \
+             that meant?"
+        ));
+    } else if propagation_ns > 1e7 || rate_text.parse::<f64>().is_ok() && gbps < 1e-3 {
+        draft.notes.push(format!(
+            "line {at}: {rate_text} and {delay_text} are {gbps} Gbit/s and {propagation_ns} ns: are \
+             the units right?"
+        ));
+    }
+    let loss = loss_text.parse::<f64>().ok().filter(|loss| (0.0..=1.0).contains(loss));
+    let loss = loss.ok_or_else(|| wrong("loss", "a probability from 0 to 1", loss_text))?;
+    Ok(Link { ends, gbps, propagation_ns, loss })
+}
+
+fn node(at: usize, text: &str, n_nodes: u64) -> Result<u64, String> {
+    let node = text.parse().ok().filter(|&node| node < n_nodes);
+    node.ok_or_else(|| format!("line {at}: expected a node below {n_nodes}, got {text:?}"))
+}
+
+fn number(at: usize, text: &str) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|&number| number <= 1 << 32);
+    number.ok_or_else(|| format!("line {at}: expected a whole number, got {text:?}"))
+}
+
+const NODES_MAX: u64 = 131_072;

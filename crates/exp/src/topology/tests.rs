@@ -1,0 +1,207 @@
+//! Files of topologies, right and wrong.
+
+use rampmeter_sim::Topology;
+
+use super::*;
+
+fn read(name: &str, text: &str) -> (Topology, Imported) {
+    let imported = parse(name, text).unwrap();
+    (imported.spec.build().unwrap(), imported)
+}
+
+fn error(name: &str, text: &str) -> String {
+    parse(name, text).map(|imported| imported.spec.build().err()).unwrap_err()
+}
+
+/// Links as `h0-s0 gbps ns`.
+fn links(topology: &Topology) -> Vec<String> {
+    let link = |link: &rampmeter_sim::topo::Link| {
+        let (gbps, ns) = (link.rate.as_bps() as f64 / 1e9, link.propagation.as_ps() as f64 / 1e3);
+        format!("{}-{} {gbps} {ns}", link.a, link.b)
+    };
+    topology.links().iter().map(link).collect()
+}
+
+const NS3: &str = "5 2 4\n0 3\n0 1 25Gbps 1000ns 0.000000\n2 0 25000000000.0 0.001ms 0.1\n\
+                   0 3 100Gbps 1us 0\n3 4 10Gb/s 0.5us 0\nleft over\n";
+
+#[test]
+fn nodes_of_ns_3_are_hosts_in_the_order_of_their_numbers() {
+    let (topology, imported) = read("topology.txt", NS3);
+    let expected = ["h0-s0 25 1000", "h1-s0 25 1000", "s0-s1 100 1000", "h2-s1 10 500"];
+    assert_eq!(links(&topology), expected);
+    assert_eq!(imported.names.hosts, ["n1", "n2", "n4"]);
+    assert_eq!(imported.names.switches, ["n0", "n3"]);
+    assert_eq!(imported.losses, [(1, 0.1)]);
+    let hosts = imported.host_names();
+    assert_eq!((hosts.node(4), hosts.host("n2")), (Ok(2), Ok(1)));
+    assert!(hosts.node(3).is_err());
+    let note = "1 lines after the 4 links that line 1 counts are not read";
+    assert_eq!(imported.notes, [note]);
+}
+
+/// What `rampmeter convert` writes is the same topology.
+#[test]
+fn a_topology_is_written_as_a_list_of_links() {
+    let (topology, imported) = read("topology.txt", NS3);
+    let (text, n_links) = imported.to_toml().unwrap();
+    let (same, again) = read("t.toml", &text);
+    assert_eq!((same, n_links), (topology, 4));
+    assert_eq!((again.names, again.losses), (imported.names, imported.losses));
+}
+
+#[test]
+fn simai_counts_switches_within_servers_apart() {
+    let text = "6 2 1 2 5 H100\n2 4 5 \n0 2 2400Gbps 0.000025ms 0\n1 2 2400Gbps 0.000025ms 0\n\
+                0 4 400Gbps 0.0005ms 0\n1 5 400Gbps 0.0005ms 0\n3 4 400Gbps 0.0005ms 0\n";
+    let imported = parse("HPN", text).unwrap();
+    assert_eq!(imported.names.hosts, ["n0", "n1", "n3"]);
+    assert_eq!(imported.names.switches, ["n2", "n4", "n5"]);
+    assert_eq!(imported.notes, ["the kind of GPU (H100) and GPUs a server are not used"]);
+}
+
+#[test]
+fn wrong_files_of_ns_3_say_where_what_was_expected_and_what_came() {
+    let of = " (read as a topology of ns-3)";
+    let cases = [
+        (
+            "3 1 2\n0\n0 1 fast 1us 0\n",
+            "line 3: link 0 (n0-n1): rate: expected a rate from 0.000001 to 100000 Gbit/s, such as \
+             25 or \"25Gbps\", got \"fast\"",
+        ),
+        ("3 1 2\n0\n0 3 1Gbps 1us 0\n", "line 3: expected a node below 3, got \"3\""),
+        ("3 1 2\n0\n0 1 1Gbps 1us 0\n", "line 1: expected 1 links, as many as follow, got 2"),
+        ("3 1 2\n0 1\n", "line 2: expected 1 switches, got 2"),
+        (
+            "3 1 2\n0\n0 1 1Gbps 1us 2\n",
+            "line 3: link 0 (n0-n1): loss: expected a probability from 0 to 1, got \"2\"",
+        ),
+    ];
+    for (text, message) in cases {
+        assert_eq!(error("t.txt", text), format!("{message}{of}"));
+    }
+    let (_, imported) = read("t.txt", "3 1 2\n0\n0 1 1Gbps 0.000001 0\n0 2 1Gbps 1us 0\n");
+    let note = "line 3: delay 0.000001 has no unit and is read as seconds, as ns-3 does: is that \
+                meant?";
+    assert_eq!(imported.notes, [note]);
+}
+
+const TOPO: &str = "# a fat-tree\nNodes 8\nTiers 3\nPodsize 4\n\nTier 0\nDownlink_speed_Gbps 200\n\
+                    Radix_Down 2\nRadix_Up 2\nDownlink_Latency_ns 1000\nSwitch_Latency_ns 100\n\n\
+                    Tier 1\nDownlink_speed_Gbps 200\nRadix_Down 2\nRadix_Up 4\n\
+                    Downlink_Latency_ns 1000\nBundle 1\nSwitch_Latency_ns 100\nTier 2\n\
+                    Downlink_speed_Gbps 100\nRadix_Down 4\nDownlink_Latency_ns 500\nBundle 2\n\
+                    Switch_Latency_ns 300\nQueue_Down 100\n";
+
+#[test]
+fn a_fat_tree_of_htsim_has_its_bundles_and_latencies() {
+    let (topology, imported) = read("8nodes.topo", TOPO);
+    let links = links(&topology);
+    // Hosts, 2 x 2 of ToRs in each pod, and two to each of two cores for each aggregation switch.
+    assert_eq!(links.len(), 8 + 8 + 16);
+    assert_eq!(links[0], "h0-s0 200 1000");
+    // Half of the 200 ns by which the core is slower.
+    assert_eq!(links[16..18], ["s4-s8 100 600", "s4-s8 100 600"]);
+    assert_eq!((topology.n_hosts(), topology.n_switches()), (8, 4 + 4 + 4));
+    assert_eq!(imported.names.switches[3..6], ["tor3", "agg0", "agg1"]);
+    assert_eq!(imported.notes.len(), 2, "{:?}", imported.notes);
+}
+
+#[test]
+fn spines_of_htsim_are_shared_by_all_racks() {
+    let text = "Nodes 8\nTiers 2\nPodsize 8\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 4\n\
+                Radix_Up 2\nDownlink_Latency_ns 1000\nOversubscribed 2\nTier 1\n\
+                Downlink_speed_Gbps 100\nRadix_Down 2\nDownlink_Latency_ns 1000\n";
+    let (topology, _) = read("t", text);
+    assert_eq!((topology.n_hosts(), topology.n_switches(), topology.links().len()), (8, 4, 12));
+    let wrong = error("t", &text.replace("Oversubscribed 2", "Oversubscribed 4"));
+    let expected = "line 4: tier 0: expected Oversubscribed 2, as the radixes say, got 4 (read as \
+                    a topology of htsim)";
+    assert_eq!(wrong, expected);
+    let wrong = error("t", &text.replace("Radix_Up", "Radix_Upp"));
+    assert!(wrong.starts_with("line 7: expected Downlink_speed_Gbps, "), "{wrong}");
+    let wrong = error("t", &text.replace("Radix_Up 2\n", ""));
+    assert!(wrong.starts_with("line 4: tier 0: expected Radix_Up, got none"), "{wrong}");
+}
+
+#[test]
+fn networks_of_astra_sim_are_read_in_yaml_and_json() {
+    let yaml = "# one switch\ntopology: [ Switch ]\nnpus_count: [ 4 ]\nbandwidth: [ 50.0 ]  # GB/s\n\
+                latency: [ 500.0 ]\n";
+    let (topology, imported) = read("network.yml", yaml);
+    assert_eq!(links(&topology)[0], "h0-s0 429.4967296 500");
+    assert_eq!(imported.names.hosts, ["npu0", "npu1", "npu2", "npu3"]);
+    let json = r#"{"topology": ["Ring", "Switch"], "npus_count": [3, 2], "bandwidth": [100, 50],
+        "latency": [10, 20]}"#;
+    let (topology, _) = read("network.json", json);
+    // A link a host, two rings of three, and three switches of two.
+    assert_eq!(topology.links().len(), 6 + 6 + 6);
+    assert_eq!(links(&topology)[6], "s0-s1 858.9934592 10");
+    let old = r#"{"topology-name": "Hierarchical", "topologies-per-dim": ["FullyConnected"],
+        "dimensions-count": 1, "units-count": [3], "links-count": [4], "link-latency": [500],
+        "link-bandwidth": [25], "nic-latency": [0]}"#;
+    let (topology, imported) = read("old.json", old);
+    assert_eq!(topology.links().len(), 3 + 2 * 3);
+    assert_eq!(imported.notes[0], "nic-latency are not used");
+    assert!(error("n.json", r#"{"logical-dims": ["8"]}"#).contains("TOPOLOGY_FILE"));
+    let wrong = error("n.yml", &yaml.replace("Switch", "Torus"));
+    assert!(wrong.starts_with("topology: expected Ring, FullyConnected or Switch, got"), "{wrong}");
+}
+
+const NAMED: &str = "kind = \"links\"\nhosts = [\"gpu-a\", \"gpu-b\"]\nswitches = [\"leaf\"]\n\
+                     links = [\n{ between = [\"gpu-a\", \"leaf\"], gbps = \"25Gbps\" },\n\
+                     { between = [\"leaf\", \"gpu-b\"], gbps = 25, propagation-ns = \"1us\", \
+                     loss = 0.5 },\n]\n";
+
+#[test]
+fn nodes_have_names_and_numbers_have_units() {
+    let (topology, imported) = read("t.toml", NAMED);
+    assert_eq!(links(&topology), ["h0-s0 25 200", "h1-s0 25 1000"]);
+    assert_eq!(imported.names.hosts, ["gpu-a", "gpu-b"]);
+    assert_eq!(imported.losses, [(1, 0.5)]);
+    assert_eq!(imported.names.link(&topology, "leaf-gpu-b"), Some(1));
+    assert_eq!(imported.names.link(&topology, "gpu-a-leaf#1"), None);
+
+    let json = r#"{"hosts": ["gpu-a", "gpu-b"], "switches": 1, "links": [
+        {"between": ["gpu-a", "s0"], "gbps": 25},
+        {"between": ["gpu-b", "s0"], "gbps": "25Gbps", "propagation-ns": "1us", "loss": 0.5}]}"#;
+    let (same, _) = read("t.json", json);
+    assert_eq!(links(&same), links(&topology));
+
+    let csv = "from,to,gbps,propagation_ns,loss\ngpu-a,leaf,25,200,\ngpu-b,leaf,25Gbps,1us,0.5\n";
+    let (same, imported) = read("t.csv", csv);
+    assert_eq!(links(&same), links(&topology));
+    assert_eq!(imported.names.switches, ["leaf"]);
+    assert_eq!(imported.losses, [(1, 0.5)]);
+}
+
+#[test]
+fn mistakes_in_links_name_line_and_link() {
+    let rate = "gbps: expected a rate from 0.000001 to 100000 Gbit/s, such as 25 or \"25Gbps\"";
+    let wrong = |from: &str, to: &str| error("t.toml", &NAMED.replace(from, to));
+    let got = wrong("25Gbps", "25G");
+    assert_eq!(got, format!("line 5: link 0 (gpu-a-leaf): {rate}, got \"25G\""));
+    let got = wrong("gbps = 25,", "gbps = 0,");
+    assert_eq!(got, format!("line 6: link 1 (leaf-gpu-b): {rate}, got 0"));
+    let got = wrong("[\"leaf\", \"gpu-b\"]", "[\"leaf\", \"gpu-c\"]");
+    let expected = "line 6: link 1 (leaf-gpu-c): between: expected the name of a host or a \
+                    switch, or h0 to h1 or s0 to s0, got \"gpu-c\"";
+    assert_eq!(got, expected);
+    let got = wrong("loss = 0.5", "lost = 0.5");
+    assert!(
+        got.starts_with("line 6: link 1 (h1-s0): unknown field `lost`")
+            || got.starts_with("line 6: link 1 (leaf-gpu-b): unknown field `lost`"),
+        "{got}"
+    );
+    let got = wrong("\"gpu-b\"]\nsw", "\"gpu-a\"]\nsw");
+    assert_eq!(got, "expected each name once, got \"gpu-a\" twice");
+    let got = error("t.csv", "from,to,gbps\na,s,1\nb,s\n");
+    assert_eq!(got, "line 3: expected 3 fields, got 2 (read as a topology of CSV)");
+    let got = error(
+        "t.json",
+        "{\"hosts\": 2, \"switches\": 1, \"links\": [\n\n{\"between\": \
+        [\"h0\", \"s0\"], \"gbps\": true}]}",
+    );
+    let expected = format!("line 3: link 0 (h0-s0): {rate}, got true (read as a topology of JSON)");
+    assert_eq!(got, expected);
+}

@@ -1,0 +1,228 @@
+//! Workloads of `SimAI` and AICB, in the text format of ASTRA-sim's first versions.
+//!
+//! ```text
+//! HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 4 ep: 1 pp: 1 all_gpus: 8
+//! 1
+//! layer1 -1 5000 ALLREDUCE 8388608 1 NONE 0 1 NONE 0 1
+//! ```
+//!
+//! The first line has the sizes of groups, the second the number of layers. A layer has a name, a
+//! number that nothing reads, and three times a computation in nanoseconds, a collective and its
+//! bytes: forward, for the gradient of the input, for that of the weights. The last column, the update
+//! of the weights, is a computation too.
+//!
+//! Hosts go forward through the layers, each computation before its collective, then back through
+//! them: weights, then input. They wait for each collective but those of weights, for which they wait at
+//! the end. GPU `t + TP (d + DP p)` has place t in its tensor-parallel, d in its data-parallel group,
+//! and p among pipeline stages. Groups of experts (`_EP`) are EP neighbours of a data-parallel group,
+//! and `_DP_EP` joins those with one place in them. Collectives are rings, all-to-alls direct.
+
+use super::schedule::{Collective, Schedule};
+use super::{Line, count};
+use crate::trace::{Import, Source, TraceError};
+
+pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
+    parse(source.name, &source.text()?)
+}
+
+fn parse(file: &str, text: &str) -> Result<Import, TraceError> {
+    let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let (number, first) = lines.next().unwrap_or((1, ""));
+    let (groups, mut notes) = Groups::read(Line { file, number }, first)?;
+    let (number, counted) = lines.next().unwrap_or((2, ""));
+    let line = Line { file, number };
+    let n_layers = line.number("layers", counted.trim())?;
+    let layers: Vec<Layer> =
+        lines.map(|(number, text)| layer(Line { file, number }, text)).collect::<Result<_, _>>()?;
+    if layers.len() as u64 != n_layers {
+        let expected = format!("{}, as many as follow", layers.len());
+        return Err(line.wrong("layers", &expected, counted.trim()));
+    }
+    notes.iter_mut().for_each(|note| *note = format!("{file}: {note}"));
+    let rows = run(file, &groups, &layers)?;
+    Ok(Import { rows, notes, is_graph: true, is_unordered: true })
+}
+
+/// Sizes of groups.
+struct Groups {
+    gpus: usize,
+    tensor: usize,
+    expert: usize,
+    data: usize,
+}
+
+impl Groups {
+    fn read(line: Line<'_>, text: &str) -> Result<(Self, Vec<String>), TraceError> {
+        let mut words = text.split_whitespace();
+        let policy = words.next().unwrap_or_default();
+        if !policy.starts_with("HYBRID_TRANSFORMER") {
+            let expected = "HYBRID_TRANSFORMER or HYBRID_TRANSFORMER_FWD_IN_BCKWD";
+            return Err(line.wrong("policy", expected, policy));
+        }
+        let mut notes = Vec::new();
+        let (mut tensor, mut expert, mut stages, mut gpus) = (1, 1, 1, None);
+        while let Some(key) = words.next() {
+            let key = key.trim_end_matches(':');
+            let Some(value) = words.next() else {
+                return Err(line.wrong("header", "a number after every key", key));
+            };
+            let value = line.number("header", value)?.min(1 << 20) as usize;
+            match key {
+                "model_parallel_NPU_group" => tensor = value,
+                "ep" => expert = value,
+                "pp" => stages = value,
+                "all_gpus" => gpus = Some(value),
+                "vpp" | "ga" | "checkpoints" | "checkpoint_initiates" | "pp_comm" => {
+                    let is_usual = value == 0 || value == 1 || key == "vpp" && stages == 1;
+                    if !is_usual {
+                        notes.push(format!("{key} {value} is not used"));
+                    }
+                }
+                _ => notes.push(format!("{key} {value} is unknown and not used")),
+            }
+        }
+        if stages > 1 {
+            notes.push(format!(
+                "pp {stages}: all stages go through the same layers, and send each other nothing"
+            ));
+        }
+        let gpus = gpus.ok_or_else(|| line.wrong("header", "all_gpus", "none"))?;
+        let is_multiple = |of: usize, by: usize| by > 0 && of.is_multiple_of(by);
+        if gpus < 2 || !is_multiple(gpus, tensor.saturating_mul(stages)) {
+            let expected = format!("2 or more GPUs in groups of {tensor} and {stages} stages");
+            return Err(line.wrong("all_gpus", &expected, &gpus.to_string()));
+        }
+        let data = gpus / tensor / stages;
+        if !is_multiple(data, expert) {
+            let expected = format!("groups that fill the {data} of data parallelism");
+            return Err(line.wrong("ep", &expected, &expert.to_string()));
+        }
+        Ok((Self { gpus, tensor, expert, data }, notes))
+    }
+
+    /// Returns the groups of a kind: `stride` apart, `n` in each, in blocks of `stride * n`.
+    fn of(&self, kind: Kind) -> Vec<Vec<usize>> {
+        let (stride, n) = match kind {
+            Kind::Tensor => (1, self.tensor),
+            Kind::Data => (self.tensor, self.data),
+            Kind::Expert => (self.tensor, self.expert),
+            Kind::DataOfExperts => (self.tensor * self.expert, self.data / self.expert),
+        };
+        let firsts = (0..self.gpus).filter(|gpu| gpu / stride % n == 0);
+        firsts.map(|first| (0..n).map(|at| first + at * stride).collect()).collect()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Tensor,
+    Data,
+    Expert,
+    DataOfExperts,
+}
+
+/// A computation and the collective after it.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    ns: u64,
+    collective: Option<(Collective, Kind)>,
+    bytes: u64,
+}
+
+struct Layer {
+    place: u64,
+    forward: Part,
+    input: Part,
+    weights: Part,
+    update_ns: u64,
+}
+
+fn layer(line: Line<'_>, text: &str) -> Result<Layer, TraceError> {
+    let fields: Vec<&str> = text.split_whitespace().collect();
+    let [_, _, f1, f2, f3, i1, i2, i3, w1, w2, w3, update, ..] = fields[..] else {
+        let expected = "a name, a number, three times compute, collective and bytes, and an update";
+        return Err(line.wrong("layer", expected, &count(fields.len(), "field")));
+    };
+    let part = |ns, collective: &str, bytes, default| -> Result<Part, TraceError> {
+        let (name, kind) = if let Some(name) = collective.strip_suffix("_DP_EP") {
+            (name, Kind::DataOfExperts)
+        } else if let Some(name) = collective.strip_suffix("_EP") {
+            (name, Kind::Expert)
+        } else {
+            (collective, default)
+        };
+        let collective = match name {
+            "NONE" => None,
+            "ALLREDUCE" => Some(Collective::AllReduce),
+            "ALLGATHER" => Some(Collective::AllGather),
+            "REDUCESCATTER" => Some(Collective::ReduceScatter),
+            "ALLTOALL" => Some(Collective::AllToAll),
+            _ => {
+                let expected = "NONE, ALLREDUCE, ALLGATHER, REDUCESCATTER or ALLTOALL, with _EP or \
+                                _DP_EP if wanted";
+                return Err(line.wrong("collective", expected, collective));
+            }
+        };
+        let collective = collective.map(|collective| (collective, kind));
+        Ok(Part {
+            ns: line.number("compute", ns)?,
+            collective,
+            bytes: line.number("bytes", bytes)?,
+        })
+    };
+    Ok(Layer {
+        place: line.number,
+        forward: part(f1, f2, f3, Kind::Tensor)?,
+        input: part(i1, i2, i3, Kind::Tensor)?,
+        weights: part(w1, w2, w3, Kind::Data)?,
+        update_ns: line.number("update", update)?,
+    })
+}
+
+fn run(
+    file: &str,
+    groups: &Groups,
+    layers: &[Layer],
+) -> Result<Vec<crate::trace::RawRow>, TraceError> {
+    let mut schedule = Schedule::new(groups.gpus);
+    let mut open: Vec<Vec<u64>> = vec![Vec::new(); groups.gpus];
+    let mut do_part = |schedule: &mut Schedule, layer: &Layer, part: &Part, is_weights: bool| {
+        schedule.place = layer.place;
+        (0..groups.gpus).for_each(|gpu| schedule.compute(gpu, part.ns));
+        if let Some((collective, kind)) = part.collective {
+            for group in groups.of(kind) {
+                for (gpu, rows) in schedule.collective(collective, &group, part.bytes) {
+                    if is_weights {
+                        open[gpu].extend(rows);
+                    } else {
+                        schedule.wait(gpu, rows);
+                    }
+                }
+            }
+        }
+        if schedule.rows.len() <= ROWS_MAX {
+            return Ok(());
+        }
+        let reason = format!(
+            "expected at most {ROWS_MAX} flows and computations, got more by line {}",
+            layer.place
+        );
+        Err(TraceError::Format { file: file.to_owned(), reason })
+    };
+    for layer in layers {
+        do_part(&mut schedule, layer, &layer.forward, false)?;
+    }
+    for layer in layers.iter().rev() {
+        do_part(&mut schedule, layer, &layer.weights, true)?;
+        do_part(&mut schedule, layer, &layer.input, false)?;
+    }
+    let update: u64 = layers.iter().map(|layer| layer.update_ns).sum();
+    for (gpu, rows) in open.into_iter().enumerate() {
+        schedule.wait(gpu, rows);
+        schedule.compute(gpu, update);
+    }
+    Ok(schedule.rows)
+}
+
+/// Rows that a machine of 16 GB can hold.
+const ROWS_MAX: usize = 20_000_000;
