@@ -141,3 +141,53 @@ def test_a_message_keeps_its_interface_with_equal_cost_multipath(rails: int) -> 
     counts = run.summary["transport"]
     assert counts["path_changes"] == counts["out_of_order_drops"] == counts["timeouts"] == 0
     assert run.summary["flows"]["delivered"] == 400
+
+
+def test_hosts_reach_one_another_over_any_of_their_interfaces(tmp_path: Any) -> None:
+    """Two servers with a scale-up switch each, and a rail that joins them."""
+    ends = [("h0", "s0"), ("h1", "s0"), ("h2", "s1"), ("h3", "s1")]
+    fast = [{"between": [*pair], "gbps": 2880.0, "propagation-ns": 25} for pair in ends]
+    slow = [{"between": [f"h{n}", "s2"], "gbps": 400.0, "propagation-ns": 500} for n in range(4)]
+    topology: dict[str, Any] = {"kind": "links", "hosts": 4, "switches": 3, "links": fast + slow}
+    trace = "arrival_us,src,dst,size_bytes\n0,0,1,10000000\n1000,0,3,10000000\n"
+    outcome = slowdowns("homa", topology, trace, tmp_path)
+    assert outcome is not None
+    took = outcome[1].flows.sort_by("arrival_ps")["fct_ps"].to_pylist()
+    # 10 274 000 bytes at 2880 and 400 Gbit/s together, and at 400.
+    assert took[0] == pytest.approx(25.06e6 + 2e6, rel=0.02)
+    assert took[1] == pytest.approx(205.5e6 + 2e6, rel=0.02)
+    with pytest.raises(rm.PlanError, match="got none between h0 and h2"):
+        rm.run(
+            topology=topology | {"switches": 2, "links": fast},
+            transport={"name": "homa"},
+            workload={"pattern": "trace", "file": str(tmp_path / "flows.csv")},
+            quiet=True,
+        )
+
+
+def test_packets_are_spread_over_links_by_their_rates(tmp_path: Any) -> None:
+    """Three links of 100 and one of 10 Gbit/s carry half of what they can without long queues."""
+    access = [
+        {"between": [f"h{n}", f"s{n // 4}"], "gbps": 100.0, "propagation-ns": 1000}
+        for n in range(8)
+    ]
+    rates = (100.0, 100.0, 100.0, 10.0)
+    core = [{"between": ["s0", "s1"], "gbps": gbps, "propagation-ns": 1000} for gbps in rates]
+    topology: dict[str, Any] = {"kind": "links", "hosts": 8, "switches": 2, "links": access + core}
+    warnings.simplefilter("ignore")
+    run = rm.run(
+        topology=topology,
+        transport={"name": "ndp"},
+        workload={
+            "pattern": "rack-local",
+            "hosts-per-rack": 4,
+            "sizes": {"fixed": 1_000_000},
+            "local-load": 0.0,
+            "remote-load": 0.4,
+            "flows": 500,
+        },
+        seed=1,
+        quiet=True,
+    )
+    assert run.summary["slowdown"]["delivered"]["overall"]["mean"] < 3.0
+    assert any("have rates from 10 to 100 Gbit/s" in line for line in run.summary["warnings"])

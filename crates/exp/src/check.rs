@@ -116,6 +116,7 @@ impl Plan {
         let mut warnings = imported.notes;
         warnings.extend_from_slice(workload.warnings());
         warnings.extend(overload::warning(&sim.topology, facts.access_rate, &self.workload));
+        warnings.extend(overload::unequal_links(&sim.topology));
         let name = self.transport.name();
         let is_assumed = transport.ready.assumes_full_bisection();
         warnings.extend(overload::narrow_core(&sim.topology, name).filter(|_| is_assumed));

@@ -1,7 +1,9 @@
 //! Loads that the links cannot carry, seen before anything runs.
 
+use std::collections::BTreeMap;
+
 use rampmeter_core::Rate;
-use rampmeter_sim::{HostCut, Topology};
+use rampmeter_sim::{HostCut, Node, Topology};
 use rampmeter_workload::WorkloadSpec;
 
 /// A sentence if the traffic between all pairs of hosts is more than the links between some of
@@ -39,6 +41,25 @@ pub(crate) fn narrow_core(topology: &Topology, transport: &str) -> Option<String
             100.0 * share
         )
     })
+}
+
+/// A sentence if two switches are joined by links of several rates.
+pub(crate) fn unequal_links(topology: &Topology) -> Option<String> {
+    let mut rates: BTreeMap<(Node, Node), (Rate, Rate)> = BTreeMap::new();
+    for link in topology.links() {
+        if let (Node::Switch(_), Node::Switch(_)) = (link.a, link.b) {
+            let ends = (link.a.min(link.b), link.a.max(link.b));
+            let (least, most) = rates.entry(ends).or_insert((link.rate, link.rate));
+            (*least, *most) = ((*least).min(link.rate), (*most).max(link.rate));
+        }
+    }
+    let ((a, b), (least, most)) = rates.into_iter().find(|(_, (least, most))| least < most)?;
+    Some(format!(
+        "topology: the links between {a} and {b} have rates from {} to {} Gbit/s: packets \
+         are spread over them by rate, and a message that keeps its path may have a slow one",
+        least.as_bps() as f64 / 1e9,
+        most.as_bps() as f64 / 1e9
+    ))
 }
 
 /// The load at which the links out of a group of hosts are full.

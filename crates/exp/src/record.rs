@@ -53,6 +53,8 @@ pub(crate) struct Recorder {
     /// Flows that waited for others until the end.
     pub(crate) not_started: u64,
     pub(crate) duplicate_bytes: u64,
+    /// The longest ideal of those flows.
+    pub(crate) unfinished_ideal_ps: u64,
     /// Payload that senders put on their links, and what of it they had sent before.
     pub(crate) sent_bytes: u64,
     pub(crate) retransmitted_bytes: u64,
@@ -86,6 +88,7 @@ impl Recorder {
             unfinished: 0,
             not_started: 0,
             duplicate_bytes: 0,
+            unfinished_ideal_ps: 0,
             sent_bytes: 0,
             retransmitted_bytes: 0,
             with_deadline: 0,
@@ -156,7 +159,10 @@ impl Probe for Recorder {
             }),
             Status::Failed => self.failed += 1,
             Status::Rejected => self.rejected += 1,
-            Status::Unfinished => self.unfinished += 1,
+            Status::Unfinished => {
+                self.unfinished += 1;
+                self.unfinished_ideal_ps = self.unfinished_ideal_ps.max(ideal.as_ps());
+            }
             // It has no record; see `on_withheld`.
             Status::NotStarted => {}
         }

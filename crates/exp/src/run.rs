@@ -186,6 +186,7 @@ fn outcome<'a>(plan: &'a ValidPlan, ran: &'a Ran) -> Outcome<'a> {
         bdp_bytes: u64::from(bdp_packets) * plan.cut.payload.get(),
         warnings: &plan.warnings,
         process: plan.process(),
+        drain: plan.sim.drain,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a run comes to, as JSON.
 
-use rampmeter_core::Time;
+use rampmeter_core::{Span, Time};
 use rampmeter_metrics::histogram::LatencySummary;
 use rampmeter_metrics::series::QueueSummary;
 use rampmeter_metrics::{BinStats, Bins, Ideal, Order, Sample, Stats, by_size};
@@ -196,6 +196,8 @@ pub(crate) struct Outcome<'a> {
     pub(crate) collisions: Option<&'a Collisions>,
     pub(crate) transport: BTreeMap<&'static str, u64>,
     pub(crate) collectives: Vec<CollectiveRound>,
+    /// How long the run goes on after the last arrival.
+    pub(crate) drain: Span,
     /// Packets of all flows submitted.
     pub(crate) offered_packets: u64,
     /// Payload bytes of one BDP.
@@ -283,6 +285,8 @@ impl Summary {
             samples,
             sent_bytes: recorder.sent_bytes,
             retransmitted_bytes: recorder.retransmitted_bytes,
+            unfinished_ideal_ps: recorder.unfinished_ideal_ps,
+            drain: outcome.drain,
         }));
         Self {
             status,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rampmeter_core::Span;
 use rampmeter_metrics::Ideal;
 use rampmeter_metrics::confidence::{BATCHES, correlation_of_batches};
 use rampmeter_workload::Process;
@@ -39,6 +40,9 @@ pub(crate) struct Facts<'a> {
     /// Payload that senders put on their links, and what of it they had sent before.
     pub(crate) sent_bytes: u64,
     pub(crate) retransmitted_bytes: u64,
+    /// The longest ideal of flows that did not end, and how long the run went on for them.
+    pub(crate) unfinished_ideal_ps: u64,
+    pub(crate) drain: Span,
 }
 
 /// The warnings of a run, each a sentence.
@@ -51,6 +55,14 @@ pub(crate) fn of(facts: &Facts<'_>) -> Vec<String> {
             "{} of {submitted} flows were not delivered ({failed} failed, {rejected} rejected, \
              {unfinished} unfinished); slowdown is that of the others",
             submitted - delivered
+        ));
+    }
+    if facts.unfinished_ideal_ps > facts.drain.as_ps() {
+        warnings.push(format!(
+            "a flow that did not end needs {} s at least, and run.drain-us ends the run {} s after \
+             the last arrival",
+            facts.unfinished_ideal_ps as f64 * 1e-12,
+            facts.drain.as_ps() as f64 * 1e-12
         ));
     }
     if flows.not_started > 0 {

@@ -33,7 +33,7 @@ pub struct Routes {
 }
 
 /// What a switch does with packets for a rack: the ports on shortest paths are `count` of the
-/// choices, from `start` on. For its own rack it has a choice a host, by place in the rack.
+/// choices, from `start` on, each as often as its rate demands. For its own rack it has a choice a host, by place in the rack.
 ///
 /// A switch that sends both up and down takes either way unpredictably. So the common case has no
 /// branch: a packet's choice is `path & mask` or its destination's place, and the other is zero.
@@ -94,14 +94,16 @@ impl Routes {
                     self.table[switch * self.racks + rack] = Entry { start, count: OWN, mask: 0 };
                     continue;
                 }
+                let mut ports = Vec::new();
                 for (i, &(link, to)) in wiring.of_switch[switch].iter().enumerate() {
                     let Node::Switch(next) = to else { continue };
                     let closer = distance[next as usize] < u32::MAX
                         && distance[next as usize] + 1 == distance[switch];
                     if closer && up(link) {
-                        self.choices.push(wiring.first[switch] + i as u32);
+                        ports.push((wiring.first[switch] + i as u32, wiring.bps[link as usize]));
                     }
                 }
+                push_weighted(&ports, &mut self.choices);
                 let count = (self.choices.len() - start as usize) as u16;
                 let mask = if count.is_power_of_two() { count - 1 } else { ODD };
                 self.table[switch * self.racks + rack] = Entry { start, count, mask };
@@ -182,7 +184,8 @@ impl Routes {
         self.ends[port as usize]
     }
 
-    /// The ports by which `switch` may send to host `dst`: none, one, or all on shortest paths.
+    /// The ports by which `switch` may send to host `dst`: none, one, or all on shortest paths, a port
+    /// several times where links have several rates.
     #[inline]
     pub fn next(&self, switch: u32, dst: u32) -> &[u32] {
         let (rack, place) = self.hosts[dst as usize];
@@ -223,8 +226,41 @@ impl Routes {
     }
 }
 
+/// Most choices that one port has, where ports have several rates.
+const WEIGHT_MAX: u64 = 64;
+
+/// Adds ports to the choices of a switch, each as often as its rate demands: packets are spread
+/// over links by their rates. Choices of one port are spread over the others. `ports` have their
+/// rates in bits per second.
+fn push_weighted(ports: &[(u32, u64)], choices: &mut Vec<u32>) {
+    let rates = || ports.iter().map(|&(_, bps)| bps);
+    let divisor = rates().fold(0, gcd);
+    let most = rates().max().unwrap_or(0) / divisor.max(1);
+    let weight = |bps: u64| match most <= WEIGHT_MAX {
+        true => bps / divisor,
+        false => (bps as u128 * u128::from(WEIGHT_MAX) / u128::from(most * divisor)).max(1) as u64,
+    };
+    let weights: Vec<u64> = rates().map(weight).collect();
+    let total: u64 = weights.iter().sum();
+    // What each port is short of.
+    let mut short = vec![0; ports.len()];
+    for _ in 0..total {
+        short.iter_mut().zip(&weights).for_each(|(short, &weight)| *short += weight as i64);
+        // Of equals the first.
+        let Some(next) = (0..ports.len()).rev().max_by_key(|&n| short[n]) else { return };
+        short[next] -= total as i64;
+        choices.push(ports[next].0);
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
 /// The ports of all nodes.
 struct Wiring {
+    /// The rate of each link, in bits per second.
+    bps: Vec<u64>,
     ends: Vec<(u32, Node)>,
     further: Vec<u32>,
     /// Link and far end of each switch's ports, and the number of the first.
@@ -274,7 +310,8 @@ impl Wiring {
             }
             ends.extend_from_slice(ports);
         }
-        Self { ends, further, of_switch, first, down }
+        let bps = topology.links().iter().map(|link| link.rate.as_bps()).collect();
+        Self { bps, ends, further, of_switch, first, down }
     }
 
     /// Hosts and arbiters with several links.
@@ -349,4 +386,33 @@ fn distances(of_switch: &[Vec<(u32, Node)>], roots: &[u32], up: &dyn Fn(u32) -> 
         }
     }
     distance
+}
+
+#[cfg(test)]
+mod tests {
+    use super::push_weighted;
+
+    fn choices(gbps: &[u64]) -> Vec<u32> {
+        let ports: Vec<(u32, u64)> = (0..).zip(gbps.iter().map(|&n| n * 1_000_000_000)).collect();
+        let mut choices = Vec::new();
+        push_weighted(&ports, &mut choices);
+        choices
+    }
+
+    #[test]
+    fn ports_of_one_rate_have_one_choice_each() {
+        assert!(choices(&[]).is_empty());
+        assert_eq!(choices(&[100; 4]), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn choices_are_in_proportion_to_rates_and_spread() {
+        assert_eq!(choices(&[100, 50, 50]), [0, 1, 2, 0]);
+        let of = choices(&[100, 100, 100, 10]);
+        let count = |port| of.iter().filter(|&&p| p == port).count();
+        assert_eq!([0, 1, 2, 3].map(count), [10, 10, 10, 1]);
+        assert!(of.windows(2).all(|pair| pair[0] != pair[1]), "{of:?}");
+        // Nobody is left out, however slow.
+        assert!(choices(&[800_000, 1, 799_999]).contains(&1));
+    }
 }

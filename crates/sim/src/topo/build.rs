@@ -1,5 +1,7 @@
 //! Builders of the standard topologies, and the checks that every topology passes.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use thiserror::Error;
 
 use super::{Link, Node, Topology};
@@ -62,8 +64,8 @@ pub enum TopologyError {
         switch: u32,
     },
     /// Two hosts cannot reach one another.
-    #[error("expected a path between all hosts, got none between h0 and h{0}")]
-    Disconnected(u32),
+    #[error("expected a path between all hosts, got none between h{0} and h{1}")]
+    Disconnected(u32, u32),
     /// A switch that no host can reach.
     #[error("expected every switch to be joined to hosts, got s{0} without a path to any")]
     Unreached(u32),
@@ -140,15 +142,58 @@ impl Topology {
             tors,
             cables: None,
         };
-        let routes = crate::fabric::Routes::new(&topology, &|_| true);
-        let is_joined = |switch, host| routes.first_port(Node::Switch(switch), host).is_some();
-        if let Some(host) = (1..n_hosts).find(|&host| !is_joined(topology.tors[0], host)) {
-            return Err(TopologyError::Disconnected(host));
+        topology.check_joined(&host_links)?;
+        Ok(topology)
+    }
+
+    /// Checks that all hosts can reach one another over switches, and that each switch can be
+    /// reached. `ends` are the far ends of each host's links.
+    fn check_joined(&self, ends: &[Vec<Node>]) -> Result<(), TopologyError> {
+        let parts = self.parts();
+        let of = |host: usize| -> BTreeSet<u32> {
+            let part = |end: &Node| match end {
+                Node::Switch(switch) => Some(parts[*switch as usize]),
+                Node::Host(_) | Node::Arbiter(_) => None,
+            };
+            ends[host].iter().filter_map(part).collect()
+        };
+        // Hosts with links to the same parts are alike.
+        let mut first: BTreeMap<BTreeSet<u32>, u32> = BTreeMap::new();
+        for host in 0..ends.len() {
+            first.entry(of(host)).or_insert(host as u32);
         }
-        match (0..n_switches).find(|&switch| !is_joined(switch, 0)) {
-            Some(switch) => Err(TopologyError::Unreached(switch)),
-            None => Ok(topology),
+        for (i, (ours, &a)) in first.iter().enumerate() {
+            if let Some((_, &b)) = first.iter().skip(i + 1).find(|(its, _)| its.is_disjoint(ours)) {
+                return Err(TopologyError::Disconnected(a.min(b), a.max(b)));
+            }
         }
+        let has_host = |part: &u32| first.keys().any(|parts| parts.contains(part));
+        match parts.iter().position(|part| !has_host(part)) {
+            Some(switch) => Err(TopologyError::Unreached(switch as u32)),
+            None => Ok(()),
+        }
+    }
+
+    /// Equal numbers for switches that are joined by links between switches.
+    fn parts(&self) -> Vec<u32> {
+        let mut next = vec![Vec::new(); self.levels.len()];
+        for link in &self.links {
+            if let (Node::Switch(a), Node::Switch(b)) = (link.a, link.b) {
+                next[a as usize].push(b);
+                next[b as usize].push(a);
+            }
+        }
+        let mut parts = vec![u32::MAX; next.len()];
+        for start in 0..next.len() as u32 {
+            let mut todo = vec![start];
+            while let Some(switch) = todo.pop() {
+                if parts[switch as usize] == u32::MAX {
+                    parts[switch as usize] = start;
+                    todo.extend(&next[switch as usize]);
+                }
+            }
+        }
+        parts
     }
 
     /// `racks` racks of `hosts_per_rack` hosts and `rails` leaf switches, to each of which every
