@@ -117,6 +117,9 @@ impl Plan {
         warnings.extend_from_slice(workload.warnings());
         warnings.extend(overload::warning(&sim.topology, facts.access_rate, &self.workload));
         warnings.extend(overload::unequal_links(&sim.topology));
+        if !transport.ready.has_own_rates() {
+            warnings.extend(overload::one_rate(&sim.topology, self.transport.name()));
+        }
         let name = self.transport.name();
         let is_assumed = transport.ready.assumes_full_bisection();
         warnings.extend(overload::narrow_core(&sim.topology, name).filter(|_| is_assumed));
@@ -267,8 +270,22 @@ fn transport(
         Switching::CutThrough { header } => topology.pods(header),
         Switching::StoreAndForward | Switching::Shaped { .. } => None,
     };
-    let network =
-        Network { switches, ratio, ports, has_slower, rails, slowest, fastest, racks, paths, pods };
+    let mut hosts = topology.host_rates();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let network = Network {
+        switches,
+        ratio,
+        ports,
+        has_slower,
+        rails,
+        slowest,
+        fastest,
+        hosts,
+        racks,
+        paths,
+        pods,
+    };
     spec.configure(&Site { facts: *facts, place: Place::Network(network), lower: None })
 }
 

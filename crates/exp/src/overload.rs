@@ -43,6 +43,20 @@ pub(crate) fn narrow_core(topology: &Topology, transport: &str) -> Option<String
     })
 }
 
+/// A sentence if hosts have several rates, for a transport that takes all for as fast as the slowest.
+pub(crate) fn one_rate(topology: &Topology, transport: &str) -> Option<String> {
+    let rates = topology.host_rates();
+    let (least, most) = (rates.iter().min()?, rates.iter().max()?);
+    (least < most).then(|| {
+        format!(
+            "transport.name: {transport} takes all hosts for as fast as the slowest: hosts of up to {} \
+             Gbit/s send at {}",
+            most.as_bps() as f64 / 1e9,
+            least.as_bps() as f64 / 1e9
+        )
+    })
+}
+
 /// A sentence if two switches are joined by links of several rates.
 pub(crate) fn unequal_links(topology: &Topology) -> Option<String> {
     let mut rates: BTreeMap<(Node, Node), (Rate, Rate)> = BTreeMap::new();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{FabricFacts, Family};
+use rampmeter_core::{FabricFacts, Family, Rate};
 use rampmeter_sim::{Probe, Sim, SimSpec, Source, Status, Watched};
 
 use crate::cut::Cut;
@@ -28,17 +28,35 @@ pub(crate) struct Task<'a> {
     pub(crate) observer: &'a mut dyn Observer,
 }
 
+/// The configurations of one transport in a network: that of arbiters and of the slowest hosts, and
+/// those of others by their rates.
+pub(crate) struct Configs<C> {
+    pub(crate) network: Arc<C>,
+    pub(crate) by_rate: Vec<(Rate, Arc<C>)>,
+}
+
 /// Runs the task's flows through family `F`.
-pub(crate) fn simulate_family<F: Family>(task: Task<'_>, config: Arc<F::Config>) -> Ran {
+pub(crate) fn simulate_family<F: Family>(task: Task<'_>, configs: &Configs<F::Config>) -> Ran {
     let Task { sim, total_flows: total, source, recorder, observed, observer, .. } = task;
     let spec = sim.clone();
+    let rates = sim.topology.host_rates();
+    let of_host = |host: u32| {
+        let own = configs.by_rate.iter().find(|(rate, _)| *rate == rates[host as usize]);
+        own.map(|(_, config)| Arc::clone(config))
+    };
+    let config = Arc::clone(&configs.network);
     // Where no packets are looked at, nothing may be spent on it: two simulators are compiled.
     match observed {
         Some(observed) => {
             let probe = Observing { recorder, observed };
-            drive(total, Sim::<Watched<F>, _, _>::new(spec, config, source, probe), observer)
+            let sim =
+                Sim::<Watched<F>, _, _>::with_host_configs(spec, config, of_host, source, probe);
+            drive(total, sim, observer)
         }
-        None => drive(total, Sim::<F, _, _>::new(spec, config, source, recorder), observer),
+        None => {
+            let sim = Sim::<F, _, _>::with_host_configs(spec, config, of_host, source, recorder);
+            drive(total, sim, observer)
+        }
     }
 }
 

@@ -41,6 +41,13 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
     /// A parameter that cannot be used there.
     fn configure(keys: Self::Keys, site: &Site) -> Result<Self::Config, BadKey>;
 
+    /// What a host has whose links together are faster than the slowest host's: `own` follows from
+    /// its own rate, `network` from the slowest. Takes from `network` what all hosts must agree on;
+    /// `None` if that is the rate itself.
+    fn at_own_rate(own: Self::Config, _network: &Self::Config) -> Option<Self::Config> {
+        Some(own)
+    }
+
     /// The least packet memory of a port with which the transport works; at least one full packet in
     /// any case.
     fn buffer_min(_config: &Self::Config) -> Bytes {
@@ -101,6 +108,8 @@ pub struct Network {
     pub slowest: Rate,
     /// The fastest link.
     pub fastest: Rate,
+    /// The rates of hosts, each of all links of a host together: every rate once, the slowest first.
+    pub hosts: Vec<Rate>,
     /// The racks of hosts and what their links to other switches carry.
     pub racks: Racks,
     /// The paths between racks, where they are regular.

@@ -135,6 +135,17 @@ where
 {
     /// A simulation at time zero.
     pub fn new(spec: SimSpec, config: Arc<F::Config>, arrivals: A, probe: P) -> Self {
+        Self::with_host_configs(spec, config, |_| None, arrivals, probe)
+    }
+
+    /// A simulation at time zero, in which hosts may have configurations of their own, by number.
+    pub fn with_host_configs(
+        spec: SimSpec,
+        config: Arc<F::Config>,
+        of_host: impl Fn(u32) -> Option<Arc<F::Config>>,
+        arrivals: A,
+        probe: P,
+    ) -> Self {
         let n_hosts = spec.topology.n_hosts();
         let n_stations = n_hosts + spec.topology.n_arbiters();
         let n_pulling = match spec.fabric.interface {
@@ -151,7 +162,10 @@ where
             let (config, node) = (Arc::clone(&config), NodeId::new(number));
             let now = clock.local(Time::ZERO);
             let endpoint = match number < n_hosts {
-                true => Role::Host(F::Host::new(config, node, rng, now)),
+                true => {
+                    let config = of_host(number).unwrap_or(config);
+                    Role::Host(F::Host::new(config, node, rng, now))
+                }
                 false => Role::Arbiter(F::arbiter(config, number - n_hosts, node, rng, now)),
             };
             Station { endpoint, timer_at: Time::NEVER, clock }

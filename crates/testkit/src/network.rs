@@ -101,6 +101,7 @@ impl<T: Transport> Place<T> {
             rails,
             slowest,
             fastest,
+            hosts: vec![facts.access_rate],
             racks,
             paths,
             pods,

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::FabricNeeds;
 use rampmeter_core::wire::Wire;
-use rampmeter_core::{Bytes, FabricFacts, Family, Hop, Queueing};
+use rampmeter_core::{Bytes, FabricFacts, Family, Hop, Queueing, Rate};
 use rampmeter_proto::Framing;
 use rampmeter_proto::beside::{Beside, Both, below};
 use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor, unknown};
 use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, key_infos};
-use rampmeter_proto::transport::{Derived, Site, Transport};
+use rampmeter_proto::transport::{Derived, Place, Site, Transport};
 use serde::Serialize;
 use toml::Table;
 
@@ -23,7 +23,7 @@ use super::TransportSpec;
 use super::ideal::IdealEntry;
 use super::written::{Written, values};
 use crate::ran::Ran;
-use crate::simulate::{Task, simulate_family};
+use crate::simulate::{Configs, Task, simulate_family};
 
 /// The transports that a plan may name.
 pub struct Registry {
@@ -88,6 +88,10 @@ pub(crate) trait Ready: Send + Sync {
     /// Returns true if it schedules hosts' links alone.
     fn assumes_full_bisection(&self) -> bool {
         false
+    }
+    /// Returns true if each host has what follows from its own rate.
+    fn has_own_rates(&self) -> bool {
+        true
     }
     /// What follows from its parameters.
     fn describe(&self) -> Vec<Derived>;
@@ -251,18 +255,51 @@ impl<T: Transport> AnyKeys for OneKeys<T> {
         let derived = T::describe(&config);
         let buffer_min = T::buffer_min(&config).max(self.framing().full());
         let assumes_full_bisection = T::assumes_full_bisection(&config);
-        let (config, wire) = (Arc::new(config), Some(T::WIRE));
-        Ok(Arc::new(Configured::<T> { config, buffer_min, derived, wire, assumes_full_bisection }))
+        let by_rate = self.by_rate(&config, site)?;
+        let has_own_rates = by_rate.is_some();
+        let by_rate = by_rate.unwrap_or_default();
+        let (configs, wire) = (Configs { network: Arc::new(config), by_rate }, Some(T::WIRE));
+        Ok(Arc::new(Configured::<T> {
+            configs,
+            buffer_min,
+            derived,
+            wire,
+            assumes_full_bisection,
+            has_own_rates,
+        }))
+    }
+}
+
+/// Configurations by the rate of a host.
+type ByRate<C> = Vec<(Rate, Arc<C>)>;
+
+impl<T: Transport> OneKeys<T> {
+    /// The configurations of hosts that are faster than the slowest; `None` if they have the same.
+    fn by_rate(
+        &self,
+        config: &T::Config,
+        site: &Site,
+    ) -> Result<Option<ByRate<T::Config>>, BadKey> {
+        let Place::Network(network) = &site.place else { return Ok(Some(Vec::new())) };
+        let mut by_rate = Vec::new();
+        for &rate in network.hosts.iter().skip(1) {
+            let facts = FabricFacts { access_rate: rate, ..site.facts };
+            let own = T::configure(self.keys.clone(), &Site { facts, ..site.clone() })?;
+            let Some(own) = T::at_own_rate(own, config) else { return Ok(None) };
+            by_rate.push((rate, Arc::new(own)));
+        }
+        Ok(Some(by_rate))
     }
 }
 
 /// A family with its parameters for one network.
 struct Configured<F: Family> {
-    config: Arc<F::Config>,
+    configs: Configs<F::Config>,
     buffer_min: Bytes,
     derived: Vec<Derived>,
     wire: Option<TransportId>,
     assumes_full_bisection: bool,
+    has_own_rates: bool,
 }
 
 impl<F: Family> Ready for Configured<F> {
@@ -278,12 +315,16 @@ impl<F: Family> Ready for Configured<F> {
         self.assumes_full_bisection
     }
 
+    fn has_own_rates(&self) -> bool {
+        self.has_own_rates
+    }
+
     fn describe(&self) -> Vec<Derived> {
         self.derived.clone()
     }
 
     fn simulate(&self, task: Task<'_>) -> Ran {
-        simulate_family::<F>(task, Arc::clone(&self.config))
+        simulate_family::<F>(task, &self.configs)
     }
 }
 
@@ -349,13 +390,14 @@ impl<A: Transport, B: Transport> AnyKeys for TwoKeys<A, B> {
         let buffer_min = buffer_min.max(self.framing().full()).max(self.lower.framing().full());
         let assumes_full_bisection =
             A::assumes_full_bisection(&both.upper) || B::assumes_full_bisection(&both.lower);
-        let (config, wire) = (Arc::new(both), None);
+        let (configs, wire) = (Configs { network: Arc::new(both), by_rate: Vec::new() }, None);
         let configured = Configured::<Beside<A, B>> {
-            config,
+            configs,
             buffer_min,
             derived,
             wire,
             assumes_full_bisection,
+            has_own_rates: false,
         };
         Ok(Arc::new(configured))
     }

@@ -83,6 +83,11 @@ impl Transport for CosyFamily {
         }
     }
 
+    /// All hosts have slots of one length.
+    fn at_own_rate(_own: Self::Config, _network: &Self::Config) -> Option<Self::Config> {
+        None
+    }
+
     /// The switches between real hosts do not take part, so slots at both ends are all that bounds
     /// queues: the bound is that of a network in which only hosts' links are full. Hosts that are
     /// not on their processor are granted a round trip each way.

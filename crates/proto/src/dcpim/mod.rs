@@ -88,6 +88,11 @@ impl Transport for DcpimFamily {
         Ok(Dcpim { may_sleep: matches!(site.place, Place::Hosts { .. }), ..dcpim })
     }
 
+    /// Sender and receiver agree on which flows are short.
+    fn at_own_rate(own: Dcpim, network: &Dcpim) -> Option<Dcpim> {
+        Some(Dcpim { short_max: network.short_max, ..own })
+    }
+
     fn describe(config: &Dcpim) -> Vec<Derived> {
         vec![
             Derived::packets("bdp", config.bdp),

@@ -107,6 +107,11 @@ impl Transport for FastpassFamily {
         }
     }
 
+    /// All hosts have slots of one length.
+    fn at_own_rate(_own: Self::Config, _network: &Self::Config) -> Option<Self::Config> {
+        None
+    }
+
     /// Arbiters between real hosts are as fast as hosts, and choose no paths. Arbiters give
     /// out the time of hosts' links, so that links between switches must not be slower.
     fn configure(keys: FastpassConfig, site: &Site) -> Result<Fastpass, BadKey> {

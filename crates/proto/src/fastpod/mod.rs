@@ -121,6 +121,11 @@ impl Transport for FastpodFamily {
         }
     }
 
+    /// All hosts have slots of one length.
+    fn at_own_rate(_own: Self::Config, _network: &Self::Config) -> Option<Self::Config> {
+        None
+    }
+
     /// Between real hosts, and in networks that are no pods, there are slots but no source routes.
     /// Arbiters give out the time of hosts' links there, so that links between switches must not be
     /// slower.

@@ -122,6 +122,16 @@ impl Transport for HomaFamily {
         keys.at(site).on(&site.facts)
     }
 
+    /// Sender and receiver agree on what is unscheduled.
+    fn at_own_rate(own: Homa, network: &Homa) -> Option<Homa> {
+        Some(Homa {
+            cut: network.cut,
+            unscheduled: network.unscheduled,
+            unscheduled_in_incast: network.unscheduled_in_incast,
+            ..own
+        })
+    }
+
     fn describe(config: &Homa) -> Vec<Derived> {
         config.describe()
     }
@@ -156,6 +166,16 @@ impl Transport for HomaAeolusFamily {
             return Err(BadKey::new("name", expected, Self::NAME));
         }
         keys.0.at(site).on(&site.facts)
+    }
+
+    /// Sender and receiver agree on what is unscheduled.
+    fn at_own_rate(own: Homa, network: &Homa) -> Option<Homa> {
+        Some(Homa {
+            cut: network.cut,
+            unscheduled: network.unscheduled,
+            unscheduled_in_incast: network.unscheduled_in_incast,
+            ..own
+        })
     }
 
     fn describe(config: &Homa) -> Vec<Derived> {

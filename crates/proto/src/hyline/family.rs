@@ -69,6 +69,11 @@ impl Transport for HylineFamily {
         FabricNeeds { spray: Need::Prefer(Spray::Ecmp), priorities: keys.classes, ..needs }
     }
 
+    /// The controller takes all hosts for as fast as the slowest.
+    fn at_own_rate(_own: Self::Config, _network: &Self::Config) -> Option<Self::Config> {
+        None
+    }
+
     fn configure(keys: HylineConfig, site: &Site) -> Result<Hyline, BadKey> {
         keys.on(site)
     }

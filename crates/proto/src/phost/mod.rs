@@ -91,6 +91,11 @@ impl Transport for PhostFamily {
         keys.on(&site.facts)
     }
 
+    /// Source and destination agree on the free tokens of a flow.
+    fn at_own_rate(own: Phost, network: &Phost) -> Option<Phost> {
+        Some(Phost { free: network.free, threshold: network.threshold, ..own })
+    }
+
     fn describe(config: &Phost) -> Vec<Derived> {
         vec![
             Derived::packets("free-tokens", config.free),

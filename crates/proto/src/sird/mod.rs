@@ -96,6 +96,11 @@ impl Transport for SirdFamily {
         SirdConfig { payload, header, unscheduled_payload, ..keys }.on(&site.facts)
     }
 
+    /// Sender and receiver agree on what is unscheduled.
+    fn at_own_rate(own: Sird, network: &Sird) -> Option<Sird> {
+        Some(Sird { cut: network.cut, unscheduled: network.unscheduled, ..own })
+    }
+
     fn describe(config: &Sird) -> Vec<Derived> {
         let bytes = |name, n| Derived { name, quantity: Quantity::Bytes(n) };
         vec![

@@ -306,12 +306,7 @@ impl Topology {
         let longest = self.longest_path(data);
         let one_way = |bytes| latency(&longest, bytes);
         let n_hosts = self.n_hosts();
-        // A host sends by all its links at once.
-        let mut rates = vec![0; n_hosts as usize];
-        for (host, link) in self.access() {
-            rates[host as usize] += link.rate.as_bps();
-        }
-        let slowest = rates.into_iter().min().and_then(Rate::from_bps);
+        let slowest = self.host_rates().into_iter().min();
         FabricFacts {
             n_hosts,
             access_rate: slowest.expect("a topology has hosts, and they have links"),
@@ -320,6 +315,16 @@ impl Topology {
             n_pods: self.n_pods(),
             patience: Span::ZERO,
         }
+    }
+
+    /// The rate of each host: it sends by all its links at once.
+    pub fn host_rates(&self) -> Vec<Rate> {
+        let mut bps = vec![0; self.n_hosts() as usize];
+        for (host, link) in self.access() {
+            bps[host as usize] += link.rate.as_bps();
+        }
+        let rate = |bps| Rate::from_bps(bps).expect("every host has a link");
+        bps.into_iter().map(rate).collect()
     }
 
     /// What bounds on queueing depend on.
