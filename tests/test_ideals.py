@@ -191,3 +191,29 @@ def test_packets_are_spread_over_links_by_their_rates(tmp_path: Any) -> None:
     )
     assert run.summary["slowdown"]["delivered"]["overall"]["mean"] < 3.0
     assert any("have rates from 10 to 100 Gbit/s" in line for line in run.summary["warnings"])
+
+
+SLOTTED = ("fastpass", "fastpod", "cosy", "capton", "hyline")
+"""Transports that take all hosts for as fast as the slowest, and warn."""
+
+
+@pytest.mark.parametrize("transport", schema.names())
+def test_lone_flows_of_hosts_of_two_speeds(transport: str, tmp_path: Any) -> None:
+    """Hosts of 100 and 25 Gbit/s: flows between all speeds are close to their ideals."""
+    speeds = (100.0, 100.0, 25.0, 25.0)
+    links = [
+        {"between": [f"h{n}", "s0"], "gbps": gbps, "propagation-ns": 1000}
+        for n, gbps in enumerate(speeds)
+    ]
+    topology: dict[str, Any] = {"kind": "links", "hosts": 4, "switches": 1, "links": links}
+    pairs = ((0, 1), (0, 2), (2, 0), (2, 3))
+    rows = [f"{10_000 * n},{src},{dst},10000000" for n, (src, dst) in enumerate(pairs)]
+    trace = "\n".join(["arrival_us,src,dst,size_bytes", *rows]) + "\n"
+    outcome = slowdowns(transport, topology, trace, tmp_path)
+    assert outcome is not None
+    is_warned = any("as fast as the slowest" in line for line in outcome[1].summary["warnings"])
+    assert is_warned == (transport in SLOTTED)
+    if not is_warned:
+        of = outcome[0][: len(pairs)]
+        # Windows of dcPIM's tokens are whole packets of short phases.
+        assert max(of) < (1.15 if transport == "dcpim" else 1.1), of

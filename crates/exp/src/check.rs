@@ -270,9 +270,7 @@ fn transport(
         Switching::CutThrough { header } => topology.pods(header),
         Switching::StoreAndForward | Switching::Shaped { .. } => None,
     };
-    let mut hosts = topology.host_rates();
-    hosts.sort_unstable();
-    hosts.dedup();
+    let hosts = topology.host_rates();
     let network = Network {
         switches,
         ratio,

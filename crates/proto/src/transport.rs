@@ -1,6 +1,8 @@
 //! What a transport says of itself, once: its parameters, what it needs of a fabric, and what
 //! follows from both on one network.
 
+use std::sync::Arc;
+
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Pods, Racks, RegularPaths};
 use rampmeter_core::wire::Formats;
@@ -43,8 +45,13 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
 
     /// What a host has whose links together are faster than the slowest host's: `own` follows from
     /// its own rate, `network` from the slowest. Takes from `network` what all hosts must agree on;
-    /// `None` if that is the rate itself.
-    fn at_own_rate(own: Self::Config, _network: &Self::Config) -> Option<Self::Config> {
+    /// `None` if that is the rate itself. `peers` are the rates of all hosts, over its own and at
+    /// most 1.
+    fn at_own_rate(
+        own: Self::Config,
+        _network: &Self::Config,
+        _peers: &Arc<[f64]>,
+    ) -> Option<Self::Config> {
         Some(own)
     }
 
@@ -108,7 +115,7 @@ pub struct Network {
     pub slowest: Rate,
     /// The fastest link.
     pub fastest: Rate,
-    /// The rates of hosts, each of all links of a host together: every rate once, the slowest first.
+    /// The rate of each host, of all its links together.
     pub hosts: Vec<Rate>,
     /// The racks of hosts and what their links to other switches carry.
     pub racks: Racks,

@@ -101,7 +101,7 @@ impl<T: Transport> Place<T> {
             rails,
             slowest,
             fastest,
-            hosts: vec![facts.access_rate],
+            hosts: vec![facts.access_rate; facts.n_hosts as usize],
             racks,
             paths,
             pods,

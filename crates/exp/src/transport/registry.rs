@@ -281,11 +281,16 @@ impl<T: Transport> OneKeys<T> {
         site: &Site,
     ) -> Result<Option<ByRate<T::Config>>, BadKey> {
         let Place::Network(network) = &site.place else { return Ok(Some(Vec::new())) };
+        let mut rates = network.hosts.clone();
+        rates.sort_unstable();
+        rates.dedup();
         let mut by_rate = Vec::new();
-        for &rate in network.hosts.iter().skip(1) {
+        for &rate in rates.iter().skip(1) {
             let facts = FabricFacts { access_rate: rate, ..site.facts };
             let own = T::configure(self.keys.clone(), &Site { facts, ..site.clone() })?;
-            let Some(own) = T::at_own_rate(own, config) else { return Ok(None) };
+            let share = |peer: &Rate| (peer.as_bps() as f64 / rate.as_bps() as f64).min(1.0);
+            let peers = network.hosts.iter().map(share).collect();
+            let Some(own) = T::at_own_rate(own, config, &peers) else { return Ok(None) };
             by_rate.push((rate, Arc::new(own)));
         }
         Ok(Some(by_rate))

@@ -89,7 +89,7 @@ impl Transport for DcpimFamily {
     }
 
     /// Sender and receiver agree on which flows are short.
-    fn at_own_rate(own: Dcpim, network: &Dcpim) -> Option<Dcpim> {
+    fn at_own_rate(own: Dcpim, network: &Dcpim, _peers: &Arc<[f64]>) -> Option<Dcpim> {
         Some(Dcpim { short_max: network.short_max, ..own })
     }
 

@@ -122,7 +122,11 @@ impl Transport for FastpodFamily {
     }
 
     /// All hosts have slots of one length.
-    fn at_own_rate(_own: Self::Config, _network: &Self::Config) -> Option<Self::Config> {
+    fn at_own_rate(
+        _own: Self::Config,
+        _network: &Self::Config,
+        _peers: &Arc<[f64]>,
+    ) -> Option<Self::Config> {
         None
     }
 

@@ -123,7 +123,7 @@ impl Transport for HomaFamily {
     }
 
     /// Sender and receiver agree on what is unscheduled.
-    fn at_own_rate(own: Homa, network: &Homa) -> Option<Homa> {
+    fn at_own_rate(own: Homa, network: &Homa, _peers: &Arc<[f64]>) -> Option<Homa> {
         Some(Homa {
             cut: network.cut,
             unscheduled: network.unscheduled,
@@ -169,7 +169,7 @@ impl Transport for HomaAeolusFamily {
     }
 
     /// Sender and receiver agree on what is unscheduled.
-    fn at_own_rate(own: Homa, network: &Homa) -> Option<Homa> {
+    fn at_own_rate(own: Homa, network: &Homa, _peers: &Arc<[f64]>) -> Option<Homa> {
         Some(Homa {
             cut: network.cut,
             unscheduled: network.unscheduled,

@@ -70,7 +70,11 @@ impl Transport for HylineFamily {
     }
 
     /// The controller takes all hosts for as fast as the slowest.
-    fn at_own_rate(_own: Self::Config, _network: &Self::Config) -> Option<Self::Config> {
+    fn at_own_rate(
+        _own: Self::Config,
+        _network: &Self::Config,
+        _peers: &Arc<[f64]>,
+    ) -> Option<Self::Config> {
         None
     }
 

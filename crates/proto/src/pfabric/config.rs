@@ -1,6 +1,8 @@
 //! pFabric's parameters and what they imply for one fabric.
 
-use rampmeter_core::{Bytes, FabricFacts, Span};
+use std::sync::Arc;
+
+use rampmeter_core::{Bytes, FabricFacts, NodeId, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -134,6 +136,8 @@ pub struct Pfabric {
     pub window: u32,
     /// Largest window in packets.
     pub window_max: u32,
+    /// The rates of all hosts, over the own one and at most 1; `None` where none is slower.
+    pub peers: Option<Arc<[f64]>>,
     /// Retransmission timeout.
     pub rto: Span,
     /// When a destination forgets a flow whose source is silent.
@@ -167,6 +171,7 @@ impl PfabricConfig {
         Ok(Pfabric {
             window,
             window_max,
+            peers: None,
             rto,
             forget,
             attempt_limit,
@@ -178,6 +183,18 @@ impl PfabricConfig {
 }
 
 impl Pfabric {
+    /// The first and the largest window to a host, in packets. Those that follow from the network are
+    /// of the slower of the two ends.
+    pub(super) fn windows_to(&self, dst: NodeId) -> (u32, u32) {
+        let share = self.peers.as_ref().and_then(|peers| peers.get(dst.idx())).copied();
+        let of = |window: u32, is_given: bool| match share {
+            Some(share) if !is_given => ((f64::from(window) * share).ceil() as u32).max(1),
+            _ => window,
+        };
+        let window = of(self.window, self.config.window.is_some());
+        (window, of(self.window_max, self.config.window_max.is_some()).max(window))
+    }
+
     #[inline]
     pub(super) fn framing(&self) -> Framing {
         let PfabricConfig { payload, header, padding, .. } = self.config;

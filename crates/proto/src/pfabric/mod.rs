@@ -90,6 +90,11 @@ impl Transport for PfabricFamily {
         Ok(config)
     }
 
+    /// A window is a bandwidth-delay product of the slower end.
+    fn at_own_rate(own: Pfabric, _network: &Pfabric, peers: &Arc<[f64]>) -> Option<Pfabric> {
+        Some(Pfabric { peers: Some(Arc::clone(peers)), ..own })
+    }
+
     fn describe(config: &Pfabric) -> Vec<Derived> {
         vec![
             Derived::packets("window", config.window),

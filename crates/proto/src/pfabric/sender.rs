@@ -90,11 +90,8 @@ impl Sender {
 
     pub(super) fn submit(&mut self, message: Message, pfabric: &Pfabric) {
         let packets = pfabric.framing().packets(message.size);
-        let window = Minimal {
-            cwnd: pfabric.window,
-            cwnd_max: pfabric.window_max,
-            reorder_max: pfabric.config.duplicate_acks,
-        };
+        let (cwnd, cwnd_max) = pfabric.windows_to(message.dst);
+        let window = Minimal { cwnd, cwnd_max, reorder_max: pfabric.config.duplicate_acks };
         let slot = self.flows.submit(&message, packets, Stream::new(packets, window));
         self.update(slot, pfabric);
     }

@@ -92,7 +92,7 @@ impl Transport for PhostFamily {
     }
 
     /// Source and destination agree on the free tokens of a flow.
-    fn at_own_rate(own: Phost, network: &Phost) -> Option<Phost> {
+    fn at_own_rate(own: Phost, network: &Phost, _peers: &Arc<[f64]>) -> Option<Phost> {
         Some(Phost { free: network.free, threshold: network.threshold, ..own })
     }
 

@@ -97,7 +97,7 @@ impl Transport for SirdFamily {
     }
 
     /// Sender and receiver agree on what is unscheduled.
-    fn at_own_rate(own: Sird, network: &Sird) -> Option<Sird> {
+    fn at_own_rate(own: Sird, network: &Sird, _peers: &Arc<[f64]>) -> Option<Sird> {
         Some(Sird { cut: network.cut, unscheduled: network.unscheduled, ..own })
     }
 
