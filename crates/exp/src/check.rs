@@ -145,7 +145,7 @@ impl ValidPlan {
         &self.plan
     }
 
-    /// What the arrivals are. With an outage no run is steady, whatever they are.
+    /// Returns the process of the arrivals. With an outage no run is steady.
     pub(crate) fn process(&self) -> Process {
         let process = self.workload.process();
         if self.sim.faults.outages.is_empty() { process } else { process.max(Process::Trace) }

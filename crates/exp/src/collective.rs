@@ -131,7 +131,7 @@ pub(crate) trait Network {
     /// How long it keeps its sender's and its receiver's links busy, which share it.
     fn service(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> [Span; 2];
 
-    /// How long one packet with this payload is on a link of either, on the slowest of several.
+    /// Returns the time of one packet with this payload on the slowest link of either.
     fn packet(&mut self, src: NodeId, dst: NodeId, payload: Bytes) -> [Span; 2];
 }
 

@@ -46,7 +46,7 @@ pub(crate) struct FlowIdeals {
     pub(crate) delivered: Span,
     pub(crate) acked: Span,
     pub(crate) figure: Span,
-    /// Whether no transport can reach the first two for sure: they are bounds from below.
+    /// True if the first two are bounds from below, which perhaps no transport can reach.
     pub(crate) is_bound: bool,
 }
 

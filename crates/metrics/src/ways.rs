@@ -24,7 +24,7 @@ pub type WayLink = (PathHop, Vec<usize>);
 pub struct Least {
     /// No transport can deliver it in less.
     pub time: Span,
-    /// Whether a transport can deliver it in this time; else it is a bound.
+    /// True if a transport can deliver it in this time; else it is a bound.
     pub is_exact: bool,
 }
 
@@ -42,13 +42,13 @@ struct Lanes {
 pub struct Ways {
     model: IdealModel,
     hops: Vec<Vec<Lanes>>,
-    /// How each hop carries full packets.
+    /// Times of full packets, by hop.
     full: Vec<Vec<Carry>>,
     /// The path on which a full packet is fastest.
     path: Vec<PathHop>,
 }
 
-/// How lanes carry packets of one size: the earliest start, the time on the link, and the time
+/// Times of packets of one size on lanes: the earliest start, the time on the link, and the time
 /// from the start until a packet is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Carry {
@@ -138,7 +138,7 @@ impl Ways {
         Span::from_ps(self.of_full(&self.carry(wire), 1))
     }
 
-    /// How each hop carries packets of `wire` bytes.
+    /// Returns the times of packets of `wire` bytes, by hop.
     fn carry(&self, wire: Bytes) -> Vec<Vec<Carry>> {
         let tx = |lanes: &Lanes| lanes.hop.rate.tx_time(wire).as_ps();
         let mut carry: Vec<Vec<Carry>> = Vec::new();
@@ -237,7 +237,7 @@ impl Ways {
 }
 
 impl Carry {
-    /// How many packets one link carries so that all are delivered by `time`.
+    /// Returns the number of packets that one link carries so that all are delivered by `time`.
     fn packets(&self, time: u64) -> u64 {
         match time.checked_sub(self.head.saturating_add(self.rest)) {
             Some(left) => left / self.tx.max(1) + 1,
@@ -246,14 +246,15 @@ impl Carry {
     }
 }
 
-/// When one link that carries the short packet first has delivered `n` full ones, of which there is
-/// one at least.
+/// Returns the time at which one link that carries the short packet first has delivered `n` full
+/// ones, of which there is one at least.
 fn short_first(full: &Carry, short: &Carry, n: u64) -> u64 {
     let start = full.head.max(short.head + short.tx);
     start.saturating_add(full.tx.saturating_mul(n - 1)).saturating_add(full.rest)
 }
 
-/// How many full packets one link carries beside the short one so that all are delivered by `time`.
+/// Returns the number of full packets that one link carries with the short one so that all are
+/// delivered by `time`.
 fn beside_short(full: &Carry, short: &Carry, time: u64) -> u64 {
     let tx = full.tx.max(1);
     let start = full.head.max(short.head + short.tx).saturating_add(full.rest);

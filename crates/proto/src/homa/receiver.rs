@@ -34,7 +34,7 @@ pub(super) struct Incoming {
     retry: Retry,
     /// Time of its latest packet, or of the latest sign that its sender serves others first.
     progress: Time,
-    /// Whether the receiver has asked again for packets of it.
+    /// True if the receiver has asked again for packets of it.
     is_asked: bool,
 }
 

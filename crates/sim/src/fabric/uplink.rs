@@ -12,7 +12,7 @@ use crate::engine::event::{WAKE, event};
 /// Bytes that may wait at an interface of a host with several, where the message chooses the
 /// interface: two long packets.
 const INTERFACE_QUEUE: u32 = 2 * 9_216;
-/// What stands for the switch in the hash that chooses an interface.
+/// The number that stands for the switch in the hash that chooses an interface.
 const INTERFACES: u32 = u32::MAX;
 
 impl<H: Header, P: Hop<H>> Fabric<H, P> {
