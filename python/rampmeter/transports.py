@@ -60,6 +60,9 @@ class DcPim(Transport):
     """Channels of a host in each direction, k (1 to 64)."""
     beta: float | None = None
     """Slack of a stage, beta (0.1 to 100)."""
+    channel_packets_min: int | None = None
+    """Full packets that a phase holds for each channel, at least: stages are longer than beta
+    requires if round trips are short and links slow (1 to 1000)."""
     fct_round: bool | None = None
     """Whether the first round prefers the smallest flows (§3.5)."""
     short_flow_packets: int | None = None

@@ -125,7 +125,25 @@ pub struct Network {
     pub pods: Option<Pods>,
 }
 
+impl Network {
+    /// Returns the rate of the slowest link from a rack's switch to the switches above it, or that
+    /// of all of them if the paths between racks are not regular.
+    pub fn core_rate(&self) -> Rate {
+        let ways = self.paths.as_ref().map_or(1, |paths| u64::from(paths.tor_up.max(1)));
+        let slowest = self.racks.uplink_bps.iter().min();
+        slowest.and_then(|bps| Rate::from_bps(bps / ways)).unwrap_or(self.fastest)
+    }
+}
+
 impl Site {
+    /// Returns the rate of all links of a host together.
+    pub fn host_rate(&self, host: u32) -> Rate {
+        match &self.place {
+            Place::Network(network) => network.hosts[host as usize],
+            Place::Hosts { .. } => self.facts.access_rate,
+        }
+    }
+
     /// Payload and header of packets: `own`, those of the parameters, but those of real hosts.
     pub fn packet(&self, own: (Bytes, Bytes)) -> (Bytes, Bytes) {
         match self.place {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::fabric::{Racks, RegularPaths};
+use rampmeter_core::fabric::RegularPaths;
 use rampmeter_core::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -198,61 +198,70 @@ impl CaptonConfig {
 
     /// Racks and pods, and the capacity of their uplinks.
     fn network(&self, site: &Site) -> Result<Network, BadKey> {
-        let (n, access) = (site.facts.n_hosts, site.facts.access_rate);
+        let n = site.facts.n_hosts;
         let bad = |error| BadKey::new("core-mbps", "capacities of a network", error);
         let core = self.core_mbps.and_then(|mbps| Rate::from_bps(mbps * 1_000_000));
         let (paths, link) = match &site.place {
-            Place::Hosts { .. } => (None, access),
-            Place::Network(network) => {
-                let rate = if network.has_slower { network.slowest } else { network.fastest };
-                (network.paths.as_ref(), rate)
-            }
+            Place::Hosts { .. } => (None, site.facts.access_rate),
+            Place::Network(network) => (network.paths.as_ref(), network.core_rate()),
         };
-        let host = |group| Member { group, up: Some(access), down: Some(access) };
+        let host = |host: u32, group| {
+            let rate = Rate::from_bps(site.host_rate(host).as_bps().min(CAPACITY_MAX));
+            Member { group, up: rate, down: rate }
+        };
         if let Some(rack_hosts) = self.rack_hosts {
             let Some(core) = core else {
                 let expected = "a capacity, as rack-hosts is given";
                 return Err(BadKey::new("core-mbps", expected, "none"));
             };
-            let hosts = (0..n).map(|h| host(h / rack_hosts)).collect();
+            let hosts = (0..n).map(|h| host(h, h / rack_hosts)).collect();
             let racks = vec![
                 Member { group: 0, up: Some(core), down: Some(core) };
                 n.div_ceil(rack_hosts) as usize
             ];
             return Network::new(&[hosts, racks], Narrow::Shrink).map_err(bad);
         }
+        let racks_of = |rack_of: &[u16]| {
+            (0..).zip(rack_of).map(|(h, &rack)| host(h, rack.into())).collect::<Vec<_>>()
+        };
         let Some(paths) = paths else {
             let levels = match &site.place {
-                Place::Network(network) => irregular(&network.racks, access, core),
-                Place::Hosts { .. } => vec![(0..n).map(|_| host(0)).collect()],
+                Place::Network(network) => {
+                    irregular(racks_of(&network.racks.rack_of), &network.racks.uplink_bps, core)
+                }
+                Place::Hosts { .. } => vec![(0..n).map(|h| host(h, 0)).collect()],
             };
             return Network::new(&levels, Narrow::Shrink).map_err(bad);
         };
         let ways = [paths.tor_up.into(), u32::from(paths.tor_up) * u32::from(paths.agg_up)];
-        let network = Network::new(&levels(paths, access, link, core), Narrow::Shrink);
+        let levels = regular(racks_of(&paths.rack_of), paths, link, core);
+        let network = Network::new(&levels, Narrow::Shrink);
         Ok(network.map_err(bad)?.with_ways(&ways))
     }
 }
 
-/// Hosts and racks of a network without regular paths. The links of a rack's switch to other switches
-/// count as one; what is between those switches counts as wide enough.
-fn irregular(racks: &Racks, access: Rate, core: Option<Rate>) -> Vec<Vec<Member>> {
-    let member = |group, rate| Member { group, up: rate, down: rate };
-    let hosts = racks.rack_of.iter().map(|&rack| member(rack.into(), Some(access))).collect();
-    if racks.uplink_bps.len() < 2 {
+/// Returns hosts and racks of a network without regular paths. The links of a rack's switch to other
+/// switches count as one link. Links between those switches never limit.
+fn irregular(hosts: Vec<Member>, uplink_bps: &[u64], core: Option<Rate>) -> Vec<Vec<Member>> {
+    if uplink_bps.len() < 2 {
         return vec![hosts];
     }
-    let uplink = |&bps: &u64| member(0, core.or_else(|| Rate::from_bps(bps.min(CAPACITY_MAX))));
-    vec![hosts, racks.uplink_bps.iter().map(uplink).collect()]
+    let member = |rate| Member { group: 0, up: rate, down: rate };
+    let uplink = |&bps: &u64| member(core.or_else(|| Rate::from_bps(bps.min(CAPACITY_MAX))));
+    vec![hosts, uplink_bps.iter().map(uplink).collect()]
 }
 
-/// Hosts, racks and, with three tiers, pods.
-fn levels(paths: &RegularPaths, access: Rate, link: Rate, core: Option<Rate>) -> Vec<Vec<Member>> {
+/// Returns hosts, racks and, with three tiers, pods.
+fn regular(
+    hosts: Vec<Member>,
+    paths: &RegularPaths,
+    link: Rate,
+    core: Option<Rate>,
+) -> Vec<Vec<Member>> {
     let times = |n: u64| Rate::from_bps(link.as_bps().saturating_mul(n));
     let member =
         |group: u16, rate: Option<Rate>| Member { group: group.into(), up: rate, down: rate };
     let of_rack = core.or_else(|| times(paths.tor_up.into()));
-    let hosts = paths.rack_of.iter().map(|&rack| member(rack, Some(access))).collect();
     let racks = paths.pod_of.iter().map(|&pod| member(pod, of_rack)).collect();
     let mut levels = vec![hosts, racks];
     if paths.pod_of.iter().any(|&pod| pod > 0) {

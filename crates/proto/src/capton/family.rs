@@ -69,15 +69,6 @@ impl Transport for CaptonFamily {
         needs((packet, keys.queue), keys.controllers, facts)
     }
 
-    /// The controller takes all hosts for as fast as the slowest.
-    fn at_own_rate(
-        _own: Self::Config,
-        _network: &Self::Config,
-        _peers: &Arc<[f64]>,
-    ) -> Option<Self::Config> {
-        None
-    }
-
     fn configure(keys: CaptonConfig, site: &Site) -> Result<Capton, BadKey> {
         keys.on(site)
     }

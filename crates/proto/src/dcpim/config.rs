@@ -124,6 +124,11 @@ pub struct DcpimConfig {
     #[serde(rename = "beta", with = "crate::keys::milli")]
     #[schemars(with = "f64", range(min = 0.1, max = 100.0))]
     pub beta_milli: u32,
+    /// Full packets that a phase holds for each channel, at least: stages are longer than beta
+    /// requires if round trips are short and links slow.
+    #[serde(rename = "channel-packets-min")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub channel_packets_min: u32,
     /// Whether the first round prefers the smallest flows (§3.5).
     pub fct_round: bool,
     /// Largest flow, in packets, that is sent without matching; one BDP if left out.
@@ -184,6 +189,7 @@ impl DcpimConfig {
             rounds: 4,
             channels: 4,
             beta_milli: 1300,
+            channel_packets_min: 4,
             fct_round: true,
             short_flow_max: None,
             phases: Phases::Paper,
@@ -206,6 +212,7 @@ impl DcpimConfig {
     /// What the authors' simulator does, with the same parameters.
     pub fn reference() -> Self {
         Self {
+            channel_packets_min: 1,
             phases: Phases::Overlapped,
             round_view: Rounds::Strict,
             idle_capacity: IdleCapacity::Prompt,
@@ -238,7 +245,7 @@ pub struct Dcpim {
     pub stage: Span,
     /// Stages of a phase.
     pub stages: u32,
-    /// Full packets that a channel carries in a phase, at least 1.
+    /// Full packets that a channel carries in a phase.
     pub channel_packets: u32,
     /// How long tokens live past the end of their phase (§3.2).
     pub grace: Span,
@@ -265,9 +272,21 @@ pub struct Dcpim {
 }
 
 impl DcpimConfig {
-    /// Length of a stage: beta times half a control round trip (§3.3).
+    /// Returns the stages of a phase.
+    fn stages(&self) -> u32 {
+        match self.phases {
+            Phases::Paper => 2 * u32::from(self.rounds) + 1,
+            Phases::Overlapped => 2 * u32::from(self.rounds),
+        }
+    }
+
+    /// Returns the length of a stage: beta times half a control round trip (§3.3), but no less than
+    /// makes a phase hold `channel-packets-min` packets for each channel.
     pub(super) fn stage(&self, facts: &FabricFacts) -> Span {
-        facts.control_rtt.scale_floor(self.beta_milli.into(), 2_000)
+        let packets = u64::from(self.channels) * u64::from(self.channel_packets_min);
+        let phase = facts.access_rate.tx_time(self.payload + self.header) * packets;
+        let shortest = Span::from_ps(phase.as_ps().div_ceil(self.stages().into()));
+        facts.control_rtt.scale_floor(self.beta_milli.into(), 2_000).max(shortest)
     }
 
     /// Checks the parameters and derives what follows from them on a fabric.
@@ -280,24 +299,8 @@ impl DcpimConfig {
         let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
         let bdp = facts.bdp_packets(self.payload + self.header);
         let stage = self.stage(facts);
-        let stages = match self.phases {
-            Phases::Paper => 2 * u32::from(self.rounds) + 1,
-            Phases::Overlapped => 2 * u32::from(self.rounds),
-        };
-        let phase = stage * u64::from(stages);
-        if phase < mtu_time {
-            let stage_min = mtu_time.as_ps().div_ceil(stages.into());
-            let rtt_min = (stage_min * 2_000).div_ceil(self.beta_milli.into());
-            let expected = format!(
-                "a larger beta, or a control-rtt-us of at least {}, so that a phase ({stages} stages \
-                 of beta half round trips) holds a full packet of {} us",
-                Span::from_ns(rtt_min.div_ceil(1_000)).as_us_f64(),
-                mtu_time.as_us_f64()
-            );
-            let got = format!("a phase of {} us", phase.as_us_f64());
-            return Err(BadKey::new("beta", expected, got));
-        }
-        let channel_time = phase / u64::from(self.channels);
+        let stages = self.stages();
+        let channel_time = stage * u64::from(stages) / u64::from(self.channels);
         let grace_packets = u64::from(self.grace_packets) * u64::from(self.channels);
         let grace = facts.control_rtt / 2 + mtu_time * grace_packets;
         let silence = mtu_time * u64::from(bdp);
@@ -312,7 +315,7 @@ impl DcpimConfig {
             short_max: self.short_flow_max.unwrap_or(bdp),
             stage,
             stages,
-            channel_packets: (channel_time.div_floor(mtu_time) as u32).max(1),
+            channel_packets: channel_time.div_floor(mtu_time) as u32,
             grace,
             stragglers: grace + facts.data_rtt / 2,
             silence,
@@ -329,6 +332,13 @@ impl DcpimConfig {
 }
 
 impl Dcpim {
+    /// Returns the parameters with stages of another length, which all hosts must agree on.
+    pub(super) fn with_stage(self, stage: Span) -> Self {
+        let channel_time = stage * u64::from(self.stages) / u64::from(self.config.channels);
+        let channel_packets = channel_time.div_floor(self.mtu_time) as u32;
+        Self { stage, channel_packets, ..self }
+    }
+
     /// Length of a phase.
     pub fn phase(&self) -> Span {
         self.stage * u64::from(self.stages)

@@ -88,9 +88,9 @@ impl Transport for DcpimFamily {
         Ok(Dcpim { may_sleep: matches!(site.place, Place::Hosts { .. }), ..dcpim })
     }
 
-    /// Sender and receiver agree on which flows are short.
+    /// All hosts agree on which flows are short and on the length of a stage.
     fn at_own_rate(own: Dcpim, network: &Dcpim, _peers: &Arc<[f64]>) -> Option<Dcpim> {
-        Some(Dcpim { short_max: network.short_max, ..own })
+        Some(Dcpim { short_max: network.short_max, ..own.with_stage(network.stage) })
     }
 
     fn describe(config: &Dcpim) -> Vec<Derived> {

@@ -146,8 +146,8 @@ pub struct Hyline {
     pub settings: Settings,
     /// The network as the controller sees it.
     pub paths: Paths,
-    /// What the window of a flow with a grant lets it send at most.
-    pub pace: Rate,
+    /// The rate that the window of a granted flow allows, by the flow's source.
+    pub paces: Vec<Rate>,
 }
 
 impl HylineConfig {
@@ -160,14 +160,9 @@ impl HylineConfig {
         let facts = &site.facts;
         let (payload, header) = site.packet((self.payload, self.header));
         let config = Self { payload, header, ..self };
-        let bdp = u64::from(facts.bdp_packets(config.payload + config.header));
-        let initial = (bdp * 25).div_ceil(STUDY_BDP).min(100_000) as u32;
-        let initial = config.window_initial.unwrap_or(initial);
-        let max = config.window_max.unwrap_or((bdp + 1).min(100_000) as u32).max(initial);
-        let mut tcp = config.tcp((initial, max)).on(facts, Vec::new())?;
-        let window = config.window_granted.unwrap_or(max);
-        tcp.granted_window = u64::from(window) * config.payload.get();
-        let pace = pace((config.payload + config.header) * u64::from(window), facts);
+        let windows = config.windows(facts);
+        let mut tcp = config.tcp((windows.initial, windows.max)).on(facts, Vec::new())?;
+        tcp.granted_window = u64::from(windows.granted) * config.payload.get();
         let waits = Waits {
             compute_ns: config.compute_ns,
             repeat_us: config.repeat_us,
@@ -180,24 +175,41 @@ impl HylineConfig {
         settings.scheduled_class = Priority::new(config.classes - 1);
         // Links are a flow's until it is done; one that is late is asked.
         settings.controller.grace = settings.repeat;
-        let access = facts.access_rate;
         let (plan, core) = match &site.place {
-            Place::Hosts { .. } => (None, access),
-            Place::Network(network) => {
-                let core = if network.has_slower { network.slowest } else { network.fastest };
-                (network.paths.clone(), core)
-            }
+            Place::Hosts { .. } => (None, facts.access_rate),
+            Place::Network(network) => (network.paths.clone(), network.core_rate()),
         };
-        let paths = Paths::new(facts.n_hosts, access, core, plan);
-        Ok(Hyline { config, settings, paths, pace })
+        let hosts: Vec<Rate> = (0..facts.n_hosts).map(|host| site.host_rate(host)).collect();
+        let pace = |&rate: &Rate| config.pace(&FabricFacts { access_rate: rate, ..*facts });
+        let paces = hosts.iter().map(pace).collect();
+        Ok(Hyline { settings, paths: Paths::new(hosts, core, plan), paces, config })
+    }
+
+    /// Returns the windows of a host whose links have the rate `facts.access_rate`.
+    fn windows(&self, facts: &FabricFacts) -> Windows {
+        let bdp = u64::from(facts.bdp_packets(self.payload + self.header));
+        let initial = (bdp * 25).div_ceil(STUDY_BDP).min(100_000) as u32;
+        let initial = self.window_initial.unwrap_or(initial);
+        let max = self.window_max.unwrap_or((bdp + 1).min(100_000) as u32).max(initial);
+        Windows { initial, max, granted: self.window_granted.unwrap_or(max) }
+    }
+
+    /// Returns the rate of a granted flow from a host whose links have the rate
+    /// `facts.access_rate`: a window a round trip, one way as data and the other as
+    /// acknowledgements.
+    fn pace(&self, facts: &FabricFacts) -> Rate {
+        let window = (self.payload + self.header) * u64::from(self.windows(facts).granted);
+        let round_trip = (facts.data_rtt + facts.control_rtt) / 2;
+        let bps = u128::from(window.get()) * 8 * u128::from(PS_PER_SECOND);
+        let bps = bps / u128::from(round_trip.as_ps().max(1));
+        let bps = u64::try_from(bps).unwrap_or(u64::MAX).min(facts.access_rate.as_bps());
+        Rate::from_bps(bps.max(1)).unwrap_or(facts.access_rate)
     }
 }
 
-/// The rate of `window` a round trip, one way as data and the other as acknowledgements.
-fn pace(window: Bytes, facts: &FabricFacts) -> Rate {
-    let round_trip = (facts.data_rtt + facts.control_rtt) / 2;
-    let bps = u128::from(window.get()) * 8 * u128::from(PS_PER_SECOND);
-    let bps = bps / u128::from(round_trip.as_ps().max(1));
-    let bps = u64::try_from(bps).unwrap_or(u64::MAX).min(facts.access_rate.as_bps());
-    Rate::from_bps(bps.max(1)).unwrap_or(facts.access_rate)
+/// Windows of TCP, in packets.
+struct Windows {
+    initial: u32,
+    max: u32,
+    granted: u32,
 }

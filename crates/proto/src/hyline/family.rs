@@ -45,7 +45,7 @@ impl Central for HylineFamily {
     }
 
     fn schedule(config: &Hyline) -> PathScheduler {
-        PathScheduler::new(config.paths.clone(), config.pace)
+        PathScheduler::new(config.paths.clone(), config.paces.clone())
     }
 }
 
@@ -67,15 +67,6 @@ impl Transport for HylineFamily {
         let packet = keys.payload + keys.header;
         let needs = needs((packet, keys.queue), keys.controllers, facts);
         FabricNeeds { spray: Need::Prefer(Spray::Ecmp), priorities: keys.classes, ..needs }
-    }
-
-    /// The controller takes all hosts for as fast as the slowest.
-    fn at_own_rate(
-        _own: Self::Config,
-        _network: &Self::Config,
-        _peers: &Arc<[f64]>,
-    ) -> Option<Self::Config> {
-        None
     }
 
     fn configure(keys: HylineConfig, site: &Site) -> Result<Hyline, BadKey> {

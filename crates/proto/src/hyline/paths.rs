@@ -12,9 +12,8 @@ const LINKS_MAX: usize = 6;
 /// Hosts, racks, pods, and the links between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths {
-    n_hosts: u32,
-    /// The rate of hosts' links.
-    access: Rate,
+    /// Rate of each host's links.
+    hosts: Vec<Rate>,
     /// The rate of a link between switches.
     core: Rate,
     /// `None` if paths are not known. The core is then taken for as wide as it needs to be.
@@ -53,20 +52,20 @@ impl Links {
 }
 
 impl Paths {
-    /// A network of `n_hosts` hosts whose links have the rate `access`, and whose switches are
-    /// joined by links of the rate `core`.
-    pub fn new(n_hosts: u32, access: Rate, core: Rate, plan: Option<RegularPaths>) -> Self {
-        Self { n_hosts, access, core, plan }
+    /// Returns a network of hosts whose links have these rates and whose switches are joined by
+    /// links of the rate `core`.
+    pub fn new(hosts: Vec<Rate>, core: Rate, plan: Option<RegularPaths>) -> Self {
+        Self { hosts, core, plan }
     }
 
     /// The number of hosts.
     pub fn n_hosts(&self) -> u32 {
-        self.n_hosts
+        self.hosts.len() as u32
     }
 
     /// The number of links; those up have even numbers, those down the odd number that follows.
     pub fn n_links(&self) -> usize {
-        let pairs = self.n_hosts
+        let pairs = self.n_hosts()
             + self.plan.as_ref().map_or(0, |plan| {
                 let racks = plan.pod_of.len() as u32;
                 let pods = plan.pod_of.iter().max().map_or(0, |&pod| u32::from(pod) + 1);
@@ -77,12 +76,14 @@ impl Paths {
 
     /// The capacity of a link.
     pub fn capacity(&self, link: u32) -> Rate {
-        if link < 2 * self.n_hosts { self.access } else { self.core }
+        self.hosts.get(link as usize / 2).copied().unwrap_or(self.core)
     }
 
-    /// The rate of a flow over some links.
+    /// Returns the rate of a flow over some links: that of the slowest one.
     pub fn rate(&self, links: &Links) -> Rate {
-        if links.core().is_empty() { self.access } else { self.access.min(self.core) }
+        let access = links.access().iter().map(|&link| self.capacity(link)).min();
+        let access = access.expect("a flow has two access links");
+        if links.core().is_empty() { access } else { access.min(self.core) }
     }
 
     /// The paths between two hosts, from 0 on; zero where there is nothing to choose.
@@ -105,11 +106,11 @@ impl Paths {
         let (tor_up, agg_up) = (u32::from(plan.tor_up), u32::from(plan.agg_up));
         let (agg, core) = (u32::from(path) % tor_up, u32::from(path) / tor_up % agg_up);
         let (up, down) = (plan.rack_of[src.idx()], plan.rack_of[dst.idx()]);
-        let of_rack = |rack: u16| self.n_hosts + u32::from(rack) * tor_up + agg;
+        let of_rack = |rack: u16| self.n_hosts() + u32::from(rack) * tor_up + agg;
         links.push_pair(of_rack(up), of_rack(down));
         let pod = |rack: u16| u32::from(plan.pod_of[usize::from(rack)]);
         if pod(up) != pod(down) {
-            let first = self.n_hosts + plan.pod_of.len() as u32 * tor_up;
+            let first = self.n_hosts() + plan.pod_of.len() as u32 * tor_up;
             let of_pod = |pod: u32| first + (pod * tor_up + agg) * agg_up + core;
             links.push_pair(of_pod(pod(up)), of_pod(pod(down)));
         }

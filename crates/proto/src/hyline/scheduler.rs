@@ -47,8 +47,8 @@ struct Load {
 #[derive(Debug)]
 pub struct PathScheduler {
     paths: Paths,
-    /// What a flow sends at most, by its window.
-    pace: Rate,
+    /// The rate that a flow's window allows, by its source.
+    paces: Vec<Rate>,
     now: Time,
     flows: Slab<Flow>,
     slots: IdMap<FlowId, u32>,
@@ -62,13 +62,13 @@ pub struct PathScheduler {
 }
 
 impl PathScheduler {
-    /// A scheduler without flows. A flow sends at the rate `pace` at most, as its window allows it no
-    /// more; it takes up links at its whole rate all the same.
-    pub fn new(paths: Paths, pace: Rate) -> Self {
+    /// Returns a scheduler without flows. A flow from host `h` sends at the rate `paces[h]` at most,
+    /// which its window allows. It occupies links at its whole rate all the same.
+    pub fn new(paths: Paths, paces: Vec<Rate>) -> Self {
         Self {
             loads: vec![Load::default(); paths.n_links()],
             paths,
-            pace,
+            paces,
             now: Time::ZERO,
             flows: Slab::default(),
             slots: IdMap::default(),
@@ -117,7 +117,7 @@ impl PathScheduler {
             if let Some(PathGrant { rate, path }) = grant {
                 let links = self.paths.links(src, dst, path);
                 links.all().iter().for_each(|&l| self.loads[l as usize].decided += rate.as_bps());
-                let speed = rate.min(self.pace);
+                let speed = rate.min(self.paces[src.idx()]);
                 let end = Line::new(left, speed, self.now).end(speed);
                 if self.next.is_none_or(|(next, _)| end < next) {
                     self.next = Some((end, id));
@@ -193,7 +193,7 @@ impl Schedule for PathScheduler {
         }
         for flow in self.flows.iter_mut() {
             if let Some(PathGrant { rate, .. }) = flow.grant {
-                let speed = rate.min(self.pace);
+                let speed = rate.min(self.paces[flow.src.idx()]);
                 flow.left = Line::new(flow.left, speed, self.now).left(speed, now);
             }
         }

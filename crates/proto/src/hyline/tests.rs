@@ -30,11 +30,11 @@ fn plan(pods: u16, racks: u16, hosts: u16, (tor_up, agg_up): (u16, u16)) -> Regu
 
 /// Two racks of four hosts and two core switches; `core` is in Gbit/s, hosts have 10.
 fn two_racks(core: u64) -> Paths {
-    Paths::new(8, gbps(10), gbps(core), Some(plan(1, 2, 4, (2, 1))))
+    Paths::new(vec![gbps(10); 8], gbps(core), Some(plan(1, 2, 4, (2, 1))))
 }
 
 pub(crate) fn new(core: u64) -> PathScheduler {
-    PathScheduler::new(two_racks(core), gbps(10))
+    PathScheduler::new(two_racks(core), vec![gbps(10); 8])
 }
 
 fn arrival(id: u64, src: u32, dst: u32, kb: u64) -> Arrival {
@@ -49,7 +49,7 @@ fn said(changes: &[Change<PathGrant>]) -> Vec<(u64, Option<Option<u16>>)> {
 
 #[test]
 fn a_flow_takes_its_access_links_and_those_of_its_path() {
-    let paths = Paths::new(8, gbps(10), gbps(10), Some(plan(2, 2, 2, (2, 3))));
+    let paths = Paths::new(vec![gbps(10); 8], gbps(10), Some(plan(2, 2, 2, (2, 3))));
     let links = |src, dst, path| paths.links(NodeId::new(src), NodeId::new(dst), path);
     let count = |src, dst| paths.count(NodeId::new(src), NodeId::new(dst));
     assert_eq!([count(0, 1), count(0, 2), count(0, 4)], [0, 2, 6]);
@@ -113,7 +113,7 @@ fn what_was_sent_counts_and_the_next_completion_is_known() {
 /// 10 Gbit/s are taken of a link, and 5 are sent.
 #[test]
 fn a_window_delays_completions_and_nothing_else() {
-    let mut scheduler = PathScheduler::new(two_racks(25), gbps(5));
+    let mut scheduler = PathScheduler::new(two_racks(25), vec![gbps(5); 8]);
     scheduler.arrive(arrival(1, 0, 4, 125));
     let us = |us| Time::ZERO + Span::from_us(us);
     assert_eq!(scheduler.next_completion(), Some((us(200), FlowId(1))));
@@ -162,12 +162,16 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 fn any_paths() -> impl Strategy<Value = Paths> {
     let rates = proptest::sample::select(vec![(10, 10), (10, 25), (10, 40), (10, 4), (25, 100)]);
     let shape = (1u16..4, 1u16..4, 1u16..5, (1u16..4, 1u16..3));
-    (shape, rates, proptest::bool::weighted(0.9)).prop_map(|(shape, (access, core), has_plan)| {
+    let factor = proptest::sample::select(vec![1, 4]);
+    let any = (shape, rates, factor, proptest::bool::weighted(0.9));
+    any.prop_map(|(shape, (access, core), odd, has_plan)| {
         let (pods, racks, hosts, up) = shape;
         // A network has two hosts at least.
         let plan = plan(pods, racks, if pods * racks == 1 { hosts + 1 } else { hosts }, up);
         let n_hosts = plan.rack_of.len() as u32;
-        Paths::new(n_hosts, gbps(access), gbps(core), has_plan.then_some(plan))
+        let rate = |host| gbps(if host % 2 == 1 { odd * access } else { access });
+        let hosts = (0..n_hosts).map(rate).collect();
+        Paths::new(hosts, gbps(core), has_plan.then_some(plan))
     })
 }
 
@@ -290,7 +294,10 @@ proptest! {
         paths in any_paths(),
         steps in steps(),
     ) {
-        let mut scheduler = PathScheduler::new(paths, PACE);
+        let mut scheduler = {
+            let paces = vec![PACE; paths.n_hosts() as usize];
+            PathScheduler::new(paths, paces)
+        };
         let mut world = World::default();
         for step in &steps {
             let before = world.told.clone();
