@@ -406,11 +406,13 @@ class Links(Part):
     hosts: int
     """Hosts, 2 or more."""
     switches: int
-    """Switches, 1 or more."""
+    """Switches, 1 or more, or 0 if hosts forward."""
     links: Sequence[Link | Table]
     """The links."""
     host_ns: float | None = None
     """Processing in every host."""
+    hosts_forward: bool | None = None
+    """Hosts with several links, or with a link to a host, forward packets for others."""
     switch_ns: float | None = None
     """Processing in every switch."""
 
@@ -422,6 +424,8 @@ class TopologyFile(Part):
     TAG = ("kind", "file")
     file: str | PathLike[str]
     """The file."""
+    hosts_forward: bool | None = None
+    """Hosts with several links, or with a link to a host, forward packets for others."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -201,9 +201,13 @@ fn topology(
     cx: &Context<'_>,
 ) -> Result<(Topology, Imported), PlanError> {
     let (mut imported, key) = match spec {
-        TopologySpec::File { file } => {
+        TopologySpec::File { file, hosts_forward } => {
             let bad = |message| cx.bad("topology.file", message);
-            (topology::read(&cx.path(file)).map_err(bad)?, "topology.file")
+            let mut imported = topology::read(&cx.path(file)).map_err(bad)?;
+            if let TopologySpec::Links { hosts_forward: forwards, .. } = &mut imported.spec {
+                *forwards |= hosts_forward;
+            }
+            (imported, "topology.file")
         }
         spec => {
             let names = NamesSpec::default();
@@ -212,7 +216,9 @@ fn topology(
         }
     };
     let built = imported.spec.build().map_err(|error| match spec {
-        TopologySpec::File { file } => cx.bad(key, format!("{}: {error}", cx.path(file).display())),
+        TopologySpec::File { file, .. } => {
+            cx.bad(key, format!("{}: {error}", cx.path(file).display()))
+        }
         _ => cx.bad(key, error),
     })?;
     if !names.hosts.is_empty() {
@@ -221,6 +227,7 @@ fn topology(
     if !names.switches.is_empty() {
         imported.names.switches.clone_from(&names.switches);
     }
+    imported.names.add_forwarding(&imported.spec, &built);
     let bad = |(key, message): (&str, String)| cx.bad(&format!("names.{key}"), message);
     imported.names.check(&built).map_err(bad)?;
     Ok((built, imported))

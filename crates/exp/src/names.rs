@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use rampmeter_sim::fabric::Routes;
 use rampmeter_sim::topo::Node;
-use rampmeter_sim::{Target, Topology};
+use rampmeter_sim::{Target, Topology, TopologySpec};
 use rampmeter_workload::trace::HostNames;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -88,6 +88,23 @@ impl NamesSpec {
             names.insert(name, None);
         }
         names
+    }
+
+    /// Adds names of the switches of hosts that forward, if all nodes have names: `gpu0.switch`.
+    pub(crate) fn add_forwarding(&mut self, spec: &TopologySpec, topology: &Topology) {
+        let TopologySpec::Links { hosts_forward: true, switches, .. } = *spec else { return };
+        if self.is_empty() || self.switches.len() as u64 != switches {
+            return;
+        }
+        // The link of such a host comes after all others, in the order of the switches.
+        for link in topology.links() {
+            if let (Node::Host(_), Node::Switch(switch)) = (link.a, link.b)
+                && u64::from(switch) >= switches
+            {
+                let name = format!("{}.switch", self.node(link.a));
+                self.switches.push(name);
+            }
+        }
     }
 
     /// Checks that there is a name for each node, and none twice.
@@ -181,7 +198,6 @@ impl Names {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rampmeter_sim::TopologySpec;
 
     #[test]
     fn ports_are_named_by_their_ends_and_further_links_by_number() {

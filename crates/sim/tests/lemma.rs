@@ -103,6 +103,7 @@ fn the_third_switch_makes_a_packet_wait_for_three_times_k_less_1_others() {
             links: links.into_iter().map(between).collect(),
             switch_ns: 450.0,
             host_ns: 450.0,
+            hosts_forward: false,
         };
         let spec = SimSpec {
             topology: topology.build().unwrap(),

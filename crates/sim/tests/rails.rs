@@ -59,14 +59,19 @@ fn links_that_make_no_sense_are_errors() {
             propagation_ns: 200.0,
         };
         let links = ends.iter().map(link).collect();
+        let (switch_ns, host_ns, hosts_forward) = (0.0, 0.0, false);
         let spec =
-            TopologySpec::Links { hosts: 2, switches: 2, links, switch_ns: 0.0, host_ns: 0.0 };
+            TopologySpec::Links { hosts: 2, switches: 2, links, switch_ns, host_ns, hosts_forward };
         spec.build().map(|_| ()).map_err(|e| e.to_string())
     };
     assert_eq!(links(&[["h0", "s0"], ["h0", "s1"], ["h1", "s1"], ["s0", "s1"]]), Ok(()));
     let wrong = [
         (vec![["h0", "s0"], ["s0", "s1"]], "expected host h1 to have a link to a switch, got none"),
-        (vec![["h0", "h1"]], "expected links of host h0 to lead to switches, got one to h1"),
+        (
+            vec![["h0", "h1"]],
+            "expected links of host h0 to lead to switches, got one to h1: hosts do not forward \
+             packets unless topology.hosts-forward is true",
+        ),
         (
             vec![["h0", "s0"], ["h0", "s0"], ["h1", "s1"]],
             "expected host h0 to have one link to each of its switches, got two to s0",

@@ -48,7 +48,10 @@ pub enum TopologyError {
         host: u32,
     },
     /// A host with a link to another host.
-    #[error("expected links of host h{host} to lead to switches, got one to h{other}")]
+    #[error(
+        "expected links of host h{host} to lead to switches, got one to h{other}: hosts do not \
+         forward packets unless topology.hosts-forward is true"
+    )]
     HostToHost {
         /// The host.
         host: u32,
@@ -66,6 +69,12 @@ pub enum TopologyError {
     /// Two hosts cannot reach one another.
     #[error("expected a path between all hosts, got none between h{0} and h{1}")]
     Disconnected(u32, u32),
+    /// Two hosts can reach one another over other hosts only.
+    #[error(
+        "expected a path over switches between all hosts, got one between h{0} and h{1} over other \
+         hosts only: hosts do not forward packets unless topology.hosts-forward is true"
+    )]
+    Forwarding(u32, u32),
     /// A switch that no host can reach.
     #[error("expected every switch to be joined to hosts, got s{0} without a path to any")]
     Unreached(u32),
@@ -164,13 +173,36 @@ impl Topology {
         }
         for (i, (ours, &a)) in first.iter().enumerate() {
             if let Some((_, &b)) = first.iter().skip(i + 1).find(|(its, _)| its.is_disjoint(ours)) {
-                return Err(TopologyError::Disconnected(a.min(b), a.max(b)));
+                let (a, b) = (a.min(b), a.max(b));
+                return Err(match Self::are_joined_by_hosts(&first, a, b) {
+                    true => TopologyError::Forwarding(a, b),
+                    false => TopologyError::Disconnected(a, b),
+                });
             }
         }
         let has_host = |part: &u32| first.keys().any(|parts| parts.contains(part));
         match parts.iter().position(|part| !has_host(part)) {
             Some(switch) => Err(TopologyError::Unreached(switch as u32)),
             None => Ok(()),
+        }
+    }
+
+    /// Returns true if two hosts could reach one another if hosts forwarded. `first` has a host for
+    /// each set of parts that hosts have links to.
+    fn are_joined_by_hosts(first: &BTreeMap<BTreeSet<u32>, u32>, a: u32, b: u32) -> bool {
+        let of = |host: u32| first.iter().find(|(_, own)| **own == host).map(|(parts, _)| parts);
+        let (Some(from), Some(to)) = (of(a), of(b)) else { return false };
+        let mut reached = from.clone();
+        loop {
+            let before = reached.len();
+            for parts in first.keys() {
+                if !parts.is_disjoint(&reached) {
+                    reached.extend(parts);
+                }
+            }
+            if reached.len() == before {
+                return !reached.is_disjoint(to);
+            }
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod build;
 mod cut;
+mod forward;
 mod pod;
 mod pods;
 mod regular;

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::build::{MAX_NODES, Wires, check_count};
+use super::forward::expand;
 use super::{Link, Node, Topology, TopologyError};
 use rampmeter_core::{Rate, Span};
 
@@ -164,8 +165,8 @@ pub enum TopologySpec {
         /// Hosts, 2 or more.
         #[schemars(range(min = 2, max = 65536))]
         hosts: u64,
-        /// Switches, 1 or more.
-        #[schemars(range(min = 1, max = 65536))]
+        /// Switches, 1 or more, or 0 if hosts forward.
+        #[schemars(range(min = 0, max = 65536))]
         switches: u64,
         /// The links.
         links: Vec<LinkSpec>,
@@ -177,11 +178,18 @@ pub enum TopologySpec {
         #[schemars(range(min = 0.0, max = 1e9))]
         #[serde(default = "processing")]
         host_ns: f64,
+        /// Hosts with several links, or with a link to a host, forward packets for others.
+        #[serde(default, skip_serializing_if = "is_false")]
+        hosts_forward: bool,
     },
     /// A file with a table of kind `links`, relative to the plan.
+    #[serde(rename_all = "kebab-case")]
     File {
         /// The file.
         file: String,
+        /// Hosts with several links, or with a link to a host, forward packets for others.
+        #[serde(default, skip_serializing_if = "is_false")]
+        hosts_forward: bool,
     },
 }
 
@@ -199,6 +207,11 @@ pub struct LinkSpec {
     #[schemars(range(min = 0.0, max = 1e9))]
     #[serde(default = "propagation")]
     pub propagation_ns: f64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 fn one() -> u64 {
@@ -273,15 +286,22 @@ impl TopologySpec {
                 let spread = delay("cable-spread-ns", cable_spread_ns)?;
                 Topology::new_pod(k as u32, spread, &self.wires(gbps)?)
             }
-            Self::Links { hosts, switches, ref links, .. } => {
+            Self::Links { hosts, switches, ref links, hosts_forward, .. } => {
                 let hosts = check_count("hosts", hosts, 2, "2 to 65536")?;
-                let switches = check_count("switches", switches, 1, "1 to 65536")?;
+                // Without switches an error names the first host with a link to another.
+                let switches = check_count("switches", switches, 0, "0 to 65536")?;
                 let wires = self.wires(access())?;
                 let parse = |(i, spec): (usize, &LinkSpec)| spec.parse(i, hosts, switches);
-                let links = links.iter().enumerate().map(parse).collect::<Result<_, _>>()?;
-                Topology::check(hosts, switches, links, &wires)
+                let mut links: Vec<Link> =
+                    links.iter().enumerate().map(parse).collect::<Result<_, _>>()?;
+                if !hosts_forward {
+                    return Topology::check(hosts, switches, links, &wires);
+                }
+                let all = expand(hosts, switches, &mut links);
+                check_count("switches and hosts that forward", all.into(), 1, "1 to 65536")?;
+                Topology::check(hosts, all, links, &wires)
             }
-            Self::File { ref file } => Err(TopologyError::BadEnd {
+            Self::File { ref file, .. } => Err(TopologyError::BadEnd {
                 link: 0,
                 expected: "a topology whose file has been read".into(),
                 got: file.clone(),
@@ -321,7 +341,10 @@ impl LinkSpec {
             let switch = || name.strip_prefix('s').and_then(|r| number(r, switches));
             host.or_else(|| switch().map(Node::Switch)).ok_or_else(|| TopologyError::BadEnd {
                 link,
-                expected: format!("h0 to h{} or s0 to s{}", hosts - 1, switches - 1),
+                expected: match switches.checked_sub(1) {
+                    Some(last) => format!("h0 to h{} or s0 to s{last}", hosts - 1),
+                    None => format!("h0 to h{}", hosts - 1),
+                },
                 got: name.to_owned(),
             })
         };

@@ -1,0 +1,53 @@
+//! Hosts that forward packets for others, as servers of BCube and GPUs that are linked directly do.
+//!
+//! Only switches route here, so a host that forwards becomes two nodes: a switch, which has all of
+//! its links, and the host, with one link to that switch. The link is as fast as all links of the
+//! host together and has no delay, so it is never narrower than they are. The host's own packets
+//! and those that it forwards share the queues of its switch.
+
+use rampmeter_core::{Rate, Span};
+
+use super::{Link, Node};
+
+/// Gives the hosts of `links` that can forward a switch each, numbered from `n_switches` on in the
+/// order of the hosts; returns the number of all switches. A host with one link has nothing to
+/// forward and stays as it is, unless the link is to another host.
+pub(super) fn expand(n_hosts: u32, n_switches: u32, links: &mut Vec<Link>) -> u32 {
+    let mut rates = vec![(0u32, 0u64); n_hosts as usize];
+    let mut is_direct = vec![false; n_hosts as usize];
+    for link in &*links {
+        for (end, other) in [(link.a, link.b), (link.b, link.a)] {
+            let Node::Host(host) = end else { continue };
+            let (count, sum) = &mut rates[host as usize];
+            (*count, *sum) = (*count + 1, sum.saturating_add(link.rate.as_bps()));
+            is_direct[host as usize] |= matches!(other, Node::Host(_));
+        }
+    }
+    let mut switches = vec![None; n_hosts as usize];
+    let mut next = n_switches;
+    for (host, &(count, _)) in rates.iter().enumerate() {
+        if count > 1 || is_direct[host] {
+            switches[host] = Some(next);
+            next += 1;
+        }
+    }
+    let moved = |end: Node| match end {
+        Node::Host(host) => switches[host as usize].map_or(end, Node::Switch),
+        other => other,
+    };
+    for link in links.iter_mut() {
+        let ends = [moved(link.a), moved(link.b)];
+        (link.a, link.b) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+    }
+    for (host, &switch) in (0..).zip(&switches) {
+        let Some(switch) = switch else { continue };
+        let bps = rates[host as usize].1.min(RATE_MAX);
+        let rate = Rate::from_bps(bps).expect("links have rates above zero");
+        let (a, b) = (Node::Host(host), Node::Switch(switch));
+        links.push(Link { a, b, rate, propagation: Span::ZERO });
+    }
+    next
+}
+
+/// The highest rate of a link, in bit/s.
+const RATE_MAX: u64 = 100_000_000_000_000;
