@@ -181,9 +181,9 @@ class TestTrust:
         summary = run(lost, tmp_path / "r").summary
         assert summary["status"] in ("incomplete", "censored")
         assert summary["flows"]["delivered"] == 0
-        assert summary["window"] is None
-        assert summary["utilisation"] is None
-        assert summary["goodput_gbps"] is None
+        assert summary["window"] == {"from_ps": 0, "to_ps": summary["counters"]["end_ps"]}
+        assert 0 < summary["utilisation"] < 0.1
+        assert summary["goodput_gbps"] == 0.0
         assert "2 of 2 flows were not delivered" in summary["warnings"][0]
 
     def test_a_short_run_is_warned_of(self, tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ def test_the_tables_have_the_documented_columns(small_run: rm.Run) -> None:
         "first_byte_ps",
         "sent_bytes",
         "retransmitted_bytes",
+        "delivered_bytes",
     ]
     series = ["time_ps", "tier", "utilisation", "queue_mean_bytes", "queue_max_bytes"]
     assert small_run.series.column_names == series

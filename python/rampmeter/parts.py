@@ -184,6 +184,8 @@ class RunOptions(Part):
     """Pass every packet through the wire codec."""
     paths: bool | None = None
     """Write the table of the paths that the packets of flows took."""
+    rates_us: float | None = None
+    """Interval of the rates of flows in `rates.parquet`, which is not written if this is 0."""
     sample_us: float | None = None
     """How often queues and links are looked at."""
     trace: str | None = None

@@ -25,6 +25,7 @@ LATENCIES = "latencies.parquet"
 LINKS = "links.parquet"
 TENANTS = "tenants.parquet"
 PATHS = "paths.parquet"
+RATES = "rates.parquet"
 SUMMARY = "summary.json"
 MANIFEST = "manifest.json"
 
@@ -105,6 +106,11 @@ class Run:
     def tenants(self) -> "pa.Table | None":
         """What each tenant's messages had delivered over time; `None` with a single tenant."""
         return self._table(TENANTS) if (self.path / TENANTS).is_file() else None
+
+    @cached_property
+    def rates(self) -> "pa.Table | None":
+        """The rate of each flow in each interval; `None` unless `run.rates_us` was set."""
+        return self._table(RATES) if (self.path / RATES).is_file() else None
 
     @cached_property
     def paths(self) -> "pa.Table | None":
@@ -205,7 +211,7 @@ class Plots:
         return plots.queue_cdf(tiers(self._run.queues, "queue_bytes", "samples"), ax=ax)
 
     def tenants(self, *, ax: "Axes | None" = None) -> "Figure":
-        """Each tenant's share of what was delivered over time, until arrivals stopped."""
+        """Each tenant's share of what was delivered over time, to the end of the window."""
         import numpy as np
 
         from rampmeter import plots
@@ -214,7 +220,9 @@ class Plots:
         if table is None:
             raise ResultError(f"{self._run.path}: expected several tenants, there is one")
         n_tenants = len(set(table["tenant"].to_pylist()))
-        until = int(self._run.summary["counters"]["last_arrival_ps"])
+        window = self._run.summary.get("window") or {"to_ps": 0}
+        arrivals = int(self._run.summary["counters"]["last_arrival_ps"])
+        until = max(arrivals, int(window["to_ps"]))
         times = table["time_ps"].to_numpy().reshape(-1, n_tenants)[:, 0]
         total = table["delivered_bytes"].to_numpy().reshape(-1, n_tenants).astype(np.float64)
         each = np.diff(total, axis=0, prepend=0.0)[times <= until]

@@ -7,7 +7,7 @@ use rampmeter_core::{Bytes, FabricFacts, Span};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::transport::{Derived, Network, Place, Quantity, Site};
 use rampmeter_sim::{ClockSpec, FabricConfig, Shape, SimSpec, Switching, Topology, TopologySpec};
-use rampmeter_workload::{Process, ValidWorkload, WorkloadContext};
+use rampmeter_workload::{ValidWorkload, WorkloadContext};
 
 use crate::capture::CaptureConfig;
 use crate::context::Context;
@@ -39,6 +39,8 @@ pub struct ValidPlan {
     /// The user's names of nodes.
     pub(crate) names: NamesSpec,
     pub(crate) trace: Option<TraceConfig>,
+    /// Interval of the rates of flows.
+    pub(crate) rates: Option<Span>,
 }
 
 impl Plan {
@@ -86,6 +88,15 @@ impl Plan {
         if self.run.paths && !has_packets {
             return Err(cx.bad("run.paths", "expected a transport with packets"));
         }
+        let name = self.transport.name();
+        let rates = match self.run.rates_us {
+            0.0 => None,
+            _ if !has_packets => {
+                let message = format!("expected a transport with packets, got {name}");
+                return Err(cx.bad("run.rates-us", message));
+            }
+            us => Some(cx.micros("run.rates-us", us, 0.001)?),
+        };
         let sim = SimSpec {
             fabric,
             faults: faults(
@@ -118,9 +129,8 @@ impl Plan {
         warnings.extend(overload::warning(&sim.topology, facts.access_rate, &self.workload));
         warnings.extend(overload::unequal_links(&sim.topology));
         if !transport.ready.has_own_rates() {
-            warnings.extend(overload::one_rate(&sim.topology, self.transport.name()));
+            warnings.extend(overload::one_rate(&sim.topology, name));
         }
-        let name = self.transport.name();
         let is_assumed = transport.ready.assumes_full_bisection();
         warnings.extend(overload::narrow_core(&sim.topology, name).filter(|_| is_assumed));
         Ok(ValidPlan {
@@ -135,6 +145,7 @@ impl Plan {
             deadlines,
             capture,
             trace,
+            rates,
         })
     }
 }
@@ -143,12 +154,6 @@ impl ValidPlan {
     /// The plan that was checked.
     pub fn plan(&self) -> &Plan {
         &self.plan
-    }
-
-    /// Returns the process of the arrivals. With an outage no run is steady.
-    pub(crate) fn process(&self) -> Process {
-        let process = self.workload.process();
-        if self.sim.faults.outages.is_empty() { process } else { process.max(Process::Trace) }
     }
 
     /// What protocols derive their parameters from.

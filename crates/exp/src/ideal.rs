@@ -67,7 +67,7 @@ pub(crate) fn simulate_ideal(task: Task<'_>, core: Option<Core>) -> Ran {
             break;
         }
         if arrival.is_none() && completion > deadline {
-            status = RunStatus::Censored;
+            (now, status) = (deadline, RunStatus::Censored);
             break;
         }
         run.counters.events += 1;
@@ -94,9 +94,7 @@ pub(crate) fn simulate_ideal(task: Task<'_>, core: Option<Core>) -> Ran {
             break;
         }
     }
-    let mut left: Vec<Open> = run.open.into_values().collect();
-    left.sort_unstable_by_key(|open| open.record.id);
-    left.iter().for_each(|open| recorder.on_flow(&open.record));
+    run.end(now, recorder);
     while let Some(arrival) = source.withheld() {
         recorder.on_withheld(now, &arrival);
     }
@@ -151,7 +149,7 @@ impl Run {
         let (delivered, completed) =
             (served + delivered.saturating_sub(service), served + acked.saturating_sub(service));
         (record.delivered, record.completed) = (Some(delivered), Some(completed));
-        record.sent = record.size;
+        (record.sent, record.fresh) = (record.size, record.size);
         let packets = record.size.packets_ceil(self.cut.payload);
         self.under_way.remove(service, record.size, packets);
         self.completed_service += u128::from(service.as_ps());
@@ -161,6 +159,22 @@ impl Run {
         self.counters.delivered += 1;
         self.counters.fresh_bytes += record.size.get();
         self.counters.fresh_packets += record.size.packets_ceil(self.cut.payload);
+    }
+
+    /// Records the flows that are not complete at the end. Their progress in bytes is their progress
+    /// in service.
+    fn end(&mut self, now: Time, recorder: &mut Recorder) {
+        let mut left: Vec<(u32, Span)> = self.scheduler.remaining(now).collect();
+        left.sort_unstable_by_key(|&(id, _)| id);
+        for (id, remaining) in left {
+            let Some(Open { mut record, service }) = self.open.remove(&id) else { continue };
+            let served = u128::from((service - remaining).as_ps());
+            let bytes = u128::from(record.size.get()) * served;
+            let bytes = (bytes / u128::from(service.as_ps()).max(1)) as u64;
+            (record.sent, record.fresh) = (Bytes::new(bytes), Bytes::new(bytes));
+            self.counters.fresh_bytes += bytes;
+            recorder.on_flow(&record);
+        }
     }
 
     /// What has been delivered by now: all of the flows that are complete, and of those under way

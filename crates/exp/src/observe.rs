@@ -102,6 +102,14 @@ impl Probe for Observing<'_> {
         self.recorder.on_withheld(now, arrival);
     }
 
+    fn progress_interval(&self) -> Option<Span> {
+        self.recorder.progress_interval()
+    }
+
+    fn on_progress<'a>(&mut self, now: Time, open: impl Iterator<Item = &'a FlowRecord>) {
+        self.recorder.on_progress(now, open);
+    }
+
     fn on_deliver(&mut self, latency: Span, is_data: bool) {
         self.recorder.on_deliver(latency, is_data);
     }

@@ -180,6 +180,8 @@ pub struct RunSpec {
     pub drain_us: f64,
     /// How often queues and links are looked at.
     pub sample_us: f64,
+    /// Interval of the rates of flows in `rates.parquet`, which is not written if this is 0.
+    pub rates_us: f64,
     /// Pass every packet through the wire codec.
     pub paranoid: bool,
     /// The file, in the folder of results, to which packets are captured.
@@ -211,6 +213,7 @@ impl Default for RunSpec {
         Self {
             drain_us: 1e6,
             sample_us: 10.0,
+            rates_us: 0.0,
             paranoid: false,
             capture: None,
             capture_hosts: None,

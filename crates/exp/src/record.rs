@@ -1,5 +1,7 @@
 //! Observing a run: flows to a table and to compact samples, queues and links by tier, latencies.
 
+use std::collections::BTreeMap;
+
 use rampmeter_core::{Header, Hop, Span, Time};
 use rampmeter_metrics::row::{FlowRow, Status};
 use rampmeter_metrics::{FlowWriter, Ideal, LatencyHistogram, TableError};
@@ -7,6 +9,7 @@ use rampmeter_sim::fabric::Fabric;
 use rampmeter_sim::{Arrival, FlowRecord, Probe};
 
 use crate::ideals::Ideals;
+use crate::rates::Rates;
 use crate::sampling::Samples;
 
 /// What the statistics need of a flow that finished.
@@ -50,6 +53,12 @@ pub(crate) struct Recorder {
     pub(crate) failed: u64,
     pub(crate) rejected: u64,
     pub(crate) unfinished: u64,
+    /// Numbers and arrivals of flows that were not delivered, without those that were rejected.
+    pub(crate) open: Vec<(u32, Time)>,
+    /// Message bytes delivered in the whole run, by tenant.
+    pub(crate) delivered_bytes: BTreeMap<u32, u64>,
+    /// Only of runs that record rates of flows.
+    pub(crate) rates: Option<Rates>,
     /// Flows that waited for others until the end.
     pub(crate) not_started: u64,
     pub(crate) duplicate_bytes: u64,
@@ -86,6 +95,9 @@ impl Recorder {
             failed: 0,
             rejected: 0,
             unfinished: 0,
+            open: Vec::new(),
+            delivered_bytes: BTreeMap::new(),
+            rates: None,
             not_started: 0,
             duplicate_bytes: 0,
             unfinished_ideal_ps: 0,
@@ -105,8 +117,11 @@ impl Recorder {
         self.mark.1
     }
 
-    /// Completes the table of flows.
+    /// Completes the tables of flows and of their rates.
     pub(crate) fn finish(&mut self, metadata: &[(String, String)]) -> Result<(), TableError> {
+        if let Some(rates) = self.rates.take() {
+            rates.finish(metadata)?;
+        }
         if let Some(error) = self.error.take() {
             return Err(error);
         }
@@ -166,6 +181,11 @@ impl Probe for Recorder {
             // It has no record; see `on_withheld`.
             Status::NotStarted => {}
         }
+        if matches!(status, Status::Failed | Status::Unfinished) {
+            self.open.push((record.number, record.arrival));
+        }
+        let delivered_bytes = record.fresh.get();
+        *self.delivered_bytes.entry(record.tenant.get()).or_default() += delivered_bytes;
         self.duplicate_bytes += record.duplicate.get();
         let sent_bytes = record.sent.get();
         let retransmitted_bytes = sent_bytes.saturating_sub(record.size.get());
@@ -200,8 +220,12 @@ impl Probe for Recorder {
             first_byte_ps: since(record.first_byte),
             sent_bytes,
             retransmitted_bytes,
+            delivered_bytes,
         };
         self.push(&row);
+        if let Some(rates) = &mut self.rates {
+            rates.on_flow(record);
+        }
     }
 
     fn on_withheld(&mut self, now: Time, arrival: &Arrival) {
@@ -229,7 +253,18 @@ impl Probe for Recorder {
             first_byte_ps: None,
             sent_bytes: 0,
             retransmitted_bytes: 0,
+            delivered_bytes: 0,
         });
+    }
+
+    fn progress_interval(&self) -> Option<Span> {
+        self.rates.as_ref().map(|rates| rates.interval)
+    }
+
+    fn on_progress<'a>(&mut self, now: Time, open: impl Iterator<Item = &'a FlowRecord>) {
+        if let Some(rates) = &mut self.rates {
+            rates.on_progress(now, open);
+        }
     }
 
     fn on_deliver(&mut self, latency: Span, is_data: bool) {

@@ -17,6 +17,7 @@ use crate::observe::Observed;
 use crate::pace::wall_clock;
 use crate::progress::Observer;
 use crate::ran::Ran;
+use crate::rates::Rates;
 use crate::record::Recorder;
 use crate::sampling::Samples;
 use crate::simulate::Task;
@@ -36,6 +37,9 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
     clear(out)?;
     let writer = FlowWriter::create(&out.join("flows.parquet"))?;
     let mut recorder = recorder(plan, Some(writer));
+    if let Some(interval) = plan.rates {
+        recorder.rates = Some(Rates::create(&out.join("rates.parquet"), interval)?);
+    }
     let mut observed = Observed::start(plan, out)?;
     let started = wall_clock();
     let ran = simulate(plan, &mut recorder, observed.as_mut(), observer);
@@ -43,7 +47,7 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
 }
 
 /// What not every run writes, and the manifest.
-const OPTIONAL: [&str; 8] = [
+const OPTIONAL: [&str; 9] = [
     "manifest.json",
     "latencies.parquet",
     "tenants.parquet",
@@ -52,6 +56,7 @@ const OPTIONAL: [&str; 8] = [
     "drops.parquet",
     "outages.parquet",
     "paths.parquet",
+    "rates.parquet",
 ];
 
 /// Makes the folder, and removes from it what would speak for results that are still to come.
@@ -185,7 +190,8 @@ fn outcome<'a>(plan: &'a ValidPlan, ran: &'a Ran) -> Outcome<'a> {
         offered_packets: ran.offered_packets,
         bdp_bytes: u64::from(bdp_packets) * plan.cut.payload.get(),
         warnings: &plan.warnings,
-        process: plan.process(),
+        process: plan.workload.process(),
+        has_outages: !plan.sim.faults.outages.is_empty(),
         drain: plan.sim.drain,
     }
 }

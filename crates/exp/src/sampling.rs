@@ -66,7 +66,8 @@ impl Samples {
         self.take_drops(now, fabric);
         self.take_tiers(now, interval, fabric);
         let (fresh, tiers) = (delivered.iter().sum(), self.sent_by_tier.clone());
-        self.knots.push(Knot { at: now, fresh, tiers });
+        let tenants = if delivered.len() > 1 { delivered.to_vec() } else { vec![] };
+        self.knots.push(Knot { at: now, fresh, tiers, tenants });
     }
 
     fn take_tiers<H: Header, P: Hop<H>>(

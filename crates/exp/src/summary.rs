@@ -4,8 +4,8 @@ use rampmeter_core::{Span, Time};
 use rampmeter_metrics::histogram::LatencySummary;
 use rampmeter_metrics::series::QueueSummary;
 use rampmeter_metrics::{BinStats, Bins, Ideal, Order, Sample, Stats, by_size};
-use rampmeter_sim::fabric::{Collisions, DropReason, TierStats};
-use rampmeter_sim::{Counters, Node, PfcStats};
+use rampmeter_sim::fabric::{Collisions, TierStats};
+use rampmeter_sim::{Counters, PfcStats};
 use rampmeter_workload::Process;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,8 +16,9 @@ use crate::collisions::CollisionReport;
 use crate::plan::MeasureSpec;
 use crate::ran::RunStatus;
 use crate::record::{Kept, Recorder};
+use crate::tier::Tier;
 use crate::warnings;
-use crate::window::{Knot, WarmUpReport, Window, carried_until};
+use crate::window::{Knot, Measured, WarmUpReport, Window, carried_until};
 
 /// The summary of a run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -26,7 +27,7 @@ pub struct Summary {
     pub status: RunStatus,
     /// Flows by how they ended.
     pub flows: FlowCounts,
-    /// What `utilisation` and `goodput_gbps` are measured over; none if no flow is counted.
+    /// What `utilisation` and `goodput_gbps` are measured over; none of an empty run.
     pub window: Option<Window>,
     /// How many first flows are left out.
     pub warmup: WarmUpReport,
@@ -37,6 +38,8 @@ pub struct Summary {
     pub utilisation: Option<f64>,
     /// Message bytes delivered in the window, over its length, all hosts together.
     pub goodput_gbps: Option<f64>,
+    /// `goodput_gbps` by tenant. Only if there are several, and samples.
+    pub tenant_goodput_gbps: BTreeMap<u32, f64>,
     /// Data packets delivered when arrivals stopped, over those offered until then: what dcPIM's
     /// figures call utilisation. None where all flows arrive at the start.
     pub delivered_share: Option<f64>,
@@ -100,73 +103,6 @@ pub struct Slowdown {
     pub classes: Vec<BinStats>,
 }
 
-/// Totals of one tier.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Tier {
-    /// Its name.
-    pub name: String,
-    /// Ports in it.
-    pub ports: u32,
-    /// Bytes sent.
-    pub bytes: u64,
-    /// Share of the window in which its links were busy: their mean. None of runs without samples.
-    pub utilisation: Option<f64>,
-    /// The longest queue of any port, at any time. Those of `queues` are of samples only.
-    pub queue_max_bytes: u64,
-    /// Where and when it was.
-    pub queue_max_at: Option<Peak>,
-    /// Packets that queues marked (ECN), those that had been marked before too; left out if none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub marks: Option<u64>,
-    /// What ports trimmed (NDP); left out where they do not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trimming: Option<Trimming>,
-    /// Pauses of priority flow control; left out where it is off.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pfc: Option<TierPfc>,
-    /// Packets dropped, by reason; reasons that did not occur are left out.
-    pub drops: BTreeMap<&'static str, u64>,
-    /// Data packets dropped.
-    pub data_drops: u64,
-    /// Bytes dropped.
-    pub bytes_dropped: u64,
-}
-
-/// What the ports of a tier have trimmed.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Trimming {
-    /// Packets whose payload was cut off.
-    pub trims: u64,
-    /// Trimmed packets that went back to their sender.
-    pub returns: u64,
-    /// The longest data queue of any port, at any time.
-    pub data_queue_max_bytes: u64,
-    /// The longest queue of headers and control packets of any port, at any time.
-    pub header_queue_max_bytes: u64,
-}
-
-/// Pauses of the ports of one tier.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-pub struct TierPfc {
-    /// Pauses sent to its ports.
-    pub pauses: u64,
-    /// For how long its ports were paused, all together, in picoseconds.
-    pub paused_ps: u64,
-    /// The most headroom that packets of any of its links took in the switch at the far end.
-    pub headroom_max_bytes: u64,
-}
-
-/// Where and when a queue was longest.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Peak {
-    /// The end of the link that sends.
-    pub from: String,
-    /// The end that receives.
-    pub to: String,
-    /// When it first was.
-    pub time_ps: u64,
-}
-
 /// Totals of the run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Totals {
@@ -206,6 +142,8 @@ pub(crate) struct Outcome<'a> {
     pub(crate) warnings: &'a [String],
     /// What arrivals are.
     pub(crate) process: Process,
+    /// True if links or nodes fail during the run, so that it is not stationary.
+    pub(crate) has_outages: bool,
 }
 
 impl Summary {
@@ -220,21 +158,41 @@ impl Summary {
         let mark = recorder.mark_ps();
         let mut all = recorder.kept;
         all.sort_unstable_by_key(|k| k.number);
-        let warmup = WarmUpReport::of(measure, outcome.process, &all);
+        // With an outage no run is stationary.
+        let process = match outcome.has_outages {
+            true => Process::Bursts,
+            false => outcome.process,
+        };
+        let warmup = WarmUpReport::of(measure, process, &all);
         let choice = Choice { first: warmup.flows, mark };
         let counted: Vec<&Kept> =
             all.iter().filter(|k| choice.counts(k, Ideal::Delivered)).collect();
-        let order = match outcome.process {
+        let order = match process {
             Process::Bursts => Order::Any,
             Process::Poisson | Process::Trace => Order::Arrival,
         };
         let slowdown = slowdowns(&all, choice, outcome.bdp_bytes, order);
-        let window = Window::of(&counted, counters.last_arrival, mark);
+        let window = Window::of(&Measured {
+            counted: &counted,
+            open: &recorder.open,
+            unfinished: recorder.unfinished,
+            warmup: warmup.flows,
+            process: outcome.process,
+            last_arrival: counters.last_arrival,
+            end_ps: outcome.end_ps,
+            mark,
+        });
         let is_sampled = !recorder.samples.knots.is_empty();
         let samples = window.filter(|_| is_sampled).map(|w| w.samples(&recorder.samples.knots));
-        let knots = knots(&outcome, recorder.samples.knots, &all);
+        let delivered = &recorder.delivered_bytes;
+        let knots = knots(&outcome, recorder.samples.knots, &all, delivered);
         let carried = |of: &dyn Fn(&Knot) -> u64| window.and_then(|w| w.carried(&knots, of));
         let seconds = window.map_or(0.0, Window::seconds);
+        let tenants = delivered.keys().filter(|_| is_sampled && delivered.len() > 1);
+        let tenants = tenants.filter_map(|&tenant| {
+            let bytes = carried(&|knot| knot.of_tenant(tenant))?;
+            Some((tenant, bytes * 8e-9 / seconds))
+        });
         let tier = |(i, stats): (usize, &TierStats)| {
             let bits = carried(&|knot| knot.of_tier(i)).map(|bytes| bytes * 8.0);
             // What was sent by an instant is known from samples only.
@@ -280,7 +238,9 @@ impl Summary {
             warmup: &warmup,
             slowdown: &slowdown,
             counted: &counted,
-            process: outcome.process,
+            process,
+            has_outages: outcome.has_outages,
+            is_cut_off: outcome.status == RunStatus::Censored,
             delivered_share,
             samples,
             sent_bytes: recorder.sent_bytes,
@@ -296,6 +256,7 @@ impl Summary {
             warnings,
             utilisation,
             goodput_gbps: carried(&|knot| knot.fresh).map(|bytes| bytes * 8e-9 / seconds),
+            tenant_goodput_gbps: tenants.collect(),
             delivered_share,
             nfct: (ideal_sum > 0.0).then(|| sum(&|k| k.fct[0]) / ideal_sum),
             deadlines_met: has_deadlines.then_some(met),
@@ -355,7 +316,12 @@ fn slowdowns(
 
 /// What had been carried at each sample and at the end. Runs without samples count the bytes of
 /// a flow when it is delivered.
-fn knots(outcome: &Outcome<'_>, mut knots: Vec<Knot>, all: &[Kept]) -> Vec<Knot> {
+fn knots(
+    outcome: &Outcome<'_>,
+    mut knots: Vec<Knot>,
+    all: &[Kept],
+    delivered: &BTreeMap<u32, u64>,
+) -> Vec<Knot> {
     if knots.is_empty() {
         let delivery = |k: &Kept| (k.arrival.as_ps().saturating_add(k.fct[0]), k.size);
         let mut deliveries: Vec<(u64, u64)> = all.iter().map(delivery).collect();
@@ -369,13 +335,17 @@ fn knots(outcome: &Outcome<'_>, mut knots: Vec<Knot>, all: &[Kept]) -> Vec<Knot>
                 at: Time::from_ps(ps),
                 fresh,
                 tiers: vec![],
+                tenants: vec![],
             })
         }));
     }
     let tiers = outcome.tiers.iter().map(|tier| tier.bytes).collect();
     let end = Time::from_ps(outcome.end_ps);
     if knots.last().is_none_or(|last| last.at <= end) {
-        knots.push(Knot { at: end, fresh: outcome.counters.fresh_bytes, tiers });
+        let n_tenants = delivered.keys().next_back().map_or(0, |last| last + 1);
+        let of_tenant = |tenant| delivered.get(&tenant).copied().unwrap_or(0);
+        let tenants = (0..n_tenants).map(of_tenant).collect();
+        knots.push(Knot { at: end, fresh: outcome.counters.fresh_bytes, tiers, tenants });
     }
     exact_at_last_arrival(outcome, &mut knots);
     knots
@@ -388,8 +358,11 @@ fn exact_at_last_arrival(outcome: &Outcome<'_>, knots: &mut Vec<Knot>) {
     let Some(next) = knots.get(after) else { return };
     let sent = |tier: usize| carried_until(knots, at.as_ps(), |knot| knot.of_tier(tier));
     let tiers = (0..next.tiers.len()).filter_map(sent).map(|bytes| bytes as u64).collect();
+    let arrived = |tenant| carried_until(knots, at.as_ps(), |knot| knot.of_tenant(tenant));
+    let tenants = (0..next.tenants.len() as u32).filter_map(arrived);
+    let tenants = tenants.map(|bytes| bytes as u64).collect();
     let fresh = outcome.counters.fresh_bytes_at_last_arrival;
-    knots.insert(after, Knot { at, fresh, tiers });
+    knots.insert(after, Knot { at, fresh, tiers, tenants });
 }
 
 fn by_tenant(counted: &[&Kept], order: Order) -> BTreeMap<u32, Stats> {
@@ -422,40 +395,5 @@ fn by_all_bins<I: Iterator<Item = Sample>>(
         decades: by_size(samples, &Bins::Decades, order).1,
         deciles: by_size(samples, &deciles, order).1,
         classes: by_size(samples, &Bins::PacketClasses, order).1,
-    }
-}
-
-impl Tier {
-    fn new(tier: TierStats, utilisation: Option<f64>, pfc: Option<PfcStats>) -> Self {
-        let pfc = pfc.map(|pfc| TierPfc {
-            pauses: pfc.pauses,
-            paused_ps: pfc.paused.as_ps(),
-            headroom_max_bytes: pfc.headroom_max.get(),
-        });
-        let drops = DropReason::NAMES.into_iter().zip(tier.drops).filter(|(_, n)| *n > 0);
-        let peak = |(from, to, at): (Node, Node, Time)| Peak {
-            from: from.to_string(),
-            to: to.to_string(),
-            time_ps: at.as_ps(),
-        };
-        Self {
-            name: tier.name,
-            ports: tier.ports,
-            bytes: tier.bytes,
-            utilisation,
-            queue_max_bytes: tier.queue_max.get(),
-            queue_max_at: tier.queue_peak.map(peak),
-            marks: (tier.marks > 0).then_some(tier.marks),
-            trimming: tier.trimming.map(|t| Trimming {
-                trims: t.trims,
-                returns: t.returns,
-                data_queue_max_bytes: t.data_max.get(),
-                header_queue_max_bytes: t.headers_max.get(),
-            }),
-            pfc,
-            drops: drops.collect(),
-            data_drops: tier.data_drops,
-            bytes_dropped: tier.bytes_dropped,
-        }
     }
 }

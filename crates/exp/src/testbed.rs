@@ -225,6 +225,7 @@ fn record(plan: &ValidPlan, number: u32, flow: &Flow, seen: Seen) -> FlowRecord 
         completed: time(seen.completed),
         failed: time(seen.failed),
         rejected: None,
+        fresh: seen.delivered.map_or(Bytes::ZERO, |_| size),
         duplicate: Bytes::ZERO,
         first_byte: None,
         sent: Bytes::ZERO,

@@ -33,7 +33,11 @@ pub(crate) struct Facts<'a> {
     pub(crate) slowdown: &'a BTreeMap<&'static str, Slowdown>,
     /// The flows that are counted, in the order of arrival.
     pub(crate) counted: &'a [&'a Kept],
+    /// The process of the arrivals; that of bursts in runs with outages.
     pub(crate) process: Process,
+    pub(crate) has_outages: bool,
+    /// True if `drain` ended the run.
+    pub(crate) is_cut_off: bool,
     pub(crate) delivered_share: Option<f64>,
     /// Samples of links in the measured window; `None` where nothing is sampled or counted.
     pub(crate) samples: Option<usize>,
@@ -57,12 +61,17 @@ pub(crate) fn of(facts: &Facts<'_>) -> Vec<String> {
             submitted - delivered
         ));
     }
+    let drain = facts.drain.as_ps() as f64 * 1e-12;
     if facts.unfinished_ideal_ps > facts.drain.as_ps() {
         warnings.push(format!(
-            "a flow that did not end needs {} s at least, and run.drain-us ends the run {} s after \
-             the last arrival",
+            "a flow that did not end needs {} s at least, and run.drain-us ends the run {drain} s \
+             after the last arrival",
             facts.unfinished_ideal_ps as f64 * 1e-12,
-            facts.drain.as_ps() as f64 * 1e-12
+        ));
+    } else if unfinished > 0 && facts.is_cut_off {
+        warnings.push(format!(
+            "run.drain-us ended the run {drain} s after the last arrival; delivered_bytes in \
+             flows.parquet is the progress of unfinished flows"
         ));
     }
     if flows.not_started > 0 {
@@ -93,11 +102,14 @@ pub(crate) fn of(facts: &Facts<'_>) -> Vec<String> {
     }
     if process == Process::Bursts {
         if facts.slowdown["delivered"].overall.is_some() {
-            warnings.push(
-                "flows come in bursts or wait for others, so the run is one sample and has no \
-                 confidence intervals; simulate several seeds"
-                    .to_owned(),
-            );
+            let reason = match facts.has_outages {
+                true => "links or nodes fail during the run",
+                false => "flows come in bursts or wait for others",
+            };
+            warnings.push(format!(
+                "{reason}, so the run is one sample and has no confidence intervals; simulate \
+                 several seeds"
+            ));
         }
         return warnings;
     }

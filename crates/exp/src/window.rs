@@ -18,12 +18,19 @@ pub(crate) struct Knot {
     pub(crate) fresh: u64,
     /// Bytes that each tier had sent.
     pub(crate) tiers: Vec<u64>,
+    /// Message bytes that had reached their receiver by tenant; none before there are several.
+    pub(crate) tenants: Vec<u64>,
 }
 
 impl Knot {
     /// Bytes that one tier had sent; zero in runs without samples.
     pub(crate) fn of_tier(&self, tier: usize) -> u64 {
         self.tiers.get(tier).copied().unwrap_or(0)
+    }
+
+    /// Message bytes of one of several tenants that had reached their receiver.
+    pub(crate) fn of_tenant(&self, tenant: u32) -> u64 {
+        self.tenants.get(tenant as usize).copied().unwrap_or(0)
     }
 }
 
@@ -75,10 +82,29 @@ impl WarmUpReport {
 /// The measured window. Times since the start of the run, in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Window {
-    /// The arrival of the first flow that is counted.
+    /// The arrival of the first flow that is counted; if the window ends with the run, that of the
+    /// first flow after the warm-up.
     pub from_ps: u64,
-    /// The last arrival; the last delivery where all flows arrive at once.
+    /// The last arrival; the last delivery if all flows arrive at once; the end of the run if flows
+    /// were unfinished then that are not of a Poisson process, or if no flow was delivered.
     pub to_ps: u64,
+}
+
+/// Properties of a run from which its window follows.
+pub(crate) struct Measured<'a> {
+    /// The flows counted.
+    pub(crate) counted: &'a [&'a Kept],
+    /// Numbers and arrivals of the flows that were not delivered, without those that were rejected.
+    pub(crate) open: &'a [(u32, Time)],
+    /// Flows that the end of the run cut off.
+    pub(crate) unfinished: u64,
+    /// The number of first flows that are left out.
+    pub(crate) warmup: u64,
+    pub(crate) process: Process,
+    pub(crate) last_arrival: Time,
+    pub(crate) end_ps: u64,
+    /// The instant at which statistics end, if they end at the arrival of a flow.
+    pub(crate) mark: Option<u64>,
 }
 
 impl Window {
@@ -86,13 +112,27 @@ impl Window {
         (self.to_ps - self.from_ps) as f64 * 1e-12
     }
 
-    /// The window of `counted` flows, of which there may be none. Arrivals end at `last_arrival`,
-    /// or at `mark` if the statistics end there.
-    pub(crate) fn of(counted: &[&Kept], last_arrival: Time, mark: Option<u64>) -> Option<Self> {
-        let from_ps = counted.iter().map(|k| k.arrival.as_ps()).min()?;
-        let last = last_arrival.as_ps().min(mark.unwrap_or(u64::MAX));
-        let delivered = counted.iter().map(|k| k.arrival.as_ps() + k.fct[0]).max()?;
-        let to_ps = if last > from_ps { last } else { delivered };
+    /// Returns the window of a run; `None` if it is empty.
+    ///
+    /// The window of Poisson processes ends with the arrivals, because the network is in the same
+    /// state until then. Other flows that the end of the run cuts off load the network to the end,
+    /// and the window ends there: flows that never end have a goodput.
+    pub(crate) fn of(run: &Measured<'_>) -> Option<Self> {
+        let mark = run.mark.unwrap_or(u64::MAX);
+        let counted = run.counted.iter().map(|k| k.arrival.as_ps()).min();
+        let open = run.open.iter().filter(|(number, _)| u64::from(*number) >= run.warmup);
+        let open = open.map(|(_, arrival)| arrival.as_ps()).min();
+        let is_cut_off = run.unfinished > 0 && run.process != Process::Poisson;
+        let (from_ps, to_ps) = match (counted, open) {
+            (Some(from), Some(open)) if is_cut_off => (from.min(open), run.end_ps.min(mark)),
+            (None, Some(open)) => (open, run.end_ps.min(mark)),
+            (Some(from), _) => {
+                let last = run.last_arrival.as_ps().min(mark);
+                let delivered = run.counted.iter().map(|k| k.arrival.as_ps() + k.fct[0]).max()?;
+                (from, if last > from { last } else { delivered })
+            }
+            (None, None) => return None,
+        };
         (to_ps > from_ps).then_some(Self { from_ps, to_ps })
     }
 
@@ -118,7 +158,7 @@ mod tests {
     use super::*;
 
     fn knot(ps: u64, fresh: u64) -> Knot {
-        Knot { at: Time::from_ps(ps), fresh, tiers: vec![] }
+        Knot { at: Time::from_ps(ps), fresh, tiers: vec![], tenants: vec![] }
     }
 
     #[test]
@@ -129,6 +169,32 @@ mod tests {
         assert_eq!(carried(50, 250), Some(2000.0));
         assert_eq!(carried(100, 200), Some(0.0));
         assert_eq!(carried(100, 301), None);
+    }
+
+    fn kept(number: u32, arrival: u64, fct: u64) -> Kept {
+        let arrival = Time::from_ps(arrival);
+        Kept { number, arrival, size: 1, tenant: 0, fct: [fct; 2], ideal: [1; 3] }
+    }
+
+    fn window(process: Process, counted: &[&Kept], open: &[(u32, Time)]) -> Option<(u64, u64)> {
+        let unfinished = open.len() as u64;
+        let last_arrival = Time::from_ps(300);
+        let (warmup, end_ps, mark) = (0, 1000, None);
+        let run =
+            Measured { counted, open, unfinished, warmup, process, last_arrival, end_ps, mark };
+        Window::of(&run).map(|w| (w.from_ps, w.to_ps))
+    }
+
+    #[test]
+    fn unfinished_flows_extend_the_window_to_the_end_of_the_run() {
+        let (open, short) = ([(0, Time::ZERO), (2, Time::from_ps(300))], kept(1, 100, 50));
+        for process in [Process::Poisson, Process::Trace, Process::Bursts] {
+            assert_eq!(window(process, &[], &open), Some((0, 1000)), "{process:?}");
+            assert_eq!(window(process, &[], &[]), None, "{process:?}");
+            assert_eq!(window(process, &[&short], &[]), Some((100, 300)), "{process:?}");
+        }
+        assert_eq!(window(Process::Trace, &[&short], &open), Some((0, 1000)));
+        assert_eq!(window(Process::Poisson, &[&short], &open), Some((100, 300)));
     }
 
     #[test]

@@ -11,8 +11,8 @@ use std::path::Path;
 use rampmeter_exp::Summary;
 use rampmeter_metrics::paths::PathRow;
 use rampmeter_metrics::series::{
-    CounterSample, DropSample, LatencyRow, LinkSample, OutageRow, QueueRow, TenantSample,
-    TierSample,
+    CounterSample, DropSample, LatencyRow, LinkSample, OutageRow, QueueRow, RateSample,
+    TenantSample, TierSample,
 };
 use rampmeter_metrics::{About, FlowRow, Row};
 use schemars::SchemaGenerator;
@@ -33,6 +33,7 @@ fn the_page_of_results_has_every_column_and_key() {
         ("drops", DropSample::ABOUT),
         ("outages", OutageRow::ABOUT),
         ("tenants", TenantSample::ABOUT),
+        ("rates", RateSample::ABOUT),
         ("transport", CounterSample::ABOUT),
         ("paths", PathRow::ABOUT),
     ];

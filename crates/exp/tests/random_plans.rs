@@ -3,6 +3,8 @@
 //!
 //! `RAMPMETER_PLANS` is how many are tried; 2000 if it is not set.
 
+mod progress;
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -408,6 +410,9 @@ fn random_plan(seed: u64, transports: &[About]) -> (String, bool) {
     run.insert("drain-us".into(), draw.pick(&[0.0, 1_000.0, 100_000.0]).into());
     run.insert("sample-us".into(), draw.pick(&[0.0, 50.0, 1_000.0]).into());
     draw.maybe(&mut run, "paranoid", |d| d.chance(0.5).into());
+    if seed % 4 == 1 && of.name != "ideal" {
+        run.insert("rates-us".into(), 20.0.into());
+    }
     plan.insert("run".into(), run.into());
     let has_faults = draw.chance(0.3);
     if has_faults {
@@ -477,6 +482,7 @@ fn random_plans_are_refused_or_run_to_an_end() {
             let over = round.over_bound.unwrap_or(1.0);
             assert!(over >= 1.0, "{round:?}\n{text}");
         }
+        progress::check(&summary, out.path(), &text);
         let name = plan.plan().transport.name().to_owned();
         *ran.borrow_mut().entry(name).or_default() += 1;
     });

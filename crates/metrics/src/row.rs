@@ -116,6 +116,9 @@ rows! {
         ["B"] sent_bytes: u64,
         /// Payload that its sender put on its link beyond the flow's length.
         ["B"] retransmitted_bytes: u64,
+        /// Payload that reached the receiver, each byte counted once: the progress of a flow that
+        /// did not finish.
+        ["B"] delivered_bytes: u64,
     }
 }
 

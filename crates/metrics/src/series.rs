@@ -109,6 +109,24 @@ rows! {
 }
 
 rows! {
+    /// Progress of one flow during one interval: a row of `rates.parquet`. Flows have rows from the
+    /// interval of their arrival to that of their last byte.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct RateSample, RateSamples {
+        /// When the interval ended.
+        ["ps"] time_ps: u64,
+        /// The flow.
+        [""] flow: u64,
+        /// Payload that reached its receiver in the interval for the first time.
+        ["B"] delivered_bytes: u64,
+        /// Payload that its sender put on its link in the interval, retransmissions included.
+        ["B"] sent_bytes: u64,
+        /// Rate of `delivered_bytes` over the interval.
+        ["Gbit/s"] goodput_gbps: f64,
+    }
+}
+
+rows! {
     /// What the endpoints of a transport had counted by an instant, all together: a row of
     /// `transport.parquet`.
     #[derive(Clone, Debug, PartialEq, Eq)]
@@ -268,6 +286,7 @@ mod tests {
             OutageRow::ABOUT,
             LatencyRow::ABOUT,
             TenantSample::ABOUT,
+            RateSample::ABOUT,
             CounterSample::ABOUT,
             QueueRow::ABOUT,
             crate::FlowRow::ABOUT,

@@ -64,6 +64,7 @@ mod tests {
             first_byte_ps: (flow % 7 < 6).then_some(flow + 2_000_000),
             sent_bytes: 1460 * 60,
             retransmitted_bytes: 1460 * (60 - (flow % 50 + 1)),
+            delivered_bytes: 1460 * (flow % 50 + u64::from(finished)),
         }
     }
 

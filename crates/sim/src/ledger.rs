@@ -54,7 +54,6 @@ pub(crate) struct Ledger {
 #[derive(Debug)]
 struct Entry {
     record: FlowRecord,
-    fresh: u64,
     is_over: bool,
 }
 
@@ -75,7 +74,7 @@ impl Ledger {
     pub(crate) fn submit(&mut self, now: Time, arrival: &Arrival) -> MsgId {
         let id = MsgId::new(self.first + self.flows.len() as u32);
         let record = FlowRecord::new(id, now, arrival);
-        self.flows.push_back(Entry { record, fresh: 0, is_over: false });
+        self.flows.push_back(Entry { record, is_over: false });
         self.open += 1;
         if self.delivered.len() <= arrival.tenant.idx() {
             self.delivered.resize(arrival.tenant.idx() + 1, 0);
@@ -128,10 +127,10 @@ impl Ledger {
         let seed = self.seed;
         let entry = self.entry(payload.msg);
         let entry = entry.expect("fresh bytes belong to a message that is not over");
-        entry.fresh += bytes;
+        entry.record.fresh += Bytes::new(bytes);
         entry.record.first_byte.get_or_insert(now);
         let (size, tenant) = (entry.record.size.get(), entry.record.tenant);
-        assert!(entry.fresh <= size, "seed {seed}: a byte delivered twice at {now}");
+        assert!(entry.record.fresh.get() <= size, "seed {seed}: a byte delivered twice at {now}");
         self.delivered[tenant.idx()] += bytes;
     }
 
@@ -174,7 +173,8 @@ impl Ledger {
         let entry = self.entry(msg);
         let entry =
             entry.unwrap_or_else(|| panic!("seed {seed}: {event:?} after its end at {now}"));
-        let (fresh, flow) = (entry.fresh, &mut entry.record);
+        let flow = &mut entry.record;
+        let fresh = flow.fresh.get();
         match event {
             Event::Delivered { src, .. } => {
                 assert!(flow.delivered.is_none(), "seed {seed}: {event:?} twice at {now}");
@@ -235,6 +235,11 @@ impl Ledger {
             self.first += 1;
         }
         Some(record)
+    }
+
+    /// Records of the messages that are not over, by number.
+    pub(crate) fn open(&self) -> impl Iterator<Item = &FlowRecord> {
+        self.flows.iter().filter(|e| !e.is_over).map(|e| &e.record)
     }
 
     /// Ends everything: the records of the messages that are not over.

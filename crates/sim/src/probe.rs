@@ -34,6 +34,8 @@ pub struct FlowRecord {
     pub failed: Option<Time>,
     /// When the sender knew that the network does not take it.
     pub rejected: Option<Time>,
+    /// Bytes that have reached the receiver, each counted once.
+    pub fresh: Bytes,
     /// Bytes that reached the receiver more than once.
     pub duplicate: Bytes,
     /// When the first byte reached the receiver.
@@ -59,6 +61,7 @@ impl FlowRecord {
             completed: None,
             failed: None,
             rejected: None,
+            fresh: Bytes::ZERO,
             duplicate: Bytes::ZERO,
             first_byte: None,
             sent: Bytes::ZERO,
@@ -106,6 +109,14 @@ pub trait Probe {
 
     /// The run is over at `now`, and a message that waited for others was never submitted.
     fn on_withheld(&mut self, _now: Time, _arrival: &Arrival) {}
+
+    /// Interval of [`Probe::on_progress`]; none by default.
+    fn progress_interval(&self) -> Option<Span> {
+        None
+    }
+
+    /// An interval has passed, or the run is over: the messages that are not over, by number.
+    fn on_progress<'a>(&mut self, _now: Time, _open: impl Iterator<Item = &'a FlowRecord>) {}
 
     /// A packet reached its host after `latency` in the fabric.
     fn on_deliver(&mut self, _latency: Span, _is_data: bool) {}
@@ -159,6 +170,14 @@ impl<P: Probe> Probe for &mut P {
 
     fn on_withheld(&mut self, now: Time, arrival: &Arrival) {
         (**self).on_withheld(now, arrival);
+    }
+
+    fn progress_interval(&self) -> Option<Span> {
+        (**self).progress_interval()
+    }
+
+    fn on_progress<'a>(&mut self, now: Time, open: impl Iterator<Item = &'a FlowRecord>) {
+        (**self).on_progress(now, open);
     }
 
     fn on_deliver(&mut self, latency: Span, is_data: bool) {

@@ -18,6 +18,7 @@ use crate::source::Source;
 use crate::topo::Topology;
 
 mod outages;
+mod progress;
 mod rails;
 mod release;
 mod view;
@@ -27,6 +28,7 @@ const SUBMIT: u32 = 0;
 const SAMPLE: u32 = 1;
 const OUTAGE: u32 = 2;
 const RELEASE: u32 = 3;
+const PROGRESS: u32 = 4;
 
 /// How many events ahead the memory of an arrival is loaded.
 const AHEAD: usize = 3;
@@ -201,6 +203,7 @@ where
         if let Some(interval) = sim.sample {
             sim.push_other(Time::ZERO + interval, SAMPLE);
         }
+        sim.schedule_progress();
         for station in 0..n_stations {
             sim.after_input(station);
         }
@@ -304,6 +307,7 @@ where
                 self.push_other(self.now + interval, SAMPLE);
             }
             OUTAGE => self.apply_outages(),
+            PROGRESS => self.report_progress(),
             other => unreachable!("there is no event {other}"),
         }
     }
@@ -450,6 +454,7 @@ where
         self.fabric.check_conservation();
         self.fabric.count_pauses(self.now);
         self.probe.on_end(self.now, &mut self.fabric);
+        self.show_progress();
         for record in self.ledger.close_all() {
             self.probe.on_flow(&record);
         }

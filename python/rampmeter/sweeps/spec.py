@@ -15,7 +15,7 @@ from rampmeter.toml import TomlValue
 
 METRIC: Final = "slowdown_mean"
 """The column whose interval `precision` is about."""
-UNKEPT: Final = ("run.capture", "run.links", "run.paths", "run.trace")
+UNKEPT: Final = ("run.capture", "run.links", "run.paths", "run.rates-us", "run.trace")
 """Keys that ask for files which a sweep does not keep."""
 
 

@@ -137,6 +137,14 @@ impl IdealScheduler {
         self.served + (now - self.now) * busy
     }
 
+    /// Returns the service that each flow still needs at `now`, by its number. Flows that are
+    /// complete are left out.
+    pub fn remaining(&self, now: Time) -> impl Iterator<Item = (u32, Span)> {
+        let elapsed = now - self.now;
+        let left = move |a: &Active| if a.is_served { a.remaining - elapsed } else { a.remaining };
+        self.active.iter().map(move |a| (a.job.id, left(a)))
+    }
+
     fn advance(&mut self, now: Time) {
         self.served = self.served(now);
         let elapsed = now - self.now;

@@ -11,7 +11,7 @@ const TIMES: [&str; 3] = ["arrival", "compute", "deadline"];
 
 /// Columns of results and of tables, which workloads have no use for: a table of results is a trace
 /// of its flows.
-const UNUSED: [&str; 15] = [
+const UNUSED: [&str; 16] = [
     "fct_ps",
     "delivered_ps",
     "acked_ps",
@@ -26,6 +26,7 @@ const UNUSED: [&str; 15] = [
     "first_byte_ps",
     "sent_bytes",
     "retransmitted_bytes",
+    "delivered_bytes",
     "__index_level_0__",
 ];
 
