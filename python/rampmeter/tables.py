@@ -18,6 +18,9 @@ QUEUES_NOTE: Final = (
     "The longest queues are exact. Queues in queues.parquet and series.parquet are sampled "
     "(run.sample-us), so their maxima are lower."
 )
+PAUSES_NOTE: Final = (
+    "Pauses are by priority flow control; paused is the share of the run, the mean of the ports."
+)
 WINDOWS_NOTE: Final = (
     "Utilisation and goodput are over each transport's own measured window. The windows differ: "
     "each begins after the transport's own warm-up, and in bursts it ends with its last delivery."
@@ -118,6 +121,13 @@ def comparison_sheets(comparison: Comparison) -> Iterator[Sheet]:
         ],
     )
 
+    has_pauses = any(
+        "pfc" in tier
+        for label in labels
+        for run in comparison.runs[label]
+        for tier in run.summary["tiers"]
+    )
+
     def quantity(label: str, name: str, places: int) -> str:
         return comparison.quantity(label, name).text(places)
 
@@ -130,6 +140,7 @@ def comparison_sheets(comparison: Comparison) -> Iterator[Sheet]:
             "delivered\nshare at last\narrival",
             "mean FCT\nover mean\nideal",
             "packets\ndropped",
+            *(("pauses",) if has_pauses else ()),
         ),
         [
             (
@@ -139,6 +150,7 @@ def comparison_sheets(comparison: Comparison) -> Iterator[Sheet]:
                 quantity(label, "delivered_share", 4),
                 comparison.nfct(label).text(),
                 count(sum(map(_drops, comparison.runs[label]))),
+                *((_pauses_of(comparison.runs[label]),) if has_pauses else ()),
             )
             for label in labels
         ],
@@ -183,6 +195,12 @@ def _drops(run: Run) -> int:
     return sum(sum(tier["drops"].values()) for tier in run.summary["tiers"])
 
 
+def _pauses_of(runs: Sequence[Run]) -> str:
+    """Pauses by priority flow control in all runs; a dash where none has it."""
+    tiers = [tier["pfc"] for run in runs for tier in run.summary["tiers"] if "pfc" in tier]
+    return count(sum(tier["pauses"] for tier in tiers)) if tiers else NONE
+
+
 def fabrics(resolved: Mapping[str, Mapping[str, Any]]) -> Iterator[Sheet]:
     """The settings in which the fabrics of runs differ, a run a line; nothing if in none."""
     keys = list(dict.fromkeys(key for fabric in resolved.values() for key in fabric))
@@ -199,6 +217,7 @@ def fabrics(resolved: Mapping[str, Mapping[str, Any]]) -> Iterator[Sheet]:
 def tiers(summary: Mapping[str, Any]) -> Sheet:
     """Traffic, queues and drops of the ports of each tier."""
     rows = []
+    has_pauses = any("pfc" in tier for tier in summary["tiers"])
     for tier in summary["tiers"]:
         drops = {reason: n for reason, n in tier["drops"].items() if n}
         place = tier.get("queue_max_at")
@@ -210,11 +229,23 @@ def tiers(summary: Mapping[str, Any]) -> Sheet:
                 number(tier.get("utilisation"), 4),
                 byte_size(tier["queue_max_bytes"]),
                 NONE if place is None else f"{place['from']}-{place['to']}",
+                *(_pauses(tier, summary["counters"]["end_ps"]) if has_pauses else ()),
                 ", ".join(f"{count(n)} {reason}" for reason, n in drops.items()) or "0",
             )
         )
-    headings = ("", "ports", "sent", "utilisation", "longest queue", "at", "drops")
-    return Sheet("Ports by tier", headings, rows, notes=(QUEUES_NOTE,))
+    pauses = ("pauses", "paused") if has_pauses else ()
+    headings = ("", "ports", "sent", "utilisation", "longest queue", "at", *pauses, "drops")
+    notes = (QUEUES_NOTE, PAUSES_NOTE) if has_pauses else (QUEUES_NOTE,)
+    return Sheet("Ports by tier", headings, rows, notes=notes)
+
+
+def _pauses(tier: Mapping[str, Any], end_ps: int) -> tuple[str, str]:
+    """Pauses by priority flow control, and the share of the run in which ports were paused."""
+    pfc = tier.get("pfc")
+    if pfc is None:
+        return NONE, NONE
+    share = pfc["paused_ps"] / max(tier["ports"] * end_ps, 1)
+    return count(pfc["pauses"]), number(share, 4)
 
 
 def speed(reports: Mapping[str, Mapping[str, Any]]) -> Sheet:

@@ -105,6 +105,7 @@ pub(crate) fn simulate_ideal(task: Task<'_>, core: Option<Core>) -> Ran {
         end: now,
         tiers: vec![],
         pfc: None,
+        deadlocks: vec![],
         collisions: None,
         transport: vec![],
         collectives: vec![],

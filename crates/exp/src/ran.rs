@@ -2,7 +2,7 @@
 
 use rampmeter_core::Time;
 use rampmeter_sim::fabric::{Collisions, TierStats};
-use rampmeter_sim::{Counters, PfcStats};
+use rampmeter_sim::{Counters, Node, PfcStats};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -29,9 +29,11 @@ pub(crate) struct Ran {
     pub(crate) hops: u64,
     pub(crate) end: Time,
     pub(crate) tiers: Vec<TierStats>,
-    /// Of fabrics in which nothing may wait.
     /// By tier; `None` without priority flow control.
     pub(crate) pfc: Option<Vec<PfcStats>>,
+    /// Deadlocks of priority flow control at the end, with the ends of the paused ports.
+    pub(crate) deadlocks: Vec<(Time, Vec<(Node, Node)>)>,
+    /// Of fabrics in which nothing may wait.
     pub(crate) collisions: Option<Collisions>,
     /// What endpoints have counted, all together.
     pub(crate) transport: Vec<(&'static str, u64)>,

@@ -8,6 +8,7 @@ use rampmeter_core::{Queueing, Time};
 use rampmeter_metrics::FlowWriter;
 use rampmeter_metrics::columns::{Row, write_rows};
 use rampmeter_metrics::series::OutageRow;
+use rampmeter_sim::Node;
 
 use crate::check::ValidPlan;
 use crate::error::{RunError, io};
@@ -22,7 +23,7 @@ use crate::record::Recorder;
 use crate::sampling::Samples;
 use crate::simulate::Task;
 use crate::source::PlanSource;
-use crate::summary::{Outcome, Summary};
+use crate::summary::{DeadlockReport, Outcome, Summary};
 use crate::version::{COMMIT, PROFILE, VERSION};
 
 /// Runs `plan` and writes to the folder `out`: `flows.parquet`, `series.parquet` and
@@ -184,6 +185,7 @@ fn outcome<'a>(plan: &'a ValidPlan, ran: &'a Ran) -> Outcome<'a> {
         end_ps: ran.end.as_ps(),
         tiers: ran.tiers.clone(),
         pfc: ran.pfc.as_deref(),
+        deadlocks: deadlocks(plan, ran),
         collisions: ran.collisions.as_ref(),
         transport: ran.transport.iter().copied().collect(),
         collectives: ran.collectives.clone(),
@@ -194,6 +196,17 @@ fn outcome<'a>(plan: &'a ValidPlan, ran: &'a Ran) -> Outcome<'a> {
         has_outages: !plan.sim.faults.outages.is_empty(),
         drain: plan.sim.drain,
     }
+}
+
+/// The deadlocks of a run, with the names of their ports.
+fn deadlocks(plan: &ValidPlan, ran: &Ran) -> Vec<DeadlockReport> {
+    let name =
+        |&(from, to): &(Node, Node)| format!("{}>{}", plan.names.node(from), plan.names.node(to));
+    let report = |(since, ports): &(Time, Vec<(Node, Node)>)| DeadlockReport {
+        since_ps: since.as_ps(),
+        ports: ports.iter().map(name).collect(),
+    };
+    ran.deadlocks.iter().map(report).collect()
 }
 
 pub(crate) fn recorder(plan: &ValidPlan, writer: Option<FlowWriter>) -> Recorder {

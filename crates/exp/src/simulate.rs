@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_core::{FabricFacts, Family, Rate};
+use rampmeter_sim::fabric::PortId;
 use rampmeter_sim::{Probe, Sim, SimSpec, Source, Status, Watched};
 
 use crate::cut::Cut;
@@ -88,6 +89,16 @@ fn drive<F: Family, A: Source, P: Probe>(
             break RunStatus::Interrupted;
         }
     };
+    let fabric = sim.fabric();
+    let deadlocks = match status {
+        RunStatus::Interrupted => fabric.find_deadlocks(sim.now()),
+        _ => fabric.deadlocks().to_vec(),
+    };
+    let ends = |&port: &u32| {
+        let PortId { from, to, .. } = fabric.port(port);
+        (from, to)
+    };
+    let deadlocks = deadlocks.iter().map(|d| (d.since, d.ports.iter().map(ends).collect()));
     let ran = Ran {
         status,
         counters: *sim.counters(),
@@ -95,6 +106,7 @@ fn drive<F: Family, A: Source, P: Probe>(
         end: sim.now(),
         tiers: sim.fabric().tier_stats(),
         pfc: sim.fabric().pfc_stats().map(<[_]>::to_vec),
+        deadlocks: deadlocks.collect(),
         collisions: sim.fabric().stats().collisions.clone(),
         transport: sim.transport_counters(),
         collectives: vec![],

@@ -53,6 +53,10 @@ pub struct Summary {
     pub slowdown: BTreeMap<&'static str, Slowdown>,
     /// Totals by hop tier.
     pub tiers: Vec<Tier>,
+    /// Circles of ports that had paused each other at the end, and would stay paused. Left out if
+    /// there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deadlocks: Vec<DeadlockReport>,
     /// Packets that found their port busy. Only of fabrics in which nothing may wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collisions: Option<CollisionReport>,
@@ -103,6 +107,16 @@ pub struct Slowdown {
     pub classes: Vec<BinStats>,
 }
 
+/// A deadlock of priority flow control.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DeadlockReport {
+    /// When the last of its ports was paused, in picoseconds.
+    pub since_ps: u64,
+    /// The paused ports, each by its two ends, as `s0>s1`. Each holds packets for the next, and the
+    /// last for the first.
+    pub ports: Vec<String>,
+}
+
 /// Totals of the run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Totals {
@@ -129,6 +143,7 @@ pub(crate) struct Outcome<'a> {
     pub(crate) tiers: Vec<TierStats>,
     /// What priority flow control has done, by tier; `None` where it is off.
     pub(crate) pfc: Option<&'a [PfcStats]>,
+    pub(crate) deadlocks: Vec<DeadlockReport>,
     pub(crate) collisions: Option<&'a Collisions>,
     pub(crate) transport: BTreeMap<&'static str, u64>,
     pub(crate) collectives: Vec<CollectiveRound>,
@@ -235,6 +250,7 @@ impl Summary {
         let mut warnings = outcome.warnings.to_vec();
         warnings.extend(warnings::of(&warnings::Facts {
             flows: &flows,
+            deadlocks: &outcome.deadlocks,
             warmup: &warmup,
             slowdown: &slowdown,
             counted: &counted,
@@ -263,6 +279,7 @@ impl Summary {
             tenants: by_tenant(&counted, order),
             slowdown,
             tiers,
+            deadlocks: outcome.deadlocks,
             collisions: outcome.collisions.map(CollisionReport::of),
             queues: recorder.samples.queues.summaries(),
             latency: latency.into_iter().collect(),

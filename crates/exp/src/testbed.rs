@@ -196,6 +196,7 @@ pub fn collect(
         end,
         tiers,
         pfc: None,
+        deadlocks: vec![],
         collisions: None,
         transport,
         collectives,

@@ -8,7 +8,7 @@ use rampmeter_metrics::confidence::{BATCHES, correlation_of_batches};
 use rampmeter_workload::Process;
 
 use crate::record::Kept;
-use crate::summary::{FlowCounts, Slowdown};
+use crate::summary::{DeadlockReport, FlowCounts, Slowdown};
 use crate::window::WarmUpReport;
 
 /// A mean that is known less well than this is warned of.
@@ -19,6 +19,8 @@ const SAMPLES_MIN: usize = 20;
 const SHARE_MIN: f64 = 0.9;
 /// More retransmissions than this share of all bytes sent are warned of.
 const RETRANSMITTED_MAX: f64 = 0.2;
+/// Ports of a deadlock that a warning names at most; the summary names all.
+const PORTS_SHOWN: usize = 16;
 const POISSON: Process = Process::Poisson;
 /// Means of neighbouring batches that are more alike than this make an interval too narrow: two
 /// standard errors of the correlation of independent ones.
@@ -29,6 +31,7 @@ fn correlation_max() -> f64 {
 /// What warnings are made of.
 pub(crate) struct Facts<'a> {
     pub(crate) flows: &'a FlowCounts,
+    pub(crate) deadlocks: &'a [DeadlockReport],
     pub(crate) warmup: &'a WarmUpReport,
     pub(crate) slowdown: &'a BTreeMap<&'static str, Slowdown>,
     /// The flows that are counted, in the order of arrival.
@@ -59,6 +62,17 @@ pub(crate) fn of(facts: &Facts<'_>) -> Vec<String> {
             "{} of {submitted} flows were not delivered ({failed} failed, {rejected} rejected, \
              {unfinished} unfinished); slowdown is that of the others",
             submitted - delivered
+        ));
+    }
+    for DeadlockReport { since_ps, ports } in facts.deadlocks {
+        let first: Vec<&str> = ports.iter().take(PORTS_SHOWN).map(String::as_str).collect();
+        let more = if ports.len() > PORTS_SHOWN { ", ..." } else { "" };
+        warnings.push(format!(
+            "deadlock by priority flow control: since {:.3} us {} ports have paused one another in \
+             a circle ({}{more}), and send no data any more",
+            *since_ps as f64 * 1e-6,
+            ports.len(),
+            first.join(", ")
         ));
     }
     let drain = facts.drain.as_ps() as f64 * 1e-12;

@@ -452,6 +452,7 @@ where
 
     fn finish(&mut self, status: Status) -> Status {
         self.fabric.check_conservation();
+        self.fabric.note_deadlocks(self.now);
         self.fabric.count_pauses(self.now);
         self.probe.on_end(self.now, &mut self.fabric);
         self.show_progress();

@@ -94,6 +94,11 @@ impl<H: Copy> PacketPool<H> {
         &mut self.links[handle as usize]
     }
 
+    /// The packet behind another in its list.
+    pub(crate) fn next(&self, handle: Handle) -> Handle {
+        self.links[handle as usize].next
+    }
+
     #[inline]
     pub(crate) fn stamps(&mut self, handle: Handle) -> &mut Stamps {
         &mut self.stamps[handle as usize]

@@ -10,6 +10,7 @@
 
 mod collide;
 mod config;
+mod deadlock;
 mod fault;
 mod ingress;
 mod outage;
@@ -25,6 +26,7 @@ mod watch;
 
 pub use collide::{CollisionKind, Collisions, Party, Violation};
 pub use config::{Buffer, FabricConfig, Interface, Overflow, Spray, Switching, Unscheduled};
+pub use deadlock::Deadlock;
 pub use fault::{FaultSpec, LinkFault, Outage, Target};
 pub use pfc::{PfcConfig, PfcStats};
 pub use routing::Routes;

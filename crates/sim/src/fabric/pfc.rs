@@ -24,6 +24,7 @@ use rampmeter_core::{Bytes, Header, Hop, Queueing, Rate, Span, Time};
 
 use super::Fabric;
 use super::config::{Buffer, FabricConfig, Switching};
+use super::deadlock::Deadlock;
 use crate::engine::event::{PFC, WAKE, event, packet_event};
 use crate::engine::{Handle, Wheel};
 use crate::topo::{Node, Topology};
@@ -59,6 +60,13 @@ impl PfcConfig {
         let packets = if switching == Switching::StoreAndForward { 2 } else { 3 };
         let derived = Bytes::new(carried.saturating_add(packets * self.packet.get()));
         self.headroom.unwrap_or(derived)
+    }
+
+    /// Returns true if an ingress with these bytes in memory resumes its link, with `free` bytes of
+    /// shared memory unused.
+    pub(super) fn is_clear(&self, shared: u64, headroom: u64, free: u64) -> bool {
+        let below = || shared.saturating_add(self.hysteresis.get()) <= Pfc::threshold(self, free);
+        headroom == 0 && (shared == 0 || below())
     }
 
     /// The classes that a pause stops, a bit each.
@@ -114,34 +122,36 @@ pub struct PfcStats {
 
 /// An ingress, by its port.
 #[derive(Clone, Copy, Debug, Default)]
-struct Gauge {
+pub(super) struct Gauge {
     /// Bytes in shared memory.
-    shared: u32,
+    pub(super) shared: u32,
     /// Bytes in headroom.
-    headroom: u32,
+    pub(super) headroom: u32,
     /// The most headroom that it may take.
     headroom_end: u32,
     /// Whether the last frame that it sent was a pause.
-    is_pausing: bool,
+    pub(super) is_pausing: bool,
 }
 
 /// The state of priority flow control. Off, it holds nothing.
 #[derive(Debug)]
 pub(super) struct Pfc {
-    config: Option<PfcConfig>,
-    gauges: Vec<Gauge>,
+    pub(super) config: Option<PfcConfig>,
+    pub(super) gauges: Vec<Gauge>,
     /// Shared memory in use, and in all, by switch.
-    memory: Vec<(u64, u64)>,
+    pub(super) memory: Vec<(u64, u64)>,
     /// Since when each port has been paused.
-    since: Vec<Time>,
+    pub(super) since: Vec<Time>,
     /// By tier.
     stats: Vec<PfcStats>,
+    /// Those at the end of the run.
+    pub(super) deadlocks: Option<Vec<Deadlock>>,
 }
 
 impl Pfc {
     pub(super) fn off() -> Self {
         let (gauges, memory, since, stats) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { config: None, gauges, memory, since, stats }
+        Self { config: None, gauges, memory, since, stats, deadlocks: None }
     }
 
     /// Whether switches pause ports.
@@ -182,7 +192,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             *total = total.saturating_sub(own);
         }
         let (since, stats) = (vec![Time::ZERO; self.ports.len()], vec![]);
-        self.pfc = Pfc { config: Some(config), gauges, memory, since, stats };
+        self.pfc = Pfc { config: Some(config), gauges, memory, since, stats, deadlocks: None };
         self.pfc.stats = vec![PfcStats::default(); self.stats.n_tiers()];
     }
 
@@ -196,7 +206,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     }
 
     /// The port that a packet in a switch is charged to, if it is charged to one.
-    fn charged_to(&self, handle: Handle, config: &PfcConfig) -> Option<u32> {
+    pub(super) fn charged_to(&self, handle: Handle, config: &PfcConfig) -> Option<u32> {
         let is_spared = config.stopped() & 1 << self.pool.get(handle).priority.get() == 0;
         self.ingress.port_of(handle).filter(|_| !is_spared)
     }
@@ -267,10 +277,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         gauge.headroom -= from_headroom;
         gauge.shared -= bytes - from_headroom;
         *used -= u64::from(bytes - from_headroom);
-        let threshold = Pfc::threshold(&config, total.saturating_sub(*used));
-        let below = u64::from(gauge.shared).saturating_add(config.hysteresis.get()) <= threshold;
-        let is_clear = gauge.headroom == 0 && (below || gauge.shared == 0);
-        if gauge.is_pausing && is_clear {
+        let (shared, headroom) = (gauge.shared.into(), gauge.headroom.into());
+        let free = total.saturating_sub(*used);
+        if gauge.is_pausing && config.is_clear(shared, headroom, free) {
             gauge.is_pausing = false;
             self.send_pause(ingress, false, now, wheel);
         }

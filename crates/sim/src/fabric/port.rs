@@ -166,6 +166,17 @@ impl Queues {
         handle
     }
 
+    /// Calls `of` with each packet.
+    pub(crate) fn each<H: Copy>(&self, pool: &PacketPool<H>, mut of: impl FnMut(Handle)) {
+        for head in self.head {
+            let mut at = head;
+            while at != NIL {
+                of(at);
+                at = pool.next(at);
+            }
+        }
+    }
+
     /// Takes the newest packet of the lowest priority, if that is lower than `than`.
     pub(crate) fn pop_lowest<H: Copy>(
         &mut self,
