@@ -1,24 +1,26 @@
-//! A timing wheel with an overflow heap, exactly ordered by (time, insertion).
+//! A timing wheel with an overflow heap, exactly ordered by time, then by [`rank`], then by
+//! insertion.
 //!
 //! *Problem*: a packet simulator pops and pushes tens of millions of events a second, nearly all
 //! of them less than a microsecond ahead. A heap costs a cache miss per level.
 //!
 //! *This way*: time is cut into buckets of a power of two picoseconds. A push appends to its
-//! bucket; the bucket that is being served is sorted once (stably, so insertion order breaks ties)
-//! and read front to back. Events past the wheel's horizon wait in a heap. An event in the wheel
-//! is one word: the bucket says the upper bits of its time, the word says the lower ones and what
-//! happens. A bucket is a list of small chunks from a pool that uses the chunk freed last first:
+//! bucket; the bucket that is being served is sorted once, by time and then each group of equal
+//! times by rank, and read front to back. Events past the wheel's horizon wait in a heap. An event
+//! in the wheel is one word: the bucket says the upper bits of its time, the word says the lower
+//! ones and what happens. A bucket is a list of small chunks from a pool that uses the chunk freed last first:
 //! the memory in use is what the pending events need, and stays in the cache.
 //!
 //! *What can go wrong*: an event in the heap must come out before one with the same time that is
 //! pushed later straight into the wheel. So events leave the heap in the very step in which their
 //! bucket comes under the horizon, before anything can be pushed there.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use rampmeter_core::{Span, Time};
 
+use super::event::rank;
 use super::ranks::{LANES, TIME_BITS, ranks};
 
 /// An event: when, and what for the engine.
@@ -199,11 +201,14 @@ impl Wheel {
             self.free.push(number as u32);
             at = chunk[0] as usize;
         }
-        self.current.reverse();
-        self.current.sort_by_key(|&word| within(word));
+        let mut current = std::mem::take(&mut self.current);
+        current.reverse();
+        current.sort_by_key(|&word| self.rank(word));
+        self.current = current;
     }
 
-    /// Takes the earliest event; of equal times the one pushed first.
+    /// Takes the earliest event; of equal times the one of the least rank; of equal ranks the one
+    /// pushed first.
     #[inline]
     pub fn pop(&mut self) -> Option<Key> {
         if self.head == self.current.len() && !self.advance() {
@@ -229,14 +234,53 @@ impl Wheel {
         Some(word & ((1 << Key::WHAT_BITS) - 1))
     }
 
-    /// Inserts into the bucket being served, behind all events of the same time.
+    /// Inserts into the bucket being served.
     #[inline]
     fn push_current(&mut self, key: Key) {
         let word = self.word(key);
-        let waiting = self.current[self.head..].iter().rev();
-        let later = waiting.take_while(|&&w| within(w) > within(word)).count();
+        let rank = self.rank(word);
+        let is_later = |&&other: &&u64| match within(other).cmp(&within(word)) {
+            Ordering::Less => false,
+            Ordering::Equal => self.rank(other) > rank,
+            Ordering::Greater => true,
+        };
+        let later = self.current[self.head..].iter().rev().take_while(is_later).count();
         let at = self.current.len() - later;
         self.current.insert(at, word);
+    }
+
+    /// Returns the rank of an event of the bucket being served among all of the bucket: the time
+    /// within the bucket, then the rank among simultaneous events.
+    #[inline]
+    fn rank(&self, word: u64) -> u64 {
+        rank(self.key(word).time, word)
+    }
+
+    /// Orders the events of the bucket being served, which are sorted by time, by rank.
+    #[inline]
+    fn order_ties(&mut self) {
+        for at in 1..self.current.len() {
+            let (before, word) = (self.current[at - 1], self.current[at]);
+            if within(before) == within(word) && self.rank(before) > self.rank(word) {
+                self.sink(at);
+            }
+        }
+    }
+
+    /// Moves an event of the bucket being served before those that have higher ranks.
+    #[inline(never)]
+    fn sink(&mut self, mut at: usize) {
+        let word = self.current[at];
+        let rank = self.rank(word);
+        while at > 0 {
+            let before = self.current[at - 1];
+            if within(before) != within(word) || self.rank(before) <= rank {
+                break;
+            }
+            self.current[at] = before;
+            at -= 1;
+        }
+        self.current[at] = word;
     }
 
     /// Opens the next bucket that holds events; false if there is none.
@@ -253,6 +297,7 @@ impl Wheel {
         self.cursor = next;
         self.open_bucket(next as usize % BUCKETS);
         self.admit_overflow();
+        self.order_ties();
         true
     }
 
@@ -317,6 +362,7 @@ fn sorted(chunk: &[u64; CHUNK], n: usize) -> [u64; CHUNK] {
 
 #[cfg(test)]
 mod tests {
+    use super::super::event::{ARRIVE, event, packet_event};
     use super::*;
     use proptest::prelude::*;
 
@@ -339,6 +385,11 @@ mod tests {
         ]
     }
 
+    /// The `n`th event pushed at `time`, of one of five ports.
+    fn nth(n: usize, time: Time) -> Key {
+        packet_event(time, ARRIVE, n as u32 % 5, n as u32)
+    }
+
     proptest! {
         #[test]
         fn pops_in_the_order_of_a_heap(
@@ -351,22 +402,42 @@ mod tests {
             for (n, step) in steps.into_iter().enumerate() {
                 match step {
                     Step::Push(ahead) => {
-                        let time = Time::from_ps(now + ahead);
-                        wheel.push(Key { time, what: n as u64 });
-                        heap.push(Reverse((time, n as u64)));
+                        let key = nth(n, Time::from_ps(now + ahead));
+                        wheel.push(key);
+                        heap.push(Reverse((key.time, rank(key.time, key.what), n, key.what)));
                     }
                     Step::Pop => {
                         let popped = wheel.pop().map(|k| (k.time, k.what));
-                        prop_assert_eq!(popped, heap.pop().map(|Reverse(k)| k));
+                        let expected = heap.pop().map(|Reverse((time, .., what))| (time, what));
+                        prop_assert_eq!(popped, expected);
                         now = popped.map_or(now, |(t, _)| t.as_ps());
                     }
                 }
                 prop_assert_eq!(wheel.len(), heap.len());
             }
-            while let Some(Reverse(expected)) = heap.pop() {
-                prop_assert_eq!(wheel.pop().map(|k| (k.time, k.what)), Some(expected));
+            while let Some(Reverse((time, .., what))) = heap.pop() {
+                prop_assert_eq!(wheel.pop().map(|k| (k.time, k.what)), Some((time, what)));
             }
             prop_assert!(wheel.pop().is_none());
+        }
+
+        #[test]
+        fn the_order_of_insertion_does_not_matter(
+            events in proptest::collection::btree_set((prop_oneof![0u64..9, 0u64..9_000_000], 0u32..4, 0u32..90), 0..200)
+                .prop_flat_map(|set| {
+                    let sorted: Vec<_> = set.into_iter().collect();
+                    (Just(sorted.clone()), Just(sorted).prop_shuffle())
+                }),
+            width in 1u64..5_000,
+        ) {
+            let order = |events: &[(u64, u32, u32)]| {
+                let mut wheel = Wheel::new(Span::from_ps(width));
+                for &(ps, kind, port) in events {
+                    wheel.push(event(Time::from_ps(ps), u64::from(kind) * ARRIVE, port));
+                }
+                std::iter::from_fn(|| wheel.pop()).collect::<Vec<_>>()
+            };
+            prop_assert_eq!(order(&events.0), order(&events.1));
         }
     }
 }
