@@ -38,6 +38,8 @@ pub enum Purpose {
     Cable = 12,
     /// Which packet a port trims.
     Trim = 13,
+    /// Marks of a share of packets.
+    Mark = 14,
 }
 
 /// One random stream.

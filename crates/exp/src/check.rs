@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace};
 use rampmeter_core::{Bytes, FabricFacts, Span};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::transport::{Derived, Network, Place, Quantity, Site};
 use rampmeter_sim::{ClockSpec, FabricConfig, Shape, SimSpec, Switching, Topology, TopologySpec};
 use rampmeter_workload::{ValidWorkload, WorkloadContext};
 
+use crate::by_port;
 use crate::capture::CaptureConfig;
 use crate::context::Context;
 use crate::cut::Cut;
@@ -58,6 +60,12 @@ impl Plan {
         let needs = self.transport.needs(&facts);
         let express = self.fabric.express_bytes;
         let mut fabric = resolve(&mut self.fabric, &needs, &cx)?;
+        let is_central = |need: &ArbiterNeed| need.place == ArbiterPlace::FirstRack;
+        if needs.arbiters.iter().any(is_central) && !topology.common_rack().1 {
+            let expected = "expected one without an arbiter, as no switch is reached by all hosts";
+            let message = format!("{expected}, got {}", self.transport.name());
+            return Err(cx.bad("transport.name", message));
+        }
         let topology = topology.with_arbiters(&needs.arbiters);
         let on = (&topology, payload + header, express);
         crate::pfc::resolve(&mut self.fabric, &mut fabric, &needs, on, &cx)?;
@@ -65,6 +73,7 @@ impl Plan {
             let message = format!("expected {}, got {}", bad.expected, bad.got);
             cx.bad(&format!("transport.{}", bad.key), message)
         })?;
+        by_port::check(&fabric, &topology, &cx)?;
         if !(fabric.is_memoryless() && works_without_memory(&needs)) {
             check_buffer(&fabric.buffer, transport.ready.buffer_min(), &cx)?;
         }

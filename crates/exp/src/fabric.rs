@@ -2,8 +2,9 @@
 
 use rampmeter_core::Bytes;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Forwarding, MarkingPorts, Need, Trim};
-use rampmeter_sim::{FabricConfig, Switching};
+use rampmeter_sim::{FabricConfig, PortBytes, Switching};
 
+use crate::by_port::{PortBytesSpec, by_port};
 use crate::context::Context;
 use crate::plan::{FabricSpec, PlanError, SwitchingSpec};
 
@@ -17,7 +18,7 @@ pub(crate) fn resolve(
     cx: &Context<'_>,
 ) -> Result<FabricConfig, PlanError> {
     let default = FabricConfig::default();
-    let buffer = buffer(spec, needs, cx)?;
+    let (buffer, buffers) = buffer(spec, needs, cx)?;
     let overflow = spec.overflow;
     let overflow = choose("overflow", overflow, needs.overflow, default.overflow, cx)?;
     let spray = choose("spray", spec.spray, needs.spray, default.spray, cx)?;
@@ -28,10 +29,16 @@ pub(crate) fn resolve(
         .map(|bytes| cx.range("fabric.express-bytes", bytes as f64, 0.0, 9_000.0));
     let express = express.transpose()?.map(|bytes| bytes as u16);
     let express = choose("express-bytes", express, needs.express, default.express, cx)?;
-    let ecn = spec.ecn_bytes.map(|bytes| {
-        cx.range("fabric.ecn-bytes", bytes as f64, 0.0, 4e9).map(|_| Some(Bytes::new(bytes)))
-    });
-    let ecn = choose("ecn-bytes", ecn.transpose()?, needs.ecn, None, cx)?;
+    let (asked, marks_above) = by_port("ecn-bytes", spec.ecn_bytes.as_ref(), cx)?;
+    let ecn = match marks_above.is_empty() {
+        true => choose("ecn-bytes", asked.map(Some), needs.ecn, None, cx)?,
+        // The only value that some transports work with is no table.
+        false => choose("ecn-bytes", Some(None), needs.ecn, None, cx)?,
+    };
+    let (mark_all_above, marks_all_above) =
+        by_port("ecn-max-bytes", spec.ecn_max_bytes.as_ref(), cx)?;
+    let mark_share = spec.ecn_max_probability.unwrap_or(1.0);
+    cx.range("fabric.ecn-max-probability", mark_share, 0.0, 1.0)?;
     let ports = choose("ecn-ports", spec.ecn_ports, needs.ecn_ports, MarkingPorts::All, cx)?;
     let drop = spec.drop_unscheduled_above_bytes.map(|bytes| {
         let key = "fabric.drop-unscheduled-above-bytes";
@@ -52,7 +59,10 @@ pub(crate) fn resolve(
     let burst_us = spec.shaper_burst_us.unwrap_or(0.0);
     let burst = cx.micros("fabric.shaper-burst-us", burst_us, 0.0)?;
     let (buffer_bytes, shared_buffer_bytes, alpha) = match buffer {
-        Buffer::PerPort(own) => (Some(own.get()), None, None),
+        Buffer::PerPort(own) => {
+            let own = PortBytesSpec::All(own.get());
+            (Some(spec.buffer_bytes.take().unwrap_or(own)), None, None)
+        }
         Buffer::Shared { per_switch, alpha } => (None, Some(per_switch.get()), Some(alpha)),
     };
     *spec = FabricSpec {
@@ -61,7 +71,12 @@ pub(crate) fn resolve(
         alpha,
         overflow: Some(overflow),
         spray: Some(spray),
-        ecn_bytes: ecn.map(Bytes::get),
+        ecn_bytes: match marks_above.is_empty() {
+            true => ecn.map(|bytes| PortBytesSpec::All(bytes.get())),
+            false => spec.ecn_bytes.take(),
+        },
+        ecn_max_bytes: spec.ecn_max_bytes.take(),
+        ecn_max_probability: spec.ecn_max_bytes.is_some().then_some(mark_share),
         ecn_ports: Some(ports),
         drop_unscheduled_above_bytes: drop.map(Bytes::get),
         switching: Some(switching),
@@ -80,6 +95,7 @@ pub(crate) fn resolve(
     };
     Ok(FabricConfig {
         buffer,
+        buffers,
         overflow,
         spray,
         interface,
@@ -91,6 +107,10 @@ pub(crate) fn resolve(
         unscheduled,
         express,
         mark_above: ecn,
+        marks_above,
+        mark_all_above,
+        marks_all_above,
+        mark_share,
         marking_ports: ports,
         drop_unscheduled_above: drop,
         slot,
@@ -240,19 +260,24 @@ fn kebab(value: impl std::fmt::Debug) -> String {
     text
 }
 
-fn buffer(spec: &FabricSpec, needs: &FabricNeeds, cx: &Context<'_>) -> Result<Buffer, PlanError> {
-    let bytes =
-        |key, value: u64, least| cx.range(key, value as f64, least, 4e9).map(|_| Bytes::new(value));
+/// Returns the memory of ports or switches, and that of ports that have another.
+fn buffer(
+    spec: &FabricSpec,
+    needs: &FabricNeeds,
+    cx: &Context<'_>,
+) -> Result<(Buffer, PortBytes), PlanError> {
     let alpha = cx.range("fabric.alpha", spec.alpha.unwrap_or(1.0), 1e-3, 1e3)?;
-    let asked = match (spec.buffer_bytes, spec.shared_buffer_bytes) {
+    let (own, buffers) = by_port("buffer-bytes", spec.buffer_bytes.as_ref(), cx)?;
+    let own = own.or_else(|| buffers.min());
+    let asked = match (own, spec.shared_buffer_bytes) {
         (Some(_), Some(shared)) => {
             let message = format!("expected one of buffer-bytes and this, got both ({shared})");
             return Err(cx.bad("fabric.shared-buffer-bytes", message));
         }
-        (Some(own), None) => Some(Buffer::PerPort(bytes("fabric.buffer-bytes", own, 0.0)?)),
+        (Some(own), None) => Some(Buffer::PerPort(own)),
         (None, Some(shared)) => {
-            let per_switch = bytes("fabric.shared-buffer-bytes", shared, 1500.0)?;
-            Some(Buffer::Shared { per_switch, alpha })
+            cx.range("fabric.shared-buffer-bytes", shared as f64, 1500.0, 4e9)?;
+            Some(Buffer::Shared { per_switch: Bytes::new(shared), alpha })
         }
         (None, None) => None,
     };
@@ -264,7 +289,8 @@ fn buffer(spec: &FabricSpec, needs: &FabricNeeds, cx: &Context<'_>) -> Result<Bu
         let message = format!("expected {needed}, {why}, got {asked}");
         return Err(cx.bad("fabric.buffer-bytes", message));
     }
-    choose("buffer-bytes", asked, needs.buffer, FabricConfig::default().buffer, cx)
+    let buffer = choose("buffer-bytes", asked, needs.buffer, FabricConfig::default().buffer, cx)?;
+    Ok((buffer, buffers))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! found in a [`Registry`] once, and everything below is compiled for it.
 
 mod bench;
+mod by_port;
 mod capture;
 mod caught;
 mod check;

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::by_port::PortBytesSpec;
 pub use crate::names::NamesSpec;
 use crate::topology;
 use crate::transport::{Registry, TransportSpec};
@@ -85,8 +86,9 @@ fn default_seed() -> u64 {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct FabricSpec {
-    /// Packet memory of each switch port, where ports have their own.
-    pub buffer_bytes: Option<u64>,
+    /// Packet memory of each switch port, where ports have their own: a number, or a table by the
+    /// rate or the tier of ports.
+    pub buffer_bytes: Option<PortBytesSpec>,
     /// Packet memory of each switch, where its ports share it.
     pub shared_buffer_bytes: Option<u64>,
     /// A port may hold this many times what is free of a shared memory.
@@ -95,8 +97,14 @@ pub struct FabricSpec {
     pub overflow: Option<Overflow>,
     /// Path choice.
     pub spray: Option<Spray>,
-    /// Bytes waiting at a port from which on it marks ECN-capable packets; no marks if left out.
-    pub ecn_bytes: Option<u64>,
+    /// Bytes waiting at a port from which on it marks ECN-capable packets: a number, or a table by
+    /// the rate or the tier of ports; no marks if left out.
+    pub ecn_bytes: Option<PortBytesSpec>,
+    /// Bytes waiting at a port from which on it marks all ECN-capable packets. Below, the share of
+    /// marked packets grows with the queue. All are marked from `ecn-bytes` on if left out.
+    pub ecn_max_bytes: Option<PortBytesSpec>,
+    /// Share of packets that are marked just below `ecn-max-bytes`, from 0 to 1.
+    pub ecn_max_probability: Option<f64>,
     /// Ports that mark.
     pub ecn_ports: Option<MarkingPorts>,
     /// Bytes waiting at a switch's port above which it drops unscheduled packets; never if left out.

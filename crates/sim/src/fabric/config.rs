@@ -1,9 +1,10 @@
 //! The settings of a fabric.
 
+use super::by_port::{Marking, PortBytes};
 use super::pfc::PfcConfig;
 pub use rampmeter_core::fabric::{Buffer, Interface, Overflow, Spray};
 use rampmeter_core::fabric::{MarkingPorts, Trim};
-use rampmeter_core::{Bytes, Span};
+use rampmeter_core::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,10 +39,12 @@ pub enum Unscheduled {
 }
 
 /// The settings of a fabric; the default is the dcPIM paper's (table 1).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FabricConfig {
     /// Packet memory.
     pub buffer: Buffer,
+    /// Packet memory of ports that have another than `buffer`.
+    pub buffers: PortBytes,
     /// What happens when it is full.
     pub overflow: Overflow,
     /// Path choice.
@@ -61,6 +64,14 @@ pub struct FabricConfig {
     /// that queues, if their sender is ECN-capable: DCTCP's K, compared with the queue at this moment. The packet on the link
     /// does not count, nor do express packets. `None` never marks.
     pub mark_above: Option<Bytes>,
+    /// Thresholds of ports that have another than `mark_above`.
+    pub marks_above: PortBytes,
+    /// Marks all packets that find more than so many bytes. `None` is `mark_above`: a step.
+    pub mark_all_above: Option<Bytes>,
+    /// Upper thresholds of ports that have another than `mark_all_above`.
+    pub marks_all_above: PortBytes,
+    /// Share of packets that are marked at the upper threshold, from 0 to 1.
+    pub mark_share: f64,
     /// Ports that mark.
     pub marking_ports: MarkingPorts,
     /// Drops packets marked [`Marks::UNSCHEDULED`](rampmeter_core::packet::Marks::UNSCHEDULED) that
@@ -86,6 +97,7 @@ impl Default for FabricConfig {
     fn default() -> Self {
         Self {
             buffer: Buffer::PerPort(Bytes::new(500_000)),
+            buffers: PortBytes::default(),
             overflow: Overflow::PushOut,
             spray: Spray::SourceRoundRobin,
             switching: Switching::StoreAndForward,
@@ -93,6 +105,10 @@ impl Default for FabricConfig {
             interface: Interface::Pull,
             express: 64,
             mark_above: None,
+            marks_above: PortBytes::default(),
+            mark_all_above: None,
+            marks_all_above: PortBytes::default(),
+            mark_share: 1.0,
             marking_ports: MarkingPorts::All,
             drop_unscheduled_above: None,
             slot: 0,
@@ -104,29 +120,31 @@ impl Default for FabricConfig {
 }
 
 impl FabricConfig {
-    /// The limit of one port's queue where buffers are per port.
-    pub(crate) fn port_buffer(&self) -> u32 {
-        match self.buffer {
-            Buffer::PerPort(bytes) => u32::try_from(bytes.get()).unwrap_or(u32::MAX),
-            Buffer::Shared { .. } => u32::MAX,
-        }
+    /// Returns the limit of a port's queue where buffers are per port.
+    pub(crate) fn port_buffer(&self, tier: &str, rate: Rate) -> u32 {
+        let bytes = match self.buffer {
+            Buffer::PerPort(bytes) => self.buffers.of(tier, rate).unwrap_or(bytes),
+            Buffer::Shared { .. } => return u32::MAX,
+        };
+        u32::try_from(bytes.get()).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the thresholds of a port's marks.
+    pub(super) fn marking(&self, tier: &str, rate: Rate) -> Marking {
+        let above = self.marks_above.of(tier, rate).or(self.mark_above);
+        let all_above = self.marks_all_above.of(tier, rate).or(self.mark_all_above);
+        Marking::new(above, all_above, self.mark_share)
     }
 
     /// Whether nothing may wait in switches.
     pub fn is_memoryless(&self) -> bool {
-        self.buffer == Buffer::PerPort(Bytes::ZERO)
+        self.buffer == Buffer::PerPort(Bytes::ZERO) && self.buffers.is_empty()
     }
 
     /// The longest packet that is express. Where nothing may wait, none is.
     #[inline]
     pub(crate) fn express(&self) -> u16 {
         if self.is_memoryless() { 0 } else { self.express }
-    }
-
-    /// The longest queue whose packets are not marked.
-    #[inline]
-    pub(crate) fn mark_above(&self) -> u32 {
-        self.mark_above.map_or(u32::MAX, |k| u32::try_from(k.get()).unwrap_or(u32::MAX))
     }
 
     /// The longest queue at which no unscheduled packet is dropped.

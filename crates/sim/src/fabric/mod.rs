@@ -8,6 +8,7 @@
 //! What an arrival goes through is always inlined: simulators with and without a view of packets
 //! share these functions, and a compiler that sees two callers would make calls of them.
 
+mod by_port;
 mod collide;
 mod config;
 mod deadlock;
@@ -24,18 +25,22 @@ mod uplink;
 mod waiting;
 mod watch;
 
+pub use by_port::{PortBytes, PortGroup};
 pub use collide::{CollisionKind, Collisions, Party, Violation};
 pub use config::{Buffer, FabricConfig, Interface, Overflow, Spray, Switching, Unscheduled};
 pub use deadlock::Deadlock;
 pub use fault::{FaultSpec, LinkFault, Outage, Target};
 pub use pfc::{PfcConfig, PfcStats};
 pub use routing::Routes;
-pub use stats::{DropCount, DropReason, FabricStats, PortId, PortSample, TierStats, TrimStats};
+pub use stats::{
+    DropCount, DropReason, FabricStats, PortId, PortSample, TierStats, TrimStats, port_groups,
+};
 pub use watch::{PortChange, PortEvent};
 
 use crate::engine::event::{ARRIVE, PORTS_END, READY, packet_event};
 use crate::engine::{Handle, PacketPool, Wheel};
 use crate::topo::{Node, Topology};
+use by_port::Marking;
 use collide::Occupancy;
 use fault::Faults;
 use ingress::Ingress;
@@ -81,7 +86,10 @@ pub struct Fabric<H, P> {
     /// The longest packet that is express.
     express: u16,
     /// Switch ports with longer queues mark packets.
-    mark_above: u32,
+    /// Thresholds of marks; those of ports are numbers of these.
+    marking: Vec<Marking>,
+    /// Coins of each switch for marks of a share of packets; empty if no port marks so.
+    mark_coins: Vec<Rng>,
     /// Switch ports with longer queues drop unscheduled packets.
     drop_above: u32,
     /// Bytes waiting in each switch, and last those in all hosts' interfaces.
@@ -121,6 +129,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let may_wait = |port: u32| arbiters_wait || routes.owner(port) < topology.n_hosts();
         let mut ports = Vec::with_capacity(n_ports);
         let mut rates = Vec::with_capacity(n_ports);
+        let mut marking = Vec::new();
         for (number, &tier) in tier_of.iter().enumerate() {
             let (link, to) = routes.end(number as u32);
             let link = topology.links()[link as usize];
@@ -133,16 +142,21 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             };
             let is_pulling = config.interface == Interface::Pull && switch == n_switches;
             let queues_anyway = is_pulling && may_wait(number as u32);
-            let buffer = if queues_anyway { u32::MAX } else { config.port_buffer() };
+            let name = tiers[usize::from(tier)].name.as_str();
+            let own = || config.port_buffer(name, link.rate);
+            let buffer = if queues_anyway { u32::MAX } else { own() };
             let mut port = Port::new(link.rate, delay, to, switch, tier, (buffer, config.slot));
             let is_core = to >= n_stations && switch < n_switches;
-            port.marks = config.marking_ports == MarkingPorts::All || is_core;
+            let marks = config.marking_ports == MarkingPorts::All || is_core;
+            let of_port = config.marking(name, link.rate);
+            port.marking = if marks { of_port } else { Marking::NEVER }.place(&mut marking);
             ports.push(port);
             rates.push(link.rate);
         }
         let first_ports = first_ports(&ports, routes.n_interfaces(), n_switches);
         let stream = |node: u32| Rng::new(seed, u64::from(node), Purpose::Spray);
         let coin = |switch: u32| Rng::new(seed, u64::from(switch), Purpose::Trim);
+        let mark_coin = |switch: u32| Rng::new(seed, u64::from(switch), Purpose::Mark);
         let next_path = (0..n_stations).map(|h| stream(h).bits() as u16).collect();
         let digits = stats::path_digits(&topology, &routes);
         let faults = Faults::new(faults, &topology, &routes, seed);
@@ -170,7 +184,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             stats: FabricStats::new(tiers, config.is_memoryless()),
             pool: PacketPool::new(),
             express: config.express(),
-            mark_above: config.mark_above(),
+            mark_coins: match marking.iter().any(Marking::has_ramp) {
+                true => (0..=n_switches).map(mark_coin).collect(),
+                false => Vec::new(),
+            },
+            marking,
             drop_above: config.drop_above(),
             config,
             n_stations,

@@ -43,8 +43,8 @@ pub(crate) struct Port {
     pub(crate) faulty: bool,
     /// A bit per priority that the far end has paused.
     pub(crate) stopped: u8,
-    /// False if it never marks.
-    pub(crate) marks: bool,
+    /// The number of its thresholds of marks.
+    pub(crate) marking: u8,
 }
 
 /// The rest of a port: its queues, one list per priority, or a single one in order of arrival where
@@ -85,7 +85,7 @@ impl Port {
             woken: false,
             faulty: false,
             stopped: 0,
-            marks: true,
+            marking: 0,
         }
     }
 

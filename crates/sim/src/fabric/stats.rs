@@ -1,6 +1,6 @@
 //! What a fabric counts, and the tiers it counts by.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::topo::{Node, Topology};
 use rampmeter_core::{Bytes, Header, Hop, Rate, Time};
@@ -285,23 +285,13 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 
 /// The tiers of a topology, and the tier of each port.
 pub(super) fn tiers(topology: &Topology, routes: &Routes) -> (Vec<TierStats>, Vec<u8>) {
-    let top = topology.levels.iter().copied().max().unwrap_or(1);
-    let level = |node| match node {
-        Node::Host(_) | Node::Arbiter(_) => 0,
-        Node::Switch(s) => topology.levels[s as usize],
-    };
     let mut tiers: Vec<TierStats> = Vec::new();
     let mut tier_of = Vec::with_capacity(routes.n_ports());
     for port in 0..routes.n_ports() as u32 {
         let (link, to) = routes.end(port);
         let link = topology.links()[link as usize];
         let from = if link.a == to { link.b } else { link.a };
-        let is_arbiter = |n: Node| matches!(n, Node::Arbiter(_));
-        let name = match (is_arbiter(from), is_arbiter(to)) {
-            (true, _) => "arbiter-up".to_owned(),
-            (_, true) => "arbiter-down".to_owned(),
-            _ => tier_name(level(from), level(to), top),
-        };
+        let name = tier_name(topology, from, to);
         let idx = tiers.iter().position(|t| t.name == name).unwrap_or_else(|| {
             tiers.push(TierStats {
                 name,
@@ -326,16 +316,32 @@ pub(super) fn tiers(topology: &Topology, routes: &Routes) -> (Vec<TierStats>, Ve
     (tiers, tier_of)
 }
 
-fn tier_name(from: u8, to: u8, top: u8) -> String {
-    let node = match (from, top) {
-        (0, _) => "host".to_owned(),
-        (1, _) => "tor".to_owned(),
-        (2, 2) => "spine".to_owned(),
-        (2, 3) => "agg".to_owned(),
-        (3, 3) => "core".to_owned(),
-        _ => format!("level{from}"),
+/// Returns the tier and the rate of each group of switches' ports.
+pub fn port_groups(topology: &Topology) -> BTreeSet<(String, Rate)> {
+    let ports = topology.links().iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
+    let rates = topology.links().iter().flat_map(|link| [link.rate; 2]);
+    let of_switches = ports.zip(rates).filter(|((from, _), _)| matches!(from, Node::Switch(_)));
+    of_switches.map(|((from, to), rate)| (tier_name(topology, from, to), rate)).collect()
+}
+
+/// Returns the name of the tier of a port between two nodes.
+fn tier_name(topology: &Topology, from: Node, to: Node) -> String {
+    let top = topology.levels.iter().copied().max().unwrap_or(1);
+    let level = |node| match node {
+        Node::Host(_) | Node::Arbiter(_) => 0,
+        Node::Switch(s) => topology.levels[s as usize],
     };
-    let direction = match from.cmp(&to) {
+    let node = match (from, to, level(from), top) {
+        (Node::Arbiter(_), ..) => return "arbiter-up".to_owned(),
+        (_, Node::Arbiter(_), ..) => return "arbiter-down".to_owned(),
+        (_, _, 0, _) => "host".to_owned(),
+        (_, _, 1, _) => "tor".to_owned(),
+        (_, _, 2, 2) => "spine".to_owned(),
+        (_, _, 2, 3) => "agg".to_owned(),
+        (_, _, 3, 3) => "core".to_owned(),
+        (_, _, level, _) => format!("level{level}"),
+    };
+    let direction = match level(from).cmp(&level(to)) {
         std::cmp::Ordering::Less => "up",
         std::cmp::Ordering::Equal => "across",
         std::cmp::Ordering::Greater => "down",

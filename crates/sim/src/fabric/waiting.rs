@@ -3,9 +3,9 @@
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Header, Hop, Packet, Queueing, Time};
 
-use super::Fabric;
 use super::config::Overflow;
 use super::stats::DropReason;
+use super::{Fabric, PortChange};
 use crate::engine::event::{WAKE, event};
 use crate::engine::{Handle, Wheel};
 
@@ -100,17 +100,11 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         now: Time,
         wheel: &mut Wheel,
     ) {
-        if P::WATCHED {
-            self.note_mark(egress, handle);
+        let port = &self.ports[egress as usize];
+        if port.queued > self.marking[usize::from(port.marking)].above {
+            self.mark(egress, handle);
         }
         let port = &mut self.ports[egress as usize];
-        if port.queued > self.mark_above && port.marks {
-            let marks = &mut self.pool.get_mut(handle).marks;
-            *marks = marks.experiencing_congestion();
-            if marks.contains(Marks::CONGESTION) {
-                self.stats.count_mark(port.tier);
-            }
-        }
         let longest = port.queued_max;
         let queues = &mut self.queues[egress as usize];
         match P::QUEUEING {
@@ -131,6 +125,26 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
         self.begin_wait(switch, handle);
         self.note_queue(egress);
+    }
+
+    /// Marks a packet at a port whose queue is above the lower threshold, or leaves it to a coin.
+    fn mark(&mut self, egress: u32, handle: Handle) {
+        let port = &self.ports[egress as usize];
+        let (tier, switch) = (port.tier, port.switch as usize);
+        let coin = || self.mark_coins[switch].unit();
+        if !self.marking[usize::from(port.marking)].marks(port.queued, coin) {
+            return;
+        }
+        let packet = self.pool.get_mut(handle);
+        let before = packet.marks;
+        packet.marks = before.experiencing_congestion();
+        let packet = *packet;
+        if packet.marks.contains(Marks::CONGESTION) {
+            self.stats.count_mark(tier);
+        }
+        if packet.marks != before {
+            self.note(egress, |_| PortChange::Marks { handle, packet });
+        }
     }
 
     /// Whether the packet may queue, after pushing out lower ones where the fabric does that.

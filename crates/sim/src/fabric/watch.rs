@@ -111,17 +111,6 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
     }
 
-    /// Notes that a packet will be marked where it queues, if it will.
-    pub(super) fn note_mark(&mut self, port: u32, handle: Handle) {
-        let mut packet = *self.pool.get(handle);
-        packet.marks = packet.marks.experiencing_congestion();
-        let port_state = &self.ports[port as usize];
-        let is_over = port_state.queued > self.mark_above && port_state.marks;
-        if is_over && packet.marks != self.pool.get(handle).marks {
-            self.note(port, |_| PortChange::Marks { handle, packet });
-        }
-    }
-
     /// Notes how much waits at a port.
     #[inline(always)]
     pub(super) fn note_queue(&mut self, port: u32) {

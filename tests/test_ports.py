@@ -1,0 +1,99 @@
+"""Packet memory and marks that differ between ports."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rampmeter as rm
+
+TOPOLOGY = {
+    **{"kind": "leaf-spine", "racks": 2, "hosts-per-rack": 4, "spines": 1},
+    **{"access-gbps": 25.0, "core-gbps": 100.0},
+}
+
+
+def run(fabric: dict[str, Any], folder: Path, transport: str = "dctcp") -> rm.Run:
+    """Three long flows from one rack into a host of the other."""
+    rows = [f"0,{src},4,3000000" for src in (0, 1, 2)]
+    file = folder / "flows.csv"
+    file.write_text("\n".join(["arrival_us,src,dst,size_bytes", *rows]) + "\n")
+    warnings.simplefilter("ignore")
+    return rm.run(
+        topology=TOPOLOGY,
+        transport={"name": transport},
+        fabric=fabric,
+        workload={"pattern": "trace", "file": str(file)},
+        seed=1,
+        quiet=True,
+    )
+
+
+def tier(run: rm.Run, name: str) -> dict[str, Any]:
+    """Returns what the summary has of a tier."""
+    (found,) = (each for each in run.summary["tiers"] if each["name"] == name)
+    return dict(found)
+
+
+def longest(run: rm.Run, name: str) -> int:
+    """Returns the longest queue of a tier's ports, in bytes."""
+    return int(tier(run, name)["queue_max_bytes"])
+
+
+def test_ports_mark_by_their_rate(tmp_path: Path) -> None:
+    by_rate = run({"ecn-bytes": {"25": 50_000, "100": 200_000}}, tmp_path)
+    equal = run({"ecn-bytes": 50_000}, tmp_path)
+    # The receiver's port of 25 Gbit/s decides: the two runs are the same.
+    assert by_rate.flows.equals(equal.flows)
+    high = run({"ecn-bytes": {"25": 200_000, "100": 50_000}}, tmp_path)
+    assert longest(high, "tor-down") > 1.5 * longest(equal, "tor-down")
+    by_tier = run({"ecn-bytes": {"tor-down": 200_000, "25": 1, "100": 50_000}}, tmp_path)
+    assert by_tier.flows.equals(high.flows)
+
+
+def test_a_share_of_packets_is_marked_between_two_thresholds(tmp_path: Path) -> None:
+    def marks(**keys: Any) -> int:
+        return int(tier(run({"ecn-bytes": 20_000, **keys}, tmp_path), "tor-down")["marks"])
+
+    step = marks()
+    assert marks(**{"ecn-max-bytes": 20_000}) == step
+    ramp = marks(**{"ecn-max-bytes": 400_000, "ecn-max-probability": 0.01})
+    assert 0 < ramp < step / 2
+
+
+def test_the_memory_of_ports_differs_by_tier(tmp_path: Path) -> None:
+    memory = {"tor-down": 30_000, "25": 500_000, "100": 500_000}
+    small = run({"buffer-bytes": memory, "overflow": "tail-drop"}, tmp_path, "tcp")
+    large = run({"buffer-bytes": 500_000, "overflow": "tail-drop"}, tmp_path, "tcp")
+    assert longest(small, "tor-down") <= 30_000 < longest(large, "tor-down")
+
+
+@pytest.mark.parametrize(
+    ("fabric", "message"),
+    [
+        (
+            {"ecn-bytes": {"25": 1}},
+            "fabric.ecn-bytes: expected an entry for ports .* of 100 Gbit/s, got none",
+        ),
+        (
+            {"ecn-bytes": {"25": 1, "100": 1, "tor-dwn": 1}},
+            r"fabric.ecn-bytes: expected the rate or the tier \(spine-down, tor-down, tor-up\) of "
+            'ports, got "tor-dwn"',
+        ),
+        ({"ecn-bytes": {"25x": 1}}, 'fabric.ecn-bytes.25x: expected a rate in Gbit/s .* got "25x"'),
+        ({"ecn-bytes": {}}, "fabric.ecn-bytes: .* got an empty table"),
+        ({"ecn-bytes": {"25": -1, "100": 1}}, "ecn-bytes"),
+        ({"ecn-bytes": "many"}, "expected a number of bytes, or a table"),
+        ({"ecn-max-bytes": 9}, "fabric.ecn-max-bytes: expected fabric.ecn-bytes with it"),
+        (
+            {"ecn-bytes": 10, "ecn-max-bytes": 9},
+            r"fabric.ecn-max-bytes: expected at least ecn-bytes \(10\), got 9",
+        ),
+        ({"ecn-max-probability": 2.0}, "fabric.ecn-max-probability: expected a number from 0 to 1"),
+    ],
+)
+def test_errors_name_the_port(fabric: dict[str, Any], message: str, tmp_path: Path) -> None:
+    transport = "tcp" if "ecn-bytes" not in fabric else "dctcp"
+    with pytest.raises(rm.PlanError, match=message):
+        run(fabric, tmp_path, transport)
