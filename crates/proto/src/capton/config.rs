@@ -241,9 +241,10 @@ impl CaptonConfig {
 }
 
 /// Returns hosts and racks of a network without regular paths. The links of a rack's switch to other
-/// switches count as one link. Links between those switches never limit.
+/// switches count as one link. Links between those switches never limit. Racks without such links,
+/// whose hosts have other interfaces, limit nothing.
 fn irregular(hosts: Vec<Member>, uplink_bps: &[u64], core: Option<Rate>) -> Vec<Vec<Member>> {
-    if uplink_bps.len() < 2 {
+    if uplink_bps.len() < 2 || uplink_bps.contains(&0) {
         return vec![hosts];
     }
     let member = |rate| Member { group: 0, up: rate, down: rate };

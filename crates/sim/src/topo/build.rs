@@ -207,7 +207,7 @@ impl Topology {
     }
 
     /// Equal numbers for switches that are joined by links between switches.
-    fn parts(&self) -> Vec<u32> {
+    pub(super) fn parts(&self) -> Vec<u32> {
         let mut next = vec![Vec::new(); self.levels.len()];
         for link in &self.links {
             if let (Node::Switch(a), Node::Switch(b)) = (link.a, link.b) {

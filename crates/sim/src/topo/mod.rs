@@ -7,6 +7,7 @@
 mod build;
 mod cut;
 mod forward;
+mod paths;
 mod pod;
 mod pods;
 mod regular;
@@ -14,13 +15,14 @@ mod spec;
 
 pub use build::TopologyError;
 pub use cut::HostCut;
+pub use paths::Paths;
 pub use regular::RegularPaths;
 pub use spec::{LinkSpec, TopologySpec};
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::fabric::{Routes, Target};
+use crate::fabric::Target;
 use pod::Cables;
 use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace};
 use rampmeter_core::{Bytes, FabricFacts, Rate, Span};
@@ -150,8 +152,8 @@ impl Topology {
         self
     }
 
-    /// The topology with the arbiters that a transport needs: at the first rack, with the delay of
-    /// the first link, or at every rack, with the delay of that rack's first host, or at the
+    /// The topology with the arbiters that a transport needs: at the first rack that all hosts reach, with
+    /// the delay of the first link, or at every rack, with the delay of that rack's first host, or at the
     /// switches of a pod of a fat-tree. In pods whose cables differ those of arbiters at every rack
     /// do too.
     ///
@@ -162,7 +164,7 @@ impl Topology {
         let (slowest, fastest) = self.rates();
         for need in needs {
             let rate = need.rate.of(slowest, fastest);
-            let first = (self.rack(0), self.links[0].propagation);
+            let first = (self.common_rack().0, self.links[0].propagation);
             let ends = match need.place {
                 ArbiterPlace::FirstRack => vec![first],
                 ArbiterPlace::EveryRack => self.cables_of_racks(),
@@ -172,6 +174,28 @@ impl Topology {
             self = self.with_arbiter_at(&ends.into_iter().map(link).collect::<Vec<_>>());
         }
         self
+    }
+
+    /// Returns the first rack's switch that most hosts reach, and true if all hosts reach it. Several
+    /// interfaces may lead to switches that are not joined.
+    pub fn common_rack(&self) -> (u32, bool) {
+        let parts = self.parts();
+        if parts.iter().all(|&part| part == 0) {
+            return (self.rack(0), true);
+        }
+        let switch_of = |link: Link| match (link.a, link.b) {
+            (Node::Switch(switch), _) | (_, Node::Switch(switch)) => switch,
+            _ => unreachable!("hosts are joined to switches"),
+        };
+        let mut reached: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for (host, link) in self.access() {
+            reached.entry(parts[switch_of(link) as usize]).or_default().insert(host);
+        }
+        let most = reached.iter().max_by_key(|(part, hosts)| (hosts.len(), Reverse(**part)));
+        let (&best, hosts) = most.expect("a topology has hosts");
+        let mut switches = self.access().map(|(_, link)| switch_of(link));
+        let rack = switches.find(|&switch| parts[switch as usize] == best);
+        (rack.unwrap_or(self.rack(0)), hosts.len() as u32 == self.n_hosts())
     }
 
     /// The switch of each rack with the propagation of one more arbiter's link to it.
@@ -373,90 +397,31 @@ impl Topology {
             hosts.sort_by_key(|&host| Reverse(uplinks[host as usize]));
         }
         let paths = Paths::new(self.clone());
+        let of = |a, b| match self.has_equal_ways() {
+            true => paths.of(a, b),
+            false => paths.slowest_of(a, b, bytes),
+        };
         let far = |n: usize| racks.iter().filter_map(move |hosts| hosts.get(n).copied());
         let pairs = far(0).flat_map(|a| far(0).map(move |b| (a, b))).filter(|(a, b)| a != b);
         let within = racks.iter().filter_map(|hosts| Some((*hosts.first()?, *hosts.get(1)?)));
-        pairs.chain(within).filter_map(|(a, b)| paths.of(a, b)).collect()
+        pairs.chain(within).filter_map(|(a, b)| of(a, b)).collect()
+    }
+
+    /// Returns true if all links between switches of two levels are alike, so that equally short
+    /// paths take the same time.
+    fn has_equal_ways(&self) -> bool {
+        let mut kinds = BTreeMap::new();
+        self.links.iter().all(|link| {
+            let (Node::Switch(a), Node::Switch(b)) = (link.a, link.b) else { return true };
+            let level = |switch: u32| self.levels[switch as usize];
+            let levels = (level(a).min(level(b)), level(a).max(level(b)));
+            let kind = (link.rate, link.propagation);
+            *kinds.entry(levels).or_insert(kind) == kind
+        })
     }
 }
 
 /// How long a packet of `bytes` takes on an idle path.
 fn latency(path: &[PathHop], bytes: Bytes) -> Span {
     path.iter().fold(Span::ZERO, |sum, hop| sum + hop.delay + hop.rate.tx_time(bytes))
-}
-
-/// The shortest paths of a topology, all links up.
-#[derive(Clone, Debug)]
-pub struct Paths {
-    topology: Topology,
-    routes: Routes,
-}
-
-impl Paths {
-    /// Finds the paths.
-    pub fn new(topology: Topology) -> Self {
-        Self { routes: Routes::new(&topology, &|_| true), topology }
-    }
-
-    /// The topology.
-    pub fn topology(&self) -> &Topology {
-        &self.topology
-    }
-
-    /// The links on shortest paths from host `src` to host `dst`, hop by hop, each with the places
-    /// in the next hop of those that it leads to; `None` if there is no path.
-    pub fn links(&self, src: u32, dst: u32) -> Option<Vec<Vec<PathLink>>> {
-        let first = [src];
-        let mut ports = self.routes.interfaces(src, dst).unwrap_or(&first).to_vec();
-        let mut hops = Vec::new();
-        loop {
-            let ends = || ports.iter().map(|&port| self.routes.end(port));
-            let mut next: Vec<u32> = Vec::new();
-            let mut leads = Vec::new();
-            for (_, to) in ends() {
-                let Node::Switch(switch) = to else { continue };
-                let of: Vec<usize> = self
-                    .routes
-                    .next(switch, dst)
-                    .iter()
-                    .map(|&port| {
-                        next.iter().position(|&known| known == port).unwrap_or_else(|| {
-                            next.push(port);
-                            next.len() - 1
-                        })
-                    })
-                    .collect();
-                if of.is_empty() {
-                    return None;
-                }
-                leads.push(of);
-            }
-            let hop = |(link, to): (u32, Node)| {
-                let link = self.topology.links[link as usize];
-                let delay = link.propagation + self.topology.latency(to);
-                PathHop { rate: link.rate, delay }
-            };
-            leads.resize(ports.len(), Vec::new());
-            hops.push(ends().map(hop).zip(leads).collect());
-            if next.is_empty() {
-                return (!ports.is_empty()).then_some(hops);
-            }
-            ports = next;
-        }
-    }
-
-    /// The hops of a shortest path from host `src` to host `dst`; `None` if there is none. Of
-    /// equally short paths it is the one over the links named first.
-    pub fn of(&self, src: u32, dst: u32) -> Option<Vec<PathHop>> {
-        let mut at = Node::Host(src);
-        let mut hops = Vec::new();
-        while at != Node::Host(dst) {
-            let (link, to) = self.routes.end(self.routes.first_port(at, dst)?);
-            let link = self.topology.links[link as usize];
-            let delay = link.propagation + self.topology.latency(to);
-            hops.push(PathHop { rate: link.rate, delay });
-            at = to;
-        }
-        Some(hops)
-    }
 }

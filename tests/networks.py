@@ -1,0 +1,114 @@
+"""Ten networks that are not uniform, with names for their faults and tables."""
+
+from collections.abc import Callable
+from typing import Any
+
+Topology = dict[str, Any]
+
+
+def _links(hosts: int, switches: int, links: list[Any], **keys: Any) -> Topology:
+    """Returns a topology of links: ends, Gbit/s and nanoseconds."""
+    table = [
+        {"between": [a, b], "gbps": float(gbps), "propagation-ns": float(ns)}
+        for a, b, gbps, ns in links
+    ]
+    return {"kind": "links", "hosts": hosts, "switches": switches, "links": table, **keys}
+
+
+def mixed_rates() -> Topology:
+    """Two racks with hosts of 25, 50 and 100 Gbit/s."""
+    rates = (100, 25, 50, 25, 100, 100, 25, 50)
+    access = [(f"h{n}", f"s{n // 4}", gbps, 500) for n, gbps in enumerate(rates)]
+    core = [(f"s{rack}", f"s{spine}", 200, 500) for rack in (0, 1) for spine in (2, 3)]
+    return _links(8, 4, access + core)
+
+
+def dual_homed() -> Topology:
+    """Each host has a link to both leaf switches of its rack."""
+    access = [
+        (f"h{n}", f"s{2 * (n // 4) + leaf}", 50, 500) for n in range(8) for leaf in (0, 1)
+    ]
+    core = [(f"s{leaf}", f"s{spine}", 200, 500) for leaf in range(4) for spine in (4, 5)]
+    return _links(8, 6, access + core)
+
+
+def rails_with_scale_up() -> Topology:
+    """Servers of four accelerators: a fast switch within each, a rail for each place, a spine."""
+    scale_up = [(f"h{n}", f"s{n // 4}", 400, 100) for n in range(8)]
+    rails = [(f"h{n}", f"s{2 + n % 4}", 100, 500) for n in range(8)]
+    spine = [(f"s{rail}", "s6", 200, 500) for rail in range(2, 6)]
+    return _links(8, 7, scale_up + rails + spine)
+
+
+def torus() -> Topology:
+    """A switch for each host, joined to the next ones in a ring of each dimension, 3 by 3."""
+    access = [(f"h{n}", f"s{n}", 100, 100) for n in range(9)]
+    ring = []
+    for row in range(3):
+        for column in range(3):
+            own = 3 * row + column
+            ring.append((f"s{own}", f"s{3 * row + (column + 1) % 3}", 100, 300))
+            ring.append((f"s{own}", f"s{3 * ((row + 1) % 3) + column}", 100, 300))
+    return _links(9, 9, access + ring)
+
+
+def dragonfly() -> Topology:
+    """Three groups of two switches, each with a link to one other group."""
+    access = [(f"h{n}", f"s{n // 2}", 100, 100) for n in range(12)]
+    local = [(f"s{2 * group}", f"s{2 * group + 1}", 200, 200) for group in range(3)]
+    between = [("s1", "s2", 200, 1000), ("s3", "s4", 200, 1000), ("s5", "s0", 200, 1000)]
+    return _links(12, 6, access + local + between)
+
+
+def slow_core() -> Topology:
+    """Links between switches that are slower than those of hosts."""
+    access = [(f"h{n}", f"s{n // 4}", 100, 500) for n in range(8)]
+    core = [(f"s{rack}", f"s{spine}", 40, 500) for rack in (0, 1) for spine in (2, 3)]
+    return _links(8, 4, access + core)
+
+
+def parallel_links() -> Topology:
+    """Two switches with three links of two rates between them."""
+    access = [(f"h{n}", f"s{n // 4}", 25, 500) for n in range(8)]
+    return _links(8, 2, [*access, ("s0", "s1", 100, 500), ("s0", "s1", 100, 500), ("s0", "s1", 40, 500)])
+
+
+def asymmetric_delays() -> Topology:
+    """Two spines, one of them far away, and hosts near and far."""
+    access = [(f"h{n}", f"s{n // 4}", 100, 200 + 1500 * (n % 2)) for n in range(8)]
+    core = [(f"s{rack}", f"s{spine}", 400, 500 + 4000 * (spine - 2)) for rack in (0, 1) for spine in (2, 3)]
+    return _links(8, 4, access + core)
+
+
+def oversubscribed() -> Topology:
+    """Three tiers, each with half of the capacity of the one below."""
+    access = [(f"h{n}", f"s{n // 4}", 100, 300) for n in range(16)]
+    pods = [(f"s{rack}", f"s{4 + 2 * (rack // 2) + agg}", 100, 300) for rack in range(4) for agg in (0, 1)]
+    core = [(f"s{agg}", f"s{8 + agg % 2}", 100, 300) for agg in range(4, 8)]
+    return _links(16, 10, access + pods + core)
+
+
+def broken_plane() -> Topology:
+    """A leaf-spine network in which one spine has lost its link to the first rack."""
+    access = [(f"h{n}", f"s{n // 4}", 100, 500) for n in range(12)]
+    core = [
+        (f"s{rack}", f"s{spine}", 200, 500)
+        for rack in range(3)
+        for spine in (3, 4, 5)
+        if (rack, spine) != (0, 5)
+    ]
+    return _links(12, 6, access + core)
+
+
+NETWORKS: tuple[Callable[[], Topology], ...] = (
+    mixed_rates,
+    dual_homed,
+    rails_with_scale_up,
+    torus,
+    dragonfly,
+    slow_core,
+    parallel_links,
+    asymmetric_delays,
+    oversubscribed,
+    broken_plane,
+)
