@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 Topology = dict[str, Any]
+Network = Callable[[], Topology]
 
 
 def _links(hosts: int, switches: int, links: list[Any], **keys: Any) -> Topology:
@@ -25,9 +26,7 @@ def mixed_rates() -> Topology:
 
 def dual_homed() -> Topology:
     """Each host has a link to both leaf switches of its rack."""
-    access = [
-        (f"h{n}", f"s{2 * (n // 4) + leaf}", 50, 500) for n in range(8) for leaf in (0, 1)
-    ]
+    access = [(f"h{n}", f"s{2 * (n // 4) + leaf}", 50, 500) for n in range(8) for leaf in (0, 1)]
     core = [(f"s{leaf}", f"s{spine}", 200, 500) for leaf in range(4) for spine in (4, 5)]
     return _links(8, 6, access + core)
 
@@ -70,20 +69,30 @@ def slow_core() -> Topology:
 def parallel_links() -> Topology:
     """Two switches with three links of two rates between them."""
     access = [(f"h{n}", f"s{n // 4}", 25, 500) for n in range(8)]
-    return _links(8, 2, [*access, ("s0", "s1", 100, 500), ("s0", "s1", 100, 500), ("s0", "s1", 40, 500)])
+    return _links(
+        8, 2, [*access, ("s0", "s1", 100, 500), ("s0", "s1", 100, 500), ("s0", "s1", 40, 500)]
+    )
 
 
 def asymmetric_delays() -> Topology:
     """Two spines, one of them far away, and hosts near and far."""
     access = [(f"h{n}", f"s{n // 4}", 100, 200 + 1500 * (n % 2)) for n in range(8)]
-    core = [(f"s{rack}", f"s{spine}", 400, 500 + 4000 * (spine - 2)) for rack in (0, 1) for spine in (2, 3)]
+    core = [
+        (f"s{rack}", f"s{spine}", 400, 500 + 4000 * (spine - 2))
+        for rack in (0, 1)
+        for spine in (2, 3)
+    ]
     return _links(8, 4, access + core)
 
 
 def oversubscribed() -> Topology:
     """Three tiers, each with half of the capacity of the one below."""
     access = [(f"h{n}", f"s{n // 4}", 100, 300) for n in range(16)]
-    pods = [(f"s{rack}", f"s{4 + 2 * (rack // 2) + agg}", 100, 300) for rack in range(4) for agg in (0, 1)]
+    pods = [
+        (f"s{rack}", f"s{4 + 2 * (rack // 2) + agg}", 100, 300)
+        for rack in range(4)
+        for agg in (0, 1)
+    ]
     core = [(f"s{agg}", f"s{8 + agg % 2}", 100, 300) for agg in range(4, 8)]
     return _links(16, 10, access + pods + core)
 
@@ -100,7 +109,7 @@ def broken_plane() -> Topology:
     return _links(12, 6, access + core)
 
 
-NETWORKS: tuple[Callable[[], Topology], ...] = (
+NETWORKS: tuple[Network, ...] = (
     mixed_rates,
     dual_homed,
     rails_with_scale_up,

@@ -31,6 +31,7 @@ NAMES: Final = {"file": "TopologyFile"}
 
 TYPES: Final = {
     "LinkName": "str | int",
+    "PortBytesSpec": "int | dict[str, int]",
     "RangeSpec": "Hosts",
     "SizeSpec": "Sizes",
     "WorkloadSpec": "Part | Table",

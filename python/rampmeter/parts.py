@@ -110,15 +110,22 @@ class Fabric(Part):
 
     alpha: float | None = None
     """A port may hold this many times what is free of a shared memory."""
-    buffer_bytes: int | None = None
-    """Packet memory of each switch port, where ports have their own."""
+    buffer_bytes: int | dict[str, int] | None = None
+    """Packet memory of each switch port, where ports have their own: a number, or a table by the
+    rate or the tier of ports."""
     cut_through_bytes: int | None = None
     """Bytes that must be in before cut-through forwarding begins."""
     drop_unscheduled_above_bytes: int | None = None
     """Bytes waiting at a switch's port above which it drops unscheduled packets; never if left
     out."""
-    ecn_bytes: int | None = None
-    """Bytes waiting at a port from which on it marks ECN-capable packets; no marks if left out."""
+    ecn_bytes: int | dict[str, int] | None = None
+    """Bytes waiting at a port from which on it marks ECN-capable packets: a number, or a table by
+    the rate or the tier of ports; no marks if left out."""
+    ecn_max_bytes: int | dict[str, int] | None = None
+    """Bytes waiting at a port from which on it marks all ECN-capable packets. Below, the share of
+    marked packets grows with the queue. All are marked from `ecn-bytes` on if left out."""
+    ecn_max_probability: float | None = None
+    """Share of packets that are marked just below `ecn-max-bytes`, from 0 to 1."""
     ecn_ports: MarkingPorts | None = None
     """Ports that mark."""
     express_bytes: int | None = None
