@@ -8,7 +8,7 @@ import pytest
 
 import rampmeter as rm
 
-TOPOLOGY = {
+TOPOLOGY: dict[str, Any] = {
     **{"kind": "leaf-spine", "racks": 2, "hosts-per-rack": 4, "spines": 1},
     **{"access-gbps": 25.0, "core-gbps": 100.0},
 }

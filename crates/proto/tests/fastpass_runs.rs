@@ -12,9 +12,9 @@ use rampmeter_testkit::*;
 
 type Fastpass = Place<FastpassFamily>;
 
-/// Links above racks carry four packets a slot, so three wait there at a slot's start; and a packet
-/// from another rack arrives 1.6 slots later than one from the same rack. Nothing else ever waits
-/// at load .6.
+/// Links above racks carry four packets a slot, so three wait there at a slot's start, or four if a
+/// control packet takes the link at this instant; and a packet from another rack arrives 1.6 slots
+/// later than one from the same rack. Nothing else waits at load 0.6.
 #[test]
 fn scheduled_packets_meet_no_others() {
     let config = FastpassConfig { arbiters: 1, ..FastpassConfig::paper() };
@@ -24,7 +24,7 @@ fn scheduled_packets_meet_no_others() {
     let mut sim = Sim::<FastpassFamily, _, _>::new(spec(topology, 3), config, flows, NoProbe);
     assert_eq!(sim.run(u64::MAX), Status::Finished);
     let longest = sim.fabric().tier_stats().iter().map(|t| t.queue_max.get()).max().unwrap();
-    assert!(longest <= 3 * 1500 + 500, "{longest} bytes waited at one port");
+    assert!(longest <= 4 * 1500, "{longest} bytes waited at one port");
     assert_eq!(sim.fabric().stats().dropped(), 0);
     assert_eq!(sim.counters().duplicate_bytes, 0);
 }
