@@ -11,6 +11,7 @@ from rampmeter.cli import main
 from rampmeter.plan import Plan
 from rampmeter.results import Run
 from rampmeter.testbed.experiment import run_testbed
+from rampmeter.toml import TomlValue
 
 from .test_experiment import needs_namespaces
 
@@ -73,9 +74,11 @@ def test_the_command_prints_a_table_of_rounds(tmp_path: Path) -> None:
     assert result.output.count("112 of 112") == 2
 
 
-def test_ranges_of_hosts_must_be_consecutive() -> None:
-    with pytest.raises(ValueError, match="consecutive numbers, got range\\(0, 8, 2\\)"):
-        rm.collective("all-reduce", 9_000, hosts=range(0, 8, 2))
+def test_hosts_of_a_collective_have_steps_lists_and_groups() -> None:
+    strided = rm.collective("all-reduce", 1_000, hosts=range(0, 8, 2)).table()
+    assert strided["hosts"] == {"first": 0, "count": 4, "step": 2}
+    named = rm.collective("all-reduce", 1_000, hosts=["h3", 1], group_size=2).table()
+    assert (named["hosts"], named["group-size"]) == (["h3", 1], 2)
 
 
 def moments(out: Path, host: int) -> dict[tuple[str, int], int]:
@@ -150,3 +153,26 @@ def test_events_grow_with_the_flows_of_a_trace(tmp_path: Path) -> None:
         assert done.status == "finished"
         events.append(done.summary["counters"]["events"] / n)
     assert events[1] < 1.2 * events[0]
+
+
+def test_phases_and_calls_are_printed_with_their_hosts_and_latencies(tmp_path: Path) -> None:
+    part: dict[str, TomlValue] = {
+        "pattern": "collective",
+        "operation": "all-gather",
+        "vector-bytes": 4000,
+    }
+    workload = rm.Phases(
+        parts=[
+            {**part, "group-size": 2, "group-step": 4},
+            {**part, "hosts": [0, 5, 2]},
+            rm.Rpc(requests={"fixed": 10}, responses={"fixed": 2000}, calls=3, clients=[0]),
+        ]
+    )
+    plan = rm.Plan.of(topology=rm.star(8), transport=rm.Homa(), workload=workload)
+    (tmp_path / "plan.toml").write_text(plan.text)
+    arguments = ["run", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "out"), "--quiet"]
+    output = CliRunner().invoke(main, arguments).output
+    assert "all-gather, ring, hosts 0 to 4 by 4" in output
+    assert "all-gather, ring, 3 hosts from 0" in output
+    assert "Latency of calls, us" in output
+    assert "3 of 3" in output

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from rampmeter.parts import Algorithm, Collective, Operation
-from rampmeter.spec import hosts_table
+from rampmeter.spec import Hosts
 
 
 def collective(
@@ -11,7 +11,9 @@ def collective(
     vector_bytes: int | None = None,
     *,
     algorithm: Algorithm | None = None,
-    hosts: range | None = None,
+    hosts: Hosts | None = None,
+    group_size: int | None = None,
+    group_step: int | None = None,
     chunks: int | None = None,
     rounds: int | None = None,
     start_us: float | None = None,
@@ -23,7 +25,7 @@ def collective(
     """A collective such as `collective("all-reduce", 64_000_000, algorithm="ring")`.
 
     `vector_bytes` is the whole vector, as nccl-tests count it. `hosts` are those that take part, by
-    default all.
+    default all; groups of `group_size` of them, `group_step` apart, do the operation at once.
 
     >>> collective("all-reduce", 1_000, hosts=range(4, 8)).table()["hosts"]
     {'first': 4, 'count': 4}
@@ -34,7 +36,9 @@ def collective(
         vector_bytes=vector_bytes,
         matrix=matrix,
         skew=skew,
-        hosts=None if hosts is None else hosts_table(hosts),
+        hosts=hosts,
+        group_size=group_size,
+        group_step=group_step,
         chunks=chunks,
         start_us=start_us,
         compute_us=compute_us,

@@ -31,8 +31,8 @@ NAMES: Final = {"file": "TopologyFile"}
 
 TYPES: Final = {
     "LinkName": "str | int",
+    "HostsSpec": "Hosts",
     "PortBytesSpec": "int | dict[str, int]",
-    "RangeSpec": "Hosts",
     "SizeSpec": "Sizes",
     "WorkloadSpec": "Part | Table",
     **{definition: f"{name} | Table" for definition, name in TABLES.items()},

@@ -13,6 +13,7 @@ from rampmeter.toml import Table
 
 __all__ = [
     "AllToAll",
+    "Bisection",
     "Clocks",
     "Collective",
     "Deadlines",
@@ -34,12 +35,16 @@ __all__ = [
     "Outcast",
     "Permutation",
     "Pfc",
+    "Phases",
     "Pod",
     "RackLocal",
+    "Rpc",
     "RunOptions",
     "Shuffle",
     "SkewedAllToAll",
+    "Staggered",
     "Star",
+    "Stride",
     "TopologyFile",
     "Trace",
 ]
@@ -75,6 +80,8 @@ PfcMode: TypeAlias = Literal["dynamic", "static", "off"]
 Spray: TypeAlias = Literal["source-round-robin", "random", "ecmp", "ecmp-pair"]
 
 SwitchingSpec: TypeAlias = Literal["store-and-forward", "cut-through", "shaped"]
+
+Times: TypeAlias = Literal["fixed", "exponential"]
 
 TrimChoice: TypeAlias = Literal["coin", "arriving"]
 
@@ -439,30 +446,151 @@ class TopologyFile(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class AllToAll(Part):
-    """Poisson arrivals; every ordered pair of hosts is equally likely."""
+    """Every host sends to all others: at a load, every ordered pair is equally likely."""
 
     TAG = ("pattern", "all-to-all")
     sizes: Sizes
-    """How long messages are."""
-    load: float
-    """Offered load of every host, headers included, above 0 and at most 2."""
+    """Lengths of messages."""
     flows: int | None = None
     """Stop after this many flows."""
+    hosts: Hosts | None = None
+    """Those that take part; all if left out."""
+    load: float | None = None
+    """Offered load of every host, headers included, above 0 and at most 2. Without a load all hosts
+    send at once, in rounds."""
+    off_us: float | None = None
+    """Mean time in which it then sends nothing. Both are drawn from exponential laws."""
+    on_us: float | None = None
+    """Mean time in which a host sends; with `load` and `off-us`. The load is that of all time."""
+    period_us: float | None = None
+    """From one round to the next; needed for more than one."""
+    rounds: int | None = None
+    """Number of rounds without a load; 1 if left out."""
+    start_us: float | None = None
+    """Start of the first round, or of arrivals; 0 if left out."""
     until_us: float | None = None
     """Stop before this instant."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Permutation(Part):
-    """Poisson arrivals; every host sends to one other and receives from one."""
+    """Every host sends to one other and receives from one."""
 
     TAG = ("pattern", "permutation")
     sizes: Sizes
-    """How long messages are."""
-    load: float
-    """Offered load of every host, headers included, above 0 and at most 2."""
+    """Lengths of messages."""
     flows: int | None = None
     """Stop after this many flows."""
+    hosts: Hosts | None = None
+    """Those that take part; all if left out."""
+    load: float | None = None
+    """Offered load of every host, headers included, above 0 and at most 2. Without a load all hosts
+    send at once, in rounds."""
+    off_us: float | None = None
+    """Mean time in which it then sends nothing. Both are drawn from exponential laws."""
+    on_us: float | None = None
+    """Mean time in which a host sends; with `load` and `off-us`. The load is that of all time."""
+    period_us: float | None = None
+    """From one round to the next; needed for more than one."""
+    rounds: int | None = None
+    """Number of rounds without a load; 1 if left out."""
+    start_us: float | None = None
+    """Start of the first round, or of arrivals; 0 if left out."""
+    until_us: float | None = None
+    """Stop before this instant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stride(Part):
+    """Every host sends to the one that is `stride` places on."""
+
+    TAG = ("pattern", "stride")
+    stride: int
+    """Distance of partners: host `i` of `n` sends to host `i + stride`, around after `n - 1`."""
+    sizes: Sizes
+    """Lengths of messages."""
+    flows: int | None = None
+    """Stop after this many flows."""
+    hosts: Hosts | None = None
+    """Those that take part; all if left out."""
+    load: float | None = None
+    """Offered load of every host, headers included, above 0 and at most 2. Without a load all hosts
+    send at once, in rounds."""
+    off_us: float | None = None
+    """Mean time in which it then sends nothing. Both are drawn from exponential laws."""
+    on_us: float | None = None
+    """Mean time in which a host sends; with `load` and `off-us`. The load is that of all time."""
+    period_us: float | None = None
+    """From one round to the next; needed for more than one."""
+    rounds: int | None = None
+    """Number of rounds without a load; 1 if left out."""
+    start_us: float | None = None
+    """Start of the first round, or of arrivals; 0 if left out."""
+    until_us: float | None = None
+    """Stop before this instant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bisection(Part):
+    """Every host sends to one of the other half, and receives from one there."""
+
+    TAG = ("pattern", "bisection")
+    sizes: Sizes
+    """Lengths of messages."""
+    flows: int | None = None
+    """Stop after this many flows."""
+    hosts: Hosts | None = None
+    """Those that take part; all if left out."""
+    load: float | None = None
+    """Offered load of every host, headers included, above 0 and at most 2. Without a load all hosts
+    send at once, in rounds."""
+    off_us: float | None = None
+    """Mean time in which it then sends nothing. Both are drawn from exponential laws."""
+    on_us: float | None = None
+    """Mean time in which a host sends; with `load` and `off-us`. The load is that of all time."""
+    period_us: float | None = None
+    """From one round to the next; needed for more than one."""
+    rounds: int | None = None
+    """Number of rounds without a load; 1 if left out."""
+    start_us: float | None = None
+    """Start of the first round, or of arrivals; 0 if left out."""
+    until_us: float | None = None
+    """Stop before this instant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Staggered(Part):
+    """Messages go to the same rack, the same pod or farther with given probabilities."""
+
+    TAG = ("pattern", "staggered")
+    rack_share: float
+    """Probability that a message goes to a host of the same rack."""
+    sizes: Sizes
+    """Lengths of messages."""
+    flows: int | None = None
+    """Stop after this many flows."""
+    hosts: Hosts | None = None
+    """Those that take part; all if left out."""
+    hosts_per_pod: int | None = None
+    """Number of hosts that share a pod; that of the topology if left out."""
+    hosts_per_rack: int | None = None
+    """Number of hosts that share a rack; that of the topology if left out."""
+    load: float | None = None
+    """Offered load of every host, headers included, above 0 and at most 2. Without a load all hosts
+    send at once, in rounds."""
+    off_us: float | None = None
+    """Mean time in which it then sends nothing. Both are drawn from exponential laws."""
+    on_us: float | None = None
+    """Mean time in which a host sends; with `load` and `off-us`. The load is that of all time."""
+    period_us: float | None = None
+    """From one round to the next; needed for more than one."""
+    pod_share: float | None = None
+    """Probability that it goes to another rack of the same pod; 0 if left out. All others go to
+    other pods, or other racks if there are no pods."""
+    rounds: int | None = None
+    """Number of rounds without a load; 1 if left out."""
+    start_us: float | None = None
+    """Start of the first round, or of arrivals; 0 if left out."""
     until_us: float | None = None
     """Stop before this instant."""
 
@@ -602,6 +730,39 @@ class Dense(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Rpc(Part):
+    """Requests and responses: calls of clients to servers."""
+
+    TAG = ("pattern", "rpc")
+    requests: Sizes
+    """Lengths of requests."""
+    responses: Sizes
+    """Lengths of responses."""
+    calls: int
+    """Number of calls of each client."""
+    clients: Hosts | None = None
+    """Those that call; all if left out."""
+    concurrency: int | None = None
+    """Number of calls that a client has under way at a time."""
+    fan: int | None = None
+    """Number of servers of a call, which ends with the last response."""
+    interval_us: float | None = None
+    """Time from one call of a client to the next, whether or not it has ended; instead of
+    `think-us` and `concurrency`."""
+    servers: Hosts | None = None
+    """Those that are called, drawn anew for each call and never the client itself; all if left
+    out."""
+    service_us: float | None = None
+    """Time from a request to its response at a server."""
+    start_us: float | None = None
+    """Begin of all clients."""
+    think_us: float | None = None
+    """Time from the end of a call to the next one of the client."""
+    times: Times | None = None
+    """The law of `think-us`, `interval-us` and `service-us`, which are means."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Collective(Part):
     """A collective operation, whose flows wait for each other."""
 
@@ -614,6 +775,11 @@ class Collective(Part):
     """Into how many chunks a ring, a tree or a chain cuts what a host sends."""
     compute_us: float | None = None
     """How long a host computes between what a flow waits for and the flow."""
+    group_size: int | None = None
+    """Number of hosts in each of several groups, which do the operation at once; one group of all
+    if left out."""
+    group_step: int | None = None
+    """Distance of the hosts of a group among `hosts`; 1 if left out."""
     hosts: Hosts | None = None
     """Those that take part; all if left out."""
     matrix: Sequence[Sequence[int]] | None = None
@@ -687,3 +853,17 @@ class Mix(Part):
     """Stop after this many flows."""
     until_us: float | None = None
     """Stop before this instant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phases(Part):
+    """Several workloads one after the other, at each host."""
+
+    TAG = ("pattern", "phases")
+    parts: Sequence[Part | Table]
+    """The phases in their order; each needs an end. Their times count from the begin of the phase
+    at a host."""
+    pause_us: float | None = None
+    """Time that a host pauses between two phases."""
+    rounds: int | None = None
+    """Number of times that hosts go through all phases."""

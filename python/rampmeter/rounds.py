@@ -1,4 +1,4 @@
-"""Rounds of collective operations as tables on a terminal."""
+"""Rounds of collective operations and calls as tables on a terminal."""
 
 from collections.abc import Iterator, Mapping
 from itertools import groupby
@@ -33,8 +33,37 @@ def round_sheets(summary: Mapping[str, Any]) -> Iterator[Sheet]:
 
 
 def _name(row: Mapping[str, Any]) -> str:
-    first, last = row["first_host"], row["first_host"] + row["hosts"] - 1
-    return f"{row['operation']}, {row['algorithm']}, hosts {first} to {last}"
+    first, step = row["first_host"], row.get("host_step", 1)
+    if step is None:
+        hosts = f"{row['hosts']} hosts from {first}"
+    else:
+        by = "" if step == 1 else f" by {step}"
+        hosts = f"hosts {first} to {first + (row['hosts'] - 1) * step}{by}"
+    return f"{row['operation']}, {row['algorithm']}, {hosts}"
+
+
+def call_sheets(summary: Mapping[str, Any]) -> Iterator[Sheet]:
+    """The latencies of calls; nothing if there are none."""
+    parts = summary.get("rpcs", [])
+    if parts:
+        times = ("bound_mean", "latency_mean", "latency_p50", "latency_p99", "latency_max")
+        yield Sheet(
+            title="Latency of calls, us",
+            headings=("part", "completed", "bound", "mean", "p50", "p99", "max", "over bound"),
+            rows=[
+                (
+                    str(part["tenant"]),
+                    f"{count(part['completed'])} of {count(part['calls'])}",
+                    *(_us(part[f"{time}_ps"]) for time in times),
+                    number(part["slowdown_mean"]),
+                )
+                for part in parts
+            ],
+        )
+
+
+def _us(ps: int | None) -> str:
+    return NONE if ps is None else number(ps / 1e6, 1)
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ is `None` is left out, so that the simulator's default holds. Values are checked
 which says where, what was expected and what came.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from os import PathLike
 from typing import ClassVar, Final, TypeAlias
@@ -15,10 +15,10 @@ from rampmeter.toml import Table, TomlValue, plain
 Sizes: TypeAlias = str | Mapping[str, int | str | PathLike[str]]
 """A distribution's name, or `{"fixed": 71_540}`, or `{"cdf": "sizes.txt", "unit": "packets"}`."""
 
-Hosts: TypeAlias = range | Mapping[str, int]
-"""Hosts with consecutive numbers: `range(4, 8)`, or a mapping as plans have it."""
+Hosts: TypeAlias = range | Mapping[str, int] | Sequence[int | str]
+"""Hosts at equal distances, `range(0, 16, 4)`, or numbers and names, or as plans have them."""
 
-RANGES: Final = ("hosts", "peers", "senders", "receivers")
+RANGES: Final = ("hosts", "peers", "senders", "receivers", "clients", "servers")
 """Fields of type `Hosts`."""
 
 
@@ -54,14 +54,17 @@ def table_of(name: str, part: object) -> Table:
 
 
 def hosts_table(hosts: range) -> dict[str, int]:
-    """Hosts as plans have them; raises `ValueError` for a range with gaps.
+    """Hosts as plans have them; raises `ValueError` for a range that descends.
 
     >>> hosts_table(range(4, 8))
     {'first': 4, 'count': 4}
+    >>> hosts_table(range(0, 16, 4))
+    {'first': 0, 'count': 4, 'step': 4}
     """
-    if hosts.step != 1:
-        raise ValueError(f"expected hosts with consecutive numbers, got {hosts!r}")
-    return {"first": hosts.start, "count": len(hosts)}
+    if hosts.step < 1:
+        raise ValueError(f"expected hosts with ascending numbers, got {hosts!r}")
+    step = {} if hosts.step == 1 else {"step": hosts.step}
+    return {"first": hosts.start, "count": len(hosts), **step}
 
 
 def _plain(value: object, argument: str) -> TomlValue:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rampmeter.comparison import Comparison, Slowdowns
 from rampmeter.confidence import Interval
 from rampmeter.results import Group, Run, overall_slowdown, slowdown_groups
-from rampmeter.rounds import round_sheets
+from rampmeter.rounds import call_sheets, round_sheets
 from rampmeter.sheet import PLUS_MINUS, Sheet
 from rampmeter.text import NONE, byte_size, count, mega, number
 
@@ -29,11 +29,12 @@ INTERVAL_NOTE: Final = "± is half a 95 % confidence interval, by batch means."
 
 
 def run_sheets(run: Run) -> Iterator[Sheet]:
-    """What one run gave: overview, slowdown by size, and ports by tier."""
+    """What one run gave: overview, slowdown by size, ports by tier, collectives and calls."""
     yield overview(run)
     yield slowdown_by_size(run.summary)
     yield tiers(run.summary)
     yield from round_sheets(run.summary)
+    yield from call_sheets(run.summary)
 
 
 def overview(run: Run) -> Sheet:

@@ -87,6 +87,7 @@ impl Plan {
             payload: load_payload,
             wire: load_payload + load_header,
             hosts_per_rack: hosts_per_rack(&imported.spec),
+            hosts_per_pod: hosts_per_pod(&imported.spec),
             base_dir: base.to_owned(),
         };
         let workload = self.workload.clone().validate_with_names(&context, &imported.host_names());
@@ -275,6 +276,13 @@ fn hosts_per_rack(spec: &TopologySpec) -> Option<u32> {
         TopologySpec::FatTree { k, .. } | TopologySpec::Pod { k, .. } => Some(k as u32 / 2),
         TopologySpec::Dumbbell { hosts_per_side, .. } => Some(hosts_per_side as u32),
         TopologySpec::Star { .. } | TopologySpec::Links { .. } | TopologySpec::File { .. } => None,
+    }
+}
+
+fn hosts_per_pod(spec: &TopologySpec) -> Option<u32> {
+    match *spec {
+        TopologySpec::FatTree { k, .. } => Some((k * k / 4) as u32),
+        _ => None,
     }
 }
 

@@ -16,8 +16,12 @@ pub struct CollectiveRound {
     pub operation: &'static str,
     /// The algorithm, as in plans.
     pub algorithm: &'static str,
+    /// The part of a mix or the phase that it belongs to, from zero.
+    pub tenant: u32,
     /// The first host that takes part.
     pub first_host: u32,
+    /// Distance of the numbers of neighbours; null if there are several.
+    pub host_step: Option<u32>,
     /// How many hosts take part.
     pub hosts: u32,
     /// The number of the round, from zero.
@@ -102,8 +106,10 @@ impl Rounds {
             CollectiveRound {
                 operation: round.operation.name(),
                 algorithm: round.algorithm.name(),
-                first_host: round.hosts.first,
-                hosts: round.hosts.count,
+                tenant: graph.node(round.nodes.start).tenant.get(),
+                first_host: round.hosts.host(0).get(),
+                host_step: round.hosts.step(),
+                hosts: round.hosts.count(),
                 round: round.number,
                 bytes: round.bytes.get(),
                 flows: *flows,
@@ -111,7 +117,8 @@ impl Rounds {
                 start_ps: (*start < Time::NEVER).then(|| start.as_ps()),
                 completion_ps: took,
                 algorithm_gbps,
-                bus_gbps: algorithm_gbps.map(|g| g * round.operation.bus_factor(round.hosts.count)),
+                bus_gbps: algorithm_gbps
+                    .map(|g| g * round.operation.bus_factor(round.hosts.count())),
                 bound_ps,
                 over_bound: took.filter(|_| bound_ps > 0).map(|ps| ps as f64 / bound_ps as f64),
             }

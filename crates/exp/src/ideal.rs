@@ -109,6 +109,7 @@ pub(crate) fn simulate_ideal(task: Task<'_>, core: Option<Core>) -> Ran {
         collisions: None,
         transport: vec![],
         collectives: vec![],
+        rpcs: vec![],
         offered_packets: 0,
     }
 }

@@ -90,7 +90,7 @@ fn crossing(cut: HostCut, n_hosts: u32) -> f64 {
 /// The load, of the hosts' links, of traffic that goes between all pairs alike.
 fn uniform_load(workload: &WorkloadSpec) -> f64 {
     match workload {
-        WorkloadSpec::AllToAll(spec) => spec.load,
+        WorkloadSpec::AllToAll(spec) if spec.hosts.is_none() => spec.load.unwrap_or(0.0),
         WorkloadSpec::IncastOverlay(spec) => spec.load + spec.incast_load,
         WorkloadSpec::Mix(spec) => spec.parts.iter().map(uniform_load).sum(),
         _ => 0.0,

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::collective::CollectiveRound;
+use crate::rpc::RpcSummary;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -38,6 +39,7 @@ pub(crate) struct Ran {
     /// What endpoints have counted, all together.
     pub(crate) transport: Vec<(&'static str, u64)>,
     pub(crate) collectives: Vec<CollectiveRound>,
+    pub(crate) rpcs: Vec<RpcSummary>,
     /// Packets of all flows submitted.
     pub(crate) offered_packets: u64,
 }

@@ -189,6 +189,7 @@ fn outcome<'a>(plan: &'a ValidPlan, ran: &'a Ran) -> Outcome<'a> {
         collisions: ran.collisions.as_ref(),
         transport: ran.transport.iter().copied().collect(),
         collectives: ran.collectives.clone(),
+        rpcs: ran.rpcs.clone(),
         offered_packets: ran.offered_packets,
         bdp_bytes: u64::from(bdp_packets) * plan.cut.payload.get(),
         warnings: &plan.warnings,
@@ -232,8 +233,9 @@ pub(crate) fn simulate(
         observed,
         observer,
     });
-    let collectives = source.collectives(&mut Ideals::new(&plan.sim, plan.cut));
-    Ran { offered_packets: source.offered_packets, collectives, ..ran }
+    let mut ideals = Ideals::new(&plan.sim, plan.cut);
+    let (collectives, rpcs) = (source.collectives(&mut ideals), source.rpcs(&mut ideals));
+    Ran { offered_packets: source.offered_packets, collectives, rpcs, ..ran }
 }
 
 fn metadata(plan: &ValidPlan) -> Vec<(String, String)> {

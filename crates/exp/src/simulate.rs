@@ -110,6 +110,7 @@ fn drive<F: Family, A: Source, P: Probe>(
         collisions: sim.fabric().stats().collisions.clone(),
         transport: sim.transport_counters(),
         collectives: vec![],
+        rpcs: vec![],
         offered_packets: 0,
     };
     sim.into_probe();

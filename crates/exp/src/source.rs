@@ -8,6 +8,7 @@ use crate::check::ValidPlan;
 use crate::collective::{CollectiveRound, Rounds};
 use crate::ideals::Ideals;
 use crate::plan::DeadlinesSpec;
+use crate::rpc::{Calls, RpcSummary};
 
 /// The flows of a plan: first those that wait for nothing, which are drawn as they come, and beside
 /// them those of its graph. Flows of the graph have the first numbers.
@@ -16,6 +17,7 @@ pub(crate) struct PlanSource {
     next_number: u32,
     releases: Option<Releases>,
     rounds: Rounds,
+    calls: Calls,
     deadlines: Deadlines,
     payload: Bytes,
     /// Packets of all flows submitted, and of the one that is next.
@@ -30,6 +32,7 @@ impl PlanSource {
             flows: plan.workload.flows(seed),
             next_number: graph.as_ref().map_or(0, |graph| graph.len()),
             rounds: graph.as_deref().map(Rounds::new).unwrap_or_default(),
+            calls: graph.clone().map(Calls::new).unwrap_or_default(),
             releases: graph.map(Releases::new),
             deadlines: Deadlines::new(plan),
             payload: plan.cut.payload,
@@ -41,6 +44,11 @@ impl PlanSource {
     pub(crate) fn collectives(&self, ideals: &mut Ideals) -> Vec<CollectiveRound> {
         let graph = self.releases.as_ref().map(Releases::graph);
         graph.map_or_else(Vec::new, |graph| self.rounds.results(graph, ideals))
+    }
+
+    /// What calls took, beside their bounds by the ideals of flows.
+    pub(crate) fn rpcs(&self, ideals: &mut Ideals) -> Vec<RpcSummary> {
+        self.calls.results(ideals)
     }
 
     fn arrival(number: u32, flow: &Flow, deadline: Time) -> Arrival {
@@ -70,6 +78,7 @@ impl Source for &mut PlanSource {
         if let Some(releases) = self.of_graph(number) {
             releases.on_delivered(number, at);
             self.rounds.on_delivered(number, at);
+            self.calls.on_delivered(number, at);
         }
     }
 
@@ -87,6 +96,7 @@ impl Source for &mut PlanSource {
         let (number, flow) = self.releases.as_mut()?.release()?;
         self.offered_packets += flow.size.packets_ceil(self.payload);
         self.rounds.on_start(number, flow.arrival);
+        self.calls.on_start(number, flow.arrival);
         let deadline = self.deadlines.draw_waiting(number, &flow);
         Some(PlanSource::arrival(number, &flow, deadline))
     }

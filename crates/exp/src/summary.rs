@@ -16,6 +16,7 @@ use crate::collisions::CollisionReport;
 use crate::plan::MeasureSpec;
 use crate::ran::RunStatus;
 use crate::record::{Kept, Recorder};
+use crate::rpc::RpcSummary;
 use crate::tier::Tier;
 use crate::warnings;
 use crate::window::{Knot, Measured, WarmUpReport, Window, carried_until};
@@ -71,6 +72,8 @@ pub struct Summary {
     pub transport: BTreeMap<&'static str, u64>,
     /// Rounds of collective operations.
     pub collectives: Vec<CollectiveRound>,
+    /// Latencies of calls (`rpc`), by part of the workload.
+    pub rpcs: Vec<RpcSummary>,
 }
 
 /// Flows by how they ended.
@@ -147,6 +150,7 @@ pub(crate) struct Outcome<'a> {
     pub(crate) collisions: Option<&'a Collisions>,
     pub(crate) transport: BTreeMap<&'static str, u64>,
     pub(crate) collectives: Vec<CollectiveRound>,
+    pub(crate) rpcs: Vec<RpcSummary>,
     /// How long the run goes on after the last arrival.
     pub(crate) drain: Span,
     /// Packets of all flows submitted.
@@ -285,6 +289,7 @@ impl Summary {
             latency: latency.into_iter().collect(),
             transport: outcome.transport,
             collectives: outcome.collectives,
+            rpcs: outcome.rpcs,
             counters: Totals {
                 packet_hops: outcome.packet_hops,
                 events: counters.events,

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rampmeter_core::envelope::{HostPacket, IPV4_UDP, Protection};
@@ -24,6 +25,7 @@ use crate::collective::{Rounds, latest_start};
 use crate::error::{RunError, io};
 use crate::ideals::Ideals;
 use crate::ran::{Ran, RunStatus};
+use crate::rpc::Calls;
 use crate::run::{clear, publish, recorder};
 use crate::summary::Summary;
 
@@ -145,7 +147,7 @@ pub fn collect(
     let (mut offered_packets, mut end) = (0, Time::ZERO);
     let mut arrived = Vec::new();
     let graph = plan.workload.graph(plan.plan().seed).unwrap_or_default();
-    let mut rounds = Rounds::new(&graph);
+    let (mut rounds, mut calls) = (Rounds::new(&graph), Calls::new(Arc::clone(&graph)));
     let mut withheld = Vec::new();
     for (number, mut flow) in plan.workload.numbered(plan.plan().seed) {
         let seen = seen.get(&u64::from(number)).copied().unwrap_or_default();
@@ -160,8 +162,10 @@ pub fn collect(
         }
         let record = record(plan, number, &flow, seen);
         rounds.on_start(number, flow.arrival);
+        calls.on_start(number, flow.arrival);
         if let Some(at) = record.delivered {
             rounds.on_delivered(number, at);
+            calls.on_delivered(number, at);
         }
         recorder.on_flow(&record);
         let packets = flow.size.packets_ceil(plan.cut.payload);
@@ -188,7 +192,8 @@ pub fn collect(
     let is_finished = counters.delivered + counters.failed == counters.submitted;
     let status = if is_finished { RunStatus::Finished } else { RunStatus::Censored };
     let (tiers, transport) = (Vec::new(), Vec::new());
-    let collectives = rounds.results(&graph, &mut Ideals::new(&plan.sim, plan.cut));
+    let mut ideals = Ideals::new(&plan.sim, plan.cut);
+    let (collectives, rpcs) = (rounds.results(&graph, &mut ideals), calls.results(&mut ideals));
     let ran = Ran {
         status,
         counters,
@@ -200,6 +205,7 @@ pub fn collect(
         collisions: None,
         transport,
         collectives,
+        rpcs,
         offered_packets,
     };
     Ok(publish(plan, recorder, None, &ran, wall, out)?)

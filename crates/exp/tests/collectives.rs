@@ -45,6 +45,7 @@ fn graph(text: &str) -> Graph {
         payload: Bytes::new(1460),
         wire: Bytes::new(1500),
         hosts_per_rack: None,
+        hosts_per_pod: None,
         base_dir: ".".into(),
     };
     let graph = plan.workload.validate(&context).unwrap().graph(plan.seed).unwrap();

@@ -92,6 +92,7 @@ fn run(topology: &Topology, config: DcpimConfig, flows: u64) -> u64 {
         payload: config.payload,
         wire: config.payload + config.header,
         hosts_per_rack: None,
+        hosts_per_pod: None,
         base_dir: ".".into(),
     };
     let workload = spec.validate(&context).expect("a valid workload");

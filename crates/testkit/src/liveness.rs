@@ -139,6 +139,7 @@ fn messages(flows: u64, sizes: &str, payload: Bytes, wire: Bytes) -> Vec<Arrival
         payload,
         wire,
         hosts_per_rack: None,
+        hosts_per_pod: None,
         base_dir: ".".into(),
     };
     let workload = workload.validate(&context).expect("a workload for the network");

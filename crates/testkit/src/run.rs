@@ -63,6 +63,7 @@ pub fn imc10(flows: u64, gbps: u64, seed: u64) -> Vec<Arrival> {
         payload: Bytes::new(1460),
         wire: Bytes::new(1500),
         hosts_per_rack: Some(16),
+        hosts_per_pod: None,
         base_dir: ".".into(),
     };
     let workload = workload.validate(&context).expect("a workload for 144 hosts");

@@ -19,6 +19,7 @@ use thiserror::Error;
 pub use self::releases::Releases;
 use crate::flow::Flow;
 use crate::pattern::collective::Round;
+use crate::pattern::rpc::Call;
 
 /// Flows and computations that wait for each other. Numbers are those of the builder.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +31,7 @@ pub struct Graph {
     dependents: Vec<u32>,
     n_flows: u64,
     rounds: Vec<Round>,
+    calls: Vec<Call>,
 }
 
 /// Why something is no graph of flows.
@@ -135,6 +137,11 @@ impl Graph {
         &self.rounds
     }
 
+    /// The calls that the flows belong to, in the order of their nodes.
+    pub fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+
     /// The nodes in an order in which each follows all that it waits for.
     pub fn in_order(&self) -> Vec<u32> {
         let mut open = self.in_degrees();
@@ -191,6 +198,7 @@ pub struct GraphBuilder {
     /// What is waited for, and what waits.
     edges: Vec<(u32, u32)>,
     rounds: Vec<Round>,
+    calls: Vec<Call>,
 }
 
 impl GraphBuilder {
@@ -230,9 +238,28 @@ impl GraphBuilder {
         self.rounds.push(round);
     }
 
+    pub(crate) fn call(&mut self, call: Call) {
+        self.calls.push(call);
+    }
+
+    /// Lets a node start `delay` after the nodes that it waits for, whatever the time.
+    pub(crate) fn restart(&mut self, node: u32, delay: Span) {
+        self.nodes[node as usize].arrival = Time::ZERO;
+        self.delays[node as usize] = delay;
+    }
+
     /// Adds all of `graph`, whose nodes are numbered on from those that there are, as a part of
     /// `tenant`.
     pub(crate) fn append(&mut self, graph: &Graph, tenant: TenantId) {
+        let offset = self.append_as(graph, tenant);
+        self.rounds.extend(graph.rounds.iter().map(|round| {
+            let nodes = round.nodes.start + offset..round.nodes.end + offset;
+            Round { nodes, ..round.clone() }
+        }));
+    }
+
+    /// Adds all of `graph` but its rounds, and returns the number of its first node.
+    pub(crate) fn append_as(&mut self, graph: &Graph, tenant: TenantId) -> u32 {
         let offset = self.len();
         self.nodes.extend(graph.nodes.iter().map(|flow| Flow { tenant, ..*flow }));
         self.delays.extend(&graph.delays);
@@ -240,10 +267,9 @@ impl GraphBuilder {
             let edge = |&to| (from + offset, to + offset);
             self.edges.extend(graph.dependents(from).iter().map(edge));
         }
-        self.rounds.extend(graph.rounds.iter().map(|round| {
-            let nodes = round.nodes.start + offset..round.nodes.end + offset;
-            Round { nodes, ..round.clone() }
-        }));
+        let call = |call: &Call| Call { first: call.first + offset, ..*call };
+        self.calls.extend(graph.calls.iter().map(call));
+        offset
     }
 
     /// The graph.
@@ -252,7 +278,7 @@ impl GraphBuilder {
     /// An edge to or from a node that there is not, a flow that waits for one that its source knows
     /// nothing of, and a cycle.
     pub fn build(self) -> Result<Graph, GraphError> {
-        let Self { nodes, delays, edges, rounds } = self;
+        let Self { nodes, delays, edges, rounds, calls } = self;
         let mut first = vec![0; nodes.len() + 1];
         for &(dependency, node) in &edges {
             let known = |number: u32| nodes.get(number as usize);
@@ -275,7 +301,7 @@ impl GraphBuilder {
             *at += 1;
         }
         let n_flows = nodes.iter().filter(|node| node.src != node.dst).count() as u64;
-        let graph = Graph { nodes, delays, first, dependents, n_flows, rounds };
+        let graph = Graph { nodes, delays, first, dependents, n_flows, rounds, calls };
         graph.check_cycles()?;
         Ok(graph)
     }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
 
-use super::HostRange;
-use super::poisson::{PoissonClock, skip};
+use super::HostSet;
+use super::pairs::skip;
+use super::poisson::PoissonClock;
 use super::skewed::Skewed;
 use crate::flow::Flow;
 
@@ -24,7 +25,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    fn at(&self, round: u64) -> Time {
+    pub(super) fn at(&self, round: u64) -> Time {
         self.start.saturating_add(Span::from_ps(self.period.as_ps().saturating_mul(round)))
     }
 }
@@ -80,7 +81,7 @@ pub struct Fan {
     /// How many hosts there are; a hub that is not given is any of them.
     pub n_hosts: u32,
     /// Those of which the wide side is drawn, without replacement and without the hub.
-    pub peers: HostRange,
+    pub peers: HostSet,
 }
 
 impl Fan {
@@ -88,8 +89,9 @@ impl Fan {
         let rng = &mut state.rng;
         let hub = self.hub.map_or_else(|| rng.below(self.n_hosts as usize), NodeId::idx);
         // A partial shuffle of the others: the first n are a uniform choice in uniform order.
-        let hole = hub.wrapping_sub(self.peers.first as usize);
-        let others = self.peers.count as usize - usize::from(hole < self.peers.count as usize);
+        let position = self.peers.position(NodeId::new(hub as u32));
+        let hole = position.map_or(usize::MAX, |at| at as usize);
+        let others = self.peers.count() as usize - usize::from(position.is_some());
         if state.order.len() != others {
             state.order = (0..others as u32).collect();
         }
@@ -108,12 +110,12 @@ impl Fan {
 }
 
 /// Every sender to every receiver, all at once: shuffle, or the dense matrix of all hosts.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Grid {
     /// Those that send.
-    pub senders: HostRange,
+    pub senders: HostSet,
     /// Those that receive; nobody sends to itself.
-    pub receivers: HostRange,
+    pub receivers: HostSet,
     /// Of every flow.
     pub size: Bytes,
 }
@@ -121,13 +123,13 @@ pub struct Grid {
 impl Grid {
     fn fill(&self, arrival: Time, sender: u32, out: &mut Vec<Flow>) {
         let (src, size) = (self.senders.host(sender), self.size);
-        let receivers = (0..self.receivers.count).map(|i| self.receivers.host(i));
+        let receivers = self.receivers.iter();
         out.extend(receivers.filter(|&d| d != src).map(|dst| Flow::new(arrival, src, dst, size)));
     }
 
     fn flows_per_round(&self) -> u64 {
-        u64::from(self.senders.count) * u64::from(self.receivers.count)
-            - u64::from(self.senders.overlap(self.receivers))
+        u64::from(self.senders.count()) * u64::from(self.receivers.count())
+            - u64::from(self.senders.overlap(&self.receivers))
     }
 }
 
@@ -184,8 +186,8 @@ impl Bursts {
     fn batches_per_round(&self) -> u64 {
         match &*self.law {
             Law::Fan(_) => 1,
-            Law::Grid(grid) => u64::from(grid.senders.count),
-            Law::Skewed(skewed) => u64::from(skewed.hosts.count),
+            Law::Grid(grid) => u64::from(grid.senders.count()),
+            Law::Skewed(skewed) => u64::from(skewed.hosts.count()),
         }
     }
 

@@ -5,53 +5,16 @@
 //! random numbers (arrivals, sizes, pairs), so that the same seed gives the same arrival times
 //! whatever the sizes are.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, NodeId, Purpose, Rate, Rng, Span, Time};
+use rampmeter_core::{Bytes, Purpose, Rate, Rng, Span, Time};
 
+use super::HostSet;
+use super::pairs::{PairSource, Pairs};
 use crate::flow::Flow;
 use crate::size::SizeDist;
-
-/// How pairs are drawn.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pairs {
-    /// Every ordered pair of different hosts is equally likely.
-    AllToAll {
-        /// How many hosts there are.
-        n_hosts: u32,
-    },
-    /// Every host sends to one other, and receives from one: a permutation without fixed points,
-    /// drawn uniformly from the seed.
-    Permutation {
-        /// How many hosts there are.
-        n_hosts: u32,
-    },
-    /// Every ordered pair of different hosts in the same rack is equally likely.
-    SameRack {
-        /// How many hosts there are.
-        n_hosts: u32,
-        /// How many of them share a rack.
-        rack: u32,
-    },
-    /// Every ordered pair of hosts in different racks is equally likely.
-    OtherRack {
-        /// How many hosts there are.
-        n_hosts: u32,
-        /// How many of them share a rack.
-        rack: u32,
-    },
-}
-
-impl Pairs {
-    fn n_hosts(&self) -> u32 {
-        match *self {
-            Self::AllToAll { n_hosts }
-            | Self::Permutation { n_hosts }
-            | Self::SameRack { n_hosts, .. }
-            | Self::OtherRack { n_hosts, .. } => n_hosts,
-        }
-    }
-}
 
 /// The offered load of every host and what it is a fraction of.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,33 +43,111 @@ impl Load {
 pub struct Poisson {
     /// Who sends to whom.
     pub pairs: Pairs,
+    /// The hosts by their numbers in `pairs`.
+    pub hosts: HostSet,
     /// How long the messages are.
     pub sizes: Arc<SizeDist>,
     /// Arrivals per picosecond, of all hosts together.
     pub arrivals_per_ps: f64,
     /// Number of the process within its workload, which keeps its random streams apart.
     pub stream: u64,
+    /// The instant from which on flows arrive.
+    pub start: Time,
 }
 
 impl Poisson {
-    /// The process that offers `load` at every host.
-    pub fn new(pairs: Pairs, sizes: Arc<SizeDist>, load: &Load, stream: u64) -> Self {
+    /// The process that offers `load` at each of `hosts`.
+    pub fn new(
+        pairs: Pairs,
+        hosts: HostSet,
+        sizes: Arc<SizeDist>,
+        load: &Load,
+        stream: u64,
+    ) -> Self {
         let per_host = load.arrivals_per_ps(sizes.mean_bytes());
         let arrivals_per_ps = per_host * f64::from(pairs.n_hosts());
-        Self { pairs, sizes, arrivals_per_ps, stream }
+        Self { pairs, hosts, sizes, arrivals_per_ps, stream, start: Time::ZERO }
     }
 
     /// The endless flows of this process under `seed`.
     pub fn flows(&self, seed: u64) -> impl Iterator<Item = Flow> + Send + use<> {
         let mut clock = PoissonClock::new(self.arrivals_per_ps, seed, self.stream);
+        clock.now = self.start;
         let mut size_rng = Rng::new(seed, self.stream, Purpose::Size);
         let mut pairs = PairSource::new(&self.pairs, Rng::new(seed, self.stream, Purpose::Pair));
-        let sizes = Arc::clone(&self.sizes);
+        let (hosts, sizes) = (self.hosts.clone(), Arc::clone(&self.sizes));
         std::iter::from_fn(move || {
             let arrival = clock.tick();
             let (src, dst) = pairs.draw();
+            let (src, dst) = (hosts.host(src), hosts.host(dst));
             Some(Flow::new(arrival, src, dst, sizes.sample(&mut size_rng)))
         })
+    }
+}
+
+/// Poisson processes of hosts that send in some periods only, each on its own (interrupted Poisson
+/// processes). Lengths of periods are exponential, and the first period is on as often as any
+/// instant is, so that the load is the same at all times.
+#[derive(Clone, Debug)]
+pub struct OnOff {
+    /// The flows, with the rate of arrivals over all time.
+    pub poisson: Poisson,
+    /// Mean length of a period in which a host sends.
+    pub on: Span,
+    /// Mean length of a period in which it does not.
+    pub off: Span,
+}
+
+impl OnOff {
+    /// The endless flows under `seed`.
+    pub fn flows(&self, seed: u64) -> impl Iterator<Item = Flow> + Send + use<> {
+        let Poisson { ref pairs, ref hosts, ref sizes, arrivals_per_ps, stream, start } =
+            self.poisson;
+        let (on, off) = (self.on.as_ps() as f64, self.off.as_ps() as f64);
+        let n = hosts.count();
+        let gap = on / (on + off) * f64::from(n) / arrivals_per_ps;
+        let mut clocks = Clocks { gap, on, off, rng: Rng::new(seed, stream, Purpose::Arrival) };
+        let mut size_rng = Rng::new(seed, stream, Purpose::Size);
+        let mut pairs = PairSource::new(pairs, Rng::new(seed, stream, Purpose::Pair));
+        let (hosts, sizes) = (hosts.clone(), Arc::clone(sizes));
+        let mut left: Vec<f64> = Vec::with_capacity(n as usize);
+        let mut next = BinaryHeap::with_capacity(n as usize);
+        for src in 0..n {
+            let is_on = clocks.rng.chance(on / (on + off));
+            left.push(if is_on { on * clocks.rng.exponential() } else { 0.0 });
+            next.push(Reverse((clocks.after(start, &mut left[src as usize]), src)));
+        }
+        std::iter::from_fn(move || {
+            let Reverse((arrival, src)) = next.pop()?;
+            next.push(Reverse((clocks.after(arrival, &mut left[src as usize]), src)));
+            let (src, dst) = (hosts.host(src), hosts.host(pairs.partner(src)));
+            Some(Flow::new(arrival, src, dst, sizes.sample(&mut size_rng)))
+        })
+    }
+}
+
+/// Draws the arrivals of hosts with periods. Times are in picoseconds.
+#[derive(Debug)]
+struct Clocks {
+    /// Mean time between two flows of a host that is on.
+    gap: f64,
+    on: f64,
+    off: f64,
+    rng: Rng,
+}
+
+impl Clocks {
+    /// Returns the next arrival after `now` at a host whose period is on for `left`.
+    fn after(&mut self, now: Time, left: &mut f64) -> Time {
+        let mut sending = self.gap * self.rng.exponential();
+        let mut gap = sending;
+        while sending >= *left {
+            sending -= *left;
+            gap += self.off * self.rng.exponential();
+            *left = self.on * self.rng.exponential();
+        }
+        *left -= sending;
+        now.saturating_add(Span::from_ps(gap.round() as u64))
     }
 }
 
@@ -130,70 +171,5 @@ impl PoissonClock {
         let gap = (self.gap_mean_ps * self.rng.exponential()).round();
         self.now = self.now.saturating_add(Span::from_ps(gap as u64));
         self.now
-    }
-}
-
-/// Pairs with what their law needs at hand.
-#[derive(Debug)]
-enum PairSource {
-    AllToAll { n: usize, rng: Rng },
-    Permutation { to: Vec<u32>, rng: Rng },
-    SameRack { n: usize, rack: usize, rng: Rng },
-    OtherRack { n: usize, rack: usize, rng: Rng },
-}
-
-impl PairSource {
-    fn new(pairs: &Pairs, mut rng: Rng) -> Self {
-        match *pairs {
-            Pairs::AllToAll { n_hosts } => Self::AllToAll { n: n_hosts as usize, rng },
-            Pairs::Permutation { n_hosts } => {
-                Self::Permutation { to: derangement(n_hosts, &mut rng), rng }
-            }
-            Pairs::SameRack { n_hosts, rack } => {
-                Self::SameRack { n: n_hosts as usize, rack: rack as usize, rng }
-            }
-            Pairs::OtherRack { n_hosts, rack } => {
-                Self::OtherRack { n: n_hosts as usize, rack: rack as usize, rng }
-            }
-        }
-    }
-
-    fn draw(&mut self) -> (NodeId, NodeId) {
-        let (src, dst) = match self {
-            Self::AllToAll { n, rng } => {
-                let src = rng.below(*n);
-                (src, skip(rng.below(*n - 1), src, 1))
-            }
-            Self::Permutation { to, rng } => {
-                let src = rng.below(to.len());
-                (src, to[src] as usize)
-            }
-            Self::SameRack { n, rack, rng } => {
-                let src = rng.below(*n);
-                let first = src / *rack * *rack;
-                (src, first + skip(rng.below(*rack - 1), src - first, 1))
-            }
-            Self::OtherRack { n, rack, rng } => {
-                let src = rng.below(*n);
-                (src, skip(rng.below(*n - *rack), src / *rack * *rack, *rack))
-            }
-        };
-        (NodeId::new(src as u32), NodeId::new(dst as u32))
-    }
-}
-
-/// Number `idx` of those that are left when `n` numbers from `hole` on are taken out.
-pub(super) fn skip(idx: usize, hole: usize, n: usize) -> usize {
-    if idx < hole { idx } else { idx + n }
-}
-
-/// A uniformly random permutation without fixed points, by rejection: about e tries.
-fn derangement(n: u32, rng: &mut Rng) -> Vec<u32> {
-    let mut to: Vec<u32> = (0..n).collect();
-    loop {
-        rng.shuffle(&mut to);
-        if to.iter().zip(0..).all(|(&dst, src)| dst != src) {
-            return to;
-        }
     }
 }

@@ -2,9 +2,9 @@
 
 use rampmeter_core::{Bytes, Time};
 
-use super::HostRange;
+use super::HostSet;
 use super::burst::Draw;
-use super::poisson::skip;
+use super::pairs::skip;
 use crate::flow::Flow;
 
 /// An all-to-all in which some receivers are more popular than others, as with the experts of a
@@ -16,7 +16,7 @@ use crate::flow::Flow;
 #[derive(Clone, Debug)]
 pub struct Skewed {
     /// Those that take part.
-    pub hosts: HostRange,
+    pub hosts: HostSet,
     /// What every host sends in a round, before rounding.
     pub size: Bytes,
     /// The exponent.
@@ -26,16 +26,16 @@ pub struct Skewed {
 impl Skewed {
     /// How many flows a round has.
     pub(super) fn flows_per_round(&self) -> u64 {
-        u64::from(self.hosts.count) * u64::from(self.hosts.count - 1)
+        u64::from(self.hosts.count()) * u64::from(self.hosts.count() - 1)
     }
 
     /// The bytes of a round, up to the rounding of each flow.
     pub(super) fn total(&self) -> u128 {
-        u128::from(self.size.get()) * u128::from(self.hosts.count)
+        u128::from(self.size.get()) * u128::from(self.hosts.count())
     }
 
     pub(super) fn fill(&self, arrival: Time, sender: u32, draw: &mut Draw, out: &mut Vec<Flow>) {
-        let n = self.hosts.count as usize;
+        let n = self.hosts.count() as usize;
         if draw.order.len() != n {
             draw.order = (0..n as u32).collect();
         }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
 
-use super::HostRange;
+use super::HostSet;
 use super::burst::{Bursts, Direction, Fan, Grid, Law, PoissonIncast, Rounds, Volume};
-use super::poisson::{Load, Pairs, Poisson};
+use super::pairs::Pairs;
+use super::poisson::{Load, Poisson};
 use super::skewed::Skewed;
 use crate::flow::Flow;
 use crate::size::{SizeDist, named};
@@ -23,7 +24,8 @@ fn load(fraction: f64) -> Load {
 
 fn process(pairs: Pairs, fraction: f64) -> Poisson {
     let sizes = Arc::new(SizeDist::fixed(Bytes::new(14_600)));
-    Poisson::new(pairs, sizes, &load(fraction), 0)
+    let hosts = HostSet::all(pairs.n_hosts());
+    Poisson::new(pairs, hosts, sizes, &load(fraction), 0)
 }
 
 fn bursts(law: Law, n: u64) -> Bursts {
@@ -58,8 +60,10 @@ mod poisson {
     fn offers_the_load_with_headers() {
         let sizes = Arc::new(named("imc10").unwrap());
         let pairs = Pairs::AllToAll { n_hosts: 144 };
-        let flows: Vec<Flow> =
-            Poisson::new(pairs, sizes, &load(0.6), 0).flows(1).take(400_000).collect();
+        let flows: Vec<Flow> = Poisson::new(pairs, HostSet::all(144), sizes, &load(0.6), 0)
+            .flows(1)
+            .take(400_000)
+            .collect();
         let wire_bits = |flow: &Flow| flow.size.get() as f64 * 8.0 * 1500.0 / 1460.0;
         let offered: f64 = flows.iter().map(wire_bits).sum();
         let squares: f64 = flows.iter().map(|flow| wire_bits(flow).powi(2)).sum();
@@ -156,7 +160,7 @@ mod burst {
     use super::*;
 
     fn fan(direction: Direction, volume: Volume) -> Fan {
-        Fan { direction, n: 5, hub: None, volume, n_hosts: 8, peers: HostRange::all(8) }
+        Fan { direction, n: 5, hub: None, volume, n_hosts: 8, peers: HostSet::all(8) }
     }
 
     #[test]
@@ -190,9 +194,13 @@ mod burst {
     fn peers_bound_the_wide_side_and_the_hub_is_never_among_them() {
         let volume = Volume::PerFlow(Bytes::new(9));
         for (hub, first, cells) in [(1, 3, 5), (4, 2, 5)] {
-            let peers = HostRange { first, count: cells + u32::from(hub >= first) };
-            let law =
-                Fan { hub: Some(NodeId::new(hub)), n: 2, peers, ..fan(Direction::In, volume) };
+            let peers = HostSet::Stride { first, count: cells + u32::from(hub >= first), step: 1 };
+            let law = Fan {
+                hub: Some(NodeId::new(hub)),
+                n: 2,
+                peers: peers.clone(),
+                ..fan(Direction::In, volume)
+            };
             let counts = pairs_of(bursts(Law::Fan(law), 2000).flows(1));
             assert!(
                 counts.keys().all(|&(src, dst)| dst == hub && peers.contains(NodeId::new(src)))
@@ -203,7 +211,7 @@ mod burst {
 
     #[test]
     fn a_grid_has_every_pair_once_a_round() {
-        let range = |first, count| HostRange { first, count };
+        let range = |first, count| HostSet::Stride { first, count, step: 1 };
         let size = Bytes::new(7);
         for (senders, receivers, n) in [
             (range(0, 4), range(4, 3), 12),
@@ -223,7 +231,7 @@ mod burst {
     fn poisson_incasts_offer_their_load() {
         let volume = Volume::PerFlow(Bytes::new(125_560));
         let fan =
-            Fan { n: 50, n_hosts: 144, peers: HostRange::all(144), ..fan(Direction::In, volume) };
+            Fan { n: 50, n_hosts: 144, peers: HostSet::all(144), ..fan(Direction::In, volume) };
         let per_host = load(0.02).arrivals_per_ps(125_560.0);
         let incasts = PoissonIncast { fan, events_per_ps: per_host * 144.0 / 50.0, stream: 0 };
         let n = 20_000;
@@ -240,9 +248,10 @@ mod skewed {
 
     #[test]
     fn skew_zero_is_even_and_skew_makes_hot_receivers() {
-        let hosts = HostRange::all(8);
-        let skewed =
-            |skew| bursts(Law::Skewed(Skewed { hosts, size: Bytes::new(700_000), skew }), 1);
+        let hosts = HostSet::all(8);
+        let skewed = |skew| {
+            bursts(Law::Skewed(Skewed { hosts: hosts.clone(), size: Bytes::new(700_000), skew }), 1)
+        };
         assert!(skewed(0.0).flows(1).all(|flow| flow.size.get() == 100_000));
         let flows: Vec<Flow> = skewed(1.0).flows(1).collect();
         assert_eq!(pairs_of(flows.iter().copied()).len(), 56);

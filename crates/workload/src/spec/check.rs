@@ -6,13 +6,14 @@ use rampmeter_core::{Bytes, NodeId, Span, Time};
 
 use super::valid::{Source, ValidWorkload};
 use super::{
-    DenseSpec, FanSpec, MixSpec, OverlaySpec, PoissonSpec, RackSpec, RangeSpec, ShuffleSpec,
-    SizeSpec, SkewedSpec, Stop, TraceSpec, WorkloadContext, WorkloadError, WorkloadSpec,
+    DenseSpec, FanSpec, MixSpec, OverlaySpec, RackSpec, ShuffleSpec, SizeSpec, SkewedSpec, Stop,
+    TraceSpec, WorkloadContext, WorkloadError, WorkloadSpec,
 };
 use crate::flow::Limit;
-use crate::pattern::HostRange;
+use crate::pattern::HostSet;
 use crate::pattern::burst::{Bursts, Direction, Fan, Grid, Law, PoissonIncast, Rounds, Volume};
-use crate::pattern::poisson::{Load, Pairs, Poisson};
+use crate::pattern::pairs::Pairs;
+use crate::pattern::poisson::{Load, Poisson};
 use crate::pattern::skewed::Skewed;
 use crate::size::SizeDist;
 use crate::trace::{self, Check, Format, HostNames, Order, Trace};
@@ -39,7 +40,7 @@ pub(super) fn validate(
 pub(super) struct Checker<'a> {
     context: &'a WorkloadContext,
     hosts: Option<&'a HostNames>,
-    path: String,
+    pub(super) path: String,
     /// The limit of the mix that the workload is in, which ends endless parts too.
     bound: Limit,
     streams: &'a mut u64,
@@ -55,24 +56,25 @@ impl Checker<'_> {
         let limit = self.limit(spec.stop())?;
         let mut sizes = None;
         let source = match spec {
-            WorkloadSpec::AllToAll(spec) => {
-                self.poisson(&spec, Pairs::AllToAll { n_hosts: self.n() }, &mut sizes)?
-            }
-            WorkloadSpec::Permutation(spec) => {
-                self.poisson(&spec, Pairs::Permutation { n_hosts: self.n() }, &mut sizes)?
-            }
+            WorkloadSpec::AllToAll(spec) => self.all_to_all(&spec, &mut sizes)?,
+            WorkloadSpec::Permutation(spec) => self.permutation(&spec, &mut sizes)?,
+            WorkloadSpec::Stride(spec) => self.stride(&spec, &mut sizes)?,
+            WorkloadSpec::Bisection(spec) => self.bisection(&spec, &mut sizes)?,
+            WorkloadSpec::Staggered(spec) => self.staggered(&spec, &mut sizes)?,
             WorkloadSpec::RackLocal(spec) => self.racks(&spec, &mut sizes)?,
             WorkloadSpec::IncastOverlay(spec) => self.overlay(&spec, &mut sizes)?,
             WorkloadSpec::Incast(spec) => self.fan(&spec, Direction::In)?,
             WorkloadSpec::Outcast(spec) => self.fan(&spec, Direction::Out)?,
             WorkloadSpec::Shuffle(spec) => self.shuffle(&spec)?,
             WorkloadSpec::Dense(spec) => self.dense(&spec)?,
+            WorkloadSpec::Rpc(spec) => Source::Rpc(self.rpc(&spec)?),
             WorkloadSpec::Collective(spec) => Source::Collective(self.collective(spec)?),
             WorkloadSpec::SkewedAllToAll(spec) => self.skewed(&spec)?,
             WorkloadSpec::Trace(spec) => self.trace(&spec)?,
             WorkloadSpec::Mix(spec) => self.mix(spec, limit)?,
+            WorkloadSpec::Phases(spec) => self.phases(spec)?,
         };
-        let endless = matches!(source, Source::Poisson(_) | Source::Overlay(..));
+        let endless = source.is_endless();
         if endless && limit == Limit::default() && self.bound == Limit::default() {
             return self.wrong(
                 "flows",
@@ -81,17 +83,6 @@ impl Checker<'_> {
             );
         }
         Ok(ValidWorkload { source, limit, sizes, warnings: Vec::new() })
-    }
-
-    fn poisson(
-        &mut self,
-        spec: &PoissonSpec,
-        pairs: Pairs,
-        sizes: &mut Option<Arc<SizeDist>>,
-    ) -> Result<Source, WorkloadError> {
-        let load = self.load("load", spec.load, f64::MIN_POSITIVE)?;
-        let dist = self.sizes(&spec.sizes, sizes)?;
-        Ok(Source::Poisson(vec![Poisson::new(pairs, dist, &load, self.stream())]))
     }
 
     fn racks(
@@ -116,7 +107,7 @@ impl Checker<'_> {
             return self.wrong("remote-load", "0 with a single rack", spec.remote_load);
         }
         let dist = self.sizes(&spec.sizes, sizes)?;
-        let mut processes = Vec::new();
+        let (mut processes, all) = (Vec::new(), HostSet::all(n_hosts));
         for (pairs, load) in [
             (Pairs::SameRack { n_hosts, rack }, local),
             (Pairs::OtherRack { n_hosts, rack }, remote),
@@ -124,7 +115,7 @@ impl Checker<'_> {
             // Each process keeps its stream when the other's load is zero.
             let stream = self.stream();
             if load.fraction > 0.0 {
-                processes.push(Poisson::new(pairs, Arc::clone(&dist), &load, stream));
+                processes.push(Poisson::new(pairs, all.clone(), Arc::clone(&dist), &load, stream));
             }
         }
         if processes.is_empty() {
@@ -144,14 +135,15 @@ impl Checker<'_> {
         let size = self.bytes("incast-bytes", spec.incast_bytes)?;
         let dist = self.sizes(&spec.sizes, sizes)?;
         let pairs = Pairs::AllToAll { n_hosts: self.n() };
-        let poisson = Poisson::new(pairs, dist, &load, self.stream());
+        let all = HostSet::all(self.n());
+        let poisson = Poisson::new(pairs, all.clone(), dist, &load, self.stream());
         let fan = Fan {
             direction: Direction::In,
             n,
             hub: None,
             volume: Volume::PerFlow(size),
             n_hosts: self.n(),
-            peers: HostRange::all(self.n()),
+            peers: all,
         };
         let per_host = extra.arrivals_per_ps(size.get() as f64);
         let events_per_ps = per_host * f64::from(self.n()) / f64::from(n);
@@ -159,7 +151,7 @@ impl Checker<'_> {
     }
 
     fn fan(&mut self, spec: &FanSpec, direction: Direction) -> Result<Source, WorkloadError> {
-        let peers = self.range("peers", spec.peers, 1)?;
+        let peers = self.hosts("peers", spec.peers.as_ref(), 1)?;
         let hub = match spec.hub {
             Some(hub) if hub >= self.n() => {
                 return self.wrong("hub", &format!("a host below {}", self.n()), hub);
@@ -168,7 +160,7 @@ impl Checker<'_> {
         };
         // A hub that is not known yet may be one of the peers.
         let inside = hub.is_none_or(|hub| peers.contains(hub));
-        let n = self.count("fan", spec.fan, peers.count - u32::from(inside))?;
+        let n = self.count("fan", spec.fan, peers.count() - u32::from(inside))?;
         let volume = match (spec.flow_bytes, spec.total_bytes) {
             (Some(size), None) => Volume::PerFlow(self.bytes("flow-bytes", size)?),
             (None, Some(total)) if total < u64::from(n) => {
@@ -192,10 +184,11 @@ impl Checker<'_> {
     }
 
     fn shuffle(&mut self, spec: &ShuffleSpec) -> Result<Source, WorkloadError> {
-        let senders = self.range("senders", Some(spec.senders), 1)?;
-        let receivers = self.range("receivers", Some(spec.receivers), 1)?;
-        if senders.count == 1 && senders == receivers {
-            return self.wrong("receivers", "a host other than the sender", receivers.first);
+        let senders = self.hosts("senders", Some(&spec.senders), 1)?;
+        let receivers = self.hosts("receivers", Some(&spec.receivers), 1)?;
+        if senders.count() == 1 && senders == receivers {
+            let same = receivers.host(0).get();
+            return self.wrong("receivers", "a host other than the sender", same);
         }
         let size = self.bytes("flow-bytes", spec.flow_bytes)?;
         let rounds = self.rounds(spec.start_us, spec.period_us, spec.rounds)?;
@@ -203,14 +196,14 @@ impl Checker<'_> {
     }
 
     fn dense(&mut self, spec: &DenseSpec) -> Result<Source, WorkloadError> {
-        let all = HostRange::all(self.n());
+        let all = HostSet::all(self.n());
         let size = self.bytes("flow-bytes", spec.flow_bytes)?;
         let rounds = self.rounds(spec.start_us, None, 1)?;
-        Ok(self.bursts(Law::Grid(Grid { senders: all, receivers: all, size }), rounds))
+        Ok(self.bursts(Law::Grid(Grid { senders: all.clone(), receivers: all, size }), rounds))
     }
 
     fn skewed(&mut self, spec: &SkewedSpec) -> Result<Source, WorkloadError> {
-        let hosts = self.range("hosts", spec.hosts, 2)?;
+        let hosts = self.hosts("hosts", spec.hosts.as_ref(), 2)?;
         if !(0.0..=10.0).contains(&spec.skew) {
             return self.wrong("skew", "a number from 0 to 10", spec.skew);
         }
@@ -245,24 +238,33 @@ impl Checker<'_> {
             return self.wrong("parts", "at least one workload", "none");
         }
         let mut parts = Vec::new();
+        let bound = if limit == Limit::default() { self.bound } else { limit };
         for (idx, part) in spec.parts.into_iter().enumerate() {
-            let path = format!("{}parts[{idx}].", self.path);
-            let bound = if limit == Limit::default() { self.bound } else { limit };
-            let mut checker = Checker {
-                context: self.context,
-                hosts: self.hosts,
-                path,
-                bound,
-                streams: &mut *self.streams,
-                warnings: &mut *self.warnings,
-            };
-            parts.push(checker.workload(part)?);
+            parts.push(self.part(idx, part, bound)?);
         }
         if limit != Limit::default() && parts.iter().any(ValidWorkload::has_graph) {
             let expected = "limits of the parts alone, as flows of a part wait for others";
             return self.wrong("flows", expected, "flows or until-us of the mix");
         }
         Ok(Source::Mix(parts))
+    }
+
+    /// Checks part `idx`, which ends at `bound` too.
+    pub(super) fn part(
+        &mut self,
+        idx: usize,
+        part: WorkloadSpec,
+        bound: Limit,
+    ) -> Result<ValidWorkload, WorkloadError> {
+        let mut checker = Checker {
+            context: self.context,
+            hosts: self.hosts,
+            path: format!("{}parts[{idx}].", self.path),
+            bound,
+            streams: &mut *self.streams,
+            warnings: &mut *self.warnings,
+        };
+        checker.workload(part)
     }
 
     fn bursts(&mut self, law: Law, rounds: Rounds) -> Source {
@@ -274,6 +276,19 @@ impl Checker<'_> {
 impl Checker<'_> {
     pub(super) fn n(&self) -> u32 {
         self.context.n_hosts
+    }
+
+    pub(super) fn context(&self) -> &WorkloadContext {
+        self.context
+    }
+
+    /// Names of the network's hosts.
+    pub(super) fn names(&self) -> Option<&HostNames> {
+        self.hosts
+    }
+
+    pub(super) fn warn(&mut self, warning: String) {
+        self.warnings.push(warning);
     }
 
     pub(super) fn stream(&mut self) -> u64 {
@@ -302,7 +317,7 @@ impl Checker<'_> {
         Ok(Limit { flows: stop.flows, until: until.map(|span| Time::ZERO + span) })
     }
 
-    fn load(&self, key: &str, fraction: f64, min: f64) -> Result<Load, WorkloadError> {
+    pub(super) fn load(&self, key: &str, fraction: f64, min: f64) -> Result<Load, WorkloadError> {
         if !(min..=2.0).contains(&fraction) {
             let expected =
                 if min > 0.0 { "a load above 0, at most 2" } else { "a load from 0 to 2" };
@@ -312,7 +327,7 @@ impl Checker<'_> {
         Ok(Load { fraction, access_rate, payload, wire })
     }
 
-    fn sizes(
+    pub(super) fn sizes(
         &mut self,
         spec: &SizeSpec,
         keep: &mut Option<Arc<SizeDist>>,
@@ -337,30 +352,14 @@ impl Checker<'_> {
         Ok(Bytes::new(bytes))
     }
 
-    fn count(&self, key: &str, n: u32, max: u32) -> Result<u32, WorkloadError> {
+    pub(super) fn count(&self, key: &str, n: u32, max: u32) -> Result<u32, WorkloadError> {
         if !(1..=max).contains(&n) {
             return self.wrong(key, &format!("from 1 to {max}, the other hosts"), n);
         }
         Ok(n)
     }
 
-    pub(super) fn range(
-        &self,
-        key: &str,
-        spec: Option<RangeSpec>,
-        min: u32,
-    ) -> Result<HostRange, WorkloadError> {
-        let range = spec.map_or_else(|| HostRange::all(self.n()), HostRange::from);
-        let end = u64::from(range.first) + u64::from(range.count);
-        if range.count < min || end > u64::from(self.n()) {
-            let expected = format!("at least {min} of the hosts 0 to {}", self.n() - 1);
-            let got = format!("{} from {}", range.count, range.first);
-            return self.wrong(key, &expected, got);
-        }
-        Ok(range)
-    }
-
-    fn rounds(
+    pub(super) fn rounds(
         &self,
         start_us: f64,
         period_us: Option<f64>,

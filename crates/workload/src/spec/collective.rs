@@ -6,7 +6,7 @@ use rampmeter_core::{Bytes, Time};
 
 use super::check::Checker;
 use super::{CollectiveSpec, WorkloadError};
-use crate::pattern::HostRange;
+use crate::pattern::HostSet;
 use crate::pattern::collective::{Algorithm, Collective, Demand, Operation};
 
 /// The most flows of all rounds together: 60 bytes each are 3 GB.
@@ -16,11 +16,57 @@ const FLOWS_MAX: u64 = 50_000_000;
 const BYTES_MAX: u64 = 1 << 50;
 
 impl Checker<'_> {
-    pub(super) fn collective(&mut self, spec: CollectiveSpec) -> Result<Collective, WorkloadError> {
+    /// Checks a collective: one of each group of its hosts.
+    pub(super) fn collective(
+        &mut self,
+        spec: CollectiveSpec,
+    ) -> Result<Vec<Collective>, WorkloadError> {
+        let groups = self.groups(&spec)?;
+        let mut collectives = Vec::with_capacity(groups.len());
+        for hosts in groups {
+            collectives.push(self.of_group(&spec, hosts)?);
+        }
+        match collectives.iter().map(Collective::n_flows).fold(0, u64::saturating_add) {
+            1..=FLOWS_MAX => Ok(collectives),
+            0 => self.wrong("matrix", "bytes from a host to another", "none"),
+            n => self.wrong("rounds", &format!("at most {FLOWS_MAX} flows"), n),
+        }
+    }
+
+    /// Returns the groups of hosts, each in its order. The hosts of a group are `group-step` apart,
+    /// and blocks of `group-size * group-step` hosts follow one another.
+    fn groups(&self, spec: &CollectiveSpec) -> Result<Vec<HostSet>, WorkloadError> {
+        let hosts = self.hosts("hosts", spec.hosts.as_ref(), 2)?;
+        let Some(size) = spec.group_size else {
+            return match spec.group_step {
+                None => Ok(vec![hosts]),
+                Some(step) => self.wrong("group-step", "left out without group-size", step),
+            };
+        };
+        let step = spec.group_step.unwrap_or(1);
+        let block = u64::from(size) * u64::from(step);
+        if size < 2 || step == 0 || !u64::from(hosts.count()).is_multiple_of(block) {
+            let expected = format!(
+                "groups of at least 2 that fill the {} hosts in blocks of group-size * group-step",
+                hosts.count()
+            );
+            return self.wrong("group-size", &expected, format!("{size} * {step}"));
+        }
+        let firsts = (0..hosts.count()).filter(|first| (first / step).is_multiple_of(size));
+        let group = |first: u32| -> Vec<u32> {
+            (0..size).map(|member| hosts.host(first + member * step).get()).collect()
+        };
+        Ok(firsts.map(|first| HostSet::list(&group(first))).collect())
+    }
+
+    fn of_group(
+        &mut self,
+        spec: &CollectiveSpec,
+        hosts: HostSet,
+    ) -> Result<Collective, WorkloadError> {
         let operation = spec.operation;
-        let hosts = self.range("hosts", spec.hosts, 2)?;
-        let algorithm = self.algorithm(&spec, hosts)?;
-        let (size, demand) = self.demand(&spec, hosts)?;
+        let algorithm = self.algorithm(spec, &hosts)?;
+        let (size, demand) = self.demand(spec, &hosts)?;
         if spec.chunks == 0 || spec.chunks > 1 && !algorithm.has_chunks() {
             let most = if algorithm.has_chunks() { "at least 1" } else { "1" };
             let expected = format!("{most} with {}", algorithm.name());
@@ -46,17 +92,13 @@ impl Checker<'_> {
             let expected = format!("a byte for each of {} pieces", collective.pieces());
             return self.wrong("vector-bytes", &expected, size.get());
         }
-        match collective.n_flows() {
-            1..=FLOWS_MAX => Ok(collective),
-            0 => self.wrong("matrix", "bytes from a host to another", "none"),
-            n => self.wrong("rounds", &format!("at most {FLOWS_MAX} flows"), n),
-        }
+        Ok(collective)
     }
 
     fn algorithm(
         &self,
         spec: &CollectiveSpec,
-        hosts: HostRange,
+        hosts: &HostSet,
     ) -> Result<Algorithm, WorkloadError> {
         let known = spec.operation.algorithms();
         let algorithm = spec.algorithm.unwrap_or(known[0]);
@@ -65,8 +107,8 @@ impl Checker<'_> {
             let expected = format!("{} for {}", names.join(", "), spec.operation.name());
             return self.wrong("algorithm", &expected, algorithm.name());
         }
-        if algorithm == Algorithm::HalvingDoubling && !hosts.count.is_power_of_two() {
-            return self.wrong("hosts", "a power of two for halving-doubling", hosts.count);
+        if algorithm == Algorithm::HalvingDoubling && !hosts.count().is_power_of_two() {
+            return self.wrong("hosts", "a power of two for halving-doubling", hosts.count());
         }
         Ok(algorithm)
     }
@@ -75,7 +117,7 @@ impl Checker<'_> {
     fn demand(
         &self,
         spec: &CollectiveSpec,
-        hosts: HostRange,
+        hosts: &HostSet,
     ) -> Result<(Bytes, Demand), WorkloadError> {
         let is_uneven = spec.operation == Operation::AllToAllV;
         let only = "left out but for all-to-all-v";
@@ -87,7 +129,7 @@ impl Checker<'_> {
                 self.wrong("vector-bytes", "left out beside matrix", bytes)
             }
             (Some(rows), None, None) => {
-                self.matrix(rows, hosts.count)?;
+                self.matrix(rows, hosts.count())?;
                 Ok((Bytes::ZERO, Demand::Matrix(rows.clone())))
             }
             (None, _, None) if is_uneven => {

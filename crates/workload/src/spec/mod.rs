@@ -7,12 +7,16 @@
 //! flows = 1000000
 //! ```
 //!
-//! Sizes are in bytes, times in microseconds. Every pattern but `collective` takes `flows` and
-//! `until-us`, and stops at whichever comes first; patterns that would go on for ever need one of
-//! them.
+//! Sizes are in bytes, times in microseconds. Every pattern but `collective`, `rpc` and `phases`
+//! takes `flows` and `until-us`, and stops at whichever comes first; patterns that would go on for
+//! ever need one of them.
 
 mod check;
 mod collective;
+mod hosts;
+mod pairs;
+mod phases;
+mod rpc;
 mod sizes;
 #[cfg(test)]
 mod tests;
@@ -26,10 +30,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub use hosts::{HostSpec, HostsSpec, RangeSpec};
+pub use pairs::{PairsSpec, StaggeredSpec, StrideSpec};
+pub use phases::PhasesSpec;
+pub use rpc::{RpcSpec, Times};
 pub use sizes::{Interpolation, SizeSpec, Unit};
 pub use valid::{Process, ValidWorkload};
 
-use crate::pattern::HostRange;
 use crate::pattern::collective::{Algorithm, Operation};
 use crate::size::SizeError;
 use crate::trace::{Format, HostNames, TraceError};
@@ -48,6 +55,9 @@ pub struct WorkloadContext {
     /// How many hosts share a rack, where the topology has racks; host `h` is in rack
     /// `h / hosts_per_rack`.
     pub hosts_per_rack: Option<u32>,
+    /// Number of hosts that share a pod, if the topology has pods; host `h` is in pod
+    /// `h / hosts_per_pod`.
+    pub hosts_per_pod: Option<u32>,
     /// What relative file names are relative to.
     pub base_dir: PathBuf,
 }
@@ -83,10 +93,16 @@ pub enum WorkloadError {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(tag = "pattern", rename_all = "kebab-case")]
 pub enum WorkloadSpec {
-    /// Poisson arrivals; every ordered pair of hosts is equally likely.
-    AllToAll(PoissonSpec),
-    /// Poisson arrivals; every host sends to one other and receives from one.
-    Permutation(PoissonSpec),
+    /// Every host sends to all others: at a load, every ordered pair is equally likely.
+    AllToAll(PairsSpec),
+    /// Every host sends to one other and receives from one.
+    Permutation(PairsSpec),
+    /// Every host sends to the one that is `stride` places on.
+    Stride(StrideSpec),
+    /// Every host sends to one of the other half, and receives from one there.
+    Bisection(PairsSpec),
+    /// Messages go to the same rack, the same pod or farther with given probabilities.
+    Staggered(StaggeredSpec),
     /// Poisson arrivals with separate loads within racks and between them.
     RackLocal(RackSpec),
     /// All-to-all plus incasts that arrive as a Poisson process.
@@ -99,6 +115,8 @@ pub enum WorkloadSpec {
     Shuffle(ShuffleSpec),
     /// Every ordered pair of hosts, all at once.
     Dense(DenseSpec),
+    /// Requests and responses: calls of clients to servers.
+    Rpc(RpcSpec),
     /// A collective operation, whose flows wait for each other.
     Collective(CollectiveSpec),
     /// An all-to-all whose receivers differ in popularity, as phases at fixed instants.
@@ -107,6 +125,8 @@ pub enum WorkloadSpec {
     Trace(TraceSpec),
     /// Several workloads at once.
     Mix(MixSpec),
+    /// Several workloads one after the other, at each host.
+    Phases(PhasesSpec),
 }
 
 /// Where a workload stops.
@@ -114,21 +134,6 @@ pub enum WorkloadSpec {
 struct Stop {
     flows: Option<u64>,
     until_us: Option<f64>,
-}
-
-/// Keys of `all-to-all` and `permutation`.
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct PoissonSpec {
-    /// How long messages are.
-    pub sizes: SizeSpec,
-    /// Offered load of every host, headers included, above 0 and at most 2.
-    #[schemars(range(min = 0.0, max = 2.0))]
-    pub load: f64,
-    /// Stop after this many flows.
-    pub flows: Option<u64>,
-    /// Stop before this instant.
-    pub until_us: Option<f64>,
 }
 
 /// Keys of `rack-local`.
@@ -186,7 +191,7 @@ pub struct FanSpec {
     pub hub: Option<u32>,
     /// The hosts among which the senders (incast) or receivers (outcast) are drawn; all if left
     /// out. The hub is never among them.
-    pub peers: Option<RangeSpec>,
+    pub peers: Option<HostsSpec>,
     /// Size of every flow. Either this or `total-bytes`.
     pub flow_bytes: Option<u64>,
     /// Size of all flows of a round together. Either this or `flow-bytes`.
@@ -205,30 +210,14 @@ pub struct FanSpec {
     pub until_us: Option<f64>,
 }
 
-/// A run of hosts in a plan, such as `{ first = 0, count = 16 }`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct RangeSpec {
-    /// The first.
-    pub first: u32,
-    /// How many.
-    pub count: u32,
-}
-
-impl From<RangeSpec> for HostRange {
-    fn from(spec: RangeSpec) -> Self {
-        Self { first: spec.first, count: spec.count }
-    }
-}
-
 /// Keys of `shuffle`.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ShuffleSpec {
     /// Those that send.
-    pub senders: RangeSpec,
+    pub senders: HostsSpec,
     /// Those that receive.
-    pub receivers: RangeSpec,
+    pub receivers: HostsSpec,
     /// Size of every flow.
     pub flow_bytes: u64,
     /// When the first round starts.
@@ -277,7 +266,12 @@ pub struct CollectiveSpec {
     /// Of an all-to-all-v with `vector-bytes`: Zipf exponent of the receivers' popularity, 0 to 10.
     pub skew: Option<f64>,
     /// Those that take part; all if left out.
-    pub hosts: Option<RangeSpec>,
+    pub hosts: Option<HostsSpec>,
+    /// Number of hosts in each of several groups, which do the operation at once; one group of all
+    /// if left out.
+    pub group_size: Option<u32>,
+    /// Distance of the hosts of a group among `hosts`; 1 if left out.
+    pub group_step: Option<u32>,
     /// Into how many chunks a ring, a tree or a chain cuts what a host sends.
     #[serde(default = "one_chunk")]
     pub chunks: u32,
@@ -308,7 +302,7 @@ pub struct SkewedSpec {
     /// Zipf exponent of the receivers' popularity, 0 (all alike) to 10.
     pub skew: f64,
     /// Those that take part; all if left out.
-    pub hosts: Option<RangeSpec>,
+    pub hosts: Option<HostsSpec>,
     /// When the first round starts.
     #[serde(default)]
     pub start_us: f64,
@@ -359,13 +353,17 @@ pub struct MixSpec {
 impl WorkloadSpec {
     fn stop(&self) -> Stop {
         let (flows, until_us) = match self {
-            Self::AllToAll(spec) | Self::Permutation(spec) => (spec.flows, spec.until_us),
+            Self::AllToAll(spec) | Self::Permutation(spec) | Self::Bisection(spec) => {
+                (spec.flows, spec.until_us)
+            }
+            Self::Stride(spec) => (spec.flows, spec.until_us),
+            Self::Staggered(spec) => (spec.flows, spec.until_us),
             Self::RackLocal(spec) => (spec.flows, spec.until_us),
             Self::IncastOverlay(spec) => (spec.flows, spec.until_us),
             Self::Incast(spec) | Self::Outcast(spec) => (spec.flows, spec.until_us),
             Self::Shuffle(spec) => (spec.flows, spec.until_us),
             Self::Dense(spec) => (spec.flows, spec.until_us),
-            Self::Collective(_) => (None, None),
+            Self::Collective(_) | Self::Rpc(_) | Self::Phases(_) => (None, None),
             Self::SkewedAllToAll(spec) => (spec.flows, spec.until_us),
             Self::Trace(spec) => (spec.flows, spec.until_us),
             Self::Mix(spec) => (spec.flows, spec.until_us),

@@ -88,7 +88,17 @@ impl SizeSpec {
         payload: Bytes,
         base_dir: &Path,
     ) -> Result<(SizeDist, Vec<String>), WorkloadError> {
-        let key = format!("{path}sizes");
+        self.resolve_at(&format!("{path}sizes"), payload, base_dir)
+    }
+
+    /// As [`SizeSpec::resolve_with_notes`], for the key `key`.
+    pub(super) fn resolve_at(
+        &self,
+        key: &str,
+        payload: Bytes,
+        base_dir: &Path,
+    ) -> Result<(SizeDist, Vec<String>), WorkloadError> {
+        let key = key.to_owned();
         let wrong = |expected: &str, got: String| {
             Err(WorkloadError::Key { key: key.clone(), expected: expected.to_owned(), got })
         };

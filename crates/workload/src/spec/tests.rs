@@ -8,6 +8,9 @@ use super::{WorkloadContext, WorkloadSpec};
 use crate::ValidWorkload;
 use crate::flow::Flow;
 
+mod partners;
+mod waiting;
+
 fn context() -> WorkloadContext {
     WorkloadContext {
         n_hosts: 16,
@@ -15,6 +18,7 @@ fn context() -> WorkloadContext {
         payload: Bytes::new(1460),
         wire: Bytes::new(1500),
         hosts_per_rack: Some(4),
+        hosts_per_pod: None,
         base_dir: Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data"),
     }
 }
@@ -29,7 +33,7 @@ fn flows(text: &str, seed: u64) -> Vec<Flow> {
 }
 
 /// One plan of each pattern, and how many flows it has.
-const PLANS: [(&str, u64); 14] = [
+const PLANS: [(&str, u64); 21] = [
     ("pattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.6\nflows = 500", 500),
     ("pattern = 'permutation'\nsizes = { fixed = 71540 }\nload = 0.5\nflows = 300", 300),
     (
@@ -65,6 +69,21 @@ const PLANS: [(&str, u64); 14] = [
         "pattern = 'mix'\nflows = 50\n\
          [[parts]]\npattern = 'permutation'\nsizes = 'homa-w4'\nload = 0.3",
         50,
+    ),
+    ("pattern = 'permutation'\nsizes = 'imc10'\nhosts = [3, 'h5', 9]", 3),
+    ("pattern = 'bisection'\nsizes = 'imc10'\nrounds = 2\nperiod-us = 9.0", 32),
+    ("pattern = 'stride'\nstride = 3\nsizes = 'imc10'\nload = 0.4\nflows = 20", 20),
+    ("pattern = 'staggered'\nrack-share = 0.5\nsizes = 'imc10'", 16),
+    (
+        "pattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.4\non-us = 5.0\noff-us = 9.0\n\
+         hosts = { first = 1, count = 4, step = 3 }\nflows = 30",
+        30,
+    ),
+    ("pattern = 'rpc'\nrequests = 'imc10'\nresponses = 'imc10'\ncalls = 2\nfan = 3", 192),
+    (
+        "pattern = 'phases'\n[[parts]]\npattern = 'permutation'\nsizes = 'imc10'\n\
+         [[parts]]\npattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.2\nflows = 40",
+        56,
     ),
 ];
 
@@ -144,7 +163,7 @@ fn a_spec_survives_writing_and_reading() {
 
 /// Wrong keys of an otherwise right plan, and the messages.
 #[rustfmt::skip]
-const WRONG: [(&str, &str); 41] = [
+const WRONG: [(&str, &str); 40] = [
     ("pattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.6",
      "flows: expected flows or until-us, for a pattern without an end, got neither"),
     ("pattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.0\nflows = 1",
@@ -173,13 +192,13 @@ const WRONG: [(&str, &str); 41] = [
      "invalid type: integer `7`, expected the name of a distribution, { fixed = bytes } or \
       { cdf = \"file\" }"),
     ("pattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.6\nflow = 1",
-     "unknown field `flow`, expected one of `sizes`, `load`, `flows`, `until-us`"),
+     "unknown field `flow`, expected one of `sizes`, `load`, `hosts`, `on-us`, `off-us`, \
+      `start-us`, `period-us`, `rounds`, `flows`, `until-us`"),
     ("pattern = 'all-to-one'\nflows = 1",
-     "unknown variant `all-to-one`, expected one of `all-to-all`, `permutation`, `rack-local`, \
-      `incast-overlay`, `incast`, `outcast`, `shuffle`, `dense`, `collective`, \
-      `skewed-all-to-all`, `trace`, `mix`"),
+     "unknown variant `all-to-one`, expected one of `all-to-all`, `permutation`, `stride`, \
+      `bisection`, `staggered`, `rack-local`, `incast-overlay`, `incast`, `outcast`, `shuffle`, \
+      `dense`, `rpc`, `collective`, `skewed-all-to-all`, `trace`, `mix`, `phases`"),
     ("sizes = 'imc10'", "missing field `pattern`"),
-    ("pattern = 'all-to-all'\nsizes = 'imc10'\nflows = 1", "missing field `load`"),
     ("pattern = 'rack-local'\nsizes = 'imc10'\nlocal-load = 0.1\nremote-load = 0.1\n\
       hosts-per-rack = 5\nflows = 1",
      "hosts-per-rack: expected a divisor of the 16 hosts, got 5"),
@@ -229,7 +248,8 @@ const WRONG: [(&str, &str); 41] = [
      "matrix: expected bytes from a host to another, got none"),
     ("pattern = 'collective'\noperation = 'all-reduce'\nvector-bytes = 99\nflows = 7",
      "unknown field `flows`, expected one of `operation`, `algorithm`, `vector-bytes`, `matrix`, \
-      `skew`, `hosts`, `chunks`, `start-us`, `compute-us`, `rounds`, `pause-us`"),
+      `skew`, `hosts`, `group-size`, `group-step`, `chunks`, `start-us`, \
+      `compute-us`, `rounds`, `pause-us`"),
     ("pattern = 'mix'\nflows = 9\n[[parts]]\npattern = 'collective'\n\
       operation = 'all-reduce'\nvector-bytes = 99",
      "flows: expected limits of the parts alone, as flows of a part wait for others, \

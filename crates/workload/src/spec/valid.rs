@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{TenantId, Time};
+use rampmeter_core::{Span, TenantId, Time};
 
 use crate::flow::{Flow, FlowSource, Limit, merge};
 use crate::graph::{Graph, GraphBuilder};
 use crate::pattern::burst::{Bursts, PoissonIncast, Volume};
 use crate::pattern::collective::Collective;
-use crate::pattern::poisson::Poisson;
+use crate::pattern::poisson::{OnOff, Poisson};
+use crate::pattern::rpc::Rpc;
+use crate::pattern::together::Together;
+use crate::phases::Phases;
 use crate::size::SizeDist;
 
 /// A workload that fits its network.
@@ -36,13 +39,27 @@ pub enum Process {
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     Poisson(Vec<Poisson>),
+    /// Hosts that send in some periods only.
+    OnOff(OnOff),
     Overlay(Poisson, PoissonIncast),
     Bursts(Bursts),
+    /// Hosts that send at once, each to its partner.
+    Together(Together),
     Trace(Arc<[Flow]>),
     /// Flows that wait for each other, from a trace.
     Graph(Arc<Graph>),
-    Collective(Collective),
+    /// A collective of each group of hosts.
+    Collective(Vec<Collective>),
+    Rpc(Rpc),
     Mix(Vec<ValidWorkload>),
+    Phases(Phases),
+}
+
+impl Source {
+    /// True if only a limit ends it.
+    pub(super) fn is_endless(&self) -> bool {
+        matches!(self, Self::Poisson(_) | Self::OnOff(_) | Self::Overlay(..))
+    }
 }
 
 impl ValidWorkload {
@@ -57,12 +74,16 @@ impl ValidWorkload {
             Source::Overlay(poisson, incasts) => {
                 merge(vec![Box::new(poisson.flows(seed)), Box::new(incasts.flows(seed))])
             }
+            Source::OnOff(on_off) => Box::new(on_off.flows(seed)),
             Source::Bursts(bursts) => Box::new(bursts.flows(seed)),
+            Source::Together(together) => Box::new(together.flows(seed)),
             Source::Trace(flows) => {
                 let flows = Arc::clone(flows);
                 Box::new((0..flows.len()).map(move |i| flows[i]))
             }
-            Source::Graph(_) | Source::Collective(_) => Box::new(std::iter::empty()),
+            Source::Graph(_) | Source::Collective(_) | Source::Rpc(_) | Source::Phases(_) => {
+                Box::new(std::iter::empty())
+            }
             Source::Mix(parts) => {
                 let of_tenant = |(part, tenant): (&Self, u32)| -> FlowSource {
                     let tenant = TenantId::new(tenant);
@@ -79,21 +100,39 @@ impl ValidWorkload {
     pub fn graph(&self, seed: u64) -> Option<Arc<Graph>> {
         match &self.source {
             Source::Graph(graph) => Some(Arc::clone(graph)),
-            Source::Collective(collective) => Some(Arc::new(collective.graph(seed))),
-            Source::Mix(parts) => {
-                let mut whole = GraphBuilder::default();
-                for (part, tenant) in parts.iter().zip(0..) {
-                    if let Some(graph) = part.graph(seed) {
-                        whole.append(&graph, TenantId::new(tenant));
-                    }
-                }
-                // The parts are graphs, and nothing joins them.
-                let whole =
-                    whole.build().unwrap_or_else(|error| panic!("a mix of graphs: {error}"));
-                (!whole.is_empty()).then(|| Arc::new(whole))
+            Source::Collective(groups) => {
+                Some(joined(groups.iter().map(|group| (group.graph(seed), TenantId::default()))))
             }
-            Source::Poisson(_) | Source::Overlay(..) | Source::Bursts(_) | Source::Trace(_) => None,
+            Source::Rpc(rpc) => Some(Arc::new(rpc.graph(seed))),
+            Source::Phases(phases) => Some(Arc::new(phases.graph(seed))),
+            Source::Mix(parts) => {
+                let graphs = parts.iter().zip(0..).filter_map(|(part, tenant)| {
+                    Some((Graph::clone(&*part.graph(seed)?), TenantId::new(tenant)))
+                });
+                let whole = joined(graphs);
+                (!whole.is_empty()).then_some(whole)
+            }
+            Source::Poisson(_)
+            | Source::OnOff(_)
+            | Source::Overlay(..)
+            | Source::Bursts(_)
+            | Source::Together(_)
+            | Source::Trace(_) => None,
         }
+    }
+
+    /// All flows under `seed` as one graph, in which flows that wait for nothing start when they
+    /// arrive.
+    pub(crate) fn as_graph(&self, seed: u64) -> Graph {
+        let mut whole = GraphBuilder::default();
+        if let Some(graph) = self.graph(seed) {
+            // Parts of a mix keep their rounds, and the tenant is the phase's.
+            whole.append(&graph, TenantId::default());
+        }
+        for flow in self.flows(seed) {
+            whole.flow(flow, Span::ZERO);
+        }
+        whole.build().unwrap_or_else(|error| panic!("a graph and flows: {error}"))
     }
 
     /// All flows under `seed` with their numbers: those of [`ValidWorkload::graph`], with the earliest
@@ -109,11 +148,14 @@ impl ValidWorkload {
     /// Whether there are flows that wait for others.
     pub(super) fn has_graph(&self) -> bool {
         match &self.source {
-            Source::Graph(_) | Source::Collective(_) => true,
+            Source::Graph(_) | Source::Collective(_) | Source::Rpc(_) | Source::Phases(_) => true,
             Source::Mix(parts) => parts.iter().any(Self::has_graph),
-            Source::Poisson(_) | Source::Overlay(..) | Source::Bursts(_) | Source::Trace(_) => {
-                false
-            }
+            Source::Poisson(_)
+            | Source::OnOff(_)
+            | Source::Overlay(..)
+            | Source::Bursts(_)
+            | Source::Together(_)
+            | Source::Trace(_) => false,
         }
     }
 
@@ -126,10 +168,13 @@ impl ValidWorkload {
         let available = match &self.source {
             Source::Trace(flows) => Some(before(flows)),
             Source::Graph(graph) => Some(graph.n_flows()),
-            Source::Collective(collective) => Some(collective.n_flows()),
+            Source::Collective(groups) => Some(groups.iter().map(Collective::n_flows).sum()),
+            Source::Rpc(rpc) => Some(rpc.n_flows()),
+            Source::Phases(phases) => phases.total_flows(),
             _ if self.limit.until.is_some() => return None,
-            Source::Poisson(_) | Source::Overlay(..) => Some(u64::MAX),
+            Source::Poisson(_) | Source::OnOff(_) | Source::Overlay(..) => Some(u64::MAX),
             Source::Bursts(bursts) => Some(bursts.n_flows()),
+            Source::Together(together) => Some(together.n_flows()),
             Source::Mix(parts) => parts
                 .iter()
                 .map(Self::total_flows)
@@ -143,6 +188,8 @@ impl ValidWorkload {
     pub fn mean_bytes(&self) -> Option<f64> {
         match &self.source {
             Source::Poisson(processes) => processes.first().map(|p| p.sizes.mean_bytes()),
+            Source::OnOff(on_off) => Some(on_off.poisson.sizes.mean_bytes()),
+            Source::Together(together) => Some(together.sizes.mean_bytes()),
             Source::Overlay(poisson, incasts) => {
                 let flows = incasts.events_per_ps * f64::from(incasts.fan.n);
                 let Volume::PerFlow(size) = incasts.fan.volume else { return None };
@@ -155,15 +202,24 @@ impl ValidWorkload {
                 let total: u128 = flows.iter().map(|flow| u128::from(flow.size.get())).sum();
                 (!flows.is_empty()).then(|| total as f64 / flows.len() as f64)
             }
-            Source::Graph(_) | Source::Collective(_) | Source::Mix(_) => None,
+            Source::Graph(_)
+            | Source::Collective(_)
+            | Source::Rpc(_)
+            | Source::Phases(_)
+            | Source::Mix(_) => None,
         }
     }
 
     /// What its arrivals are, for statistics over time.
     pub fn process(&self) -> Process {
         match &self.source {
-            Source::Poisson(_) | Source::Overlay(..) => Process::Poisson,
-            Source::Bursts(_) | Source::Graph(_) | Source::Collective(_) => Process::Bursts,
+            Source::Poisson(_) | Source::OnOff(_) | Source::Overlay(..) => Process::Poisson,
+            Source::Bursts(_)
+            | Source::Together(_)
+            | Source::Graph(_)
+            | Source::Collective(_)
+            | Source::Rpc(_)
+            | Source::Phases(_) => Process::Bursts,
             Source::Trace(_) => Process::Trace,
             Source::Mix(parts) => parts.iter().map(Self::process).max().unwrap_or(Process::Poisson),
         }
@@ -178,4 +234,12 @@ impl ValidWorkload {
     pub fn sizes(&self) -> Option<&SizeDist> {
         self.sizes.as_deref()
     }
+}
+
+/// Joins graphs of which none waits for another.
+fn joined(graphs: impl Iterator<Item = (Graph, TenantId)>) -> Arc<Graph> {
+    let mut whole = GraphBuilder::default();
+    graphs.for_each(|(graph, tenant)| whole.append(&graph, tenant));
+    // The parts are graphs, and nothing joins them.
+    Arc::new(whole.build().unwrap_or_else(|error| panic!("a mix of graphs: {error}")))
 }

@@ -27,6 +27,11 @@ impl HostNames {
         !self.by_number.is_empty()
     }
 
+    /// Returns true if there are names.
+    pub fn has_names(&self) -> bool {
+        !self.by_name.is_empty()
+    }
+
     /// Returns the host of this name.
     ///
     /// # Errors

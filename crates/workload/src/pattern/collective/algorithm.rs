@@ -8,7 +8,7 @@ use super::{Draft, Operation, part};
 impl Draft<'_> {
     /// In step `s` host `i` sends part `i - s`, which it received in step `s - 1`.
     pub(super) fn ring(&mut self) -> Bytes {
-        let (n, chunks, size) = (self.of.hosts.count, self.of.chunks, self.of.size);
+        let (n, chunks, size) = (self.of.hosts.count(), self.of.chunks, self.of.size);
         let steps = if self.of.operation == Operation::AllReduce { 2 * (n - 1) } else { n - 1 };
         let mut before = Vec::new();
         for step in 0..steps {
@@ -30,7 +30,7 @@ impl Draft<'_> {
     /// Up: a host sends once it has heard from all its children. Down: once it has heard from its
     /// parent, the root once it has heard from all.
     pub(super) fn tree(&mut self) -> Bytes {
-        let (n, chunks, size) = (self.of.hosts.count, self.of.chunks, self.of.size);
+        let (n, chunks, size) = (self.of.hosts.count(), self.of.chunks, self.of.size);
         let levels = self.of.levels();
         for chunk in 0..chunks {
             let bytes = part(size.get(), chunks, chunk);
@@ -60,7 +60,7 @@ impl Draft<'_> {
 
     /// A host sends when it has all that it has received in the steps before.
     pub(super) fn halving_doubling(&mut self) -> Bytes {
-        let (n, size) = (self.of.hosts.count, self.of.size);
+        let (n, size) = (self.of.hosts.count(), self.of.size);
         let levels = self.of.levels();
         let bytes = |from: u32, to: u32| (from..to).map(|i| part(size.get(), n, i)).sum();
         let mut heard: Vec<Vec<u32>> = vec![Vec::new(); n as usize];
@@ -86,7 +86,7 @@ impl Draft<'_> {
 
     /// Each host passes each chunk on when it has it.
     pub(super) fn chain(&mut self) -> Bytes {
-        let (n, chunks, size) = (self.of.hosts.count, self.of.chunks, self.of.size);
+        let (n, chunks, size) = (self.of.hosts.count(), self.of.chunks, self.of.size);
         for chunk in 0..chunks {
             let mut before = None;
             for host in 0..n - 1 {
@@ -99,7 +99,7 @@ impl Draft<'_> {
 
     /// Each host but the last computes on each chunk, one after the other, and passes it on.
     pub(super) fn pipeline(&mut self) -> Bytes {
-        let (n, chunks, size) = (self.of.hosts.count, self.of.chunks, self.of.size);
+        let (n, chunks, size) = (self.of.hosts.count(), self.of.chunks, self.of.size);
         let mut computed: Vec<Option<u32>> = vec![None; n as usize];
         for chunk in 0..chunks {
             let mut received = None;
@@ -116,7 +116,7 @@ impl Draft<'_> {
 
     /// All flows at once; each host begins with the next one and ends with the one before it.
     pub(super) fn direct(&mut self, rng: &mut Rng) -> Bytes {
-        let n = self.of.hosts.count;
+        let n = self.of.hosts.count();
         let demands = self.demands(rng);
         for by in 1..n {
             for src in 0..n {

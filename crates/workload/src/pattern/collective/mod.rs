@@ -17,6 +17,7 @@ mod algorithm;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::HostRange;
+use super::HostSet;
 use super::skewed::shares;
 use crate::flow::Flow;
 use crate::graph::{Graph, GraphBuilder};
@@ -143,7 +144,7 @@ pub struct Collective {
     /// How the data move.
     pub algorithm: Algorithm,
     /// Those that take part.
-    pub hosts: HostRange,
+    pub hosts: HostSet,
     /// The vector; of an all-to-all what every host has for all hosts, its own part included.
     pub size: Bytes,
     /// Into how many chunks a host cuts what it sends.
@@ -170,7 +171,7 @@ pub struct Round {
     /// How the data move.
     pub algorithm: Algorithm,
     /// Those that take part.
-    pub hosts: HostRange,
+    pub hosts: HostSet,
     /// Its number, from zero.
     pub number: u32,
     /// The bytes that bandwidths are of: the vector, or of an all-to-all-v the most that any host
@@ -183,7 +184,7 @@ pub struct Round {
 impl Collective {
     /// How many flows a round has.
     pub fn flows_per_round(&self) -> u64 {
-        let (n, chunks) = (u64::from(self.hosts.count), u64::from(self.chunks));
+        let (n, chunks) = (u64::from(self.hosts.count()), u64::from(self.chunks));
         let levels = u64::from(self.levels());
         let halves = if self.operation == Operation::AllReduce { 2 } else { 1 };
         match self.algorithm {
@@ -210,7 +211,7 @@ impl Collective {
 
     /// How many pieces a vector is cut into.
     pub fn pieces(&self) -> u64 {
-        let (n, chunks) = (u64::from(self.hosts.count), u64::from(self.chunks));
+        let (n, chunks) = (u64::from(self.hosts.count()), u64::from(self.chunks));
         match self.algorithm {
             Algorithm::Ring => n.saturating_mul(chunks),
             Algorithm::HalvingDoubling | Algorithm::Direct => n,
@@ -238,7 +239,8 @@ impl Collective {
             if number + 1 < self.rounds {
                 gates = Some(self.gates(&mut builder, nodes.clone(), gates.as_deref()));
             }
-            let Self { operation, algorithm, hosts, .. } = *self;
+            let Self { operation, algorithm, ref hosts, .. } = *self;
+            let hosts = hosts.clone();
             builder.round(Round { operation, algorithm, hosts, number, bytes, nodes });
         }
         // Every algorithm lets hosts wait for what they receive, and for earlier flows only.
@@ -247,7 +249,7 @@ impl Collective {
 
     /// Levels of the tree or the halving.
     fn levels(&self) -> u32 {
-        self.hosts.count.next_power_of_two().trailing_zeros()
+        self.hosts.count().next_power_of_two().trailing_zeros()
     }
 
     /// A computation for each host that ends when it may take part in the round after that of
@@ -259,11 +261,12 @@ impl Collective {
         nodes: Range<u32>,
         before: Option<&[u32]>,
     ) -> Vec<u32> {
-        let hosts = 0..self.hosts.count;
+        let hosts = 0..self.hosts.count();
         let gates: Vec<u32> = hosts
             .map(|host| builder.computation(self.hosts.host(host), self.start, self.pause))
             .collect();
-        let gate = |host: NodeId| (host.get() - self.hosts.first) as usize;
+        let places: BTreeMap<NodeId, usize> = self.hosts.iter().zip(0..).collect();
+        let gate = |host: NodeId| places[&host];
         let mut receives = vec![false; gates.len()];
         let flows = |builder: &GraphBuilder| -> Vec<(u32, NodeId, NodeId)> {
             let ends = |node| (node, builder.ends(node).0, builder.ends(node).1);
@@ -300,7 +303,7 @@ impl Draft<'_> {
     }
 
     fn send_after(&mut self, src: u32, dst: u32, size: u64, after: &[u32], delay: Span) -> u32 {
-        let Collective { hosts, start, .. } = *self.of;
+        let Collective { ref hosts, start, .. } = *self.of;
         let flow = Flow::new(start, hosts.host(src), hosts.host(dst), Bytes::new(size));
         let node = self.builder.flow(flow, delay);
         self.wait(node, src, after);
@@ -308,7 +311,7 @@ impl Draft<'_> {
     }
 
     fn compute(&mut self, host: u32, after: &[u32]) -> u32 {
-        let Collective { hosts, start, compute, .. } = *self.of;
+        let Collective { ref hosts, start, compute, .. } = *self.of;
         let node = self.builder.computation(hosts.host(host), start, compute);
         self.wait(node, host, after);
         node
@@ -323,7 +326,7 @@ impl Draft<'_> {
 
     /// What each host has for each other one, row by row; nothing for itself.
     fn demands(&self, rng: &mut Rng) -> Vec<Vec<u64>> {
-        let n = self.of.hosts.count;
+        let n = self.of.hosts.count();
         let size = self.of.size;
         match &*self.of.demand {
             Demand::Even => {

@@ -6,7 +6,7 @@ use rampmeter_core::{Bytes, Span, Time};
 
 use super::{Algorithm, Collective, Demand, Operation};
 use crate::graph::Graph;
-use crate::pattern::HostRange;
+use crate::pattern::HostSet;
 
 const FIRST: u32 = 3;
 
@@ -14,7 +14,7 @@ fn collective(operation: Operation, algorithm: Algorithm, count: u32, size: u64)
     Collective {
         operation,
         algorithm,
-        hosts: HostRange { first: FIRST, count },
+        hosts: HostSet::Stride { first: FIRST, count, step: 1 },
         size: Bytes::new(size),
         chunks: 1,
         demand: Arc::new(Demand::Even),

@@ -180,6 +180,7 @@ fn a_ring_all_reduce_is_that_of_the_pattern() {
         payload: Bytes::new(1_460),
         wire: Bytes::new(1_500),
         hosts_per_rack: None,
+        hosts_per_pod: None,
         base_dir: ".".into(),
     };
     let pattern = spec.validate(&context).unwrap().graph(1).unwrap();

@@ -1,0 +1,126 @@
+//! The hosts that take part in a pattern.
+
+use std::sync::Arc;
+
+use rampmeter_core::NodeId;
+
+/// Hosts in their order, each once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostSet {
+    /// Hosts whose numbers are `step` apart.
+    Stride {
+        /// The first.
+        first: u32,
+        /// Number of hosts.
+        count: u32,
+        /// Distance of neighbours, at least 1.
+        step: u32,
+    },
+    /// Any hosts.
+    List(Arc<[u32]>),
+}
+
+impl HostSet {
+    /// The hosts `0..count`.
+    pub fn all(count: u32) -> Self {
+        Self::Stride { first: 0, count, step: 1 }
+    }
+
+    /// Hosts of these numbers. Numbers at equal distances are a stride.
+    pub fn list(numbers: &[u32]) -> Self {
+        let &[first, ..] = numbers else { return Self::all(0) };
+        let count = numbers.len() as u32;
+        let step = numbers.get(1).map_or(1, |second| second.saturating_sub(first));
+        let is_stride = step > 0
+            && numbers.windows(2).all(|pair| pair[1] > pair[0] && pair[1] - pair[0] == step);
+        if is_stride { Self::Stride { first, count, step } } else { Self::List(numbers.into()) }
+    }
+
+    /// Number of hosts.
+    pub fn count(&self) -> u32 {
+        match self {
+            Self::Stride { count, .. } => *count,
+            Self::List(hosts) => hosts.len() as u32,
+        }
+    }
+
+    /// Host number `idx` of the set.
+    pub fn host(&self, idx: u32) -> NodeId {
+        NodeId::new(match self {
+            Self::Stride { first, step, .. } => first + idx * step,
+            Self::List(hosts) => hosts[idx as usize],
+        })
+    }
+
+    /// The number of `host` in the set; `None` if it is not in it.
+    pub fn position(&self, host: NodeId) -> Option<u32> {
+        let host = host.get();
+        match self {
+            Self::Stride { first, count, step } => {
+                let beyond = host.checked_sub(*first)?;
+                (beyond.is_multiple_of(*step) && beyond / step < *count).then(|| beyond / step)
+            }
+            Self::List(hosts) => hosts.iter().position(|&own| own == host).map(|at| at as u32),
+        }
+    }
+
+    /// True if `host` is in the set.
+    pub fn contains(&self, host: NodeId) -> bool {
+        self.position(host).is_some()
+    }
+
+    /// The hosts.
+    pub fn iter(&self) -> impl Iterator<Item = NodeId> + '_ {
+        (0..self.count()).map(|idx| self.host(idx))
+    }
+
+    /// Number of hosts that two sets share.
+    pub fn overlap(&self, other: &Self) -> u32 {
+        self.iter().filter(|&host| other.contains(host)).count() as u32
+    }
+
+    /// The distance of neighbours; `None` if there are several.
+    pub fn step(&self) -> Option<u32> {
+        match self {
+            Self::Stride { step, .. } => Some(*step),
+            Self::List(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_set_has_each_host_where_its_position_says(
+            first in 0u32..50, count in 1u32..20, step in 1u32..7, other in 0u32..200,
+        ) {
+            let stride = HostSet::Stride { first, count, step };
+            let numbers: Vec<u32> = stride.iter().map(NodeId::get).collect();
+            let list = HostSet::List(numbers.clone().into());
+            if count > 1 {
+                prop_assert_eq!(HostSet::list(&numbers), stride.clone());
+            }
+            for (idx, &number) in (0..).zip(&numbers) {
+                let host = NodeId::new(number);
+                prop_assert_eq!(stride.position(host), Some(idx));
+                prop_assert_eq!(list.position(host), Some(idx));
+            }
+            let other = NodeId::new(other);
+            prop_assert_eq!(stride.contains(other), numbers.contains(&other.get()));
+            prop_assert_eq!(stride.overlap(&list), count);
+        }
+    }
+
+    #[test]
+    fn numbers_in_any_order_keep_it() {
+        let set = HostSet::list(&[5, 1, 3]);
+        assert_eq!(set.step(), None);
+        assert_eq!(set.iter().map(NodeId::get).collect::<Vec<_>>(), [5, 1, 3]);
+        assert_eq!(HostSet::list(&[7]), HostSet::Stride { first: 7, count: 1, step: 1 });
+    }
+}

@@ -1,0 +1,207 @@
+//! Requests and responses, as flows that wait for each other.
+//!
+//! A client calls `fan` servers at once: a request to each, and a response of each after its time
+//! of service. The call ends with the last response. In a closed loop a client has a number of
+//! calls under way and thinks between them; in an open loop it calls at random or regular instants.
+//! All servers, lengths and times are drawn from the seed before the run, so that transports are
+//! compared with the same calls.
+
+use std::sync::Arc;
+
+use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::HostSet;
+use super::pairs::skip;
+use crate::flow::Flow;
+use crate::graph::{Graph, GraphBuilder};
+use crate::size::SizeDist;
+
+/// The law of times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Times {
+    /// Always the mean.
+    #[default]
+    Fixed,
+    /// An exponential law: of `interval-us` a Poisson process.
+    Exponential,
+}
+
+/// The pace of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// A client calls again when a call has ended.
+    Closed {
+        /// Time between the two.
+        think: Span,
+        /// Number of calls under way at a time.
+        concurrency: u32,
+    },
+    /// A client calls whether or not calls have ended.
+    Open {
+        /// Time from one call to the next.
+        interval: Span,
+    },
+}
+
+/// Calls of clients to servers, still without a seed.
+#[derive(Clone, Debug)]
+pub struct Rpc {
+    /// Those that call.
+    pub clients: HostSet,
+    /// Those that are called.
+    pub servers: HostSet,
+    /// Lengths of requests.
+    pub requests: Arc<SizeDist>,
+    /// Lengths of responses.
+    pub responses: Arc<SizeDist>,
+    /// Number of calls of each client.
+    pub calls: u32,
+    /// Number of servers of a call.
+    pub fan: u32,
+    /// The pace of a client.
+    pub pace: Pace,
+    /// Time from a request to its response.
+    pub service: Span,
+    /// The law of all times.
+    pub times: Times,
+    /// Begin of all clients.
+    pub start: Time,
+    /// Number of the pattern within its workload, which keeps its random streams apart.
+    pub stream: u64,
+}
+
+/// A call, and its nodes in the graph: `fan` requests, then as many responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Its first node.
+    pub first: u32,
+    /// Number of its servers.
+    pub fan: u32,
+}
+
+impl Rpc {
+    /// Number of requests and responses.
+    pub fn n_flows(&self) -> u64 {
+        let calls = u64::from(self.clients.count()).saturating_mul(self.calls.into());
+        calls.saturating_mul(2 * u64::from(self.fan))
+    }
+
+    /// The flows under `seed`.
+    pub fn graph(&self, seed: u64) -> Graph {
+        let mut draft = Draft {
+            of: self,
+            builder: GraphBuilder::default(),
+            servers: Rng::new(seed, self.stream, Purpose::Pair),
+            sizes: Rng::new(seed, self.stream, Purpose::Size),
+            times: Rng::new(seed, self.stream, Purpose::Arrival),
+            order: (0..self.servers.count()).collect(),
+        };
+        for client in self.clients.iter() {
+            match self.pace {
+                Pace::Closed { think, concurrency } => draft.closed(client, think, concurrency),
+                Pace::Open { interval } => draft.open(client, interval),
+            }
+        }
+        // Clients wait for responses that they receive, servers for requests.
+        draft.builder.build().unwrap_or_else(|error| panic!("{self:?}: {error}"))
+    }
+}
+
+struct Draft<'a> {
+    of: &'a Rpc,
+    builder: GraphBuilder,
+    servers: Rng,
+    sizes: Rng,
+    times: Rng,
+    /// Numbers of servers in a random order.
+    order: Vec<u32>,
+}
+
+impl Draft<'_> {
+    fn closed(&mut self, client: NodeId, think: Span, concurrency: u32) {
+        let mut before: Vec<Option<Call>> = vec![None; concurrency as usize];
+        for number in 0..self.of.calls {
+            let slot = (number % concurrency) as usize;
+            let delay = if before[slot].is_some() { self.time(think) } else { Span::ZERO };
+            before[slot] = Some(self.call(client, self.of.start, before[slot], delay));
+        }
+    }
+
+    fn open(&mut self, client: NodeId, interval: Span) {
+        let mut at = self.of.start;
+        for number in 0..self.of.calls {
+            if number > 0 || self.of.times == Times::Exponential {
+                at = at.saturating_add(self.time(interval));
+            }
+            self.call(client, at, None, Span::ZERO);
+        }
+    }
+
+    /// Adds a call `delay` after the end of another one.
+    fn call(&mut self, client: NodeId, at: Time, before: Option<Call>, delay: Span) -> Call {
+        let fan = self.of.fan;
+        let ends: Vec<u32> =
+            before.iter().flat_map(|b| b.first + b.fan..b.first + 2 * b.fan).collect();
+        // One node waits for all responses, so that the requests of a call start together.
+        let (after, delay) = match &ends[..] {
+            [] => (None, delay),
+            [end] => (Some(*end), delay),
+            ends => {
+                let thought = self.builder.computation(client, at, delay);
+                ends.iter().for_each(|&end| self.builder.wait(thought, end));
+                (Some(thought), Span::ZERO)
+            }
+        };
+        let call = Call { first: self.builder.len(), fan };
+        let servers = self.draw(client);
+        for &server in &servers {
+            let size = self.of.requests.sample(&mut self.sizes);
+            let request = self.flow(at, client, server, size, delay);
+            if let Some(after) = after {
+                self.builder.wait(request, after);
+            }
+        }
+        for (&server, request) in servers.iter().zip(call.first..) {
+            let size = self.of.responses.sample(&mut self.sizes);
+            let service = self.time(self.of.service);
+            let response = self.flow(at, server, client, size, service);
+            self.builder.wait(response, request);
+        }
+        self.builder.call(call);
+        call
+    }
+
+    fn flow(&mut self, at: Time, src: NodeId, dst: NodeId, size: Bytes, delay: Span) -> u32 {
+        self.builder.flow(Flow::new(at, src, dst, size), delay)
+    }
+
+    /// Draws the servers of a call: a partial shuffle of all but the client.
+    fn draw(&mut self, client: NodeId) -> Vec<NodeId> {
+        let servers = &self.of.servers;
+        let hole = servers.position(client).map_or(usize::MAX, |at| at as usize);
+        let others = servers.count() as usize - usize::from(hole != usize::MAX);
+        let mut drawn = Vec::with_capacity(self.of.fan as usize);
+        if self.order.len() != others {
+            self.order = (0..others as u32).collect();
+        }
+        for i in 0..self.of.fan as usize {
+            let at = i + self.servers.below(others - i);
+            self.order.swap(i, at);
+            drawn.push(servers.host(skip(self.order[i] as usize, hole, 1) as u32));
+        }
+        drawn
+    }
+
+    fn time(&mut self, mean: Span) -> Span {
+        match self.of.times {
+            Times::Fixed => mean,
+            Times::Exponential => {
+                let drawn = mean.as_ps() as f64 * self.times.exponential();
+                Span::from_ps(drawn.round() as u64)
+            }
+        }
+    }
+}

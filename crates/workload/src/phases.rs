@@ -1,0 +1,139 @@
+//! Workloads one after the other at each host, as a graph of flows.
+//!
+//! There is no barrier: a host that has finished a phase begins the next one while others are still
+//! at it. Its flows of a phase wait for a computation of the host, its gate, which waits for what
+//! the host receives in the phase before. Flows that a phase has at fixed instants start that long
+//! after the gate.
+
+use std::collections::BTreeMap;
+
+use rampmeter_core::{NodeId, Span, TenantId, Time};
+
+use crate::ValidWorkload;
+use crate::graph::{Graph, GraphBuilder};
+use crate::pattern::collective::Round;
+
+/// Workloads one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Phases {
+    /// Each has an end.
+    pub(crate) parts: Vec<ValidWorkload>,
+    /// Number of times that hosts go through all.
+    pub(crate) rounds: u32,
+    /// Time between two phases at a host.
+    pub(crate) pause: Span,
+}
+
+impl Phases {
+    /// Number of flows, if it does not depend on the seed.
+    pub(crate) fn total_flows(&self) -> Option<u64> {
+        let mut flows = self.parts.iter().map(ValidWorkload::total_flows);
+        let all = flows.try_fold(0u64, |sum, n| Some(sum.saturating_add(n?)))?;
+        Some(all.saturating_mul(self.rounds.into()))
+    }
+
+    /// The flows under `seed`. Every round has the same.
+    pub(crate) fn graph(&self, seed: u64) -> Graph {
+        let parts: Vec<Graph> = self.parts.iter().map(|part| part.as_graph(seed)).collect();
+        let mut draft = Draft::default();
+        for round in 0..self.rounds {
+            for (idx, part) in (0..).zip(&parts) {
+                let is_last = round + 1 == self.rounds && idx as usize + 1 == parts.len();
+                draft.append(part, TenantId::new(idx), round);
+                if !is_last {
+                    draft.pass(part, self.pause);
+                }
+            }
+        }
+        // A phase is a graph, and waits for phases before it only, by its own hosts.
+        draft.builder.build().unwrap_or_else(|error| panic!("phases: {error}"))
+    }
+}
+
+/// A graph in the making.
+#[derive(Default)]
+struct Draft {
+    builder: GraphBuilder,
+    /// The computation after which each host begins the next phase, of hosts that have had one.
+    gates: BTreeMap<NodeId, u32>,
+    /// Number of the first node of the present phase.
+    first: u32,
+    /// Rounds of each collective so far, by its part and its place there.
+    n_rounds: BTreeMap<u32, u32>,
+}
+
+impl Draft {
+    /// Adds a phase, which waits for the gates.
+    fn append(&mut self, part: &Graph, tenant: TenantId, round: u32) {
+        self.first = self.builder.len();
+        let waits = part.in_degrees();
+        // Computations after a gate until an instant of the phase, by host and instant.
+        let mut delayed: BTreeMap<(NodeId, Time), u32> = BTreeMap::new();
+        let mut edges = Vec::new();
+        for number in 0..part.len() {
+            let (flow, mut delay) = (*part.node(number), part.delay(number));
+            let Some(&gate) = self.gates.get(&flow.src) else {
+                continue;
+            };
+            let after = flow.arrival - Time::ZERO;
+            if after == Span::ZERO || waits[number as usize] == 0 {
+                delay += after;
+                edges.push((number, gate, delay));
+            } else {
+                let host = flow.src;
+                let key = (host, flow.arrival);
+                let at = *delayed.entry(key).or_insert_with(|| {
+                    let node = self.builder.computation(host, Time::ZERO, after);
+                    self.builder.wait(node, gate);
+                    node
+                });
+                edges.push((number, at, delay));
+            }
+        }
+        let base = self.builder.append_as(part, tenant);
+        for (number, gate, delay) in edges {
+            self.builder.wait(base + number, gate);
+            self.builder.restart(base + number, delay);
+        }
+        self.number_rounds(part, base, tenant, round);
+        self.first = base;
+    }
+
+    /// Adds the rounds of collectives in a part, which are numbered on from those of earlier rounds
+    /// of all phases.
+    fn number_rounds(&mut self, part: &Graph, base: u32, tenant: TenantId, round: u32) {
+        let n = part.rounds().iter().map(|round| round.number + 1).max().unwrap_or(0);
+        let per_round = *self.n_rounds.entry(tenant.get()).or_insert(n);
+        for one in part.rounds() {
+            let nodes = one.nodes.start + base..one.nodes.end + base;
+            let number = one.number + round * per_round;
+            self.builder.round(Round { nodes, number, ..one.clone() });
+        }
+    }
+
+    /// Lets hosts wait for the end of the present phase, and `pause` longer.
+    fn pass(&mut self, part: &Graph, pause: Span) {
+        let mut ends: BTreeMap<NodeId, (Vec<u32>, Vec<u32>)> = BTreeMap::new();
+        for number in 0..part.len() {
+            let (node, number) = (part.node(number), number + self.first);
+            ends.entry(node.dst).or_default().0.push(number);
+            if node.src != node.dst {
+                ends.entry(node.src).or_default().1.push(number);
+            }
+        }
+        for (host, (mut after, sent)) in ends {
+            let receives = after.iter().any(|&number| {
+                let (src, dst) = self.builder.ends(number);
+                src != dst
+            });
+            if !receives {
+                after.extend(sent);
+            }
+            let gate = self.builder.computation(host, Time::ZERO, pause);
+            after.into_iter().for_each(|number| self.builder.wait(gate, number));
+            if let Some(before) = self.gates.insert(host, gate) {
+                self.builder.wait(gate, before);
+            }
+        }
+    }
+}

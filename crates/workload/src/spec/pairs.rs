@@ -1,0 +1,274 @@
+//! Patterns in which hosts have partners: keys and checks.
+//!
+//! The pattern says who sends to whom. With a `load` flows arrive as Poisson processes, in periods
+//! that are on and off if wanted; without one every host sends at once, in rounds.
+
+use std::sync::Arc;
+
+use rampmeter_core::{Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::check::Checker;
+use super::valid::Source;
+use super::{HostsSpec, SizeSpec, WorkloadError};
+use crate::pattern::HostSet;
+use crate::pattern::burst::Rounds;
+use crate::pattern::pairs::{Pairs, Staggered};
+use crate::pattern::poisson::{OnOff, Poisson};
+use crate::pattern::together::Together;
+use crate::size::SizeDist;
+
+/// Defines the keys of a pattern whose hosts have partners: its own, and those of all.
+macro_rules! pairs_spec {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $of:ty,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$doc])* pub $field: $of,)*
+            /// Lengths of messages.
+            pub sizes: SizeSpec,
+            /// Offered load of every host, headers included, above 0 and at most 2. Without a load
+            /// all hosts send at once, in rounds.
+            #[schemars(range(min = 0.0, max = 2.0))]
+            pub load: Option<f64>,
+            /// Those that take part; all if left out.
+            pub hosts: Option<HostsSpec>,
+            /// Mean time in which a host sends; with `load` and `off-us`. The load is that of all
+            /// time.
+            pub on_us: Option<f64>,
+            /// Mean time in which it then sends nothing. Both are drawn from exponential laws.
+            pub off_us: Option<f64>,
+            /// Start of the first round, or of arrivals; 0 if left out.
+            pub start_us: Option<f64>,
+            /// From one round to the next; needed for more than one.
+            pub period_us: Option<f64>,
+            /// Number of rounds without a load; 1 if left out.
+            pub rounds: Option<u64>,
+            /// Stop after this many flows.
+            pub flows: Option<u64>,
+            /// Stop before this instant.
+            pub until_us: Option<f64>,
+        }
+
+        impl $name {
+            pub(super) fn arrivals(&self) -> Arrivals<'_> {
+                Arrivals {
+                    sizes: &self.sizes,
+                    load: self.load,
+                    on_us: self.on_us,
+                    off_us: self.off_us,
+                    start_us: self.start_us,
+                    period_us: self.period_us,
+                    rounds: self.rounds,
+                    flows: self.flows,
+                }
+            }
+        }
+    };
+}
+
+pairs_spec! {
+    /// Keys of `all-to-all`, `permutation` and `bisection`.
+    PairsSpec {}
+}
+
+pairs_spec! {
+    /// Keys of `stride`.
+    StrideSpec {
+        /// Distance of partners: host `i` of `n` sends to host `i + stride`, around after `n - 1`.
+        stride: u32,
+    }
+}
+
+pairs_spec! {
+    /// Keys of `staggered`.
+    StaggeredSpec {
+        /// Probability that a message goes to a host of the same rack.
+        #[schemars(range(min = 0.0, max = 1.0))]
+        rack_share: f64,
+        /// Probability that it goes to another rack of the same pod; 0 if left out. All others go
+        /// to other pods, or other racks if there are no pods.
+        #[schemars(range(min = 0.0, max = 1.0))]
+        pod_share: Option<f64>,
+        /// Number of hosts that share a rack; that of the topology if left out.
+        hosts_per_rack: Option<u32>,
+        /// Number of hosts that share a pod; that of the topology if left out.
+        hosts_per_pod: Option<u32>,
+    }
+}
+
+/// The keys that these patterns have in common.
+#[derive(Clone, Copy)]
+pub(super) struct Arrivals<'a> {
+    sizes: &'a SizeSpec,
+    load: Option<f64>,
+    on_us: Option<f64>,
+    off_us: Option<f64>,
+    start_us: Option<f64>,
+    period_us: Option<f64>,
+    rounds: Option<u64>,
+    flows: Option<u64>,
+}
+
+type Keep<'a> = &'a mut Option<Arc<SizeDist>>;
+
+impl Checker<'_> {
+    pub(super) fn all_to_all(
+        &mut self,
+        spec: &PairsSpec,
+        keep: Keep<'_>,
+    ) -> Result<Source, WorkloadError> {
+        let hosts = self.hosts("hosts", spec.hosts.as_ref(), 2)?;
+        self.pairs(spec.arrivals(), Pairs::AllToAll { n_hosts: hosts.count() }, hosts, keep)
+    }
+
+    pub(super) fn permutation(
+        &mut self,
+        spec: &PairsSpec,
+        keep: Keep<'_>,
+    ) -> Result<Source, WorkloadError> {
+        let hosts = self.hosts("hosts", spec.hosts.as_ref(), 2)?;
+        self.pairs(spec.arrivals(), Pairs::Permutation { n_hosts: hosts.count() }, hosts, keep)
+    }
+
+    pub(super) fn bisection(
+        &mut self,
+        spec: &PairsSpec,
+        keep: Keep<'_>,
+    ) -> Result<Source, WorkloadError> {
+        let hosts = self.hosts("hosts", spec.hosts.as_ref(), 2)?;
+        if !hosts.count().is_multiple_of(2) {
+            return self.wrong("hosts", "an even number of hosts, for two halves", hosts.count());
+        }
+        self.pairs(spec.arrivals(), Pairs::Bisection { n_hosts: hosts.count() }, hosts, keep)
+    }
+
+    pub(super) fn stride(
+        &mut self,
+        spec: &StrideSpec,
+        keep: Keep<'_>,
+    ) -> Result<Source, WorkloadError> {
+        let hosts = self.hosts("hosts", spec.hosts.as_ref(), 2)?;
+        let n_hosts = hosts.count();
+        if spec.stride.is_multiple_of(n_hosts) {
+            let expected =
+                format!("no multiple of the {n_hosts} hosts, as no host sends to itself");
+            return self.wrong("stride", &expected, spec.stride);
+        }
+        let by = spec.stride % n_hosts;
+        self.pairs(spec.arrivals(), Pairs::Stride { n_hosts, by }, hosts, keep)
+    }
+
+    pub(super) fn staggered(
+        &mut self,
+        spec: &StaggeredSpec,
+        keep: Keep<'_>,
+    ) -> Result<Source, WorkloadError> {
+        let hosts = self.hosts("hosts", spec.hosts.as_ref(), 2)?;
+        let pod_share = spec.pod_share.unwrap_or(0.0);
+        for (key, share) in [("rack-share", spec.rack_share), ("pod-share", pod_share)] {
+            if !(0.0..=1.0).contains(&share) {
+                return self.wrong(key, "a probability from 0 to 1", share);
+            }
+        }
+        if spec.rack_share + pod_share > 1.0 + 1e-9 {
+            let expected = format!("at most {}, as rack-share says", 1.0 - spec.rack_share);
+            return self.wrong("pod-share", &expected, pod_share);
+        }
+        let rack = spec.hosts_per_rack.or(self.context().hosts_per_rack);
+        let Some(rack) = rack.filter(|&rack| rack > 0) else {
+            return self.wrong("hosts-per-rack", "a number, as the topology has no racks", "none");
+        };
+        let pod = spec.hosts_per_pod.or(self.context().hosts_per_pod);
+        let pod = match pod.filter(|&pod| pod > 0) {
+            Some(pod) => pod,
+            None if pod_share == 0.0 => rack,
+            None => {
+                let expected = "a number, as the topology has no pods";
+                return self.wrong("hosts-per-pod", expected, "none");
+            }
+        };
+        if !pod.is_multiple_of(rack) {
+            let expected = format!("a multiple of the {rack} hosts of a rack");
+            return self.wrong("hosts-per-pod", &expected, pod);
+        }
+        let mut numbers: Vec<u32> = hosts.iter().map(rampmeter_core::NodeId::get).collect();
+        numbers.sort_unstable();
+        let staggered = Staggered::new(&numbers, (rack, pod), (spec.rack_share, pod_share));
+        match staggered {
+            Ok(staggered) => {
+                let pairs = Pairs::Staggered(Arc::new(staggered));
+                self.pairs(spec.arrivals(), pairs, HostSet::list(&numbers), keep)
+            }
+            Err((key, expected)) => self.wrong(key, &expected, "none"),
+        }
+    }
+
+    fn pairs(
+        &mut self,
+        of: Arrivals<'_>,
+        pairs: Pairs,
+        hosts: HostSet,
+        keep: Keep<'_>,
+    ) -> Result<Source, WorkloadError> {
+        let start = self.span("start-us", of.start_us.unwrap_or(0.0))?;
+        let Some(fraction) = of.load else {
+            return self.together(of, pairs, hosts, start, keep);
+        };
+        if of.rounds.is_some() {
+            return self.wrong("rounds", "left out beside load", "rounds");
+        }
+        if of.period_us.is_some() {
+            return self.wrong("period-us", "left out beside load", "a period");
+        }
+        let load = self.load("load", fraction, f64::MIN_POSITIVE)?;
+        let sizes = self.sizes(of.sizes, keep)?;
+        let poisson = Poisson::new(pairs, hosts, sizes, &load, self.stream());
+        let poisson = Poisson { start: Time::ZERO + start, ..poisson };
+        match (of.on_us, of.off_us) {
+            (None, None) => Ok(Source::Poisson(vec![poisson])),
+            (Some(on), Some(off)) => {
+                let on = self.span("on-us", on)?;
+                if on == Span::ZERO {
+                    return self.wrong("on-us", "a time above 0", 0);
+                }
+                let off = self.span("off-us", off)?;
+                Ok(Source::OnOff(OnOff { poisson, on, off }))
+            }
+            (Some(_), None) => self.wrong("off-us", "a time beside on-us", "none"),
+            (None, Some(_)) => self.wrong("on-us", "a time beside off-us", "none"),
+        }
+    }
+
+    /// Checks the keys of hosts that send at once.
+    fn together(
+        &mut self,
+        of: Arrivals<'_>,
+        pairs: Pairs,
+        hosts: HostSet,
+        start: Span,
+        keep: Keep<'_>,
+    ) -> Result<Source, WorkloadError> {
+        for (key, value) in [("on-us", of.on_us), ("off-us", of.off_us)] {
+            if let Some(value) = value {
+                return self.wrong(key, "left out without a load", value);
+            }
+        }
+        let n = of.rounds.unwrap_or(1);
+        let rounds = self.rounds(0.0, of.period_us, n)?;
+        let rounds = Rounds { start: Time::ZERO + start, ..rounds };
+        let sizes = self.sizes(of.sizes, keep)?;
+        let together = Together { pairs, hosts, sizes, rounds, stream: self.stream() };
+        let (per_round, all) = (together.flows_per_round(), together.n_flows());
+        if let Some(flows) = of.flows.filter(|&flows| flows > all) {
+            let path = &self.path;
+            self.warn(format!(
+                "workload.{path}flows: {flows} are more than the {all} there are without a load: \
+                 {per_round} flows in each of {n} rounds"
+            ));
+        }
+        Ok(Source::Together(together))
+    }
+}

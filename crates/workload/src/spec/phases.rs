@@ -1,0 +1,56 @@
+//! Workloads one after the other.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::check::Checker;
+use super::valid::Source;
+use super::{WorkloadError, WorkloadSpec};
+use crate::flow::Limit;
+use crate::phases::Phases;
+
+/// Keys of `phases`. A host begins a phase when it has finished the one before: when it has
+/// received all that it receives there, or has sent all if it receives nothing.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct PhasesSpec {
+    /// The phases in their order; each needs an end. Their times count from the begin of the phase
+    /// at a host.
+    pub parts: Vec<WorkloadSpec>,
+    /// Number of times that hosts go through all phases.
+    #[serde(default = "one")]
+    pub rounds: u32,
+    /// Time that a host pauses between two phases.
+    #[serde(default)]
+    pub pause_us: f64,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// The most nodes of all phases together: 60 bytes each are 3 GB.
+const NODES_MAX: u64 = 50_000_000;
+
+impl Checker<'_> {
+    pub(super) fn phases(&mut self, spec: PhasesSpec) -> Result<Source, WorkloadError> {
+        if spec.parts.is_empty() {
+            return self.wrong("parts", "at least one workload", "none");
+        }
+        if spec.rounds == 0 {
+            return self.wrong("rounds", "at least 1", 0);
+        }
+        let mut parts = Vec::new();
+        for (idx, part) in spec.parts.into_iter().enumerate() {
+            parts.push(self.part(idx, part, Limit::default())?);
+        }
+        let pause = self.span("pause-us", spec.pause_us)?;
+        let phases = Phases { parts, rounds: spec.rounds, pause };
+        match phases.total_flows() {
+            Some(n) if n > NODES_MAX => {
+                self.wrong("rounds", &format!("at most {NODES_MAX} flows"), n)
+            }
+            _ => Ok(Source::Phases(phases)),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Requests and responses: keys and checks.
+
+use std::sync::Arc;
+
+use rampmeter_core::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::check::Checker;
+use super::{HostsSpec, SizeSpec, WorkloadError};
+pub use crate::pattern::rpc::Times;
+use crate::pattern::rpc::{Pace, Rpc};
+
+/// Keys of `rpc`. A call is a request to a server, or to several, and their responses.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RpcSpec {
+    /// Lengths of requests.
+    pub requests: SizeSpec,
+    /// Lengths of responses.
+    pub responses: SizeSpec,
+    /// Number of calls of each client.
+    pub calls: u32,
+    /// Those that call; all if left out.
+    pub clients: Option<HostsSpec>,
+    /// Those that are called, drawn anew for each call and never the client itself; all if left
+    /// out.
+    pub servers: Option<HostsSpec>,
+    /// Number of servers of a call, which ends with the last response.
+    #[serde(default = "one")]
+    pub fan: u32,
+    /// Number of calls that a client has under way at a time.
+    #[serde(default = "one")]
+    pub concurrency: u32,
+    /// Time from the end of a call to the next one of the client.
+    #[serde(default)]
+    pub think_us: f64,
+    /// Time from one call of a client to the next, whether or not it has ended; instead of
+    /// `think-us` and `concurrency`.
+    pub interval_us: Option<f64>,
+    /// Time from a request to its response at a server.
+    #[serde(default)]
+    pub service_us: f64,
+    /// The law of `think-us`, `interval-us` and `service-us`, which are means.
+    #[serde(default)]
+    pub times: Times,
+    /// Begin of all clients.
+    #[serde(default)]
+    pub start_us: f64,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// The most flows of all calls together: 60 bytes each are 3 GB.
+const FLOWS_MAX: u64 = 50_000_000;
+
+impl Checker<'_> {
+    pub(super) fn rpc(&mut self, spec: &RpcSpec) -> Result<Rpc, WorkloadError> {
+        let clients = self.hosts("clients", spec.clients.as_ref(), 1)?;
+        let servers = self.hosts("servers", spec.servers.as_ref(), 1)?;
+        let inside = clients.iter().any(|client| servers.contains(client));
+        let others = servers.count() - u32::from(inside);
+        if others == 0 {
+            return self.wrong("servers", "a host other than the client", "none");
+        }
+        if !(1..=others).contains(&spec.fan) {
+            let expected = format!("from 1 to {others}, the servers of every client");
+            return self.wrong("fan", &expected, spec.fan);
+        }
+        for (key, n) in [("calls", spec.calls), ("concurrency", spec.concurrency)] {
+            if n == 0 {
+                return self.wrong(key, "at least 1", 0);
+            }
+        }
+        let pace = match spec.interval_us {
+            None => {
+                let think = self.span("think-us", spec.think_us)?;
+                Pace::Closed { think, concurrency: spec.concurrency.min(spec.calls) }
+            }
+            Some(_) if spec.think_us != 0.0 => {
+                return self.wrong("think-us", "left out beside interval-us", spec.think_us);
+            }
+            Some(_) if spec.concurrency != 1 => {
+                return self.wrong("concurrency", "left out beside interval-us", spec.concurrency);
+            }
+            Some(us) => Pace::Open { interval: self.span("interval-us", us)? },
+        };
+        let rpc = Rpc {
+            clients,
+            servers,
+            requests: self.lengths("requests", &spec.requests)?,
+            responses: self.lengths("responses", &spec.responses)?,
+            calls: spec.calls,
+            fan: spec.fan,
+            pace,
+            service: self.span("service-us", spec.service_us)?,
+            times: spec.times,
+            start: Time::ZERO + self.span("start-us", spec.start_us)?,
+            stream: self.stream(),
+        };
+        match rpc.n_flows() {
+            n if n > FLOWS_MAX => self.wrong("calls", &format!("at most {FLOWS_MAX} flows"), n),
+            _ => Ok(rpc),
+        }
+    }
+
+    fn lengths(
+        &mut self,
+        key: &str,
+        spec: &SizeSpec,
+    ) -> Result<Arc<crate::SizeDist>, WorkloadError> {
+        let context = self.context();
+        let key = format!("{}{key}", self.path);
+        let (dist, notes) = spec.resolve_at(&key, context.payload, &context.base_dir)?;
+        notes.into_iter().for_each(|note| self.warn(note));
+        Ok(Arc::new(dist))
+    }
+}
