@@ -1,5 +1,6 @@
 """Files of other simulators, from the command to results."""
 
+import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -70,3 +71,63 @@ def test_convert_looks_nodes_up_in_the_topology() -> None:
     assert "3 links" in call("convert", "topology.txt", "t.toml", "--format", "hpcc")
     call("check", "plan.toml", "--set", "topology.file=t.toml", "--set", "workload.file=f.csv",
          "--set", "workload.format=csv")  # fmt: skip
+
+
+def varint(number: int) -> bytes:
+    parts = []
+    while number >= 0x80:
+        parts.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*parts, number])
+
+
+def number(field: int, value: int) -> bytes:
+    return varint(field << 3) + varint(value)
+
+
+def text(field: int, value: bytes) -> bytes:
+    return varint(field << 3 | 2) + varint(len(value)) + value
+
+
+def chakra(*nodes: bytes) -> bytes:
+    """A trace with metadata and nodes, each after its length."""
+    return b"".join(varint(len(part)) + part for part in (text(1, b"0.0.4"), *nodes))
+
+
+def attribute(name: bytes, value: int) -> bytes:
+    return text(10, text(1, name) + number(9, value))
+
+
+@pytest.mark.usefixtures("files")
+def test_traces_of_chakra_run_with_their_collectives() -> None:
+    compute = number(1, 0) + text(2, b"compute") + number(3, 4) + number(7, 5)
+    reduce = number(1, 1) + text(2, b"all-reduce") + number(3, 7) + text(5, bytes([0]))
+    reduce += attribute(b"comm_type", 0) + attribute(b"comm_size", 3 << 20)
+    for rank in range(3):
+        Path(f"step.{rank}.et").write_bytes(chakra(compute, reduce))
+    assert "step.csv: 12 flows" in call("convert", "step.0.et", "step.csv")
+    trace = 'workload={pattern="trace",file="step.1.et"}'
+    call("run", "plan.toml", "--set", trace, "--out", "run", "--quiet")
+    summary = json.loads(Path("run/summary.json").read_text())
+    (collective,) = summary["collectives"]
+    assert (collective["bytes"], collective["hosts"]) == (3 << 20, 3)
+    assert collective["start_ps"] == 5_000_000
+    assert collective["over_bound"] >= 1.0
+    result = CliRunner().invoke(main, ["convert", "step.0.et", "x.csv", "--format", "goal"])
+    assert 'the file looks like format "chakra"' in result.output
+
+
+@pytest.mark.usefixtures("files")
+def test_algorithms_of_msccl_take_their_vector_from_the_plan() -> None:
+    step = '<step type="{}" cnt="1" depid="-1" deps="-1"/>'
+    block = '<tb id="0" send="{0}" recv="{0}" chan="0">' + step.format("s") + step.format("r")
+    gpus = "".join(f'<gpu id="{gpu}">{block.format(1 - gpu)}</tb></gpu>' for gpu in range(2))
+    algo = f'<algo name="x" nchunksperloop="2" ngpus="2" coll="alltoall">{gpus}</algo>'
+    Path("x.xml").write_text(algo)
+    trace = 'workload={pattern="trace",file="x.xml",vector-bytes=1000000}'
+    call("run", "plan.toml", "--set", trace, "--out", "run", "--quiet")
+    flows = pq.read_table("run/flows.parquet")
+    assert flows["size_bytes"].to_pylist() == [500_000, 500_000]
+    assert "x.csv: 2 flows" in call("convert", "x.xml", "x.csv", "--vector-bytes", "1000000")
+    result = CliRunner().invoke(main, ["convert", "x.xml", "x.csv"])
+    assert "x.xml:1: vector-bytes: expected vector-bytes beside the file" in result.output

@@ -308,6 +308,8 @@ def convert(
     target: str | PathLike[str],
     sort: bool = False,
     topology: str | PathLike[str] | None = None,
+    vector_bytes: int | None = None,
+    groups: str | PathLike[str] | None = None,
 ) -> tuple[int, list[str]]:
     """Turn a trace or a topology of another tool, or of another form, into ours.
 

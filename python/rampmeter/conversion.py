@@ -13,14 +13,17 @@ def convert(
     sort: bool = False,  # noqa: FBT001
     *,
     topology: str | PathLike[str] | None = None,
+    vector_bytes: int | None = None,
+    groups: str | PathLike[str] | None = None,
 ) -> int:
     """Turn a trace of another tool, or of another form, into ours; give its number of flows.
 
-    A target that ends in `.toml` is a topology. `topology` is the file that numbers or names the
-    hosts of the source.
+    The format `auto` is known by the name or the contents of the source. A target that ends in
+    `.toml` is a topology. `topology` is the file that numbers or names the hosts of the source,
+    `vector_bytes` the vector of an MSCCL algorithm, `groups` the file of a Chakra trace's groups.
     What the source has and the target has not is a warning, a sentence each.
     """
-    n_flows, notes = _core.convert(source, format, target, sort, topology)
+    n_flows, notes = _core.convert(source, format, target, sort, topology, vector_bytes, groups)
     for note in notes:
         warnings.warn(note, stacklevel=2)
     return n_flows

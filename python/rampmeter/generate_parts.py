@@ -40,7 +40,7 @@ TYPES: Final = {
 """Types of fields that refer to a definition."""
 
 PLAIN: Final = {"integer": "int", "number": "float", "boolean": "bool", "string": "str"}
-PATHS: Final = ("cdf", "file")
+PATHS: Final = ("cdf", "file", "groups")
 
 HEADER: Final = '''\
 """The tables of a plan as types: every key is a field.

@@ -51,7 +51,9 @@ __all__ = [
 
 Algorithm: TypeAlias = Literal["ring", "tree", "halving-doubling", "direct", "chain"]
 
-Format: TypeAlias = Literal["csv", "parquet", "yaps", "htsim", "hpcc", "goal", "simai"]
+Format: TypeAlias = Literal[
+    "csv", "parquet", "yaps", "htsim", "hpcc", "goal", "simai", "chakra", "msccl"
+]
 
 HeaderOverflow: TypeAlias = Literal["return", "drop"]
 
@@ -836,10 +838,16 @@ class Trace(Part):
     """Stop after this many flows."""
     format: Format | None = None
     """Its format; by its name if left out."""
+    groups: str | PathLike[str] | None = None
+    """The file with the groups of ranks that a Chakra trace names, as ASTRA-sim has it: `{"0": [0,
+    1, 2, 3]}`. If left out, `comm_group.json` beside the trace, if there is one."""
     sort: bool | None = None
     """Sort flows that are not in arrival order instead of rejecting the file."""
     until_us: float | None = None
     """Stop before this instant."""
+    vector_bytes: int | None = None
+    """The vector of an MSCCL algorithm, whose file has no sizes: all that a host has at the start
+    or at the end, the larger of the two."""
 
 
 @dataclass(frozen=True, kw_only=True)

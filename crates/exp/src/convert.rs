@@ -19,7 +19,10 @@ pub enum ConvertError {
     #[error(transparent)]
     Trace(#[from] TraceError),
     /// The format has no such name.
-    #[error("format: expected one of {}, got {got:?}", Format::names())]
+    #[error(
+        "format: expected one of {}, or auto if the file is one of these, got {got:?}",
+        Format::names()
+    )]
     Format {
         /// The name.
         got: String,
@@ -41,11 +44,11 @@ pub struct Converted {
     pub notes: Vec<String>,
 }
 
-/// Reads `source`, a trace in `format`, and writes `target`, whose name decides its form.
-/// If that is TOML, the source is a topology, whose format is known by its contents.
-/// Completion times that the source has are kept in CSV. With `sort`, flows are put in order of
-/// arrival; without, a trace out of order is an error. `topology` is the file that numbers or names
-/// the hosts of the source.
+/// Reads `source`, a trace in `format` (`auto`: by its name or contents), and writes `target`,
+/// whose name decides its form. If that is TOML, the source is a topology, whose format is known by
+/// its contents. Completion times that the source has are kept in CSV. With `sort`, flows are put
+/// in order of arrival; without, a trace out of order is an error. `topology` is the file that
+/// numbers or names the hosts of the source.
 ///
 /// # Errors
 /// If the source is no such trace or the target cannot be written.
@@ -65,8 +68,11 @@ pub fn convert(
         let imported = topology::read(file).map_err(ConvertError::Topology)?;
         options.hosts = Some(imported.host_names());
     }
-    let format =
-        Format::named(format).ok_or_else(|| ConvertError::Format { got: format.to_owned() })?;
+    let known = match format {
+        "auto" => Format::of(source).or_else(|| Format::of_contents(source)),
+        name => Format::named(name),
+    };
+    let format = known.ok_or_else(|| ConvertError::Format { got: format.to_owned() })?;
     let unknown = || ConvertError::Target(target.display().to_string());
     let form = trace::Format::of(target).ok_or_else(unknown)?;
     let order = if sort { Order::Sort } else { Order::Require };

@@ -189,7 +189,9 @@ fn testbed_collect(
 /// Turns a trace or a topology of another tool, or of another form, into one of ours; returns the
 /// number of its flows or links, and notes about what it does not hold.
 #[pyfunction]
-#[pyo3(signature = (source, format, target, sort=false, topology=None))]
+#[pyo3(signature = (
+    source, format, target, sort=false, topology=None, vector_bytes=None, groups=None,
+))]
 fn convert(
     py: Python<'_>,
     source: PathBuf,
@@ -197,8 +199,10 @@ fn convert(
     target: PathBuf,
     sort: bool,
     topology: Option<PathBuf>,
+    vector_bytes: Option<u64>,
+    groups: Option<PathBuf>,
 ) -> PyResult<(usize, Vec<String>)> {
-    let options = Options::default();
+    let options = Options { vector_bytes, groups, ..Options::default() };
     let topology = topology.as_deref();
     let converted = py
         .detach(|| rampmeter_exp::convert(&source, format, &target, sort, topology, &options))

@@ -14,13 +14,25 @@ from rampmeter.commands.common import FILE
 @click.option(
     "--format",
     "format_",
-    required=True,
+    default="auto",
     metavar="FORMAT",
-    help="What the source is: htsim, hpcc, goal, simai, yaps, dcpim, csv or parquet.",
+    help="What the source is: htsim, hpcc, goal, simai, chakra, msccl, yaps, dcpim, csv or "
+    "parquet. By its name or contents if left out.",
 )
 @click.option("--sort", is_flag=True, help="Sort flows that are not in order of arrival.")
 @click.option("--topology", type=FILE, help="The file that numbers or names the hosts.")
-def convert(source: Path, target: Path, format_: str, *, sort: bool, topology: Path | None) -> None:
+@click.option("--vector-bytes", type=int, help="The vector of an MSCCL algorithm.")
+@click.option("--groups", type=FILE, help="The file with the groups of a Chakra trace.")
+def convert(
+    source: Path,
+    target: Path,
+    format_: str,
+    *,
+    sort: bool,
+    topology: Path | None,
+    vector_bytes: int | None,
+    groups: Path | None,
+) -> None:
     """Turn a trace of another tool into a .csv, .csv.gz or .parquet file.
 
     A target that ends in .toml is a topology, whose format is known by its contents.
@@ -29,9 +41,11 @@ def convert(source: Path, target: Path, format_: str, *, sort: bool, topology: P
 
     \b
     Example: the flows of an htsim connection matrix
-      rampmeter convert flows.cm flows.parquet --format htsim
+      rampmeter convert flows.cm flows.parquet
     """
-    n_rows, notes = _core.convert(str(source), format_, str(target), sort, topology)
+    n_rows, notes = _core.convert(
+        str(source), format_, str(target), sort, topology, vector_bytes, groups
+    )
     for note in notes:
         click.echo(f"warning: {note}", err=True)
     click.echo(f"{target}: {n_rows} {'links' if target.suffix == '.toml' else 'flows'}")

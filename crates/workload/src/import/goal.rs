@@ -55,7 +55,7 @@ fn parse(file: &str, text: &str) -> Result<Import, TraceError> {
     }
     schedule.end_rank(file)?;
     let (rows, notes) = schedule.rows(file)?;
-    Ok(Import { rows, notes, is_graph: true, is_unordered: true })
+    Ok(Import { rows, notes, is_graph: true, is_unordered: true, ..Import::default() })
 }
 
 /// Returns the part of a line that is no comment.

@@ -92,7 +92,8 @@ struct Matrix {
     announced: BTreeMap<&'static str, (u64, u64)>,
     connections: Vec<Connection>,
     triggers: BTreeMap<u64, Kind>,
-    n_failures: usize,
+    /// The link and the switch of each failure.
+    failures: Vec<String>,
     n_priorities: usize,
     n_messages: usize,
     n_addons: usize,
@@ -109,7 +110,7 @@ impl Matrix {
             ["Triggers", n] => self.announce(line, "Triggers", n)?,
             ["Failures", n] => self.announce(line, "Failures", n)?,
             ["trigger", ref rest @ ..] => self.trigger(line, rest)?,
-            ["failure", ..] => self.n_failures += 1,
+            ["failure", ref rest @ ..] => self.failures.push(failure(line, rest)?),
             [pair, ref rest @ ..] if pair.contains("->") => {
                 let connection = self.connection(line, pair, rest)?;
                 self.connections.push(connection);
@@ -251,7 +252,7 @@ impl Matrix {
         let found = [
             ("Connections", self.connections.len()),
             ("Triggers", self.triggers.len()),
-            ("Failures", self.n_failures),
+            ("Failures", self.failures.len()),
         ];
         for (what, n) in found {
             if let Some(&(announced, number)) = self.announced.get(what)
@@ -353,9 +354,12 @@ impl Matrix {
 
     fn notes(&self, file: &str) -> Vec<String> {
         let mut notes = Vec::new();
-        if self.n_failures > 0 {
-            let n = count(self.n_failures, "failure");
-            notes.push(format!("{file}: {n} left out: failures are in the plan, `faults.outages`"));
+        if !self.failures.is_empty() {
+            let n = count(self.failures.len(), "failure");
+            let links = self.failures.join(", ");
+            notes.push(format!(
+                "{file}: {n} left out: {links}; failures are in the plan, `faults.outages`"
+            ));
         }
         if self.n_priorities > 0 {
             let n = count(self.n_priorities, "connection");
@@ -387,5 +391,28 @@ impl Matrix {
             ));
         }
         notes
+    }
+}
+
+/// Reads `switch_type AGG switch_id 3 link_id 1` in any order, and returns a phrase for the link.
+fn failure(line: Line<'_>, fields: &[&str]) -> Result<String, TraceError> {
+    let (mut switch, mut number, mut link) = (None, None, None);
+    for pair in fields.chunks(2) {
+        match *pair {
+            ["switch_type", kind] => switch = Some(kind),
+            ["switch_id", id] => number = Some(line.number("switch_id", id)?),
+            ["link_id", id] => link = Some(line.number("link_id", id)?),
+            _ => {
+                let expected = "switch_type, switch_id and link_id, each with a value";
+                return Err(line.wrong("failure", expected, pair[0]));
+            }
+        }
+    }
+    match (switch, number, link) {
+        (Some(switch), Some(number), Some(link)) => Ok(format!("link {link} of {switch} {number}")),
+        _ => {
+            let expected = "switch_type, switch_id and link_id";
+            Err(line.wrong("failure", expected, &fields.join(" ")))
+        }
     }
 }

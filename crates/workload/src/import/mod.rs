@@ -1,10 +1,16 @@
 //! Files that users of other simulators already have, read as traces.
 
+pub mod chakra;
+mod chakra_schema;
+mod collective;
 pub mod goal;
 pub mod hpcc;
 pub mod htsim;
+pub mod msccl;
 mod schedule;
 pub mod simai;
+#[cfg(test)]
+mod tests;
 pub mod yaps;
 
 use crate::trace::TraceError;

@@ -1,21 +1,14 @@
 //! Rows of hosts that compute and take part in collectives, one operation after the other.
 
+pub(super) use super::collective::Collective;
+use crate::pattern::collective::Round;
 use crate::trace::{Extra, RawRow};
-
-/// A collective operation of a file. The vector is the larger of what a host has at the start and
-/// at the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Collective {
-    AllReduce,
-    AllGather,
-    ReduceScatter,
-    AllToAll,
-}
 
 /// Rows in the making, and what the next operation of each host waits for.
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
     pub(super) rows: Vec<RawRow>,
+    pub(super) rounds: Vec<Round>,
     ready: Vec<Vec<u64>>,
     /// Line of the file that rows are of.
     pub(super) place: u64,
@@ -23,7 +16,7 @@ pub(super) struct Schedule {
 
 impl Schedule {
     pub(super) fn new(n_hosts: usize) -> Self {
-        Self { rows: Vec::new(), ready: vec![Vec::new(); n_hosts], place: 0 }
+        Self { rows: Vec::new(), rounds: Vec::new(), ready: vec![Vec::new(); n_hosts], place: 0 }
     }
 
     /// Lets a host compute after all before.
@@ -42,43 +35,22 @@ impl Schedule {
         hosts: &[usize],
         bytes: u64,
     ) -> Vec<(usize, Vec<u64>)> {
-        let n = hosts.len();
         let mut received: Vec<(usize, Vec<u64>)> =
             hosts.iter().map(|&host| (host, Vec::new())).collect();
-        if n < 2 || bytes == 0 {
+        if bytes == 0 {
             return received;
         }
-        let part = |idx: usize| {
-            let (n, idx) = (n as u64, (idx % n) as u64);
-            (bytes / n + u64::from(idx < bytes % n)).max(1)
-        };
-        let n_steps = match kind {
-            Collective::AllReduce => 2 * (n - 1),
-            Collective::AllGather | Collective::ReduceScatter => n - 1,
-            Collective::AllToAll => {
-                for by in 1..n {
-                    for src in 0..n {
-                        let dst = (src + by) % n;
-                        let after = self.ready[hosts[src]].clone();
-                        let row = self.push(hosts[src], hosts[dst], part(dst), after, 0);
-                        received[dst].1.push(row);
-                    }
-                }
-                return received;
-            }
-        };
-        let mut before: Vec<Option<u64>> = vec![None; n];
-        for step in 0..n_steps {
-            let mut sent = vec![None; n];
-            for src in 0..n {
-                let dst = (src + 1) % n;
-                let mut after = self.ready[hosts[src]].clone();
-                after.extend(before[src]);
-                let row = self.push(hosts[src], hosts[dst], part(src + 2 * n - step), after, 0);
-                received[dst].1.push(row);
-                sent[dst] = Some(row);
-            }
-            before = sent;
+        let first = self.rows.len() as u64;
+        for step in kind.steps(hosts.len(), bytes) {
+            let mut after = self.ready[hosts[step.src]].clone();
+            after.extend(step.after.iter().map(|&at| first + at as u64));
+            let row = self.push(hosts[step.src], hosts[step.dst], step.bytes, after, 0);
+            received[step.dst].1.push(row);
+        }
+        let rows = first as u32..self.rows.len() as u32;
+        let number = self.rounds.len() as u32;
+        if !rows.is_empty() {
+            self.rounds.extend(kind.round(hosts, bytes, rows, number));
         }
         received
     }
@@ -96,16 +68,28 @@ impl Schedule {
     }
 
     fn push(&mut self, src: usize, dst: usize, size: u64, after: Vec<u64>, ps: u64) -> u64 {
-        self.rows.push(RawRow {
-            place: self.place,
-            arrival_ps: 0,
-            src: src as u64,
-            dst: dst as u64,
-            size_bytes: size,
-            fct_ps: None,
-            ideal_ps: None,
-            extra: Extra { after, compute_ps: ps, ..Extra::default() },
-        });
+        self.rows.push(row(self.place, (src, dst), size, after, ps));
         self.rows.len() as u64 - 1
+    }
+}
+
+/// A row that starts `ps` after the rows that it waits for: a message, or a computation if it has
+/// no bytes.
+pub(super) fn row(
+    place: u64,
+    (src, dst): (usize, usize),
+    size_bytes: u64,
+    after: Vec<u64>,
+    compute_ps: u64,
+) -> RawRow {
+    RawRow {
+        place,
+        arrival_ps: 0,
+        src: src as u64,
+        dst: dst as u64,
+        size_bytes,
+        fct_ps: None,
+        ideal_ps: None,
+        extra: Extra { after, compute_ps, ..Extra::default() },
     }
 }

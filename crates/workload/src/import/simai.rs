@@ -1,4 +1,4 @@
-//! Workloads of `SimAI` and AICB, in the text format of ASTRA-sim's first versions.
+//! Workloads of `SimAI`, AICB and ASTRA-sim, in the text format of ASTRA-sim's first versions.
 //!
 //! ```text
 //! HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 4 ep: 1 pp: 1 all_gpus: 8
@@ -8,39 +8,77 @@
 //!
 //! The first line has the sizes of groups, the second the number of layers. A layer has a name, a
 //! number that nothing reads, and three times a computation in nanoseconds, a collective and its
-//! bytes: forward, for the gradient of the input, for that of the weights. The last column, the update
-//! of the weights, is a computation too.
+//! bytes: forward, for the gradient of the input, for that of the weights. The last column, the
+//! update of the weights, is a computation too.
 //!
 //! Hosts go forward through the layers, each computation before its collective, then back through
-//! them: weights, then input. They wait for each collective but those of weights, for which they wait at
-//! the end. GPU `t + TP (d + DP p)` has place t in its tensor-parallel, d in its data-parallel group,
-//! and p among pipeline stages. Groups of experts (`_EP`) are EP neighbours of a data-parallel group,
-//! and `_DP_EP` joins those with one place in them. Collectives are rings, all-to-alls direct.
+//! them: weights, then input. They wait for each collective but those of weights, for which they
+//! wait at the end. GPU `t + TP (d + DP p)` has place t in its tensor-parallel, d in its
+//! data-parallel group, and p among pipeline stages. Groups of experts (`_EP`) are EP neighbours of
+//! a data-parallel group, and `_DP_EP` joins those with one place in them. Collectives are rings,
+//! all-to-alls direct.
+//!
+//! Of ASTRA-sim's policies, `DATA`, `MODEL`, `MICRO` and `HYBRID_DLRM` have one group of all hosts
+//! for each collective; the others need `model_parallel_NPU_group`, whose neighbours share a model.
+//! Without `all_gpus` the hosts are those of the network.
 
 use super::schedule::{Collective, Schedule};
 use super::{Line, count};
 use crate::trace::{Import, Source, TraceError};
 
 pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
-    parse(source.name, &source.text()?)
+    parse(source.name, &source.text()?, source.n_hosts)
 }
 
-fn parse(file: &str, text: &str) -> Result<Import, TraceError> {
+/// True for a workload: its first word is a policy, and the second line a number of layers.
+pub(crate) fn is(bytes: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);
+    let mut lines = head.lines().map(str::trim).filter(|line| !line.is_empty());
+    let policy = lines.next().and_then(|line| line.split_whitespace().next());
+    policy.is_some_and(|policy| POLICIES.iter().any(|(name, _)| *name == policy))
+        && lines.next().is_some_and(|line| line.parse::<u64>().is_ok())
+}
+
+/// Policies of parallelism, and true if groups follow from `model_parallel_NPU_group`.
+const POLICIES: [(&str, bool); 8] = [
+    ("HYBRID_TRANSFORMER_FWD_IN_BCKWD", true),
+    ("HYBRID_TRANSFORMER", true),
+    ("HYBRID_DATA_MODEL", true),
+    ("HYBRID_MODEL_DATA", true),
+    ("HYBRID_DLRM", false),
+    ("DATA", false),
+    ("MODEL", false),
+    ("MICRO", false),
+];
+
+fn parse(file: &str, text: &str, n_hosts: Option<u32>) -> Result<Import, TraceError> {
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let (number, first) = lines.next().unwrap_or((1, ""));
-    let (groups, mut notes) = Groups::read(Line { file, number }, first)?;
+    let (groups, mut notes) = Groups::read(Line { file, number }, first, n_hosts)?;
     let (number, counted) = lines.next().unwrap_or((2, ""));
     let line = Line { file, number };
     let n_layers = line.number("layers", counted.trim())?;
-    let layers: Vec<Layer> =
-        lines.map(|(number, text)| layer(Line { file, number }, text)).collect::<Result<_, _>>()?;
+    let lines: Vec<(u64, &str)> = lines.collect();
+    let layers: Vec<Layer> = lines
+        .iter()
+        .map(|&(number, text)| layer(Line { file, number }, text))
+        .collect::<Result<_, _>>()?;
+    let is_long = |(_, text): &&(u64, &str)| text.split_whitespace().count() > 12;
+    let n_long = lines.iter().filter(is_long).count();
+    if n_long > 0 {
+        notes.push(format!(
+            "{} with more than 12 columns, which are not used",
+            count(n_long, "layer")
+        ));
+    }
     if layers.len() as u64 != n_layers {
         let expected = format!("{}, as many as follow", layers.len());
         return Err(line.wrong("layers", &expected, counted.trim()));
     }
     notes.iter_mut().for_each(|note| *note = format!("{file}: {note}"));
-    let rows = run(file, &groups, &layers)?;
-    Ok(Import { rows, notes, is_graph: true, is_unordered: true })
+    let schedule = run(file, &groups, &layers)?;
+    let (rows, rounds) = (schedule.rows, schedule.rounds);
+    Ok(Import { rows, rounds, notes, is_graph: true, is_unordered: true })
 }
 
 /// Sizes of groups.
@@ -49,60 +87,58 @@ struct Groups {
     tensor: usize,
     expert: usize,
     data: usize,
+    /// True if all hosts are one group in every collective.
+    is_single: bool,
 }
 
 impl Groups {
-    fn read(line: Line<'_>, text: &str) -> Result<(Self, Vec<String>), TraceError> {
-        let mut words = text.split_whitespace();
+    fn read(
+        line: Line<'_>,
+        text: &str,
+        n_hosts: Option<u32>,
+    ) -> Result<(Self, Vec<String>), TraceError> {
+        let mut words = text.split_whitespace().peekable();
         let policy = words.next().unwrap_or_default();
-        if !policy.starts_with("HYBRID_TRANSFORMER") {
-            let expected = "HYBRID_TRANSFORMER or HYBRID_TRANSFORMER_FWD_IN_BCKWD";
-            return Err(line.wrong("policy", expected, policy));
-        }
+        let Some((_, has_groups)) = POLICIES.iter().find(|(name, _)| *name == policy) else {
+            let names: Vec<&str> = POLICIES.iter().map(|(name, _)| *name).collect();
+            return Err(line.wrong("policy", &format!("one of {}", names.join(", ")), policy));
+        };
         let mut notes = Vec::new();
-        let (mut tensor, mut expert, mut stages, mut gpus) = (1, 1, 1, None);
-        while let Some(key) = words.next() {
-            let key = key.trim_end_matches(':');
-            let Some(value) = words.next() else {
-                return Err(line.wrong("header", "a number after every key", key));
-            };
-            let value = line.number("header", value)?.min(1 << 20) as usize;
-            match key {
-                "model_parallel_NPU_group" => tensor = value,
-                "ep" => expert = value,
-                "pp" => stages = value,
-                "all_gpus" => gpus = Some(value),
-                "vpp" | "ga" | "checkpoints" | "checkpoint_initiates" | "pp_comm" => {
-                    let is_usual = value == 0 || value == 1 || key == "vpp" && stages == 1;
-                    if !is_usual {
-                        notes.push(format!("{key} {value} is not used"));
-                    }
-                }
-                _ => notes.push(format!("{key} {value} is unknown and not used")),
-            }
-        }
-        if stages > 1 {
+        if let Some(last) = words.next_if(|word| word.parse::<u64>().is_ok()) {
             notes.push(format!(
-                "pp {stages}: all stages go through the same layers, and send each other nothing"
+                "{policy} {last}: the number is not used, all layers are waited for"
             ));
         }
-        let gpus = gpus.ok_or_else(|| line.wrong("header", "all_gpus", "none"))?;
+        let Header { tensor, expert, stages, gpus } = header(line, words, &mut notes)?;
+        let gpus = gpus
+            .or_else(|| n_hosts.map(|n| n as usize))
+            .ok_or_else(|| line.wrong("all_gpus", "a number of hosts here or a network", "none"))?;
+        let tensor = match tensor {
+            Some(tensor) => tensor,
+            None if *has_groups => {
+                let expected = "hosts that share a model, as in model_parallel_NPU_group: 4";
+                return Err(line.wrong("model_parallel_NPU_group", expected, "none"));
+            }
+            None => gpus,
+        };
+        let is_single = !has_groups && tensor == gpus;
         let is_multiple = |of: usize, by: usize| by > 0 && of.is_multiple_of(by);
         if gpus < 2 || !is_multiple(gpus, tensor.saturating_mul(stages)) {
             let expected = format!("2 or more GPUs in groups of {tensor} and {stages} stages");
             return Err(line.wrong("all_gpus", &expected, &gpus.to_string()));
         }
-        let data = gpus / tensor / stages;
+        let data = if is_single { 1 } else { gpus / tensor / stages };
         if !is_multiple(data, expert) {
             let expected = format!("groups that fill the {data} of data parallelism");
             return Err(line.wrong("ep", &expected, &expert.to_string()));
         }
-        Ok((Self { gpus, tensor, expert, data }, notes))
+        Ok((Self { gpus, tensor, expert, data, is_single }, notes))
     }
 
     /// Returns the groups of a kind: `stride` apart, `n` in each, in blocks of `stride * n`.
     fn of(&self, kind: Kind) -> Vec<Vec<usize>> {
         let (stride, n) = match kind {
+            _ if self.is_single => (1, self.gpus),
             Kind::Tensor => (1, self.tensor),
             Kind::Data => (self.tensor, self.data),
             Kind::Expert => (self.tensor, self.expert),
@@ -111,6 +147,48 @@ impl Groups {
         let firsts = (0..self.gpus).filter(|gpu| gpu / stride % n == 0);
         firsts.map(|first| (0..n).map(|at| first + at * stride).collect()).collect()
     }
+}
+
+/// The keys of the first line.
+struct Header {
+    tensor: Option<usize>,
+    expert: usize,
+    stages: usize,
+    gpus: Option<usize>,
+}
+
+fn header<'a>(
+    line: Line<'_>,
+    mut words: impl Iterator<Item = &'a str>,
+    notes: &mut Vec<String>,
+) -> Result<Header, TraceError> {
+    let (mut tensor, mut expert, mut stages, mut gpus) = (None, 1, 1, None);
+    while let Some(key) = words.next() {
+        let key = key.trim_end_matches(':');
+        let Some(value) = words.next() else {
+            return Err(line.wrong("header", "a number after every key", key));
+        };
+        let value = line.number("header", value)?.min(1 << 20) as usize;
+        match key {
+            "model_parallel_NPU_group" => tensor = Some(value),
+            "ep" => expert = value,
+            "pp" => stages = value,
+            "all_gpus" => gpus = Some(value),
+            "vpp" | "ga" | "checkpoints" | "checkpoint_initiates" | "pp_comm" => {
+                let is_usual = value == 0 || value == 1 || key == "vpp" && stages == 1;
+                if !is_usual {
+                    notes.push(format!("{key} {value} is not used"));
+                }
+            }
+            _ => notes.push(format!("{key} {value} is unknown and not used")),
+        }
+    }
+    if stages > 1 {
+        notes.push(format!(
+            "pp {stages}: all stages go through the same layers, and send each other nothing"
+        ));
+    }
+    Ok(Header { tensor, expert, stages, gpus })
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,11 +257,7 @@ fn layer(line: Line<'_>, text: &str) -> Result<Layer, TraceError> {
     })
 }
 
-fn run(
-    file: &str,
-    groups: &Groups,
-    layers: &[Layer],
-) -> Result<Vec<crate::trace::RawRow>, TraceError> {
+fn run(file: &str, groups: &Groups, layers: &[Layer]) -> Result<Schedule, TraceError> {
     let mut schedule = Schedule::new(groups.gpus);
     let mut open: Vec<Vec<u64>> = vec![Vec::new(); groups.gpus];
     let mut do_part = |schedule: &mut Schedule, layer: &Layer, part: &Part, is_weights: bool| {
@@ -221,7 +295,7 @@ fn run(
         schedule.wait(gpu, rows);
         schedule.compute(gpu, update);
     }
-    Ok(schedule.rows)
+    Ok(schedule)
 }
 
 /// Rows that a machine of 16 GB can hold.

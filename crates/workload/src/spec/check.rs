@@ -214,12 +214,22 @@ impl Checker<'_> {
 
     fn trace(&mut self, spec: &TraceSpec) -> Result<Source, WorkloadError> {
         let file = self.context.base_dir.join(&spec.file);
-        let Some(format) = spec.format.or_else(|| Format::of(&file)) else {
-            let expected = format!("one of {}, as the file's name does not say", Format::names());
+        let known =
+            spec.format.or_else(|| Format::of(&file)).or_else(|| Format::of_contents(&file));
+        let Some(format) = known else {
+            let names = Format::names();
+            let expected = format!(
+                "one of {names}, as neither the name nor the contents of the file suggest one"
+            );
             return self.wrong("format", &expected, "none");
         };
         let order = if spec.sort { Order::Sort } else { Order::Require };
-        let options = trace::Options { hosts: self.hosts.cloned(), columns: spec.columns.clone() };
+        let options = trace::Options {
+            hosts: self.hosts.cloned(),
+            columns: spec.columns.clone(),
+            vector_bytes: spec.vector_bytes,
+            groups: spec.groups.as_ref().map(|groups| self.context.base_dir.join(groups)),
+        };
         let check = Check { n_hosts: self.n(), order };
         let (trace, notes) = trace::read_with_notes(&file, format, check, &options)?;
         self.warnings.extend(notes);

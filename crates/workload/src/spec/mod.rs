@@ -332,6 +332,12 @@ pub struct TraceSpec {
     /// of the file are then left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub columns: BTreeMap<String, String>,
+    /// The vector of an MSCCL algorithm, whose file has no sizes: all that a host has at the start
+    /// or at the end, the larger of the two.
+    pub vector_bytes: Option<u64>,
+    /// The file with the groups of ranks that a Chakra trace names, as ASTRA-sim has it:
+    /// `{"0": [0, 1, 2, 3]}`. If left out, `comm_group.json` beside the trace, if there is one.
+    pub groups: Option<PathBuf>,
     /// Stop after this many flows.
     pub flows: Option<u64>,
     /// Stop before this instant.

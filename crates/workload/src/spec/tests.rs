@@ -255,8 +255,8 @@ const WRONG: [(&str, &str); 40] = [
      "flows: expected limits of the parts alone, as flows of a part wait for others, \
       got flows or until-us of the mix"),
     ("pattern = 'trace'\nfile = 'yaps.log'",
-     "format: expected one of csv, parquet, yaps, htsim, hpcc, goal, simai, as the file's name does not say, \
-      got none"),
+     "format: expected one of csv, parquet, yaps, htsim, hpcc, goal, simai, chakra, msccl, as \
+      neither the name nor the contents of the file suggest one, got none"),
     ("pattern = 'mix'\n[[parts]]\npattern = 'dense'\nflow-bytes = 1\n[[parts]]\n\
       pattern = 'dense'\nflow-bytes = 0",
      "parts[1].flow-bytes: expected bytes from 1 to 2^50, got 0"),

@@ -6,8 +6,9 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Options, RawRow, TraceError, csv, parquet};
+use super::{Options, RawRow, TraceError, contents, csv, parquet};
 use crate::import;
+use crate::pattern::collective::Round;
 
 /// A file to read.
 #[derive(Clone, Copy, Debug)]
@@ -16,16 +17,22 @@ pub(crate) struct Source<'a> {
     /// The file's name in errors.
     pub(crate) name: &'a str,
     pub(crate) options: &'a Options,
+    /// Number of hosts of the network, if it is known.
+    pub(crate) n_hosts: Option<u32>,
 }
 
 impl Source<'_> {
     /// Returns the text of the file.
     pub(crate) fn text(&self) -> Result<String, TraceError> {
-        let bytes = self.bytes()?;
-        String::from_utf8(bytes).map_err(|_| TraceError::Format {
+        let wrong = |bytes: &[u8]| TraceError::Format {
             file: self.name.to_owned(),
-            reason: "expected text, got a binary file".to_owned(),
-        })
+            reason: format!("expected text, got {}", contents::binary(bytes)),
+        };
+        let bytes = self.bytes()?;
+        if contents::has_control(&bytes) {
+            return Err(wrong(&bytes));
+        }
+        String::from_utf8(bytes).map_err(|error| wrong(error.as_bytes()))
     }
 
     /// Returns the bytes of the file.
@@ -38,6 +45,8 @@ impl Source<'_> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Import {
     pub(crate) rows: Vec<RawRow>,
+    /// Rounds of collectives, whose nodes are rows.
+    pub(crate) rounds: Vec<Round>,
     /// Sentences about what was left out or looks wrong.
     pub(crate) notes: Vec<String>,
     /// True if the rows are a graph even if none waits for another.
@@ -60,10 +69,12 @@ struct Entry {
     /// Ends of file names that stand for the format.
     suffixes: &'static [&'static str],
     read: fn(&Source<'_>) -> Result<Import, TraceError>,
+    /// True for the contents of a file of the format.
+    is: fn(&[u8]) -> bool,
 }
 
 macro_rules! formats {
-    ($($(#[$doc:meta])* $variant:ident: $read:path, $names:expr, $suffixes:expr;)*) => {
+    ($($(#[$doc:meta])* $variant:ident: $read:path, $names:expr, $suffixes:expr, $is:expr;)*) => {
         /// The formats of trace files.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
         #[serde(rename_all = "kebab-case")]
@@ -76,34 +87,52 @@ macro_rules! formats {
             names: &$names,
             suffixes: &$suffixes,
             read: $read,
+            is: $is,
         },)*];
     };
 }
 
 formats! {
     /// Comma-separated values with a header, plain or, with the suffix `.gz`, compressed.
-    Csv: csv::import, ["csv"], [".csv", ".csv.gz"];
+    Csv: csv::import, ["csv"], [".csv", ".csv.gz"], contents::is_csv;
     /// An Apache Parquet table.
-    Parquet: parquet::import, ["parquet"], [".parquet"];
+    Parquet: parquet::import, ["parquet"], [".parquet"], |bytes| bytes.starts_with(b"PAR1");
     /// The output of YAPS, pHost's simulator, or of dcPIM's; see [`import::yaps`].
-    Yaps: import::yaps::read, ["yaps", "dcpim"], [];
+    Yaps: import::yaps::read, ["yaps", "dcpim"], [], |_| false;
     /// A connection matrix of htsim; see [`import::htsim`].
-    Htsim: import::htsim::read, ["htsim"], [".cm"];
+    Htsim: import::htsim::read, ["htsim"], [".cm"], contents::is_htsim;
     /// A flow file of the HPCC simulator and other ns-3 programs; see [`import::hpcc`].
-    Hpcc: import::hpcc::read, ["hpcc", "ns-3"], [];
+    Hpcc: import::hpcc::read, ["hpcc", "ns-3"], [], |_| false;
     /// A GOAL schedule; see [`import::goal`].
-    Goal: import::goal::read, ["goal"], [".goal"];
-    /// A workload of `SimAI` or AICB; see [`import::simai`].
-    Simai: import::simai::read, ["simai"], [];
+    Goal: import::goal::read, ["goal"], [".goal"], contents::is_goal;
+    /// A workload of `SimAI`, AICB or ASTRA-sim; see [`import::simai`].
+    Simai: import::simai::read, ["simai", "astra-sim"], [], import::simai::is;
+    /// Execution traces of Chakra, a file for each rank; see [`import::chakra`].
+    Chakra: import::chakra::read, ["chakra"], [".et"], import::chakra::is;
+    /// An algorithm of MSCCL; see [`import::msccl`].
+    Msccl: import::msccl::read, ["msccl"], [], contents::is_msccl;
 }
 
 impl Format {
     /// Returns the format that the name of `file` suggests: `.csv` and `.csv.gz`, `.parquet`, `.cm`
-    /// of htsim, `.goal`. The others have no suffix of their own.
+    /// of htsim, `.goal`, `.et` of Chakra. The others have no suffix of their own.
     pub fn of(file: &Path) -> Option<Self> {
         let name = file.file_name()?.to_str()?.to_ascii_lowercase();
         let has = |entry: &&Entry| entry.suffixes.iter().any(|suffix| name.ends_with(suffix));
         ENTRIES.iter().find(has).map(|entry| entry.format)
+    }
+
+    /// Returns the format that the contents of `file` suggest. Tables of numbers without a header
+    /// suggest none.
+    pub fn of_contents(file: &Path) -> Option<Self> {
+        let bytes = fs::read(file).ok()?;
+        ENTRIES.iter().find(|entry| (entry.is)(&bytes)).map(|entry| entry.format)
+    }
+
+    /// Returns the name of the format in plans.
+    pub fn name(self) -> &'static str {
+        let entry = ENTRIES.iter().find(|entry| entry.format == self);
+        entry.expect("every format has an entry").names[0]
     }
 
     /// Returns the format of this name.

@@ -17,6 +17,7 @@
 //! other column is an error.
 
 mod columns;
+mod contents;
 mod csv;
 mod decimal;
 mod format;
@@ -29,7 +30,7 @@ mod waiting;
 mod write;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rampmeter_core::{Bytes, NodeId, Span, TenantId, Time};
 use thiserror::Error;
@@ -196,6 +197,10 @@ pub struct Options {
     pub hosts: Option<HostNames>,
     /// The file's names of columns, by the names that [this module](self) lists.
     pub columns: BTreeMap<String, String>,
+    /// The vector of an algorithm whose file has no sizes.
+    pub vector_bytes: Option<u64>,
+    /// The file with the groups of ranks that a trace names.
+    pub groups: Option<PathBuf>,
 }
 
 /// Reads the flows of `file`, whether they wait for others or not.
@@ -218,20 +223,47 @@ pub fn read_with_notes(
     options: &Options,
 ) -> Result<(Trace, Vec<String>), TraceError> {
     let name = file.display().to_string();
-    let import = format.read(&Source { path: file, name: &name, options })?;
-    let Import { rows, notes, is_graph, is_unordered } = import;
+    // Commands that convert a file know no network.
+    let n_hosts = (check.n_hosts < u32::MAX).then_some(check.n_hosts);
+    let import = format.read(&Source { path: file, name: &name, options, n_hosts });
+    let import = import.map_err(|error| hinted(error, file, format))?;
+    let Import { rows, rounds, notes, is_graph, is_unordered } = import;
+    let without_flows = |got: &str| {
+        let reason = format!("expected at least one flow, got {got}");
+        Err(TraceError::Format { file: name.clone(), reason })
+    };
     if rows.is_empty() {
-        let reason = "expected at least one flow, got none".to_owned();
-        return Err(TraceError::Format { file: name, reason });
+        return without_flows("none");
     }
     let order = if is_unordered { Order::Sort } else { check.order };
     let check = Check { order, ..check };
     let trace = if is_graph || rows.iter().any(waiting::waits) {
-        waiting::graph(&name, &rows, check).map(Trace::Graph)?
+        let graph = waiting::graph(&name, &rows, rounds, check)?;
+        if graph.n_flows() == 0 {
+            return without_flows("computations alone");
+        }
+        Trace::Graph(graph)
     } else {
         checked(&name, rows, check).map(Trace::Flows)?
     };
     Ok((trace, notes))
+}
+
+/// Adds the format that the contents suggest to an error of another format's reader.
+fn hinted(error: TraceError, file: &Path, format: Format) -> TraceError {
+    let suggested = Format::of_contents(file).filter(|&other| other != format);
+    let Some(suggested) = suggested.map(Format::name) else { return error };
+    let hint = format!("; the file looks like format {suggested:?}");
+    match error {
+        TraceError::Field { file, place, field, expected, got } => {
+            TraceError::Field { file, place, field, expected, got: got + &hint }
+        }
+        TraceError::Format { file, reason } => TraceError::Format { file, reason: reason + &hint },
+        TraceError::Column { file, expected, got } => {
+            TraceError::Column { file, expected, got: got + &hint }
+        }
+        other => other,
+    }
 }
 
 /// What stands for the column of arrivals, in errors.

@@ -95,7 +95,7 @@ fn table(sheet: &Sheet, rows: &[Row]) -> (Vec<Field>, Vec<ArrayRef>) {
 
 /// Reads the rows of a table.
 pub(crate) fn import(source: &Source<'_>) -> Result<Import, TraceError> {
-    let Source { path, name, options } = *source;
+    let Source { path, name, options, .. } = *source;
     let builder = open(path, name)?;
     let header = builder.schema().fields().iter().map(|field| field.name().clone()).collect();
     let header = columns::rename(name, header, options)?;

@@ -11,16 +11,24 @@ use rampmeter_core::{Bytes, NodeId, Span, Time};
 use super::{Check, Order, RawRow, TraceError, host, tenant};
 use crate::flow::Flow;
 use crate::graph::{Graph, GraphBuilder, GraphError};
+use crate::pattern::collective::Round;
 
 /// Whether a row waits for others, or computes.
 pub(super) fn waits(row: &RawRow) -> bool {
     !row.extra.after.is_empty() || row.extra.compute_ps > 0
 }
 
-/// Makes a graph of rows, after checking them. Only rows that wait for no others must be in order.
-pub(super) fn graph(file: &str, rows: &[RawRow], check: Check) -> Result<Graph, TraceError> {
+/// Makes a graph of rows and their rounds, after checking them. Only rows that wait for no others
+/// must be in order.
+pub(super) fn graph(
+    file: &str,
+    rows: &[RawRow],
+    rounds: Vec<Round>,
+    check: Check,
+) -> Result<Graph, TraceError> {
     let ids = Ids::new(file, rows)?;
     let mut builder = GraphBuilder::default();
+    rounds.into_iter().for_each(|round| builder.round(round));
     let mut before = 0;
     for row in rows {
         let flow = flow(file, row, check)?;

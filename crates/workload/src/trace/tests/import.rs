@@ -53,6 +53,12 @@ fn wrong_files_say_where_what_was_expected_and_what_came() {
             "1->0 size 5\n",
             "f:1: start: expected a start time or a trigger, got \"none\"",
         ),
+        (
+            Format::Htsim,
+            "failure switch_type AGG switch_id 3 link 1\n",
+            "f:1: failure: expected switch_type, switch_id and link_id, each with a value, got \
+             \"link\"",
+        ),
         (Format::Htsim, "1->0 start 0\n", "f:1: size: expected a size, got \"none\""),
         (
             Format::Htsim,
@@ -139,7 +145,7 @@ fn triggers_of_htsim_are_dependencies() {
     assert_eq!(
         notes,
         [
-            "f.cm: 1 failure left out: failures are in the plan, `faults.outages`",
+            "f.cm: 1 failure left out: link 1 of TOR 0; failures are in the plan, `faults.outages`",
             "f.cm: prio of 1 connection is not used: transports choose priorities",
             "f.cm: 2 messages (msg) are flows of their own: they do not share a connection",
             "f.cm: connections at multishot triggers wait in the order of the file; htsim starts \

@@ -1,0 +1,74 @@
+//! Formats of files by their contents.
+
+/// Beginnings of common binary files, and their names.
+const MAGIC: [(&[u8], &str); 9] = [
+    (b"\x1f\x8b", "compressed by gzip"),
+    (b"\x28\xb5\x2f\xfd", "compressed by zstd"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"PAR1", "a Parquet table"),
+    (b"ARROW1", "an Arrow table"),
+    (b"\x89HDF", "of HDF5"),
+    (b"SQLite format 3", "an SQLite database"),
+    (b"\x93NUMPY", "an array of NumPy"),
+    (b"\x7fELF", "a program"),
+];
+
+/// Returns a phrase for a file that is not text.
+pub(super) fn binary(bytes: &[u8]) -> String {
+    match MAGIC.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+        Some((_, kind)) => format!("a binary file, {kind}"),
+        None => {
+            let first: Vec<String> =
+                bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+            format!("a binary file that begins with {}", first.join(" "))
+        }
+    }
+}
+
+/// True for bytes that no text has at its beginning.
+pub(super) fn has_control(bytes: &[u8]) -> bool {
+    bytes.iter().take(4096).any(|byte| matches!(byte, 0..=8 | 14..=31))
+}
+
+/// Returns the first lines of a text that are neither empty nor comments.
+fn lines(bytes: &[u8]) -> Vec<&str> {
+    let end = bytes.len().min(4096);
+    let text = match std::str::from_utf8(&bytes[..end]) {
+        Ok(text) => text,
+        Err(error) if end == 4096 => {
+            std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default()
+        }
+        Err(_) => "",
+    };
+    let is_content = |line: &&str| !line.is_empty() && !line.starts_with(['#', '/']);
+    text.lines().map(str::trim).filter(is_content).take(8).collect()
+}
+
+/// True for a header that names columns of a trace.
+pub(super) fn is_csv(bytes: &[u8]) -> bool {
+    let lines = lines(bytes);
+    let columns: Vec<&str> =
+        lines.first().map(|line| line.split(',').collect()).unwrap_or_default();
+    ["src", "dst", "size_bytes"].iter().all(|name| columns.contains(name))
+}
+
+/// True for a connection matrix of htsim.
+pub(super) fn is_htsim(bytes: &[u8]) -> bool {
+    let is_head = |line: &&str| line.starts_with("Nodes ") || line.starts_with("Connections ");
+    let is_connection = |line: &&str| {
+        let ends = line.split_whitespace().next().and_then(|word| word.split_once("->"));
+        ends.is_some_and(|(src, dst)| src.parse::<u64>().is_ok() && dst.parse::<u64>().is_ok())
+    };
+    lines(bytes).first().is_some_and(|line| is_head(line) || is_connection(line))
+}
+
+/// True for a GOAL schedule.
+pub(super) fn is_goal(bytes: &[u8]) -> bool {
+    lines(bytes).first().is_some_and(|line| line.starts_with("num_ranks"))
+}
+
+/// True for an algorithm of MSCCL.
+pub(super) fn is_msccl(bytes: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);
+    head.trim_start().starts_with('<') && head.contains("<algo")
+}
