@@ -454,6 +454,25 @@ class TestReport:
             assert row["completion_us"] == one["completion_ps"] / 1e6
             assert row["bus_gbps"] == one["bus_gbps"]
 
+    def test_calls_have_their_latencies(self) -> None:
+        Path("calls.toml").write_text("""
+            topology = { kind = "star", hosts = 4 }
+            transport = { name = "homa" }
+            [workload]
+            pattern = "rpc"
+            requests = { fixed = 100 }
+            responses = { fixed = 20000 }
+            calls = 5
+        """)
+        options = ["--vary", "workload.fan=1,3", "--no-estimate"]
+        result = ok("calls.toml", "--out", "here", *options)
+        assert "p99 call, us" in result.stdout
+        assert Path("here/call_p99_us.png").is_file()
+        for row in rm.SweepResults("here").table.to_pylist():
+            (calls,) = json.loads(row["summary"])["rpcs"]
+            assert row["call_mean_us"] == calls["latency_mean_ps"] / 1e6
+            assert row["call_p99_us"] == calls["latency_p99_ps"] / 1e6
+
 
 class TestEstimate:
     def test_it_says_what_it_rests_on(self) -> None:

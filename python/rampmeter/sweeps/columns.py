@@ -71,11 +71,11 @@ def _warnings(summary: Mapping[str, Any]) -> list[str]:
     return [line for line in summary.get("warnings") or [] if ONE_SAMPLE not in line]
 
 
-def _of_collectives(name: str, per: float) -> Callable[[Mapping[str, Any]], float | None]:
-    """The mean over the rounds of collectives; `None` where there is none, or one has no value."""
+def _mean_of(key: str, name: str, per: float) -> Callable[[Mapping[str, Any]], float | None]:
+    """The mean over the entries of a list; `None` if there is none, or one has no value."""
 
     def of(summary: Mapping[str, Any]) -> float | None:
-        values = [one.get(name) for one in summary.get("collectives") or []]
+        values = [one.get(name) for one in summary.get(key) or []]
         if not values or None in values:
             return None
         return math.fsum(values) / len(values) / per
@@ -141,7 +141,7 @@ COLUMNS: Final = (
     Column(
         "completion_us",
         FLOAT,
-        _of_collectives("completion_ps", 1e6),
+        _mean_of("collectives", "completion_ps", 1e6),
         "completion time of collectives, over their rounds; null if one was not completed",
         "us",
         is_measure=True,
@@ -149,10 +149,21 @@ COLUMNS: Final = (
     Column(
         "bus_gbps",
         FLOAT,
-        _of_collectives("bus_gbps", 1.0),
+        _mean_of("collectives", "bus_gbps", 1.0),
         "bus bandwidth of collectives, over their rounds; null if one was not completed",
         "Gbit/s",
         is_measure=True,
+    ),
+    *(
+        Column(
+            f"call_{name}_us",
+            FLOAT,
+            _mean_of("rpcs", f"latency_{name}_ps", 1e6),
+            f"{meaning} latency of calls, over the parts that have some; null if none ended",
+            "us",
+            is_measure=True,
+        )
+        for name, meaning in (("mean", "mean"), ("p99", "99th percentile of the"))
     ),
     Column("drops", INT, _drops, "packets dropped in switches and interfaces"),
     Column("warmup_rule", TEXT, _at("warmup", "rule"), "rule of the warm-up"),

@@ -24,7 +24,7 @@ from rampmeter.text import count
 FAILED: Final = 1
 SIGNALLED: Final = 128
 """What is added to the number of the signal that ended a sweep."""
-PLOTS: Final = ("slowdown_mean", "slowdown_p99", "completion_us")
+PLOTS: Final = ("slowdown_mean", "slowdown_p99", "completion_us", "call_p99_us")
 SHOWN: Final = {
     "slowdown_mean": ("mean slowdown", 3),
     "slowdown_p99": ("p99 slowdown", 3),
@@ -32,6 +32,8 @@ SHOWN: Final = {
     "goodput_gbps": ("goodput, Gbit/s", 1),
     "completion_us": ("completion, us", 1),
     "bus_gbps": ("bus, Gbit/s", 1),
+    "call_mean_us": ("mean call, us", 1),
+    "call_p99_us": ("p99 call, us", 1),
 }
 """The measures of the table that some run has, with their headings and decimal places."""
 
