@@ -31,6 +31,7 @@ NAMES: Final = {"file": "TopologyFile"}
 
 TYPES: Final = {
     "LinkName": "str | int",
+    "HostSpec": "int | str",
     "HostsSpec": "Hosts",
     "PortBytesSpec": "int | dict[str, int]",
     "SizeSpec": "Sizes",

@@ -648,7 +648,7 @@ class Incast(Part):
     """Size of every flow. Either this or `total-bytes`."""
     flows: int | None = None
     """Stop after this many flows."""
-    hub: int | None = None
+    hub: int | str | None = None
     """The receiver (incast) or sender (outcast); drawn anew in every round if left out."""
     peers: Hosts | None = None
     """The hosts among which the senders (incast) or receivers (outcast) are drawn; all if left out.
@@ -676,7 +676,7 @@ class Outcast(Part):
     """Size of every flow. Either this or `total-bytes`."""
     flows: int | None = None
     """Stop after this many flows."""
-    hub: int | None = None
+    hub: int | str | None = None
     """The receiver (incast) or sender (outcast); drawn anew in every round if left out."""
     peers: Hosts | None = None
     """The hosts among which the senders (incast) or receivers (outcast) are drawn; all if left out.

@@ -152,11 +152,9 @@ impl Checker<'_> {
 
     fn fan(&mut self, spec: &FanSpec, direction: Direction) -> Result<Source, WorkloadError> {
         let peers = self.hosts("peers", spec.peers.as_ref(), 1)?;
-        let hub = match spec.hub {
-            Some(hub) if hub >= self.n() => {
-                return self.wrong("hub", &format!("a host below {}", self.n()), hub);
-            }
-            hub => hub.map(NodeId::new),
+        let hub = match &spec.hub {
+            Some(hub) => Some(NodeId::new(self.host("hub", hub)?)),
+            None => None,
         };
         // A hub that is not known yet may be one of the peers.
         let inside = hub.is_none_or(|hub| peers.contains(hub));

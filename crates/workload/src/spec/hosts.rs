@@ -130,20 +130,25 @@ impl Checker<'_> {
         let mut numbers = Vec::with_capacity(hosts.len());
         for (idx, host) in hosts.iter().enumerate() {
             let key = format!("{key}[{idx}]");
-            let number = match host {
-                HostSpec::Number(number) => *number,
-                HostSpec::Name(name) => self.named(&key, name)?,
-            };
-            match seen.get_mut(number as usize) {
-                Some(seen) if *seen => return self.wrong(&key, "each host once", number),
-                Some(seen) => *seen = true,
-                None => {
-                    return self.wrong(&key, &format!("a host below {}", self.n()), number);
-                }
+            let number = self.host(&key, host)?;
+            if std::mem::replace(&mut seen[number as usize], true) {
+                return self.wrong(&key, "each host once", number);
             }
             numbers.push(number);
         }
         Ok(HostSet::list(&numbers))
+    }
+
+    /// Returns the number of a host.
+    pub(super) fn host(&self, key: &str, host: &HostSpec) -> Result<u32, WorkloadError> {
+        let number = match host {
+            HostSpec::Number(number) => *number,
+            HostSpec::Name(name) => self.named(key, name)?,
+        };
+        if number >= self.n() {
+            return self.wrong(key, &format!("a host below {}", self.n()), number);
+        }
+        Ok(number)
     }
 
     /// Returns the host of a name; of networks without names `h3` is host 3.

@@ -188,7 +188,7 @@ pub struct FanSpec {
     /// How many senders (incast) or receivers (outcast); drawn anew in every round.
     pub fan: u32,
     /// The receiver (incast) or sender (outcast); drawn anew in every round if left out.
-    pub hub: Option<u32>,
+    pub hub: Option<HostSpec>,
     /// The hosts among which the senders (incast) or receivers (outcast) are drawn; all if left
     /// out. The hub is never among them.
     pub peers: Option<HostsSpec>,

@@ -43,7 +43,7 @@ const PLANS: [(&str, u64); 21] = [
     ),
     ("pattern = 'incast-overlay'\nsizes = 'imc10'\nload = 0.6\nfan-in = 8\nflows = 600", 600),
     ("pattern = 'incast'\nfan = 10\ntotal-bytes = 1000000\nrounds = 3\nperiod-us = 100", 30),
-    ("pattern = 'outcast'\nfan = 4\nflow-bytes = 1460\nhub = 2", 4),
+    ("pattern = 'outcast'\nfan = 4\nflow-bytes = 1460\nhub = 'h2'", 4),
     (
         "pattern = 'shuffle'\nsenders = { first = 0, count = 4 }\n\
          receivers = { first = 4, count = 4 }\nflow-bytes = 29200000",

@@ -196,3 +196,25 @@ fn wrong_keys_of_partners_are_named() {
         assert!(error.contains(message), "{text}\n{error}");
     }
 }
+
+#[test]
+fn hosts_are_called_by_their_own_names_where_they_have_some() {
+    let mut names = crate::trace::HostNames::default();
+    (0..16).for_each(|host| names.insert(&format!("gpu{host}"), Some(host)));
+    names.insert("leaf", None);
+    let plan = |text: &str| {
+        let spec: WorkloadSpec = toml::from_str(text).unwrap();
+        spec.validate_with_names(&context(), &names).map_err(|error| error.to_string())
+    };
+    let fan = "fan = 2\nflow-bytes = 9\n";
+    let workload =
+        plan(&format!("pattern = 'incast'\n{fan}hub = 'gpu3'\npeers = ['gpu15', 'gpu3', 4]"));
+    let mut flows: Vec<(u32, u32)> =
+        workload.unwrap().flows(1).map(|flow| (flow.src.get(), flow.dst.get())).collect();
+    flows.sort_unstable();
+    assert_eq!(flows, [(4, 3), (15, 3)]);
+    for (hub, got) in [("leaf", "leaf, a switch"), ("h3", "h3, which is not in the topology")] {
+        let error = plan(&format!("pattern = 'incast'\n{fan}hub = '{hub}'")).unwrap_err();
+        assert_eq!(error, format!("hub: expected a host of the topology, got {got}"));
+    }
+}
