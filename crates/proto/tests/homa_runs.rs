@@ -20,7 +20,8 @@ fn deep<T: Transport>(keys: &T::Keys) -> (SimSpec, Arc<T::Config>, FabricConfig)
     let place = Place::<T>::simulated(keys, star(40).build().unwrap());
     let buffer = Buffer::PerPort(Bytes::new(4_000_000_000));
     let fabric = FabricConfig { buffer, ..place.fabric };
-    (SimSpec { fabric, ..spec(place.topology, 1) }, Arc::new(place.config), fabric)
+    let spec = SimSpec { fabric: fabric.clone(), ..spec(place.topology, 1) };
+    (spec, Arc::new(place.config), fabric)
 }
 
 /// Runs messages to their end, seen by a probe.
