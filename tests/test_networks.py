@@ -1,79 +1,374 @@
-"""Every transport in ten networks that are not uniform."""
+"""Nodes with several networks: all are used, and one that fails is left and used again."""
 
-import warnings
+import itertools
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
-import rampmeter as rm
-from rampmeter import schema
+from rampmeter.hosts import Message, Port, SendError, Ticket
+from rampmeter.testbed import TestbedError, is_privileged
+from rampmeter.testbed.command import ip
+from rampmeter.testbed.experiment import find_rampd
 
-from . import networks
+from .test_daemons import Network, free_ports, number_of, text
 
-TRANSPORTS = [name for name in schema.names() if name != schema.PYTHON]
-BY_FLOW = ("tcp", "dctcp", "pias", "hyline", "hpcc")
-"""Transports whose flows take one path, and one interface."""
-SLOTTED = ("fastpass", "fastpod", "cosy")
-"""Transports that take all hosts for as fast as the slowest."""
-REFUSED = {
-    *((name, "slow_core") for name in SLOTTED),
-    *(("cosy", network) for network in ("dual_homed", "rails_with_scale_up")),
-}
-LONE = {
-    # The ideal uses two paths or interfaces, the flow one.
-    **{(name, "dual_homed"): 2.15 for name in BY_FLOW},
-    **{(name, "slow_core"): 2.15 for name in BY_FLOW},
-    **{(name, "mixed_rates"): 2.15 for name in SLOTTED},
-    # The far path makes round trips longer than those of the ideal, which takes the near one.
-    **{(name, "asymmetric_delays"): 1.2 for name in ("tcp", "dctcp", "pias")},
-    # Two phases pass before data is sent, and phases are as long as the farthest hosts require.
-    ("dcpim", "asymmetric_delays"): 1.25,
-    ("dcpim", "dragonfly"): 1.12,
-    # Tokens are paced by the links of a host together, of which a flow may use a fifth.
-    ("dcpim", "rails_with_scale_up"): 1.25,
-    ("phost", "rails_with_scale_up"): 1.4,
-}
-"""Largest slowdown of a lone flow of 10 MB if it is not 1.1."""
+TIMEOUT: Final = 30.0
+LEFT: Final = 3.0
+"""Seconds within which a network that has failed is left, on a machine that is busy otherwise."""
+
+Sent = tuple[int, Ticket]
 
 
-def run(topology: networks.Topology, transport: str, workload: dict[str, Any]) -> rm.Run:
-    """Runs one transport in one network."""
-    warnings.simplefilter("ignore")
-    return rm.run(
-        topology=topology,
-        transport={"name": transport},
-        workload=workload,
-        run={"drain-us": 1_000_000.0},
-        seed=1,
-        quiet=True,
-    )
+def rampd() -> str | None:
+    """The daemon, where it is built."""
+    try:
+        return find_rampd()
+    except TestbedError:
+        return None
 
 
-@pytest.mark.parametrize("network", networks.NETWORKS, ids=lambda network: network.__name__)
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_transport_serves_a_network_that_is_not_uniform(
-    transport: str, network: networks.Network, tmp_path: Path
+RAMPD = rampd()
+pytestmark = pytest.mark.skipif(RAMPD is None, reason="rampd is not built: make build")
+needs_root = pytest.mark.skipif(not is_privileged(), reason="needs root for namespaces")
+
+
+class TwoNetworks(Network):
+    """Nodes with two addresses each, on loopback or in namespaces."""
+
+    def __init__(self, folder: Path, transport: str, rate: int = 200) -> None:
+        super().__init__(folder, transport, rtt_us=1_000)
+        self.rate = rate
+        self.lists: list[list[str]] = []
+        for node in range(2):
+            (port,) = free_ports(1)
+            self.lists.append([f"127.0.{rail}.{node + 1}:{port}" for rail in range(2)])
+        self.namespaces: list[str] = []
+
+    def _configure(self, node: int) -> Path:
+        file = super()._configure(node)
+        written = file.read_text()
+        for address, several in zip(self.addresses, self.lists, strict=True):
+            written = written.replace(f'address = "{address}"', f"address = {several}")
+        file.write_text(written)
+        return file
+
+    def start(self, node: int, **_: Any) -> None:
+        """Start a node, in its namespace where it has one."""
+        assert RAMPD is not None
+        argv = [RAMPD, "node", str(self._configure(node))]
+        if self.namespaces:
+            argv = ["ip", "netns", "exec", self.namespaces[node], *argv]
+        with (self.folder / f"{node}.log").open("ab") as log:
+            self.processes[node] = subprocess.Popen(argv, stderr=log)
+
+    def rails(self, node: int) -> list[dict[str, Any]]:
+        """What a node tells of its networks to the other."""
+        rails: list[dict[str, Any]] = self.status(node)["peers"][0]["rails"]
+        return rails
+
+    def wait_for_states(self, node: int, *states: str, timeout: float = TIMEOUT) -> None:
+        """Wait until the networks of a node are so."""
+
+        def holds(status: dict[str, Any]) -> bool:
+            return [rail["state"] for rail in status["peers"][0]["rails"]] == list(states)
+
+        self.wait_for(node, holds, timeout)
+
+
+@contextmanager
+def running(network: TwoNetworks) -> Iterator[tuple[Port, Port]]:
+    """Two nodes that know one another, and a program at each."""
+    try:
+        for node in range(2):
+            network.start(node)
+        with network.port(0) as a, network.port(1) as b:
+            for node in range(2):
+                network.wait_for_states(node, "up", "up")
+            yield a, b
+        network.stop()
+    finally:
+        for process in network.processes.values():
+            process.kill()
+            process.wait()
+
+
+def sent_over(network: TwoNetworks, between: Callable[[], None]) -> list[int]:
+    """Bytes that node 0 has sent over each network meanwhile."""
+
+    def bytes_sent() -> list[int]:
+        # The status is renewed every second.
+        time.sleep(1.2)
+        return [rail["bytes-sent"] for rail in network.rails(0)]
+
+    before = bytes_sent()
+    between()
+    return [now - then for now, then in zip(bytes_sent(), before, strict=True)]
+
+
+@pytest.mark.parametrize("transport", ["dcpim", "tcp"])
+def test_both_networks_carry_a_fair_share(tmp_path: Path, transport: str) -> None:
+    network = TwoNetworks(tmp_path, transport)
+    with running(network) as (a, b):
+
+        def exchange() -> None:
+            for n in range(100):
+                ticket = a.send(1, text(n))
+                assert number_of(b.receive(TIMEOUT)) == n
+                ticket.result(TIMEOUT)
+
+        first, second = sent_over(network, exchange)
+        # Of 100 messages with a network each, a standard deviation is 5; with dcPIM packets choose.
+        assert 0.3 < first / (first + second) < 0.7, (first, second)
+        received = [rail["bytes-received"] for rail in network.rails(1)]
+        assert min(received) > 0.25 * sum(received), received
+        assert "127.0.1.2" in network.rails(0)[1]["address"]
+
+
+def test_a_message_of_a_transport_with_one_path_stays_on_one_network(tmp_path: Path) -> None:
+    network = TwoNetworks(tmp_path, "tcp")
+    with running(network) as (a, b):
+
+        def send() -> None:
+            ticket = a.send(1, text(1, 2_000_000))
+            assert number_of(b.receive(TIMEOUT)) == 1
+            ticket.result(TIMEOUT)
+
+        sent = sent_over(network, send)
+        # The other has hellos and answers only.
+        assert max(sent) > 2_000_000
+        assert min(sent) < 100_000, sent
+
+
+def test_lists_of_addresses_are_checked(tmp_path: Path) -> None:
+    assert RAMPD is not None
+    network = TwoNetworks(tmp_path, "dcpim")
+
+    def check(*nodes: int) -> str:
+        argv = [RAMPD or "", "check", *(str(tmp_path / f"{node}.toml") for node in nodes)]
+        done = subprocess.run(argv, check=False, capture_output=True, text=True)
+        return done.stdout + done.stderr
+
+    files = [network._configure(node) for node in range(2)]
+    good = check(0, 1)
+    assert "good" in good
+    assert ", ".join(network.lists[0]) in good
+    whole = files[1].read_text()
+    one = whole.replace(str(network.lists[1]), f'"{network.lists[1][0]}"')
+    files[1].write_text(one)
+    expected = "peer[1].address: expected 2, as many as peer 0 has, got 1 in the list"
+    assert expected in check(1)
+    files[1].write_text(one.replace(str(network.lists[0]), f'"{network.lists[0][0]}"'))
+    assert "differ in the number of addresses in peer.address" in check(0, 1)
+    files[1].write_text(whole.replace("127.0.1.1", "127.0.1.9"))
+    assert "differ in [[peer]]" in check(0, 1)
+    files[1].write_text(whole.replace(str(network.lists[1]), "[]"))
+    assert "expected an address or more, got an empty list" in check(1)
+    files[1].write_text(whole.replace("[node]\n", '[node]\ndatapath = "xdp"\ninterface = "lo"\n'))
+    assert "node.datapath: expected udp, where peers have several addresses" in check(1)
+
+
+def test_other_addresses_are_taken_while_nodes_run_and_another_number_is_not(
+    tmp_path: Path,
 ) -> None:
-    topology, name = network(), network.__name__
-    last = topology["hosts"] - 1
-    file = tmp_path / "flows.csv"
-    pairs = ((0, last), (last, 0), (1, (last + 1) // 2), (0, 1))
-    rows = [f"{20_000 * n},{src},{dst},10000000" for n, (src, dst) in enumerate(pairs)]
-    file.write_text("\n".join(["arrival_us,src,dst,size_bytes", *rows]) + "\n")
-    trace = {"pattern": "trace", "file": str(file)}
-    if (transport, name) in REFUSED:
-        with pytest.raises(rm.PlanError, match=r"transport\.name: expected one for networks"):
-            run(topology, transport, trace)
-        return
-    flows = run(topology, transport, trace).flows
-    pairs_ps = zip(flows["fct_ps"].to_pylist(), flows["ideal_ps"].to_pylist(), strict=True)
-    slowdowns = [fct / ideal for fct, ideal in pairs_ps if fct is not None and ideal is not None]
-    assert len(slowdowns) == len(pairs)
-    assert min(slowdowns) >= 1.0
-    assert max(slowdowns) <= LONE.get((transport, name), 1.1), slowdowns
-    load = {"pattern": "all-to-all", "sizes": "imc10", "load": 0.5, "flows": 400}
-    status = run(topology, transport, load).flows["status"].to_pylist()
-    # cosy admits what it can serve, and says so.
-    done = {"finished", "rejected"} if transport == "cosy" else {"finished"}
-    assert set(status) <= done
+    network = TwoNetworks(tmp_path, "dcpim")
+    with running(network) as (a, b):
+        # Node 1 is to be asked at an address of its second network where nobody is.
+        whole = list(network.lists)
+        (port,) = free_ports(1)
+        network.lists[1] = [whole[1][0], f"127.0.1.2:{port}"]
+        network._configure(0)
+        network.processes[0].send_signal(1)
+        network.wait_for_states(0, "up", "down")
+        for n in range(20):
+            ticket = a.send(1, text(n))
+            assert number_of(b.receive(TIMEOUT)) == n
+            ticket.result(TIMEOUT)
+        network.lists = list(whole)
+        network._configure(0)
+        network.processes[0].send_signal(1)
+        network.wait_for_states(0, "up", "up")
+        network.lists = [addresses[:1] for addresses in whole]
+        network._configure(0)
+        network.processes[0].send_signal(1)
+        time.sleep(0.5)
+        assert len(network.rails(0)) == 2
+    log = (tmp_path / "0.log").read_text()
+    assert "the number of addresses of a peer" in log
+    assert "a network to a peer is down" in log
+    assert "a network to a peer is up again" in log
+
+
+@pytest.fixture
+def cables() -> Iterator[list[str]]:
+    """Two hosts with two cables between them: their namespaces."""
+    tag = f"rmnet{time.monotonic_ns()}"
+    names = [f"{tag}-{end}" for end in ("a", "b")]
+    a, b = names
+    try:
+        ip(f"netns add {name}" for name in names)
+        ip(
+            f"link add eth{rail} netns {a} type veth peer name eth{rail} netns {b}"
+            for rail in range(2)
+        )
+        for node, name in enumerate(names):
+            lines = ["link set lo up"]
+            for rail in range(2):
+                lines.append(f"addr add 10.7{rail}.0.{node + 1}/24 dev eth{rail}")
+                lines.append(f"link set eth{rail} up")
+            ip(lines, name)
+        yield names
+    finally:
+        ip(f"netns del {name}" for name in names)
+
+
+def in_cables(folder: Path, transport: str, cables: list[str]) -> TwoNetworks:
+    """A network whose nodes are in namespaces."""
+    network = TwoNetworks(folder, transport)
+    network.namespaces = cables
+    network.lists = [[f"10.7{rail}.0.{node + 1}:7300" for rail in range(2)] for node in range(2)]
+    return network
+
+
+class Stream:
+    """Messages from one node to the other, a few under way at any time."""
+
+    def __init__(self, a: Port, b: Port) -> None:
+        self._a = a
+        self._b = b
+        self._numbers = itertools.count()
+        self._sent: list[Sent] = []
+        self.arrived: list[int] = []
+        self.gap = 0.0
+
+    def _take(self, message: Message) -> None:
+        self.arrived.append(number_of(message))
+
+    def run(self, seconds: float) -> None:
+        """Send for so long; notes the longest time in which nothing arrived."""
+        ends = time.monotonic() + seconds
+        latest, self.gap = time.monotonic(), 0.0
+        while (now := time.monotonic()) < ends:
+            while len(self._sent) - len(self.arrived) < 8:
+                number = next(self._numbers)
+                self._sent.append((number, self._a.send(1, text(number))))
+            try:
+                self._take(self._b.receive(0.05))
+                latest = time.monotonic()
+            except TimeoutError:
+                self.gap = max(self.gap, now - latest)
+
+    def end(self) -> None:
+        """All messages have arrived once, and their sender knows."""
+        while len(self.arrived) < len(self._sent):
+            self._take(self._b.receive(TIMEOUT))
+        assert sorted(self.arrived) == [number for number, _ in self._sent]
+        for _, ticket in self._sent:
+            try:
+                ticket.result(TIMEOUT)
+            except SendError as error:
+                pytest.fail(f"a message was lost: {error.reason}")
+
+
+@needs_root
+@pytest.mark.parametrize("transport", ["dcpim", "phost", "homa", "tcp"])
+@pytest.mark.parametrize("way", ["carrier", "silent", "address"])
+def test_no_message_is_lost_when_a_network_fails(
+    tmp_path: Path, cables: list[str], transport: str, way: str
+) -> None:
+    """A cable is pulled, loses all packets without a notice, or a host loses its address there."""
+    network = in_cables(tmp_path, transport, cables)
+
+    def break_cable() -> None:
+        if way == "carrier":
+            ip(["link set eth1 down"], cables[1])
+            return
+        if way == "address":
+            ip(["addr del 10.71.0.1/24 dev eth1"], cables[0])
+            return
+        for node, name in enumerate(cables):
+            # Nobody has this hardware address.
+            to = f"10.71.0.{2 - node} lladdr 02:00:00:00:00:99 dev eth1 nud permanent"
+            ip([f"neigh replace {to}"], name)
+
+    def mend_cable() -> None:
+        if way == "carrier":
+            ip(["link set eth1 up"], cables[1])
+            return
+        if way == "address":
+            ip(["addr add 10.71.0.1/24 dev eth1"], cables[0])
+            return
+        for node, name in enumerate(cables):
+            ip([f"neigh del 10.71.0.{2 - node} dev eth1"], name)
+
+    with running(network) as (a, b):
+        stream = Stream(a, b)
+        first, second = sent_over(network, lambda: stream.run(2.0))
+        assert min(first, second) > 0.25 * (first + second), (first, second)
+        break_cable()
+        stream.run(LEFT)
+        gap = stream.gap
+        for node in range(2):
+            network.wait_for_states(node, "up", "down", timeout=LEFT)
+        assert gap < LEFT
+        n_arrived = len(stream.arrived)
+        first, second = sent_over(network, lambda: stream.run(2.0))
+        assert len(stream.arrived) > n_arrived + 20
+        # The other has hellos and answers only.
+        assert second < 0.1 * first, (first, second)
+        mend_cable()
+        stream.run(LEFT)
+        for node in range(2):
+            network.wait_for_states(node, "up", "up", timeout=LEFT)
+        first, second = sent_over(network, lambda: stream.run(2.0))
+        assert min(first, second) > 0.25 * (first + second), (first, second)
+        stream.end()
+        assert network.rails(0)[1]["falls"] >= 1
+
+
+@needs_root
+def test_the_narrowest_network_says_how_long_packets_may_be(
+    tmp_path: Path, cables: list[str]
+) -> None:
+    network = in_cables(tmp_path, "phost", cables)
+    for name in cables:
+        ip(["link set eth1 mtu 1300"], name)
+    with running(network) as (a, b):
+        tickets = [a.send(1, text(n, 200_000)) for n in range(5)]
+        assert {number_of(b.receive(TIMEOUT)) for _ in tickets} == set(range(5))
+        for ticket in tickets:
+            ticket.result(TIMEOUT)
+        found = range(1_300 - 8, 1_300 + 1)
+        network.wait_for(0, lambda told: told["peers"][0]["path-mtu"] in found, 3 * TIMEOUT)
+        # The network that is left carries whole packets.
+        ip(["link set eth1 down"], cables[1])
+        network.wait_for_states(0, "up", "down")
+        network.wait_for(0, lambda told: told["peers"][0]["path-mtu"] is None)
+
+
+@needs_root
+def test_nodes_find_one_another_where_a_network_is_dead_from_the_start(
+    tmp_path: Path, cables: list[str]
+) -> None:
+    for dead in range(2):
+        network = in_cables(tmp_path, "dcpim", cables)
+        ip([f"link set eth{dead} down"], cables[1])
+        try:
+            for node in range(2):
+                network.start(node)
+            with network.port(0) as a, network.port(1) as b:
+                ticket = a.send(1, text(1))
+                assert number_of(b.receive(TIMEOUT)) == 1
+                ticket.result(TIMEOUT)
+                states = ["down" if rail == dead else "up" for rail in range(2)]
+                network.wait_for_states(0, *states)
+            network.stop()
+        finally:
+            for process in network.processes.values():
+                process.kill()
+                process.wait()
+            ip([f"link set eth{dead} up"], cables[1])

@@ -1,5 +1,6 @@
 """Packet memory and marks that differ between ports."""
 
+import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -83,17 +84,34 @@ def test_the_memory_of_ports_differs_by_tier(tmp_path: Path) -> None:
         ),
         ({"ecn-bytes": {"25x": 1}}, 'fabric.ecn_bytes.25x: expected a rate in Gbit/s .* got "25x"'),
         ({"ecn-bytes": {}}, "fabric.ecn_bytes: .* got an empty table"),
-        ({"ecn-bytes": {"25": -1, "100": 1}}, "ecn.bytes"),
+        ({"ecn-bytes": {"25": -1, "100": 1}}, "fabric.*ecn.bytes.*-1"),
         ({"ecn-bytes": "many"}, "expected a number of bytes, or a table"),
         ({"ecn-max-bytes": 9}, "fabric.ecn_max_bytes: expected fabric.ecn-bytes with it"),
         (
             {"ecn-bytes": 10, "ecn-max-bytes": 9},
             r"fabric.ecn_max_bytes: expected at least ecn-bytes \(10\), got 9",
         ),
-        ({"ecn-max-probability": 2.0}, "fabric.ecn_max_probability: expected a number from 0 to 1"),
+        ({"ecn-max-probability": 0.5}, "fabric.ecn_max_probability: expected fabric.ecn-max-bytes"),
+        (
+            {"ecn-bytes": {"25": 1, "25.0": 2, "100": 1}},
+            "fabric.ecn_bytes: expected each rate once",
+        ),
+        (
+            {"ecn-bytes": 1, "ecn-max-bytes": 2, "ecn-max-probability": 2.0},
+            "fabric.ecn_max_probability: expected a number from 0 to 1",
+        ),
     ],
 )
 def test_errors_name_the_port(fabric: dict[str, Any], message: str, tmp_path: Path) -> None:
     transport = "tcp" if "ecn-bytes" not in fabric else "dctcp"
     with pytest.raises(rm.PlanError, match=message):
         run(fabric, tmp_path, transport)
+
+
+def test_a_manifest_repeats_marks_of_a_share(tmp_path: Path) -> None:
+    keys = {"ecn-bytes": {"25": 20_000, "100": 20_000}, "ecn-max-bytes": 400_000}
+    first = run({**keys, "ecn-max-probability": 0.01}, tmp_path)
+    fabric = json.loads((first.path / "manifest.json").read_text())["plan"]["fabric"]
+    assert fabric["ecn-max-probability"] == 0.01
+    again = {key: value for key, value in fabric.items() if value is not None}
+    assert run(again, tmp_path).flows.equals(first.flows)

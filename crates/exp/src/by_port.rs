@@ -54,6 +54,9 @@ impl<'de> Visitor<'de> for PortBytesVisitor {
     }
 }
 
+/// Maximum of entries of a table. With two tables of thresholds ports have at most 256 pairs.
+const GROUPS_MAX: usize = 15;
+
 /// Returns the bytes of all ports, or those of groups of ports.
 ///
 /// # Errors
@@ -77,7 +80,16 @@ pub(crate) fn by_port(
                 let group_key = format!("{key}.{group}");
                 Ok((group_of(group, &group_key, cx)?, bytes(&group_key, of)?))
             };
-            Ok((None, table.iter().map(entry).collect::<Result<_, PlanError>>()?))
+            let entries = table.iter().map(entry).collect::<Result<Vec<_>, PlanError>>()?;
+            let n_groups = entries.iter().map(|(group, _)| group).collect::<BTreeSet<_>>().len();
+            if n_groups < entries.len() {
+                return Err(cx.bad(&key, "expected each rate once, got one in two spellings"));
+            }
+            if n_groups > GROUPS_MAX {
+                let message = format!("expected at most {GROUPS_MAX} entries, got {n_groups}");
+                return Err(cx.bad(&key, message));
+            }
+            Ok((None, entries.into_iter().collect()))
         }
     }
 }

@@ -308,6 +308,7 @@ fn transport(
         rails,
         slowest,
         fastest,
+        core: topology.core_rate(),
         hosts,
         racks,
         paths,

@@ -37,6 +37,10 @@ pub(crate) fn resolve(
     };
     let (mark_all_above, marks_all_above) =
         by_port("ecn-max-bytes", spec.ecn_max_bytes.as_ref(), cx)?;
+    if spec.ecn_max_probability.is_some() && spec.ecn_max_bytes.is_none() {
+        let message = "expected fabric.ecn-max-bytes with it, got this alone";
+        return Err(cx.bad("fabric.ecn-max-probability", message));
+    }
     let mark_share = spec.ecn_max_probability.unwrap_or(1.0);
     cx.range("fabric.ecn-max-probability", mark_share, 0.0, 1.0)?;
     let ports = choose("ecn-ports", spec.ecn_ports, needs.ecn_ports, MarkingPorts::All, cx)?;
@@ -75,8 +79,8 @@ pub(crate) fn resolve(
             true => ecn.map(|bytes| PortBytesSpec::All(bytes.get())),
             false => spec.ecn_bytes.take(),
         },
-        ecn_max_bytes: spec.ecn_max_bytes.take(),
         ecn_max_probability: spec.ecn_max_bytes.is_some().then_some(mark_share),
+        ecn_max_bytes: spec.ecn_max_bytes.take(),
         ecn_ports: Some(ports),
         drop_unscheduled_above_bytes: drop.map(Bytes::get),
         switching: Some(switching),

@@ -28,9 +28,14 @@ impl Knot {
         self.tiers.get(tier).copied().unwrap_or(0)
     }
 
-    /// Message bytes of one of several tenants that had reached their receiver.
+    /// Message bytes of one of several tenants that had reached their receiver. Before there are
+    /// several all bytes are those of the first.
     pub(crate) fn of_tenant(&self, tenant: u32) -> u64 {
-        self.tenants.get(tenant as usize).copied().unwrap_or(0)
+        match self.tenants.get(tenant as usize) {
+            Some(&bytes) => bytes,
+            None if tenant == 0 && self.tenants.is_empty() => self.fresh,
+            None => 0,
+        }
     }
 }
 

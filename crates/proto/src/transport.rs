@@ -85,6 +85,7 @@ pub struct Site {
 }
 
 /// A simulated network or real hosts.
+#[expect(clippy::large_enum_variant, reason = "one is made for each run")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Place {
     /// A simulated network.
@@ -115,6 +116,8 @@ pub struct Network {
     pub slowest: Rate,
     /// The fastest link.
     pub fastest: Rate,
+    /// The slowest link between switches, or the fastest link if there is none.
+    pub core: Rate,
     /// The rate of each host, of all its links together.
     pub hosts: Vec<Rate>,
     /// The racks of hosts and what their links to other switches carry.
@@ -123,16 +126,6 @@ pub struct Network {
     pub paths: Option<RegularPaths>,
     /// The pods that the network is made of, if its switches cut through.
     pub pods: Option<Pods>,
-}
-
-impl Network {
-    /// Returns the rate of the slowest link from a rack's switch to the switches above it, or that
-    /// of all of them if the paths between racks are not regular.
-    pub fn core_rate(&self) -> Rate {
-        let ways = self.paths.as_ref().map_or(1, |paths| u64::from(paths.tor_up.max(1)));
-        let slowest = self.racks.uplink_bps.iter().min();
-        slowest.and_then(|bps| Rate::from_bps(bps / ways)).unwrap_or(self.fastest)
-    }
 }
 
 impl Site {

@@ -101,6 +101,7 @@ impl<T: Transport> Place<T> {
             rails,
             slowest,
             fastest,
+            core: topology.core_rate(),
             hosts: vec![facts.access_rate; facts.n_hosts as usize],
             racks,
             paths,

@@ -65,7 +65,6 @@ struct Draft {
 impl Draft {
     /// Adds a phase, which waits for the gates.
     fn append(&mut self, part: &Graph, tenant: TenantId, round: u32) {
-        self.first = self.builder.len();
         let waits = part.in_degrees();
         // Computations after a gate until an instant of the phase, by host and instant.
         let mut delayed: BTreeMap<(NodeId, Time), u32> = BTreeMap::new();

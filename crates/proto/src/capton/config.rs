@@ -203,7 +203,7 @@ impl CaptonConfig {
         let core = self.core_mbps.and_then(|mbps| Rate::from_bps(mbps * 1_000_000));
         let (paths, link) = match &site.place {
             Place::Hosts { .. } => (None, site.facts.access_rate),
-            Place::Network(network) => (network.paths.as_ref(), network.core_rate()),
+            Place::Network(network) => (network.paths.as_ref(), network.core),
         };
         let host = |host: u32, group| {
             let rate = Rate::from_bps(site.host_rate(host).as_bps().min(CAPACITY_MAX));

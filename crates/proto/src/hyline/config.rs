@@ -177,7 +177,7 @@ impl HylineConfig {
         settings.controller.grace = settings.repeat;
         let (plan, core) = match &site.place {
             Place::Hosts { .. } => (None, facts.access_rate),
-            Place::Network(network) => (network.paths.clone(), network.core_rate()),
+            Place::Network(network) => (network.paths.clone(), network.core),
         };
         let hosts: Vec<Rate> = (0..facts.n_hosts).map(|host| site.host_rate(host)).collect();
         let pace = |&rate: &Rate| config.pace(&FabricFacts { access_rate: rate, ..*facts });

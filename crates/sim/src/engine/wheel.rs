@@ -171,7 +171,8 @@ impl Wheel {
         number * CHUNK as u32 + 1
     }
 
-    /// Moves a bucket's events to `current`, in order.
+    /// Moves a bucket's events to `current`: those of one chunk in the order of time, more in that of
+    /// insertion.
     fn open_bucket(&mut self, idx: usize) {
         let at = std::mem::take(&mut self.buckets[idx]) as usize;
         if at == 0 {
@@ -201,10 +202,7 @@ impl Wheel {
             self.free.push(number as u32);
             at = chunk[0] as usize;
         }
-        let mut current = std::mem::take(&mut self.current);
-        current.reverse();
-        current.sort_by_key(|&word| self.rank(word));
-        self.current = current;
+        self.current.reverse();
     }
 
     /// Takes the earliest event; of equal times the one of the least rank; of equal ranks the one
@@ -256,15 +254,25 @@ impl Wheel {
         rank(self.key(word).time, word)
     }
 
-    /// Orders the events of the bucket being served, which are sorted by time, by rank.
+    /// Orders the events of the bucket being served by rank. A few are sorted by time already.
     #[inline]
-    fn order_ties(&mut self) {
+    fn order(&mut self) {
+        if self.current.len() >= CHUNK {
+            return self.order_many();
+        }
         for at in 1..self.current.len() {
             let (before, word) = (self.current[at - 1], self.current[at]);
             if within(before) == within(word) && self.rank(before) > self.rank(word) {
                 self.sink(at);
             }
         }
+    }
+
+    #[inline(never)]
+    fn order_many(&mut self) {
+        let mut current = std::mem::take(&mut self.current);
+        current.sort_by_key(|&word| self.rank(word));
+        self.current = current;
     }
 
     /// Moves an event of the bucket being served before those that have higher ranks.
@@ -297,7 +305,7 @@ impl Wheel {
         self.cursor = next;
         self.open_bucket(next as usize % BUCKETS);
         self.admit_overflow();
-        self.order_ties();
+        self.order();
         true
     }
 

@@ -85,8 +85,7 @@ pub struct Fabric<H, P> {
     occupancy: Occupancy,
     /// The longest packet that is express.
     express: u16,
-    /// Switch ports with longer queues mark packets.
-    /// Thresholds of marks; those of ports are numbers of these.
+    /// Distinct thresholds of marks; `Port::marking` is an index into these.
     marking: Vec<Marking>,
     /// Coins of each switch for marks of a share of packets; empty if no port marks so.
     mark_coins: Vec<Rng>,

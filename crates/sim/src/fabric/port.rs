@@ -43,7 +43,7 @@ pub(crate) struct Port {
     pub(crate) faulty: bool,
     /// A bit per priority that the far end has paused.
     pub(crate) stopped: u8,
-    /// The number of its thresholds of marks.
+    /// Index of its thresholds in `Fabric::marking`.
     pub(crate) marking: u8,
 }
 

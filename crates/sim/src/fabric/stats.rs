@@ -285,13 +285,14 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 
 /// The tiers of a topology, and the tier of each port.
 pub(super) fn tiers(topology: &Topology, routes: &Routes) -> (Vec<TierStats>, Vec<u8>) {
+    let top = topology.levels.iter().copied().max().unwrap_or(1);
     let mut tiers: Vec<TierStats> = Vec::new();
     let mut tier_of = Vec::with_capacity(routes.n_ports());
     for port in 0..routes.n_ports() as u32 {
         let (link, to) = routes.end(port);
         let link = topology.links()[link as usize];
         let from = if link.a == to { link.b } else { link.a };
-        let name = tier_name(topology, from, to);
+        let name = tier_name(topology, top, (from, to));
         let idx = tiers.iter().position(|t| t.name == name).unwrap_or_else(|| {
             tiers.push(TierStats {
                 name,
@@ -321,12 +322,12 @@ pub fn port_groups(topology: &Topology) -> BTreeSet<(String, Rate)> {
     let ports = topology.links().iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
     let rates = topology.links().iter().flat_map(|link| [link.rate; 2]);
     let of_switches = ports.zip(rates).filter(|((from, _), _)| matches!(from, Node::Switch(_)));
-    of_switches.map(|((from, to), rate)| (tier_name(topology, from, to), rate)).collect()
+    let top = topology.levels.iter().copied().max().unwrap_or(1);
+    of_switches.map(|(ends, rate)| (tier_name(topology, top, ends), rate)).collect()
 }
 
-/// Returns the name of the tier of a port between two nodes.
-fn tier_name(topology: &Topology, from: Node, to: Node) -> String {
-    let top = topology.levels.iter().copied().max().unwrap_or(1);
+/// Returns the name of the tier of a port between two nodes; `top` is the highest level.
+fn tier_name(topology: &Topology, top: u8, (from, to): (Node, Node)) -> String {
     let level = |node| match node {
         Node::Host(_) | Node::Arbiter(_) => 0,
         Node::Switch(s) => topology.levels[s as usize],

@@ -220,6 +220,13 @@ impl Topology {
         (least, rates().max().unwrap_or(least))
     }
 
+    /// Returns the rate of the slowest link between switches, or of the fastest link if there is none.
+    pub fn core_rate(&self) -> Rate {
+        let is_core = |link: &&Link| matches!((link.a, link.b), (Node::Switch(_), Node::Switch(_)));
+        let slowest = self.links.iter().filter(is_core).map(|link| link.rate).min();
+        slowest.unwrap_or(self.rates().1)
+    }
+
     /// The number of a node among hosts and arbiters; `None` for switches.
     pub(crate) fn station(&self, node: Node) -> Option<u32> {
         match node {
@@ -357,14 +364,16 @@ impl Topology {
         let switches = self.rack_paths(Bytes::new(1)).iter().map(|path| path.len() - 1).max();
         let slowest = self.access().map(|(_, link)| link.rate.as_bps()).min().unwrap_or(1);
         let fastest = self.links.iter().map(|l| l.rate.as_bps()).max();
-        let ports = |switch| {
-            let touches = |l: &&Link| [l.a, l.b].contains(&Node::Switch(switch));
-            self.links.iter().filter(touches).count() as u32
-        };
+        let mut ports = vec![0; self.levels.len()];
+        for end in self.links.iter().flat_map(|link| [link.a, link.b]) {
+            if let Node::Switch(switch) = end {
+                ports[switch as usize] += 1;
+            }
+        }
         Shape {
             switches: switches.map_or(0, |n| n as u32),
             ratio: fastest.map_or(1, |rate| u32::try_from(rate / slowest).unwrap_or(u32::MAX)),
-            ports: (0..self.n_switches()).map(ports).max().unwrap_or(0),
+            ports: ports.into_iter().max().unwrap_or(0),
             has_slower: self.links.iter().any(|link| link.rate.as_bps() < slowest),
             rails: self.rails().into_iter().max().unwrap_or(1),
         }
@@ -397,7 +406,8 @@ impl Topology {
             hosts.sort_by_key(|&host| Reverse(uplinks[host as usize]));
         }
         let paths = Paths::new(self.clone());
-        let of = |a, b| match self.has_equal_ways() {
+        let has_equal_ways = self.has_equal_ways();
+        let of = |a, b| match has_equal_ways {
             true => paths.of(a, b),
             false => paths.slowest_of(a, b, bytes),
         };

@@ -23,6 +23,7 @@ use super::chakra_schema::{COLLECTIVES, Kind, Node, is_trace, nodes};
 use super::collective::Collective;
 use super::count;
 use super::schedule::row;
+use super::simai::ROWS_MAX;
 use crate::pattern::collective::Round;
 use crate::trace::{Import, RawRow, Source, TraceError};
 
@@ -159,6 +160,8 @@ struct Draft<'a> {
     parts: BTreeMap<String, Vec<VecDeque<Part<'a>>>>,
     /// Nodes by what a workload has not of them.
     without_time: usize,
+    /// Collectives of 0 bytes.
+    empty: usize,
     memory: usize,
     partial_dims: usize,
     guessed: BTreeSet<String>,
@@ -174,6 +177,7 @@ impl<'a> Draft<'a> {
             of: Vec::new(),
             parts: BTreeMap::new(),
             without_time: 0,
+            empty: 0,
             memory: 0,
             partial_dims: 0,
             guessed: BTreeSet::new(),
@@ -369,10 +373,17 @@ impl<'a> Draft<'a> {
         let vector =
             if collective == Collective::AllGather { size.saturating_mul(n) } else { size };
         if size == 0 {
+            self.empty += 1;
             return Ok(());
         }
         let base = self.rows.len();
         let place = self.rows[first.rows.start].place;
+        // No algorithm has more than two messages a pair.
+        let n_messages = 2 * n * n;
+        if base as u64 + n_messages > ROWS_MAX as u64 {
+            let what = format!("expected at most {ROWS_MAX} flows and computations in all");
+            return Err(self.wrong(first.rank, first.node, &what));
+        }
         for step in collective.steps(members.len(), vector) {
             let mut after = vec![parts[step.src].rows.start as u64];
             after.extend(step.after.iter().map(|&at| (base + at) as u64));
@@ -392,6 +403,10 @@ impl<'a> Draft<'a> {
     fn notes(&self, file: &str) -> Vec<String> {
         let mut notes = Vec::new();
         let mut note = |text: String| notes.push(format!("{file}: {text}"));
+        if self.empty > 0 {
+            let n = count(self.empty, "collective");
+            note(format!("{n} of 0 bytes: left out, as nothing is sent"));
+        }
         if self.without_time > 0 {
             let n = count(self.without_time, "computation");
             note(format!("{n} with num_ops and without duration_micros: no time"));

@@ -29,7 +29,8 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
         file: source.name.to_owned(),
         reason: format!("expected XML of MSCCL, got {error}"),
     })?;
-    let file = Xml { name: source.name, document: &document };
+    let breaks = text.match_indices('\n').map(|(at, _)| at).collect();
+    let file = Xml { name: source.name, document: &document, breaks };
     let algo = document.root_element();
     if algo.tag_name().name() != "algo" {
         let got = algo.tag_name().name();
@@ -53,12 +54,14 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
 struct Xml<'a> {
     name: &'a str,
     document: &'a Document<'a>,
+    /// Places of line breaks.
+    breaks: Vec<usize>,
 }
 
 impl<'a> Xml<'a> {
     fn line(&self, node: Node<'_, '_>) -> Line<'a> {
-        let row = self.document.text_pos_at(node.range().start).row;
-        Line { file: self.name, number: row.into() }
+        let row = self.breaks.partition_point(|&at| at < node.range().start) + 1;
+        Line { file: self.name, number: row as u64 }
     }
 
     fn number(&self, node: Node<'_, '_>, name: &'static str) -> Result<u64, TraceError> {
@@ -180,7 +183,9 @@ fn rows(
             let line = Line { file: file.name, number: step.place };
             let at = rows.len() as u64;
             rows.push(row(step.place, (block.gpu, block.gpu), 0, Vec::new(), 0));
-            steps.insert((block.gpu, block.id, number), at);
+            if steps.insert((block.gpu, block.id, number), at).is_some() {
+                return Err(line.wrong("id", "each block of a GPU once", &block.id.to_string()));
+            }
             if step.sends {
                 let Some(peer) = block.send else {
                     return Err(line.wrong("send", "the GPU that the block sends to", "-1"));

@@ -299,4 +299,4 @@ fn run(file: &str, groups: &Groups, layers: &[Layer]) -> Result<Schedule, TraceE
 }
 
 /// Rows that a machine of 16 GB can hold.
-const ROWS_MAX: usize = 20_000_000;
+pub(super) const ROWS_MAX: usize = 20_000_000;

@@ -32,6 +32,9 @@ fn one() -> u32 {
 /// The most nodes of all phases together: 60 bytes each are 3 GB.
 const NODES_MAX: u64 = 50_000_000;
 
+/// Maximum of rounds if the number of flows of a part is not known.
+const ROUNDS_MAX: u32 = 10_000;
+
 impl Checker<'_> {
     pub(super) fn phases(&mut self, spec: PhasesSpec) -> Result<Source, WorkloadError> {
         if spec.parts.is_empty() {
@@ -49,6 +52,10 @@ impl Checker<'_> {
         match phases.total_flows() {
             Some(n) if n > NODES_MAX => {
                 self.wrong("rounds", &format!("at most {NODES_MAX} flows"), n)
+            }
+            None if spec.rounds > ROUNDS_MAX => {
+                let expected = format!("at most {ROUNDS_MAX} if a part ends by until-us");
+                self.wrong("rounds", &expected, spec.rounds)
             }
             _ => Ok(Source::Phases(phases)),
         }

@@ -1,0 +1,80 @@
+"""Every transport in ten networks that are not uniform."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rampmeter as rm
+from rampmeter import schema
+
+from . import networks
+
+TRANSPORTS = [name for name in schema.names() if name != schema.PYTHON]
+BY_FLOW = ("tcp", "dctcp", "pias", "hyline", "hpcc")
+"""Transports whose flows take one path, and one interface."""
+SLOTTED = ("fastpass", "fastpod", "cosy")
+"""Transports that take all hosts for as fast as the slowest."""
+REFUSED = {
+    *((name, "slow_core") for name in SLOTTED),
+    *(("cosy", network) for network in ("dual_homed", "rails_with_scale_up")),
+}
+LONE = {
+    # The ideal uses two paths or interfaces, the flow one.
+    **{(name, "dual_homed"): 2.15 for name in BY_FLOW},
+    **{(name, "slow_core"): 2.15 for name in BY_FLOW},
+    **{(name, "mixed_rates"): 2.15 for name in SLOTTED},
+    # The far path makes round trips longer than those of the ideal, which takes the near one.
+    **{(name, "asymmetric_delays"): 1.2 for name in ("tcp", "dctcp", "pias")},
+    # Two phases pass before data is sent, and phases are as long as the farthest hosts require.
+    ("dcpim", "asymmetric_delays"): 1.25,
+    ("dcpim", "dragonfly"): 1.12,
+    # Tokens are paced by the links of a host together, of which a flow may use a fifth.
+    ("dcpim", "rails_with_scale_up"): 1.25,
+    ("phost", "rails_with_scale_up"): 1.4,
+}
+"""Largest slowdown of a lone flow of 10 MB if it is not 1.1."""
+
+
+def run(topology: networks.Topology, transport: str, workload: dict[str, Any]) -> rm.Run:
+    """Runs one transport in one network."""
+    warnings.simplefilter("ignore")
+    return rm.run(
+        topology=topology,
+        transport={"name": transport},
+        workload=workload,
+        run={"drain-us": 1_000_000.0},
+        seed=1,
+        quiet=True,
+    )
+
+
+@pytest.mark.parametrize("network", networks.NETWORKS, ids=lambda network: network.__name__)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_transport_serves_a_network_that_is_not_uniform(
+    transport: str, network: networks.Network, tmp_path: Path
+) -> None:
+    topology, name = network(), network.__name__
+    last = topology["hosts"] - 1
+    file = tmp_path / "flows.csv"
+    pairs = ((0, last), (last, 0), (1, (last + 1) // 2), (0, 1))
+    rows = [f"{20_000 * n},{src},{dst},10000000" for n, (src, dst) in enumerate(pairs)]
+    file.write_text("\n".join(["arrival_us,src,dst,size_bytes", *rows]) + "\n")
+    trace = {"pattern": "trace", "file": str(file)}
+    if (transport, name) in REFUSED:
+        with pytest.raises(rm.PlanError, match=r"transport\.name: expected one for networks"):
+            run(topology, transport, trace)
+        return
+    flows = run(topology, transport, trace).flows
+    pairs_ps = zip(flows["fct_ps"].to_pylist(), flows["ideal_ps"].to_pylist(), strict=True)
+    slowdowns = [fct / ideal for fct, ideal in pairs_ps if fct is not None and ideal is not None]
+    assert len(slowdowns) == len(pairs)
+    assert min(slowdowns) >= 1.0
+    assert max(slowdowns) <= LONE.get((transport, name), 1.1), slowdowns
+    load = {"pattern": "all-to-all", "sizes": "imc10", "load": 0.5, "flows": 400}
+    status = run(topology, transport, load).flows["status"].to_pylist()
+    # cosy admits what it can serve, and says so.
+    done = {"finished", "rejected"} if transport == "cosy" else {"finished"}
+    assert set(status) <= done
+    assert status.count("finished") > len(status) / 2
