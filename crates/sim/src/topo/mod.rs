@@ -395,11 +395,18 @@ impl Topology {
     fn rack_paths(&self, bytes: Bytes) -> Vec<Vec<PathHop>> {
         let mut uplinks = vec![Span::ZERO; self.n_hosts() as usize];
         for (host, link) in self.access() {
-            uplinks[host as usize] = link.propagation + link.rate.tx_time(bytes);
+            let own = &mut uplinks[host as usize];
+            *own = (*own).max(link.propagation + link.rate.tx_time(bytes));
         }
-        let mut racks: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for host in 0..self.n_hosts() {
-            racks.entry(self.rack(host)).or_default().push(host);
+        // Hosts of a rack have links to the same switches.
+        let mut switches = vec![Vec::new(); self.n_hosts() as usize];
+        for (host, link) in self.access() {
+            switches[host as usize].push(if link.a == Node::Host(host) { link.b } else { link.a });
+        }
+        let mut racks: BTreeMap<Vec<Node>, Vec<u32>> = BTreeMap::new();
+        for (mut own, host) in switches.into_iter().zip(0..) {
+            own.sort_unstable();
+            racks.entry(own).or_default().push(host);
         }
         let mut racks: Vec<Vec<u32>> = racks.into_values().collect();
         for hosts in &mut racks {

@@ -265,6 +265,10 @@ fn run(file: &str, groups: &Groups, layers: &[Layer]) -> Result<Schedule, TraceE
         (0..groups.gpus).for_each(|gpu| schedule.compute(gpu, part.ns));
         if let Some((collective, kind)) = part.collective {
             for group in groups.of(kind) {
+                // No algorithm has more than two messages a pair.
+                if schedule.rows.len() + 2 * group.len() * group.len() > ROWS_MAX {
+                    return Err(too_many(file, layer.place));
+                }
                 for (gpu, rows) in schedule.collective(collective, &group, part.bytes) {
                     if is_weights {
                         open[gpu].extend(rows);
@@ -277,11 +281,7 @@ fn run(file: &str, groups: &Groups, layers: &[Layer]) -> Result<Schedule, TraceE
         if schedule.rows.len() <= ROWS_MAX {
             return Ok(());
         }
-        let reason = format!(
-            "expected at most {ROWS_MAX} flows and computations, got more by line {}",
-            layer.place
-        );
-        Err(TraceError::Format { file: file.to_owned(), reason })
+        Err(too_many(file, layer.place))
     };
     for layer in layers {
         do_part(&mut schedule, layer, &layer.forward, false)?;
@@ -296,6 +296,12 @@ fn run(file: &str, groups: &Groups, layers: &[Layer]) -> Result<Schedule, TraceE
         schedule.compute(gpu, update);
     }
     Ok(schedule)
+}
+
+fn too_many(file: &str, line: u64) -> TraceError {
+    let expected = format!("expected at most {ROWS_MAX} flows and computations");
+    let reason = format!("{expected}, got more by line {line}");
+    TraceError::Format { file: file.to_owned(), reason }
 }
 
 /// Rows that a machine of 16 GB can hold.

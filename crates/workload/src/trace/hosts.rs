@@ -32,12 +32,16 @@ impl HostNames {
         !self.by_name.is_empty()
     }
 
-    /// Returns the host of this name.
+    /// Returns the host of this name; if nodes have no names of their own, they are `h0`, `h1`, ...
     ///
     /// # Errors
     /// What was expected and what the name stands for.
     pub fn host(&self, name: &str) -> Result<u32, (String, String)> {
-        Self::known(self.by_name.get(name).copied(), name)
+        let place = || name.strip_prefix('h')?.parse().ok();
+        match self.by_name.is_empty().then(place).flatten() {
+            Some(host) => Ok(host),
+            None => Self::known(self.by_name.get(name).copied(), name),
+        }
     }
 
     /// Returns the host of this number in the topology file.

@@ -130,6 +130,9 @@ pub struct ReferenceRow {
     pub ideal: Option<Span>,
 }
 
+/// Longest flow in bytes, as of patterns.
+const SIZE_MAX: u64 = 1 << 50;
+
 /// A row as read, before it is checked, and where it stands.
 #[derive(Clone, Debug)]
 pub(crate) struct RawRow {
@@ -287,6 +290,9 @@ fn checked(file: &str, rows: Vec<RawRow>, check: Check) -> Result<Vec<ReferenceR
         }
         if row.size_bytes == 0 {
             return wrong("size_bytes", "at least 1".to_owned(), 0);
+        }
+        if row.size_bytes > SIZE_MAX {
+            return wrong("size_bytes", "at most 2^50".to_owned(), row.size_bytes);
         }
         if check.order == Order::Require && row.arrival_ps < before {
             return wrong(

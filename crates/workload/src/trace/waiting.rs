@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use rampmeter_core::{Bytes, NodeId, Span, Time};
 
+use super::SIZE_MAX;
 use super::{Check, Order, RawRow, TraceError, host, tenant};
 use crate::flow::Flow;
 use crate::graph::{Graph, GraphBuilder, GraphError};
@@ -69,6 +70,9 @@ fn flow(file: &str, row: &RawRow, check: Check) -> Result<Flow, TraceError> {
     }
     if src != dst && row.size_bytes == 0 {
         return Err(wrong(file, row, "size_bytes", "at least 1", 0));
+    }
+    if row.size_bytes > SIZE_MAX {
+        return Err(wrong(file, row, "size_bytes", "at most 2^50", row.size_bytes));
     }
     Ok(Flow {
         arrival: Time::from_ps(row.arrival_ps),
