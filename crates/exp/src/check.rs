@@ -57,12 +57,7 @@ impl Plan {
         let cut = self.transport.cut();
         let Cut { payload, header, .. } = cut;
         let facts = topology.facts(payload + header, header);
-        let mut needs = self.transport.needs(&facts);
-        // Windows are those of each host's own rate, so memory is that of the fastest.
-        let fastest = topology.host_rates().into_iter().max().filter(|&r| r > facts.access_rate);
-        if let Some(access_rate) = fastest {
-            needs.buffer = self.transport.needs(&FabricFacts { access_rate, ..facts }).buffer;
-        }
+        let needs = self.transport.needs(&facts);
         let express = self.fabric.express_bytes;
         let mut fabric = resolve(&mut self.fabric, &needs, &cx)?;
         let is_central = |need: &ArbiterNeed| need.place == ArbiterPlace::FirstRack;

@@ -112,7 +112,7 @@ mod telemetry {
     }
 
     /// Three packets of 1082 bytes, 86.56 ns at 100 Gbit/s, meet at a port 650 ns behind their
-    /// hosts, in the order that their time decides. The second leaves when the first has been sent, and
+    /// hosts. The second leaves when the first has been sent, and
     /// one waits behind it.
     #[test]
     fn a_port_tells_its_queue_and_what_it_has_sent_to_the_byte() {

@@ -15,7 +15,7 @@
 //! pushed later straight into the wheel. So events leave the heap in the very step in which their
 //! bucket comes under the horizon, before anything can be pushed there.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rampmeter_core::{Span, Time};
@@ -236,56 +236,31 @@ impl Wheel {
     #[inline]
     fn push_current(&mut self, key: Key) {
         let word = self.word(key);
-        let rank = self.rank(word);
-        let is_later = |&&other: &&u64| match within(other).cmp(&within(word)) {
-            Ordering::Less => false,
-            Ordering::Equal => self.rank(other) > rank,
-            Ordering::Greater => true,
-        };
+        let is_later = |&&other: &&u64| rank(other) > rank(word);
         let later = self.current[self.head..].iter().rev().take_while(is_later).count();
         let at = self.current.len() - later;
         self.current.insert(at, word);
-    }
-
-    /// Returns the rank of an event of the bucket being served among all of the bucket: the time
-    /// within the bucket, then the rank among simultaneous events.
-    #[inline]
-    fn rank(&self, word: u64) -> u64 {
-        rank(self.key(word).time, word)
     }
 
     /// Orders the events of the bucket being served by rank. A few are sorted by time already.
     #[inline]
     fn order(&mut self) {
         if self.current.len() >= CHUNK {
-            return self.order_many();
+            return self.current.sort_by_key(|&word| rank(word));
         }
         for at in 1..self.current.len() {
-            let (before, word) = (self.current[at - 1], self.current[at]);
-            if within(before) == within(word) && self.rank(before) > self.rank(word) {
+            if rank(self.current[at - 1]) > rank(self.current[at]) {
                 self.sink(at);
             }
         }
-    }
-
-    #[inline(never)]
-    fn order_many(&mut self) {
-        let mut current = std::mem::take(&mut self.current);
-        current.sort_by_key(|&word| self.rank(word));
-        self.current = current;
     }
 
     /// Moves an event of the bucket being served before those that have higher ranks.
     #[inline(never)]
     fn sink(&mut self, mut at: usize) {
         let word = self.current[at];
-        let rank = self.rank(word);
-        while at > 0 {
-            let before = self.current[at - 1];
-            if within(before) != within(word) || self.rank(before) <= rank {
-                break;
-            }
-            self.current[at] = before;
+        while at > 0 && rank(self.current[at - 1]) > rank(word) {
+            self.current[at] = self.current[at - 1];
             at -= 1;
         }
         self.current[at] = word;
@@ -412,7 +387,7 @@ mod tests {
                     Step::Push(ahead) => {
                         let key = nth(n, Time::from_ps(now + ahead));
                         wheel.push(key);
-                        heap.push(Reverse((key.time, rank(key.time, key.what), n, key.what)));
+                        heap.push(Reverse((key.time, rank(key.what), n, key.what)));
                     }
                     Step::Pop => {
                         let popped = wheel.pop().map(|k| (k.time, k.what));
