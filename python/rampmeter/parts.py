@@ -837,10 +837,10 @@ class Trace(Part):
     flows: int | None = None
     """Stop after this many flows."""
     format: Format | None = None
-    """Its format; by its name if left out."""
+    """Its format; by its name or contents if left out."""
     groups: str | PathLike[str] | None = None
-    """The file with the groups of ranks that a Chakra trace names, as ASTRA-sim has it: `{"0": [0,
-    1, 2, 3]}`. If left out, `comm_group.json` beside the trace, if there is one."""
+    """The file with the groups of ranks that a Chakra trace names: lists of ranks by name in JSON,
+    as ASTRA-sim has it. If left out, `comm_group.json` next to the trace, if there is one."""
     sort: bool | None = None
     """Sort flows that are not in arrival order instead of rejecting the file."""
     until_us: float | None = None

@@ -323,7 +323,7 @@ pub struct SkewedSpec {
 pub struct TraceSpec {
     /// The file.
     pub file: PathBuf,
-    /// Its format; by its name if left out.
+    /// Its format; by its name or contents if left out.
     pub format: Option<Format>,
     /// Sort flows that are not in arrival order instead of rejecting the file.
     #[serde(default)]
@@ -335,8 +335,8 @@ pub struct TraceSpec {
     /// The vector of an MSCCL algorithm, whose file has no sizes: all that a host has at the start
     /// or at the end, the larger of the two.
     pub vector_bytes: Option<u64>,
-    /// The file with the groups of ranks that a Chakra trace names, as ASTRA-sim has it:
-    /// `{"0": [0, 1, 2, 3]}`. If left out, `comm_group.json` beside the trace, if there is one.
+    /// The file with the groups of ranks that a Chakra trace names: lists of ranks by name in JSON, as
+    /// ASTRA-sim has it. If left out, `comm_group.json` next to the trace, if there is one.
     pub groups: Option<PathBuf>,
     /// Stop after this many flows.
     pub flows: Option<u64>,
