@@ -59,8 +59,8 @@ impl PortBytes {
     }
 }
 
-/// How a port marks packets that find a queue: none up to `above` bytes, all from `all_above` on, and
-/// a share of them in between, which grows from zero to `share` (RED, as DCQCN configures it).
+/// Marks of a port: none up to `above` bytes queued, all above `all_above`, and a share of packets in
+/// between. The share grows from zero to `share` (RED, as DCQCN configures it).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Marking {
     pub(super) above: u32,

@@ -66,7 +66,7 @@ pub struct FabricConfig {
     pub mark_above: Option<Bytes>,
     /// Thresholds of ports that have another than `mark_above`.
     pub marks_above: PortBytes,
-    /// Marks all packets that find more than so many bytes. `None` is `mark_above`: a step.
+    /// Bytes above which all packets are marked. `None` is `mark_above`: a step.
     pub mark_all_above: Option<Bytes>,
     /// Upper thresholds of ports that have another than `mark_all_above`.
     pub marks_all_above: PortBytes,

@@ -2,8 +2,9 @@
 //!
 //! Only switches route here, so a host that forwards becomes two nodes: a switch, which has all of
 //! its links, and the host, with one link to that switch. The link is as fast as all links of the
-//! host together and has no delay, so it is never narrower than they are. The host's own packets
-//! and those that it forwards share the queues of its switch.
+//! host together, up to the highest rate, and has no delay. It adds a hop: a packet is stored there
+//! and takes its time at that rate. The host's own packets and those that it forwards share the
+//! queues of its switch.
 
 use rampmeter_core::{Rate, Span};
 
