@@ -18,6 +18,7 @@ TABLES: Final = {
     "ClocksSpec": "Clocks",
     "LinkFaultSpec": "LinkFault",
     "OutageSpec": "Outage",
+    "LinkChangeSpec": "LinkChange",
     "FaultsSpec": "Faults",
     "LoadSpec": "Load",
 }

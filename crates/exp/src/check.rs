@@ -83,11 +83,12 @@ impl Plan {
         };
         let context = WorkloadContext {
             n_hosts: topology.n_hosts(),
-            access_rate: facts.access_rate,
+            access_rate: load_rate,
             payload: load_payload,
             wire: load_payload + load_header,
             hosts_per_rack: hosts_per_rack(&imported.spec),
             hosts_per_pod: hosts_per_pod(&imported.spec),
+        let load_rate = topology.sending_rates().into_iter().min().unwrap_or(facts.access_rate);
             base_dir: base.to_owned(),
         };
         let workload = self.workload.clone().validate_with_names(&context, &imported.host_names());
@@ -136,7 +137,7 @@ impl Plan {
         }
         let mut warnings = imported.notes;
         warnings.extend_from_slice(workload.warnings());
-        warnings.extend(overload::warning(&sim.topology, facts.access_rate, &self.workload));
+        warnings.extend(overload::warning(&sim.topology, load_rate, &self.workload));
         warnings.extend(overload::unequal_links(&sim.topology));
         if !transport.ready.has_own_rates() {
             warnings.extend(overload::one_rate(&sim.topology, name));

@@ -156,12 +156,12 @@ impl Network for Ideals {
         let framing = self.framing();
         let full = framing.wire.get() * (framing.packets(size) - 1);
         let wire = Bytes::new(full) + framing.last_wire(size);
-        [src, dst].map(|host| self.rates(host).1.tx_time(wire))
+        self.rates(src, dst).map(|links| links.total.tx_time(wire))
     }
 
     fn packet(&mut self, src: NodeId, dst: NodeId, payload: Bytes) -> [Span; 2] {
         let wire = self.framing().last_wire(payload);
-        [src, dst].map(|host| self.rates(host).0.tx_time(wire))
+        self.rates(src, dst).map(|links| links.slowest.tx_time(wire))
     }
 }
 

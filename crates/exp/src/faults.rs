@@ -1,11 +1,11 @@
 //! The `faults` table: what links do to packets, and what fails.
 
-use rampmeter_core::Time;
-use rampmeter_sim::{FaultSpec, LinkFault, Outage, Target, Topology};
+use rampmeter_core::{Rate, Span, Time};
+use rampmeter_sim::{FaultSpec, LinkChange, LinkFault, Outage, Target, Topology};
 
 use crate::context::Context;
 use crate::names::NamesSpec;
-use crate::plan::{FaultsSpec, LinkFaultSpec, LinkName, OutageSpec, PlanError};
+use crate::plan::{FaultsSpec, LinkChangeSpec, LinkFaultSpec, LinkName, OutageSpec, PlanError};
 
 /// Checks the table against the topology.
 pub(crate) fn faults(
@@ -28,7 +28,9 @@ pub(crate) fn faults(
         links.push((check.link(&format!("{path}.link"), &fault.link)?, check.fault(&path, fault)?));
     }
     let outages = spec.outages.iter().enumerate().map(|(i, outage)| check.outage(i, outage));
+    let changes = spec.changes.iter().enumerate().map(|(i, change)| check.change(i, change));
     Ok(FaultSpec {
+        changes: changes.collect::<Result<_, _>>()?,
         every_link: check.fault("faults", &every)?,
         links,
         outages: outages.collect::<Result<_, _>>()?,
@@ -62,6 +64,49 @@ impl Check<'_, '_> {
         }
         let found = self.topology.link_named(&name.to_string());
         found.map_err(|expected| self.cx.bad(key, format!("expected {expected}, got {name}")))
+    }
+
+    fn change(&self, i: usize, spec: &LinkChangeSpec) -> Result<LinkChange, PlanError> {
+        let path = format!("faults.changes[{i}]");
+        let key = |name: &str| format!("{path}.{name}");
+        let link = self.link(&key("link"), &spec.link)?;
+        let rate = |name: &str, gbps: Option<f64>| {
+            let Some(gbps) = gbps else { return Ok(None) };
+            let gbps = self.cx.range(&key(name), gbps, 1e-6, 1e5)?;
+            Ok(Rate::from_bps((gbps * 1e9).round() as u64))
+        };
+        let (there, back) = (rate("gbps", spec.gbps)?, rate("gbps-back", spec.gbps_back)?);
+        let rates = match (there, back.or(there)) {
+            (Some(there), Some(back)) => match self.is_turned(link, &spec.link) {
+                false => Some([there, back]),
+                true => Some([back, there]),
+            },
+            (None, Some(_)) => {
+                let message = "expected gbps with it, got this alone";
+                return Err(self.cx.bad(&key("gbps-back"), message));
+            }
+            _ => None,
+        };
+        let propagation = spec.propagation_ns.map(|ns| {
+            let ns = self.cx.range(&key("propagation-ns"), ns, 0.0, 1e9)?;
+            Ok(Span::from_ps((ns * 1e3).round() as u64))
+        });
+        let propagation = propagation.transpose()?;
+        if rates.is_none() && propagation.is_none() {
+            let message = "expected gbps or propagation-ns, got neither";
+            return Err(self.cx.bad(&path, message));
+        }
+        let at = Time::ZERO + self.cx.micros(&key("at-us"), spec.at_us, 0.0)?;
+        Ok(LinkChange { link, at, rates, propagation })
+    }
+
+    /// Returns true if the second end of a link is named first.
+    fn is_turned(&self, link: u32, name: &LinkName) -> bool {
+        let LinkName::Ends(ends) = name else { return false };
+        let second = self.topology.links()[link as usize].b;
+        let is_first =
+            |node: String| ends.strip_prefix(&node).is_some_and(|rest| rest.starts_with('-'));
+        is_first(self.names.node(second)) || is_first(second.to_string())
     }
 
     fn outage(&self, i: usize, spec: &OutageSpec) -> Result<Outage, PlanError> {

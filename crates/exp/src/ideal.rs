@@ -120,8 +120,8 @@ impl Run {
         let framing = self.ideals.framing();
         let full = framing.wire.get() * (framing.packets(arrival.size) - 1);
         let wire = Bytes::new(full) + framing.last_wire(arrival.size);
-        let [from, to] = [arrival.src, arrival.dst].map(|host| self.ideals.rates(host).1);
-        from.min(to).tx_time(wire)
+        let [from, to] = self.ideals.rates(arrival.src, arrival.dst);
+        from.total.min(to.total).tx_time(wire)
     }
 
     fn submit(&mut self, arrival: &Arrival) {

@@ -16,6 +16,9 @@ pub(crate) struct Ideals {
     paths: Paths,
     model: IdealModel,
     hosts: Vec<Host>,
+    /// True if links change while the run goes on. Ideals are those of the network in which each link
+    /// is as fast and as short as it ever is.
+    has_changes: bool,
     /// Between hosts of two classes; `None` if there is no way.
     by_classes: IdMap<(u32, u32), Option<Between>>,
 }
@@ -35,9 +38,17 @@ struct Between {
 struct Host {
     /// Hosts of one class have links to the same switches, with the same rates and propagation.
     class: u32,
-    /// The rate of its slowest link, and of all of them.
-    slowest: Rate,
-    total: Rate,
+    sends: LinkRates,
+    receives: LinkRates,
+}
+
+/// The rates of a host's links in one direction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinkRates {
+    /// The rate of the slowest.
+    pub(crate) slowest: Rate,
+    /// The rate of all together.
+    pub(crate) total: Rate,
 }
 
 /// The ideals of a flow.
@@ -67,16 +78,18 @@ impl Ideals {
         };
         let Cut { payload, header: ack, last } = cut;
         let framing = Framing { payload, wire: payload + ack, last, ack };
-        let paths = Paths::new(sim.topology.clone());
-        let hosts = hosts(&sim.topology);
+        let has_changes = !sim.faults.changes.is_empty();
+        let topology = sim.topology.clone().at_best(&sim.faults.changes);
+        let hosts = hosts(&topology);
         let model = IdealModel { forwarding, framing };
-        Self { paths, model, hosts, by_classes: IdMap::default() }
+        let paths = Paths::new(topology);
+        Self { paths, model, hosts, has_changes, by_classes: IdMap::default() }
     }
 
     /// The ideals of a flow, over all links on shortest paths; zero if there is no path.
     pub(crate) fn of(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> FlowIdeals {
         let classes = (self.hosts[src.idx()].class, self.hosts[dst.idx()].class);
-        let Self { paths, model, by_classes, .. } = self;
+        let Self { paths, model, by_classes, has_changes, .. } = self;
         let between = by_classes
             .entry(classes)
             .or_insert_with(|| Between::of(paths, *model, src.get(), dst.get()));
@@ -86,7 +99,7 @@ impl Ideals {
             delivered: time,
             acked: time + *ack,
             figure: model.fct(Ideal::Figure, size, path),
-            is_bound: !is_exact,
+            is_bound: !is_exact || *has_changes,
         }
     }
 
@@ -95,10 +108,9 @@ impl Ideals {
         self.model.framing
     }
 
-    /// The rates of a host's slowest link and of all its links together.
-    pub(crate) fn rates(&self, host: NodeId) -> (Rate, Rate) {
-        let Host { slowest, total, .. } = self.hosts[host.idx()];
-        (slowest, total)
+    /// The rates of the links by which `src` sends, and of those by which `dst` receives.
+    pub(crate) fn rates(&self, src: NodeId, dst: NodeId) -> [LinkRates; 2] {
+        [self.hosts[src.idx()].sends, self.hosts[dst.idx()].receives]
     }
 }
 
@@ -122,15 +134,19 @@ fn hosts(topology: &Topology) -> Vec<Host> {
     let mut links = vec![Vec::new(); topology.n_hosts() as usize];
     for (host, link) in topology.access() {
         let switch = if matches!(link.a, Node::Switch(_)) { link.a } else { link.b };
-        links[host as usize].push((switch, link.rate, link.propagation));
+        let rates = [link.rate_to(switch), link.rate_from(switch)];
+        links[host as usize].push((switch, rates, link.propagation));
     }
     let mut classes = BTreeMap::new();
-    let host = |of: Vec<(Node, Rate, Span)>| {
-        let rates = || of.iter().map(|&(_, rate, _)| rate);
-        let slowest = rates().min().expect("a host has a link");
-        let total = Rate::from_bps(rates().map(Rate::as_bps).sum()).unwrap_or(slowest);
+    let host = |of: Vec<(Node, [Rate; 2], Span)>| {
+        let [sends, receives] = [0, 1].map(|direction| {
+            let rates = || of.iter().map(|(_, rates, _)| rates[direction]);
+            let slowest = rates().min().expect("a host has a link");
+            let total = Rate::from_bps(rates().map(Rate::as_bps).sum()).unwrap_or(slowest);
+            LinkRates { slowest, total }
+        });
         let next = classes.len() as u32;
-        Host { class: *classes.entry(of).or_insert(next), slowest, total }
+        Host { class: *classes.entry(of).or_insert(next), sends, receives }
     };
     links.into_iter().map(host).collect()
 }

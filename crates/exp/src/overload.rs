@@ -63,8 +63,10 @@ pub(crate) fn unequal_links(topology: &Topology) -> Option<String> {
     for link in topology.links() {
         if let (Node::Switch(_), Node::Switch(_)) = (link.a, link.b) {
             let ends = (link.a.min(link.b), link.a.max(link.b));
-            let (least, most) = rates.entry(ends).or_insert((link.rate, link.rate));
-            (*least, *most) = ((*least).min(link.rate), (*most).max(link.rate));
+            // Links with two rates are alike if the faster directions are.
+            let rate = link.rates().1;
+            let (least, most) = rates.entry(ends).or_insert((rate, rate));
+            (*least, *most) = ((*least).min(rate), (*most).max(rate));
         }
     }
     let ((a, b), (least, most)) = rates.into_iter().find(|(_, (least, most))| least < most)?;

@@ -304,6 +304,8 @@ pub struct FaultsSpec {
     pub links: Vec<LinkFaultSpec>,
     /// Failures and repairs.
     pub outages: Vec<OutageSpec>,
+    /// Links that become faster, slower, longer or shorter.
+    pub changes: Vec<LinkChangeSpec>,
     /// How long a link must have been down, or up again, until switches route by it.
     pub rerouting_us: f64,
 }
@@ -317,6 +319,7 @@ impl Default for FaultsSpec {
             delay_us: 0.0,
             links: Vec::new(),
             outages: Vec::new(),
+            changes: Vec::new(),
             rerouting_us: 1_000.0,
         }
     }
@@ -362,6 +365,25 @@ pub struct LinkFaultSpec {
     /// Longest time that packets and twins are held back.
     #[serde(default)]
     pub delay_us: f64,
+}
+
+/// What one link is from a time on. What is left out stays as it was.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct LinkChangeSpec {
+    /// The link: its ends, such as `h0-s3`, or its place in the topology.
+    pub link: LinkName,
+    /// From when on.
+    pub at_us: f64,
+    /// Its rate in Gbit/s.
+    #[schemars(range(min = 1e-6, max = 1e5))]
+    pub gbps: Option<f64>,
+    /// Its rate in Gbit/s from the second end to the first; `gbps` if left out.
+    #[schemars(range(min = 1e-6, max = 1e5))]
+    pub gbps_back: Option<f64>,
+    /// Its propagation in nanoseconds.
+    #[schemars(range(min = 0.0, max = 1e9))]
+    pub propagation_ns: Option<f64>,
 }
 
 /// A failure of one link, host, switch or arbiter.

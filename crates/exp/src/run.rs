@@ -8,7 +8,7 @@ use rampmeter_core::{Queueing, Time};
 use rampmeter_metrics::FlowWriter;
 use rampmeter_metrics::columns::{Row, write_rows};
 use rampmeter_metrics::series::OutageRow;
-use rampmeter_sim::Node;
+use rampmeter_sim::{Node, Target};
 
 use crate::check::ValidPlan;
 use crate::error::{RunError, io};
@@ -154,7 +154,7 @@ fn write_some<R: Row>(
     Ok(())
 }
 
-/// The failures and repairs of the plan, in order of time.
+/// The failures, repairs and changes of links of the plan, in order of time.
 fn outages(plan: &ValidPlan) -> Vec<OutageRow> {
     let faults = &plan.sim.faults;
     let row = |what: String, at: Time, state: &'static str| OutageRow {
@@ -170,6 +170,11 @@ fn outages(plan: &ValidPlan) -> Vec<OutageRow> {
         if outage.until < Time::NEVER {
             rows.push(row(what, outage.until, "up"));
         }
+    }
+    for change in &faults.changes {
+        let what = plan.names.target(&plan.sim.topology, Target::Link(change.link));
+        let routed_ps = change.at.as_ps();
+        rows.push(OutageRow { routed_ps, ..row(what, change.at, "changed") });
     }
     rows.sort_by_key(|row| row.time_ps);
     rows
@@ -194,7 +199,7 @@ fn outcome<'a>(plan: &'a ValidPlan, ran: &'a Ran) -> Outcome<'a> {
         bdp_bytes: u64::from(bdp_packets) * plan.cut.payload.get(),
         warnings: &plan.warnings,
         process: plan.workload.process(),
-        has_outages: !plan.sim.faults.outages.is_empty(),
+        has_outages: plan.sim.faults.has_events(),
         drain: plan.sim.drain,
     }
 }

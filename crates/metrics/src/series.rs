@@ -87,7 +87,7 @@ rows! {
         ["ps"] time_ps: u64,
         /// What: a host, a switch, an arbiter, or a link by its ends, such as `h0-s3`.
         [""] what: Cow<'static, str>,
-        /// `down` or `up`.
+        /// `down`, `up`, or `changed` of a link with other rates or another delay.
         [""] state: Cow<'static, str>,
         /// When switches route by it.
         ["ps"] routed_ps: u64,

@@ -18,7 +18,7 @@ mod watched;
 
 pub use clock::ClockSpec;
 pub use fabric::{Buffer, FabricConfig, FaultSpec, Interface, LinkFault, Outage, Overflow, Spray};
-pub use fabric::{PfcConfig, PfcStats, Switching, Target, Unscheduled};
+pub use fabric::{LinkChange, PfcConfig, PfcStats, Switching, Target, Unscheduled};
 pub use fabric::{PortBytes, PortGroup, port_groups};
 pub use ledger::Counters;
 pub use probe::{Direction, FlowRecord, NoProbe, Passing, Probe};

@@ -96,7 +96,12 @@ fn the_third_switch_makes_a_packet_wait_for_three_times_k_less_1_others() {
     for k in 2..=5 {
         let Trees { hosts, switches, links, mut packets, .. } = Trees::new(k);
         packets.sort_by_key(|packet| packet.at);
-        let between = |(a, b)| LinkSpec { between: [a, b], gbps: 100.0, propagation_ns: 200.0 };
+        let between = |(a, b)| LinkSpec {
+            between: [a, b],
+            gbps: 100.0,
+            gbps_back: None,
+            propagation_ns: 200.0,
+        };
         let topology = TopologySpec::Links {
             hosts: hosts.into(),
             switches: switches.into(),

@@ -54,6 +54,7 @@ fn links_are_named_by_their_ends() {
 fn links_that_make_no_sense_are_errors() {
     let links = |ends: &[[&str; 2]]| {
         let link = |ends: &[&str; 2]| LinkSpec {
+            gbps_back: None,
             between: ends.map(str::to_owned),
             gbps: 100.0,
             propagation_ns: 200.0,

@@ -1,7 +1,7 @@
 //! Faults: packets lost, doubled and delayed on links, and links and switches that fail.
 
 use crate::topo::{Node, Topology};
-use rampmeter_core::{Purpose, Rng, Span, Time};
+use rampmeter_core::{Purpose, Rate, Rng, Span, Time};
 
 use super::Routes;
 
@@ -44,6 +44,20 @@ pub struct Outage {
     pub until: Time,
 }
 
+/// What a link is from a time on. What is already on it keeps the time at which it arrives, so that
+/// packets may overtake it where the link becomes shorter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkChange {
+    /// The link, by its place in [`Topology::links`].
+    pub link: u32,
+    /// From when on.
+    pub at: Time,
+    /// Its rates from the first end to the second and back; as before if `None`.
+    pub rates: Option<[Rate; 2]>,
+    /// Its propagation; as before if `None`.
+    pub propagation: Option<Span>,
+}
+
 /// The faults of a run.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct FaultSpec {
@@ -53,10 +67,19 @@ pub struct FaultSpec {
     pub links: Vec<(u32, LinkFault)>,
     /// Failures and repairs.
     pub outages: Vec<Outage>,
+    /// Links that become faster, slower, longer or shorter. Routing stays as it is.
+    pub changes: Vec<LinkChange>,
     /// How long a link must have been down, or up again, until switches route by it: the time of
     /// detection and convergence. Until then packets that are routed to a failed link are lost, and
     /// a failure that is repaired sooner changes no route.
     pub rerouting: Span,
+}
+
+impl FaultSpec {
+    /// Returns true if links fail or change while the run goes on.
+    pub fn has_events(&self) -> bool {
+        !self.outages.is_empty() || !self.changes.is_empty()
+    }
 }
 
 /// What happens to one packet.
@@ -80,6 +103,9 @@ pub(super) struct Faults {
     followed: usize,
     rerouting: Span,
     outages: Vec<Outage>,
+    /// Changes of links in order of time, and how many have been made.
+    link_changes: Vec<LinkChange>,
+    n_changed: usize,
     /// How many outages hold each link down.
     down: Vec<u32>,
     /// When each link last failed or was repaired.
@@ -103,6 +129,8 @@ impl Faults {
             }
         }
         changes.sort();
+        let mut link_changes = spec.changes;
+        link_changes.sort_by_key(|change| change.at);
         let n_ports = routes.n_ports();
         Self {
             link_of: (0..n_ports as u32).map(|p| routes.end(p).0).collect(),
@@ -112,6 +140,8 @@ impl Faults {
             routed: vec![true; links.len()],
             failed_at: vec![None; n_ports],
             outages: spec.outages,
+            link_changes,
+            n_changed: 0,
             done: 0,
             followed: 0,
             rerouting: spec.rerouting,
@@ -148,7 +178,15 @@ impl Faults {
     pub(super) fn next_change(&self) -> Option<Time> {
         let change = self.changes.get(self.done).map(|c| c.0);
         let follow = self.changes.get(self.followed).map(|c| c.0.saturating_add(self.rerouting));
-        change.into_iter().chain(follow).min()
+        let link = self.link_changes.get(self.n_changed).map(|change| change.at);
+        change.into_iter().chain(follow).chain(link).min()
+    }
+
+    /// The next change of a link that is due at `now`.
+    pub(super) fn pop_link_change(&mut self, now: Time) -> Option<LinkChange> {
+        let change = *self.link_changes.get(self.n_changed).filter(|change| change.at <= now)?;
+        self.n_changed += 1;
+        Some(change)
     }
 
     /// The links that change state at `now`, with their new state.

@@ -29,7 +29,7 @@ pub use by_port::{PortBytes, PortGroup};
 pub use collide::{CollisionKind, Collisions, Party, Violation};
 pub use config::{Buffer, FabricConfig, Interface, Overflow, Spray, Switching, Unscheduled};
 pub use deadlock::Deadlock;
-pub use fault::{FaultSpec, LinkFault, Outage, Target};
+pub use fault::{FaultSpec, LinkChange, LinkFault, Outage, Target};
 pub use pfc::{PfcConfig, PfcStats};
 pub use routing::Routes;
 pub use stats::{
@@ -132,7 +132,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         for (number, &tier) in tier_of.iter().enumerate() {
             let (link, to) = routes.end(number as u32);
             let link = topology.links()[link as usize];
-            let from = if link.a == to { link.b } else { link.a };
+            let (from, rate) = (if link.a == to { link.b } else { link.a }, link.rate_to(to));
             let switch = if let Node::Switch(s) = from { s } else { n_switches };
             let delay = link.propagation + topology.latency(to);
             let to = match to {
@@ -142,15 +142,15 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             let is_pulling = config.interface == Interface::Pull && switch == n_switches;
             let queues_anyway = is_pulling && may_wait(number as u32);
             let name = tiers[usize::from(tier)].name.as_str();
-            let own = || config.port_buffer(name, link.rate);
+            let own = || config.port_buffer(name, rate);
             let buffer = if queues_anyway { u32::MAX } else { own() };
-            let mut port = Port::new(link.rate, delay, to, switch, tier, (buffer, config.slot));
+            let mut port = Port::new(rate, delay, to, switch, tier, (buffer, config.slot));
             let is_core = to >= n_stations && switch < n_switches;
             let marks = config.marking_ports == MarkingPorts::All || is_core;
-            let of_port = config.marking(name, link.rate);
+            let of_port = config.marking(name, rate);
             port.marking = if marks { of_port } else { Marking::NEVER }.place(&mut marking);
             ports.push(port);
-            rates.push(link.rate);
+            rates.push(rate);
         }
         let first_ports = first_ports(&ports, routes.n_interfaces(), n_switches);
         let stream = |node: u32| Rng::new(seed, u64::from(node), Purpose::Spray);

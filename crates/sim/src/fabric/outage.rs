@@ -4,6 +4,7 @@ use rampmeter_core::fabric::LinksDown;
 use rampmeter_core::{Header, Hop, Queueing, Time};
 
 use super::Fabric;
+use super::fault::LinkChange;
 use super::routing::Routes;
 use super::stats::DropReason;
 use super::watch::PortChange;
@@ -55,9 +56,12 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         self.faults.next_change()
     }
 
-    /// Carries out the failures, repairs and changes of routing that are due at `now`. Returns
+    /// Carries out the failures, repairs and changes of links and routing that are due at `now`. Returns
     /// whether routing uses other links than before.
     pub(crate) fn apply_outages(&mut self, now: Time, wheel: &mut Wheel) -> bool {
+        while let Some(change) = self.faults.pop_link_change(now) {
+            self.change_link(change);
+        }
         for (link, up) in self.faults.due(now, &self.topology) {
             for number in 0..self.ports.len() as u32 {
                 if self.routes.end(number).0 != link {
@@ -82,6 +86,26 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             self.routes = Routes::new(&self.topology, &|link| faults.is_routed(link));
         }
         differs
+    }
+
+    /// Gives the ports of a link other rates and another delay.
+    fn change_link(&mut self, change: LinkChange) {
+        let ends = self.topology.links()[change.link as usize];
+        for number in 0..self.ports.len() as u32 {
+            let (link, to) = self.routes.end(number);
+            if link != change.link {
+                continue;
+            }
+            let port = &mut self.ports[number as usize];
+            if let Some([there, back]) = change.rates {
+                let rate = if to == ends.b { there } else { back };
+                self.rates[number as usize] = rate;
+                port.set_rate(rate);
+            }
+            if let Some(propagation) = change.propagation {
+                port.delay = propagation + self.topology.latency(to);
+            }
+        }
     }
 
     /// The links that routing does not use.

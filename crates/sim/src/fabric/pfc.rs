@@ -86,7 +86,8 @@ impl PfcConfig {
             let delay = |to| link.propagation + topology.latency(to);
             for (near, far) in [(link.a, link.b), (link.b, link.a)] {
                 if let Node::Switch(switch) = near {
-                    let own = self.headroom_of(link.rate, delay(near), delay(far), switching);
+                    let own =
+                        self.headroom_of(link.rate_to(near), delay(near), delay(far), switching);
                     let (bytes, ports) = &mut each[switch as usize];
                     *bytes = bytes.saturating_add(own.get());
                     *ports += 1;
@@ -185,7 +186,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         for number in self.n_interfaces as usize..self.ports.len() {
             let (back, via) = (self.ports[number].delay, self.opposite[number] as usize);
             let there = self.ports[via].delay;
-            let rate = self.rates[number];
+            let rate = self.rates[via];
             let own = config.headroom_of(rate, there, back, self.config.switching).get();
             gauges[number].headroom_end = u32::try_from(own).unwrap_or(u32::MAX);
             let total = &mut memory[self.ports[number].switch as usize].1;

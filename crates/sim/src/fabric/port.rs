@@ -56,6 +56,11 @@ pub(crate) struct Queues {
     tail: [Handle; Priority::COUNT],
 }
 
+/// Picoseconds a byte; zero where that is not whole.
+fn ps_per_byte(rate: Rate) -> u32 {
+    rate.exact_ps_per_byte().and_then(|ps| u32::try_from(ps).ok()).unwrap_or(0)
+}
+
 impl Port {
     pub(crate) fn new(
         rate: Rate,
@@ -65,12 +70,11 @@ impl Port {
         tier: u8,
         (buffer, slot): (u32, u16),
     ) -> Self {
-        let exact = rate.exact_ps_per_byte().and_then(|ps| u32::try_from(ps).ok());
         Self {
             busy_until: Time::ZERO,
             delay,
             tx_bytes: 0,
-            ps_per_byte: exact.unwrap_or(0),
+            ps_per_byte: ps_per_byte(rate),
             queued: 0,
             queued_max: 0,
             to,
@@ -87,6 +91,11 @@ impl Port {
             stopped: 0,
             marking: 0,
         }
+    }
+
+    /// Sends at another rate from the next packet on.
+    pub(crate) fn set_rate(&mut self, rate: Rate) {
+        self.ps_per_byte = ps_per_byte(rate);
     }
 
     /// Memory that a packet of `bytes` takes while it waits.

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::topo::{Node, Topology};
+use crate::topo::{Link, Node, Topology};
 
 /// Where each switch sends what.
 #[derive(Clone, Debug)]
@@ -100,7 +100,8 @@ impl Routes {
                     let closer = distance[next as usize] < u32::MAX
                         && distance[next as usize] + 1 == distance[switch];
                     if closer && up(link) {
-                        ports.push((wiring.first[switch] + i as u32, wiring.bps[link as usize]));
+                        let bps = wiring.links[link as usize].rate_to(to).as_bps();
+                        ports.push((wiring.first[switch] + i as u32, bps));
                     }
                 }
                 push_weighted(&ports, &mut self.choices);
@@ -259,8 +260,8 @@ fn gcd(a: u64, b: u64) -> u64 {
 
 /// The ports of all nodes.
 struct Wiring {
-    /// The rate of each link, in bits per second.
-    bps: Vec<u64>,
+    /// The links, by number.
+    links: Vec<Link>,
     ends: Vec<(u32, Node)>,
     further: Vec<u32>,
     /// Link and far end of each switch's ports, and the number of the first.
@@ -310,8 +311,8 @@ impl Wiring {
             }
             ends.extend_from_slice(ports);
         }
-        let bps = topology.links().iter().map(|link| link.rate.as_bps()).collect();
-        Self { bps, ends, further, of_switch, first, down }
+        let links = topology.links().to_vec();
+        Self { links, ends, further, of_switch, first, down }
     }
 
     /// Hosts and arbiters with several links.

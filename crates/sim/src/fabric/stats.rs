@@ -311,7 +311,7 @@ pub(super) fn tiers(topology: &Topology, routes: &Routes) -> (Vec<TierStats>, Ve
             tiers.len() - 1
         });
         tiers[idx].ports += 1;
-        tiers[idx].capacity_bps = tiers[idx].capacity_bps.saturating_add(link.rate.as_bps());
+        tiers[idx].capacity_bps = tiers[idx].capacity_bps.saturating_add(link.rate_to(to).as_bps());
         tier_of.push(idx as u8);
     }
     (tiers, tier_of)
@@ -320,7 +320,7 @@ pub(super) fn tiers(topology: &Topology, routes: &Routes) -> (Vec<TierStats>, Ve
 /// Returns the tier and the rate of each group of switches' ports.
 pub fn port_groups(topology: &Topology) -> BTreeSet<(String, Rate)> {
     let ports = topology.links().iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
-    let rates = topology.links().iter().flat_map(|link| [link.rate; 2]);
+    let rates = topology.links().iter().flat_map(|link| [link.rate, link.back]);
     let of_switches = ports.zip(rates).filter(|((from, _), _)| matches!(from, Node::Switch(_)));
     let top = topology.levels.iter().copied().max().unwrap_or(1);
     of_switches.map(|(ends, rate)| (tier_name(topology, top, ends), rate)).collect()

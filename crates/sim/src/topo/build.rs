@@ -294,7 +294,7 @@ fn attach(n_hosts: u32, hosts_per_switch: u32, wires: &Wires) -> Vec<Link> {
 
 fn access(host: u32, switch: u32, wires: &Wires) -> Link {
     let (a, b) = (Node::Host(host), Node::Switch(switch));
-    Link { a, b, rate: wires.access, propagation: wires.propagation }
+    Link::new(a, b, wires.access, wires.propagation)
 }
 
 /// The switches of a host whose links lead to `ends`, in the order of its links.
@@ -316,7 +316,7 @@ fn switches_of(host: u32, ends: &[Node]) -> Result<Vec<u32>, TopologyError> {
 
 fn trunk(below: u32, above: u32, wires: &Wires) -> Link {
     let (a, b) = (Node::Switch(below), Node::Switch(above));
-    Link { a, b, rate: wires.core, propagation: wires.propagation }
+    Link::new(a, b, wires.core, wires.propagation)
 }
 
 /// The level of each switch: one more than its distance from the nearest switch with hosts.

@@ -38,7 +38,7 @@ impl Topology {
             let (Node::Switch(a), Node::Switch(b)) = (link.a, link.b) else { continue };
             for end in [a, b] {
                 if let Ok(rack) = switches.binary_search(&end) {
-                    uplink_bps[rack] += link.rate.as_bps();
+                    uplink_bps[rack] += link.rate_from(Node::Switch(end)).as_bps();
                 }
             }
         }
@@ -48,7 +48,7 @@ impl Topology {
     /// Share of what hosts can send to one another that links between switches carry, in the
     /// narrowest [cut](Self::host_cuts); 1 with full bisection bandwidth.
     pub fn bisection_share(&self) -> f64 {
-        let slowest = self.access().map(|(_, link)| link.rate.as_bps()).min().unwrap_or(1);
+        let slowest = self.access().map(|(_, link)| link.rates().0.as_bps()).min().unwrap_or(1);
         let share = |HostCut { hosts, bps }: HostCut| {
             let fewer = hosts.min(self.n_hosts() - hosts);
             bps as f64 / (f64::from(fewer) * slowest as f64)
@@ -90,9 +90,9 @@ impl Topology {
                 Node::Arbiter(_) => None,
             };
             let (Some(a), Some(b)) = (of(link.a), of(link.b)) else { continue };
-            for end in [a, b] {
+            for (end, rate) in [(a, link.rate), (b, link.back)] {
                 if let Some(cut) = cuts.get_mut(&end).filter(|_| a != b) {
-                    cut.bps += link.rate.as_bps();
+                    cut.bps += rate.as_bps();
                 }
             }
         }

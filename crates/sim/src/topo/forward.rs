@@ -14,13 +14,18 @@ use super::{Link, Node};
 /// order of the hosts; returns the number of all switches. A host with one link has nothing to
 /// forward and stays as it is, unless the link is to another host.
 pub(super) fn expand(n_hosts: u32, n_switches: u32, links: &mut Vec<Link>) -> u32 {
-    let mut rates = vec![(0u32, 0u64); n_hosts as usize];
+    // Of each host: its links, and the rates of all of them from it and to it.
+    let mut rates = vec![(0u32, [0u64; 2]); n_hosts as usize];
     let mut is_direct = vec![false; n_hosts as usize];
     for link in &*links {
         for (end, other) in [(link.a, link.b), (link.b, link.a)] {
             let Node::Host(host) = end else { continue };
-            let (count, sum) = &mut rates[host as usize];
-            (*count, *sum) = (*count + 1, sum.saturating_add(link.rate.as_bps()));
+            let (count, sums) = &mut rates[host as usize];
+            *count += 1;
+            let own = [link.rate_from(end), link.rate_to(end)];
+            for (sum, rate) in sums.iter_mut().zip(own) {
+                *sum = sum.saturating_add(rate.as_bps());
+            }
             is_direct[host as usize] |= matches!(other, Node::Host(_));
         }
     }
@@ -37,15 +42,14 @@ pub(super) fn expand(n_hosts: u32, n_switches: u32, links: &mut Vec<Link>) -> u3
         other => other,
     };
     for link in links.iter_mut() {
-        let ends = [moved(link.a), moved(link.b)];
-        (link.a, link.b) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+        *link = Link { a: moved(link.a), b: moved(link.b), ..*link }.ordered();
     }
     for (host, &switch) in (0..).zip(&switches) {
         let Some(switch) = switch else { continue };
-        let bps = rates[host as usize].1.min(RATE_MAX);
-        let rate = Rate::from_bps(bps).expect("links have rates above zero");
+        let rate = |bps: u64| Rate::from_bps(bps.min(RATE_MAX)).expect("rates are above zero");
+        let [rate, back] = rates[host as usize].1.map(rate);
         let (a, b) = (Node::Host(host), Node::Switch(switch));
-        links.push(Link { a, b, rate, propagation: Span::ZERO });
+        links.push(Link { a, b, rate, back, propagation: Span::ZERO });
     }
     next
 }

@@ -22,7 +22,7 @@ pub use spec::{LinkSpec, TopologySpec};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::fabric::Target;
+use crate::fabric::{LinkChange, Target};
 use pod::Cables;
 use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace};
 use rampmeter_core::{Bytes, FabricFacts, Rate, Span};
@@ -49,17 +49,50 @@ impl std::fmt::Display for Node {
     }
 }
 
-/// A full-duplex link.
+/// A full-duplex link, whose directions may have different rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
     /// One end.
     pub a: Node,
     /// The other end.
     pub b: Node,
-    /// Rate in each direction.
+    /// Rate from `a` to `b`.
     pub rate: Rate,
+    /// Rate from `b` to `a`.
+    pub back: Rate,
     /// Time that a bit needs from one end to the other.
     pub propagation: Span,
+}
+
+impl Link {
+    /// Returns a link with the same rate in both directions.
+    pub fn new(a: Node, b: Node, rate: Rate, propagation: Span) -> Self {
+        Self { a, b, rate, back: rate, propagation }
+    }
+
+    /// Returns the rate in the direction of `to`, which is one of its ends.
+    pub fn rate_to(&self, to: Node) -> Rate {
+        if to == self.b { self.rate } else { self.back }
+    }
+
+    /// Returns the rate in the direction away from `from`, which is one of its ends.
+    pub fn rate_from(&self, from: Node) -> Rate {
+        if from == self.a { self.rate } else { self.back }
+    }
+
+    /// Returns the rates of the slower and of the faster direction.
+    pub fn rates(&self) -> (Rate, Rate) {
+        (self.rate.min(self.back), self.rate.max(self.back))
+    }
+
+    /// Returns the link with its ends in order: hosts before arbiters before switches.
+    #[must_use]
+    pub(super) fn ordered(self) -> Self {
+        if self.a <= self.b {
+            return self;
+        }
+        Self { a: self.b, b: self.a, rate: self.back, back: self.rate, ..self }
+    }
 }
 
 /// One hop of an idle path: a link's rate, and the time from the last bit's departure to the
@@ -144,7 +177,7 @@ impl Topology {
         for &ArbiterLink { switch, rate, propagation } in links {
             assert!(switch < self.n_switches(), "no switch {switch} for an arbiter");
             let (a, b) = (Node::Arbiter(self.n_arbiters), Node::Switch(switch));
-            self.links.push(Link { a, b, rate, propagation });
+            self.links.push(Link::new(a, b, rate, propagation));
         }
         self.tors.push(links[0].switch);
         self.n_stations += 1;
@@ -215,7 +248,7 @@ impl Topology {
 
     /// The rates of the slowest and the fastest link.
     pub fn rates(&self) -> (Rate, Rate) {
-        let rates = || self.links.iter().map(|link| link.rate);
+        let rates = || self.links.iter().flat_map(|link| [link.rate, link.back]);
         let least = rates().min().expect("a topology has links");
         (least, rates().max().unwrap_or(least))
     }
@@ -223,8 +256,23 @@ impl Topology {
     /// Returns the rate of the slowest link between switches, or of the fastest link if there is none.
     pub fn core_rate(&self) -> Rate {
         let is_core = |link: &&Link| matches!((link.a, link.b), (Node::Switch(_), Node::Switch(_)));
-        let slowest = self.links.iter().filter(is_core).map(|link| link.rate).min();
+        let slowest = self.links.iter().filter(is_core).map(|link| link.rates().0).min();
         slowest.unwrap_or(self.rates().1)
+    }
+
+    /// The topology in which each link is always as fast and as short as it ever is.
+    #[must_use]
+    pub fn at_best(mut self, changes: &[LinkChange]) -> Self {
+        for change in changes {
+            let link = &mut self.links[change.link as usize];
+            if let Some([there, back]) = change.rates {
+                (link.rate, link.back) = (link.rate.max(there), link.back.max(back));
+            }
+            if let Some(propagation) = change.propagation {
+                link.propagation = link.propagation.min(propagation);
+            }
+        }
+        self
     }
 
     /// The number of a node among hosts and arbiters; `None` for switches.
@@ -349,11 +397,23 @@ impl Topology {
         }
     }
 
-    /// The rate of each host: it sends by all its links at once.
+    /// The rate of each host, which sends and receives by all its links at once: that of the faster
+    /// direction of each.
     pub fn host_rates(&self) -> Vec<Rate> {
+        self.host_rates_in(|link| link.rates().1)
+    }
+
+    /// The rate at which each host sends by all its links at once.
+    pub fn sending_rates(&self) -> Vec<Rate> {
+        let is_switch = |node| matches!(node, Node::Switch(_));
+        self.host_rates_in(|link| link.rate_to(if is_switch(link.a) { link.a } else { link.b }))
+    }
+
+    /// The rate of all links of each host together, where `rate` says that of a link.
+    fn host_rates_in(&self, rate: impl Fn(&Link) -> Rate) -> Vec<Rate> {
         let mut bps = vec![0; self.n_hosts() as usize];
         for (host, link) in self.access() {
-            bps[host as usize] += link.rate.as_bps();
+            bps[host as usize] += rate(&link).as_bps();
         }
         let rate = |bps| Rate::from_bps(bps).expect("every host has a link");
         bps.into_iter().map(rate).collect()
@@ -362,8 +422,8 @@ impl Topology {
     /// What bounds on queueing depend on.
     pub fn shape(&self) -> Shape {
         let switches = self.rack_paths(Bytes::new(1)).iter().map(|path| path.len() - 1).max();
-        let slowest = self.access().map(|(_, link)| link.rate.as_bps()).min().unwrap_or(1);
-        let fastest = self.links.iter().map(|l| l.rate.as_bps()).max();
+        let slowest = self.access().map(|(_, link)| link.rates().0.as_bps()).min().unwrap_or(1);
+        let fastest = self.links.iter().map(|link| link.rates().1.as_bps()).max();
         let mut ports = vec![0; self.levels.len()];
         for end in self.links.iter().flat_map(|link| [link.a, link.b]) {
             if let Node::Switch(switch) = end {
@@ -374,7 +434,7 @@ impl Topology {
             switches: switches.map_or(0, |n| n as u32),
             ratio: fastest.map_or(1, |rate| u32::try_from(rate / slowest).unwrap_or(u32::MAX)),
             ports: ports.into_iter().max().unwrap_or(0),
-            has_slower: self.links.iter().any(|link| link.rate.as_bps() < slowest),
+            has_slower: self.links.iter().any(|link| link.rates().0.as_bps() < slowest),
             rails: self.rails().into_iter().max().unwrap_or(1),
         }
     }
@@ -396,7 +456,7 @@ impl Topology {
         let mut uplinks = vec![Span::ZERO; self.n_hosts() as usize];
         for (host, link) in self.access() {
             let own = &mut uplinks[host as usize];
-            *own = (*own).max(link.propagation + link.rate.tx_time(bytes));
+            *own = (*own).max(link.propagation + link.rates().0.tx_time(bytes));
         }
         // Hosts of a rack have links to the same switches.
         let mut switches = vec![Vec::new(); self.n_hosts() as usize];
@@ -432,8 +492,8 @@ impl Topology {
             let (Node::Switch(a), Node::Switch(b)) = (link.a, link.b) else { return true };
             let level = |switch: u32| self.levels[switch as usize];
             let levels = (level(a).min(level(b)), level(a).max(level(b)));
-            let kind = (link.rate, link.propagation);
-            *kinds.entry(levels).or_insert(kind) == kind
+            let kind = (link.rate, link.back, link.propagation);
+            *kinds.entry(levels).or_insert(kind) == kind && link.rate == link.back
         })
     }
 }

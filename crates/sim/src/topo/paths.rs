@@ -54,7 +54,7 @@ impl Paths {
             let hop = |(link, to): (u32, Node)| {
                 let link = self.topology.links[link as usize];
                 let delay = link.propagation + self.topology.latency(to);
-                PathHop { rate: link.rate, delay }
+                PathHop { rate: link.rate_to(to), delay }
             };
             leads.resize(ports.len(), Vec::new());
             hops.push(ends().map(hop).zip(leads).collect());
@@ -101,7 +101,7 @@ impl Paths {
             let (link, to) = self.routes.end(self.routes.first_port(at, dst)?);
             let link = self.topology.links[link as usize];
             let delay = link.propagation + self.topology.latency(to);
-            hops.push(PathHop { rate: link.rate, delay });
+            hops.push(PathHop { rate: link.rate_to(to), delay });
             at = to;
         }
         Some(hops)

@@ -203,6 +203,10 @@ pub struct LinkSpec {
     #[schemars(range(min = 1e-6, max = 1e5))]
     #[serde(default = "access")]
     pub gbps: f64,
+    /// Its rate in Gbit/s from the second end to the first; `gbps` if left out.
+    #[schemars(range(min = 1e-6, max = 1e5))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gbps_back: Option<f64>,
     /// Its propagation in nanoseconds.
     #[schemars(range(min = 0.0, max = 1e9))]
     #[serde(default = "propagation")]
@@ -349,13 +353,11 @@ impl LinkSpec {
             })
         };
         let (a, b) = (end(&self.between[0])?, end(&self.between[1])?);
-        Ok(Link {
-            // A host comes first, so that readers of the link list find access links easily.
-            a: a.min(b),
-            b: a.max(b),
-            rate: rate("gbps", self.gbps)?,
-            propagation: delay("propagation-ns", self.propagation_ns)?,
-        })
+        let there = rate("gbps", self.gbps)?;
+        let back = self.gbps_back.map_or(Ok(there), |gbps| rate("gbps-back", gbps))?;
+        let propagation = delay("propagation-ns", self.propagation_ns)?;
+        // A host comes first, so that readers of the link list find access links easily.
+        Ok(Link { a, b, rate: there, back, propagation }.ordered())
     }
 }
 

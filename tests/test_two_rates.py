@@ -1,0 +1,145 @@
+"""Links with another rate in each direction."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import rampmeter as rm
+from rampmeter import schema
+
+LINKS = [
+    {"between": ["h0", "s0"], "gbps": 100, "gbps-back": 10, "propagation-ns": 1000},
+    {"between": ["h1", "s0"], "gbps": 100, "propagation-ns": 1000},
+]
+
+
+def run(links: list[Any], transport: Any, folder: Path) -> rm.Run:
+    """Runs a message of 1 MB from host 0 to host 1, and 10 ms later one back."""
+    file = folder / "flows.csv"
+    file.write_text("arrival_us,src,dst,size_bytes\n0,0,1,1000000\n10000,1,0,1000000\n")
+    return rm.run(
+        topology={"kind": "links", "hosts": 2, "switches": 1, "links": links},
+        transport=transport,
+        workload={"pattern": "trace", "file": str(file)},
+        quiet=True,
+    )
+
+
+def column(done: rm.Run, name: str) -> list[float]:
+    return [float(value) / 1e6 for value in done.flows.sort_by("flow")[name].to_numpy()]
+
+
+@pytest.mark.parametrize("name", [name for name in schema.names() if name != "ideal"])
+def test_each_direction_has_its_rate(name: str, tmp_path: Path) -> None:
+    """1 MB takes 82 us at 100 Gbit/s and 822 us at 10 Gbit/s, with 40 B of headers a packet."""
+    done = run(LINKS, {"name": name}, tmp_path)
+    assert done.status == "finished"
+    ideals, times = column(done, "ideal_ps"), column(done, "fct_ps")
+    assert ideals == pytest.approx([86, 824], abs=4)
+    slowdown = np.array(times) / np.array(ideals)
+    assert slowdown.min() >= 1
+    # The back direction is that of one slow link, for which receivers wait.
+    assert slowdown[1] < 1.1, slowdown
+    assert slowdown[0] < 1.5, slowdown
+
+
+def test_the_ends_may_be_named_in_either_order(tmp_path: Path) -> None:
+    turned = [{**LINKS[0], "between": ["s0", "h0"], "gbps": "10Gbps", "gbps-back": 100.0}, LINKS[1]]
+    transport = {"name": "dctcp"}
+    assert column(run(turned, transport, tmp_path), "fct_ps") == column(
+        run(LINKS, transport, tmp_path), "fct_ps"
+    )
+
+
+def test_tables_of_links_have_the_column(tmp_path: Path) -> None:
+    file = tmp_path / "links.csv"
+    rows = ["from,to,gbps,gbps-back,propagation-ns", "a,tor,100,10,1000", "b,tor,100,,1000"]
+    file.write_text("\n".join(rows) + "\n")
+    plan = rm.Plan.of(
+        topology={"kind": "file", "file": str(file)},
+        transport=rm.Dctcp(),
+        workload=rm.imc10(load=0.5, flows=100),
+    )
+    warnings = "\n".join(plan.warnings())
+    assert "expected" not in warnings
+    done = rm.run(plan, quiet=True)
+    # A load of 0.5 is that of the slowest interface.
+    slow = done.summary["tiers"]
+    assert {tier["name"] for tier in slow} == {"host-up", "tor-down"}
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(0, "gbps-back: expected a rate"), ("fast", "gbps-back: expected a rate")],
+)
+def test_rates_back_are_checked(value: Any, said: str, tmp_path: Path) -> None:
+    with pytest.raises(rm.PlanError) as error:
+        run([{**LINKS[0], "gbps-back": value}, LINKS[1]], {"name": "dctcp"}, tmp_path)
+    assert said in str(error.value)
+    assert "link 0" in str(error.value)
+
+
+def changed(changes: list[Any], folder: Path, transport: str = "dctcp") -> rm.Run:
+    """Runs three messages of 1 MB over one link, 10 ms after one another."""
+    file = folder / "flows.csv"
+    rows = ["0,0,1,1000000", "10000,0,1,1000000", "20000,0,1,1000000"]
+    file.write_text("\n".join(["arrival_us,src,dst,size_bytes", *rows]) + "\n")
+    return rm.run(
+        topology={"kind": "star", "hosts": 2, "propagation-ns": 1000.0},
+        transport={"name": transport},
+        workload={"pattern": "trace", "file": str(file)},
+        faults={"changes": changes},
+        out=folder / "out",
+        force=True,
+        quiet=True,
+    )
+
+
+def test_rates_change_while_a_run_goes_on(tmp_path: Path) -> None:
+    """10 Gbit/s from 5 ms on, and 100 again from 15 ms on."""
+    changes = [
+        {"link": "h0-s0", "at-us": 5000, "gbps": 10},
+        {"link": "s0-h0", "at-us": 15000, "gbps": 10, "gbps-back": 100},
+    ]
+    done = changed(changes, tmp_path)
+    first, second, third = column(done, "fct_ps")
+    assert first == pytest.approx(third, rel=0.02)
+    assert second - first == pytest.approx(822 - 82, abs=5)
+    # Ideals are those of the fastest links that there ever are.
+    assert len(set(column(done, "ideal_ps"))) == 1
+    assert set(done.flows["ideal_is_bound"].to_pylist()) == {True}
+    outages = pq.read_table(tmp_path / "out" / "outages.parquet").to_pylist()
+    assert [(row["what"], row["state"]) for row in outages] == [("h0-s0", "changed")] * 2
+
+
+def test_a_rate_may_change_in_the_middle_of_a_message(tmp_path: Path) -> None:
+    done = changed([{"link": "h0-s0", "at-us": 40, "gbps": 10}], tmp_path)
+    times = column(done, "fct_ps")
+    assert 86 < times[0] < times[1]
+
+
+def test_delays_change_while_a_run_goes_on(tmp_path: Path) -> None:
+    changes = [{"link": "h1-s0", "at-us": 15000, "propagation-ns": 101_000}]
+    first, second, third = column(changed(changes, tmp_path, "homa"), "fct_ps")
+    assert first == second
+    # The message needs a round trip more for its grants than one way.
+    assert third >= second + 100
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"link": "h0-s0", "at-us": 1}, "faults.changes[0]: expected gbps or propagation-ns"),
+        ({"link": "h0-s1", "at-us": 1, "gbps": 1}, "faults.changes[0].link: expected the ends"),
+        ({"link": "h0-s0", "at-us": 1, "gbps": 0}, "faults.changes[0].gbps: expected"),
+        ({"link": "h0-s0", "at-us": 1, "gbps-back": 1}, "expected gbps with it, got this alone"),
+        ({"link": "h0-s0", "at-us": -1, "gbps": 1}, "faults.changes[0].at-us: expected"),
+    ],
+)
+def test_changes_are_checked(change: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(rm.PlanError) as error:
+        changed([change], tmp_path)
+    assert said in str(error.value)
