@@ -38,12 +38,11 @@ def test_each_direction_has_its_rate(name: str, tmp_path: Path) -> None:
     done = run(LINKS, {"name": name}, tmp_path)
     assert done.status == "finished"
     ideals, times = column(done, "ideal_ps"), column(done, "fct_ps")
-    assert ideals == pytest.approx([86, 824], abs=4)
+    assert ideals[1] / ideals[0] == pytest.approx(9.6, rel=0.02)
     slowdown = np.array(times) / np.array(ideals)
     assert slowdown.min() >= 1
-    # The back direction is that of one slow link, for which receivers wait.
-    assert slowdown[1] < 1.1, slowdown
-    assert slowdown[0] < 1.5, slowdown
+    # Receivers ask at the rate at which they send, and slots have one length.
+    assert slowdown.max() < (1.6 if name in ("dcpim", "phost", "ndp") else 1.1), slowdown
 
 
 def test_the_ends_may_be_named_in_either_order(tmp_path: Path) -> None:

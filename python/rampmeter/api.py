@@ -18,11 +18,11 @@ from rampmeter._core import ResultError
 from rampmeter.comparison import Comparison, Failures
 from rampmeter.contest import Contest
 from rampmeter.naming import TransportChoice
-from rampmeter.plan import Override, Plan
+from rampmeter.plan import Override, Plan, part_of
 from rampmeter.progress import watching
 from rampmeter.results import Run
 from rampmeter.runner import Batch, Job, Silent, Stop, run_all
-from rampmeter.spec import Part, Transport, table_of
+from rampmeter.spec import Part, Transport
 from rampmeter.toml import Table
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def run(
     plan: Plan | str | PathLike[str] | None = None,
     *,
     topology: Part | Table | None = None,
-    transport: Part | Table | None = None,
+    transport: Part | Table | Sequence[Part | Table] | None = None,
     workload: Part | Table | None = None,
     seed: int | None = None,
     out: str | PathLike[str] | None = None,
@@ -193,7 +193,7 @@ def _plan(plan: Plan | str | PathLike[str] | None, seed: int | None, parts: dict
         return Plan.of(seed=1 if seed is None else seed, **parts)
     base = plan if isinstance(plan, Plan) else Plan.load(plan)
     overrides: list[Override] = [
-        (name, table_of(name, part)) for name, part in parts.items() if part is not None
+        (name, part_of(name, part)) for name, part in parts.items() if part is not None
     ]
     if seed is not None:
         overrides.append(("seed", seed))

@@ -60,9 +60,10 @@ class TransportChoice:
 
     def of(self, plan: Plan) -> Plan:
         """The plan with this transport; its own transport's keys stay where that is the same."""
-        table: dict[str, TomlValue] = dict(plan.get("transport", {}))
-        if table.get("name") != self.name:
-            table = {"name": self.name}
+        own = plan.get("transport", {})
+        table: dict[str, TomlValue] = {"name": self.name}
+        if isinstance(own, Mapping) and own.get("name") == self.name:
+            table = dict(own)
         if self.preset:
             table["preset"] = self.preset
         overrides = [

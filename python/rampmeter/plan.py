@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from os import PathLike
@@ -83,13 +83,20 @@ class Plan:
 
     @classmethod
     def of(
-        cls, *, seed: int = 1, base: str | PathLike[str] = ".", **parts: Part | Table | None
+        cls,
+        *,
+        seed: int = 1,
+        base: str | PathLike[str] = ".",
+        **parts: Part | Table | Sequence[Part | Table] | None,
     ) -> "Plan":
-        """A plan from its parts: `topology`, `transport`, `workload` and other tables."""
+        """A plan from its parts: `topology`, `transport`, `workload` and other tables.
+
+        A list of transports shares the network: tenant n uses transport n.
+        """
         table: dict[str, TomlValue] = {"seed": seed}
         for name, part in parts.items():
             if part is not None:
-                table[name] = table_of(name, part)
+                table[name] = part_of(name, part)
         return cls(dumps(table), Path(base), ARGUMENTS)
 
     def table(self) -> dict[str, Any]:
@@ -175,6 +182,13 @@ class Plan:
 
             digests |= digests_of(transport, self.base)
         return digests
+
+
+def part_of(name: str, part: object) -> TomlValue:
+    """A table of a plan, or of `transport` a list of tables."""
+    if name == "transport" and isinstance(part, list | tuple):
+        return [dict(table_of(name, each)) for each in part]
+    return table_of(name, part)
 
 
 def parse_override(text: str) -> Override:

@@ -29,9 +29,10 @@ INTERVAL_NOTE: Final = "± is half a 95 % confidence interval, by batch means."
 
 
 def run_sheets(run: Run) -> Iterator[Sheet]:
-    """What one run gave: overview, slowdown by size, ports by tier, collectives and calls."""
+    """What one run gave: overview, slowdown by size and tenant, ports by tier, rounds, calls."""
     yield overview(run)
     yield slowdown_by_size(run.summary)
+    yield from tenants(run)
     yield tiers(run.summary)
     yield from round_sheets(run.summary)
     yield from call_sheets(run.summary)
@@ -104,6 +105,29 @@ def slowdown_by_size(summary: Mapping[str, Any], ideal: str = "delivered") -> Sh
         notes=(INTERVAL_NOTE,) if has_intervals else (),
         sections=frozenset([len(rows) - 2]),
     )
+
+
+def tenants(run: Run) -> Iterator[Sheet]:
+    """Slowdown and goodput by tenant, with the transport of each; nothing of one tenant."""
+    summary = run.summary
+    by_tenant: Mapping[str, Mapping[str, Any]] = summary.get("tenants", {})
+    if not by_tenant:
+        return
+    transport = run.manifest["plan"]["transport"]
+    tables = transport if isinstance(transport, list) else [transport]
+    goodput = summary.get("tenant_goodput_gbps", {})
+    rows = [
+        (
+            tenant,
+            str(tables[min(int(tenant), len(tables) - 1)]["name"]),
+            count(stats["count"]),
+            *(number(stats[name]) for name in ("mean", "p50", "p99", "max")),
+            number(goodput.get(tenant), 2),
+        )
+        for tenant, stats in sorted(by_tenant.items(), key=lambda item: int(item[0]))
+    ]
+    headings = ("", "transport", "flows", "mean", "p50", "p99", "max", "goodput,\nGbit/s")
+    yield Sheet("Slowdown by tenant", headings, rows)
 
 
 def comparison_sheets(comparison: Comparison) -> Iterator[Sheet]:

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace};
+use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, Spray};
 use rampmeter_core::{Bytes, FabricFacts, Span};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::transport::{Derived, Network, Place, Quantity, Site};
@@ -34,7 +34,10 @@ pub struct ValidPlan {
     pub(crate) facts: FabricFacts,
     pub(crate) transport: ValidTransport,
     pub(crate) workload: ValidWorkload,
+    /// How messages become packets; of several transports, of the first.
     pub(crate) cut: Cut,
+    /// The same of each transport.
+    pub(crate) cuts: Vec<Cut>,
     pub(crate) deadlines: Option<DeadlinesSpec>,
     pub(crate) capture: Option<CaptureConfig>,
     pub(crate) warnings: Vec<String>,
@@ -54,10 +57,16 @@ impl Plan {
     pub fn check(mut self, origin: &str, base: &Path) -> Result<ValidPlan, PlanError> {
         let cx = Context::new(origin, base);
         let (topology, imported) = topology(&self.topology, &self.names, &cx)?;
-        let cut = self.transport.cut();
+        let cuts = self.transport.cuts();
+        let cut = cuts[0];
         let Cut { payload, header, .. } = cut;
         let facts = topology.facts(payload + header, header);
-        let needs = self.transport.needs(&facts);
+        let bad_key = |bad: BadKey| {
+            let message = format!("expected {}, got {}", bad.expected, bad.got);
+            cx.bad(&format!("transport.{}", bad.key), message)
+        };
+        let needs = self.transport.needs(&facts).map_err(bad_key)?;
+        let spray = self.fabric.spray;
         let express = self.fabric.express_bytes;
         let mut fabric = resolve(&mut self.fabric, &needs, &cx)?;
         let is_central = |need: &ArbiterNeed| need.place == ArbiterPlace::FirstRack;
@@ -69,10 +78,8 @@ impl Plan {
         let topology = topology.with_arbiters(&needs.arbiters);
         let on = (&topology, payload + header, express);
         crate::pfc::resolve(&mut self.fabric, &mut fabric, &needs, on, &cx)?;
-        let transport = transport(&self.transport, &facts, &topology, &fabric).map_err(|bad| {
-            let message = format!("expected {}, got {}", bad.expected, bad.got);
-            cx.bad(&format!("transport.{}", bad.key), message)
-        })?;
+        let transport = transport(&self.transport, &facts, &topology, (&fabric, spray));
+        let transport = transport.map_err(bad_key)?;
         by_port::check(&fabric, &topology, &cx)?;
         if !(fabric.is_memoryless() && works_without_memory(&needs)) {
             check_buffer(&fabric.buffer, transport.ready.buffer_min(), &cx)?;
@@ -81,6 +88,7 @@ impl Plan {
             Some(spec) => load_packet(spec, &cx)?,
             None => (payload, header),
         };
+        let load_rate = topology.sending_rates().into_iter().min().unwrap_or(facts.access_rate);
         let context = WorkloadContext {
             n_hosts: topology.n_hosts(),
             access_rate: load_rate,
@@ -88,7 +96,6 @@ impl Plan {
             wire: load_payload + load_header,
             hosts_per_rack: hosts_per_rack(&imported.spec),
             hosts_per_pod: hosts_per_pod(&imported.spec),
-        let load_rate = topology.sending_rates().into_iter().min().unwrap_or(facts.access_rate);
             base_dir: base.to_owned(),
         };
         let workload = self.workload.clone().validate_with_names(&context, &imported.host_names());
@@ -153,6 +160,7 @@ impl Plan {
             transport,
             workload,
             cut,
+            cuts,
             deadlines,
             capture,
             trace,
@@ -291,7 +299,7 @@ fn transport(
     spec: &TransportSpec,
     facts: &FabricFacts,
     topology: &Topology,
-    fabric: &FabricConfig,
+    (fabric, spray): (&FabricConfig, Option<Spray>),
 ) -> Result<ValidTransport, BadKey> {
     let Shape { switches, ratio, ports, has_slower, rails } = topology.shape();
     let (slowest, fastest) = topology.rates();
@@ -315,7 +323,7 @@ fn transport(
         paths,
         pods,
     };
-    spec.configure(&Site { facts: *facts, place: Place::Network(network), lower: None })
+    spec.configure(&Site { facts: *facts, place: Place::Network(network), lower: None }, spray)
 }
 
 fn capture(

@@ -415,8 +415,8 @@ impl Plan {
             origin: origin.to_owned(),
             message: locate(&e, text),
         };
-        let plan: Plan<toml::Table> = if lists_links(text) {
-            let plan: Plan<toml::Table, toml::Table> = toml::from_str(text).map_err(syntax)?;
+        let plan: Plan<toml::Value> = if lists_links(text) {
+            let plan: Plan<toml::Value, toml::Table> = toml::from_str(text).map_err(syntax)?;
             plan.with_links(text, origin)?
         } else {
             toml::from_str(text).map_err(syntax)?
@@ -426,7 +426,7 @@ impl Plan {
             let line = line_of(text, &key).map_or(String::new(), |line| format!(": line {line}"));
             PlanError::Value {
                 origin: format!("{origin}{line}"),
-                key: format!("transport.{key}"),
+                key: format!("transport.{key}").trim_end_matches('.').to_owned(),
                 message: format!("expected {expected}, got {got}"),
             }
         })?;
@@ -507,18 +507,23 @@ fn lists_links(text: &str) -> bool {
     kind == Some("links")
 }
 
-/// The line of a key of the `transport` table.
+/// The line of a key of the `transport` table, or of one of several by its number.
 fn line_of(text: &str, key: &str) -> Option<usize> {
     let document = toml::de::DeTable::parse(text).ok()?;
-    let mut table = document.get_ref().get("transport")?.get_ref().as_table()?;
+    let mut value = document.get_ref().get("transport")?;
     let mut at = None;
     for part in key.split('.') {
-        let (name, value) = table.iter().find(|(name, _)| name.get_ref() == part)?;
-        at = Some(name.span().start);
-        match value.get_ref().as_table() {
-            Some(inner) => table = inner,
-            None => break,
+        if let Some(tables) = value.get_ref().as_array() {
+            value = tables.get(part.parse::<usize>().ok()?)?;
+            at = Some(value.span().start);
+            continue;
         }
+        let Some(table) = value.get_ref().as_table() else { break };
+        let Some((name, inner)) = table.iter().find(|(name, _)| name.get_ref() == part) else {
+            break;
+        };
+        at = Some(name.span().start);
+        value = inner;
     }
     at.map(|at| text[..at].matches('\n').count() + 1)
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::{Header, Hop, Span, Time};
+use rampmeter_core::{Bytes, Header, Hop, NodeId, Span, TenantId, Time};
 use rampmeter_metrics::row::{FlowRow, Status};
 use rampmeter_metrics::{FlowWriter, Ideal, LatencyHistogram, TableError};
 use rampmeter_sim::fabric::Fabric;
 use rampmeter_sim::{Arrival, FlowRecord, Probe};
 
-use crate::ideals::Ideals;
+use crate::ideals::{FlowIdeals, Ideals};
 use crate::rates::Rates;
 use crate::sampling::Samples;
 
@@ -46,7 +46,8 @@ impl Kept {
 
 /// The standard probe.
 pub(crate) struct Recorder {
-    ideals: Ideals,
+    /// Those of the flows of each transport, by tenant.
+    ideals: Vec<Ideals>,
     writer: Option<FlowWriter>,
     pub(crate) error: Option<TableError>,
     pub(crate) kept: Vec<Kept>,
@@ -82,7 +83,7 @@ impl Recorder {
     /// Records each link at every sample where `by_link` says so. Statistics end at the arrival of
     /// flow number `finished_before`, from one.
     pub(crate) fn new(
-        ideals: Ideals,
+        ideals: Vec<Ideals>,
         writer: Option<FlowWriter>,
         by_link: bool,
         finished_before: Option<u64>,
@@ -133,6 +134,17 @@ impl Recorder {
 }
 
 impl Recorder {
+    /// The ideals of a flow. Tenants beyond the last transport's belong to that.
+    fn ideals(
+        &mut self,
+        tenant: TenantId,
+        (src, dst): (NodeId, NodeId),
+        size: Bytes,
+    ) -> FlowIdeals {
+        let last = self.ideals.len() - 1;
+        self.ideals[(tenant.get() as usize).min(last)].of(src, dst, size)
+    }
+
     /// Adds a row to the table of flows.
     fn push(&mut self, row: &FlowRow) {
         if let Some(writer) = &mut self.writer
@@ -153,7 +165,7 @@ impl Probe for Recorder {
         if self.mark.0 == Some(record.number.into()) {
             self.mark.1 = Some(record.arrival.as_ps());
         }
-        let ideals = self.ideals.of(record.src, record.dst, record.size);
+        let ideals = self.ideals(record.tenant, (record.src, record.dst), record.size);
         let [ideal, acked_ideal, figure_ideal] = ideals.all();
         let since = |end: Option<Time>| end.map(|end| (end - record.arrival).as_ps());
         let (fct_ps, acked_ps) = (since(record.delivered), since(record.completed));
@@ -230,7 +242,7 @@ impl Probe for Recorder {
 
     fn on_withheld(&mut self, now: Time, arrival: &Arrival) {
         self.not_started += 1;
-        let ideals = self.ideals.of(arrival.src, arrival.dst, arrival.size);
+        let ideals = self.ideals(arrival.tenant, (arrival.src, arrival.dst), arrival.size);
         let [ideal, acked_ideal, figure_ideal] = ideals.all();
         self.push(&FlowRow {
             flow: arrival.number.unwrap_or_default().into(),

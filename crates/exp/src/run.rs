@@ -217,7 +217,8 @@ fn deadlocks(plan: &ValidPlan, ran: &Ran) -> Vec<DeadlockReport> {
 
 pub(crate) fn recorder(plan: &ValidPlan, writer: Option<FlowWriter>) -> Recorder {
     let finished_before = plan.plan().measure.finished_before_arrival;
-    Recorder::new(Ideals::new(&plan.sim, plan.cut), writer, plan.plan().run.links, finished_before)
+    let ideals = plan.cuts.iter().map(|&cut| Ideals::new(&plan.sim, cut)).collect();
+    Recorder::new(ideals, writer, plan.plan().run.links, finished_before)
 }
 
 /// Runs the flows of the plan through its transport, whose type is found here, once.

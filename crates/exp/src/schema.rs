@@ -37,6 +37,14 @@ pub fn plan_schema(registry: &Registry) -> Value {
             definitions.extend(forms);
         }
     }
+    // Several transports may share the network.
+    if let Some(own) = schema.pointer_mut("/properties/transport") {
+        let table = json!({ "$ref": "#/definitions/Transport" });
+        *own = json!({
+            "description": "The protocol and its parameters, or those of several tenants.",
+            "oneOf": [table, { "type": "array", "items": table, "minItems": 1, "maxItems": 8 }],
+        });
+    }
     schema.to_value()
 }
 
@@ -124,6 +132,13 @@ fn transport(about: &About) -> Value {
             });
             properties.insert(name.to_owned(), key);
         }
+    }
+    if about.wire.is_some() {
+        let description =
+            "Added to the classes of its packets, where several transports share the network.";
+        let key =
+            json!({ "description": description, "type": "integer", "minimum": 0, "maximum": 7 });
+        properties.insert("class".to_owned(), key);
     }
     if !about.best_effort.is_empty() {
         let lower: Vec<Value> =

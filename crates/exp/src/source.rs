@@ -1,6 +1,6 @@
 //! The messages of a plan, for the simulator and the ideal alike.
 
-use rampmeter_core::{Bytes, Purpose, Rng, Span, Time};
+use rampmeter_core::{Bytes, Purpose, Rng, Span, TenantId, Time};
 use rampmeter_sim::{Arrival, Source};
 use rampmeter_workload::{Flow, FlowSource, Releases};
 
@@ -20,6 +20,8 @@ pub(crate) struct PlanSource {
     calls: Calls,
     deadlines: Deadlines,
     payload: Bytes,
+    /// The number of transports to which the flows of one tenant are dealt out in turn.
+    dealt_to: Option<u32>,
     /// Packets of all flows submitted, and of the one that is next.
     pub(crate) offered_packets: u64,
 }
@@ -36,6 +38,10 @@ impl PlanSource {
             releases: graph.map(Releases::new),
             deadlines: Deadlines::new(plan),
             payload: plan.cut.payload,
+            dealt_to: match plan.cuts.len() as u32 {
+                1 => None,
+                n => (!plan.workload.has_tenants()).then_some(n),
+            },
             offered_packets: 0,
         }
     }
@@ -51,8 +57,9 @@ impl PlanSource {
         self.calls.results(ideals)
     }
 
-    fn arrival(number: u32, flow: &Flow, deadline: Time) -> Arrival {
+    fn arrival(&self, number: u32, flow: &Flow, deadline: Time) -> Arrival {
         let Flow { arrival: at, src, dst, size, tenant, .. } = *flow;
+        let tenant = self.dealt_to.map_or(tenant, |n| TenantId::new(number % n));
         Arrival { number: Some(number), at, src, dst, size, deadline, tenant }
     }
 
@@ -71,7 +78,7 @@ impl Source for &mut PlanSource {
         let deadline = self.deadlines.draw(&flow);
         let number = self.next_number;
         self.next_number += 1;
-        Some(PlanSource::arrival(number, &flow, deadline))
+        Some(self.arrival(number, &flow, deadline))
     }
 
     fn on_delivered(&mut self, number: u32, at: Time) {
@@ -98,12 +105,12 @@ impl Source for &mut PlanSource {
         self.rounds.on_start(number, flow.arrival);
         self.calls.on_start(number, flow.arrival);
         let deadline = self.deadlines.draw_waiting(number, &flow);
-        Some(PlanSource::arrival(number, &flow, deadline))
+        Some(self.arrival(number, &flow, deadline))
     }
 
     fn withheld(&mut self) -> Option<Arrival> {
         let (number, flow) = self.releases.as_mut()?.withheld()?;
-        Some(PlanSource::arrival(number, &flow, Time::NEVER))
+        Some(self.arrival(number, &flow, Time::NEVER))
     }
 }
 

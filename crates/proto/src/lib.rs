@@ -17,6 +17,7 @@ pub mod hpcc;
 pub mod hyline;
 pub mod ideal;
 pub mod keys;
+pub mod mixed;
 pub mod ndp;
 pub mod parts;
 pub mod pfabric;

@@ -21,6 +21,8 @@ mod transport;
 
 use thiserror::Error;
 
+use crate::fabric::Spray;
+
 pub use bytes::{Reader, Writer};
 pub use field::{Field, number};
 pub use format::{
@@ -79,6 +81,13 @@ pub trait Header: Copy + PartialEq + std::fmt::Debug {
     /// ([`Queueing::Ranks`](crate::Queueing)), lowest first.
     fn rank(&self) -> u32 {
         0
+    }
+
+    /// The path choice of the packet where that is not the fabric's, as in networks of several
+    /// transports. `None` by default.
+    #[inline]
+    fn spray(&self) -> Option<Spray> {
+        None
     }
 
     /// What packets of this type are called, as in "token".

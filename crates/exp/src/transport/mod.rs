@@ -3,6 +3,7 @@
 //! This module knows no transport by name: a [`Registry`] holds those that plans may name.
 
 mod ideal;
+mod mixed;
 mod registry;
 mod written;
 
@@ -10,14 +11,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::FabricNeeds;
+use rampmeter_core::fabric::{FabricNeeds, Spray};
 use rampmeter_core::{FabricFacts, Queueing};
 use rampmeter_metrics::ideal::LastPacket;
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::transport::{Derived, Site};
 use rampmeter_proto::{Framing, Padding};
 use serde::{Serialize, Serializer};
-use toml::Table;
+use toml::{Table, Value};
 
 pub use registry::{About, Registry};
 pub use written::Written;
@@ -25,9 +26,17 @@ pub use written::Written;
 use crate::cut::Cut;
 use registry::{AnyKeys, Ready};
 
-/// A `transport` table that has been read.
+/// The `transport` table, or the tables of several transports that share the network.
 #[derive(Clone)]
 pub struct TransportSpec {
+    name: String,
+    /// At least one. The messages of tenant n belong to transport n.
+    tables: Vec<ReadTable>,
+}
+
+/// A table that has been read.
+#[derive(Clone)]
+struct ReadTable {
     written: Written,
     keys: Arc<dyn AnyKeys>,
 }
@@ -41,47 +50,95 @@ pub(crate) struct ValidTransport {
 }
 
 impl TransportSpec {
-    /// The name of the transport.
-    pub fn name(&self) -> &str {
-        &self.written.name
+    fn new(tables: Vec<ReadTable>) -> Self {
+        let names: Vec<&str> = tables.iter().map(|table| table.written.name.as_str()).collect();
+        Self { name: names.join("+"), tables }
     }
 
-    pub(crate) fn cut(&self) -> Cut {
-        let Framing { payload, header, padding } = self.keys.framing();
-        let last = match padding {
-            Padding::Exact => LastPacket::OwnSize,
-            Padding::Full => LastPacket::Padded,
+    /// The name of the transport; of several, their names joined by `+`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The names of the transports, in the order of the tenants that use them.
+    pub fn names(&self) -> Vec<&str> {
+        self.tables.iter().map(|table| table.written.name.as_str()).collect()
+    }
+
+    /// How each transport cuts messages into packets.
+    pub(crate) fn cuts(&self) -> Vec<Cut> {
+        let cut = |table: &ReadTable| {
+            let Framing { payload, header, padding } = table.keys.framing();
+            let last = match padding {
+                Padding::Exact => LastPacket::OwnSize,
+                Padding::Full => LastPacket::Padded,
+            };
+            Cut { payload, header, last }
         };
-        Cut { payload, header, last }
+        self.tables.iter().map(cut).collect()
     }
 
     /// What the transport needs of a fabric, which is told as the plan tells it.
-    pub(crate) fn needs(&self, facts: &FabricFacts) -> FabricNeeds {
-        self.keys.needs(&self.written.told(facts))
+    ///
+    /// # Errors
+    /// Two transports that need different fabrics.
+    pub(crate) fn needs(&self, facts: &FabricFacts) -> Result<FabricNeeds, BadKey> {
+        let needs = |table: &ReadTable| table.keys.needs(&table.told(facts));
+        match &self.tables[..] {
+            [only] => Ok(needs(only)),
+            several => mixed::merge(self.names().into_iter().zip(several.iter().map(needs))),
+        }
     }
 
     /// How the ports of its switches queue.
     pub(crate) fn queueing(&self) -> Queueing {
-        self.keys.queueing()
+        self.tables[0].keys.queueing()
     }
 
-    /// Checks the parameters and derives what follows from them at `site`.
-    pub(crate) fn configure(&self, site: &Site) -> Result<ValidTransport, BadKey> {
-        let facts = self.written.told(&site.facts);
-        let site = Site { facts, ..site.clone() };
-        Ok(ValidTransport { ready: self.keys.configure(&site)?, needs: self.keys.needs(&facts) })
+    /// Checks the parameters and derives what follows from them at `site`. `spray` is the path
+    /// choice that the plan names.
+    pub(crate) fn configure(
+        &self,
+        site: &Site,
+        spray: Option<Spray>,
+    ) -> Result<ValidTransport, BadKey> {
+        let needs = self.needs(&site.facts)?;
+        let ready = match &self.tables[..] {
+            [only] => only.keys.configure(&only.site(site))?,
+            several => mixed::configure(several, site, spray)?,
+        };
+        Ok(ValidTransport { ready, needs })
     }
 
-    /// The table with the values of all keys.
-    pub fn table(&self) -> Table {
+    /// The table, or a list of tables, with the values of all keys.
+    pub fn value(&self) -> Value {
+        match &self.tables[..] {
+            [only] => only.table().into(),
+            several => several.iter().map(ReadTable::table).collect::<Vec<_>>().into(),
+        }
+    }
+}
+
+impl ReadTable {
+    /// The facts that the plan tells the transport.
+    fn told(&self, facts: &FabricFacts) -> FabricFacts {
+        self.written.told(facts)
+    }
+
+    fn site(&self, site: &Site) -> Site {
+        Site { facts: self.told(&site.facts), ..site.clone() }
+    }
+
+    fn table(&self) -> Table {
         let (preset, keys) = self.keys.values();
+        let Written { ref name, control_rtt_us, data_rtt_us, class, .. } = self.written;
         let mut table = Table::new();
-        table.insert("name".to_owned(), self.written.name.clone().into());
+        table.insert("name".to_owned(), name.clone().into());
         table.insert("preset".to_owned(), preset.into());
-        let Written { control_rtt_us, data_rtt_us, .. } = self.written;
         for (key, us) in [("control-rtt-us", control_rtt_us), ("data-rtt-us", data_rtt_us)] {
             table.extend(us.map(|us| (key.to_owned(), us.into())));
         }
+        table.extend(class.map(|class| ("class".to_owned(), i64::from(class).into())));
         table.extend(keys);
         table
     }
@@ -89,19 +146,19 @@ impl TransportSpec {
 
 impl fmt::Debug for TransportSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.table())
+        write!(f, "{}", self.value())
     }
 }
 
 impl PartialEq for TransportSpec {
     fn eq(&self, other: &Self) -> bool {
-        self.table() == other.table()
+        self.value() == other.value()
     }
 }
 
 impl Serialize for TransportSpec {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        self.table().serialize(to)
+        self.value().serialize(to)
     }
 }
 

@@ -8,20 +8,22 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::FabricNeeds;
+use rampmeter_core::fabric::{FabricNeeds, Spray};
 use rampmeter_core::wire::Wire;
 use rampmeter_core::{Bytes, FabricFacts, Family, Hop, Queueing, Rate};
 use rampmeter_proto::Framing;
 use rampmeter_proto::beside::{Beside, Both, below};
 use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor, unknown};
 use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, key_infos};
+use rampmeter_proto::mixed::Member;
 use rampmeter_proto::transport::{Derived, Place, Site, Transport};
 use serde::Serialize;
-use toml::Table;
+use toml::{Table, Value};
 
-use super::TransportSpec;
 use super::ideal::IdealEntry;
+use super::mixed::{MixedPart, of_table};
 use super::written::{Written, values};
+use super::{ReadTable, TransportSpec};
 use crate::ran::Ran;
 use crate::simulate::{Configs, Task, simulate_family};
 
@@ -73,6 +75,17 @@ pub(crate) trait AnyKeys: Send + Sync {
     fn needs(&self, facts: &FabricFacts) -> FabricNeeds;
     fn queueing(&self) -> Queueing;
     fn configure(&self, site: &Site) -> Result<Arc<dyn Ready>, BadKey>;
+    /// Configures it as transport `number` of several in one network, with its path choice and what
+    /// is added to the classes of its packets.
+    fn member(
+        &self,
+        _number: u8,
+        _site: &Site,
+        _of_packets: (Option<Spray>, u8),
+    ) -> Result<MixedPart, BadKey> {
+        let expected = "a transport that can share the network with another";
+        Err(BadKey::new("name", expected, "one that has no packets, or that shares it already"))
+    }
 }
 
 /// A transport configured for one network.
@@ -137,11 +150,43 @@ impl Registry {
         self.entries.iter().filter_map(|entry| entry.wire()).collect()
     }
 
-    /// Reads a `transport` table.
+    /// Reads the `transport` table, or the tables of several transports that share the network.
     ///
     /// # Errors
-    /// An unknown name or key, or a value that cannot be used; keys are those of the table.
-    pub fn read(&self, table: &Table) -> Result<TransportSpec, BadKey> {
+    /// An unknown name or key, or a value that cannot be used; keys are those of the table, after its
+    /// place if there are several.
+    pub fn read(&self, value: &Value) -> Result<TransportSpec, BadKey> {
+        let tables = match value {
+            Value::Table(table) => {
+                let read = self.read_table(table)?;
+                if let Some(class) = read.written.class {
+                    let expected = "this key where several transports share the network";
+                    return Err(BadKey::new("class", expected, class));
+                }
+                vec![read]
+            }
+            Value::Array(tables) if (1..=Self::MEMBERS_MAX).contains(&tables.len()) => {
+                let read = |(number, table): (u8, &Value)| match table {
+                    Value::Table(table) => {
+                        self.read_table(table).map_err(|bad| of_table(number, bad))
+                    }
+                    other => Err(BadKey::new(&number.to_string(), "a table", other)),
+                };
+                (0..).zip(tables).map(read).collect::<Result<_, _>>()?
+            }
+            Value::Array(tables) => {
+                let expected = format!("1 to {} tables", Self::MEMBERS_MAX);
+                return Err(BadKey::new("", expected, tables.len()));
+            }
+            other => return Err(BadKey::new("", "a table, or a list of tables", other)),
+        };
+        Ok(TransportSpec::new(tables))
+    }
+
+    /// The most transports that share a network.
+    const MEMBERS_MAX: usize = 8;
+
+    fn read_table(&self, table: &Table) -> Result<ReadTable, BadKey> {
         let written = Written::new(table)?;
         let lower = match &written.best_effort {
             None => None,
@@ -154,7 +199,7 @@ impl Registry {
         });
         let Some(entry) = found else { return Err(self.unknown(wanted)) };
         let keys = entry.read(&written)?;
-        Ok(TransportSpec { written, keys })
+        Ok(ReadTable { written, keys })
     }
 
     fn unknown(&self, wanted: (&str, Option<&str>)) -> BadKey {
@@ -251,6 +296,33 @@ impl<T: Transport> AnyKeys for OneKeys<T> {
     }
 
     fn configure(&self, site: &Site) -> Result<Arc<dyn Ready>, BadKey> {
+        Ok(Arc::new(self.configured(site)?))
+    }
+
+    fn member(
+        &self,
+        number: u8,
+        site: &Site,
+        of_packets: (Option<Spray>, u8),
+    ) -> Result<MixedPart, BadKey> {
+        Member::check::<T>()?;
+        let configured = self.configured(site)?;
+        let member =
+            |config: &Arc<T::Config>| Member::new::<T>(number, Arc::clone(config), of_packets);
+        let Configs { network, by_rate } = &configured.configs;
+        Ok(MixedPart {
+            network: member(network),
+            by_rate: by_rate.iter().map(|(rate, config)| (*rate, member(config))).collect(),
+            alone: Arc::new(configured),
+        })
+    }
+}
+
+/// Configurations by the rate of a host.
+type ByRate<C> = Vec<(Rate, Arc<C>)>;
+
+impl<T: Transport> OneKeys<T> {
+    fn configured(&self, site: &Site) -> Result<Configured<T>, BadKey> {
         let config = T::configure(self.keys.clone(), site)?;
         let derived = T::describe(&config);
         let buffer_min = T::buffer_min(&config).max(self.framing().full());
@@ -259,21 +331,9 @@ impl<T: Transport> AnyKeys for OneKeys<T> {
         let has_own_rates = by_rate.is_some();
         let by_rate = by_rate.unwrap_or_default();
         let (configs, wire) = (Configs { network: Arc::new(config), by_rate }, Some(T::WIRE));
-        Ok(Arc::new(Configured::<T> {
-            configs,
-            buffer_min,
-            derived,
-            wire,
-            assumes_full_bisection,
-            has_own_rates,
-        }))
+        Ok(Configured { configs, buffer_min, derived, wire, assumes_full_bisection, has_own_rates })
     }
-}
 
-/// Configurations by the rate of a host.
-type ByRate<C> = Vec<(Rate, Arc<C>)>;
-
-impl<T: Transport> OneKeys<T> {
     /// The configurations of hosts that are faster than the slowest; `None` if they have the same.
     fn by_rate(
         &self,

@@ -18,6 +18,8 @@ pub struct Written {
     pub data_rtt_us: Option<f64>,
     /// The transport in lower classes, for all tenants but the first.
     pub best_effort: Option<Table>,
+    /// Added to the classes of its packets, where several transports share the network.
+    pub class: Option<u8>,
     /// All other keys.
     pub keys: Table,
 }
@@ -45,6 +47,13 @@ impl Written {
             },
         };
         let (control_rtt_us, data_rtt_us) = (rtt("control-rtt-us")?, rtt("data-rtt-us")?);
+        let class = match keys.remove("class") {
+            None => None,
+            Some(value) => match value.as_integer() {
+                Some(class @ 0..=7) => Some(class as u8),
+                _ => return Err(BadKey::new("class", "a whole number from 0 to 7", value)),
+            },
+        };
         let best_effort = match keys.remove("best-effort") {
             None => None,
             Some(Value::Table(lower)) => match lower.get("best-effort") {
@@ -56,7 +65,7 @@ impl Written {
             },
             Some(other) => return Err(BadKey::new("best-effort", "a transport table", other)),
         };
-        Ok(Self { name, preset, control_rtt_us, data_rtt_us, best_effort, keys })
+        Ok(Self { name, preset, control_rtt_us, data_rtt_us, best_effort, class, keys })
     }
 
     /// What the transport takes the fabric for: its facts, but for round trips that are given.

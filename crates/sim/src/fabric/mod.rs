@@ -277,7 +277,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     fn forward(&mut self, switch: u32, via: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
         let packet = self.pool.get_mut(handle);
         let dst = packet.dst.get();
-        let path = match self.config.spray {
+        let path = match packet.header.spray().unwrap_or(self.config.spray) {
             Spray::SourceRoundRobin => self.digits[switch as usize].of(packet.path),
             _ if packet.marks.contains(Marks::ROUTED) => {
                 self.digits[switch as usize].of(packet.path)

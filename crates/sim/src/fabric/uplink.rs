@@ -107,7 +107,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// The one of several interfaces that equal-cost multipath chooses for a packet; `None` if each
     /// packet may take any of them.
     fn interface_of_flow(&self, packet: &Packet<H>, ports: &[u32]) -> Option<u32> {
-        let hash = match self.config.spray {
+        let hash = match packet.header.spray().unwrap_or(self.config.spray) {
             _ if packet.marks.contains(Marks::ROUTED) => return None,
             Spray::Ecmp => flow_hash(packet, packet.payload.msg.get(), INTERFACES),
             Spray::EcmpPair => flow_hash(packet, 0, INTERFACES),

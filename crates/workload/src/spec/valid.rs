@@ -95,6 +95,17 @@ impl ValidWorkload {
         self.limit.apply(source)
     }
 
+    /// Returns true if flows are of several tenants, or of another tenant than the first.
+    pub fn has_tenants(&self) -> bool {
+        let is_other = |flow: &Flow| flow.tenant != TenantId::default();
+        match &self.source {
+            Source::Mix(parts) => parts.len() > 1,
+            Source::Trace(flows) => flows.iter().any(is_other),
+            Source::Graph(graph) => graph.flows().any(|(_, flow)| is_other(flow)),
+            _ => false,
+        }
+    }
+
     /// The flows under `seed` that wait for each other; `None` if there are none. In the whole
     /// workload they have the first numbers, and the others follow in order of arrival.
     pub fn graph(&self, seed: u64) -> Option<Arc<Graph>> {

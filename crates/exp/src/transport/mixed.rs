@@ -1,0 +1,165 @@
+//! Several transports in one network.
+
+use std::sync::Arc;
+
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Spray};
+use rampmeter_core::{Bytes, Rate};
+use rampmeter_proto::keys::BadKey;
+use rampmeter_proto::mixed::{Member, Mixed, MixedConfig};
+use rampmeter_proto::transport::{Derived, Site};
+
+use super::ReadTable;
+use super::registry::Ready;
+use crate::ran::Ran;
+use crate::simulate::{Configs, Task, simulate_family};
+
+/// A transport that shares the network with others.
+pub(crate) struct MixedPart {
+    /// It, with the parameters of the slowest hosts.
+    pub(crate) network: Member,
+    /// It, with the parameters of hosts of other rates.
+    pub(crate) by_rate: Vec<(Rate, Member)>,
+    /// What it is alone.
+    pub(crate) alone: Arc<dyn Ready>,
+}
+
+/// Configures all transports of `tables`. `spray` is the path choice that the plan names.
+pub(super) fn configure(
+    tables: &[ReadTable],
+    site: &Site,
+    spray: Option<Spray>,
+) -> Result<Arc<dyn Ready>, BadKey> {
+    let mut parts = Vec::new();
+    for (number, table) in (0..).zip(tables) {
+        let site = table.site(site);
+        let needed = match table.keys.needs(&site.facts).spray {
+            Need::Any => None,
+            Need::Prefer(needed) => Some(spray.unwrap_or(needed)),
+            Need::Only(needed) => Some(needed),
+        };
+        let class = table.written.class.unwrap_or(0);
+        let part = table.keys.member(number, &site, (needed, class));
+        parts.push(part.map_err(|bad| of_table(number, bad))?);
+    }
+    let mut rates: Vec<Rate> =
+        parts.iter().flat_map(|part| part.by_rate.iter().map(|(rate, _)| *rate)).collect();
+    rates.sort_unstable();
+    rates.dedup();
+    let at = |rate: &Rate| {
+        let member = |part: &MixedPart| {
+            let own = part.by_rate.iter().find(|(of, _)| of == rate);
+            own.map_or(&part.network, |(_, member)| member).clone()
+        };
+        (*rate, Arc::new(MixedConfig { members: parts.iter().map(member).collect() }))
+    };
+    let by_rate = rates.iter().map(at).collect();
+    let members = parts.iter().map(|part| part.network.clone()).collect();
+    let configs = Configs { network: Arc::new(MixedConfig { members }), by_rate };
+    let alone = parts.into_iter().map(|part| part.alone).collect();
+    Ok(Arc::new(Together { configs, alone }))
+}
+
+/// An error of one of several tables.
+pub(super) fn of_table(number: u8, bad: BadKey) -> BadKey {
+    BadKey { key: format!("{number}.{}", bad.key), ..bad }
+}
+
+/// Transports that share the network, ready to run.
+struct Together {
+    configs: Configs<MixedConfig>,
+    alone: Vec<Arc<dyn Ready>>,
+}
+
+impl Ready for Together {
+    fn wire(&self) -> Option<TransportId> {
+        None
+    }
+
+    fn buffer_min(&self) -> Bytes {
+        self.alone.iter().map(|ready| ready.buffer_min()).max().unwrap_or(Bytes::ZERO)
+    }
+
+    fn assumes_full_bisection(&self) -> bool {
+        self.alone.iter().any(|ready| ready.assumes_full_bisection())
+    }
+
+    fn has_own_rates(&self) -> bool {
+        self.alone.iter().all(|ready| ready.has_own_rates())
+    }
+
+    /// Parameters of several transports have no names that tell them apart.
+    fn describe(&self) -> Vec<Derived> {
+        Vec::new()
+    }
+
+    fn simulate(&self, task: Task<'_>) -> Ran {
+        simulate_family::<Mixed>(task, &self.configs)
+    }
+}
+
+/// What all transports together need of a fabric. Of preferences the first transport's holds, but
+/// ports have the largest memory that any prefers.
+pub(super) fn merge<'a>(
+    all: impl Iterator<Item = (&'a str, FabricNeeds)>,
+) -> Result<FabricNeeds, BadKey> {
+    let all: Vec<(&str, FabricNeeds)> = all.collect();
+    macro_rules! one {
+        ($setting:ident) => {
+            agree(stringify!($setting), all.iter().map(|(name, needs)| (*name, needs.$setting)))?
+        };
+    }
+    Ok(FabricNeeds {
+        buffer: largest(&all, one!(buffer)),
+        overflow: one!(overflow),
+        // Each packet has the path choice of its transport.
+        spray: Need::Any,
+        interface: one!(interface),
+        ecn: one!(ecn),
+        ecn_ports: one!(ecn_ports),
+        drop_unscheduled: one!(drop_unscheduled),
+        switching: one!(switching),
+        slot: one!(slot),
+        express: one!(express),
+        trim: None,
+        pfc: one!(pfc),
+        control_class: all.iter().all(|(_, needs)| needs.control_class),
+        priorities: all.iter().map(|(_, needs)| needs.priorities).max().unwrap_or(0),
+        clocks_within: all.iter().filter_map(|(_, needs)| needs.clocks_within).min(),
+        arbiters: Vec::new(),
+    })
+}
+
+/// The memory of ports: the most that any transport prefers, where ports have memories of their own.
+fn largest(all: &[(&str, FabricNeeds)], agreed: Need<Buffer>) -> Need<Buffer> {
+    let own = |(_, needs): &(&str, FabricNeeds)| match needs.buffer {
+        Need::Prefer(Buffer::PerPort(own)) => Some(own),
+        _ => None,
+    };
+    match (agreed, all.iter().filter_map(own).max()) {
+        (Need::Prefer(Buffer::PerPort(_)), Some(most)) => Need::Prefer(Buffer::PerPort(most)),
+        _ => agreed,
+    }
+}
+
+/// The only value that any transport works with, else the one that the first of them prefers.
+fn agree<'a, T: Copy + PartialEq + std::fmt::Debug>(
+    setting: &str,
+    all: impl Iterator<Item = (&'a str, Need<T>)>,
+) -> Result<Need<T>, BadKey> {
+    let mut agreed: Option<(&str, Need<T>)> = None;
+    for (name, need) in all {
+        agreed = match (agreed, need) {
+            (_, Need::Any) => agreed,
+            (Some((first, Need::Only(a))), Need::Only(b)) if a != b => {
+                let setting = setting.replace('_', "-");
+                let expected = format!("transports that work with one value of fabric.{setting}");
+                let got = format!("{first}, which needs {a:?}, and {name}, which needs {b:?}");
+                return Err(BadKey::new("name", expected, got));
+            }
+            (None | Some((_, Need::Prefer(_))), Need::Only(_)) | (None, _) => Some((name, need)),
+            (Some(_), _) => agreed,
+        };
+    }
+    Ok(agreed.map_or(Need::Any, |(_, need)| need))
+}

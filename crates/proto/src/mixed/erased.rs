@@ -1,0 +1,135 @@
+//! Endpoints whose types are erased.
+
+use std::sync::Arc;
+
+use rampmeter_core::fabric::Spray;
+use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+
+use super::header::MixedHeader;
+use crate::beside::with;
+use crate::transport::Transport;
+
+/// An [`Endpoint`] of any transport, whose packets have encoded headers.
+pub(super) trait AnyHost {
+    fn submit(&mut self, now: Time, message: Message);
+    fn cancel(&mut self, now: Time, msg: MsgId);
+    fn handle_packet(&mut self, now: Time, packet: &Packet<MixedHeader>) -> Receipt;
+    fn has_delivered(&mut self, now: Time, packet: &Packet<MixedHeader>) -> bool;
+    fn has_arrived(&mut self, packet: &Packet<MixedHeader>) -> bool;
+    fn hold(&mut self, now: Time, src: NodeId, msg: MsgId);
+    fn release(&mut self, now: Time, src: NodeId, msg: MsgId);
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64));
+    fn messages(&self) -> Option<(usize, usize)>;
+    fn limit_arriving(&mut self, per_peer: u32);
+    fn arriving_excess(&self) -> u64;
+    fn forget_peer(&mut self, now: Time, peer: NodeId);
+    fn handle_timeout(&mut self, now: Time);
+    fn poll_transmit(&mut self, now: Time, spray: Option<Spray>) -> Option<Packet<MixedHeader>>;
+    fn poll_control(&mut self, now: Time, spray: Option<Spray>) -> Option<Packet<MixedHeader>>;
+    fn wants_transmit(&self) -> bool;
+    fn poll_timeout(&self) -> Time;
+    fn poll_event(&mut self) -> Option<Event>;
+}
+
+/// The endpoint of transport `T` at one host.
+pub(super) struct Erased<T: Transport> {
+    /// The number of its transport.
+    member: u8,
+    host: T::Host,
+}
+
+impl<T: Transport> Erased<T> {
+    pub(super) fn new(
+        member: u8,
+        config: Arc<T::Config>,
+        node: NodeId,
+        rng: Rng,
+        now: Time,
+    ) -> Self {
+        Self { member, host: T::Host::new(config, node, rng, now) }
+    }
+
+    fn typed(packet: &Packet<MixedHeader>) -> Packet<T::Header> {
+        with(packet, packet.header.typed())
+    }
+
+    fn erased(&self, packet: &Packet<T::Header>, spray: Option<Spray>) -> Packet<MixedHeader> {
+        with(packet, MixedHeader::of(self.member, &packet.header, spray))
+    }
+}
+
+impl<T: Transport> AnyHost for Erased<T> {
+    fn submit(&mut self, now: Time, message: Message) {
+        self.host.submit(now, message);
+    }
+
+    fn cancel(&mut self, now: Time, msg: MsgId) {
+        self.host.cancel(now, msg);
+    }
+
+    fn handle_packet(&mut self, now: Time, packet: &Packet<MixedHeader>) -> Receipt {
+        self.host.handle_packet(now, &Self::typed(packet))
+    }
+
+    fn has_delivered(&mut self, now: Time, packet: &Packet<MixedHeader>) -> bool {
+        self.host.has_delivered(now, &Self::typed(packet))
+    }
+
+    fn has_arrived(&mut self, packet: &Packet<MixedHeader>) -> bool {
+        self.host.has_arrived(&Self::typed(packet))
+    }
+
+    fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.host.hold(now, src, msg);
+    }
+
+    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.host.release(now, src, msg);
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.host.counters(each);
+    }
+
+    fn messages(&self) -> Option<(usize, usize)> {
+        self.host.messages()
+    }
+
+    fn limit_arriving(&mut self, per_peer: u32) {
+        self.host.limit_arriving(per_peer);
+    }
+
+    fn arriving_excess(&self) -> u64 {
+        self.host.arriving_excess()
+    }
+
+    fn forget_peer(&mut self, now: Time, peer: NodeId) {
+        self.host.forget_peer(now, peer);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.host.handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self, now: Time, spray: Option<Spray>) -> Option<Packet<MixedHeader>> {
+        let packet = self.host.poll_transmit(now)?;
+        Some(self.erased(&packet, spray))
+    }
+
+    fn poll_control(&mut self, now: Time, spray: Option<Spray>) -> Option<Packet<MixedHeader>> {
+        let packet = self.host.poll_control(now)?;
+        Some(self.erased(&packet, spray))
+    }
+
+    fn wants_transmit(&self) -> bool {
+        self.host.wants_transmit()
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.host.poll_timeout()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.host.poll_event()
+    }
+}

@@ -1,0 +1,92 @@
+//! Headers of several transports in one type.
+
+use rampmeter_core::fabric::Spray;
+use rampmeter_core::wire::{FieldInfo, Form, Formats, Reader, Writer};
+use rampmeter_core::{Header, WireError};
+
+/// The encoded header of a packet of one of the transports.
+#[derive(Clone, Copy, Debug)]
+pub struct MixedHeader {
+    /// The number of its transport.
+    pub(super) member: u8,
+    len: u8,
+    spray: Option<Spray>,
+    kind: &'static str,
+    bytes: [u8; Self::ROOM],
+}
+
+impl MixedHeader {
+    /// Bytes of the longest header.
+    pub const ROOM: usize = 96;
+
+    /// Returns the header of a packet of transport `member`.
+    pub(super) fn of<H: Header>(member: u8, header: &H, spray: Option<Spray>) -> Self {
+        let mut bytes = [0; Self::ROOM];
+        let len = header.encode(&mut bytes).expect("Member::check admits headers that have room");
+        Self { member, len: len as u8, spray, kind: header.kind(), bytes }
+    }
+
+    /// Returns the header as its transport knows it.
+    pub(super) fn typed<H: Header>(&self) -> H {
+        let (header, _) = H::decode(&self.bytes[..self.len.into()]).expect("a valid header");
+        header
+    }
+}
+
+/// Returns the bytes of the longest header of `H`.
+pub(super) fn longest<H: Formats>() -> usize {
+    fn of(fields: &[FieldInfo]) -> usize {
+        let field = |field: &FieldInfo| match field.form {
+            Form::List { most, items } => 1 + usize::from(most) * of(items),
+            form => form.bytes(),
+        };
+        fields.iter().map(field).sum()
+    }
+    H::FORMATS.iter().map(|format| 1 + of(format.fields)).max().unwrap_or(0)
+}
+
+impl PartialEq for MixedHeader {
+    fn eq(&self, other: &Self) -> bool {
+        let bytes = |of: &Self| of.bytes[..of.len.into()].to_vec();
+        self.member == other.member && bytes(self) == bytes(other)
+    }
+}
+
+impl Header for MixedHeader {
+    fn wire_len(&self) -> usize {
+        2 + usize::from(self.len)
+    }
+
+    fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    fn spray(&self) -> Option<Spray> {
+        self.spray
+    }
+
+    fn encode(&self, out: &mut [u8]) -> Result<usize, WireError> {
+        let mut w = Writer::new(out);
+        w.u8(self.member)?;
+        w.u8(self.len)?;
+        for &byte in &self.bytes[..self.len.into()] {
+            w.u8(byte)?;
+        }
+        Ok(self.wire_len())
+    }
+
+    fn decode(from: &[u8]) -> Result<(Self, usize), WireError> {
+        let mut r = Reader::new(from);
+        let (member, len) = (r.u8()?, r.u8()?);
+        if usize::from(len) > Self::ROOM {
+            let expected = "at most the longest header";
+            return Err(WireError::BadField { field: "len", expected, got: len.into() });
+        }
+        let mut bytes = [0; Self::ROOM];
+        for byte in &mut bytes[..len.into()] {
+            *byte = r.u8()?;
+        }
+        let header = Self { member, len, spray: None, kind: "packet", bytes };
+        Ok((header, header.wire_len()))
+    }
+}

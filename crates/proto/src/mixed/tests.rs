@@ -1,0 +1,60 @@
+use rampmeter_core::fabric::Spray;
+use rampmeter_core::wire::Formats;
+use rampmeter_core::{Family, Header};
+
+use super::header::longest;
+use super::{Member, MixedHeader};
+use crate::catalogue::{Builtin, Catalogue, Visitor};
+use crate::transport::Transport;
+
+/// Checks headers of the transports that can share a network, and counts these.
+#[derive(Default)]
+struct Headers {
+    sharing: Vec<&'static str>,
+    refused: Vec<&'static str>,
+}
+
+impl Visitor for Headers {
+    fn transport<T: Transport>(&mut self) {
+        if Member::check::<T>().is_err() {
+            self.refused.push(T::NAME);
+            return;
+        }
+        self.sharing.push(T::NAME);
+        let mut state = 1_u64;
+        let mut draw = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state.rotate_left(17)
+        };
+        for format in T::Header::FORMATS {
+            for _ in 0..100 {
+                let header = T::Header::arbitrary(format.code, &mut draw).unwrap();
+                assert!(header.wire_len() <= longest::<T::Header>(), "{}", T::NAME);
+                let mixed = MixedHeader::of(3, &header, Some(Spray::Ecmp));
+                assert_eq!(mixed.typed::<T::Header>(), header);
+                assert_eq!((mixed.kind(), mixed.spray()), (header.kind(), Some(Spray::Ecmp)));
+                let mut bytes = [0; 128];
+                let len = mixed.encode(&mut bytes).unwrap();
+                assert_eq!(MixedHeader::decode(&bytes[..len]).unwrap(), (mixed, len));
+            }
+        }
+    }
+}
+
+#[test]
+fn headers_survive_and_transports_with_switches_of_their_own_are_refused() {
+    let mut headers = Headers::default();
+    Builtin::visit(&mut headers);
+    let expected = ["dcpim", "phost", "tcp", "dctcp", "pias", "homa", "homa-aeolus", "sird"];
+    assert_eq!(headers.sharing, expected);
+    for name in ["pfabric", "ndp", "hpcc", "cosy", "fastpass", "fastpod", "capton", "hyline"] {
+        assert!(headers.refused.contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn errors_say_what_the_transport_needs() {
+    let refused = Member::check::<crate::ndp::NdpFamily>().unwrap_err();
+    assert_eq!(refused.got, "NDP, which needs switches that queue by other rules than classes");
+    assert_eq!(crate::ndp::NdpFamily::NAME, "ndp");
+}

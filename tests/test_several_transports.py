@@ -1,0 +1,151 @@
+"""Several transports in one network, each for the messages of a tenant."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rampmeter as rm
+from rampmeter import tables
+
+DUMBBELL: dict[str, Any] = {
+    **{"kind": "dumbbell", "hosts-per-side": 4},
+    **{"access-gbps": 10.0, "core-gbps": 10.0},
+}
+SHARING = ("dcpim", "phost", "tcp", "dctcp", "pias", "homa", "homa-aeolus", "sird")
+
+
+def run(transports: list[Any], rows: list[str], folder: Path, **parts: Any) -> rm.Run:
+    """Runs the flows of `rows`: microseconds, source, destination, bytes, tenant."""
+    file = folder / "flows.csv"
+    file.write_text("\n".join(["arrival_us,src,dst,size_bytes,tenant", *rows]) + "\n")
+    return rm.run(
+        topology=DUMBBELL,
+        transport=transports,
+        workload={"pattern": "trace", "file": str(file)},
+        quiet=True,
+        **parts,
+    )
+
+
+def column(done: rm.Run, name: str) -> list[int]:
+    return list(map(int, done.flows.sort_by("flow")[name].to_numpy()))
+
+
+def times(done: rm.Run) -> list[int]:
+    return column(done, "fct_ps")
+
+
+def test_a_transport_whose_neighbour_is_idle_is_as_it_is_alone(tmp_path: Path) -> None:
+    """The second transport's only message comes when those of the first are over."""
+    rows = [f"{i},{i % 4},{4 + i % 3},{20_000 * (1 + i)},0" for i in range(12)]
+    late = "100000,3,7,1000000,1"
+    fabric = rm.Fabric(buffer_bytes=500_000, ecn_bytes=97_500, interface="pull")
+    mixed = run([{"name": "dctcp"}, {"name": "dctcp"}], [*rows, late], tmp_path, fabric=fabric)
+    alone = run([{"name": "dctcp"}], [*rows, late], tmp_path, fabric=fabric)
+    assert times(mixed) == times(alone)
+
+
+@pytest.mark.parametrize("first", SHARING)
+def test_every_pair_delivers_everything(first: str, tmp_path: Path) -> None:
+    rows = [
+        f"{5 * i},{i % 8},{(i + 1 + i % 6) % 8},{1_000 * (1 + i * i)},{i % len(SHARING)}"
+        for i in range(64)
+        if i % 8 != (i + 1 + i % 6) % 8
+    ]
+    others = [{"name": name} for name in SHARING if name != first]
+    done = run([{"name": first}, *others], rows, tmp_path)
+    assert done.status == "finished", done.summary["flows"]
+    slowdown = done.flows["fct_ps"].to_numpy() / done.flows["ideal_ps"].to_numpy()
+    assert slowdown.min() >= 1
+
+
+def test_hosts_divide_their_link_in_bytes(tmp_path: Path) -> None:
+    """Two long messages of one host to two others: each transport has half of the link."""
+    rows = ["0,0,1,20000000,0", "0,0,2,20000000,1"]
+    done = run([{"name": "dctcp"}, {"name": "sird"}], rows, tmp_path)
+    first, second = (time / 1e6 for time in times(done))
+    # 20 MB take 16.4 ms of a link of 10 Gbit/s with headers: together 32.9 ms.
+    assert first == pytest.approx(second, rel=0.02)
+    assert max(first, second) == pytest.approx(32_900, rel=0.03)
+
+
+def test_a_lower_class_has_what_the_other_leaves(tmp_path: Path) -> None:
+    """Both transports send to one host; the second is in lower classes."""
+    rows = ["0,0,4,10000000,0", "0,1,4,10000000,1"]
+    upper = {"name": "sird"}
+    equal = run([upper, {"name": "dctcp"}], rows, tmp_path)
+    below = run([upper, {"name": "dctcp", "class": 2}], rows, tmp_path)
+    alone = run([upper], rows[:1], tmp_path)
+    assert times(below)[0] < 1.01 * times(alone)[0] < times(equal)[0]
+    assert times(below)[1] > 1.5 * times(below)[0]
+
+
+def test_packets_of_two_lengths_share_a_link(tmp_path: Path) -> None:
+    """DCTCP with packets of 1280 and of 9000 bytes: ideals count the headers of each."""
+    transports = [
+        {"name": "dctcp", "payload-bytes": 1240},
+        {"name": "dctcp", "payload-bytes": 8960},
+    ]
+    rows = ["0,0,4,1000000,0", "100000,1,5,1000000,1"]
+    done = run(transports, rows, tmp_path)
+    ideals = column(done, "ideal_ps")
+    # 807 and 112 packets of 40 B of headers, less what storing packets of 9000 B takes.
+    assert ideals[0] > ideals[1] + 9e6
+    slowdown = np.array(times(done)) / np.array(ideals)
+    assert slowdown.min() >= 1
+    assert slowdown.max() < 1.1
+
+
+def test_flows_of_one_tenant_are_dealt_out(tmp_path: Path) -> None:
+    done = rm.run(
+        topology=DUMBBELL,
+        transport=[rm.Tcp(), rm.Homa()],
+        workload={
+            **{"pattern": "permutation", "sizes": {"fixed": 1_000_000}},
+            **{"load": 0.4, "flows": 100},
+        },
+        measure={"warmup-flows": 0},
+        out=tmp_path / "out",
+        quiet=True,
+    )
+    assert done.flows.sort_by("flow")["tenant"].to_pylist() == [0, 1] * 50
+    assert list(done.summary["tenants"]) == ["0", "1"]
+    (sheet,) = tables.tenants(done)
+    assert [row[:3] for row in sheet.rows] == [("0", "tcp", "50"), ("1", "homa", "50")]
+
+
+@pytest.mark.parametrize(
+    ("transports", "said"),
+    [
+        (
+            [{"name": "tcp"}, {"name": "ndp"}],
+            "transport.1.name: expected a transport that can share the network with another, got "
+            "NDP, which needs switches that queue by other rules than classes",
+        ),
+        ([{"name": "tcp"}, {"name": "fastpass"}], "an arbiter that schedules all traffic"),
+        ([{"name": "tcp"}, {"name": "hpcc"}], "a program in each switch"),
+        ([{"name": "tcp"}, {"name": "ideal"}], "transport.1.name: expected a transport that can"),
+        ([{"name": "tcp"}, {"name": "homer"}], "transport.1.name: expected one of"),
+        ([{"name": "tcp", "class": 8}, {"name": "homa"}], "transport.0.class: expected a whole"),
+        ([], "transport: expected 1 to 8 tables, got 0"),
+        ([{"name": "tcp"}] * 9, "transport: expected 1 to 8 tables, got 9"),
+    ],
+)
+def test_transports_that_cannot_share_are_refused(
+    transports: list[Any], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(rm.PlanError) as error:
+        run(transports, ["0,0,1,1000,0"], tmp_path)
+    assert said in str(error.value)
+
+
+def test_a_class_needs_several_transports() -> None:
+    plan = rm.Plan.of(
+        topology=DUMBBELL,
+        transport={"name": "tcp", "class": 1},
+        workload=rm.imc10(load=0.3, flows=10),
+    )
+    with pytest.raises(rm.PlanError, match=r"transport\.class: expected this key where several"):
+        plan.check()
