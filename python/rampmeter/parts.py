@@ -26,6 +26,7 @@ __all__ = [
     "IncastOverlay",
     "LeafSpine",
     "Link",
+    "LinkChange",
     "LinkFault",
     "Links",
     "Load",
@@ -178,6 +179,8 @@ class Link(Part):
     """Its two ends, such as `["h0", "s0"]`."""
     gbps: float | None = None
     """Its rate in Gbit/s."""
+    gbps_back: float | None = None
+    """Its rate in Gbit/s from the second end to the first; `gbps` if left out."""
     propagation_ns: float | None = None
     """Its propagation in nanoseconds."""
 
@@ -284,9 +287,27 @@ class Outage(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LinkChange(Part):
+    """What one link is from a time on. What is left out stays as it was."""
+
+    link: str | int
+    """The link: its ends, such as `h0-s3`, or its place in the topology."""
+    at_us: float
+    """From when on."""
+    gbps: float | None = None
+    """Its rate in Gbit/s."""
+    gbps_back: float | None = None
+    """Its rate in Gbit/s from the second end to the first; `gbps` if left out."""
+    propagation_ns: float | None = None
+    """Its propagation in nanoseconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Faults(Part):
     """The `faults` table: what links do to packets, and what fails when."""
 
+    changes: Sequence[LinkChange | Table] | None = None
+    """Links that become faster, slower, longer or shorter."""
     delay_us: float | None = None
     """Longest time that packets and twins are held back."""
     duplicate: float | None = None
