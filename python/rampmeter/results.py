@@ -26,6 +26,7 @@ LINKS = "links.parquet"
 TENANTS = "tenants.parquet"
 PATHS = "paths.parquet"
 RATES = "rates.parquet"
+WINDOWS = "windows.parquet"
 SUMMARY = "summary.json"
 MANIFEST = "manifest.json"
 
@@ -111,6 +112,11 @@ class Run:
     def rates(self) -> "pa.Table | None":
         """The rate of each flow in each interval; `None` unless `run.rates_us` was set."""
         return self._table(RATES) if (self.path / RATES).is_file() else None
+
+    @cached_property
+    def windows(self) -> "pa.Table | None":
+        """Windows and credits at each interval; `None` unless `run.rates_us` was set, or of none."""
+        return self._table(WINDOWS) if (self.path / WINDOWS).is_file() else None
 
     @cached_property
     def paths(self) -> "pa.Table | None":

@@ -132,6 +132,19 @@ pub struct Phase {
     pub number: u64,
 }
 
+/// A window or a credit that an endpoint keeps, as tables of windows show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gauge {
+    /// Its name, which ends in its unit: `cwnd_bytes`, `credit_packets`.
+    pub name: &'static str,
+    /// The other host.
+    pub peer: NodeId,
+    /// The message, in the numbering of its sender; `None` if it is that of a pair of hosts.
+    pub msg: Option<MsgId>,
+    /// Its value.
+    pub value: u64,
+}
+
 /// The transport of one host.
 pub trait Endpoint: Sized {
     /// Its packets' header.
@@ -188,6 +201,10 @@ pub trait Endpoint: Sized {
     /// Tells `each` what the endpoint has counted, by name: a fixed list in a fixed order. Names
     /// are lowercase words joined by underscores; values only grow.
     fn counters(&self, _each: &mut dyn FnMut(&'static str, u64)) {}
+
+    /// Tells `each` the windows and credits of all messages and peers. Nothing by default. Asked only
+    /// in runs that record them.
+    fn gauges(&self, _each: &mut dyn FnMut(Gauge)) {}
 
     /// Tells `each` in which phases the endpoint is, at most one a track, always in the same order.
     /// Nothing by default: only protocols with a schedule have phases. Asked after inputs, and only

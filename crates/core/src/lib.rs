@@ -18,7 +18,7 @@ pub mod units;
 pub mod wire;
 
 pub use clock::ClockOrigin;
-pub use endpoint::{Endpoint, Event, Message, Phase, Promise, Receipt};
+pub use endpoint::{Endpoint, Event, Gauge, Message, Phase, Promise, Receipt};
 pub use family::{
     Crossing, Departure, FabricFacts, Family, Hop, NoArbiter, Passive, Queueing, Ranked,
     SwitchFacts, Trimming, Verdict,

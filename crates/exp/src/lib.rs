@@ -47,6 +47,7 @@ mod version;
 mod warmup;
 mod warnings;
 mod window;
+mod windows;
 
 pub use bench::{BenchReport, bench};
 pub use capture::every_packet;

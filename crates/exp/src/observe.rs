@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rampmeter_core::{Header, Hop, NodeId, Phase, Span, Time};
+use rampmeter_core::{Gauge, Header, Hop, NodeId, Phase, Span, Time};
 use rampmeter_metrics::TableError;
 use rampmeter_sim::fabric::{Fabric, PortEvent};
 use rampmeter_sim::{Arrival, FlowRecord, Passing, Probe};
@@ -104,6 +104,10 @@ impl Probe for Observing<'_> {
 
     fn progress_interval(&self) -> Option<Span> {
         self.recorder.progress_interval()
+    }
+
+    fn on_gauge(&mut self, now: Time, of: (NodeId, Option<u32>), gauge: &Gauge) {
+        self.recorder.on_gauge(now, of, gauge);
     }
 
     fn on_progress<'a>(&mut self, now: Time, open: impl Iterator<Item = &'a FlowRecord>) {

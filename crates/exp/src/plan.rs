@@ -188,7 +188,8 @@ pub struct RunSpec {
     pub drain_us: f64,
     /// How often queues and links are looked at.
     pub sample_us: f64,
-    /// Interval of the rates of flows in `rates.parquet`, which is not written if this is 0.
+    /// Interval of the rates of flows in `rates.parquet`, and of windows and credits in
+    /// `windows.parquet`; these are not written if it is 0.
     pub rates_us: f64,
     /// Pass every packet through the wire codec.
     pub paranoid: bool,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::{Bytes, Header, Hop, NodeId, Span, TenantId, Time};
+use rampmeter_core::{Bytes, Gauge, Header, Hop, NodeId, Span, TenantId, Time};
 use rampmeter_metrics::row::{FlowRow, Status};
 use rampmeter_metrics::{FlowWriter, Ideal, LatencyHistogram, TableError};
 use rampmeter_sim::fabric::Fabric;
@@ -11,6 +11,7 @@ use rampmeter_sim::{Arrival, FlowRecord, Probe};
 use crate::ideals::{FlowIdeals, Ideals};
 use crate::rates::Rates;
 use crate::sampling::Samples;
+use crate::windows::Windows;
 
 /// What the statistics need of a flow that finished.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +61,8 @@ pub(crate) struct Recorder {
     pub(crate) delivered_bytes: BTreeMap<u32, u64>,
     /// Only of runs that record rates of flows.
     pub(crate) rates: Option<Rates>,
+    /// The same.
+    pub(crate) windows: Option<Windows>,
     /// Flows that waited for others until the end.
     pub(crate) not_started: u64,
     pub(crate) duplicate_bytes: u64,
@@ -99,6 +102,7 @@ impl Recorder {
             open: Vec::new(),
             delivered_bytes: BTreeMap::new(),
             rates: None,
+            windows: None,
             not_started: 0,
             duplicate_bytes: 0,
             unfinished_ideal_ps: 0,
@@ -122,6 +126,9 @@ impl Recorder {
     pub(crate) fn finish(&mut self, metadata: &[(String, String)]) -> Result<(), TableError> {
         if let Some(rates) = self.rates.take() {
             rates.finish(metadata)?;
+        }
+        if let Some(windows) = self.windows.take() {
+            windows.finish(metadata)?;
         }
         if let Some(error) = self.error.take() {
             return Err(error);
@@ -276,6 +283,12 @@ impl Probe for Recorder {
     fn on_progress<'a>(&mut self, now: Time, open: impl Iterator<Item = &'a FlowRecord>) {
         if let Some(rates) = &mut self.rates {
             rates.on_progress(now, open);
+        }
+    }
+
+    fn on_gauge(&mut self, now: Time, of: (NodeId, Option<u32>), gauge: &Gauge) {
+        if let Some(windows) = &mut self.windows {
+            windows.on_gauge(now, of, gauge);
         }
     }
 

@@ -25,6 +25,7 @@ use crate::simulate::Task;
 use crate::source::PlanSource;
 use crate::summary::{DeadlockReport, Outcome, Summary};
 use crate::version::{COMMIT, PROFILE, VERSION};
+use crate::windows::Windows;
 
 /// Runs `plan` and writes to the folder `out`: `flows.parquet`, `series.parquet` and
 /// `queues.parquet`; `latencies.parquet`, `tenants.parquet`, `transport.parquet`, `links.parquet`,
@@ -40,6 +41,7 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
     let mut recorder = recorder(plan, Some(writer));
     if let Some(interval) = plan.rates {
         recorder.rates = Some(Rates::create(&out.join("rates.parquet"), interval)?);
+        recorder.windows = Some(Windows::new(out.join("windows.parquet")));
     }
     let mut observed = Observed::start(plan, out)?;
     let started = wall_clock();
@@ -48,7 +50,7 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
 }
 
 /// What not every run writes, and the manifest.
-const OPTIONAL: [&str; 9] = [
+const OPTIONAL: [&str; 10] = [
     "manifest.json",
     "latencies.parquet",
     "tenants.parquet",
@@ -58,6 +60,7 @@ const OPTIONAL: [&str; 9] = [
     "outages.parquet",
     "paths.parquet",
     "rates.parquet",
+    "windows.parquet",
 ];
 
 /// Makes the folder, and removes from it what would speak for results that are still to come.

@@ -12,7 +12,7 @@ use rampmeter_exp::Summary;
 use rampmeter_metrics::paths::PathRow;
 use rampmeter_metrics::series::{
     CounterSample, DropSample, LatencyRow, LinkSample, OutageRow, QueueRow, RateSample,
-    TenantSample, TierSample,
+    TenantSample, TierSample, WindowSample,
 };
 use rampmeter_metrics::{About, FlowRow, Row};
 use schemars::SchemaGenerator;
@@ -34,6 +34,7 @@ fn the_page_of_results_has_every_column_and_key() {
         ("outages", OutageRow::ABOUT),
         ("tenants", TenantSample::ABOUT),
         ("rates", RateSample::ABOUT),
+        ("windows", WindowSample::ABOUT),
         ("transport", CounterSample::ABOUT),
         ("paths", PathRow::ABOUT),
     ];

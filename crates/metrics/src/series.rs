@@ -127,6 +127,26 @@ rows! {
 }
 
 rows! {
+    /// A window or a credit at an instant: a row of `windows.parquet`. The transport's page says what
+    /// its windows and credits are.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct WindowSample, WindowSamples {
+        /// The instant.
+        ["ps"] time_ps: u64,
+        /// The host that keeps it.
+        [""] host: u32,
+        /// The other host.
+        [""] peer: u32,
+        /// The flow; missing where it is that of a pair of hosts.
+        [""] flow: Option<u64>,
+        /// Its name, which ends in its unit, such as `cwnd_bytes`.
+        [""] name: Cow<'static, str>,
+        /// Its value.
+        [""] value: u64,
+    }
+}
+
+rows! {
     /// What the endpoints of a transport had counted by an instant, all together: a row of
     /// `transport.parquet`.
     #[derive(Clone, Debug, PartialEq, Eq)]
@@ -287,6 +307,7 @@ mod tests {
             LatencyRow::ABOUT,
             TenantSample::ABOUT,
             RateSample::ABOUT,
+            WindowSample::ABOUT,
             CounterSample::ABOUT,
             QueueRow::ABOUT,
             crate::FlowRow::ABOUT,

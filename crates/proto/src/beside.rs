@@ -10,9 +10,9 @@ use std::sync::Arc;
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::wire::{Reader, Writer};
 use rampmeter_core::{
-    ClockOrigin, Crossing, Departure, Endpoint, Event, FabricFacts, Family, Header, Hop, Message,
-    MsgId, NodeId, Packet, Phase, Priority, Promise, Queueing, Receipt, Rng, SwitchFacts, TenantId,
-    Time, Verdict, WireError, fabric::LinksDown,
+    ClockOrigin, Crossing, Departure, Endpoint, Event, FabricFacts, Family, Gauge, Header, Hop,
+    Message, MsgId, NodeId, Packet, Phase, Priority, Promise, Queueing, Receipt, Rng, SwitchFacts,
+    TenantId, Time, Verdict, WireError, fabric::LinksDown,
 };
 
 use crate::keys::BadKey;
@@ -282,6 +282,11 @@ impl<A: Endpoint, B: Endpoint> Endpoint for BesideHost<A, B> {
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.upper.counters(each);
         self.lower.counters(each);
+    }
+
+    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        self.upper.gauges(each);
+        self.lower.gauges(each);
     }
 
     fn phases(&self, each: &mut dyn FnMut(Phase)) {

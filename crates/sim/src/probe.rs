@@ -1,6 +1,8 @@
 //! Observation of a run, at no cost where nothing is observed.
 
-use rampmeter_core::{Bytes, Header, Hop, MsgId, NodeId, Packet, Phase, Span, TenantId, Time};
+use rampmeter_core::{
+    Bytes, Gauge, Header, Hop, MsgId, NodeId, Packet, Phase, Span, TenantId, Time,
+};
 
 use crate::fabric::{Fabric, PortEvent};
 use crate::run::Arrival;
@@ -118,6 +120,10 @@ pub trait Probe {
     /// An interval has passed, or the run is over: the messages that are not over, by number.
     fn on_progress<'a>(&mut self, _now: Time, _open: impl Iterator<Item = &'a FlowRecord>) {}
 
+    /// A window or a credit of `host` after [`Probe::on_progress`], with the number of its flow, if it
+    /// is one flow's.
+    fn on_gauge(&mut self, _now: Time, (_host, _flow): (NodeId, Option<u32>), _gauge: &Gauge) {}
+
     /// A packet reached its host after `latency` in the fabric.
     fn on_deliver(&mut self, _latency: Span, _is_data: bool) {}
 
@@ -178,6 +184,10 @@ impl<P: Probe> Probe for &mut P {
 
     fn on_progress<'a>(&mut self, now: Time, open: impl Iterator<Item = &'a FlowRecord>) {
         (**self).on_progress(now, open);
+    }
+
+    fn on_gauge(&mut self, now: Time, of: (NodeId, Option<u32>), gauge: &Gauge) {
+        (**self).on_gauge(now, of, gauge);
     }
 
     fn on_deliver(&mut self, latency: Span, is_data: bool) {

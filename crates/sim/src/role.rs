@@ -1,7 +1,7 @@
 //! What sits at the end of a link: a host or an arbiter.
 
 use rampmeter_core::fabric::LinksDown;
-use rampmeter_core::{Endpoint, Event, Message, Packet, Phase, Promise, Receipt, Time};
+use rampmeter_core::{Endpoint, Event, Gauge, Message, Packet, Phase, Promise, Receipt, Time};
 
 /// A host's endpoint or an arbiter's. For families without arbiter the second is a type without
 /// values, and the distinction costs nothing.
@@ -35,6 +35,13 @@ where
         match self {
             Self::Host(e) => e.handle_packet(now, packet),
             Self::Arbiter(e) => e.handle_packet(now, packet),
+        }
+    }
+
+    pub(crate) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        match self {
+            Self::Host(e) => e.gauges(each),
+            Self::Arbiter(e) => e.gauges(each),
         }
     }
 

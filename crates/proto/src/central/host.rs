@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{
+    Bytes, Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time,
+};
 
 use super::asking::{Asking, Due};
 use super::settings::Settings;
@@ -217,6 +219,10 @@ impl<C: Central> Endpoint for CentralHost<C> {
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.stats().tell(each);
         self.tcp.counters(each);
+    }
+
+    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        self.tcp.gauges(each);
     }
 
     fn messages(&self) -> Option<(usize, usize)> {

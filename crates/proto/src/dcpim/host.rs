@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Bytes, ClockOrigin, Endpoint, Event, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Time,
+    Bytes, ClockOrigin, Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Phase, Receipt,
+    Rng, Time,
 };
 
 use super::DcpimStats;
@@ -213,6 +214,10 @@ impl Endpoint for DcpimHost {
         if !self.sleeps() {
             self.schedule.running(&self.dcpim, each);
         }
+    }
+
+    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        self.sender.gauges(each);
     }
 
     fn messages(&self) -> Option<(usize, usize)> {

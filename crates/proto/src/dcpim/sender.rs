@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use rampmeter_core::collections::SeqSet;
-use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Rng, Span, Time};
+use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rng, Span, Time};
 
 use super::config::{DataPriority, Dcpim, Handshake, IdleCapacity, Rounds, TokenOrder};
 use super::matching::{Capacity, Inbox, Offer, choose};
@@ -97,6 +97,15 @@ impl Sender {
 
     pub(super) fn len(&self) -> usize {
         self.flows.len()
+    }
+
+    /// Tells for how many packets of each flow there are tokens.
+    pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        for (slot, flow) in self.flows.iter() {
+            let permits = self.permits.iter().filter(|permit| permit.slot == slot);
+            let value = permits.map(|permit| u64::from(permit.end - permit.seq)).sum();
+            each(Gauge { name: "token_packets", peer: flow.dst, msg: Some(flow.msg), value });
+        }
     }
 
     #[inline]

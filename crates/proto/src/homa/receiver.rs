@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::{MsgId, NodeId, Packet, Rate, Receipt, Span, Time};
+use rampmeter_core::{Gauge, MsgId, NodeId, Packet, Rate, Receipt, Span, Time};
 
 use super::HomaStats;
 use super::config::{Grants, Homa};
@@ -133,6 +133,14 @@ impl Receiver {
     pub(super) fn deadline(&self) -> Time {
         let judged = self.judged.front().map_or(Time::NEVER, |&(at, _)| at);
         self.timers.next().min(self.granting.deadline()).min(judged)
+    }
+
+    /// Tells what may come of each message: granted or unscheduled bytes that have not arrived.
+    pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        for (_, flow) in self.flows.iter() {
+            let (peer, msg, value) = (flow.of.src, Some(flow.of.msg), flow.state.in_flight);
+            each(Gauge { name: "granted_bytes", peer, msg, value });
+        }
     }
 
     /// Enters a message that is new. `None` if its number is too far ahead, or its sender has too

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use rampmeter_core::collections::{IdMap, KeyedHeap, Places, SeqSet};
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, PayloadRef, Priority, Time};
+use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, PayloadRef, Priority, Time};
 
 use super::config::{Grants, Homa};
 use super::wire::HomaHeader;
@@ -106,6 +106,22 @@ impl Sender {
 
     pub(super) fn len(&self) -> usize {
         self.flows.len()
+    }
+
+    /// Tells the windows of all flows.
+    pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        for (_, flow) in self.flows.iter() {
+            let own = [
+                ("grant_packets", u64::from(flow.state.credit - flow.state.used)),
+                (
+                    "unscheduled_packets",
+                    flow.state.unscheduled.saturating_sub(flow.state.next).into(),
+                ),
+            ];
+            for (name, value) in own {
+                each(Gauge { name, peer: flow.dst, msg: Some(flow.msg), value });
+            }
+        }
     }
 
     #[inline]

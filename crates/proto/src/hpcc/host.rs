@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
 use super::HpccStats;
 use super::config::Hpcc;
@@ -79,6 +79,10 @@ impl Endpoint for HpccHost {
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.stats().tell(each);
+    }
+
+    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        self.sender.gauges(each);
     }
 
     fn messages(&self) -> Option<(usize, usize)> {

@@ -5,7 +5,7 @@
 //! among flows of equal rate. A window below a packet still lets one go, at its pace.
 
 use rampmeter_core::collections::{KeyedHeap, Places};
-use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Rate, Time};
+use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rate, Time};
 
 use super::HpccStats;
 use super::config::{Hpcc, Recovery};
@@ -98,6 +98,19 @@ impl Sender {
 
     pub(super) fn len(&self) -> usize {
         self.flows.len()
+    }
+
+    /// Tells the windows of all flows.
+    pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        for (_, flow) in self.flows.iter() {
+            let own = [
+                ("window_bytes", flow.state.window.control.window() as u64),
+                ("in_flight_packets", flow.state.in_flight().into()),
+            ];
+            for (name, value) in own {
+                each(Gauge { name, peer: flow.dst, msg: Some(flow.msg), value });
+            }
+        }
     }
 
     #[inline]

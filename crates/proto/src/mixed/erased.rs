@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_core::fabric::Spray;
-use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
 use super::header::MixedHeader;
 use crate::beside::with;
@@ -19,6 +19,7 @@ pub(super) trait AnyHost {
     fn hold(&mut self, now: Time, src: NodeId, msg: MsgId);
     fn release(&mut self, now: Time, src: NodeId, msg: MsgId);
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64));
+    fn gauges(&self, each: &mut dyn FnMut(Gauge));
     fn messages(&self) -> Option<(usize, usize)>;
     fn limit_arriving(&mut self, per_peer: u32);
     fn arriving_excess(&self) -> u64;
@@ -89,6 +90,10 @@ impl<T: Transport> AnyHost for Erased<T> {
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.host.counters(each);
+    }
+
+    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        self.host.gauges(each);
     }
 
     fn messages(&self) -> Option<(usize, usize)> {

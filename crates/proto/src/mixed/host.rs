@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Endpoint, Event, Message, MsgId, NodeId, Packet, Priority, Receipt, Rng, TenantId, Time,
+    Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Receipt, Rng, TenantId, Time,
 };
 
 use super::erased::AnyHost;
@@ -121,6 +121,10 @@ impl Endpoint for MixedHost {
             });
         }
         totals.into_iter().for_each(|(name, value)| each(name, value));
+    }
+
+    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        self.parts.iter().for_each(|part| part.host.gauges(each));
     }
 
     fn messages(&self) -> Option<(usize, usize)> {

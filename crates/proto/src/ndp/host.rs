@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{
+    Bytes, Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time,
+};
 
 use super::NdpStats;
 use super::config::Ndp;
@@ -95,6 +97,10 @@ impl Endpoint for NdpHost {
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.stats().tell(each);
+    }
+
+    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        self.sender.gauges(each);
     }
 
     fn messages(&self) -> Option<(usize, usize)> {

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use rampmeter_core::collections::SeqSet;
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Rng, Span, Time};
+use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rng, Span, Time};
 
 use super::NdpStats;
 use super::config::Ndp;
@@ -127,6 +127,19 @@ impl Sender {
 
     pub(super) fn len(&self) -> usize {
         self.flows.len()
+    }
+
+    /// Tells the windows of all flows.
+    pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        for (_, flow) in self.flows.iter() {
+            let own = [
+                ("credit_packets", u64::from(flow.state.credit)),
+                ("in_flight_packets", flow.state.sent.len() as u64),
+            ];
+            for (name, value) in own {
+                each(Gauge { name, peer: flow.dst, msg: Some(flow.msg), value });
+            }
+        }
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! The source's side: flows start at line rate and slow down only when they starve (§4.3).
 
 use rampmeter_core::collections::{KeyedHeap, Places};
-use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Time};
+use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Time};
 
 use super::PfabricStats;
 use super::config::{Pfabric, ProbeRank, Starving};
@@ -81,6 +81,19 @@ impl Sender {
 
     pub(super) fn len(&self) -> usize {
         self.flows.len()
+    }
+
+    /// Tells the windows of all flows.
+    pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        for (_, flow) in self.flows.iter() {
+            let own = [
+                ("cwnd_packets", flow.state.window.cwnd().into()),
+                ("in_flight_packets", flow.state.in_flight().into()),
+            ];
+            for (name, value) in own {
+                each(Gauge { name, peer: flow.dst, msg: Some(flow.msg), value });
+            }
+        }
     }
 
     #[inline]

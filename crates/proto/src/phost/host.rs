@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, TenantId, Time,
+    Bytes, Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, TenantId, Time,
 };
 
 use super::PhostStats;
@@ -119,6 +119,10 @@ impl Endpoint for PhostHost {
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.stats().tell(each);
+    }
+
+    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        self.sender.gauges(each);
     }
 
     fn messages(&self) -> Option<(usize, usize)> {

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Span, TenantId, Time};
+use rampmeter_core::{
+    Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Span, TenantId, Time,
+};
 
 use super::PhostStats;
 use super::config::{DataPriority, Phost, Policy};
@@ -81,6 +83,19 @@ impl Sender {
 
     pub(super) fn len(&self) -> usize {
         self.flows.len()
+    }
+
+    /// Tells the windows of all flows.
+    pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        for (_, flow) in self.flows.iter() {
+            let own = [
+                ("token_packets", flow.state.tokens.len() as u64),
+                ("free_token_packets", (flow.state.free_end - flow.state.free_next).into()),
+            ];
+            for (name, value) in own {
+                each(Gauge { name, peer: flow.dst, msg: Some(flow.msg), value });
+            }
+        }
     }
 
     #[inline]

@@ -6,7 +6,7 @@
 //! as the link carries them.
 
 use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
-use rampmeter_core::{NodeId, Time};
+use rampmeter_core::{Gauge, NodeId, Time};
 
 use super::config::{ReceiverPolicy, Sird};
 use super::control::Limit;
@@ -208,6 +208,18 @@ impl Bucket {
             let header = SirdHeader::Credit { tx_slot: flow.of.tx_slot, rx_slot: slot, seq };
             out.send_sized(flow.of.src, flow.of.msg, header, sird.grant_bytes());
             self.place(slot, flow, sird);
+        }
+    }
+
+    /// Tells the credit of each sender that is outstanding, and its limit.
+    pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        let mut nodes: Vec<(u32, u32)> =
+            self.numbers.iter().map(|(&n, &number)| (n, number)).collect();
+        nodes.sort_unstable();
+        for (node, number) in nodes {
+            let (source, peer) = (&self.sources[number], NodeId::new(node));
+            let own = [("outstanding_bytes", source.outstanding), ("limit_bytes", source.limit())];
+            own.into_iter().for_each(|(name, value)| each(Gauge { name, peer, msg: None, value }));
         }
     }
 

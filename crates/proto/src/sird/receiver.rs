@@ -7,7 +7,7 @@
 //! given some again.
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Span, Time};
+use rampmeter_core::{Gauge, MsgId, NodeId, Packet, Receipt, Span, Time};
 
 use super::SirdStats;
 use super::config::Sird;
@@ -79,6 +79,11 @@ impl Receiver {
     #[inline]
     pub(super) fn deadline(&self) -> Time {
         self.timers.next().min(self.bucket.deadline())
+    }
+
+    /// Tells the credit of each sender, and its limit.
+    pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        self.bucket.gauges(each);
     }
 
     /// Finds a message, or enters it; one that has been requested needs credit. `Err` says what becomes

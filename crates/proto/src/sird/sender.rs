@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, PayloadRef, Time};
+use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, PayloadRef, Time};
 
 use super::SirdStats;
 use super::config::{SenderPolicy, Sird};
@@ -99,6 +99,16 @@ impl Sender {
 
     pub(super) fn len(&self) -> usize {
         self.flows.len()
+    }
+
+    /// Tells the windows of all flows.
+    pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        for (_, flow) in self.flows.iter() {
+            let own = [("credit_bytes", flow.state.credit_bytes)];
+            for (name, value) in own {
+                each(Gauge { name, peer: flow.dst, msg: Some(flow.msg), value });
+            }
+        }
     }
 
     #[inline]

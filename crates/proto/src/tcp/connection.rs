@@ -307,6 +307,11 @@ impl Connection {
         (self.board.next() - self.board.una()).min(self.control.cwnd())
     }
 
+    /// Returns the congestion window and what is in flight.
+    pub(super) fn windows(&self) -> [(&'static str, u64); 2] {
+        [("cwnd_bytes", self.window()), ("in_flight_bytes", self.board.in_flight())]
+    }
+
     /// The congestion window, in bytes.
     fn window(&self) -> u64 {
         match self.recovery {

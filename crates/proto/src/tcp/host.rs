@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
 use super::TcpStats;
 use super::config::Tcp;
@@ -114,6 +114,10 @@ impl Endpoint for TcpHost {
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.stats().tell(each);
+    }
+
+    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        self.sender.gauges(each);
     }
 
     fn messages(&self) -> Option<(usize, usize)> {

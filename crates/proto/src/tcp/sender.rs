@@ -5,7 +5,7 @@
 
 use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Rng, Time};
+use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rng, Time};
 
 use super::TcpStats;
 use super::config::{Connections, Tcp};
@@ -62,6 +62,17 @@ impl Sender {
     /// Messages that are not over.
     pub(super) fn len(&self) -> usize {
         self.by_message.len()
+    }
+
+    /// Tells the windows of all connections.
+    pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        for (_, connection) in self.connections.iter() {
+            let msg = connection.messages.front().map(|message| message.msg);
+            let peer = connection.dst;
+            for (name, value) in connection.windows() {
+                each(Gauge { name, peer, msg, value });
+            }
+        }
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! Progress of messages at intervals, for probes that record rates.
 
-use rampmeter_core::{Family, Time};
+use rampmeter_core::{Family, NodeId, Time};
 
 use super::{PROGRESS, Sim};
 use crate::probe::Probe;
@@ -24,6 +24,13 @@ impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
     pub(super) fn show_progress(&mut self) {
         if self.probe.progress_interval().is_some() {
             self.probe.on_progress(self.now, self.ledger.open());
+            let Self { stations, probe, ledger, now, .. } = self;
+            for (station, number) in stations.iter().zip(0..) {
+                station.endpoint.gauges(&mut |gauge| {
+                    let flow = gauge.msg.and_then(|msg| ledger.number(msg));
+                    probe.on_gauge(*now, (NodeId::new(number), flow), &gauge);
+                });
+            }
         }
     }
 }
