@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use rampmeter_core::fabric::{Buffer, FabricNeeds, Need};
 use rampmeter_core::{Bytes, Rate};
 use rampmeter_sim::{FabricConfig, PortBytes, PortGroup, Topology, port_groups};
 use schemars::JsonSchema;
@@ -56,6 +57,63 @@ impl<'de> Visitor<'de> for PortBytesVisitor {
 
 /// Maximum of entries of a table. With two tables of thresholds ports have at most 256 pairs.
 const GROUPS_MAX: usize = 15;
+
+/// Packet memory and thresholds of marks that a transport prefers, by the rate of a port. Both follow
+/// from a bandwidth-delay product: that of a port is the product of the hosts that fill it. The
+/// tables are empty if all ports have the same.
+#[derive(Debug, Default)]
+pub(crate) struct NeedsByRate {
+    pub(crate) buffers: PortBytes,
+    pub(crate) marks_above: PortBytes,
+}
+
+impl NeedsByRate {
+    /// Returns the preferences of a transport whose needs are `of` the rate of hosts. Ports slower
+    /// than all hosts have those of the slowest host, ports faster than all hosts those of the
+    /// fastest. If ports have more rates than a table has entries, all have those of the slowest host.
+    pub(crate) fn new(topology: &Topology, of: impl Fn(Rate) -> FabricNeeds) -> Self {
+        let hosts = topology.host_rates();
+        let (Some(&slowest), Some(&fastest)) = (hosts.iter().min(), hosts.iter().max()) else {
+            return Self::default();
+        };
+        let ports: BTreeSet<Rate> =
+            port_groups(topology).into_iter().map(|(_, rate)| rate).collect();
+        if slowest == fastest || ports.len() > GROUPS_MAX {
+            return Self::default();
+        }
+        let needs: Vec<(Rate, FabricNeeds)> =
+            ports.into_iter().map(|rate| (rate, of(rate.clamp(slowest, fastest)))).collect();
+        let table = |bytes: fn(&FabricNeeds) -> Option<Bytes>| {
+            let all: Option<Vec<(Rate, Bytes)>> =
+                needs.iter().map(|(rate, needs)| Some((*rate, bytes(needs)?))).collect();
+            let all = all.unwrap_or_default();
+            let is_same = all.windows(2).all(|pair| pair[0].1 == pair[1].1);
+            let entries = all.into_iter().filter(|_| !is_same);
+            entries.map(|(rate, bytes)| (PortGroup::Rate(rate), bytes)).collect()
+        };
+        Self {
+            buffers: table(|needs| match needs.buffer {
+                Need::Prefer(Buffer::PerPort(bytes)) => Some(bytes),
+                _ => None,
+            }),
+            marks_above: table(|needs| match needs.ecn {
+                Need::Prefer(above) => above,
+                _ => None,
+            }),
+        }
+    }
+}
+
+/// Returns a table of bytes by rate as plans have it; `None` if it is empty.
+pub(crate) fn spec_of(bytes: &PortBytes) -> Option<PortBytesSpec> {
+    let key = |group: &PortGroup| match group {
+        PortGroup::Tier(name) => name.clone(),
+        PortGroup::Rate(rate) => (rate.as_bps() as f64 / 1e9).to_string(),
+    };
+    let table: BTreeMap<String, u64> =
+        bytes.entries().map(|(group, bytes)| (key(group), bytes.get())).collect();
+    (!table.is_empty()).then_some(PortBytesSpec::By(table))
+}
 
 /// Returns the bytes of all ports, or those of groups of ports.
 ///
@@ -162,4 +220,54 @@ fn is_of(group: &PortGroup, groups: &BTreeSet<(String, Rate)>) -> bool {
         PortGroup::Tier(name) => name == tier,
         PortGroup::Rate(own) => own == rate,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use rampmeter_sim::TopologySpec;
+
+    use super::*;
+
+    /// A switch with hosts of these rates, in Gbit/s.
+    fn star(gbps: &[u64]) -> Topology {
+        let link = |(host, gbps)| format!("{{ between = ['h{host}', 's0'], gbps = {gbps} }}");
+        let links: Vec<String> = gbps.iter().enumerate().map(link).collect();
+        let (hosts, links) = (gbps.len(), links.join(","));
+        let text = format!("kind = 'links'\nhosts = {hosts}\nswitches = 1\nlinks = [{links}]");
+        toml::from_str::<TopologySpec>(&text).unwrap().build().unwrap()
+    }
+
+    /// A byte for each kbit/s.
+    fn needs(rate: Rate) -> FabricNeeds {
+        let bytes = Bytes::new(rate.as_bps() / 1_000);
+        let buffer = Need::Prefer(Buffer::PerPort(bytes));
+        FabricNeeds { buffer, ecn: Need::Prefer(Some(bytes)), ..FabricNeeds::default() }
+    }
+
+    #[test]
+    fn preferences_of_ports_follow_from_their_rates() {
+        let by_rate = NeedsByRate::new(&star(&[10, 100, 10]), needs);
+        for table in [&by_rate.buffers, &by_rate.marks_above] {
+            assert_eq!(table.of("tor-down", Rate::from_gbps(10)), Some(Bytes::new(10_000_000)));
+            assert_eq!(table.of("tor-down", Rate::from_gbps(100)), Some(Bytes::new(100_000_000)));
+        }
+        let spec = spec_of(&by_rate.buffers).unwrap();
+        let entries = [("10", 10_000_000), ("100", 100_000_000)];
+        let entries = entries.map(|(rate, bytes)| (rate.to_owned(), bytes));
+        assert_eq!(spec, PortBytesSpec::By(entries.into_iter().collect()));
+    }
+
+    #[test]
+    fn ports_have_one_preference_if_hosts_have_one_rate() {
+        let by_rate = NeedsByRate::new(&star(&[10, 10]), needs);
+        assert!(by_rate.buffers.is_empty() && by_rate.marks_above.is_empty());
+        let same = |_| needs(Rate::from_gbps(1));
+        assert!(NeedsByRate::new(&star(&[10, 100]), same).buffers.is_empty());
+    }
+
+    #[test]
+    fn more_rates_than_entries_have_the_preference_of_the_slowest_host() {
+        let rates: Vec<u64> = (1..=GROUPS_MAX as u64 + 1).collect();
+        assert!(NeedsByRate::new(&star(&rates), needs).buffers.is_empty());
+    }
 }

@@ -10,7 +10,7 @@ use rampmeter_proto::transport::{Derived, Network, Place, Quantity, Site};
 use rampmeter_sim::{ClockSpec, FabricConfig, Shape, SimSpec, Switching, Topology, TopologySpec};
 use rampmeter_workload::{ValidWorkload, WorkloadContext};
 
-use crate::by_port;
+use crate::by_port::{self, NeedsByRate};
 use crate::capture::CaptureConfig;
 use crate::context::Context;
 use crate::cut::Cut;
@@ -68,7 +68,6 @@ impl Plan {
         let needs = self.transport.needs(&facts).map_err(bad_key)?;
         let spray = self.fabric.spray;
         let express = self.fabric.express_bytes;
-        let mut fabric = resolve(&mut self.fabric, &needs, &cx)?;
         let is_central = |need: &ArbiterNeed| need.place == ArbiterPlace::FirstRack;
         if needs.arbiters.iter().any(is_central) && !topology.common_rack().1 {
             let expected = "expected one without an arbiter, as no switch is reached by all hosts";
@@ -76,6 +75,10 @@ impl Plan {
             return Err(cx.bad("transport.name", message));
         }
         let topology = topology.with_arbiters(&needs.arbiters);
+        let by_rate = NeedsByRate::new(&topology, |rate| {
+            self.transport.needs(&FabricFacts { access_rate: rate, ..facts })
+        });
+        let mut fabric = resolve(&mut self.fabric, &needs, &by_rate, &cx)?;
         let on = (&topology, payload + header, express);
         crate::pfc::resolve(&mut self.fabric, &mut fabric, &needs, on, &cx)?;
         let transport = transport(&self.transport, &facts, &topology, (&fabric, spray));

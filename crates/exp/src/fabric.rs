@@ -4,20 +4,28 @@ use rampmeter_core::Bytes;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Forwarding, MarkingPorts, Need, Trim};
 use rampmeter_sim::{FabricConfig, PortBytes, Switching};
 
-use crate::by_port::{PortBytesSpec, by_port};
+use crate::by_port::{NeedsByRate, PortBytesSpec, by_port, spec_of};
 use crate::context::Context;
 use crate::plan::{FabricSpec, PlanError, SwitchingSpec};
 
-/// Builds the fabric and writes every value that was left out into `spec`.
+/// Builds the fabric and writes every value that was left out into `spec`. Preferences that differ
+/// between ports are `by_rate`.
 ///
 /// # Errors
 /// A value out of range, or one that the transport cannot live with.
 pub(crate) fn resolve(
     spec: &mut FabricSpec,
     needs: &FabricNeeds,
+    by_rate: &NeedsByRate,
     cx: &Context<'_>,
 ) -> Result<FabricConfig, PlanError> {
     let default = FabricConfig::default();
+    if spec.buffer_bytes.is_none() && spec.shared_buffer_bytes.is_none() {
+        spec.buffer_bytes = spec_of(&by_rate.buffers);
+    }
+    if spec.ecn_bytes.is_none() {
+        spec.ecn_bytes = spec_of(&by_rate.marks_above);
+    }
     let (buffer, buffers) = buffer(spec, needs, cx)?;
     let overflow = spec.overflow;
     let overflow = choose("overflow", overflow, needs.overflow, default.overflow, cx)?;
@@ -311,7 +319,12 @@ mod tests {
     ) -> Result<(FabricSpec, FabricConfig), PlanError> {
         let mut spec: FabricSpec = toml::from_str(plan).unwrap();
         let needs = FabricNeeds { switching, ..FabricNeeds::default() };
-        let config = resolve(&mut spec, &needs, &Context::new("plan", Path::new(".")))?;
+        let config = resolve(
+            &mut spec,
+            &needs,
+            &NeedsByRate::default(),
+            &Context::new("plan", Path::new(".")),
+        )?;
         Ok((spec, config))
     }
 

@@ -192,7 +192,8 @@ mod tests {
         let cx = Context::new("plan", Path::new("."));
         let express = spec.express_bytes;
         let text = |error: PlanError| error.to_string();
-        let mut fabric = crate::fabric::resolve(&mut spec, needs, &cx).map_err(text)?;
+        let mut fabric =
+            crate::fabric::resolve(&mut spec, needs, &Default::default(), &cx).map_err(text)?;
         let on = (&star(), Bytes::new(1_500), express);
         resolve(&mut spec, &mut fabric, needs, on, &cx).map_err(text)?;
         Ok((spec, fabric))

@@ -53,6 +53,11 @@ impl PortBytes {
         self.0.keys()
     }
 
+    /// Returns the groups and their bytes.
+    pub fn entries(&self) -> impl Iterator<Item = (&PortGroup, Bytes)> {
+        self.0.iter().map(|(group, &bytes)| (group, bytes))
+    }
+
     /// Returns the smallest number of bytes.
     pub fn min(&self) -> Option<Bytes> {
         self.0.values().min().copied()
