@@ -1,12 +1,13 @@
 //! What a transport says of itself, once: its parameters, what it needs of a fabric, and what
 //! follows from both on one network.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Pods, Racks, RegularPaths};
 use rampmeter_core::wire::Formats;
-use rampmeter_core::{Bytes, FabricFacts, Family, Rate, Span};
+use rampmeter_core::{Bytes, FabricFacts, Family, NodeId, Rate, Span};
 
 use crate::keys::{BadKey, Keys};
 use crate::parts::Framing;
@@ -45,12 +46,11 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
 
     /// What a host has whose links together are faster than the slowest host's: `own` follows from
     /// its own rate, `network` from the slowest. Takes from `network` what all hosts must agree on;
-    /// `None` if that is the rate itself. `peers` are the rates of all hosts, over its own and at
-    /// most 1.
+    /// `None` if that is the rate itself. Takes from `peers` what belongs to a pair of hosts.
     fn at_own_rate(
         own: Self::Config,
         _network: &Self::Config,
-        _peers: &Arc<[f64]>,
+        _peers: &Peers,
     ) -> Option<Self::Config> {
         Some(own)
     }
@@ -70,6 +70,41 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
     /// What follows from the parameters: windows, timeouts, epochs.
     fn describe(_config: &Self::Config) -> Vec<Derived> {
         Vec::new()
+    }
+}
+
+/// The rates of the hosts of a network, as one of them needs them: a value that belongs to a pair of
+/// hosts follows from the slower end, so that both ends have the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Peers {
+    /// The facts of the network at the host's own rate.
+    facts: FabricFacts,
+    rates: Arc<[Rate]>,
+}
+
+impl Peers {
+    /// Returns the peers of a host for which `facts` are those of its own rate. `rates` has the rate
+    /// of each host.
+    pub fn new(facts: FabricFacts, rates: Arc<[Rate]>) -> Self {
+        Self { facts, rates }
+    }
+
+    /// Returns the rate of the slower end of the pair with `peer`.
+    pub fn rate(&self, peer: NodeId) -> Rate {
+        let own = self.facts.access_rate;
+        self.rates.get(peer.idx()).map_or(own, |&rate| rate.min(own))
+    }
+
+    /// Returns the facts of the network at each rate of slower hosts.
+    pub fn slower(&self) -> impl Iterator<Item = FabricFacts> + '_ {
+        let slower = |rate: &Rate| *rate < self.facts.access_rate;
+        let rates: BTreeSet<Rate> = self.rates.iter().copied().filter(slower).collect();
+        rates.into_iter().map(|rate| FabricFacts { access_rate: rate, ..self.facts })
+    }
+
+    /// Returns the facts of the network at the rate of the slower end of the pair with `peer`.
+    pub fn facts(&self, peer: NodeId) -> FabricFacts {
+        FabricFacts { access_rate: self.rate(peer), ..self.facts }
     }
 }
 

@@ -16,7 +16,7 @@ use rampmeter_proto::beside::{Beside, Both, below};
 use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor, unknown};
 use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, key_infos};
 use rampmeter_proto::mixed::Member;
-use rampmeter_proto::transport::{Derived, Place, Site, Transport};
+use rampmeter_proto::transport::{Derived, Peers, Place, Site, Transport};
 use serde::Serialize;
 use toml::{Table, Value};
 
@@ -345,11 +345,11 @@ impl<T: Transport> OneKeys<T> {
         rates.sort_unstable();
         rates.dedup();
         let mut by_rate = Vec::new();
+        let hosts: Arc<[Rate]> = network.hosts.as_slice().into();
         for &rate in rates.iter().skip(1) {
             let facts = FabricFacts { access_rate: rate, ..site.facts };
             let own = T::configure(self.keys.clone(), &Site { facts, ..site.clone() })?;
-            let share = |peer: &Rate| (peer.as_bps() as f64 / rate.as_bps() as f64).min(1.0);
-            let peers = network.hosts.iter().map(share).collect();
+            let peers = Peers::new(facts, Arc::clone(&hosts));
             let Some(own) = T::at_own_rate(own, config, &peers) else { return Ok(None) };
             by_rate.push((rate, Arc::new(own)));
         }

@@ -42,7 +42,7 @@ use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Derived, Network, Place, Site, Transport};
+use crate::transport::{Derived, Network, Peers, Place, Site, Transport};
 use config::PathFacts;
 
 /// The cosy family.
@@ -87,7 +87,7 @@ impl Transport for CosyFamily {
     fn at_own_rate(
         _own: Self::Config,
         _network: &Self::Config,
-        _peers: &Arc<[f64]>,
+        _peers: &Peers,
     ) -> Option<Self::Config> {
         None
     }

@@ -43,7 +43,7 @@ use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Derived, Place, Site, Transport};
+use crate::transport::{Derived, Peers, Place, Site, Transport};
 
 /// The dcPIM family.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ impl Transport for DcpimFamily {
     }
 
     /// All hosts agree on which flows are short and on the length of a stage.
-    fn at_own_rate(own: Dcpim, network: &Dcpim, _peers: &Arc<[f64]>) -> Option<Dcpim> {
+    fn at_own_rate(own: Dcpim, network: &Dcpim, _peers: &Peers) -> Option<Dcpim> {
         Some(Dcpim { short_max: network.short_max, ..own.with_stage(network.stage) })
     }
 

@@ -45,7 +45,7 @@ use rampmeter_core::{FabricFacts, Family, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::{Framing, phost_study_buffer};
-use crate::transport::{Derived, Network, Place, Site, Transport};
+use crate::transport::{Derived, Network, Peers, Place, Site, Transport};
 use config::Model;
 
 /// The rate of the arbiter's link: allocations to all hosts take at most nine tenths of a batch.
@@ -111,7 +111,7 @@ impl Transport for FastpassFamily {
     fn at_own_rate(
         _own: Self::Config,
         _network: &Self::Config,
-        _peers: &Arc<[f64]>,
+        _peers: &Peers,
     ) -> Option<Self::Config> {
         None
     }

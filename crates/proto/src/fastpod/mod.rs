@@ -59,7 +59,7 @@ use rampmeter_core::{Bytes, FabricFacts, Family, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Derived, Network, Place, Site, Transport};
+use crate::transport::{Derived, Network, Peers, Place, Site, Transport};
 
 /// The Fastpod family.
 #[derive(Clone, Copy, Debug)]
@@ -125,7 +125,7 @@ impl Transport for FastpodFamily {
     fn at_own_rate(
         _own: Self::Config,
         _network: &Self::Config,
-        _peers: &Arc<[f64]>,
+        _peers: &Peers,
     ) -> Option<Self::Config> {
         None
     }

@@ -1,12 +1,13 @@
 //! Homa's parameters and what they imply for one fabric.
 
-use rampmeter_core::{Bytes, FabricFacts, Priority, Rate, Span};
+use rampmeter_core::{Bytes, FabricFacts, NodeId, Priority, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cut::Cut;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, forget_after, repeat_gap, within};
+use crate::transport::Peers;
 
 /// How much a grant is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -188,6 +189,8 @@ pub struct Homa {
     pub unscheduled: u32,
     /// The same while incast control limits them.
     pub unscheduled_in_incast: u32,
+    /// The rates of all hosts, where what is unscheduled belongs to a pair; `None` if no host is slower.
+    pub peers: Option<Peers>,
     /// Senders that have grants at the same time.
     pub overcommitment: usize,
     /// Unloaded round trip with control packets times [`HomaConfig::timeout_rtts`].
@@ -242,6 +245,7 @@ impl HomaConfig {
             window,
             unscheduled: cut.first_packets(),
             unscheduled_in_incast: cut.packets(self.incast_bytes.into()).min(cut.first_packets()),
+            peers: None,
             overcommitment: overcommitment as usize,
             timeout,
             settle: facts.data_rtt.saturating_sub(facts.control_rtt),
@@ -255,6 +259,12 @@ impl HomaConfig {
 }
 
 impl Homa {
+    /// Returns the most unscheduled packets of a message to `dst`.
+    pub(super) fn unscheduled_to(&self, dst: NodeId) -> u32 {
+        let bdp = |peers: &Peers| peers.facts(dst).bdp_packets(Bytes::new(self.cut.full())).max(1);
+        self.peers.as_ref().map_or(self.unscheduled, bdp)
+    }
+
     /// The priority of the unscheduled packets of a message (§3.4).
     pub fn unscheduled_priority(&self, size: u64) -> Priority {
         let borders = usize::from(self.config.unscheduled_priorities) - 1;

@@ -26,6 +26,11 @@ impl Cut {
         Self { first, first_bytes, first_packets: first_packets as u32, payload, full }
     }
 
+    /// Returns true if the first packets carry as much as others.
+    pub(super) fn is_even(&self) -> bool {
+        self.first == self.payload
+    }
+
     /// How many packets may be of the first kind.
     pub(super) fn first_packets(&self) -> u32 {
         self.first_packets

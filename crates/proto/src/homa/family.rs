@@ -13,7 +13,7 @@ use super::host::HomaHost;
 use super::wire::HomaHeader;
 use crate::keys::{BadKey, Keys, Preset};
 use crate::parts::Framing;
-use crate::transport::{Derived, Place, Quantity, Site, Transport};
+use crate::transport::{Derived, Peers, Place, Quantity, Site, Transport};
 
 /// Homa.
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +90,21 @@ impl HomaConfig {
 }
 
 impl Homa {
+    /// Returns the parameters of a host among hosts of other rates. Sender and receiver agree on what
+    /// is unscheduled: a bandwidth-delay product of the slower end. All hosts cut messages in the same
+    /// way: if unscheduled packets carry less than others, their number follows from the slowest host.
+    fn among(self, network: &Self, peers: &Peers) -> Self {
+        if self.cut.is_even() && self.config.rtt_bytes.is_none() {
+            return Self { peers: Some(peers.clone()), ..self };
+        }
+        Self {
+            cut: network.cut,
+            unscheduled: network.unscheduled,
+            unscheduled_in_incast: network.unscheduled_in_incast,
+            ..self
+        }
+    }
+
     /// What follows from the parameters.
     fn describe(&self) -> Vec<Derived> {
         vec![
@@ -122,14 +137,8 @@ impl Transport for HomaFamily {
         keys.at(site).on(&site.facts)
     }
 
-    /// Sender and receiver agree on what is unscheduled.
-    fn at_own_rate(own: Homa, network: &Homa, _peers: &Arc<[f64]>) -> Option<Homa> {
-        Some(Homa {
-            cut: network.cut,
-            unscheduled: network.unscheduled,
-            unscheduled_in_incast: network.unscheduled_in_incast,
-            ..own
-        })
+    fn at_own_rate(own: Homa, network: &Homa, peers: &Peers) -> Option<Homa> {
+        Some(own.among(network, peers))
     }
 
     fn describe(config: &Homa) -> Vec<Derived> {
@@ -168,14 +177,8 @@ impl Transport for HomaAeolusFamily {
         keys.0.at(site).on(&site.facts)
     }
 
-    /// Sender and receiver agree on what is unscheduled.
-    fn at_own_rate(own: Homa, network: &Homa, _peers: &Arc<[f64]>) -> Option<Homa> {
-        Some(Homa {
-            cut: network.cut,
-            unscheduled: network.unscheduled,
-            unscheduled_in_incast: network.unscheduled_in_incast,
-            ..own
-        })
+    fn at_own_rate(own: Homa, network: &Homa, peers: &Peers) -> Option<Homa> {
+        Some(own.among(network, peers))
     }
 
     fn describe(config: &Homa) -> Vec<Derived> {

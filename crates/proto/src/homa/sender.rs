@@ -139,8 +139,8 @@ impl Sender {
     ) -> (u32, u32) {
         let packets = homa.cut.packets(message.size.get());
         let most = match self.crowded.contains_key(&message.dst.get()) {
-            true => homa.unscheduled_in_incast,
-            false => homa.unscheduled,
+            true => homa.unscheduled_in_incast.min(homa.unscheduled_to(message.dst)),
+            false => homa.unscheduled_to(message.dst),
         };
         let state = Tx {
             unscheduled: packets.min(most),

@@ -1,11 +1,12 @@
 //! HPCC's parameters and what they imply for one fabric.
 
-use rampmeter_core::{Bytes, FabricFacts, Span};
+use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, forget_after, within};
+use crate::transport::Peers;
 
 /// How lost packets are sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -117,6 +118,8 @@ pub struct Hpcc {
     pub rtt: Span,
     /// The first window and the largest, in bytes: what the host's link carries in T (§3.3).
     pub window: f64,
+    /// The rates of all hosts; `None` if none is slower.
+    pub peers: Option<Peers>,
     /// The additive step W_AI in bytes.
     pub step: f64,
     /// Least retransmission timeout.
@@ -137,7 +140,7 @@ impl HpccConfig {
     pub fn on(self, facts: &FabricFacts) -> Result<Hpcc, BadKey> {
         check_ranges(&self)?;
         let rtt = self.base_rtt_ns.map_or(facts.data_rtt, Span::from_ns);
-        let window = facts.access_rate.as_bps() as f64 * rtt.as_ps() as f64 / 8e12;
+        let window = window(facts.access_rate, rtt);
         let share = 1.0 - self.eta;
         let step = self.step_bytes.map_or(window * share / f64::from(self.flows), |b| b as f64);
         let timeout_min = self.timeout_min_ns.map_or(rtt * 32, Span::from_ns);
@@ -151,6 +154,7 @@ impl HpccConfig {
         Ok(Hpcc {
             rtt,
             window,
+            peers: None,
             step,
             timeout_min,
             timeout_max,
@@ -161,7 +165,18 @@ impl HpccConfig {
     }
 }
 
+/// Returns the bytes that a link carries in `rtt`.
+fn window(rate: Rate, rtt: Span) -> f64 {
+    rate.as_bps() as f64 * rtt.as_ps() as f64 / 8e12
+}
+
 impl Hpcc {
+    /// Returns the first window of a flow to `dst`, in bytes: what the link of the slower end carries
+    /// in T.
+    pub(super) fn first_window(&self, dst: NodeId) -> f64 {
+        self.peers.as_ref().map_or(self.window, |peers| window(peers.rate(dst), self.rtt))
+    }
+
     #[inline]
     pub(super) fn framing(&self) -> Framing {
         self.config.framing()

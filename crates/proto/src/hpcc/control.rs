@@ -37,9 +37,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// A flow that starts at the rate of its host's link (§3.3).
-    pub fn new(hpcc: &Hpcc) -> Self {
-        let window = hpcc.window;
+    /// A flow whose first window is `window` (§3.3).
+    pub fn new(window: f64) -> Self {
         Self { window, reference: window, usage: 1.0, stage: 0, update_at: 0, last: None }
     }
 

@@ -40,7 +40,7 @@ use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Derived, Place, Quantity, Site, Transport};
+use crate::transport::{Derived, Peers, Place, Quantity, Site, Transport};
 
 /// Memory of each switch (§5.1: 32 MB).
 const SWITCH_MEMORY: Bytes = Bytes::new(32_000_000);
@@ -97,6 +97,10 @@ impl Transport for HpccFamily {
             return Err(BadKey::new("name", expected, Self::NAME));
         }
         keys.on(&site.facts)
+    }
+
+    fn at_own_rate(own: Hpcc, _network: &Hpcc, peers: &Peers) -> Option<Hpcc> {
+        Some(Hpcc { peers: Some(peers.clone()), ..own })
     }
 
     fn describe(config: &Hpcc) -> Vec<Derived> {

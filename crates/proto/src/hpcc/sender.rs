@@ -27,9 +27,9 @@ pub(super) struct Paced {
 }
 
 impl Paced {
-    fn new(hpcc: &Hpcc) -> Self {
+    fn new(dst: NodeId, hpcc: &Hpcc) -> Self {
         let mut paced = Self {
-            control: Control::new(hpcc),
+            control: Control::new(hpcc.first_window(dst)),
             rtt: Rtt::new(hpcc.timeout_min, hpcc.timeout_max),
             cwnd: 1,
             pace: Rate::from_gbps(1),
@@ -126,7 +126,7 @@ impl Sender {
 
     pub(super) fn submit(&mut self, now: Time, message: &Message, hpcc: &Hpcc) {
         let packets = hpcc.framing().packets(message.size);
-        let state = Stream::new(packets, Paced::new(hpcc));
+        let state = Stream::new(packets, Paced::new(message.dst, hpcc));
         let slot = self.flows.submit(message, packets, state);
         self.update(now, slot);
     }

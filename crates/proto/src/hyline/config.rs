@@ -13,8 +13,8 @@ use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::Padding;
 use crate::tcp::TcpConfig;
 use crate::tcp::config::LossDetection;
-use crate::tcp::control::Algorithm;
-use crate::transport::{Place, Site};
+use crate::tcp::control::{Algorithm, Start};
+use crate::transport::{Peers, Place, Site};
 
 /// Hyline's parameters. [`HylineConfig::paper`] is the preset.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -183,6 +183,21 @@ impl HylineConfig {
         let pace = |&rate: &Rate| config.pace(&FabricFacts { access_rate: rate, ..*facts });
         let paces = hosts.iter().map(pace).collect();
         Ok(Hyline { settings, paths: Paths::new(hosts, core, plan), paces, config })
+    }
+
+    /// Returns the parameters of a host among hosts of other rates: the windows of messages that are
+    /// not scheduled follow from the slower end of a pair. A slow port could not hold the window of a
+    /// fast host.
+    pub(super) fn among(self, own: Hyline, peers: &Peers) -> Hyline {
+        let mut tcp = (*own.settings.tcp).clone();
+        let start = tcp.start;
+        let at = |facts: FabricFacts| {
+            let Windows { initial, max, .. } = self.windows(&facts);
+            let bytes = |packets: u32| u64::from(packets) * start.mss;
+            (facts.access_rate, Start { initial: bytes(initial), max: bytes(max), ..start })
+        };
+        tcp.slower = Some((peers.clone(), peers.slower().map(at).collect()));
+        Hyline { settings: Settings { tcp: Arc::new(tcp), ..own.settings }, ..own }
     }
 
     /// Returns the windows of a host whose links have the rate `facts.access_rate`.

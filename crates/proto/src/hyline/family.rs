@@ -14,7 +14,7 @@ use crate::central::Central;
 use crate::central::settings::{Settings, needs};
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Derived, Site, Transport};
+use crate::transport::{Derived, Peers, Site, Transport};
 
 /// The Hyline family.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +71,10 @@ impl Transport for HylineFamily {
 
     fn configure(keys: HylineConfig, site: &Site) -> Result<Hyline, BadKey> {
         keys.on(site)
+    }
+
+    fn at_own_rate(own: Hyline, _network: &Hyline, peers: &Peers) -> Option<Hyline> {
+        Some(own.config.clone().among(own, peers))
     }
 
     fn describe(config: &Hyline) -> Vec<Derived> {

@@ -1,12 +1,13 @@
 //! NDP's parameters and what they imply for one fabric.
 
 use rampmeter_core::fabric::{HeaderOverflow, Trim, TrimChoice};
-use rampmeter_core::{Bytes, FabricFacts, Span};
+use rampmeter_core::{Bytes, FabricFacts, NodeId, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, forget_after};
+use crate::transport::Peers;
 
 /// Which flow a receiver pulls from next (NDP, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -161,15 +162,14 @@ impl NdpConfig {
     pub fn on(self, facts: &FabricFacts, paths: u16) -> Result<Ndp, BadKey> {
         check_ranges(&self)?;
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
-        let full = self.payload + self.header;
-        let window = self.window.unwrap_or_else(|| facts.bdp_packets(full).clamp(1, 4_096));
-        let pull = self.pull_bytes.map_or(full, Bytes::new);
+        let pull = self.pull_bytes.map_or(self.payload + self.header, Bytes::new);
         let rto = match self.rto_ns {
             Some(ns) => Span::from_ns(ns),
             None => facts.control_rtt * RTO_ROUND_TRIPS,
         };
         Ok(Ndp {
-            window,
+            window: self.window(facts),
+            peers: None,
             spacing: facts.access_rate.tx_time(pull),
             rto,
             paths: paths.max(1),
@@ -178,6 +178,12 @@ impl NdpConfig {
             attempt_limit,
             config: self,
         })
+    }
+
+    /// Returns the packets that a flow between hosts of one rate sends unasked.
+    fn window(&self, facts: &FabricFacts) -> u32 {
+        let bdp = || facts.bdp_packets(self.payload + self.header).clamp(1, 4_096);
+        self.window.unwrap_or_else(bdp)
     }
 }
 
@@ -188,6 +194,8 @@ pub struct Ndp {
     pub config: NdpConfig,
     /// Packets that a flow sends unasked.
     pub window: u32,
+    /// The rates of all hosts; `None` if none is slower.
+    pub peers: Option<Peers>,
     /// Time between the pulls of a receiver.
     pub spacing: Span,
     /// Time after which a packet that was neither acknowledged nor refused is sent again.
@@ -201,6 +209,13 @@ pub struct Ndp {
 }
 
 impl Ndp {
+    /// Returns the packets that a flow to `dst` sends unasked: a bandwidth-delay product of the slower
+    /// end. More would be trimmed at the port to a slower host.
+    pub(super) fn window_to(&self, dst: NodeId) -> u32 {
+        let pair = |peers: &Peers| self.config.window(&peers.facts(dst));
+        self.peers.as_ref().map_or(self.window, pair)
+    }
+
     /// The timeout after so many timeouts in a row.
     pub(super) fn timeout(&self, attempts: u32) -> Span {
         self.rto * (1 << attempts.min(DOUBLINGS_MAX))

@@ -38,7 +38,7 @@ use rampmeter_core::{FabricFacts, Family, NoArbiter, SwitchFacts, Trimming};
 
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Derived, Place, Site, Transport};
+use crate::transport::{Derived, Peers, Place, Site, Transport};
 
 /// The NDP family.
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +97,10 @@ impl Transport for NdpFamily {
             return Err(BadKey::new("rto-ns", expected, config.rto.as_ps() / 1_000));
         }
         Ok(config)
+    }
+
+    fn at_own_rate(own: Ndp, _network: &Ndp, peers: &Peers) -> Option<Ndp> {
+        Some(Ndp { peers: Some(peers.clone()), ..own })
     }
 
     fn describe(config: &Ndp) -> Vec<Derived> {

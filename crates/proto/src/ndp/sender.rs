@@ -150,7 +150,7 @@ impl Sender {
     /// A new flow: it sends its first window at once.
     pub(super) fn submit(&mut self, now: Time, message: Message, ndp: &Ndp) {
         let packets = ndp.framing().packets(message.size);
-        let state = Window { credit: packets.min(ndp.window), ..Window::default() };
+        let state = Window { credit: packets.min(ndp.window_to(message.dst)), ..Window::default() };
         let slot = self.flows.submit(&message, packets, state);
         self.flows.start_timer(slot, now + ndp.rto);
         self.give_turn(slot);

@@ -1,13 +1,12 @@
 //! pFabric's parameters and what they imply for one fabric.
 
-use std::sync::Arc;
-
 use rampmeter_core::{Bytes, FabricFacts, NodeId, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, held_pause, keepalive, repeat_gap, within};
+use crate::transport::Peers;
 
 /// What a flow does that has timed out several times in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -136,8 +135,8 @@ pub struct Pfabric {
     pub window: u32,
     /// Largest window in packets.
     pub window_max: u32,
-    /// The rates of all hosts, over the own one and at most 1; `None` where none is slower.
-    pub peers: Option<Arc<[f64]>>,
+    /// The rates of all hosts; `None` if none is slower.
+    pub peers: Option<Peers>,
     /// Retransmission timeout.
     pub rto: Span,
     /// When a destination forgets a flow whose source is silent.
@@ -157,10 +156,7 @@ impl PfabricConfig {
     /// A parameter out of range.
     pub fn on(self, facts: &FabricFacts) -> Result<Pfabric, BadKey> {
         check_ranges(&self)?;
-        let window = self
-            .window
-            .unwrap_or_else(|| facts.bdp_packets(self.payload + self.header).clamp(1, 4_096));
-        let window_max = self.window_max.unwrap_or((window * 5 / 4).clamp(window, 4_096));
+        let (window, window_max) = self.windows(facts);
         within("window-max", window_max.into(), window.into()..=4_096, "window to 4096")?;
         let rto = self.rto_ns.map_or(facts.data_rtt * 3, Span::from_ns);
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
@@ -182,17 +178,23 @@ impl PfabricConfig {
     }
 }
 
+impl PfabricConfig {
+    /// Returns the first and the largest window, in packets, between hosts of one rate.
+    fn windows(&self, facts: &FabricFacts) -> (u32, u32) {
+        let bdp = || facts.bdp_packets(self.payload + self.header).clamp(1, 4_096);
+        let window = self.window.unwrap_or_else(bdp);
+        (window, self.window_max.unwrap_or((window * 5 / 4).clamp(window, 4_096)))
+    }
+}
+
 impl Pfabric {
     /// The first and the largest window to a host, in packets. Those that follow from the network are
     /// of the slower of the two ends.
     pub(super) fn windows_to(&self, dst: NodeId) -> (u32, u32) {
-        let share = self.peers.as_ref().and_then(|peers| peers.get(dst.idx())).copied();
-        let of = |window: u32, is_given: bool| match share {
-            Some(share) if !is_given => ((f64::from(window) * share).ceil() as u32).max(1),
-            _ => window,
-        };
-        let window = of(self.window, self.config.window.is_some());
-        (window, of(self.window_max, self.config.window_max.is_some()).max(window))
+        match &self.peers {
+            Some(peers) => self.config.windows(&peers.facts(dst)),
+            None => (self.window, self.window_max),
+        }
     }
 
     #[inline]

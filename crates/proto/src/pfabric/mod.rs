@@ -34,7 +34,7 @@ use rampmeter_core::{FabricFacts, Family, NoArbiter, Ranked, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::{Framing, two_bdps};
-use crate::transport::{Derived, Place, Site, Transport};
+use crate::transport::{Derived, Peers, Place, Site, Transport};
 use config::Starving;
 
 /// The pFabric family.
@@ -91,8 +91,8 @@ impl Transport for PfabricFamily {
     }
 
     /// A window is a bandwidth-delay product of the slower end.
-    fn at_own_rate(own: Pfabric, _network: &Pfabric, peers: &Arc<[f64]>) -> Option<Pfabric> {
-        Some(Pfabric { peers: Some(Arc::clone(peers)), ..own })
+    fn at_own_rate(own: Pfabric, _network: &Pfabric, peers: &Peers) -> Option<Pfabric> {
+        Some(Pfabric { peers: Some(peers.clone()), ..own })
     }
 
     fn describe(config: &Pfabric) -> Vec<Derived> {

@@ -36,7 +36,7 @@ use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::{Framing, phost_study_buffer};
-use crate::transport::{Derived, Place, Site, Transport};
+use crate::transport::{Derived, Peers, Place, Site, Transport};
 use config::TOKEN_LIFE_MILLI;
 
 /// The pHost family.
@@ -92,7 +92,7 @@ impl Transport for PhostFamily {
     }
 
     /// Source and destination agree on the free tokens of a flow.
-    fn at_own_rate(own: Phost, network: &Phost, _peers: &Arc<[f64]>) -> Option<Phost> {
+    fn at_own_rate(own: Phost, network: &Phost, _peers: &Peers) -> Option<Phost> {
         Some(Phost { free: network.free, threshold: network.threshold, ..own })
     }
 

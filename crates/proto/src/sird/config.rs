@@ -1,12 +1,13 @@
 //! SIRD's parameters and what they imply for one fabric.
 
-use rampmeter_core::{Bytes, FabricFacts, Priority, Span};
+use rampmeter_core::{Bytes, FabricFacts, NodeId, Priority, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::control::Law;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, forget_after, repeat_gap, within};
+use crate::transport::Peers;
 
 /// Which sender a receiver gives its next credit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -220,6 +221,7 @@ impl SirdConfig {
             credit,
             sender_credit,
             unscheduled,
+            peers: None,
             mark_above: self.payload.get() * or(self.sender_mark_packets, bdp.div_ceil(2)),
             sender_law: law(self.sender_limit_min),
             core_law: law(self.core_limit_min),
@@ -244,6 +246,11 @@ pub(super) struct Cut {
 }
 
 impl Cut {
+    /// Returns true if messages that need no credit are cut like others.
+    pub(super) fn is_even(&self) -> bool {
+        self.first == self.payload
+    }
+
     #[inline]
     fn payload(&self, size: u64) -> u64 {
         if size <= self.unscheduled { self.first } else { self.payload }
@@ -304,6 +311,8 @@ pub struct Sird {
     pub sender_credit: u64,
     /// Size up to which messages need no credit (UnschT).
     pub unscheduled: u64,
+    /// The rates of all hosts, where that size belongs to a pair; `None` if no host is slower.
+    pub peers: Option<Peers>,
     /// Bytes of credit above which a sender of several messages marks its data (SThr).
     pub mark_above: u64,
     /// Law of a sender's limit by its own marks.
@@ -334,10 +343,12 @@ impl Sird {
         }
     }
 
-    /// Whether a message of `size` is sent without credit.
+    /// Returns true if a message of `size` to or from `peer` is sent without credit.
     #[inline]
-    pub(super) fn is_unscheduled(&self, size: u64) -> bool {
-        size <= self.unscheduled
+    pub(super) fn is_unscheduled(&self, peer: NodeId, size: u64) -> bool {
+        let pair =
+            |peers: &Peers| self.config.bdp_packets(&peers.facts(peer)) * self.config.payload.get();
+        size <= self.peers.as_ref().map_or(self.unscheduled, pair)
     }
 
     /// Time between the credit for a packet of `wire` bytes and the next one.

@@ -39,7 +39,7 @@ use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, Passive, SwitchFacts
 use self::config::UnscheduledClass;
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Derived, Place, Quantity, Site, Transport};
+use crate::transport::{Derived, Peers, Place, Quantity, Site, Transport};
 
 /// Memory of a port that never fills: the recorded run of the authors' simulator drops nothing.
 const DEEP: Bytes = Bytes::new(4_000_000_000);
@@ -96,8 +96,13 @@ impl Transport for SirdFamily {
         SirdConfig { payload, header, unscheduled_payload, ..keys }.on(&site.facts)
     }
 
-    /// Sender and receiver agree on what is unscheduled.
-    fn at_own_rate(own: Sird, network: &Sird, _peers: &Arc<[f64]>) -> Option<Sird> {
+    /// Sender and receiver agree on what is unscheduled: a bandwidth-delay product of the slower end.
+    /// All hosts cut messages in the same way: if unscheduled packets carry less than others, it
+    /// follows from the slowest host.
+    fn at_own_rate(own: Sird, network: &Sird, peers: &Peers) -> Option<Sird> {
+        if own.cut.is_even() && own.config.unscheduled_bytes.is_none() {
+            return Some(Sird { peers: Some(peers.clone()), ..own });
+        }
         Some(Sird { cut: network.cut, unscheduled: network.unscheduled, ..own })
     }
 

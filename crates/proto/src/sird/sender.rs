@@ -133,13 +133,14 @@ impl Sender {
         let node = message.dst.get();
         let Self { numbers, peers, .. } = self;
         let peer = *numbers.entry(node).or_insert_with(|| peers.insert(Peer::default()));
-        let own = if sird.is_unscheduled(size) { sird.cut.total(size) } else { 0 };
+        let is_unscheduled = sird.is_unscheduled(message.dst, size);
+        let own = if is_unscheduled { sird.cut.total(size) } else { 0 };
         self.credit += own;
         self.unsent += 1;
         let state = Tx { next: 0, credit: VecDeque::new(), credit_bytes: own, rx_slot: 0, peer };
         let slot = self.flows.submit(message, sird.cut.packets(size), state);
         self.flows.start_timer(slot, now + sird.timeout);
-        if sird.is_unscheduled(size) {
+        if is_unscheduled {
             self.rank(slot, sird);
         } else {
             out.send(message.dst, message.id, request(&self.flows[slot], slot));
@@ -152,7 +153,7 @@ impl Sender {
         let flow = &self.flows[slot];
         let state = &flow.state;
         let left = sird.cut.left(state.next, flow.size);
-        let is_unscheduled = sird.is_unscheduled(flow.size) && state.next < flow.packets;
+        let is_unscheduled = sird.is_unscheduled(flow.dst, flow.size) && state.next < flow.packets;
         let is_sendable = is_unscheduled || !state.credit.is_empty();
         let key = is_sendable.then_some((left, flow.msg.get()));
         self.set(state.peer, slot, key);
@@ -198,7 +199,7 @@ impl Sender {
         if seq >= flow.packets {
             return;
         }
-        let is_unsent = sird.is_unscheduled(flow.size) && seq >= flow.state.next;
+        let is_unsent = sird.is_unscheduled(flow.dst, flow.size) && seq >= flow.state.next;
         if is_unsent || flow.state.is_waiting(seq) {
             out.send(flow.dst, msg, SirdHeader::Busy { rx_slot });
             return;

@@ -1,13 +1,14 @@
 //! TCP's parameters and what they imply for one network.
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Bytes, FabricFacts, Priority, Span, Time};
+use rampmeter_core::{Bytes, FabricFacts, NodeId, Priority, Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::control::{Algorithm, SlowStartExit, Start};
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding};
+use crate::transport::Peers;
 
 /// Which messages share a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -356,6 +357,7 @@ impl TcpConfig {
         let ask_gap = facts.access_rate.tx_time(packet) * 16;
         Ok(Tcp {
             start,
+            slower: None,
             base_rtt: facts.data_rtt,
             rto_min,
             rto_initial,
@@ -377,6 +379,8 @@ pub struct Tcp {
     pub config: TcpConfig,
     /// What congestion control starts with.
     pub start: Start,
+    /// The same to hosts that are slower, by their rate; `None` if it does not depend on it.
+    pub slower: Option<(Peers, Vec<(Rate, Start)>)>,
     /// Unloaded round trip with full packets.
     pub base_rtt: Span,
     /// Smallest retransmission timeout.
@@ -404,6 +408,15 @@ impl Tcp {
     pub(super) fn framing(&self) -> Framing {
         let TcpConfig { payload, header, padding, .. } = self.config;
         Framing { payload, header, padding }
+    }
+
+    /// Returns what congestion control starts with on a connection to `dst`.
+    pub(super) fn start_to(&self, dst: NodeId) -> &Start {
+        let slower = self.slower.as_ref().and_then(|(peers, starts)| {
+            let rate = peers.rate(dst);
+            starts.iter().find(|(of, _)| *of == rate).map(|(_, start)| start)
+        });
+        slower.unwrap_or(&self.start)
     }
 
     /// The marks of packets that carry no data.

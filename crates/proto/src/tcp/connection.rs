@@ -180,7 +180,7 @@ impl Connection {
             end: DATA_START,
             closes: tcp.config.connections == Connections::PerMessage,
             board: Scoreboard::new(DATA_START),
-            control: Control::new(tcp.config.congestion_control, &tcp.start),
+            control: Control::new(tcp.config.congestion_control, tcp.start_to(dst)),
             rtt,
             room_end: DATA_START,
             recovery: Recovery::No,
@@ -218,7 +218,7 @@ impl Connection {
         if self.board.is_empty() && self.is_open && tcp.config.idle_restart {
             let idle = now.saturating_since(self.last_sent);
             if self.last_sent > Time::ZERO && idle > self.timeout(tcp) {
-                self.control.on_idle(tcp.start.initial);
+                self.control.on_idle(tcp.start_to(self.dst).initial);
             }
         }
         self.messages.push_back(Outbound { msg, size, start: self.end });
