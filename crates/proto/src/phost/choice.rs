@@ -10,6 +10,7 @@ use rampmeter_core::collections::Places;
 use rampmeter_core::{TenantId, Time};
 
 use super::config::{Phost, Policy};
+use super::pacing::Pacing;
 use super::receiver::{Pending, Readiness, RxFlow};
 use crate::parts::{ArrivingFlows, Candidates, Served};
 
@@ -87,6 +88,7 @@ impl Choice {
         &mut self,
         now: Time,
         pending: &mut ArrivingFlows<Pending>,
+        pacing: &Pacing,
         served: &Served,
         phost: &Phost,
     ) -> Result<u32, Time> {
@@ -101,7 +103,7 @@ impl Choice {
             wake_due(flows, &mut self.places);
         }
         while let Some((slot, tenant)) = self.best(served) {
-            match pending[slot].readiness(now, phost) {
+            match pending[slot].readiness(now, pacing, phost) {
                 Readiness::Ready => return Ok(slot),
                 Readiness::Waits(until) => {
                     let (flows, places) = self.of(tenant);

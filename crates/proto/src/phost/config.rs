@@ -1,11 +1,12 @@
 //! pHost's parameters and what they imply for one fabric.
 
-use rampmeter_core::{Bytes, FabricFacts, Span};
+use rampmeter_core::{Bytes, FabricFacts, NodeId, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, forget_after, keepalive, repeat_gap};
+use crate::transport::Peers;
 
 /// Which flows get free tokens (pHost §3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -219,6 +220,25 @@ pub struct Phost {
     pub forget: Span,
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
+    /// The rates of all hosts; `None` if none is slower.
+    pub peers: Option<Peers>,
+}
+
+/// The parameters of two hosts, which follow from the slower of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// Time of a full packet on the link of the slower end.
+    pub mtu_time: Span,
+    /// Free tokens of a flow.
+    pub free: u32,
+    /// Most expired tokens of a flow that is not downgraded, or unanswered tokens at which it is.
+    pub threshold: u32,
+    /// Time for which a flow stays downgraded.
+    pub downgrade: Span,
+    /// Wait for what is in flight when every packet has had a token.
+    pub resend: Span,
+    /// Life of a token at its source.
+    pub token_life: Span,
 }
 
 impl PhostConfig {
@@ -229,29 +249,42 @@ impl PhostConfig {
     pub fn on(self, facts: &FabricFacts) -> Result<Phost, BadKey> {
         check_ranges(&self)?;
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
-        let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
-        let bdp = facts.bdp_packets(self.payload + self.header);
-        let free = self.free_tokens.unwrap_or(bdp + 1);
-        let threshold = self.downgrade_threshold.unwrap_or(free.max(1));
-        let downgrade = self.downgrade_packets.unwrap_or(3 * free + 1);
-        let resend = self.resend_packets.unwrap_or(free + 1);
+        let Pair { mtu_time, free, threshold, downgrade, resend, token_life } = self.pair(facts);
         let keepalive = keepalive(facts);
         Ok(Phost {
             mtu_time,
             free,
             threshold,
-            downgrade: mtu_time * u64::from(downgrade),
-            resend: mtu_time * u64::from(resend),
-            token_life: mtu_time
-                .scale_floor(self.token_life_milli.unwrap_or(TOKEN_LIFE_MILLI).into(), 1_000),
+            downgrade,
+            resend,
+            token_life,
             rtt: facts.data_rtt,
             retry: keepalive,
             keepalive,
             repeat_gap: repeat_gap(facts),
             forget: attempt_limit.forget_after(forget_after(keepalive, self.attempts_max)),
             attempt_limit,
+            peers: None,
             config: self,
         })
+    }
+
+    /// Derives the parameters of two hosts of which the slower has the rate of `facts`.
+    fn pair(&self, facts: &FabricFacts) -> Pair {
+        let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
+        let bdp = facts.bdp_packets(self.payload + self.header);
+        let free = self.free_tokens.unwrap_or(bdp + 1);
+        let downgrade = self.downgrade_packets.unwrap_or(3 * free + 1);
+        let resend = self.resend_packets.unwrap_or(free + 1);
+        let life = self.token_life_milli.unwrap_or(TOKEN_LIFE_MILLI);
+        Pair {
+            mtu_time,
+            free,
+            threshold: self.downgrade_threshold.unwrap_or(free.max(1)),
+            downgrade: mtu_time * u64::from(downgrade),
+            resend: mtu_time * u64::from(resend),
+            token_life: mtu_time.scale_floor(life.into(), 1_000),
+        }
     }
 }
 
@@ -262,9 +295,19 @@ impl Phost {
         Framing { payload, header, padding }
     }
 
-    /// How long after it was sent a token without an answer has expired.
-    pub(super) fn token_expiry(&self) -> Span {
-        self.rtt + self.token_life
+    /// Returns the parameters of this host and `peer`.
+    pub(super) fn pair(&self, peer: NodeId) -> Pair {
+        let &Self { mtu_time, free, threshold, downgrade, resend, token_life, .. } = self;
+        let own = Pair { mtu_time, free, threshold, downgrade, resend, token_life };
+        self.peers.as_ref().map_or(own, |peers| self.config.pair(&peers.facts(peer)))
+    }
+}
+
+impl Pair {
+    /// Time after which a token without an answer has expired, from its sending, at a round trip of
+    /// `rtt`.
+    pub(super) fn token_expiry(&self, rtt: Span) -> Span {
+        rtt + self.token_life
     }
 
     /// How long `n` free tokens live.
@@ -273,8 +316,8 @@ impl Phost {
     }
 
     /// How many packets of a flow of `packets` have free tokens.
-    pub fn free_of(&self, packets: u32) -> u32 {
-        match self.config.free_for {
+    pub fn free_of(&self, packets: u32, free_for: FreeTokens) -> u32 {
+        match free_for {
             FreeTokens::EveryFlow => packets.min(self.free),
             FreeTokens::ShortFlows if packets <= self.free => packets,
             FreeTokens::ShortFlows => 0,

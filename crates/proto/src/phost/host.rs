@@ -77,7 +77,7 @@ impl Endpoint for PhostHost {
                 return self.receiver.on_data(now, packet, (rx_slot, seq, number), phost, out);
             }
             PhostHeader::Token { .. } => {
-                self.sender.on_token(now, msg, &packet.header, &self.phost);
+                self.sender.on_token(now, msg, &packet.header);
             }
             PhostHeader::Free { flow, tx_slot, seq, size } => {
                 let flow = self.announcement(packet, flow, tx_slot, size);

@@ -18,7 +18,9 @@ pub mod config;
 pub mod wire;
 
 mod choice;
+mod delay;
 mod host;
+mod pacing;
 mod receiver;
 mod sender;
 
@@ -91,9 +93,8 @@ impl Transport for PhostFamily {
         keys.on(&site.facts)
     }
 
-    /// Source and destination agree on the free tokens of a flow.
-    fn at_own_rate(own: Phost, network: &Phost, _peers: &Peers) -> Option<Phost> {
-        Some(Phost { free: network.free, threshold: network.threshold, ..own })
+    fn at_own_rate(own: Phost, _network: &Phost, peers: &Peers) -> Option<Phost> {
+        Some(Phost { peers: Some(peers.clone()), ..own })
     }
 
     fn describe(config: &Phost) -> Vec<Derived> {

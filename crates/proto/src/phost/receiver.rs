@@ -6,10 +6,12 @@ use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Span, TenantId, Time};
 
 use super::PhostStats;
 use super::choice::Choice;
-use super::config::{Downgrading, FreeHold, FreeRepair, Phost, Policy, Wake};
+use super::config::{Downgrading, FreeHold, FreeRepair, Pair, Phost, Policy, Wake};
+use super::delay::Delay;
+use super::pacing::Pacing;
 use super::wire::PhostHeader;
 use crate::parts::{
-    Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Rtt, Served, TokenCursor, held_pause,
+    Announcement, ArrivingFlow, ArrivingFlows, Found, Output, Served, TokenCursor, held_pause,
 };
 
 /// Which tokens of a flow have expired, by the time since they were sent.
@@ -55,6 +57,8 @@ pub(super) struct Pending {
     goal: u32,
     /// Every packet has had a token: no more before this instant, which is for those in flight.
     settles: Option<Time>,
+    /// The parameters of the two ends.
+    pair: Pair,
 }
 
 pub(super) type RxFlow = ArrivingFlow<Pending>;
@@ -68,31 +72,31 @@ pub(super) enum Readiness {
 
 impl Pending {
     /// Downgrades a flow when more tokens than the threshold have expired (algorithm 2).
-    fn by_expired(&mut self, now: Time, phost: &Phost) -> Readiness {
+    fn by_expired(&mut self, now: Time) -> Readiness {
         let expired = self.expiry.expired(now, self.tokens.seen());
-        if expired <= phost.threshold {
+        if expired <= self.pair.threshold {
             self.downgraded = None;
             return Readiness::Ready;
         }
-        let until = *self.downgraded.get_or_insert(now + phost.downgrade);
+        let until = *self.downgraded.get_or_insert(now + self.pair.downgrade);
         if until > now {
             return Readiness::Waits(until);
         }
         self.downgraded = None;
-        self.tokens.answer_below(self.expiry.below - phost.threshold);
+        self.tokens.answer_below(self.expiry.below - self.pair.threshold);
         Readiness::Ready
     }
 
     /// Downgrades a flow when as many tokens as the threshold are unanswered.
-    fn by_unanswered(&mut self, now: Time, phost: &Phost) -> Readiness {
-        if self.tokens.open() < phost.threshold {
+    fn by_unanswered(&mut self, now: Time) -> Readiness {
+        if self.tokens.open() < self.pair.threshold {
             return Readiness::Ready;
         }
-        let until = self.tokens.last() + phost.downgrade;
+        let until = self.tokens.last() + self.pair.downgrade;
         if until > now {
             return Readiness::Waits(until);
         }
-        self.tokens.reopen(phost.threshold);
+        self.tokens.reopen(self.pair.threshold);
         Readiness::Ready
     }
 }
@@ -100,8 +104,11 @@ impl Pending {
 impl RxFlow {
     /// Whether the flow may have a token (§3.2). A flow that is downgraded gets no other until data
     /// arrives or a timeout is over. If its source does not answer then either, one more token makes
-    /// it downgraded again.
-    pub(super) fn readiness(&mut self, now: Time, phost: &Phost) -> Readiness {
+    /// it downgraded again. A source that is slower than this host has no token before its time.
+    pub(super) fn readiness(&mut self, now: Time, pacing: &Pacing, phost: &Phost) -> Readiness {
+        if let Some(at) = pacing.next(self.of.src, now) {
+            return Readiness::Waits(at);
+        }
         let remaining = self.remaining();
         let state = &mut self.state;
         if let Some(at) = state.settles {
@@ -112,8 +119,8 @@ impl RxFlow {
             state.goal = state.tokens.issued() + remaining;
         }
         match phost.config.downgrade_on {
-            Downgrading::Expired => state.by_expired(now, phost),
-            Downgrading::Unanswered => state.by_unanswered(now, phost),
+            Downgrading::Expired => state.by_expired(now),
+            Downgrading::Unanswered => state.by_unanswered(now),
         }
     }
 
@@ -130,7 +137,7 @@ impl RxFlow {
         let seq = state.tokens.advance(&self.got, self.of.packets);
         let number = state.tokens.issue(now);
         if phost.config.downgrade_on == Downgrading::Expired {
-            state.expiry.push(now + phost.token_expiry(), number + 1);
+            state.expiry.push(now + state.pair.token_expiry(phost.rtt), number + 1);
         }
         if state.tokens.issued() >= state.goal {
             state.settles = Some(now + resend);
@@ -156,50 +163,12 @@ enum Clock {
     Waits(Time),
 }
 
-/// A token: source, flow and number.
-type TokenId = (NodeId, u32, u32);
-
-/// How long data for tokens takes to come. One token at a time is timed.
-#[derive(Debug, Default)]
-struct Delay {
-    timed: Option<(TokenId, Time)>,
-    rtt: Option<Rtt>,
-}
-
-impl Delay {
-    /// How long a destination waits for data: a round trip before the first sample.
-    fn wait(&self, phost: &Phost) -> Span {
-        self.rtt.map_or(phost.rtt, |rtt| rtt.timeout(0))
-    }
-
-    /// Times a token that is sent, unless another is being timed. That is given up in the end, as its
-    /// source may never use it.
-    fn start(&mut self, now: Time, token: TokenId, phost: &Phost) {
-        if self.timed.is_none_or(|(_, at)| now.saturating_since(at) > phost.keepalive) {
-            self.timed = Some((token, now));
-        }
-    }
-
-    /// Data for a token has come. That for a later one of the same flow says nothing of the timed one.
-    #[inline]
-    fn see(&mut self, now: Time, token: TokenId, phost: &Phost) {
-        let Some(((src, flow, number), at)) = self.timed else { return };
-        if (src, flow) != (token.0, token.1) || token.2 < number {
-            return;
-        }
-        self.timed = None;
-        if token.2 == number {
-            let new = || Rtt::new(phost.rtt, phost.keepalive);
-            self.rtt.get_or_insert_with(new).sample(now.saturating_since(at));
-        }
-    }
-}
-
 /// The receiver of one host.
 #[derive(Debug)]
 pub(super) struct Receiver {
     pub(super) flows: ArrivingFlows<Pending>,
     choice: Choice,
+    pacing: Pacing,
     clock: Clock,
     /// Tokens to withhold for announced free tokens.
     withheld: u32,
@@ -218,6 +187,7 @@ impl Receiver {
         Self {
             flows: ArrivingFlows::default(),
             choice: Choice::default(),
+            pacing: Pacing::default(),
             clock: Clock::Stopped,
             withheld: 0,
             free_until: Time::ZERO,
@@ -243,18 +213,20 @@ impl Receiver {
         (deadline, tenant): (Time, TenantId),
         phost: &Phost,
     ) -> Option<u32> {
-        let free = phost.free_of(of.packets);
+        let pair = phost.pair(of.src);
+        let free = pair.free_of(of.packets, phost.config.free_for);
+        let free_time = pair.mtu_time * u64::from(free);
         let wait = match phost.config.free_repair {
             FreeRepair::Measured => {
                 self.free_until = self.free_until.max(now) + phost.mtu_time * u64::from(free);
-                self.free_until - now + self.delay.wait(phost)
+                (self.free_until - now).max(free_time) + self.delay.wait(phost)
             }
-            FreeRepair::RoundTrip => phost.mtu_time * u64::from(free) + phost.rtt,
-            FreeRepair::TwicePace => phost.mtu_time * u64::from(2 * free),
+            FreeRepair::RoundTrip => free_time + phost.rtt,
+            FreeRepair::TwicePace => free_time * 2,
         };
         let mut expiry = Expiry::default();
         if phost.config.downgrade_on == Downgrading::Expired && free > 0 && free < of.packets {
-            expiry.push(now + phost.free_life(free) + phost.rtt, free);
+            expiry.push(now + pair.free_life(free) + phost.rtt, free);
         }
         let state = Pending {
             expiry,
@@ -265,6 +237,7 @@ impl Receiver {
             tokens: TokenCursor::new(now, free),
             goal: of.packets,
             settles: (free == of.packets).then(|| now + wait),
+            pair,
         };
         let slot = self.flows.enter(now, of, state)?;
         self.choice.enter(slot, &self.flows[slot], phost.config.policy);
@@ -436,7 +409,7 @@ impl Receiver {
         self.choice.on_packet(slot, flow, phost.config.policy);
         if phost.config.wake == Wake::OnData
             && matches!(self.clock, Clock::Waits(_))
-            && matches!(self.flows[slot].readiness(now, phost), Readiness::Ready)
+            && matches!(self.flows[slot].readiness(now, &self.pacing, phost), Readiness::Ready)
         {
             self.start(now);
         }
@@ -463,9 +436,11 @@ impl Receiver {
             self.clock = Clock::Runs(now + phost.mtu_time);
             return;
         }
-        let slot = match self.choice.pick(now, &mut self.flows, &self.served, phost) {
+        let Self { choice, flows, pacing, served, .. } = self;
+        let slot = match choice.pick(now, flows, pacing, served, phost) {
             Ok(slot) => slot,
             Err(Time::NEVER) => {
+                self.pacing = Pacing::default();
                 self.clock = Clock::Stopped;
                 return;
             }
@@ -474,11 +449,13 @@ impl Receiver {
                 return;
             }
         };
-        let resend = match phost.config.free_repair {
-            FreeRepair::Measured => phost.resend.max(self.delay.wait(phost)),
-            FreeRepair::RoundTrip | FreeRepair::TwicePace => phost.resend,
-        };
         let flow = &mut self.flows[slot];
+        let pair = flow.state.pair;
+        let resend = match phost.config.free_repair {
+            FreeRepair::Measured => pair.resend.max(self.delay.wait(phost)),
+            FreeRepair::RoundTrip | FreeRepair::TwicePace => pair.resend,
+        };
+        self.pacing.count(now, flow.of.src, &pair, phost);
         let (seq, number) = flow.take_token(now, resend, phost);
         if phost.config.free_repair == FreeRepair::Measured {
             self.delay.start(now, (flow.of.src, flow.of.flow, number), phost);

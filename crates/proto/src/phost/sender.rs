@@ -27,6 +27,10 @@ struct Tokens {
     tenant: TenantId,
     /// Packets missing at the destination, as the latest token said.
     remaining: u32,
+    /// Life of its tokens.
+    token_life: Span,
+    /// True if free tokens are enough for all its packets.
+    is_short: bool,
     /// The next packet with a free token, and the first without.
     free_next: u32,
     free_end: u32,
@@ -113,14 +117,17 @@ impl Sender {
     ) {
         let Message { id: msg, dst, size, deadline, tenant } = message;
         let packets = phost.framing().packets(size);
-        let free_end = phost.free_of(packets);
+        let pair = phost.pair(dst);
+        let free_end = pair.free_of(packets, phost.config.free_for);
         let state = Tokens {
             deadline,
             tenant,
             remaining: packets,
+            token_life: pair.token_life,
+            is_short: packets <= pair.free,
             free_next: 0,
             free_end,
-            free_until: now + phost.free_life(free_end),
+            free_until: now + pair.free_life(free_end),
             tokens: VecDeque::new(),
         };
         let slot = self.flows.submit(&message, packets, state);
@@ -147,7 +154,7 @@ impl Sender {
     }
 
     /// The destination asks for a packet.
-    pub(super) fn on_token(&mut self, now: Time, msg: MsgId, header: &PhostHeader, phost: &Phost) {
+    pub(super) fn on_token(&mut self, now: Time, msg: MsgId, header: &PhostHeader) {
         let &PhostHeader::Token { tx_slot, rx_slot, seq, number, remaining } = header else {
             return;
         };
@@ -165,7 +172,7 @@ impl Sender {
         if state.tokens.len() >= flow.packets as usize {
             return;
         }
-        let expires = now + phost.token_life;
+        let expires = now + state.token_life;
         state.tokens.push_back(Token { seq, number, rx_slot, expires });
         self.ready.insert(tx_slot);
     }
@@ -257,7 +264,7 @@ impl Sender {
             (seq, PhostHeader::Data { rx_slot, seq, number })
         };
         let priority = match phost.config.data_priority {
-            DataPriority::Size if flow.packets <= phost.free => Priority::new(1),
+            DataPriority::Size if state.is_short => Priority::new(1),
             DataPriority::Size => Priority::new(2),
             DataPriority::Single => Priority::new(1),
         };

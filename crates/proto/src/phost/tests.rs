@@ -106,7 +106,7 @@ mod tokens {
     fn a_flow_is_downgraded_when_more_tokens_than_the_threshold_have_expired() {
         let (mut host, phost) = host();
         host.handle_packet(Time::ZERO, &rts());
-        let expired = Time::ZERO + phost.free_life(phost.free) + phost.rtt;
+        let expired = Time::ZERO + phost.pair(NodeId::new(0)).free_life(phost.free) + phost.rtt;
         let ticks = |until: Time| (until - Time::ZERO).div_floor(phost.mtu_time) + 1;
         let sent = run_until(&mut host, before(expired));
         assert_eq!(sent, ticks(before(expired)));
@@ -114,7 +114,8 @@ mod tokens {
         // Then some until they have expired too: as many as are sent in the time that this takes.
         let resumed = expired + phost.mtu_time + phost.downgrade;
         let again = run_until(&mut host, resumed + phost.downgrade);
-        let burst = phost.token_expiry().div_floor(phost.mtu_time) + 2;
+        let burst =
+            phost.pair(NodeId::new(0)).token_expiry(phost.rtt).div_floor(phost.mtu_time) + 2;
         assert!(again > sent && again <= sent + burst, "{again} {sent}");
         // Data for the latest token ends the next downgrading at once.
         let end = resumed + phost.downgrade;
@@ -190,7 +191,7 @@ mod tokens {
             host.poll_transmit(Time::ZERO).unwrap().header,
             PhostHeader::Rts { repeated: false, .. }
         ));
-        let late = Time::ZERO + phost.free_life(phost.free) + Span::from_ps(1);
+        let late = Time::ZERO + phost.pair(NodeId::new(0)).free_life(phost.free) + Span::from_ps(1);
         assert_eq!(host.poll_transmit(late), None);
         assert_eq!(host.stats().tokens_expired, u64::from(phost.free));
         let token =

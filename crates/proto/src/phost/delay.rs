@@ -1,0 +1,45 @@
+//! Time from a token to its data at a destination (RFC 6298), on which repairs depend.
+
+use rampmeter_core::{NodeId, Span, Time};
+
+use super::config::Phost;
+use crate::parts::Rtt;
+
+/// A token: source, flow and number.
+pub(super) type TokenId = (NodeId, u32, u32);
+
+/// How long data for tokens takes to come. One token at a time is timed.
+#[derive(Debug, Default)]
+pub(super) struct Delay {
+    timed: Option<(TokenId, Time)>,
+    rtt: Option<Rtt>,
+}
+
+impl Delay {
+    /// How long a destination waits for data: a round trip before the first sample.
+    pub(super) fn wait(&self, phost: &Phost) -> Span {
+        self.rtt.map_or(phost.rtt, |rtt| rtt.timeout(0))
+    }
+
+    /// Times a token that is sent, unless another is being timed. That is given up in the end, as its
+    /// source may never use it.
+    pub(super) fn start(&mut self, now: Time, token: TokenId, phost: &Phost) {
+        if self.timed.is_none_or(|(_, at)| now.saturating_since(at) > phost.keepalive) {
+            self.timed = Some((token, now));
+        }
+    }
+
+    /// Data for a token has come. That for a later one of the same flow says nothing of the timed one.
+    #[inline]
+    pub(super) fn see(&mut self, now: Time, token: TokenId, phost: &Phost) {
+        let Some(((src, flow, number), at)) = self.timed else { return };
+        if (src, flow) != (token.0, token.1) || token.2 < number {
+            return;
+        }
+        self.timed = None;
+        if token.2 == number {
+            let new = || Rtt::new(phost.rtt, phost.keepalive);
+            self.rtt.get_or_insert_with(new).sample(now.saturating_since(at));
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Tokens for sources that are slower than their destination (pHost §3.2: a token's life is 1.5 packet
+//! times).
+//!
+//! A destination sends a token each packet time of its own link. A source that is slower could not use
+//! most of them: they would expire, and the source would be downgraded. So it gets a token each packet
+//! time of its own link, for all its flows together. Other sources get the rest.
+
+use std::collections::BTreeMap;
+
+use rampmeter_core::{NodeId, Time};
+
+use super::config::{Pair, Phost};
+
+/// Instants of the next tokens for sources that are slower than this host.
+#[derive(Debug, Default)]
+pub(super) struct Pacing {
+    next: BTreeMap<NodeId, Time>,
+}
+
+impl Pacing {
+    /// Returns the instant of the next token for `src` if it is not due.
+    #[inline]
+    pub(super) fn next(&self, src: NodeId, now: Time) -> Option<Time> {
+        if self.next.is_empty() {
+            return None;
+        }
+        self.next.get(&src).copied().filter(|&at| at > now)
+    }
+
+    /// Counts a token for `src`. The clock of tokens may be late by a packet time of this host, which
+    /// does not slow down the source.
+    #[inline]
+    pub(super) fn count(&mut self, now: Time, src: NodeId, pair: &Pair, phost: &Phost) {
+        if pair.mtu_time <= phost.mtu_time {
+            return;
+        }
+        let earliest = Time::ZERO + now.saturating_since(Time::ZERO + phost.mtu_time);
+        let next = self.next.entry(src).or_default();
+        *next = earliest.max(*next) + pair.mtu_time;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rampmeter_core::{FabricFacts, Rate, Span};
+
+    use super::super::PhostConfig;
+    use super::*;
+
+    #[test]
+    fn a_slow_source_gets_a_token_each_packet_time_of_its_own_link() {
+        let facts = FabricFacts {
+            n_hosts: 3,
+            access_rate: Rate::from_gbps(40),
+            data_rtt: Span::from_us(12),
+            control_rtt: Span::from_us(10),
+            n_pods: 0,
+            patience: Span::ZERO,
+        };
+        let phost = PhostConfig::paper().on(&facts).unwrap();
+        let own = phost.pair(NodeId::new(1));
+        let slow = Pair { mtu_time: own.mtu_time * 4, ..own };
+        let (mut pacing, src) = (Pacing::default(), NodeId::new(1));
+        let (mut tokens, mut tick) = (0, Time::ZERO);
+        let end = Time::ZERO + own.mtu_time * 400;
+        // The clock of tokens runs a little slow, which the source does not notice.
+        while tick < end {
+            if pacing.next(src, tick).is_none() {
+                pacing.count(tick, src, &slow, &phost);
+                tokens += 1;
+            }
+            tick += own.mtu_time + Span::from_ps(7);
+        }
+        assert!((100..=101).contains(&tokens), "{tokens}");
+        pacing.count(end, NodeId::new(2), &own, &phost);
+        assert_eq!(pacing.next(NodeId::new(2), end), None);
+    }
+}
