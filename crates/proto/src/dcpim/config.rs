@@ -1,11 +1,12 @@
 //! dcPIM's parameters (§3.6) and what they imply for one fabric.
 
-use rampmeter_core::{Bytes, FabricFacts, Span};
+use rampmeter_core::{Bytes, FabricFacts, NodeId, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::parts::{AttemptLimit, Framing, Padding, forget_after, keepalive, repeat_gap};
+use crate::transport::Peers;
 
 /// How many stages of a matching phase lie between two phases' starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -241,6 +242,8 @@ pub struct Dcpim {
     pub bdp: u32,
     /// Largest flow, in packets, that is sent without matching.
     pub short_max: u32,
+    /// The rates of all hosts; `None` if none is slower.
+    pub peers: Option<Peers>,
     /// Length of a stage: beta times half a control round trip (§3.3).
     pub stage: Span,
     /// Stages of a phase.
@@ -269,6 +272,19 @@ pub struct Dcpim {
     /// Whether a host without messages skips stages. Real hosts do, as stages cost processor time.
     /// Simulated ones do not, as the order of events of one instant would change.
     pub may_sleep: bool,
+}
+
+/// The parameters of two hosts, which follow from the slower of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// Time of a full packet on the link of the slower end.
+    pub mtu_time: Span,
+    /// Bandwidth-delay product in full packets.
+    pub bdp: u32,
+    /// Largest flow, in packets, that is sent without matching.
+    pub short_max: u32,
+    /// Full packets that a channel carries in a phase.
+    pub channel_packets: u32,
 }
 
 impl DcpimConfig {
@@ -313,6 +329,7 @@ impl DcpimConfig {
             mtu_time,
             bdp,
             short_max: self.short_flow_max.unwrap_or(bdp),
+            peers: None,
             stage,
             stages,
             channel_packets: channel_time.div_floor(mtu_time) as u32,
@@ -334,9 +351,26 @@ impl DcpimConfig {
 impl Dcpim {
     /// Returns the parameters with stages of another length, which all hosts must agree on.
     pub(super) fn with_stage(self, stage: Span) -> Self {
-        let channel_time = stage * u64::from(self.stages) / u64::from(self.config.channels);
-        let channel_packets = channel_time.div_floor(self.mtu_time) as u32;
-        Self { stage, channel_packets, ..self }
+        let own = Self { stage, ..self };
+        Self { channel_packets: own.channel_time().div_floor(own.mtu_time) as u32, ..own }
+    }
+
+    /// Returns the parameters of this host and `peer`.
+    pub(super) fn pair(&self, peer: NodeId) -> Pair {
+        let &Self { mtu_time, bdp, short_max, channel_packets, .. } = self;
+        let Some(peers) = &self.peers else {
+            return Pair { mtu_time, bdp, short_max, channel_packets };
+        };
+        let (facts, packet) = (peers.facts(peer), self.config.payload + self.config.header);
+        let (mtu_time, bdp) = (facts.access_rate.tx_time(packet), facts.bdp_packets(packet));
+        let short_max = self.config.short_flow_max.unwrap_or(bdp);
+        let channel_packets = self.channel_time().div_floor(mtu_time) as u32;
+        Pair { mtu_time, bdp, short_max, channel_packets }
+    }
+
+    /// The share of a phase that one channel has of a link.
+    fn channel_time(&self) -> Span {
+        self.phase() / u64::from(self.config.channels)
     }
 
     /// Length of a phase.

@@ -88,9 +88,9 @@ impl Transport for DcpimFamily {
         Ok(Dcpim { may_sleep: matches!(site.place, Place::Hosts { .. }), ..dcpim })
     }
 
-    /// All hosts agree on which flows are short and on the length of a stage.
-    fn at_own_rate(own: Dcpim, network: &Dcpim, _peers: &Peers) -> Option<Dcpim> {
-        Some(Dcpim { short_max: network.short_max, ..own.with_stage(network.stage) })
+    /// All hosts agree on the length of a stage, and the two ends of a flow on whether it is short.
+    fn at_own_rate(own: Dcpim, network: &Dcpim, peers: &Peers) -> Option<Dcpim> {
+        Some(Dcpim { peers: Some(peers.clone()), ..own.with_stage(network.stage) })
     }
 
     fn describe(config: &Dcpim) -> Vec<Derived> {

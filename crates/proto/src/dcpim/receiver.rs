@@ -1,6 +1,6 @@
 //! The receiver's side: announced flows, requests and accepts, tokens, arrived data.
 
-use rampmeter_core::{ClockOrigin, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{ClockOrigin, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
 
 use super::config::{Dcpim, Demand, Handshake, IdleCapacity, ShortFlows};
 use super::link::{LinkTimer, Links};
@@ -76,10 +76,11 @@ impl Receiver {
 
     /// Enters a flow that is new. `None` if its number is too far ahead, or its source has too many.
     fn enter(&mut self, now: Time, of: Announcement, dcpim: &Dcpim) -> Option<u32> {
-        let is_short = of.packets <= dcpim.short_max;
+        let pair = dcpim.pair(of.src);
+        let is_short = of.packets <= pair.short_max;
         let state = match is_short {
-            true => Progress::expecting(of.packets, now, self.begun, dcpim),
-            false => Progress::new(now, self.begun),
+            true => Progress::expecting(of.packets, now, self.begun, pair, dcpim.silence),
+            false => Progress::new(now, self.begun, pair),
         };
         let slot = self.flows.enter(now, of, state)?;
         if is_short && dcpim.config.short_flows == ShortFlows::Withhold {
@@ -349,7 +350,7 @@ impl Receiver {
             let Some(slot) = self.candidate(src, now) else { continue };
             let flow = &self.flows[slot];
             let (remaining, announced) = (flow.remaining(), self.clock.stamp(flow.state.announced));
-            let per_channel = dcpim.channel_packets;
+            let per_channel = flow.state.pair.channel_packets;
             let wanted = match dcpim.config.demand {
                 Demand::SmallestFlow => {
                     let wanted = remaining.div_ceil(per_channel);
@@ -411,11 +412,11 @@ impl Receiver {
             return LinkTimer::Dead;
         }
         // Each channel has 1/k of the rate (§3.4).
-        let pace = dcpim.mtu_time.scale_floor(dcpim.config.channels.into(), active.into());
+        let of_link = |time: Span| time.scale_floor(dcpim.config.channels.into(), active.into());
         if self.withheld > 0 {
             self.withheld -= 1;
             stats.tokens_withheld += 1;
-            return LinkTimer::Paced(now + pace);
+            return LinkTimer::Paced(now + of_link(dcpim.mtu_time));
         }
         let Some(slot) = self.candidate(src, now) else { return LinkTimer::Dead };
         let flow = &mut self.flows[slot];
@@ -423,6 +424,7 @@ impl Receiver {
         if let Window::FullUntil(at) = flow.window(now, active, dcpim) {
             return LinkTimer::Stalled(at);
         }
+        let pair_time = flow.state.pair.mtu_time;
         let (seq, number) = flow.take_token(now, dcpim);
         if flow.state.silent_until > now {
             self.sources.update(now, slot, flow);
@@ -439,7 +441,7 @@ impl Receiver {
         };
         out.send(src, flow.of.msg, token);
         stats.tokens_sent += 1;
-        LinkTimer::Paced(now + pace)
+        LinkTimer::Paced(now + of_link(pair_time))
     }
 }
 

@@ -1,14 +1,16 @@
 //! A flow at its receiver: which packets are here, which have had tokens.
 
-use rampmeter_core::Time;
+use rampmeter_core::{Span, Time};
 
-use super::config::{Dcpim, TokenWindow};
+use super::config::{Dcpim, Pair, TokenWindow};
 use crate::parts::{ArrivingFlow, TokenCursor};
 
 /// A flow's own part.
 #[derive(Clone, Debug)]
 pub(super) struct Progress {
     pub(super) announced: Time,
+    /// The parameters of the two ends.
+    pub(super) pair: Pair,
     /// When the data of all tokens should be here; nothing is asked for before.
     pub(super) silent_until: Time,
     /// After how many others it was entered.
@@ -58,9 +60,10 @@ pub(super) enum Window {
 
 impl Progress {
     /// A flow that is announced in `phase`.
-    pub(super) fn new(now: Time, phase: Phase) -> Self {
+    pub(super) fn new(now: Time, phase: Phase, pair: Pair) -> Self {
         Self {
             announced: now,
+            pair,
             silent_until: Time::ZERO,
             order: 0,
             tokens: TokenCursor::new(now, 0),
@@ -79,13 +82,19 @@ impl Progress {
 
     /// A short flow of `packets`: all are on their way (§3.2), so for as long as they need it
     /// stands as if each had had a token.
-    pub(super) fn expecting(packets: u32, now: Time, phase: Phase, dcpim: &Dcpim) -> Self {
+    pub(super) fn expecting(
+        packets: u32,
+        now: Time,
+        phase: Phase,
+        pair: Pair,
+        silence: Span,
+    ) -> Self {
         Self {
             tokens: TokenCursor::new(now, packets),
-            silent_until: now + dcpim.mtu_time * u64::from(packets) + dcpim.silence,
+            silent_until: now + pair.mtu_time * u64::from(packets) + silence,
             // What comes unasked is not of a phase.
             phase_token: packets,
-            ..Self::new(now, phase)
+            ..Self::new(now, phase, pair)
         }
     }
 
@@ -155,14 +164,14 @@ impl RxFlow {
 
     /// Whether data that has come leaves room for tokens whatever the channels.
     pub(super) fn is_clocked(&self, dcpim: &Dcpim) -> bool {
-        self.state.in_flight(dcpim) <= dcpim.bdp
+        self.state.in_flight(dcpim) <= self.state.pair.bdp
     }
 
     /// Whether a link with `active` of the host's channels may send a token for it (§3.2, §3.4:
     /// each channel has 1/k of a window of one BDP). A window that has been full for long is
     /// opened: the tokens or the data are lost.
     pub(super) fn window(&mut self, now: Time, active: u8, dcpim: &Dcpim) -> Window {
-        let (bdp, k) = (dcpim.bdp, u32::from(dcpim.config.channels));
+        let (bdp, k) = (self.state.pair.bdp, u32::from(dcpim.config.channels));
         let active = u32::from(active);
         let state = &mut self.state;
         let reopens = state.tokens.last() + dcpim.window_timeout * (1 << state.patience);
