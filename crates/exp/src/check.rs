@@ -152,6 +152,8 @@ impl Plan {
         if !transport.ready.has_own_rates() {
             warnings.extend(overload::one_rate(&sim.topology, name));
         }
+        let slowed = transport.ready.slowed();
+        warnings.extend(slowed.map(|slowed| overload::slowed(&slowed, name)));
         let is_assumed = transport.ready.assumes_full_bisection();
         warnings.extend(overload::narrow_core(&sim.topology, name).filter(|_| is_assumed));
         Ok(ValidPlan {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rampmeter_core::Rate;
+use rampmeter_proto::transport::Slowed;
 use rampmeter_sim::{HostCut, Node, Topology};
 use rampmeter_workload::WorkloadSpec;
 
@@ -55,6 +56,17 @@ pub(crate) fn one_rate(topology: &Topology, transport: &str) -> Option<String> {
             least.as_bps() as f64 / 1e9
         )
     })
+}
+
+/// A sentence for a transport in which fast hosts share a time with slow ones.
+pub(crate) fn slowed(slowed: &Slowed, transport: &str) -> String {
+    let Slowed { name, shared, fastest } = *slowed;
+    format!(
+        "transport.name: {transport} has one {name} for all hosts, {:.1} us for the slowest host: \
+         between the fastest hosts alone it would be {:.1} us, and messages wait for the next one",
+        shared.as_us_f64(),
+        fastest.as_us_f64()
+    )
 }
 
 /// A sentence if two switches are joined by links of several rates.

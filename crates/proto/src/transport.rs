@@ -55,6 +55,12 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
         Some(own)
     }
 
+    /// Returns a time of `network` that all hosts must agree on and that would be shorter if all hosts
+    /// were as fast as one with `own`.
+    fn slowed(_own: &Self::Config, _network: &Self::Config) -> Option<Slowed> {
+        None
+    }
+
     /// The least packet memory of a port with which the transport works; at least one full packet in
     /// any case.
     fn buffer_min(_config: &Self::Config) -> Bytes {
@@ -179,6 +185,17 @@ impl Site {
             Place::Hosts { payload, header } => (payload, header),
         }
     }
+}
+
+/// A time that all hosts share, in a network of hosts of several rates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slowed {
+    /// Its name in the words of plans: `phase`.
+    pub name: &'static str,
+    /// Its length, which follows from the slowest host.
+    pub shared: Span,
+    /// The length that would follow from the fastest host.
+    pub fastest: Span,
 }
 
 /// A number that follows from the parameters.

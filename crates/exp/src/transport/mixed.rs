@@ -7,7 +7,7 @@ use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Spray};
 use rampmeter_core::{Bytes, Rate};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::mixed::{Member, Mixed, MixedConfig};
-use rampmeter_proto::transport::{Derived, Site};
+use rampmeter_proto::transport::{Derived, Site, Slowed};
 
 use super::ReadTable;
 use super::registry::Ready;
@@ -86,6 +86,10 @@ impl Ready for Together {
 
     fn has_own_rates(&self) -> bool {
         self.alone.iter().all(|ready| ready.has_own_rates())
+    }
+
+    fn slowed(&self) -> Option<Slowed> {
+        self.alone.iter().find_map(|ready| ready.slowed())
     }
 
     /// Parameters of several transports have no names that tell them apart.

@@ -16,7 +16,7 @@ use rampmeter_proto::beside::{Beside, Both, below};
 use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor, unknown};
 use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, key_infos};
 use rampmeter_proto::mixed::Member;
-use rampmeter_proto::transport::{Derived, Peers, Place, Site, Transport};
+use rampmeter_proto::transport::{Derived, Peers, Place, Site, Slowed, Transport};
 use serde::Serialize;
 use toml::{Table, Value};
 
@@ -105,6 +105,10 @@ pub(crate) trait Ready: Send + Sync {
     /// Returns true if each host has what follows from its own rate.
     fn has_own_rates(&self) -> bool {
         true
+    }
+    /// Returns a time that all hosts share and that fast hosts alone would have shorter.
+    fn slowed(&self) -> Option<Slowed> {
+        None
     }
     /// What follows from its parameters.
     fn describe(&self) -> Vec<Derived>;
@@ -327,11 +331,20 @@ impl<T: Transport> OneKeys<T> {
         let derived = T::describe(&config);
         let buffer_min = T::buffer_min(&config).max(self.framing().full());
         let assumes_full_bisection = T::assumes_full_bisection(&config);
+        let slowed = self.slowed(&config, site)?;
         let by_rate = self.by_rate(&config, site)?;
         let has_own_rates = by_rate.is_some();
         let by_rate = by_rate.unwrap_or_default();
         let (configs, wire) = (Configs { network: Arc::new(config), by_rate }, Some(T::WIRE));
-        Ok(Configured { configs, buffer_min, derived, wire, assumes_full_bisection, has_own_rates })
+        Ok(Configured {
+            configs,
+            buffer_min,
+            derived,
+            wire,
+            assumes_full_bisection,
+            has_own_rates,
+            slowed,
+        })
     }
 
     /// The configurations of hosts that are faster than the slowest; `None` if they have the same.
@@ -355,6 +368,16 @@ impl<T: Transport> OneKeys<T> {
         }
         Ok(Some(by_rate))
     }
+
+    /// Returns a time that all hosts share and that the fastest hosts alone would have shorter.
+    fn slowed(&self, config: &T::Config, site: &Site) -> Result<Option<Slowed>, BadKey> {
+        let Place::Network(network) = &site.place else { return Ok(None) };
+        let rate = network.hosts.iter().copied().max().filter(|&r| r > site.facts.access_rate);
+        let Some(access_rate) = rate else { return Ok(None) };
+        let facts = FabricFacts { access_rate, ..site.facts };
+        let own = T::configure(self.keys.clone(), &Site { facts, ..site.clone() })?;
+        Ok(T::slowed(&own, config))
+    }
 }
 
 /// A family with its parameters for one network.
@@ -365,6 +388,7 @@ struct Configured<F: Family> {
     wire: Option<TransportId>,
     assumes_full_bisection: bool,
     has_own_rates: bool,
+    slowed: Option<Slowed>,
 }
 
 impl<F: Family> Ready for Configured<F> {
@@ -382,6 +406,10 @@ impl<F: Family> Ready for Configured<F> {
 
     fn has_own_rates(&self) -> bool {
         self.has_own_rates
+    }
+
+    fn slowed(&self) -> Option<Slowed> {
+        self.slowed
     }
 
     fn describe(&self) -> Vec<Derived> {
@@ -463,6 +491,7 @@ impl<A: Transport, B: Transport> AnyKeys for TwoKeys<A, B> {
             wire,
             assumes_full_bisection,
             has_own_rates: false,
+            slowed: None,
         };
         Ok(Arc::new(configured))
     }

@@ -43,7 +43,7 @@ use rampmeter_core::{FabricFacts, Family, NoArbiter, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
 use crate::parts::Framing;
-use crate::transport::{Derived, Peers, Place, Site, Transport};
+use crate::transport::{Derived, Peers, Place, Site, Slowed, Transport};
 
 /// The dcPIM family.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +91,11 @@ impl Transport for DcpimFamily {
     /// All hosts agree on the length of a stage, and the two ends of a flow on whether it is short.
     fn at_own_rate(own: Dcpim, network: &Dcpim, peers: &Peers) -> Option<Dcpim> {
         Some(Dcpim { peers: Some(peers.clone()), ..own.with_stage(network.stage) })
+    }
+
+    fn slowed(own: &Dcpim, network: &Dcpim) -> Option<Slowed> {
+        let (shared, fastest) = (network.phase(), own.phase());
+        (fastest < shared).then_some(Slowed { name: "phase", shared, fastest })
     }
 
     fn describe(config: &Dcpim) -> Vec<Derived> {
