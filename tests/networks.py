@@ -7,7 +7,7 @@ Topology = dict[str, Any]
 Network = Callable[[], Topology]
 
 
-def _links(hosts: int, switches: int, links: list[Any], **keys: Any) -> Topology:
+def links(hosts: int, switches: int, links: list[Any], **keys: Any) -> Topology:
     """Returns a topology of links: ends, Gbit/s and nanoseconds."""
     table = [
         {"between": [a, b], "gbps": float(gbps), "propagation-ns": float(ns)}
@@ -21,14 +21,14 @@ def mixed_rates() -> Topology:
     rates = (100, 25, 50, 25, 100, 100, 25, 50)
     access = [(f"h{n}", f"s{n // 4}", gbps, 500) for n, gbps in enumerate(rates)]
     core = [(f"s{rack}", f"s{spine}", 200, 500) for rack in (0, 1) for spine in (2, 3)]
-    return _links(8, 4, access + core)
+    return links(8, 4, access + core)
 
 
 def dual_homed() -> Topology:
     """Each host has a link to both leaf switches of its rack."""
     access = [(f"h{n}", f"s{2 * (n // 4) + leaf}", 50, 500) for n in range(8) for leaf in (0, 1)]
     core = [(f"s{leaf}", f"s{spine}", 200, 500) for leaf in range(4) for spine in (4, 5)]
-    return _links(8, 6, access + core)
+    return links(8, 6, access + core)
 
 
 def rails_with_scale_up() -> Topology:
@@ -36,7 +36,7 @@ def rails_with_scale_up() -> Topology:
     scale_up = [(f"h{n}", f"s{n // 4}", 400, 100) for n in range(8)]
     rails = [(f"h{n}", f"s{2 + n % 4}", 100, 500) for n in range(8)]
     spine = [(f"s{rail}", "s6", 200, 500) for rail in range(2, 6)]
-    return _links(8, 7, scale_up + rails + spine)
+    return links(8, 7, scale_up + rails + spine)
 
 
 def torus() -> Topology:
@@ -48,7 +48,7 @@ def torus() -> Topology:
             own = 3 * row + column
             ring.append((f"s{own}", f"s{3 * row + (column + 1) % 3}", 100, 300))
             ring.append((f"s{own}", f"s{3 * ((row + 1) % 3) + column}", 100, 300))
-    return _links(9, 9, access + ring)
+    return links(9, 9, access + ring)
 
 
 def dragonfly() -> Topology:
@@ -56,20 +56,20 @@ def dragonfly() -> Topology:
     access = [(f"h{n}", f"s{n // 2}", 100, 100) for n in range(12)]
     local = [(f"s{2 * group}", f"s{2 * group + 1}", 200, 200) for group in range(3)]
     between = [("s1", "s2", 200, 1000), ("s3", "s4", 200, 1000), ("s5", "s0", 200, 1000)]
-    return _links(12, 6, access + local + between)
+    return links(12, 6, access + local + between)
 
 
 def slow_core() -> Topology:
     """Links between switches that are slower than those of hosts."""
     access = [(f"h{n}", f"s{n // 4}", 100, 500) for n in range(8)]
     core = [(f"s{rack}", f"s{spine}", 40, 500) for rack in (0, 1) for spine in (2, 3)]
-    return _links(8, 4, access + core)
+    return links(8, 4, access + core)
 
 
 def parallel_links() -> Topology:
     """Two switches with three links of two rates between them."""
     access = [(f"h{n}", f"s{n // 4}", 25, 500) for n in range(8)]
-    return _links(
+    return links(
         8, 2, [*access, ("s0", "s1", 100, 500), ("s0", "s1", 100, 500), ("s0", "s1", 40, 500)]
     )
 
@@ -82,7 +82,7 @@ def asymmetric_delays() -> Topology:
         for rack in (0, 1)
         for spine in (2, 3)
     ]
-    return _links(8, 4, access + core)
+    return links(8, 4, access + core)
 
 
 def oversubscribed() -> Topology:
@@ -94,7 +94,7 @@ def oversubscribed() -> Topology:
         for agg in (0, 1)
     ]
     core = [(f"s{agg}", f"s{8 + agg % 2}", 100, 300) for agg in range(4, 8)]
-    return _links(16, 10, access + pods + core)
+    return links(16, 10, access + pods + core)
 
 
 def broken_plane() -> Topology:
@@ -106,7 +106,7 @@ def broken_plane() -> Topology:
         for spine in (3, 4, 5)
         if (rack, spine) != (0, 5)
     ]
-    return _links(12, 6, access + core)
+    return links(12, 6, access + core)
 
 
 NETWORKS: tuple[Network, ...] = (
