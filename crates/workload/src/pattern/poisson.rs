@@ -145,11 +145,39 @@ impl Clocks {
             sending -= *left;
             gap += self.off * self.rng.exponential();
             *left = self.on * self.rng.exponential();
+            let periods = sending / self.on;
+            if periods > PERIODS_MAX {
+                gap += self.off * self.silent_periods(periods);
+                sending = 0.0;
+            }
         }
         *left -= sending;
         now.saturating_add(Span::from_ps(gap.round() as u64))
     }
+
+    /// Returns the length of all periods that are off between `mean` periods that are on, in mean
+    /// lengths. Their number is Poisson distributed and each is exponential, so the sum has the
+    /// variance `2 mean`; for large `mean` it is normal.
+    fn silent_periods(&mut self, mean: f64) -> f64 {
+        mean + (2.0 * mean).sqrt() * self.normal()
+    }
+
+    /// Draws from the standard normal distribution: a uniform direction by rejection, and a radius
+    /// whose square is exponential (Marsaglia's polar method).
+    fn normal(&mut self) -> f64 {
+        loop {
+            let [x, y] = [(); 2].map(|()| 2.0 * self.rng.unit() - 1.0);
+            let square = x * x + y * y;
+            if square > 0.0 && square < 1.0 {
+                return x / square.sqrt() * (2.0 * self.rng.exponential()).sqrt();
+            }
+        }
+    }
 }
+
+/// Periods between two flows of a host up to which each period is drawn. Beyond that their sum is,
+/// so that the time of a draw does not grow with the ratio of gap and period.
+const PERIODS_MAX: f64 = 10_000.0;
 
 /// The instants of a Poisson process, rounded to picoseconds.
 #[derive(Debug)]

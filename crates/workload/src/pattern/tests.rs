@@ -8,7 +8,7 @@ use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
 use super::HostSet;
 use super::burst::{Bursts, Direction, Fan, Grid, Law, PoissonIncast, Rounds, Volume};
 use super::pairs::Pairs;
-use super::poisson::{Load, Poisson};
+use super::poisson::{Load, OnOff, Poisson};
 use super::skewed::Skewed;
 use crate::flow::Flow;
 use crate::size::{SizeDist, named};
@@ -91,6 +91,21 @@ mod poisson {
             worst.max((1.0 - (-gap / mean).exp() - i as f64 / n as f64).abs())
         });
         assert!(worst < 1.95 / (n as f64).sqrt() + 1e-4, "{worst}");
+    }
+
+    /// With periods far below the mean gap the process is Poisson. A draw a period would not end.
+    #[test]
+    fn periods_far_below_the_gap_take_no_time_and_keep_the_load() {
+        for on_ps in [1, 1_000, 1_000_000_000] {
+            let poisson = process(Pairs::AllToAll { n_hosts: 8 }, 1e-6);
+            let mean = 1.0 / poisson.arrivals_per_ps;
+            let (on, off) = (Span::from_ps(on_ps), Span::from_ps(3 * on_ps));
+            let n = 20_000;
+            let times = OnOff { poisson, on, off }.flows(2).take(n).map(|flow| flow.arrival);
+            let last = times.last().unwrap().as_ps() as f64;
+            let error = (last / n as f64 / mean - 1.0).abs();
+            assert!(error < 4.0 / (n as f64).sqrt(), "on for {on_ps} ps: {error}");
+        }
     }
 
     #[test]
