@@ -121,14 +121,14 @@ def test_flows_of_one_tenant_are_dealt_out(tmp_path: Path) -> None:
     [
         (
             [{"name": "tcp"}, {"name": "ndp"}],
-            "transport.1.name: expected a transport that can share the network with another, got "
+            "transport[1].name: expected a transport that can share the network with another, got "
             "NDP, which needs switches that queue by other rules than classes",
         ),
         ([{"name": "tcp"}, {"name": "fastpass"}], "an arbiter that schedules all traffic"),
         ([{"name": "tcp"}, {"name": "hpcc"}], "a program in each switch"),
-        ([{"name": "tcp"}, {"name": "ideal"}], "transport.1.name: expected a transport that can"),
-        ([{"name": "tcp"}, {"name": "homer"}], "transport.1.name: expected one of"),
-        ([{"name": "tcp", "class": 8}, {"name": "homa"}], "transport.0.class: expected a whole"),
+        ([{"name": "tcp"}, {"name": "ideal"}], "transport[1].name: expected a transport that can"),
+        ([{"name": "tcp"}, {"name": "homer"}], "transport[1].name: expected one of"),
+        ([{"name": "tcp", "class": 8}, {"name": "homa"}], "transport[0].class: expected a whole"),
         ([], "transport: expected 1 to 8 tables, got 0"),
         ([{"name": "tcp"}] * 9, "transport: expected 1 to 8 tables, got 9"),
     ],

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from rampmeter import _core
 from rampmeter._core import PlanError
-from rampmeter.arguments import in_arguments
+from rampmeter.arguments import in_arguments, without_place
 from rampmeter.manifest import is_manifest, plan_of
 from rampmeter.schema import PYTHON
 from rampmeter.spec import Part, table_of
@@ -47,6 +47,8 @@ class Plan:
     """What errors call it."""
     sweep: Mapping[str, Any] | None = field(default=None, kw_only=True, hash=False)
     """The table `[sweep]`, if there is one; see `rampmeter.sweeps`."""
+    is_rewritten: bool = field(default=False, kw_only=True, compare=False)
+    """The text was made from a table, so its lines are not those of the file."""
 
     def __post_init__(self) -> None:
         try:
@@ -131,7 +133,7 @@ class Plan:
             # A copy, since later overrides may change what is inside.
             _assign(table, key, deepcopy(value))
         sweep = table.pop(SWEEP, None)
-        return Plan(dumps(table), self.base, self.origin, sweep=sweep)
+        return Plan(dumps(table), self.base, self.origin, sweep=sweep, is_rewritten=True)
 
     def check(self) -> dict[str, Any]:
         """The whole plan with every default; raises `PlanError` when it cannot run."""
@@ -164,7 +166,9 @@ class Plan:
             return PlanError(message)
         message = message.removeprefix(CORE_ORIGIN)
         if self.origin == ARGUMENTS:
-            return PlanError(in_arguments(message, self.text))
+            return PlanError(in_arguments(message))
+        if self.is_rewritten:
+            message = without_place(message)
         return PlanError(f"{self.origin}: {message}")
 
     def input_digests(self) -> dict[str, str]:

@@ -24,7 +24,7 @@ use crate::plan::{
 };
 use crate::topology::{self, Imported};
 use crate::trace::{self, TraceConfig};
-use crate::transport::{TransportSpec, ValidTransport};
+use crate::transport::{TransportSpec, ValidTransport, key_of};
 
 /// A plan that has been checked.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ impl Plan {
         let facts = topology.facts(payload + header, header);
         let bad_key = |bad: BadKey| {
             let message = format!("expected {}, got {}", bad.expected, bad.got);
-            cx.bad(&format!("transport.{}", bad.key), message)
+            cx.bad(&key_of(&bad.key), message)
         };
         let needs = self.transport.needs(&facts).map_err(bad_key)?;
         let spray = self.fabric.spray;

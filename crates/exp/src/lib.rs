@@ -19,6 +19,7 @@ mod fabric;
 mod faults;
 mod ideal;
 mod ideals;
+mod locate;
 mod manifest;
 mod names;
 mod observe;

@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::by_port::PortBytesSpec;
+use crate::locate;
 pub use crate::names::NamesSpec;
 use crate::topology;
-use crate::transport::{Registry, TransportSpec};
+use crate::transport::{Registry, TransportSpec, key_of};
 pub use crate::warmup::WarmUp;
 
 /// Why a plan cannot be run: where, what was expected, what came.
@@ -36,6 +37,25 @@ pub enum PlanError {
         /// What was expected and what came.
         message: String,
     },
+}
+
+impl PlanError {
+    /// Returns the error with the line of its key in `text`, from which the plan was read.
+    #[must_use]
+    pub fn in_text(self, text: &str) -> Self {
+        match self {
+            Self::Value { origin, key, message } => {
+                // Messages about workloads begin with the rest of the path.
+                let is_path = |c: char| c.is_ascii_alphanumeric() || "-.[]".contains(c);
+                let rest = message.split_once(": ").filter(|(rest, _)| rest.chars().all(is_path));
+                let path = rest.map_or(key.clone(), |(rest, _)| format!("{key}.{rest}"));
+                let line = locate::line_of(text, &path);
+                let line = line.map_or(String::new(), |line| format!(": line {line}"));
+                Self::Value { origin: format!("{origin}{line}"), key, message }
+            }
+            other => other,
+        }
+    }
 }
 
 /// A plan: everything that decides the result of a run. `T` is its `transport` table and `N` its
@@ -328,7 +348,7 @@ impl Default for FaultsSpec {
 
 /// A link in a plan: its ends, such as `h0-s3`, or its place in the topology.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected the ends of a link, such as \"h0-s3\", or its number")]
 pub enum LinkName {
     /// Its place.
     Number(u32),
@@ -412,24 +432,18 @@ impl Plan {
     /// [`PlanError::Syntax`] with line and column; [`PlanError::Value`] with line and key for what
     /// is wrong in the `transport` table.
     pub fn from_toml(text: &str, origin: &str, registry: &Registry) -> Result<Self, PlanError> {
-        let syntax = |e: toml::de::Error| PlanError::Syntax {
-            origin: origin.to_owned(),
-            message: locate(&e, text),
-        };
-        let plan: Plan<toml::Value> = if lists_links(text) {
-            let plan: Plan<toml::Value, toml::Table> = toml::from_str(text).map_err(syntax)?;
+        let syntax = |message| PlanError::Syntax { origin: origin.to_owned(), message };
+        let plan: Plan<toml::Value> = if topology::lists_links(text) {
+            let plan: Plan<toml::Value, toml::Table> = locate::parse(text).map_err(syntax)?;
             plan.with_links(text, origin)?
         } else {
-            toml::from_str(text).map_err(syntax)?
+            locate::parse(text).map_err(syntax)?
         };
         let transport = registry.read(&plan.transport).map_err(|bad| {
             let BadKey { key, expected, got } = bad;
-            let line = line_of(text, &key).map_or(String::new(), |line| format!(": line {line}"));
-            PlanError::Value {
-                origin: format!("{origin}{line}"),
-                key: format!("transport.{key}").trim_end_matches('.').to_owned(),
-                message: format!("expected {expected}, got {got}"),
-            }
+            let (origin, key) = (origin.to_owned(), key_of(&key));
+            let message = format!("expected {expected}, got {got}");
+            PlanError::Value { origin, key, message }.in_text(text)
         })?;
         Ok(plan.with_tables(|_, topology| (transport, topology)))
     }
@@ -497,45 +511,4 @@ impl<T, N> Plan<T, N> {
             load,
         }
     }
-}
-
-/// Returns true if the topology of a plan lists its links.
-fn lists_links(text: &str) -> bool {
-    let Ok(document) = toml::de::DeTable::parse(text) else { return false };
-    let topology = document.get_ref().get("topology").and_then(|table| table.get_ref().as_table());
-    let kind =
-        topology.and_then(|table| table.get("kind")).and_then(|kind| kind.get_ref().as_str());
-    kind == Some("links")
-}
-
-/// The line of a key of the `transport` table, or of one of several by its number.
-fn line_of(text: &str, key: &str) -> Option<usize> {
-    let document = toml::de::DeTable::parse(text).ok()?;
-    let mut value = document.get_ref().get("transport")?;
-    let mut at = None;
-    for part in key.split('.') {
-        if let Some(tables) = value.get_ref().as_array() {
-            value = tables.get(part.parse::<usize>().ok()?)?;
-            at = Some(value.span().start);
-            continue;
-        }
-        let Some(table) = value.get_ref().as_table() else { break };
-        let Some((name, inner)) = table.iter().find(|(name, _)| name.get_ref() == part) else {
-            break;
-        };
-        at = Some(name.span().start);
-        value = inner;
-    }
-    at.map(|at| text[..at].matches('\n').count() + 1)
-}
-
-/// A TOML error on one line: where, what, and the line it is about.
-pub(crate) fn locate(error: &toml::de::Error, text: &str) -> String {
-    let message = error.message().trim().replace('\n', " ");
-    let Some(span) = error.span() else { return message };
-    let before = &text[..span.start.min(text.len())];
-    let line = before.matches('\n').count() + 1;
-    let column = before.len() - before.rfind('\n').map_or(0, |i| i + 1) + 1;
-    let source = text.lines().nth(line - 1).unwrap_or("").trim();
-    format!("line {line}, column {column}: {message} (at: {source})")
 }

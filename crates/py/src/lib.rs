@@ -88,8 +88,8 @@ fn plan_error(error: impl ToString) -> PyErr {
 fn valid(plan: &str, base: &str) -> PyResult<ValidPlan> {
     scripted::relative_to(Path::new(base));
     let checked = caught(|| {
-        let plan = Plan::from_toml(plan, ORIGIN, registry())?;
-        plan.check(ORIGIN, Path::new(base))
+        let read = Plan::from_toml(plan, ORIGIN, registry())?;
+        read.check(ORIGIN, Path::new(base)).map_err(|error| error.in_text(plan))
     });
     let checked = checked.map_err(|broken| {
         InternalError::new_err(format!("internal error: {broken}; please report the plan"))

@@ -13,8 +13,8 @@ use toml::{Table, Value};
 
 use super::Imported;
 use super::units::{self, DELAY, RATE};
+use crate::locate;
 use crate::names::NamesSpec;
-use crate::plan::locate;
 
 pub(super) fn is_json(name: &str, first: &str, _text: &str) -> bool {
     name.to_ascii_lowercase().ends_with(".json") || first.starts_with('{')
@@ -26,12 +26,12 @@ pub(super) fn is_csv(name: &str, first: &str, _text: &str) -> bool {
 }
 
 pub(super) fn read_toml(text: &str) -> Result<Imported, String> {
-    let mut table: Table = toml::from_str(text).map_err(|e| locate(&e, text))?;
+    let mut table: Table = locate::parse(text)?;
     if table.get("kind").and_then(Value::as_str) == Some("links") {
         return canonical(&mut table, &lines_of(text, &[]), NamesSpec::default());
     }
     // Other kinds have no names and no links of their own.
-    let spec: TopologySpec = toml::from_str(text).map_err(|e| locate(&e, text))?;
+    let spec: TopologySpec = locate::parse(text)?;
     if let TopologySpec::File { .. } = spec {
         return Err("expected a topology, got another file".to_owned());
     }
@@ -106,6 +106,15 @@ pub(super) fn read_csv(text: &str) -> Result<Imported, String> {
 /// Reads the `topology` table of a plan that lists links; `text` is the plan.
 pub(crate) fn inline(mut table: Table, text: &str, names: NamesSpec) -> Result<Imported, String> {
     canonical(&mut table, &lines_of(text, &["topology"]), names)
+}
+
+/// Returns true if the topology of a plan lists its links.
+pub(crate) fn lists_links(text: &str) -> bool {
+    let Ok(document) = DeTable::parse(text) else { return false };
+    let topology = document.get_ref().get("topology").and_then(|table| table.get_ref().as_table());
+    let kind =
+        topology.and_then(|table| table.get("kind")).and_then(|kind| kind.get_ref().as_str());
+    kind == Some("links")
 }
 
 fn plain(spec: TopologySpec) -> Imported {

@@ -23,7 +23,7 @@ use std::path::Path;
 use rampmeter_sim::TopologySpec;
 use rampmeter_workload::trace::HostNames;
 
-pub(crate) use links::inline;
+pub(crate) use links::{inline, lists_links};
 
 use crate::names::NamesSpec;
 

@@ -62,7 +62,7 @@ pub(super) fn configure(
 
 /// An error of one of several tables.
 pub(super) fn of_table(number: u8, bad: BadKey) -> BadKey {
-    BadKey { key: format!("{number}.{}", bad.key), ..bad }
+    BadKey { key: format!("[{number}].{}", bad.key), ..bad }
 }
 
 /// Transports that share the network, ready to run.

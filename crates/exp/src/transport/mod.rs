@@ -49,6 +49,13 @@ pub(crate) struct ValidTransport {
     pub(crate) needs: FabricNeeds,
 }
 
+/// Returns the path in a plan of a key of the `transport` table, or of one of several tables:
+/// `transport.preset`, `transport[1].preset`.
+pub(crate) fn key_of(key: &str) -> String {
+    let point = if key.is_empty() || key.starts_with('[') { "" } else { "." };
+    format!("transport{point}{key}")
+}
+
 impl TransportSpec {
     fn new(tables: Vec<ReadTable>) -> Self {
         let names: Vec<&str> = tables.iter().map(|table| table.written.name.as_str()).collect();

@@ -174,7 +174,7 @@ impl Registry {
                     Value::Table(table) => {
                         self.read_table(table).map_err(|bad| of_table(number, bad))
                     }
-                    other => Err(BadKey::new(&number.to_string(), "a table", other)),
+                    other => Err(BadKey::new(&format!("[{number}]"), "a table", other)),
                 };
                 (0..).zip(tables).map(read).collect::<Result<_, _>>()?
             }

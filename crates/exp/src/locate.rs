@@ -1,0 +1,304 @@
+//! Places of errors in TOML texts: the line, the column and the path of the key.
+//!
+//! serde reads a table whose form one of its keys selects (`kind`, `pattern`) only after it has
+//! copied the table, and the copy has no places. All errors in such a table would be at its first
+//! line. [`parse`] therefore finds the key by trial: the key without which the text has another
+//! error. It descends into that key's value until no part of it makes a difference. This costs a
+//! read for each key on the way, and only texts with an error pay it.
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+use toml::de::{DeArray, DeTable, DeValue};
+use toml::{Table, Value};
+
+/// Keys that select the form of a table. Without one of them every table has another error.
+const SELECTORS: [&str; 3] = ["kind", "pattern", "name"];
+
+/// A part of a path to a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Key(String),
+    Item(usize),
+}
+
+/// Where a value is in a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Path(Vec<Step>);
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Key(key) if at == 0 => f.write_str(key)?,
+                Step::Key(key) => write!(f, ".{key}")?,
+                Step::Item(number) => write!(f, "[{number}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Path {
+    /// Reads a path such as `workload.parts[1].load`.
+    fn parse(text: &str) -> Self {
+        let mut steps = Vec::new();
+        for part in text.split('.') {
+            let mut pieces = part.split('[');
+            steps.extend(pieces.next().map(|key| Step::Key(key.to_owned())));
+            let number = |piece: &str| piece.trim_end_matches(']').parse().ok().map(Step::Item);
+            steps.extend(pieces.filter_map(number));
+        }
+        Self(steps)
+    }
+
+    fn join(&self, step: Step) -> Self {
+        let mut steps = self.0.clone();
+        steps.push(step);
+        Self(steps)
+    }
+
+    /// Returns the value at the path.
+    fn get<'a>(&self, root: &'a Table) -> Option<&'a Value> {
+        let (first, rest) = self.0.split_first()?;
+        let Step::Key(key) = first else { return None };
+        rest.iter().try_fold(root.get(key)?, |value, step| match step {
+            Step::Key(key) => value.get(key),
+            Step::Item(number) => value.get(number),
+        })
+    }
+
+    /// Returns the value at the path, for changes.
+    fn get_mut<'a>(&self, root: &'a mut Table) -> Option<&'a mut Value> {
+        let (first, rest) = self.0.split_first()?;
+        let Step::Key(key) = first else { return None };
+        rest.iter().try_fold(root.get_mut(key)?, |value, step| match step {
+            Step::Key(key) => value.get_mut(key),
+            Step::Item(number) => value.get_mut(number),
+        })
+    }
+
+    fn table<'a>(&self, root: &'a Table) -> Option<&'a Table> {
+        if self.0.is_empty() { Some(root) } else { self.get(root)?.as_table() }
+    }
+
+    fn table_mut<'a>(&self, root: &'a mut Table) -> Option<&'a mut Table> {
+        if self.0.is_empty() { Some(root) } else { self.get_mut(root)?.as_table_mut() }
+    }
+
+    /// Returns the offset in `text` of the value, or of its key if that is wanted or the value is
+    /// a table.
+    fn offset(&self, text: &str, of_key: bool) -> Option<usize> {
+        let document = DeTable::parse(text).ok()?;
+        let (mut table, mut array) = (Some(document.get_ref()), None::<&DeArray<'_>>);
+        let mut at = 0;
+        for step in &self.0 {
+            let value = match step {
+                Step::Key(key) => {
+                    let (name, value) = table?.iter().find(|(name, _)| name.get_ref() == key)?;
+                    let has_key = of_key || matches!(value.get_ref(), DeValue::Table(_));
+                    at = if has_key { name.span().start } else { value.span().start };
+                    value
+                }
+                Step::Item(number) => {
+                    let value = array?.get(*number)?;
+                    at = value.span().start;
+                    value
+                }
+            };
+            (table, array) = (value.get_ref().as_table(), value.get_ref().as_array());
+        }
+        Some(at)
+    }
+}
+
+/// Reads a text.
+///
+/// # Errors
+/// The line, the column and the path of the key, what is wrong, and the line's text.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    toml::from_str(text).map_err(|error| {
+        let message = error.message().trim().replace('\n', " ");
+        let root = toml::from_str(text).ok();
+        match root.and_then(|root| find(&root, &message, |root| T::deserialize(root).err())) {
+            Some(path) => at_path(text, &path, &message),
+            None => at_offset(text, error.span().map(|span| span.start), &message),
+        }
+    })
+}
+
+/// Returns the line of the key that a path such as `workload.parts[1].load` names, or of the table
+/// that is nearest to it.
+pub(crate) fn line_of(text: &str, path: &str) -> Option<usize> {
+    let Path(mut steps) = Path::parse(path);
+    while !steps.is_empty() {
+        if let Some(at) = Path(steps.clone()).offset(text, true) {
+            return Some(text[..at].matches('\n').count() + 1);
+        }
+        steps.pop();
+    }
+    None
+}
+
+/// Returns a message about the value at `path`, with its line and column.
+fn at_path(text: &str, path: &Path, message: &str) -> String {
+    let is_unknown = message.starts_with("unknown field");
+    let message = match path.0.is_empty() {
+        true => message.to_owned(),
+        false => format!("{path}: {message}"),
+    };
+    at_offset(text, path.offset(text, is_unknown), &message)
+}
+
+fn at_offset(text: &str, at: Option<usize>, message: &str) -> String {
+    let Some(at) = at else { return message.to_owned() };
+    let before = &text[..at.min(text.len())];
+    let line = before.matches('\n').count() + 1;
+    let column = before.len() - before.rfind('\n').map_or(0, |i| i + 1) + 1;
+    let source = text.lines().nth(line - 1).unwrap_or("").trim();
+    format!("line {line}, column {column}: {message} (at: {source})")
+}
+
+/// Returns the path of the value that `message` is about, if reading `root` has an error.
+fn find(
+    root: &Table,
+    message: &str,
+    read: impl Fn(Table) -> Option<toml::de::Error>,
+) -> Option<Path> {
+    let error = |root: &Table| read(root.clone()).map(|error| error.message().to_owned());
+    let first = error(root)?;
+    if let Some(field) = message.strip_prefix("missing field `") {
+        let field = field.trim_end_matches('`');
+        let unknown = format!("unknown field `{field}`");
+        return without(root, field, |root| {
+            error(root).is_none_or(|error| error != first && !error.starts_with(&unknown))
+        });
+    }
+    let is_same = |root: &Table| error(root).as_ref() == Some(&first);
+    let mut path = Path::default();
+    while let Some(step) = next(root, &path, is_same) {
+        path = path.join(step);
+    }
+    Some(path)
+}
+
+/// Returns the key or item of the value at `path` that the error is about.
+fn next(root: &Table, path: &Path, is_same: impl Fn(&Table) -> bool) -> Option<Step> {
+    if let Some(table) = path.table(root) {
+        let is_selector = |key: &&String| SELECTORS.contains(&key.as_str());
+        let (last, first): (Vec<_>, Vec<_>) = table.keys().partition(is_selector);
+        let matters = |key: &&String| {
+            let mut changed = root.clone();
+            path.table_mut(&mut changed).is_some_and(|table| table.remove(*key).is_some())
+                && !is_same(&changed)
+        };
+        return first.into_iter().chain(last).find(matters).cloned().map(Step::Key);
+    }
+    // Items are read in their order: the error is of the last of the shortest list that has it.
+    let n_items = path.get(root)?.as_array()?.len();
+    let is_same_with = |n: usize| {
+        let mut changed = root.clone();
+        if let Some(Value::Array(items)) = path.get_mut(&mut changed) {
+            items.truncate(n);
+        }
+        is_same(&changed)
+    };
+    if is_same_with(0) {
+        return None;
+    }
+    let (mut without, mut with) = (0, n_items);
+    while with - without > 1 {
+        let middle = without.midpoint(with);
+        if is_same_with(middle) { with = middle } else { without = middle }
+    }
+    Some(Step::Item(with - 1))
+}
+
+/// Returns the path of the table that lacks `field`. With any value there the error is another; in
+/// a table that may have the field, one of the values is accepted and the error stays.
+fn without(root: &Table, field: &str, differs: impl Fn(&Table) -> bool) -> Option<Path> {
+    let mut tables = vec![Path::default()];
+    let mut at = 0;
+    while let Some(path) = tables.get(at).cloned() {
+        at += 1;
+        let table = path.table(root);
+        if table.is_some_and(|table| !table.contains_key(field)) {
+            let is_needed = |value: Value| {
+                let mut changed = root.clone();
+                if let Some(table) = path.table_mut(&mut changed) {
+                    table.insert(field.to_owned(), value);
+                }
+                differs(&changed)
+            };
+            let (list, table) = (Value::Array(Vec::new()), Value::Table(Table::new()));
+            let values = [1.into(), 0.5.into(), "x".into(), true.into(), list, table];
+            if values.into_iter().all(is_needed) {
+                return Some(path);
+            }
+        }
+        let is_inner = |value: &Value| matches!(value, Value::Table(_) | Value::Array(_));
+        let steps: Vec<Step> = match (table, path.get(root)) {
+            (Some(table), _) => {
+                let inner = table.iter().filter(|(_, value)| is_inner(value));
+                inner.map(|(key, _)| Step::Key(key.clone())).collect()
+            }
+            (None, Some(Value::Array(items))) => (0..items.len().min(ITEMS_MAX))
+                .filter(|&number| is_inner(&items[number]))
+                .map(Step::Item)
+                .collect(),
+            _ => Vec::new(),
+        };
+        tables.extend(steps.into_iter().map(|step| path.join(step)));
+    }
+    None
+}
+
+/// Items of a list that are tried.
+const ITEMS_MAX: usize = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::Plan;
+
+    const PLAN: &str = "seed = 1\n[topology]\nkind = \"star\"\nhosts = 4\n[transport]\nname = \
+        \"ideal\"\n[workload]\npattern = \"mix\"\n[[workload.parts]]\npattern = \"all-to-all\"\n\
+        sizes = \"imc10\"\nload = 0.5\n[[workload.parts]]\npattern = \"incast\"\nflow-bytes = 10\n\
+        fan = 2\npeers = { first = 1, count = 2 }\n[[faults.outages]]\nfrom-us = 1\n";
+
+    fn error(from: &str, to: &str) -> String {
+        assert!(PLAN.contains(from), "{from}");
+        super::parse::<Plan<toml::Table>>(&PLAN.replacen(from, to, 1)).unwrap_err()
+    }
+
+    /// An error in a table with `kind` or `pattern` was at the first line of the table.
+    #[test]
+    fn errors_name_line_column_and_path_of_the_key() {
+        let cases = [
+            ("hosts = 4", "host = 4", "line 4, column 1: topology.host: unknown field `host`, "),
+            ("hosts = 4", "hosts = \"4\"", "line 4, column 9: topology.hosts: invalid type: "),
+            ("hosts = 4", "", "line 2, column 2: topology: missing field `hosts` "),
+            ("\"star\"", "\"sun\"", "line 3, column 8: topology.kind: unknown variant `sun`, "),
+            ("load = 0.5", "load = []", "line 12, column 8: workload.parts[0].load: invalid type"),
+            ("flow-bytes", "flow-byte", "line 15, column 1: workload.parts[1].flow-byte: unknown"),
+            ("first = 1", "from = 1", "line 17, column 11: workload.parts[1].peers"),
+            ("from-us = 1", "form-us = 1", "line 19, column 1: faults.outages[0].form-us: unknown"),
+            ("from-us = 1", "", "line 18, column 1: faults.outages[0]: missing field `from-us`"),
+            ("seed = 1", "seed = true", "line 1, column 8: seed: invalid type: boolean `true`, "),
+            ("seed = 1", "sead = 1", "line 1, column 1: sead: unknown field `sead`, expected"),
+            ("seed = 1", "seed = ", "line 1, column 8: "),
+        ];
+        for (from, to, message) in cases {
+            let got = error(from, to);
+            assert!(got.starts_with(message), "{from:?} to {to:?}: {got}");
+        }
+    }
+
+    #[test]
+    fn paths_have_the_line_of_their_nearest_table() {
+        let line = |path| super::line_of(PLAN, path);
+        assert_eq!(line("topology.hosts"), Some(4));
+        assert_eq!(line("topology.switch-ns"), Some(2));
+        assert_eq!(line("workload.parts[1].flow-bytes"), Some(15));
+        assert_eq!(line("run.drain-us"), None);
+    }
+}
