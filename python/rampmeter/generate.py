@@ -113,16 +113,16 @@ def _class(about: About) -> str:
         _doc(f"Where the values of keys come from that are left out: {_presets(about)}."),
     ]
     for key in about["keys"]:
-        of = TYPES.get(key["kind"]["type"]) or f"Literal{_choices(key)}"
+        of = _type(key)
         says = f" ({_range(key)})" if key["kind"]["type"] in ("integer", "number", "list") else ""
         lines += [f"    {_field(key['name'])}: {of} | None = None", _doc(_sentence(key, says))]
     for symbol, key_name in symbols.items():
         key = next(key for key in about["keys"] if key["name"] == key_name)
-        of = TYPES[key["kind"]["type"]]
+        of = _type(key)
         lines += [f"    {symbol}: {of} | None = None", _doc(f"The paper's name of `{key_name}`.")]
     if about["has_round_trips"]:
         for key_name, doc in ROUND_TRIPS.items():
-            lines += [f"    {_field(key_name)}: float | None = None", _doc(doc)]
+            lines += [f"    {_field(key_name)}: float | str | None = None", _doc(doc)]
     if about["best_effort"]:
         lines += [
             "    best_effort: Transport | None = None",
@@ -135,6 +135,19 @@ ROUND_TRIPS: Final = {
     "control-rtt-us": "Round trip of a control packet that the transport is told.",
     "data-rtt-us": "Round trip of a full packet that the transport is told.",
 }
+
+
+UNIT: Final = re.compile(r"(?:^|-)(?:ms|us|ns|ps|gbps|mbps|bps|bytes)$")
+"""The end of a key whose values may be texts with units."""
+
+
+def _type(key: Key) -> str:
+    """The type of a field; quantities may be texts with units."""
+    kind = key["kind"]["type"]
+    of = TYPES.get(kind) or f"Literal{_choices(key)}"
+    if UNIT.search(key["name"]):
+        return "list[int] | list[str]" if kind == "list" else f"{of} | str"
+    return of
 
 
 def _field(key: str) -> str:

@@ -34,7 +34,7 @@ TYPES: Final = {
     "LinkName": "str | int",
     "HostSpec": "int | str",
     "HostsSpec": "Hosts",
-    "PortBytesSpec": "int | dict[str, int]",
+    "PortBytesSpec": "int | str | dict[str, int | str]",
     "SizeSpec": "Sizes",
     "WorkloadSpec": "Part | Table",
     **{definition: f"{name} | Table" for definition, name in TABLES.items()},
@@ -118,7 +118,8 @@ def _type(key: str, schema: Schema) -> str:
         return f"tuple[{', '.join([of] * length)}]" if length else f"Sequence[{of}]"
     if inner["type"] == "object":
         return f"Mapping[str, {_type('', inner['additionalProperties'])}]"
-    return PLAIN[str(inner["type"])]
+    kinds = [inner["type"]] if isinstance(inner["type"], str) else inner["type"]
+    return " | ".join(PLAIN[kind] for kind in kinds)
 
 
 def _choice(schema: Schema) -> str:

@@ -103,13 +103,13 @@ class Pfc(Part):
     """The dynamic threshold: this many times what is free of the shared memory."""
     classes: PfcClasses | None = None
     """What a pause stops."""
-    headroom_bytes: int | None = None
+    headroom_bytes: int | str | None = None
     """Memory of each port beyond the threshold; what its link needs if left out."""
-    hysteresis_bytes: int | None = None
+    hysteresis_bytes: int | str | None = None
     """How far below the threshold the other end is resumed; two full packets if left out."""
     mode: PfcMode | None = None
     """What the threshold is: static if `xoff-bytes` is given, else dynamic."""
-    xoff_bytes: int | None = None
+    xoff_bytes: int | str | None = None
     """The static threshold."""
 
 
@@ -120,30 +120,30 @@ class Fabric(Part):
 
     alpha: float | None = None
     """A port may hold this many times what is free of a shared memory."""
-    buffer_bytes: int | dict[str, int] | None = None
+    buffer_bytes: int | str | dict[str, int | str] | None = None
     """Packet memory of each switch port, where ports have their own: a number, or a table by the
     rate or the tier of ports."""
-    cut_through_bytes: int | None = None
+    cut_through_bytes: int | str | None = None
     """Bytes that must be in before cut-through forwarding begins."""
-    drop_unscheduled_above_bytes: int | None = None
+    drop_unscheduled_above_bytes: int | str | None = None
     """Bytes waiting at a switch's port above which it drops unscheduled packets; never if left
     out."""
-    ecn_bytes: int | dict[str, int] | None = None
+    ecn_bytes: int | str | dict[str, int | str] | None = None
     """Bytes waiting at a port from which on it marks ECN-capable packets: a number, or a table by
     the rate or the tier of ports; no marks if left out."""
-    ecn_max_bytes: int | dict[str, int] | None = None
+    ecn_max_bytes: int | str | dict[str, int | str] | None = None
     """Bytes waiting at a port from which on it marks all ECN-capable packets. Below, the share of
     marked packets grows with the queue. All are marked from `ecn-bytes` on if left out."""
     ecn_max_probability: float | None = None
     """Share of packets that are marked just below `ecn-max-bytes`, from 0 to 1."""
     ecn_ports: MarkingPorts | None = None
     """Ports that mark."""
-    express_bytes: int | None = None
+    express_bytes: int | str | None = None
     """Packets of the highest priority up to this length pass other packets at once and take no
     buffer, which saves an event for most control packets; 0 makes them wait as others do."""
     header_overflow: HeaderOverflow | None = None
     """What happens to a trimmed packet that does not fit into the header queue."""
-    header_queue_bytes: int | None = None
+    header_queue_bytes: int | str | None = None
     """Memory of a port's header queue."""
     header_ratio: int | None = None
     """Headers that a port sends for one data packet while both wait; 0 sends headers first."""
@@ -153,17 +153,17 @@ class Fabric(Part):
     """What happens when packet memory is full."""
     pfc: Pfc | Table | None = None
     """Priority flow control; none if left out and the transport needs none."""
-    shaper_burst_us: float | None = None
+    shaper_burst_us: float | str | None = None
     """What idle links make up for, where switching is shaped."""
-    shared_buffer_bytes: int | None = None
+    shared_buffer_bytes: int | str | None = None
     """Packet memory of each switch, where its ports share it."""
-    slot_bytes: int | None = None
+    slot_bytes: int | str | None = None
     """Memory that a waiting packet takes at least."""
     spray: Spray | None = None
     """Path choice."""
     switching: SwitchingSpec | None = None
     """When forwarding begins."""
-    trim_bytes: int | None = None
+    trim_bytes: int | str | None = None
     """Length of a packet whose payload is cut off, where ports trim (NDP)."""
     trim_choice: TrimChoice | None = None
     """Which data packet is trimmed."""
@@ -177,11 +177,11 @@ class Link(Part):
 
     between: tuple[str, str]
     """Its two ends, such as `["h0", "s0"]`."""
-    gbps: float | None = None
+    gbps: float | str | None = None
     """Its rate in Gbit/s."""
-    gbps_back: float | None = None
+    gbps_back: float | str | None = None
     """Its rate in Gbit/s from the second end to the first; `gbps` if left out."""
-    propagation_ns: float | None = None
+    propagation_ns: float | str | None = None
     """Its propagation in nanoseconds."""
 
 
@@ -195,7 +195,7 @@ class RunOptions(Part):
     """The hosts whose packets are captured; arbiters are numbered after hosts. All if left out."""
     capture_packets: int | None = None
     """How many packets are captured at most."""
-    drain_us: float | None = None
+    drain_us: float | str | None = None
     """How long after the last arrival unfinished flows are waited for."""
     links: bool | None = None
     """Record each link at every sample, not only tiers."""
@@ -203,21 +203,22 @@ class RunOptions(Part):
     """Pass every packet through the wire codec."""
     paths: bool | None = None
     """Write the table of the paths that the packets of flows took."""
-    rates_us: float | None = None
+    rates_us: float | str | None = None
     """Interval of the rates of flows in `rates.parquet`, which is not written if this is 0."""
-    sample_us: float | None = None
+    sample_us: float | str | None = None
     """How often queues and links are looked at."""
     trace: str | None = None
     """The file, in the folder of results, that a timeline is written to."""
     trace_events: int | None = None
     """After how many events the timeline ends in any case."""
-    trace_from_us: float | None = None
+    trace_from_us: float | str | None = None
     """When the timeline begins."""
-    trace_hosts: Sequence[int] | None = None
-    """The hosts that the timeline shows; arbiters are numbered after hosts. All if left out."""
-    trace_switches: Sequence[int] | None = None
-    """The switches whose ports the timeline shows. All if left out."""
-    trace_until_us: float | None = None
+    trace_hosts: Sequence[int | str] | None = None
+    """The hosts that the timeline shows, by name or number; arbiters are numbered after hosts. All
+    if left out."""
+    trace_switches: Sequence[int | str] | None = None
+    """The switches whose ports the timeline shows, by name or number. All if left out."""
+    trace_until_us: float | str | None = None
     """When the timeline ends; with the run if left out."""
 
 
@@ -236,7 +237,7 @@ class Measure(Part):
 class Deadlines(Part):
     """The `deadlines` table: every flow has an exponentially distributed one (pHost §4.1)."""
 
-    mean_us: float
+    mean_us: float | str
     """Mean time from submission to deadline."""
     at_least_ideals: float | None = None
     """No deadline is shorter than this times the flow's ideal (`delivered`)."""
@@ -248,7 +249,7 @@ class Clocks(Part):
 
     drift_ppm: float | None = None
     """Clocks run fast or slow by up to this."""
-    offset_us: float | None = None
+    offset_us: float | str | None = None
     """Clocks start up to this far apart."""
 
 
@@ -258,7 +259,7 @@ class LinkFault(Part):
 
     link: str | int
     """The link: its ends, such as `h0-s3`, or its place in the topology."""
-    delay_us: float | None = None
+    delay_us: float | str | None = None
     """Longest time that packets and twins are held back."""
     duplicate: float | None = None
     """Probability that it delivers a packet twice."""
@@ -272,7 +273,7 @@ class LinkFault(Part):
 class Outage(Part):
     """A failure of one link, host, switch or arbiter."""
 
-    from_us: float
+    from_us: float | str
     """When it fails."""
     arbiter: int | None = None
     """The arbiter that crashes, by number: its link fails, and it comes back knowing nothing."""
@@ -280,9 +281,9 @@ class Outage(Part):
     """The host that fails, by number: all its links fail, and it remembers everything."""
     link: str | int | None = None
     """The link that fails: its ends, such as `h0-s3`, or its place in the topology."""
-    switch: int | None = None
-    """The switch that fails, by number."""
-    until_us: float | None = None
+    switch: int | str | None = None
+    """The switch that fails, by name or number."""
+    until_us: float | str | None = None
     """When it is repaired; never if left out."""
 
 
@@ -296,7 +297,7 @@ class LinkChange(Part):
     """From when on."""
     gbps: float | None = None
     """Its rate in Gbit/s."""
-    gbps_back: float | None = None
+    gbps_back: float | str | None = None
     """Its rate in Gbit/s from the second end to the first; `gbps` if left out."""
     propagation_ns: float | None = None
     """Its propagation in nanoseconds."""
@@ -308,7 +309,7 @@ class Faults(Part):
 
     changes: Sequence[LinkChange | Table] | None = None
     """Links that become faster, slower, longer or shorter."""
-    delay_us: float | None = None
+    delay_us: float | str | None = None
     """Longest time that packets and twins are held back."""
     duplicate: float | None = None
     """Probability that a link delivers a packet twice."""
@@ -320,7 +321,7 @@ class Faults(Part):
     """Failures and repairs."""
     reorder: float | None = None
     """Probability that a link holds a packet back."""
-    rerouting_us: float | None = None
+    rerouting_us: float | str | None = None
     """How long a link must have been down, or up again, until switches route by it."""
 
 
@@ -329,9 +330,9 @@ class Load(Part):
     """The `load` table: the full packets that loads count, whatever those of the transport are.
     With the same table transports of different headers have the same arrivals."""
 
-    payload_bytes: int
+    payload_bytes: int | str
     """Payload of a packet."""
-    header_bytes: int
+    header_bytes: int | str
     """Its headers."""
 
 
@@ -346,18 +347,18 @@ class LeafSpine(Part):
     """Hosts in each rack, 1 or more."""
     spines: int
     """Spine switches, 1 or more."""
-    access_gbps: float | None = None
+    access_gbps: float | str | None = None
     """Rate of host links."""
-    core_gbps: float | None = None
+    core_gbps: float | str | None = None
     """Rate of links between switches. Oversubscription is hosts_per_rack x access over spines x
     core."""
-    host_ns: float | None = None
+    host_ns: float | str | None = None
     """Processing in every host."""
-    propagation_ns: float | None = None
+    propagation_ns: float | str | None = None
     """Propagation of every link."""
     rails: int | None = None
     """Leaf switches of a rack, to each of which every host of it has a link."""
-    switch_ns: float | None = None
+    switch_ns: float | str | None = None
     """Processing in every switch."""
 
 
@@ -368,17 +369,17 @@ class FatTree(Part):
     TAG = ("kind", "fat-tree")
     k: int
     """Ports a switch, even, 2 or more."""
-    access_gbps: float | None = None
+    access_gbps: float | str | None = None
     """Rate of host links."""
-    core_gbps: float | None = None
+    core_gbps: float | str | None = None
     """Rate of links between switches."""
-    host_ns: float | None = None
+    host_ns: float | str | None = None
     """Processing in every host."""
     pods: int | None = None
     """Pods, 2 to k; k if left out."""
-    propagation_ns: float | None = None
+    propagation_ns: float | str | None = None
     """Propagation of every link."""
-    switch_ns: float | None = None
+    switch_ns: float | str | None = None
     """Processing in every switch."""
 
 
@@ -389,13 +390,13 @@ class Star(Part):
     TAG = ("kind", "star")
     hosts: int
     """Hosts, 2 or more."""
-    access_gbps: float | None = None
+    access_gbps: float | str | None = None
     """Rate of host links."""
-    host_ns: float | None = None
+    host_ns: float | str | None = None
     """Processing in every host."""
-    propagation_ns: float | None = None
+    propagation_ns: float | str | None = None
     """Propagation of every link."""
-    switch_ns: float | None = None
+    switch_ns: float | str | None = None
     """Processing in every switch."""
 
 
@@ -406,15 +407,15 @@ class Dumbbell(Part):
     TAG = ("kind", "dumbbell")
     hosts_per_side: int
     """Hosts on each side, 1 or more."""
-    access_gbps: float | None = None
+    access_gbps: float | str | None = None
     """Rate of host links."""
-    core_gbps: float | None = None
+    core_gbps: float | str | None = None
     """Rate of the link in the middle."""
-    host_ns: float | None = None
+    host_ns: float | str | None = None
     """Processing in every host."""
-    propagation_ns: float | None = None
+    propagation_ns: float | str | None = None
     """Propagation of every link."""
-    switch_ns: float | None = None
+    switch_ns: float | str | None = None
     """Processing in every switch."""
 
 
@@ -425,15 +426,15 @@ class Pod(Part):
     TAG = ("kind", "pod")
     k: int
     """Ports a switch, even, 4 to 32."""
-    cable_spread_ns: float | None = None
+    cable_spread_ns: float | str | None = None
     """By how much the propagation of hosts' and arbiters' links is longer at most."""
-    gbps: float | None = None
+    gbps: float | str | None = None
     """Rate of all links."""
-    host_ns: float | None = None
+    host_ns: float | str | None = None
     """Processing in every host."""
-    propagation_ns: float | None = None
+    propagation_ns: float | str | None = None
     """Propagation of every link; of hosts' and arbiters' the least."""
-    switch_ns: float | None = None
+    switch_ns: float | str | None = None
     """Processing in every switch."""
 
 
@@ -448,11 +449,11 @@ class Links(Part):
     """Switches, 1 or more, or 0 if hosts forward."""
     links: Sequence[Link | Table]
     """The links."""
-    host_ns: float | None = None
+    host_ns: float | str | None = None
     """Processing in every host."""
     hosts_forward: bool | None = None
     """Hosts with several links, or with a link to a host, forward packets for others."""
-    switch_ns: float | None = None
+    switch_ns: float | str | None = None
     """Processing in every switch."""
 
 
@@ -481,17 +482,17 @@ class AllToAll(Part):
     load: float | None = None
     """Offered load of every host, headers included, above 0 and at most 2. Without a load all hosts
     send at once, in rounds."""
-    off_us: float | None = None
+    off_us: float | str | None = None
     """Mean time in which it then sends nothing. Both are drawn from exponential laws."""
-    on_us: float | None = None
+    on_us: float | str | None = None
     """Mean time in which a host sends; with `load` and `off-us`. The load is that of all time."""
-    period_us: float | None = None
+    period_us: float | str | None = None
     """From one round to the next; needed for more than one."""
     rounds: int | None = None
     """Number of rounds without a load; 1 if left out."""
-    start_us: float | None = None
+    start_us: float | str | None = None
     """Start of the first round, or of arrivals; 0 if left out."""
-    until_us: float | None = None
+    until_us: float | str | None = None
     """Stop before this instant."""
 
 
@@ -509,17 +510,17 @@ class Permutation(Part):
     load: float | None = None
     """Offered load of every host, headers included, above 0 and at most 2. Without a load all hosts
     send at once, in rounds."""
-    off_us: float | None = None
+    off_us: float | str | None = None
     """Mean time in which it then sends nothing. Both are drawn from exponential laws."""
-    on_us: float | None = None
+    on_us: float | str | None = None
     """Mean time in which a host sends; with `load` and `off-us`. The load is that of all time."""
-    period_us: float | None = None
+    period_us: float | str | None = None
     """From one round to the next; needed for more than one."""
     rounds: int | None = None
     """Number of rounds without a load; 1 if left out."""
-    start_us: float | None = None
+    start_us: float | str | None = None
     """Start of the first round, or of arrivals; 0 if left out."""
-    until_us: float | None = None
+    until_us: float | str | None = None
     """Stop before this instant."""
 
 
@@ -539,17 +540,17 @@ class Stride(Part):
     load: float | None = None
     """Offered load of every host, headers included, above 0 and at most 2. Without a load all hosts
     send at once, in rounds."""
-    off_us: float | None = None
+    off_us: float | str | None = None
     """Mean time in which it then sends nothing. Both are drawn from exponential laws."""
-    on_us: float | None = None
+    on_us: float | str | None = None
     """Mean time in which a host sends; with `load` and `off-us`. The load is that of all time."""
-    period_us: float | None = None
+    period_us: float | str | None = None
     """From one round to the next; needed for more than one."""
     rounds: int | None = None
     """Number of rounds without a load; 1 if left out."""
-    start_us: float | None = None
+    start_us: float | str | None = None
     """Start of the first round, or of arrivals; 0 if left out."""
-    until_us: float | None = None
+    until_us: float | str | None = None
     """Stop before this instant."""
 
 
@@ -567,17 +568,17 @@ class Bisection(Part):
     load: float | None = None
     """Offered load of every host, headers included, above 0 and at most 2. Without a load all hosts
     send at once, in rounds."""
-    off_us: float | None = None
+    off_us: float | str | None = None
     """Mean time in which it then sends nothing. Both are drawn from exponential laws."""
-    on_us: float | None = None
+    on_us: float | str | None = None
     """Mean time in which a host sends; with `load` and `off-us`. The load is that of all time."""
-    period_us: float | None = None
+    period_us: float | str | None = None
     """From one round to the next; needed for more than one."""
     rounds: int | None = None
     """Number of rounds without a load; 1 if left out."""
-    start_us: float | None = None
+    start_us: float | str | None = None
     """Start of the first round, or of arrivals; 0 if left out."""
-    until_us: float | None = None
+    until_us: float | str | None = None
     """Stop before this instant."""
 
 
@@ -601,20 +602,20 @@ class Staggered(Part):
     load: float | None = None
     """Offered load of every host, headers included, above 0 and at most 2. Without a load all hosts
     send at once, in rounds."""
-    off_us: float | None = None
+    off_us: float | str | None = None
     """Mean time in which it then sends nothing. Both are drawn from exponential laws."""
-    on_us: float | None = None
+    on_us: float | str | None = None
     """Mean time in which a host sends; with `load` and `off-us`. The load is that of all time."""
-    period_us: float | None = None
+    period_us: float | str | None = None
     """From one round to the next; needed for more than one."""
     pod_share: float | None = None
     """Probability that it goes to another rack of the same pod; 0 if left out. All others go to
     other pods, or other racks if there are no pods."""
     rounds: int | None = None
     """Number of rounds without a load; 1 if left out."""
-    start_us: float | None = None
+    start_us: float | str | None = None
     """Start of the first round, or of arrivals; 0 if left out."""
-    until_us: float | None = None
+    until_us: float | str | None = None
     """Stop before this instant."""
 
 
@@ -633,7 +634,7 @@ class RackLocal(Part):
     """Stop after this many flows."""
     hosts_per_rack: int | None = None
     """How many hosts share a rack; that of the topology if left out."""
-    until_us: float | None = None
+    until_us: float | str | None = None
     """Stop before this instant."""
 
 
@@ -650,11 +651,11 @@ class IncastOverlay(Part):
     """Senders of an incast."""
     flows: int | None = None
     """Stop after this many flows, incasts included."""
-    incast_bytes: int | None = None
+    incast_bytes: int | str | None = None
     """Size of every flow of an incast; by default 86 packets (the dcPIM study's 128 KB)."""
     incast_load: float | None = None
     """Load of the incasts on top of that, as a fraction of all hosts' capacity."""
-    until_us: float | None = None
+    until_us: float | str | None = None
     """Stop before this instant."""
 
 
@@ -665,7 +666,7 @@ class Incast(Part):
     TAG = ("pattern", "incast")
     fan: int
     """How many senders (incast) or receivers (outcast); drawn anew in every round."""
-    flow_bytes: int | None = None
+    flow_bytes: int | str | None = None
     """Size of every flow. Either this or `total-bytes`."""
     flows: int | None = None
     """Stop after this many flows."""
@@ -674,15 +675,15 @@ class Incast(Part):
     peers: Hosts | None = None
     """The hosts among which the senders (incast) or receivers (outcast) are drawn; all if left out.
     The hub is never among them."""
-    period_us: float | None = None
+    period_us: float | str | None = None
     """From one round to the next; needed for more than one."""
     rounds: int | None = None
     """How many rounds."""
-    start_us: float | None = None
+    start_us: float | str | None = None
     """When the first round starts."""
-    total_bytes: int | None = None
+    total_bytes: int | str | None = None
     """Size of all flows of a round together. Either this or `flow-bytes`."""
-    until_us: float | None = None
+    until_us: float | str | None = None
     """Stop before this instant."""
 
 
@@ -693,7 +694,7 @@ class Outcast(Part):
     TAG = ("pattern", "outcast")
     fan: int
     """How many senders (incast) or receivers (outcast); drawn anew in every round."""
-    flow_bytes: int | None = None
+    flow_bytes: int | str | None = None
     """Size of every flow. Either this or `total-bytes`."""
     flows: int | None = None
     """Stop after this many flows."""
@@ -702,15 +703,15 @@ class Outcast(Part):
     peers: Hosts | None = None
     """The hosts among which the senders (incast) or receivers (outcast) are drawn; all if left out.
     The hub is never among them."""
-    period_us: float | None = None
+    period_us: float | str | None = None
     """From one round to the next; needed for more than one."""
     rounds: int | None = None
     """How many rounds."""
-    start_us: float | None = None
+    start_us: float | str | None = None
     """When the first round starts."""
-    total_bytes: int | None = None
+    total_bytes: int | str | None = None
     """Size of all flows of a round together. Either this or `flow-bytes`."""
-    until_us: float | None = None
+    until_us: float | str | None = None
     """Stop before this instant."""
 
 
@@ -723,17 +724,17 @@ class Shuffle(Part):
     """Those that send."""
     receivers: Hosts
     """Those that receive."""
-    flow_bytes: int
+    flow_bytes: int | str
     """Size of every flow."""
     flows: int | None = None
     """Stop after this many flows."""
-    period_us: float | None = None
+    period_us: float | str | None = None
     """From one round to the next; needed for more than one."""
     rounds: int | None = None
     """How many rounds."""
-    start_us: float | None = None
+    start_us: float | str | None = None
     """When the first round starts."""
-    until_us: float | None = None
+    until_us: float | str | None = None
     """Stop before this instant."""
 
 
@@ -742,13 +743,13 @@ class Dense(Part):
     """Every ordered pair of hosts, all at once."""
 
     TAG = ("pattern", "dense")
-    flow_bytes: int
+    flow_bytes: int | str
     """Size of every flow."""
     flows: int | None = None
     """Stop after this many flows."""
-    start_us: float | None = None
+    start_us: float | str | None = None
     """When it starts."""
-    until_us: float | None = None
+    until_us: float | str | None = None
     """Stop before this instant."""
 
 
@@ -769,17 +770,17 @@ class Rpc(Part):
     """Number of calls that a client has under way at a time."""
     fan: int | None = None
     """Number of servers of a call, which ends with the last response."""
-    interval_us: float | None = None
+    interval_us: float | str | None = None
     """Time from one call of a client to the next, whether or not it has ended; instead of
     `think-us` and `concurrency`."""
     servers: Hosts | None = None
     """Those that are called, drawn anew for each call and never the client itself; all if left
     out."""
-    service_us: float | None = None
+    service_us: float | str | None = None
     """Time from a request to its response at a server."""
-    start_us: float | None = None
+    start_us: float | str | None = None
     """Begin of all clients."""
-    think_us: float | None = None
+    think_us: float | str | None = None
     """Time from the end of a call to the next one of the client."""
     times: Times | None = None
     """The law of `think-us`, `interval-us` and `service-us`, which are means."""
@@ -796,7 +797,7 @@ class Collective(Part):
     """How the data move; the first that the operation has if left out."""
     chunks: int | None = None
     """Into how many chunks a ring, a tree or a chain cuts what a host sends."""
-    compute_us: float | None = None
+    compute_us: float | str | None = None
     """How long a host computes between what a flow waits for and the flow."""
     group_size: int | None = None
     """Number of hosts in each of several groups, which do the operation at once; one group of all
@@ -807,16 +808,16 @@ class Collective(Part):
     """Those that take part; all if left out."""
     matrix: Sequence[Sequence[int]] | None = None
     """Of an all-to-all-v, instead of `vector-bytes`: bytes by sender and receiver, row by row."""
-    pause_us: float | None = None
+    pause_us: float | str | None = None
     """How long a host pauses between rounds."""
     rounds: int | None = None
     """How many rounds, each after the one before."""
     skew: float | None = None
     """Of an all-to-all-v with `vector-bytes`: Zipf exponent of the receivers' popularity, 0 to
     10."""
-    start_us: float | None = None
+    start_us: float | str | None = None
     """When the first round starts."""
-    vector_bytes: int | None = None
+    vector_bytes: int | str | None = None
     """The whole vector: what every host has at the start (all-reduce, reduce-scatter, all-to-all)
     or at the end (all-reduce, all-gather, broadcast, pipeline). Of an all-to-all it includes the
     host's part for itself, of an all-to-all-v with a skew it is what every host sends."""
@@ -827,7 +828,7 @@ class SkewedAllToAll(Part):
     """An all-to-all whose receivers differ in popularity, as phases at fixed instants."""
 
     TAG = ("pattern", "skewed-all-to-all")
-    host_bytes: int
+    host_bytes: int | str
     """What every host sends in a round."""
     skew: float
     """Zipf exponent of the receivers' popularity, 0 (all alike) to 10."""
@@ -835,13 +836,13 @@ class SkewedAllToAll(Part):
     """Stop after this many flows."""
     hosts: Hosts | None = None
     """Those that take part; all if left out."""
-    period_us: float | None = None
+    period_us: float | str | None = None
     """From one round to the next; needed for more than one."""
     rounds: int | None = None
     """How many rounds."""
-    start_us: float | None = None
+    start_us: float | str | None = None
     """When the first round starts."""
-    until_us: float | None = None
+    until_us: float | str | None = None
     """Stop before this instant."""
 
 
@@ -864,9 +865,9 @@ class Trace(Part):
     as ASTRA-sim has it. If left out, `comm_group.json` next to the trace, if there is one."""
     sort: bool | None = None
     """Sort flows that are not in arrival order instead of rejecting the file."""
-    until_us: float | None = None
+    until_us: float | str | None = None
     """Stop before this instant."""
-    vector_bytes: int | None = None
+    vector_bytes: int | str | None = None
     """The vector of an MSCCL algorithm, whose file has no sizes: all that a host has at the start
     or at the end, the larger of the two."""
 
@@ -880,7 +881,7 @@ class Mix(Part):
     """The workloads, which are merged in arrival order."""
     flows: int | None = None
     """Stop after this many flows."""
-    until_us: float | None = None
+    until_us: float | str | None = None
     """Stop before this instant."""
 
 
@@ -892,7 +893,7 @@ class Phases(Part):
     parts: Sequence[Part | Table]
     """The phases in their order; each needs an end. Their times count from the begin of the phase
     at a host."""
-    pause_us: float | None = None
+    pause_us: float | str | None = None
     """Time that a host pauses between two phases."""
     rounds: int | None = None
     """Number of times that hosts go through all phases."""

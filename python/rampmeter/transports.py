@@ -90,9 +90,9 @@ class DcPim(Transport):
     grace_packets: int | None = None
     """How much longer than half a control round trip tokens live past their phase, in full packet
     times per channel of a host (0 to 1000)."""
-    payload_bytes: int | None = None
+    payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
-    header_bytes: int | None = None
+    header_bytes: int | str | None = None
     """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
     attempts_max: int | None = None
     """Unanswered repetitions after which a flow is reported as failed (1 to 1000)."""
@@ -100,9 +100,9 @@ class DcPim(Transport):
     """The paper's name of `rounds`."""
     k: int | None = None
     """The paper's name of `channels`."""
-    control_rtt_us: float | None = None
+    control_rtt_us: float | str | None = None
     """Round trip of a control packet that the transport is told."""
-    data_rtt_us: float | None = None
+    data_rtt_us: float | str | None = None
     """Round trip of a full packet that the transport is told."""
 
 
@@ -144,15 +144,15 @@ class PHost(Transport):
     """What wakes a destination that has no flow to serve."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
-    payload_bytes: int | None = None
+    payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
-    header_bytes: int | None = None
+    header_bytes: int | str | None = None
     """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
     attempts_max: int | None = None
     """Unanswered repetitions after which a flow is reported as failed (1 to 1000)."""
-    control_rtt_us: float | None = None
+    control_rtt_us: float | str | None = None
     """Round trip of a control packet that the transport is told."""
-    data_rtt_us: float | None = None
+    data_rtt_us: float | str | None = None
     """Round trip of a full packet that the transport is told."""
 
 
@@ -168,7 +168,7 @@ class PFabric(Transport):
     """First window in packets; one bandwidth-delay product if left out (1 to 4096)."""
     window_max: int | None = None
     """Largest window in packets; five quarters of the first if left out (1 to 4096)."""
-    rto_ns: int | None = None
+    rto_ns: int | str | None = None
     """Retransmission timeout in nanoseconds; three round trips if left out (100 to 1000000000)."""
     duplicate_acks: int | None = None
     """Packets that must have arrived after a missing one for it to be lost; if left out, only
@@ -181,15 +181,15 @@ class PFabric(Transport):
     """The priority of its probes."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
-    payload_bytes: int | None = None
+    payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
-    header_bytes: int | None = None
+    header_bytes: int | str | None = None
     """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
     attempts_max: int | None = None
     """Timeouts in a row after which a flow is reported as failed (1 to 1000000)."""
-    control_rtt_us: float | None = None
+    control_rtt_us: float | str | None = None
     """Round trip of a control packet that the transport is told."""
-    data_rtt_us: float | None = None
+    data_rtt_us: float | str | None = None
     """Round trip of a full packet that the transport is told."""
 
 
@@ -206,7 +206,7 @@ class Fastpass(Transport):
     """Arbiters: one, or one and its standby (1 to 2)."""
     batch: int | None = None
     """Slots that are allocated together (1 to 16)."""
-    compute_us: float | None = None
+    compute_us: float | str | None = None
     """How long the arbiter computes each batch; none if left out. It must be shorter than a batch
     (0 to 1000000)."""
     slot_milli: int | None = None
@@ -218,15 +218,15 @@ class Fastpass(Transport):
     """Length of an epoch, in thousandths of a full packet's time (500 to 1000000)."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
-    payload_bytes: int | None = None
+    payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
-    header_bytes: int | None = None
+    header_bytes: int | str | None = None
     """Bytes of headers charged to each packet (1 to 1000)."""
     attempts_max: int | None = None
     """Unanswered repetitions after which a flow is reported as failed (1 to 1000)."""
-    control_rtt_us: float | None = None
+    control_rtt_us: float | str | None = None
     """Round trip of a control packet that the transport is told."""
-    data_rtt_us: float | None = None
+    data_rtt_us: float | str | None = None
     """Round trip of a full packet that the transport is told."""
 
 
@@ -241,7 +241,7 @@ class Cosy(Transport):
     """Virtual links of a link, and slots of a host each way (K, §3.3) (1 to 256)."""
     slots_per_message: int | None = None
     """Most slots that one message may have; all of them if left out (1 to 256)."""
-    hold_us: float | None = None
+    hold_us: float | str | None = None
     """How long a receiver holds a request that it cannot serve (appendix A, delta_E); the time of a
     message of 128 KB in a single slot if left out (0 to 1000000000)."""
     choices: int | None = None
@@ -251,13 +251,13 @@ class Cosy(Transport):
     """What data leaves of a link to control packets, in thousandths (0 to 900)."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
-    payload_bytes: int | None = None
+    payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
-    header_bytes: int | None = None
+    header_bytes: int | str | None = None
     """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
-    control_rtt_us: float | None = None
+    control_rtt_us: float | str | None = None
     """Round trip of a control packet that the transport is told."""
-    data_rtt_us: float | None = None
+    data_rtt_us: float | str | None = None
     """Round trip of a full packet that the transport is told."""
     best_effort: Transport | None = None
     """The transport of all tenants but the first: DcPim or PHost."""
@@ -303,19 +303,19 @@ class Tcp(Transport):
     """Quarters of the shortest round trip that a segment may come late with `rack-tlp`, whatever
     has happened so far. RFC 8985's if left out: none before segments overtook one another, then one
     (1 to 64)."""
-    probe_slack_us: int | None = None
+    probe_slack_us: int | str | None = None
     """What `rack-tlp` waits beyond two round trips before it probes the end of a flight, in
     microseconds. RFC 8985 §7.2 has nothing; Linux two ticks of its clock, 8000 at 250 Hz (0 to
     1000000)."""
     rto: Literal["estimated", "fixed"] | None = None
     """How long a sender waits."""
-    rto_min_us: int | None = None
+    rto_min_us: int | str | None = None
     """Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most, if left out
     (1 to 60000000)."""
-    rto_max_us: int | None = None
+    rto_max_us: int | str | None = None
     """Largest retransmission timeout in microseconds; 256 times the smallest, one minute at most,
     if left out (1 to 120000000)."""
-    rto_initial_us: int | None = None
+    rto_initial_us: int | str | None = None
     """Retransmission timeout before there is a sample, in microseconds; 64 round trips, 1 s at
     most, if left out (1 to 60000000)."""
     idle_restart: bool | None = None
@@ -323,7 +323,7 @@ class Tcp(Transport):
     retransmission timeout (RFC 5681 §4.1)."""
     ack_every: int | None = None
     """Segments for each acknowledgement (1 to 64)."""
-    ack_delay_us: int | None = None
+    ack_delay_us: int | str | None = None
     """Longest time that an acknowledgement is delayed, in microseconds (1 to 500000)."""
     ecn: bool | None = None
     """Whether senders understand ECN (RFC 3168)."""
@@ -349,15 +349,15 @@ class Tcp(Transport):
     Else they stand for the bytes of so many full packets, as in switches."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
-    payload_bytes: int | None = None
+    payload_bytes: int | str | None = None
     """Payload of a full packet: the largest segment (1 to 9000)."""
-    header_bytes: int | None = None
+    header_bytes: int | str | None = None
     """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
     attempts_max: int | None = None
     """Timeouts in a row after which a connection is given up (1 to 1000000)."""
-    control_rtt_us: float | None = None
+    control_rtt_us: float | str | None = None
     """Round trip of a control packet that the transport is told."""
-    data_rtt_us: float | None = None
+    data_rtt_us: float | str | None = None
     """Round trip of a full packet that the transport is told."""
 
 
@@ -401,19 +401,19 @@ class Dctcp(Transport):
     """Quarters of the shortest round trip that a segment may come late with `rack-tlp`, whatever
     has happened so far. RFC 8985's if left out: none before segments overtook one another, then one
     (1 to 64)."""
-    probe_slack_us: int | None = None
+    probe_slack_us: int | str | None = None
     """What `rack-tlp` waits beyond two round trips before it probes the end of a flight, in
     microseconds. RFC 8985 §7.2 has nothing; Linux two ticks of its clock, 8000 at 250 Hz (0 to
     1000000)."""
     rto: Literal["estimated", "fixed"] | None = None
     """How long a sender waits."""
-    rto_min_us: int | None = None
+    rto_min_us: int | str | None = None
     """Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most, if left out
     (1 to 60000000)."""
-    rto_max_us: int | None = None
+    rto_max_us: int | str | None = None
     """Largest retransmission timeout in microseconds; 256 times the smallest, one minute at most,
     if left out (1 to 120000000)."""
-    rto_initial_us: int | None = None
+    rto_initial_us: int | str | None = None
     """Retransmission timeout before there is a sample, in microseconds; 64 round trips, 1 s at
     most, if left out (1 to 60000000)."""
     idle_restart: bool | None = None
@@ -421,7 +421,7 @@ class Dctcp(Transport):
     retransmission timeout (RFC 5681 §4.1)."""
     ack_every: int | None = None
     """Segments for each acknowledgement (1 to 64)."""
-    ack_delay_us: int | None = None
+    ack_delay_us: int | str | None = None
     """Longest time that an acknowledgement is delayed, in microseconds (1 to 500000)."""
     ecn: bool | None = None
     """Whether senders understand ECN (RFC 3168)."""
@@ -447,15 +447,15 @@ class Dctcp(Transport):
     Else they stand for the bytes of so many full packets, as in switches."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
-    payload_bytes: int | None = None
+    payload_bytes: int | str | None = None
     """Payload of a full packet: the largest segment (1 to 9000)."""
-    header_bytes: int | None = None
+    header_bytes: int | str | None = None
     """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
     attempts_max: int | None = None
     """Timeouts in a row after which a connection is given up (1 to 1000000)."""
-    control_rtt_us: float | None = None
+    control_rtt_us: float | str | None = None
     """Round trip of a control packet that the transport is told."""
-    data_rtt_us: float | None = None
+    data_rtt_us: float | str | None = None
     """Round trip of a full packet that the transport is told."""
 
 
@@ -508,19 +508,19 @@ class Pias(Transport):
     """Quarters of the shortest round trip that a segment may come late with `rack-tlp`, whatever
     has happened so far. RFC 8985's if left out: none before segments overtook one another, then one
     (1 to 64)."""
-    probe_slack_us: int | None = None
+    probe_slack_us: int | str | None = None
     """What `rack-tlp` waits beyond two round trips before it probes the end of a flight, in
     microseconds. RFC 8985 §7.2 has nothing; Linux two ticks of its clock, 8000 at 250 Hz (0 to
     1000000)."""
     rto: Literal["estimated", "fixed"] | None = None
     """How long a sender waits."""
-    rto_min_us: int | None = None
+    rto_min_us: int | str | None = None
     """Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most, if left out
     (1 to 60000000)."""
-    rto_max_us: int | None = None
+    rto_max_us: int | str | None = None
     """Largest retransmission timeout in microseconds; 256 times the smallest, one minute at most,
     if left out (1 to 120000000)."""
-    rto_initial_us: int | None = None
+    rto_initial_us: int | str | None = None
     """Retransmission timeout before there is a sample, in microseconds; 64 round trips, 1 s at
     most, if left out (1 to 60000000)."""
     idle_restart: bool | None = None
@@ -528,7 +528,7 @@ class Pias(Transport):
     retransmission timeout (RFC 5681 §4.1)."""
     ack_every: int | None = None
     """Segments for each acknowledgement (1 to 64)."""
-    ack_delay_us: int | None = None
+    ack_delay_us: int | str | None = None
     """Longest time that an acknowledgement is delayed, in microseconds (1 to 500000)."""
     ecn: bool | None = None
     """Whether senders understand ECN (RFC 3168)."""
@@ -554,15 +554,15 @@ class Pias(Transport):
     Else they stand for the bytes of so many full packets, as in switches."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
-    payload_bytes: int | None = None
+    payload_bytes: int | str | None = None
     """Payload of a full packet: the largest segment (1 to 9000)."""
-    header_bytes: int | None = None
+    header_bytes: int | str | None = None
     """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
     attempts_max: int | None = None
     """Timeouts in a row after which a connection is given up (1 to 1000000)."""
-    control_rtt_us: float | None = None
+    control_rtt_us: float | str | None = None
     """Round trip of a control packet that the transport is told."""
-    data_rtt_us: float | None = None
+    data_rtt_us: float | str | None = None
     """Round trip of a full packet that the transport is told."""
 
 
@@ -584,25 +584,25 @@ class Capton(Transport):
     """The least share of a link that a flow takes with `split`, in thousandths (1 to 1000)."""
     controllers: int | None = None
     """Controllers: hosts turn to the second if the first is silent (1 to 2)."""
-    compute_ns: int | None = None
+    compute_ns: int | str | None = None
     """Time that a controller takes for an order, in nanoseconds; 10 in 86 of a round trip if left
     out, which is 10 us in the paper's network (§V.C) (0 to 10000000)."""
-    repeat_us: int | None = None
+    repeat_us: int | str | None = None
     """Time after which a request without an answer is repeated, in microseconds; four round trips
     and the controller's time if left out (1 to 10000000)."""
-    fallback_us: int | None = None
+    fallback_us: int | str | None = None
     """Time without any answer after which a host does without the controller, in microseconds; 16
     times `repeat-us` if left out (1 to 60000000)."""
-    lease_us: int | None = None
+    lease_us: int | str | None = None
     """A host that says nothing for so long is forgotten by the controller, in microseconds; four
     times `fallback-us` if left out (100 to 60000000)."""
-    core_mbps: int | None = None
+    core_mbps: int | str | None = None
     """Capacity of all uplinks of a rack together, in Mbit/s; that of the network if left out (1 to
     100000000)."""
     rack_hosts: int | None = None
     """Hosts of a rack, where hosts are numbered rack by rack; as in the network if left out (1 to
     100000)."""
-    rto_min_us: int | None = None
+    rto_min_us: int | str | None = None
     """Smallest retransmission timeout in microseconds; that of TCP if left out. The paper's study
     has 200000 (table 3) (1 to 60000000)."""
     rack_quarters: int | None = None
@@ -613,15 +613,15 @@ class Capton(Transport):
     1000000)."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
-    payload_bytes: int | None = None
+    payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
-    header_bytes: int | None = None
+    header_bytes: int | str | None = None
     """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
     attempts_max: int | None = None
     """Timeouts in a row after which a message is reported as failed (1 to 1000000)."""
-    control_rtt_us: float | None = None
+    control_rtt_us: float | str | None = None
     """Round trip of a control packet that the transport is told."""
-    data_rtt_us: float | None = None
+    data_rtt_us: float | str | None = None
     """Round trip of a full packet that the transport is told."""
 
 
@@ -632,7 +632,7 @@ class Hyline(Transport):
     name: str = field(default="hyline", init=False)
     preset: Literal["paper"] | None = None
     """Where the values of keys come from that are left out: `paper` (the default)."""
-    threshold_bytes: int | None = None
+    threshold_bytes: int | str | None = None
     """Messages up to so many bytes are sent at once, without asking (0 to 1000000000000)."""
     window_initial: int | None = None
     """First window of messages that are not scheduled, in packets; if left out that share of a
@@ -649,19 +649,19 @@ class Hyline(Transport):
     """Classes of packets. With 2 those of scheduled messages are in the lower one (1 to 2)."""
     controllers: int | None = None
     """Controllers: hosts turn to the second if the first is silent (1 to 2)."""
-    compute_ns: int | None = None
+    compute_ns: int | str | None = None
     """Time that a controller takes for an order, in nanoseconds; 10 in 86 of a round trip if left
     out, which is 10 us in the paper's network (§V.C) (0 to 10000000)."""
-    repeat_us: int | None = None
+    repeat_us: int | str | None = None
     """Time after which a request without an answer is repeated, in microseconds; four round trips
     and the controller's time if left out (1 to 10000000)."""
-    fallback_us: int | None = None
+    fallback_us: int | str | None = None
     """Time without any answer after which a host does without the controller, in microseconds; 16
     times `repeat-us` if left out (1 to 60000000)."""
-    lease_us: int | None = None
+    lease_us: int | str | None = None
     """A host that says nothing for so long is forgotten by the controller, in microseconds; four
     times `fallback-us` if left out (100 to 60000000)."""
-    rto_min_us: int | None = None
+    rto_min_us: int | str | None = None
     """Smallest retransmission timeout in microseconds; that of TCP if left out. The CAPTON paper's
     study has 4000 (table 3) (1 to 60000000)."""
     queue: int | None = None
@@ -669,15 +669,15 @@ class Hyline(Transport):
     1000000)."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
-    payload_bytes: int | None = None
+    payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
-    header_bytes: int | None = None
+    header_bytes: int | str | None = None
     """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
     attempts_max: int | None = None
     """Timeouts in a row after which a message is reported as failed (1 to 1000000)."""
-    control_rtt_us: float | None = None
+    control_rtt_us: float | str | None = None
     """Round trip of a control packet that the transport is told."""
-    data_rtt_us: float | None = None
+    data_rtt_us: float | str | None = None
     """Round trip of a full packet that the transport is told."""
 
 
@@ -697,15 +697,15 @@ class Fastpod(Transport):
     beacon_slots: int | None = None
     """Slots from one control packet without content to the next, in each direction of each host (1
     to 65536)."""
-    compute_us: float | None = None
+    compute_us: float | str | None = None
     """How long the arbiter computes each slot; none if left out. Slots are computed in parallel (0
     to 1000000)."""
     clock_ppb: int | None = None
     """Drift of clocks that guard bands allow for, in thousandths of a part per million (0 to
     1000000)."""
-    clock_jitter_ns: int | None = None
+    clock_jitter_ns: int | str | None = None
     """Error of a time stamp that guard bands allow for, in nanoseconds (0 to 1000000)."""
-    stamp_jitter_ns: int | None = None
+    stamp_jitter_ns: int | str | None = None
     """Error of a time stamp at each end, either way, in nanoseconds. Guard bands allow for
     `clock-jitter-ns`; without an error simulated clocks are read exactly (0 to 1000000)."""
     padding: Literal["exact", "full"] | None = None
@@ -716,11 +716,11 @@ class Fastpod(Transport):
     the queue and as long as the next one fits. Last packets of messages are charged as long as they
     are, whatever `padding` says, but no shorter than `control-bytes`. Without it a cell has bytes
     of one message."""
-    payload_bytes: int | None = None
+    payload_bytes: int | str | None = None
     """Payload of a full cell (1 to 9000)."""
-    header_bytes: int | None = None
+    header_bytes: int | str | None = None
     """Bytes of headers charged to each cell (1 to 1000)."""
-    control_bytes: int | None = None
+    control_bytes: int | str | None = None
     """Bytes charged to an RTS or SCHD (46 to 1000)."""
     core_queue_cells: int | None = None
     """Cells for one pod that a core switch holds before arbiters of other pods hear that they may
@@ -729,9 +729,9 @@ class Fastpod(Transport):
     """The same for cells to all pods together (1 to 16000000)."""
     attempts_max: int | None = None
     """Unanswered repetitions after which a flow is reported as failed (1 to 1000)."""
-    control_rtt_us: float | None = None
+    control_rtt_us: float | str | None = None
     """Round trip of a control packet that the transport is told."""
-    data_rtt_us: float | None = None
+    data_rtt_us: float | str | None = None
     """Round trip of a full packet that the transport is told."""
 
 
@@ -744,7 +744,7 @@ class Ndp(Transport):
     """Where the values of keys come from that are left out: `paper` (the default), `reference`."""
     window: int | None = None
     """Packets that a flow sends unasked; one bandwidth-delay product if left out (1 to 4096)."""
-    pull_bytes: int | None = None
+    pull_bytes: int | str | None = None
     """Bytes of its link that a receiver allows for each pull; a full packet if left out (1 to
     1000000)."""
     pull_order: Literal["fair", "shortest-first"] | None = None
@@ -753,23 +753,23 @@ class Ndp(Transport):
     """What senders do about paths with many trimmed packets."""
     ports: Literal["paper", "reference"] | None = None
     """The ports that are asked of the fabric."""
-    rto_ns: int | None = None
+    rto_ns: int | str | None = None
     """Time in nanoseconds after which a packet is sent again that was neither acknowledged nor
     refused, doubled by up to four timeouts in a row; if left out a millisecond, or 64 round trips
     if these are longer (100 to 10000000000)."""
     padding: Literal["exact", "full"] | None = None
     """Charged length of last packets."""
-    payload_bytes: int | None = None
+    payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
-    header_bytes: int | None = None
+    header_bytes: int | str | None = None
     """Bytes of headers charged to each data packet (1 to 1000)."""
-    control_bytes: int | None = None
+    control_bytes: int | str | None = None
     """Length of acknowledgements, refusals and pulls (1 to 1000)."""
     attempts_max: int | None = None
     """Timeouts in a row after which a flow is reported as failed (1 to 1000000)."""
-    control_rtt_us: float | None = None
+    control_rtt_us: float | str | None = None
     """Round trip of a control packet that the transport is told."""
-    data_rtt_us: float | None = None
+    data_rtt_us: float | str | None = None
     """Round trip of a full packet that the transport is told."""
 
 
@@ -780,14 +780,14 @@ class Homa(Transport):
     name: str = field(default="homa", init=False)
     preset: Literal["paper", "reference"] | None = None
     """Where the values of keys come from that are left out: `paper` (the default), `reference`."""
-    rtt_bytes: int | None = None
+    rtt_bytes: int | str | None = None
     """Bytes of a message that may be under way: what is sent without a grant, and what is granted
     and has not come. A bandwidth-delay product if left out (1 to 100000000)."""
     priorities: int | None = None
     """Priorities of data packets; the first of them is the highest of the fabric (2 to 8)."""
     unscheduled_priorities: int | None = None
     """How many of them are for unscheduled packets (1 to 7)."""
-    cutoffs_bytes: list[int] | None = None
+    cutoffs_bytes: list[int] | list[str] | None = None
     """Sizes up to which messages have the first, second, ... of these. Only as many count as there
     are borders between them (7 whole numbers from 0 to 4000000000 that ascend)."""
     overcommitment: int | None = None
@@ -802,27 +802,27 @@ class Homa(Transport):
     incast_messages: int | None = None
     """Messages that a host may await before it tells its peers to send fewer unscheduled bytes; 0
     for no incast control (0 to 1000000)."""
-    incast_bytes: int | None = None
+    incast_bytes: int | str | None = None
     """How many unscheduled bytes a message then has, in whole packets (0 to 1000000)."""
     timeout_rtts: int | None = None
     """Control round trips after which a receiver asks again for what has not come, and a sender
     that has heard nothing of a message probes (2 to 1000000)."""
-    payload_bytes: int | None = None
+    payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
-    header_bytes: int | None = None
+    header_bytes: int | str | None = None
     """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
-    unscheduled_payload_bytes: int | None = None
+    unscheduled_payload_bytes: int | str | None = None
     """Payload of a full unscheduled packet, which is as long as others; that of others if left out
     (1 to 9000)."""
-    grant_bytes: int | None = None
+    grant_bytes: int | str | None = None
     """Length of a grant; the length of headers if left out (1 to 1500)."""
-    ack_bytes: int | None = None
+    ack_bytes: int | str | None = None
     """Length of an acknowledgement; the length of headers if left out (1 to 1500)."""
     attempts_max: int | None = None
     """Unanswered repetitions after which a message is reported as failed (1 to 1000)."""
-    control_rtt_us: float | None = None
+    control_rtt_us: float | str | None = None
     """Round trip of a control packet that the transport is told."""
-    data_rtt_us: float | None = None
+    data_rtt_us: float | str | None = None
     """Round trip of a full packet that the transport is told."""
 
 
@@ -833,14 +833,14 @@ class HomaAeolus(Transport):
     name: str = field(default="homa-aeolus", init=False)
     preset: Literal["paper"] | None = None
     """Where the values of keys come from that are left out: `paper` (the default)."""
-    rtt_bytes: int | None = None
+    rtt_bytes: int | str | None = None
     """Bytes of a message that may be under way: what is sent without a grant, and what is granted
     and has not come. A bandwidth-delay product if left out (1 to 100000000)."""
     priorities: int | None = None
     """Priorities of data packets; the first of them is the highest of the fabric (2 to 8)."""
     unscheduled_priorities: int | None = None
     """How many of them are for unscheduled packets (1 to 7)."""
-    cutoffs_bytes: list[int] | None = None
+    cutoffs_bytes: list[int] | list[str] | None = None
     """Sizes up to which messages have the first, second, ... of these. Only as many count as there
     are borders between them (7 whole numbers from 0 to 4000000000 that ascend)."""
     overcommitment: int | None = None
@@ -855,27 +855,27 @@ class HomaAeolus(Transport):
     incast_messages: int | None = None
     """Messages that a host may await before it tells its peers to send fewer unscheduled bytes; 0
     for no incast control (0 to 1000000)."""
-    incast_bytes: int | None = None
+    incast_bytes: int | str | None = None
     """How many unscheduled bytes a message then has, in whole packets (0 to 1000000)."""
     timeout_rtts: int | None = None
     """Control round trips after which a receiver asks again for what has not come, and a sender
     that has heard nothing of a message probes (2 to 1000000)."""
-    payload_bytes: int | None = None
+    payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
-    header_bytes: int | None = None
+    header_bytes: int | str | None = None
     """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
-    unscheduled_payload_bytes: int | None = None
+    unscheduled_payload_bytes: int | str | None = None
     """Payload of a full unscheduled packet, which is as long as others; that of others if left out
     (1 to 9000)."""
-    grant_bytes: int | None = None
+    grant_bytes: int | str | None = None
     """Length of a grant; the length of headers if left out (1 to 1500)."""
-    ack_bytes: int | None = None
+    ack_bytes: int | str | None = None
     """Length of an acknowledgement; the length of headers if left out (1 to 1500)."""
     attempts_max: int | None = None
     """Unanswered repetitions after which a message is reported as failed (1 to 1000)."""
-    control_rtt_us: float | None = None
+    control_rtt_us: float | str | None = None
     """Round trip of a control packet that the transport is told."""
-    data_rtt_us: float | None = None
+    data_rtt_us: float | str | None = None
     """Round trip of a full packet that the transport is told."""
 
 
@@ -886,13 +886,13 @@ class Sird(Transport):
     name: str = field(default="sird", init=False)
     preset: Literal["paper", "reference"] | None = None
     """Where the values of keys come from that are left out: `paper` (the default), `reference`."""
-    credit_bytes: int | None = None
+    credit_bytes: int | str | None = None
     """Bytes on the wire of all packets for which a receiver has given credit and that have not
     come; one and a half bandwidth-delay products if left out (1 to 1000000000)."""
-    sender_credit_bytes: int | None = None
+    sender_credit_bytes: int | str | None = None
     """Most of these bytes that one sender may have; a bandwidth-delay product if left out (1 to
     1000000000)."""
-    unscheduled_bytes: int | None = None
+    unscheduled_bytes: int | str | None = None
     """Size up to which messages are sent without credit, all of them at once; a bandwidth-delay
     product if left out (0 to 1000000000)."""
     sender_mark_packets: int | None = None
@@ -921,22 +921,22 @@ class Sird(Transport):
     timeout_rtts: int | None = None
     """Control round trips after which a receiver takes back the credit of what has not come, and a
     sender that has heard nothing of a message repeats its request (2 to 1000000)."""
-    payload_bytes: int | None = None
+    payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
-    header_bytes: int | None = None
+    header_bytes: int | str | None = None
     """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
-    unscheduled_payload_bytes: int | None = None
+    unscheduled_payload_bytes: int | str | None = None
     """Payload of a full unscheduled packet, which is as long as others; that of others if left out
     (1 to 9000)."""
-    grant_bytes: int | None = None
+    grant_bytes: int | str | None = None
     """Length of a CREDIT; the length of headers if left out (1 to 1500)."""
-    ack_bytes: int | None = None
+    ack_bytes: int | str | None = None
     """Length of an acknowledgement; the length of headers if left out (1 to 1500)."""
     attempts_max: int | None = None
     """Unanswered repetitions after which a message is reported as failed (1 to 1000)."""
-    control_rtt_us: float | None = None
+    control_rtt_us: float | str | None = None
     """Round trip of a control packet that the transport is told."""
-    data_rtt_us: float | None = None
+    data_rtt_us: float | str | None = None
     """Round trip of a full packet that the transport is told."""
 
 
@@ -955,30 +955,30 @@ class Hpcc(Transport):
     flows: int | None = None
     """Flows that a link should carry: N. The additive step is W_init (1 - eta) / N (1 to
     1000000)."""
-    step_bytes: int | None = None
+    step_bytes: int | str | None = None
     """The additive step in bytes, W_AI; from `flows` if left out (1 to 1000000)."""
-    base_rtt_ns: int | None = None
+    base_rtt_ns: int | str | None = None
     """The base round-trip time T in nanoseconds; that of the longest path if left out (100 to
     1000000000)."""
     recovery: Literal["go-back-n", "selective-repeat"] | None = None
     """How lost packets are sent again."""
-    timeout_min_ns: int | None = None
+    timeout_min_ns: int | str | None = None
     """Least retransmission timeout in nanoseconds; 32 base round trips if left out (100 to
     1000000000)."""
-    timeout_max_ns: int | None = None
+    timeout_max_ns: int | str | None = None
     """Longest retransmission timeout in nanoseconds, and the one before a round trip is measured;
     1024 base round trips if left out (100 to 1000000000)."""
-    payload_bytes: int | None = None
+    payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
-    header_bytes: int | None = None
+    header_bytes: int | str | None = None
     """Bytes of headers charged to each packet without telemetry (1 to 1000)."""
-    int_bytes: int | None = None
+    int_bytes: int | str | None = None
     """Bytes of telemetry charged to each packet besides, on all of its way (0 to 1000)."""
     attempts_max: int | None = None
     """Timeouts in a row after which a flow is reported as failed (1 to 1000000)."""
-    control_rtt_us: float | None = None
+    control_rtt_us: float | str | None = None
     """Round trip of a control packet that the transport is told."""
-    data_rtt_us: float | None = None
+    data_rtt_us: float | str | None = None
     """Round trip of a full packet that the transport is told."""
 
 
@@ -998,11 +998,11 @@ class Python(Transport):
     """The class of the endpoints, derived from `rampmeter.Endpoint`."""
     parameters: Table | None = None
     """What the class is called with, besides its host."""
-    payload_bytes: int | None = None
+    payload_bytes: int | str | None = None
     """Payload of a full packet (1 to 9000)."""
-    header_bytes: int | None = None
+    header_bytes: int | str | None = None
     """Bytes of headers charged to each packet, and the length of a control packet (1 to 1000)."""
-    control_rtt_us: float | None = None
+    control_rtt_us: float | str | None = None
     """Round trip of a control packet that the transport is told."""
-    data_rtt_us: float | None = None
+    data_rtt_us: float | str | None = None
     """Round trip of a full packet that the transport is told."""

@@ -44,6 +44,7 @@ mod tier;
 mod topology;
 mod trace;
 mod transport;
+mod units;
 mod version;
 mod warmup;
 mod warnings;

@@ -12,19 +12,21 @@ use serde::de::DeserializeOwned;
 use toml::de::{DeArray, DeTable, DeValue};
 use toml::{Table, Value};
 
+use crate::units::without_units;
+
 /// Keys that select the form of a table. Without one of them every table has another error.
 const SELECTORS: [&str; 3] = ["kind", "pattern", "name"];
 
 /// A part of a path to a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+pub(crate) enum Step {
     Key(String),
     Item(usize),
 }
 
 /// Where a value is in a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Path(Vec<Step>);
+pub(crate) struct Path(Vec<Step>);
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -52,7 +54,7 @@ impl Path {
         Self(steps)
     }
 
-    fn join(&self, step: Step) -> Self {
+    pub(crate) fn join(&self, step: Step) -> Self {
         let mut steps = self.0.clone();
         steps.push(step);
         Self(steps)
@@ -112,14 +114,15 @@ impl Path {
     }
 }
 
-/// Reads a text.
+/// Reads a text, in which quantities may be texts with units.
 ///
 /// # Errors
 /// The line, the column and the path of the key, what is wrong, and the line's text.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    toml::from_str(text).map_err(|error| {
+    let plain = without_units(text)?;
+    toml::from_str(&plain).map_err(|error| {
         let message = error.message().trim().replace('\n', " ");
-        let root = toml::from_str(text).ok();
+        let root = toml::from_str(&plain).ok();
         match root.and_then(|root| find(&root, &message, |root| T::deserialize(root).err())) {
             Some(path) => at_path(text, &path, &message),
             None => at_offset(text, error.span().map(|span| span.start), &message),
@@ -141,7 +144,7 @@ pub(crate) fn line_of(text: &str, path: &str) -> Option<usize> {
 }
 
 /// Returns a message about the value at `path`, with its line and column.
-fn at_path(text: &str, path: &Path, message: &str) -> String {
+pub(crate) fn at_path(text: &str, path: &Path, message: &str) -> String {
     let is_unknown = message.starts_with("unknown field");
     let message = match path.0.is_empty() {
         true => message.to_owned(),

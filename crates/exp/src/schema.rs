@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::plan::Plan;
 use crate::transport::{About, Registry};
+use crate::units::Unit;
 
 /// Numbers from here on stand for "no limit".
 const UNLIMITED: u64 = 1 << 63;
@@ -45,7 +46,43 @@ pub fn plan_schema(registry: &Registry) -> Value {
             "oneOf": [table, { "type": "array", "items": table, "minItems": 1, "maxItems": 8 }],
         });
     }
-    schema.to_value()
+    let mut schema = schema.to_value();
+    allow_units(&mut schema);
+    let forms =
+        schema.pointer_mut("/definitions/PortBytesSpec/anyOf").and_then(Value::as_array_mut);
+    for (form, unit) in forms.into_iter().flatten().zip(Unit::of_key("bytes").into_iter().cycle()) {
+        allow_unit(form, unit);
+    }
+    schema
+}
+
+/// Allows texts with units (`"25Gbps"`) at keys whose ends name units, at every depth.
+fn allow_units(schema: &mut Value) {
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for (key, property) in properties.into_iter().flatten() {
+        if let Some(unit) = Unit::of_key(key) {
+            allow_unit(property, unit);
+        }
+    }
+    match schema {
+        Value::Object(map) => map.values_mut().for_each(allow_units),
+        Value::Array(items) => items.iter_mut().for_each(allow_units),
+        _ => {}
+    }
+}
+
+/// Allows texts with `unit` instead of numbers, also in lists and tables of numbers.
+fn allow_unit(schema: &mut Value, unit: Unit) {
+    let kind = schema["type"].as_str().unwrap_or_default();
+    if let "integer" | "number" = kind {
+        schema["type"] = json!([kind, "string"]);
+        schema["pattern"] = unit.pattern().into();
+    }
+    for inner in ["items", "additionalProperties"] {
+        if let Some(inner @ Value::Object(_)) = schema.get_mut(inner) {
+            allow_unit(inner, unit);
+        }
+    }
 }
 
 /// Tables that have several forms, and the key that tells which.

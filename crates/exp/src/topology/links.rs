@@ -12,9 +12,9 @@ use toml::de::DeTable;
 use toml::{Table, Value};
 
 use super::Imported;
-use super::units::{self, DELAY, RATE};
 use crate::locate;
 use crate::names::NamesSpec;
+use crate::units::{self, DELAY, RATE, Unit};
 
 pub(super) fn is_json(name: &str, first: &str, _text: &str) -> bool {
     name.to_ascii_lowercase().ends_with(".json") || first.starts_with('{')
@@ -43,6 +43,10 @@ pub(super) fn read_json(text: &str) -> Result<Imported, String> {
         serde_json::from_str(text).map_err(|e| format!("line {}: {e}", e.line()))?;
     let table = Table::try_from(value).map_err(|e| format!("expected a table: {e}"))?;
     let mut table = table;
+    for (key, value) in &mut table {
+        let number = Unit::of_key(key).zip(value.as_str()).and_then(|(unit, text)| unit.read(text));
+        *value = number.map_or_else(|| value.clone(), Value::from);
+    }
     table.entry("kind").or_insert_with(|| "links".into());
     if table.get("kind").and_then(Value::as_str) == Some("links") {
         let lines = (1..).zip(text.lines()).filter(|(_, line)| line.contains("\"between\""));

@@ -16,7 +16,6 @@ mod links;
 mod ns3;
 #[cfg(test)]
 mod tests;
-mod units;
 
 use std::path::Path;
 

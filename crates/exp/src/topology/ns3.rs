@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 
 use super::Imported;
 use super::draft::{Draft, Link};
-use super::units::{self, DELAY, RATE};
+use crate::units::{self, DELAY, RATE};
 
 /// The first line is of three whole numbers, or of five and a word.
 pub(super) fn recognises(_name: &str, first: &str, _text: &str) -> bool {

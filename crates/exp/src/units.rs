@@ -1,0 +1,270 @@
+//! Quantities as texts with units: `"25Gbps"`, `"1us"`, `"2MB"`.
+//!
+//! The end of a key names its unit (`drain-us`, `flow-bytes`, `core-gbps`). [`without_units`] replaces
+//! each text at such a key by the number in that unit, before anything else reads the plan. Readers,
+//! ranges and results know numbers alone.
+
+use std::borrow::Cow;
+
+use toml::de::{DeTable, DeValue};
+
+use crate::locate::{self, Path, Step};
+
+/// A rate in errors.
+pub(crate) const RATE: &str = "a rate from 0.000001 to 100000 Gbit/s, such as 25 or \"25Gbps\"";
+/// A delay in errors.
+pub(crate) const DELAY: &str = "a delay from 0 to 1000000000 ns, such as 500 or \"0.5us\"";
+
+/// A unit in which keys have their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unit {
+    quantity: Quantity,
+    /// The power of ten of seconds, bit/s or bytes.
+    power: i32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Quantity {
+    Time,
+    Rate,
+    Bytes,
+}
+
+impl Unit {
+    const NANOSECONDS: Self = Self { quantity: Quantity::Time, power: -9 };
+    const GBPS: Self = Self { quantity: Quantity::Rate, power: 9 };
+
+    /// Returns the unit of the numbers of `key`, which its end names.
+    pub(crate) fn of_key(key: &str) -> Option<Self> {
+        let (quantity, power) = match key.trim_end_matches("-back").rsplit('-').next()? {
+            "ms" => (Quantity::Time, -3),
+            "us" => (Quantity::Time, -6),
+            "ns" => (Quantity::Time, -9),
+            "ps" => (Quantity::Time, -12),
+            "gbps" => (Quantity::Rate, 9),
+            "mbps" => (Quantity::Rate, 6),
+            "bps" => (Quantity::Rate, 0),
+            "bytes" | "fixed" => (Quantity::Bytes, 0),
+            _ => return None,
+        };
+        Some(Self { quantity, power })
+    }
+
+    /// Texts of this quantity, as a regular expression for editors.
+    pub(crate) fn pattern(self) -> &'static str {
+        match self.quantity {
+            Quantity::Time => r"^\s*[0-9.][0-9._eE+-]*\s*([munµpf]?s)\s*$",
+            Quantity::Rate => r"^\s*[0-9.][0-9._eE+-]*\s*([kKMGT]i?)?(bps|b/s|bit/s|Bps|B/s)\s*$",
+            Quantity::Bytes => r"^\s*[0-9.][0-9._eE+-]*\s*([kKMGT]i?)?B\s*$",
+        }
+    }
+
+    /// Returns a phrase for errors.
+    fn expected(self) -> &'static str {
+        match (self.quantity, self.power) {
+            (Quantity::Time, -3) => "milliseconds, such as 5 or \"5ms\"",
+            (Quantity::Time, -6) => "microseconds, such as 5 or \"5us\"",
+            (Quantity::Time, -9) => "nanoseconds, such as 500 or \"0.5us\"",
+            (Quantity::Time, _) => "picoseconds, such as 500 or \"0.5ns\"",
+            (Quantity::Rate, 9) => "Gbit/s, such as 25 or \"25Gbps\"",
+            (Quantity::Rate, 6) => "Mbit/s, such as 25 or \"25Mbps\"",
+            (Quantity::Rate, _) => "bit/s, such as 25000 or \"25kbps\"",
+            (Quantity::Bytes, _) => "bytes, such as 2000000 or \"2MB\"",
+        }
+    }
+
+    /// Returns the number in this unit of a text with a unit. Powers of ten are exact.
+    pub(crate) fn read(self, text: &str) -> Option<f64> {
+        let (number, unit) = split(text)?;
+        let (power, factor) = match self.quantity {
+            Quantity::Time => (time(unit)?, 1.0),
+            Quantity::Rate => {
+                let (prefix, per_bit) = match strip(unit, &["bps", "b/s", "bit/s"]) {
+                    Some(prefix) => (prefix, 1.0),
+                    None => (strip(unit, &["Bps", "B/s"])?, 8.0),
+                };
+                let (power, factor) = scale(prefix)?;
+                (power, factor * per_bit)
+            }
+            Quantity::Bytes => scale(unit.strip_suffix('B')?)?,
+        };
+        let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+        let exponent = exponent.parse::<i32>().ok()?.checked_add(power - self.power)?;
+        let value = format!("{}e{exponent}", mantissa.replace('_', "")).parse::<f64>().ok()?;
+        Some(value * factor).filter(|value| value.is_finite())
+    }
+}
+
+/// Returns Gbit/s of a rate with a unit, as ns-3 writes them: `25Gbps`, `10Gb/s`, `1.5MBps`.
+pub(crate) fn rate(text: &str) -> Option<f64> {
+    Unit::GBPS.read(text)
+}
+
+/// Returns nanoseconds of a delay with a unit: `1us`, `0.001ms`.
+pub(crate) fn delay(text: &str) -> Option<f64> {
+    Unit::NANOSECONDS.read(text)
+}
+
+pub(crate) fn is_rate(gbps: f64) -> bool {
+    (1e-6..=1e5).contains(&gbps)
+}
+
+pub(crate) fn is_delay(ns: f64) -> bool {
+    (0.0..=1e9).contains(&ns)
+}
+
+/// Returns the power of ten of a unit of time, in seconds.
+fn time(unit: &str) -> Option<i32> {
+    Some(match unit {
+        "s" => 0,
+        "ms" => -3,
+        "us" | "µs" | "μs" => -6,
+        "ns" => -9,
+        "ps" => -12,
+        "fs" => -15,
+        _ => return None,
+    })
+}
+
+/// Returns the power of ten of a prefix, and the factor beside it.
+fn scale(prefix: &str) -> Option<(i32, f64)> {
+    Some(match prefix {
+        "" => (0, 1.0),
+        "k" | "K" => (3, 1.0),
+        "M" => (6, 1.0),
+        "G" => (9, 1.0),
+        "T" => (12, 1.0),
+        "Ki" => (0, 1024.0),
+        "Mi" => (0, 1_048_576.0),
+        "Gi" => (0, 1_073_741_824.0),
+        "Ti" => (0, 1_099_511_627_776.0),
+        _ => return None,
+    })
+}
+
+fn strip<'a>(unit: &'a str, ends: &[&str]) -> Option<&'a str> {
+    ends.iter().find_map(|end| unit.strip_suffix(end))
+}
+
+/// Splits a text into its number and its unit.
+fn split(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim();
+    let is_unit = |c: char| c.is_alphabetic() && !matches!(c, 'e' | 'E');
+    let at = text.find(is_unit)?;
+    Some((text[..at].trim(), text[at..].trim()))
+}
+
+/// Returns the TOML text with numbers instead of texts with units, line by line the same. Text that
+/// is not TOML is returned as it is.
+///
+/// # Errors
+/// The line, the column and the path of a text that is no such quantity.
+pub(crate) fn without_units(text: &str) -> Result<Cow<'_, str>, String> {
+    let Ok(document) = DeTable::parse(text) else { return Ok(text.into()) };
+    let mut edits = Vec::new();
+    of_table(document.get_ref(), None, &Path::default(), &mut edits)
+        .map_err(|(path, expected)| locate::at_path(text, &path, &expected))?;
+    if edits.is_empty() {
+        return Ok(text.into());
+    }
+    edits.sort_unstable_by_key(|(span, _)| std::cmp::Reverse(span.start));
+    let mut plain = text.to_owned();
+    for (span, number) in edits {
+        plain.replace_range(span, &number);
+    }
+    Ok(plain.into())
+}
+
+/// A place in the text, and the number to be there.
+type Edit = (std::ops::Range<usize>, String);
+
+fn of_table(
+    table: &DeTable<'_>,
+    unit: Option<Unit>,
+    path: &Path,
+    edits: &mut Vec<Edit>,
+) -> Result<(), (Path, String)> {
+    for (key, value) in table {
+        let path = path.join(Step::Key(key.get_ref().to_string()));
+        // Links have readers of their own, which name the link; tables of Python transports are
+        // their authors'.
+        if ["links", "topology.links", "transport.parameters"].contains(&&*path.to_string()) {
+            continue;
+        }
+        let unit = Unit::of_key(key.get_ref()).or(unit);
+        of_value(value, unit, &path, edits)?;
+    }
+    Ok(())
+}
+
+fn of_value(
+    value: &toml::Spanned<DeValue<'_>>,
+    unit: Option<Unit>,
+    path: &Path,
+    edits: &mut Vec<Edit>,
+) -> Result<(), (Path, String)> {
+    match (value.get_ref(), unit) {
+        (DeValue::Table(table), _) => of_table(table, unit, path, edits),
+        (DeValue::Array(items), _) => items.iter().enumerate().try_for_each(|(number, item)| {
+            of_value(item, unit, &path.join(Step::Item(number)), edits)
+        }),
+        (DeValue::String(text), Some(unit)) => {
+            let number = unit.read(text).ok_or_else(|| {
+                (path.clone(), format!("expected {}, got {text:?}", unit.expected()))
+            })?;
+            edits.push((value.span(), written(number)));
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns a number as TOML: whole if it is whole.
+fn written(number: f64) -> String {
+    let is_whole = number.fract() == 0.0 && number.abs() < 9e15;
+    if is_whole { format!("{}", number as i64) } else { format!("{number:?}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_become_numbers_in_the_unit_of_their_key() {
+        let text = "drain-us = \"1ms\"\nrto-ns = \"1.1us\"\n[a]\ncore-gbps = \"100 Gbit/s\" # \"1us\"\n\
+                    sizes = { fixed = \"2MB\" }\nbuffer-bytes = { \"25\" = \"64KiB\" }\n\
+                    times-us = [\"1ns\", 2, \"0.3s\"]\ncore-mbps = \"1e1GBps\"\nname = \"1us\"\n";
+        let plain = "drain-us = 1000\nrto-ns = 1100\n[a]\ncore-gbps = 100 # \"1us\"\n\
+                    sizes = { fixed = 2000000 }\nbuffer-bytes = { \"25\" = 65536 }\n\
+                    times-us = [0.001, 2, 300000]\ncore-mbps = 80000\nname = \"1us\"\n";
+        assert_eq!(without_units(text).unwrap(), plain);
+    }
+
+    #[test]
+    fn a_wrong_unit_is_an_error_with_line_and_key() {
+        for (text, message) in [
+            (
+                "[run]\ndrain-us = \"5 parsec\"",
+                "line 2, column 12: run.drain-us: expected microseconds, such as 5 or \"5us\", got \
+                 \"5 parsec\" (at: drain-us = \"5 parsec\")",
+            ),
+            (
+                "[fabric]\nbuffer-bytes = { tor = \"1us\" }",
+                "line 2, column 24: fabric.buffer-bytes.tor: expected bytes, such as 2000000 or \
+                 \"2MB\", got \"1us\" (at: buffer-bytes = { tor = \"1us\" })",
+            ),
+        ] {
+            assert_eq!(without_units(text).unwrap_err(), message);
+        }
+        assert!(without_units("a-gbps = \"5\"").unwrap_err().contains("25Gbps"));
+    }
+
+    #[test]
+    fn powers_of_ten_are_exact() {
+        assert_eq!(rate("25000000000bps"), Some(25.0));
+        assert_eq!(delay("0.001ms"), Some(1000.0));
+        assert_eq!(delay("1.1us"), Some(1100.0));
+        assert_eq!(rate("1.5MBps"), Some(0.012));
+        assert_eq!((rate("25G"), delay("1 min"), delay("us")), (None, None, None));
+    }
+}
