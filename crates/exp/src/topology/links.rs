@@ -59,22 +59,37 @@ pub(super) fn read_json(text: &str) -> Result<Imported, String> {
 /// Reads a file with the columns `from`, `to`, `gbps`, `propagation-ns` and, if wanted, `loss`. A
 /// node that is never in `to` is a host.
 pub(super) fn read_csv(text: &str) -> Result<Imported, String> {
-    let mut lines = (1..).zip(text.lines().map(str::trim));
-    let mut lines = lines.by_ref().filter(|(_, l)| !l.is_empty() && !l.starts_with('#'));
-    let split = |line: &str| -> Vec<String> {
-        line.split(',').map(|field| field.trim().trim_matches('"').to_owned()).collect()
-    };
-    let (at, header) = lines.next().ok_or("line 1: expected names of columns, got none")?;
-    let columns: Vec<String> = split(header).iter().map(|name| name.replace('_', "-")).collect();
+    let mut lines = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .comment(Some(b'#'))
+        .trim(csv::Trim::All)
+        .from_reader(text.as_bytes())
+        .into_records()
+        .map(|record| {
+            let record = record.map_err(|error| error.to_string())?;
+            let at = record.position().map_or(0, csv::Position::line);
+            Ok((at as usize, record.iter().map(str::to_owned).collect::<Vec<String>>()))
+        });
+    let header = lines.next().ok_or("line 1: expected names of columns, got none")?;
+    let (at, header): (usize, Vec<String>) = header.map_err(|error: String| error)?;
+    let columns: Vec<String> = header.iter().map(|name| name.replace('_', "-")).collect();
     let place = |name: &str| {
         let place = columns.iter().position(|column| column == name);
+        let header = header.join(",");
         place.ok_or_else(|| format!("line {at}: expected a column {name}, got {header}"))
     };
+    let first = |name: &String| columns.iter().position(|column| column == name);
+    if let Some((_, name)) =
+        columns.iter().enumerate().find(|&(number, name)| first(name) != Some(number))
+    {
+        return Err(format!("line {at}: expected each column once, got {name} twice"));
+    }
     let (from, to) = (place("from")?, place("to")?);
     let (mut links, mut places, mut targets) = (Vec::new(), Vec::new(), Vec::new());
     let mut nodes: Vec<String> = Vec::new();
-    for (at, line) in lines {
-        let fields = split(line);
+    for line in lines {
+        let (at, fields) = line?;
         if fields.len() != columns.len() {
             let n = columns.len();
             return Err(format!("line {at}: expected {n} fields, got {}", fields.len()));

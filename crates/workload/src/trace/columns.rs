@@ -53,13 +53,20 @@ fn renamed(names: [&'static str; 4]) -> [(&'static str, u64); 4] {
 /// Returns the columns of a file by the names that this module knows.
 ///
 /// # Errors
-/// A mapping of an unknown name, or to a column that the file does not have.
+/// A mapping of an unknown name, or to a column that the file does not have, or a column that it
+/// has twice.
 pub(super) fn rename(
     file: &str,
     mut header: Vec<String>,
     options: &Options,
 ) -> Result<Vec<String>, TraceError> {
     let original = header.clone();
+    let is_repeated = |name: &str| original.iter().filter(|column| *column == name).count() > 1;
+    let twice = |name: &str| TraceError::Column {
+        file: file.to_owned(),
+        expected: format!("{name} once"),
+        got: original.join(","),
+    };
     for (ours, theirs) in &options.columns {
         if !is_used(ours) {
             return Err(unknown(file, ours));
@@ -70,6 +77,9 @@ pub(super) fn rename(
             expected: format!("{theirs}, as columns.{ours} says"),
             got: original.join(","),
         })?;
+        if is_repeated(theirs) {
+            return Err(twice(theirs));
+        }
         // Another column of this name is not the one that is meant.
         if let Some(other) = original.iter().position(|column| column == ours)
             && other != at
@@ -78,7 +88,14 @@ pub(super) fn rename(
         }
         header[at].clone_from(ours);
     }
-    Ok(header)
+    // Where the plan maps columns, others may be anything.
+    let repeated = header
+        .iter()
+        .find(|name| (options.columns.is_empty() || is_used(name)) && is_repeated(name));
+    match repeated {
+        Some(name) => Err(twice(name)),
+        None => Ok(header),
+    }
 }
 
 /// Returns a note about the columns that a workload does not use, if there are any. Where the plan

@@ -185,6 +185,15 @@ fn parse(file: &str, input: impl Read, options: &Options) -> Result<Import, Trac
     let mut record = StringRecord::new();
     while reader.read_record(&mut record).map_err(format)? {
         let place = record.position().map_or(0, csv::Position::line);
+        if record.len() > renamed.len() {
+            return Err(TraceError::Field {
+                file: file.to_owned(),
+                place,
+                field: "line",
+                expected: format!("at most {} fields, as the header has", renamed.len()),
+                got: record.len().to_string(),
+            });
+        }
         import.rows.push(parse_record(file, place, &columns, &record, options)?);
     }
     Ok(import)

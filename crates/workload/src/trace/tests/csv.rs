@@ -53,6 +53,7 @@ fn wrong_files_say_where_what_was_expected_and_what_came() {
         ("-1,0,1,9,", "t.csv:2: arrival: expected a time from 0 to 2^63 ps, got \"-1\""),
         (",0,1,9,", "t.csv:2: arrival: expected a time from 0 to 2^63 ps, got \"\""),
         ("1,0,1", "t.csv:2: size_bytes: expected a whole number, got \"\""),
+        ("1,0,1,9,,7", "t.csv:2: line: expected at most 5 fields, as the header has, got 6"),
         ("1,0,1,9,slow", "t.csv:2: fct_ps: expected a whole number, got \"slow\""),
     ];
     for (line, message) in cases {
