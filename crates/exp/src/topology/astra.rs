@@ -12,6 +12,7 @@
 //! a switch of its own, by a link as fast as all links of the NPU together and without delay, and
 //! these switches have the links of the dimensions. A GB is 2^30 bytes, as in ASTRA-sim.
 
+use saphyr::{LoadableYamlNode as _, Scalar, Yaml};
 use serde_json::Value;
 
 use super::Imported;
@@ -53,29 +54,33 @@ pub(super) fn read(text: &str) -> Result<Imported, String> {
     draft.finish()
 }
 
-/// Returns the lists of a file of the form `key: [ value, value ]`, a key a line.
+/// Returns the value of a YAML file.
 fn yaml(text: &str) -> Result<Value, String> {
-    let mut map = serde_json::Map::new();
-    for (at, line) in (1..).zip(text.lines()) {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if line.is_empty() || line == "---" {
-            continue;
-        }
-        let wrong = || format!("line {at}: expected key: [ values ], got {line:?}");
-        let (key, list) = line.split_once(':').ok_or_else(wrong)?;
-        let list = list.trim();
-        let inner = list.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-        let value = |text: &str| {
-            let text = text.trim().trim_matches(['"', '\'']);
-            text.parse::<f64>().map_or_else(|_| Value::from(text), Value::from)
-        };
-        let values = match inner {
-            Some(inner) => inner.split(',').map(str::trim).filter(|text| !text.is_empty()),
-            None => return Err(wrong()),
-        };
-        map.insert(key.trim().to_owned(), values.map(value).collect());
+    let documents = Yaml::load_from_str(text)
+        .map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
+    match &documents[..] {
+        [one] => Ok(plain(one)),
+        all => Err(format!("expected one document of YAML, got {}", all.len())),
     }
-    Ok(Value::Object(map))
+}
+
+/// Returns a value of YAML as one of JSON. What JSON has no word for is its text.
+fn plain(value: &Yaml<'_>) -> Value {
+    match value {
+        Yaml::Value(Scalar::Integer(number)) => (*number).into(),
+        Yaml::Value(Scalar::FloatingPoint(number)) => number.into_inner().into(),
+        Yaml::Value(Scalar::Boolean(value)) => (*value).into(),
+        Yaml::Value(Scalar::String(text)) => text.as_ref().into(),
+        Yaml::Sequence(items) => items.iter().map(plain).collect(),
+        Yaml::Mapping(entries) => {
+            let entry = |(key, value): (&Yaml<'_>, &Yaml<'_>)| {
+                (key.as_str().unwrap_or_default().to_owned(), plain(value))
+            };
+            Value::Object(entries.iter().map(entry).collect())
+        }
+        Yaml::Tagged(_, inner) => plain(inner),
+        _ => Value::Null,
+    }
 }
 
 fn dimensions(value: &Value, notes: &mut Vec<String>) -> Result<Vec<Dimension>, String> {

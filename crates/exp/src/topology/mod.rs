@@ -20,7 +20,7 @@ mod tests;
 use std::path::Path;
 
 use rampmeter_sim::TopologySpec;
-use rampmeter_workload::trace::HostNames;
+use rampmeter_workload::trace::{HostNames, without_mark};
 
 pub(crate) use links::{inline, lists_links};
 
@@ -73,6 +73,7 @@ pub(crate) fn read(file: &Path) -> Result<Imported, String> {
 }
 
 fn parse(name: &str, text: &str) -> Result<Imported, String> {
+    let text = without_mark(text);
     let is_said = |line: &&str| !line.is_empty() && !line.starts_with('#');
     let first = text.lines().map(str::trim).find(is_said).unwrap_or_default();
     let reader = READERS.iter().find(|reader| (reader.recognises)(name, first, text));

@@ -205,3 +205,30 @@ fn mistakes_in_links_name_line_and_link() {
     let expected = format!("line 3: link 0 (h0-s0): {rate}, got true (read as a topology of JSON)");
     assert_eq!(got, expected);
 }
+
+#[test]
+fn byte_order_marks_are_no_part_of_a_topology() {
+    for (name, text) in [("t.txt", NS3), ("t", TOPO), ("t.toml", NAMED)] {
+        let (topology, _) = read(name, text);
+        assert_eq!(read(name, &format!("\u{feff}{text}")).0, topology, "{name}");
+    }
+}
+
+#[test]
+fn columns_of_links_are_there_once() {
+    let got = error("t.csv", "from,to,gbps,gbps\na,s,1,2\n");
+    let expected = "line 1: expected each column once, got gbps twice (read as a topology of CSV)";
+    assert_eq!(got, expected);
+    let got = error("t.csv", "from,to\na,s\nb,s,7\n");
+    assert_eq!(got, "line 3: expected 2 fields, got 3 (read as a topology of CSV)");
+}
+
+#[test]
+fn networks_of_astra_sim_may_be_yaml_in_blocks() {
+    let block =
+        "topology:\n  - Ring\nnpus_count:\n- 4  # NPUs\nbandwidth: [50.0]\nlatency:\n  - 500\n";
+    let flow = "topology: [ Ring ]\nnpus_count: [ 4 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n";
+    assert_eq!(read("n.yml", block).0, read("n.yml", flow).0);
+    let got = error("n.yml", &block.replace("- 4", "\t- 4"));
+    assert!(got.starts_with("line 4: "), "{got}");
+}

@@ -24,7 +24,7 @@
 
 use super::schedule::{Collective, Schedule};
 use super::{Line, count};
-use crate::trace::{Import, Source, TraceError};
+use crate::trace::{Import, Source, TraceError, without_mark};
 
 pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
     parse(source.name, &source.text()?, source.n_hosts)
@@ -33,7 +33,7 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
 /// True for a workload: its first word is a policy, and the second line a number of layers.
 pub(crate) fn is(bytes: &[u8]) -> bool {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);
-    let mut lines = head.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut lines = without_mark(&head).lines().map(str::trim).filter(|line| !line.is_empty());
     let policy = lines.next().and_then(|line| line.split_whitespace().next());
     policy.is_some_and(|policy| POLICIES.iter().any(|(name, _)| *name == policy))
         && lines.next().is_some_and(|line| line.parse::<u64>().is_ok())
@@ -169,12 +169,29 @@ fn header<'a>(
             return Err(line.wrong("header", "a number after every key", key));
         };
         let value = line.number("header", value)?.min(1 << 20) as usize;
+        if let "checkpoints" | "checkpoint_initiates" = key {
+            let mut layers = Vec::new();
+            for _ in 0..value {
+                let Some(layer) = words.next() else {
+                    let expected = format!("{value} layers after {key}, as its number says");
+                    return Err(line.wrong("header", &expected, &layers.len().to_string()));
+                };
+                layers.push(line.number("header", layer)?.to_string());
+            }
+            if value > 0 {
+                let layers = layers.join(", ");
+                notes.push(format!(
+                    "{key} of layers {layers} are not used: no layer is computed again"
+                ));
+            }
+            continue;
+        }
         match key {
             "model_parallel_NPU_group" => tensor = Some(value),
             "ep" => expert = value,
             "pp" => stages = value,
             "all_gpus" => gpus = Some(value),
-            "vpp" | "ga" | "checkpoints" | "checkpoint_initiates" | "pp_comm" => {
+            "vpp" | "ga" | "pp_comm" => {
                 let is_usual = value == 0 || value == 1 || key == "vpp" && stages == 1;
                 if !is_usual {
                     notes.push(format!("{key} {value} is not used"));

@@ -16,6 +16,7 @@ use std::path::Path;
 use rampmeter_core::Bytes;
 
 use super::{Shape, SizeDist, SizeError};
+use crate::trace::without_mark;
 
 /// Reads the distribution in `file`, whose sizes are in `unit`s, and returns notes about it.
 /// Without a `shape` only the listed sizes occur if the first line is a mean, as in Homa's files.
@@ -39,7 +40,7 @@ fn parse(
     shape: Option<Shape>,
     unit: Bytes,
 ) -> Result<(SizeDist, Vec<String>), SizeError> {
-    let mut lines = text
+    let mut lines = without_mark(text)
         .lines()
         .zip(1..)
         .map(|(line, number)| (format!("{name}:{number}"), line.trim()))
@@ -126,6 +127,7 @@ mod tests {
         assert_eq!(plain, read("1000 25\n3000 100\n"));
         assert_eq!(plain, read("1000 1 .25\n3000 1 1.0"));
         assert_eq!(plain, read("1000,0.25\n3000, 1\n"));
+        assert_eq!(plain, read("\u{feff}1000,0.25\r\n3000,1\r\n"));
         assert_eq!(plain.mean_bytes(), 0.25 * 1000.0 + 0.75 * 2000.0);
     }
 

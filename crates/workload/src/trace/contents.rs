@@ -25,6 +25,14 @@ pub(super) fn binary(bytes: &[u8]) -> String {
     }
 }
 
+/// Bytes at the start of a file by which its format is recognised.
+pub(super) const HEAD_BYTES: u64 = 1 << 20;
+
+/// Returns a text without the byte-order mark that some editors write at its start.
+pub fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
 /// True for bytes that no text has at its beginning.
 pub(super) fn has_control(bytes: &[u8]) -> bool {
     bytes.iter().take(4096).any(|byte| matches!(byte, 0..=8 | 14..=31))
@@ -40,6 +48,7 @@ fn lines(bytes: &[u8]) -> Vec<&str> {
         }
         Err(_) => "",
     };
+    let text = without_mark(text);
     let is_content = |line: &&str| !line.is_empty() && !line.starts_with(['#', '/']);
     text.lines().map(str::trim).filter(is_content).take(8).collect()
 }
@@ -70,5 +79,5 @@ pub(super) fn is_goal(bytes: &[u8]) -> bool {
 /// True for an algorithm of MSCCL.
 pub(super) fn is_msccl(bytes: &[u8]) -> bool {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);
-    head.trim_start().starts_with('<') && head.contains("<algo")
+    without_mark(&head).trim_start().starts_with('<') && head.contains("<algo")
 }

@@ -1,6 +1,7 @@
 //! The formats of trace files: one line each, with a reader.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::path::Path;
 
 use schemars::JsonSchema;
@@ -32,7 +33,8 @@ impl Source<'_> {
         if contents::has_control(&bytes) {
             return Err(wrong(&bytes));
         }
-        String::from_utf8(bytes).map_err(|error| wrong(error.as_bytes()))
+        let text = String::from_utf8(bytes).map_err(|error| wrong(error.as_bytes()))?;
+        Ok(contents::without_mark(&text).to_owned())
     }
 
     /// Returns the bytes of the file.
@@ -69,7 +71,7 @@ struct Entry {
     /// Ends of file names that stand for the format.
     suffixes: &'static [&'static str],
     read: fn(&Source<'_>) -> Result<Import, TraceError>,
-    /// True for the contents of a file of the format.
+    /// True for the first [`contents::HEAD_BYTES`] of a file of the format.
     is: fn(&[u8]) -> bool,
 }
 
@@ -125,7 +127,8 @@ impl Format {
     /// Returns the format that the contents of `file` suggest. Tables of numbers without a header
     /// suggest none.
     pub fn of_contents(file: &Path) -> Option<Self> {
-        let bytes = fs::read(file).ok()?;
+        let mut bytes = Vec::new();
+        File::open(file).ok()?.take(contents::HEAD_BYTES).read_to_end(&mut bytes).ok()?;
         ENTRIES.iter().find(|entry| (entry.is)(&bytes)).map(|entry| entry.format)
     }
 

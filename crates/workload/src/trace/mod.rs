@@ -35,6 +35,7 @@ use std::path::{Path, PathBuf};
 use rampmeter_core::{Bytes, NodeId, Span, TenantId, Time};
 use thiserror::Error;
 
+pub use self::contents::without_mark;
 pub use self::csv::{write_csv, write_graph_csv, write_reference_csv};
 pub(crate) use self::decimal::parse_ps;
 pub use self::format::Format;

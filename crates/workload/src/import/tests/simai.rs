@@ -56,3 +56,23 @@ fn groups_that_a_policy_needs_must_be_there() {
         "w.txt:1: all_gpus: expected a number of hosts here or a network, got \"none\""
     );
 }
+
+/// The layers after the number were read as keys.
+#[test]
+fn lists_of_checkpoints_are_named() {
+    let text = "\u{feff}HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 checkpoints: 2 0 1 \
+                checkpoint_initiates: 1 1 all_gpus: 4\n1\nl -1 5 ALLGATHER 37632 5 NONE 0 5 NONE 0 \
+                5\n";
+    let (graph, notes) = read_text(text, 4).unwrap();
+    assert_eq!(graph.n_flows(), 4);
+    assert_eq!(
+        notes,
+        [
+            "w.txt: checkpoints of layers 0, 1 are not used: no layer is computed again",
+            "w.txt: checkpoint_initiates of layers 1 are not used: no layer is computed again",
+        ]
+    );
+    let short = text.replace("checkpoint_initiates: 1 1 all_gpus: 4", "").replace(": 2 0", ": 3 0");
+    let error = read_text(&short, 4).unwrap_err();
+    assert!(error.contains("expected 3 layers after checkpoints, as its number says"), "{error}");
+}

@@ -84,3 +84,20 @@ fn a_file_that_is_not_compressed_although_its_name_says_so_is_an_error() {
     let message = read(&file, Format::Csv, check(2, Order::Require)).unwrap_err().to_string();
     assert!(message.contains("t.csv.gz: invalid gzip header"), "{message}");
 }
+
+#[test]
+fn a_column_that_is_there_twice_is_an_error() {
+    let text = "arrival_ps,src,dst,size_bytes,src\n1,0,1,9,2\n";
+    let expected = "t.csv: expected a column src once, got arrival_ps,src,dst,size_bytes,src";
+    assert_eq!(parse(text, Order::Require).unwrap_err(), expected);
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_header() {
+    let text = "\u{feff}arrival_ps,src,dst,size_bytes\n1,0,1,9\n";
+    assert_eq!(parse(text, Order::Require).unwrap().len(), 1);
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("t");
+    fs::write(&file, text).unwrap();
+    assert_eq!(Format::of_contents(&file), Some(Format::Csv));
+}
