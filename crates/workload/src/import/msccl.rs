@@ -138,15 +138,25 @@ fn blocks(file: &Xml<'_>, algo: Node<'_, '_>, n_gpus: u64) -> Result<Vec<Block>,
                 send: file.optional(tb, "send")?,
                 recv: file.optional(tb, "recv")?,
                 channel: file.optional(tb, "chan")?.unwrap_or(0),
-                steps: steps.map(|node| step(file, node)).collect::<Result<_, _>>()?,
+                steps: steps
+                    .enumerate()
+                    .map(|(place, node)| step(file, node, place))
+                    .collect::<Result<_, _>>()?,
             });
         }
     }
     Ok(blocks)
 }
 
-fn step(file: &Xml<'_>, node: Node<'_, '_>) -> Result<BlockStep, TraceError> {
+fn step(file: &Xml<'_>, node: Node<'_, '_>, place: usize) -> Result<BlockStep, TraceError> {
     let line = file.line(node);
+    // Dependencies name steps by this number.
+    if let Some(number) = file.optional(node, "s")?
+        && number != place as u64
+    {
+        let expected = format!("{place}, the place of the step in its block");
+        return Err(line.wrong("s", &expected, &number.to_string()));
+    }
     let (receives, sends) = match node.attribute("type") {
         Some("s") => (false, true),
         Some("r" | "rrc") => (true, false),
@@ -166,6 +176,15 @@ fn step(file: &Xml<'_>, node: Node<'_, '_>) -> Result<BlockStep, TraceError> {
     Ok(BlockStep { place: line.number, sends, receives, chunks, dependency })
 }
 
+/// A message that no step has received.
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    row: u64,
+    /// The line of the step that sends it.
+    place: u64,
+    chunks: u64,
+}
+
 /// Returns the rows: a computation for each step, which ends when the step starts to send or is
 /// over, and a message for each step that sends.
 fn rows(
@@ -177,7 +196,7 @@ fn rows(
     // The row of each step, by GPU, block and number.
     let mut steps: BTreeMap<(usize, u64, u64), u64> = BTreeMap::new();
     // Messages of each channel that no step has received: sender, receiver, channel.
-    let mut open: BTreeMap<(u64, u64, u64), VecDeque<(u64, u64)>> = BTreeMap::new();
+    let mut open: BTreeMap<(u64, u64, u64), VecDeque<Message>> = BTreeMap::new();
     for block in blocks {
         for (number, step) in (0..).zip(&block.steps) {
             let line = Line { file: file.name, number: step.place };
@@ -192,7 +211,11 @@ fn rows(
                 };
                 let ends = (block.gpu, peer as usize);
                 let channel = (block.gpu as u64, peer, block.channel);
-                open.entry(channel).or_default().push_back((rows.len() as u64, step.place));
+                open.entry(channel).or_default().push_back(Message {
+                    row: rows.len() as u64,
+                    place: step.place,
+                    chunks: step.chunks,
+                });
                 rows.push(row(step.place, ends, bytes(step.chunks), vec![at], 0));
             }
         }
@@ -213,12 +236,17 @@ fn rows(
             if step.receives {
                 let channel = block.recv.map(|peer| (peer, block.gpu as u64, block.channel));
                 let queue = channel.and_then(|channel| open.get_mut(&channel));
-                let Some((row, _)) = queue.and_then(VecDeque::pop_front) else {
+                let Some(message) = queue.and_then(VecDeque::pop_front) else {
                     let from = block.recv.map_or("-1".to_owned(), |peer| peer.to_string());
                     let expected = format!("a step of GPU {from} that sends here");
                     return Err(line.wrong("recv", &expected, "none"));
                 };
-                after.push(row);
+                if message.chunks != step.chunks {
+                    let expected =
+                        format!("{} chunks, as line {} sends", message.chunks, message.place);
+                    return Err(line.wrong("cnt", &expected, &step.chunks.to_string()));
+                }
+                after.push(message.row);
             }
             after.sort_unstable();
             after.dedup();
@@ -226,8 +254,8 @@ fn rows(
         }
     }
     match open.into_iter().find_map(|(channel, queue)| Some((channel, *queue.front()?))) {
-        Some(((_, peer, channel), (_, place))) => {
-            let line = Line { file: file.name, number: place };
+        Some(((_, peer, channel), message)) => {
+            let line = Line { file: file.name, number: message.place };
             let expected = format!("a step of GPU {peer} that receives it on channel {channel}");
             Err(line.wrong("send", &expected, "none"))
         }

@@ -154,3 +154,15 @@ proptest! {
         let _ = read_text(&String::from_utf8(text).unwrap(), Some(90));
     }
 }
+
+#[test]
+fn counts_of_both_ends_and_numbers_of_steps_must_agree() {
+    let text = ring(4);
+    assert!(read_text(&format!("\u{feff}{text}"), Some(1 << 20)).is_ok());
+    let more = text.replacen("cnt=\"1\"", "cnt=\"2\"", 1);
+    let error = read_text(&more, Some(1 << 20)).unwrap_err();
+    assert!(error.contains("cnt: expected 2 chunks, as line 5 sends, got \"1\""), "{error}");
+    let other = text.replacen("step s=\"1\"", "step s=\"3\"", 1);
+    let error = read_text(&other, Some(1 << 20)).unwrap_err();
+    assert!(error.contains("s: expected 1, the place of the step in its block"), "{error}");
+}
