@@ -291,10 +291,17 @@ impl<'a> Draft<'a> {
                 let src = self.peer(rank, node, "comm_src")?;
                 let tag = tag(node);
                 let sent = open.get_mut(&(src, rank, tag)).and_then(VecDeque::pop_front);
-                let Some((_, flow)) = sent else {
+                let Some((sender, flow)) = sent else {
                     let what = format!("expected a send of rank {src} with tag {tag}, got none");
                     return Err(self.wrong(rank, node, &what));
                 };
+                let (own, other) = (node.number("comm_size"), sender.number("comm_size"));
+                if let Some(own) = own.filter(|_| own != other) {
+                    let other = other.map_or("none".to_owned(), |size| size.to_string());
+                    let of = format!("as of the send of rank {src}");
+                    let what = format!("comm_size: expected {other}, {of}, got {own}");
+                    return Err(self.wrong(rank, node, &what));
+                }
                 let end = self.of[rank][&node.id].end;
                 self.rows[end].extra.after.push(flow as u64);
             }
@@ -346,9 +353,16 @@ impl<'a> Draft<'a> {
         (0..queues.len()).filter(|&rank| !queues[rank].is_empty()).collect()
     }
 
+    fn comm_type(&self, part: Part<'_>) -> Result<i128, TraceError> {
+        part.node.number("comm_type").ok_or_else(|| {
+            let what = "comm_type: expected a collective of the schema, got none";
+            self.wrong(part.rank, part.node, what)
+        })
+    }
+
     fn collective(&mut self, members: &[usize], parts: &[Part<'_>]) -> Result<(), TraceError> {
         let first = parts[0];
-        let kind = first.node.number("comm_type").unwrap_or(0);
+        let kind = self.comm_type(first)?;
         let collective = usize::try_from(kind).ok().and_then(|kind| COLLECTIVES.get(kind).copied());
         let Some(collective) = collective else {
             let what = format!("comm_type: expected a collective of the schema, got {kind}");
@@ -359,7 +373,7 @@ impl<'a> Draft<'a> {
             _ => self.size(first.rank, first.node)?,
         };
         for part in parts {
-            let other = part.node.number("comm_type").unwrap_or(0);
+            let other = self.comm_type(*part)?;
             if other != kind {
                 let what = format!("comm_type: expected {kind}, as of rank {}", first.rank);
                 return Err(self.wrong(part.rank, part.node, &format!("{what}, got {other}")));

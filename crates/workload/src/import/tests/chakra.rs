@@ -322,3 +322,19 @@ proptest! {
         let _ = read_trace(&dir);
     }
 }
+
+#[test]
+fn sizes_of_both_ends_agree_and_collectives_have_a_type() {
+    let dir = TempDir::new().unwrap();
+    let send = Fields::node(1, SEND).int32("comm_dst", 1).int64("comm_size", 10);
+    let receive = |size| Fields::node(1, RECEIVE).int32("comm_src", 0).int64("comm_size", size);
+    trace(&dir, &[vec![send.clone()], vec![receive(10)]]);
+    assert_eq!(read_trace(&dir).unwrap().0.n_flows(), 1);
+    trace(&dir, &[vec![send], vec![receive(11)]]);
+    let error = read_trace(&dir).unwrap_err();
+    assert!(error.contains("comm_size: expected 10, as of the send of rank 0, got 11"), "{error}");
+    let untyped = vec![Fields::node(1, 7).int64("comm_size", 10)];
+    trace(&dir, &[untyped.clone(), untyped]);
+    let error = read_trace(&dir).unwrap_err();
+    assert!(error.contains("comm_type: expected a collective of the schema, got none"), "{error}");
+}
