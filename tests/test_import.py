@@ -131,3 +131,55 @@ def test_algorithms_of_msccl_take_their_vector_from_the_plan() -> None:
     assert "x.csv: 2 flows" in call("convert", "x.xml", "x.csv", "--vector-bytes", "1000000")
     result = CliRunner().invoke(main, ["convert", "x.xml", "x.csv"])
     assert "x.xml:1: vector-bytes: expected vector-bytes beside the file" in result.output
+
+
+FAT_TREE = """\
+Nodes 8
+Tiers 3
+Podsize 4
+Tier 0
+Downlink_speed_Gbps 200
+Radix_Down 2
+Radix_Up 2
+Downlink_Latency_ns 1000
+Tier 1
+Downlink_speed_Gbps 200
+Radix_Down 2
+Radix_Up 2
+Downlink_Latency_ns 1000
+Tier 2
+Downlink_speed_Gbps 100
+Radix_Down 2
+Downlink_Latency_ns 500
+"""
+
+
+def test_failures_of_htsim_become_outages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("fat.topo").write_text(FAT_TREE)
+    failure = "failure switch_type AGG switch_id 1 link_id {}\n"
+    matrix = "Nodes 8\nConnections 1\nFailures 1\n0->7 start 5000 size 100\n"
+    Path("a.cm").write_text(matrix + failure.format(1))
+    text = call("convert", "a.cm", "a.csv", "--topology", "fat.topo")
+    assert 'faults.outages = [{ link = "agg1-core3", from-us = 0 }]' in text
+    Path("a.cm").write_text(matrix + failure.format(2))
+    done = CliRunner().invoke(main, ["convert", "a.cm", "a.csv", "--topology", "fat.topo"])
+    assert "failure: expected an uplink below 2 of agg1, got link 2 of AGG 1" in done.output
+
+
+@pytest.mark.parametrize(
+    ("links", "message"),
+    [
+        ("gpu-a,leaf,25\ngpu-b,leaf,0\n", "line 3: link 1 (gpu-b-leaf): gbps: expected a rate"),
+        ("gpu-a,leaf,25\ngpu-b,other,25\n", "gpu-a"),
+    ],
+)
+def test_networks_that_cannot_be_built_are_not_converted(
+    links: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("links.csv").write_text(f"from,to,gbps\n{links}")
+    done = CliRunner().invoke(main, ["convert", "links.csv", "links.toml"])
+    assert done.exit_code == 2
+    assert message in done.output
+    assert not Path("links.toml").exists()

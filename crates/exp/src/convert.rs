@@ -2,14 +2,16 @@
 
 use std::path::Path;
 
+use rampmeter_sim::Node;
+use rampmeter_sim::topo::Link;
 use rampmeter_workload::TraceError;
 use rampmeter_workload::trace::{
-    self, Check, Format, Options, Order, Trace, read_with_notes, write_csv, write_graph_csv,
-    write_graph_parquet, write_parquet, write_reference_csv,
+    self, Check, Failure, Format, Options, Order, Trace, read_with_notes, write_csv,
+    write_graph_csv, write_graph_parquet, write_parquet, write_reference_csv,
 };
 use thiserror::Error;
 
-use crate::topology;
+use crate::topology::{self, Imported};
 
 /// Why a trace could not be converted.
 #[derive(Debug, Error)]
@@ -64,8 +66,8 @@ pub fn convert(
         return convert_topology(source, target);
     }
     let mut options = options.clone();
-    if let Some(file) = topology {
-        let imported = topology::read(file).map_err(ConvertError::Topology)?;
+    let imported = topology.map(topology::read).transpose().map_err(ConvertError::Topology)?;
+    if let Some(imported) = &imported {
         options.hosts = Some(imported.host_names());
     }
     let known = match format {
@@ -77,7 +79,14 @@ pub fn convert(
     let form = trace::Format::of(target).ok_or_else(unknown)?;
     let order = if sort { Order::Sort } else { Order::Require };
     let check = Check { n_hosts: u32::MAX, order };
-    let (trace, notes) = read_with_notes(source, format, check, &options)?;
+    let (trace, mut notes) = read_with_notes(source, format, check, &options)?;
+    if format == Format::Htsim
+        && let Some(imported) = &imported
+    {
+        for failure in trace::failures(source)? {
+            notes.push(outage(imported, &failure)?);
+        }
+    }
     let rows = match trace {
         Trace::Flows(rows) => rows,
         Trace::Graph(graph) => {
@@ -101,9 +110,41 @@ pub fn convert(
     Ok(Converted { n_rows: rows.len(), notes })
 }
 
+/// Returns the outage of a plan that stands for a failure. Link `n` of a switch leads to the `n`-th of
+/// the switches above it; of a bundle the first link fails, as in htsim.
+fn outage(imported: &Imported, failure: &Failure) -> Result<String, ConvertError> {
+    let wrong = |expected: &str| {
+        ConvertError::Topology(format!("failure: expected {expected}, got {failure}"))
+    };
+    let built = imported.spec.build().map_err(|error| wrong(&error.to_string()))?;
+    let below = format!("{}{}", failure.tier.to_ascii_lowercase(), failure.switch);
+    let switch = imported.names.switches.iter().position(|name| *name == below);
+    let switch = switch.ok_or_else(|| wrong("a switch of the topology"))? as u32;
+    let level = built.level(switch);
+    let far = |link: &Link| match (link.a, link.b) {
+        (Node::Switch(a), Node::Switch(b)) if a == switch => Some(b),
+        (Node::Switch(a), Node::Switch(b)) if b == switch => Some(a),
+        _ => None,
+    };
+    let mut above: Vec<u32> =
+        built.links().iter().filter_map(far).filter(|&to| built.level(to) > level).collect();
+    above.dedup();
+    let to = usize::try_from(failure.link).ok().and_then(|n| above.get(n));
+    let to = to.ok_or_else(|| wrong(&format!("an uplink below {} of {below}", above.len())))?;
+    let above = imported.names.node(Node::Switch(*to));
+    Ok(format!(
+        "{failure} as an outage of a plan: faults.outages = [{{ link = \"{below}-{above}\", \
+         from-us = 0 }}]"
+    ))
+}
+
 /// Writes the topology in `source` as a list of links.
 fn convert_topology(source: &Path, target: &Path) -> Result<Converted, ConvertError> {
     let imported = topology::read(source).map_err(ConvertError::Topology)?;
+    imported
+        .spec
+        .build()
+        .map_err(|error| ConvertError::Topology(format!("{}: {error}", source.display())))?;
     let text = imported.to_toml().map_err(ConvertError::Topology)?;
     std::fs::write(target, &text.0)
         .map_err(|error| ConvertError::Topology(format!("{}: {error}", target.display())))?;

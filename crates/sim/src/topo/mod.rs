@@ -362,6 +362,11 @@ impl Topology {
         self.levels.len() as u32
     }
 
+    /// Returns the tier of a switch, from 1: links to the nearest host.
+    pub fn level(&self, switch: u32) -> u32 {
+        self.levels[switch as usize].into()
+    }
+
     /// The links; a link's place is its number in fault plans.
     pub fn links(&self) -> &[Link] {
         &self.links

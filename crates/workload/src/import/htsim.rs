@@ -25,9 +25,10 @@
 //! `addon`. Lines that begin with `#` are comments.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::{Line, count};
-use crate::trace::{Extra, Import, RawRow, Source, TraceError, parse_ps};
+use crate::trace::{Extra, Import, Options, RawRow, Source, TraceError, parse_ps};
 
 pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
     parse(source.name, &source.text()?)
@@ -92,8 +93,7 @@ struct Matrix {
     announced: BTreeMap<&'static str, (u64, u64)>,
     connections: Vec<Connection>,
     triggers: BTreeMap<u64, Kind>,
-    /// The link and the switch of each failure.
-    failures: Vec<String>,
+    failures: Vec<Failure>,
     n_priorities: usize,
     n_messages: usize,
     n_addons: usize,
@@ -356,9 +356,11 @@ impl Matrix {
         let mut notes = Vec::new();
         if !self.failures.is_empty() {
             let n = count(self.failures.len(), "failure");
-            let links = self.failures.join(", ");
+            let links: Vec<String> = self.failures.iter().map(ToString::to_string).collect();
+            let links = links.join(", ");
             notes.push(format!(
-                "{file}: {n} left out: {links}; failures are in the plan, `faults.outages`"
+                "{file}: {n} left out: {links}; failures are in the plan, `faults.outages` \
+                 (`rampmeter convert --topology` writes them out)"
             ));
         }
         if self.n_priorities > 0 {
@@ -394,8 +396,41 @@ impl Matrix {
     }
 }
 
-/// Reads `switch_type AGG switch_id 3 link_id 1` in any order, and returns a phrase for the link.
-fn failure(line: Line<'_>, fields: &[&str]) -> Result<String, TraceError> {
+/// A link that has failed: an uplink of a switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The tier of the switch: `TOR`, `AGG` or `CORE`.
+    pub tier: String,
+    /// Number of the switch in its tier.
+    pub switch: u64,
+    /// Number of the link among the uplinks of the switch; a bundle is one.
+    pub link: u64,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "link {} of {} {}", self.link, self.tier, self.switch)
+    }
+}
+
+/// Returns the failures of the connection matrix in `file`.
+///
+/// # Errors
+/// A file that cannot be read, or a line that is wrong.
+pub fn failures(file: &Path) -> Result<Vec<Failure>, TraceError> {
+    let name = file.display().to_string();
+    let options = Options::default();
+    let source = Source { path: file, name: &name, options: &options, n_hosts: None };
+    let mut matrix = Matrix::default();
+    for (number, text) in (1..).zip(source.text()?.lines()) {
+        let fields: Vec<&str> = text.split_whitespace().collect();
+        matrix.take(Line { file: &name, number }, &fields)?;
+    }
+    Ok(matrix.failures)
+}
+
+/// Reads `switch_type AGG switch_id 3 link_id 1` in any order.
+fn failure(line: Line<'_>, fields: &[&str]) -> Result<Failure, TraceError> {
     let (mut switch, mut number, mut link) = (None, None, None);
     for pair in fields.chunks(2) {
         match *pair {
@@ -409,7 +444,9 @@ fn failure(line: Line<'_>, fields: &[&str]) -> Result<String, TraceError> {
         }
     }
     match (switch, number, link) {
-        (Some(switch), Some(number), Some(link)) => Ok(format!("link {link} of {switch} {number}")),
+        (Some(tier), Some(switch), Some(link)) => {
+            Ok(Failure { tier: tier.to_owned(), switch, link })
+        }
         _ => {
             let expected = "switch_type, switch_id and link_id";
             Err(line.wrong("failure", expected, &fields.join(" ")))

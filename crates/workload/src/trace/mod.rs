@@ -44,6 +44,7 @@ pub use self::hosts::HostNames;
 pub use self::parquet::{write_graph_parquet, write_parquet};
 use crate::flow::Flow;
 use crate::graph::Graph;
+pub use crate::import::htsim::{Failure, failures};
 
 /// Why a file is not a trace for this network.
 #[derive(Debug, Error)]

@@ -145,7 +145,8 @@ fn triggers_of_htsim_are_dependencies() {
     assert_eq!(
         notes,
         [
-            "f.cm: 1 failure left out: link 1 of TOR 0; failures are in the plan, `faults.outages`",
+            "f.cm: 1 failure left out: link 1 of TOR 0; failures are in the plan, `faults.outages` \
+             (`rampmeter convert --topology` writes them out)",
             "f.cm: prio of 1 connection is not used: transports choose priorities",
             "f.cm: 2 messages (msg) are flows of their own: they do not share a connection",
             "f.cm: connections at multishot triggers wait in the order of the file; htsim starts \
