@@ -145,7 +145,10 @@ period-us = 5
         ("faults", "message"),
         [
             ('outages = [{ link = "h0-s9", from-us = 0 }]', "ends of a link of the topology"),
-            ("outages = [{ host = 6, from-us = 0 }]", "expected a number below 6, got 6"),
+            (
+                "outages = [{ host = 6, from-us = 0 }]",
+                "expected a number below 6 or a name, h0 to h5, got 6",
+            ),
             (
                 "outages = [{ from-us = 0 }]",
                 "expected one of link, host, switch and arbiter, got none",

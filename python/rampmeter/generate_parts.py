@@ -32,6 +32,7 @@ NAMES: Final = {"file": "TopologyFile"}
 
 TYPES: Final = {
     "LinkName": "str | int",
+    "NodeName": "int | str",
     "HostSpec": "int | str",
     "HostsSpec": "Hosts",
     "PortBytesSpec": "int | str | dict[str, int | str]",

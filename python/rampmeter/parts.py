@@ -191,8 +191,9 @@ class RunOptions(Part):
 
     capture: str | None = None
     """The file, in the folder of results, to which packets are captured."""
-    capture_hosts: Sequence[int] | None = None
-    """The hosts whose packets are captured; arbiters are numbered after hosts. All if left out."""
+    capture_hosts: Sequence[int | str] | None = None
+    """The hosts whose packets are captured, by name or number; arbiters are numbered after hosts.
+    All if left out."""
     capture_packets: int | None = None
     """How many packets are captured at most."""
     drain_us: float | str | None = None
@@ -277,8 +278,8 @@ class Outage(Part):
     """When it fails."""
     arbiter: int | None = None
     """The arbiter that crashes, by number: its link fails, and it comes back knowing nothing."""
-    host: int | None = None
-    """The host that fails, by number: all its links fail, and it remembers everything."""
+    host: int | str | None = None
+    """The host that fails, by name or number: all its links fail, and it remembers everything."""
     link: str | int | None = None
     """The link that fails: its ends, such as `h0-s3`, or its place in the topology."""
     switch: int | str | None = None

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::cut::Cut;
 use crate::fabric::{check_buffer, port_memory, resolve, works_without_memory};
 use crate::faults::faults;
-use crate::names::NamesSpec;
+use crate::names::{NamesSpec, NodeName};
 use crate::overload;
 use crate::plan::{
     ClocksSpec, DeadlinesSpec, FaultsSpec, LinkFaultSpec, LinkName, LoadSpec, Plan, PlanError,
@@ -103,9 +103,10 @@ impl Plan {
         };
         let workload = self.workload.clone().validate_with_names(&context, &imported.host_names());
         let workload = workload.map_err(|e| cx.bad("workload", e))?;
-        let capture = capture(&self.run, &transport, &topology, &cx)?;
+        let names = &imported.names;
+        let capture = capture(&self.run, &transport, &topology, names, &cx)?;
         let has_packets = transport.ready.has_packets();
-        let trace = trace::check(&self.run, has_packets, &topology, &cx)?;
+        let trace = trace::check(&self.run, has_packets, &topology, names, &cx)?;
         if self.run.paths && !has_packets {
             return Err(cx.bad("run.paths", "expected a transport with packets"));
         }
@@ -244,18 +245,21 @@ fn topology(
             (Imported { spec: spec.clone(), names, losses, numbers, notes }, "topology")
         }
     };
-    let built = imported.spec.build().map_err(|error| match spec {
-        TopologySpec::File { file, .. } => {
-            cx.bad(key, format!("{}: {error}", cx.path(file).display()))
-        }
-        _ => cx.bad(key, error),
-    })?;
     if !names.hosts.is_empty() {
         imported.names.hosts.clone_from(&names.hosts);
     }
     if !names.switches.is_empty() {
         imported.names.switches.clone_from(&names.switches);
     }
+    let built = imported.spec.build().map_err(|error| {
+        let error = imported.names.in_message(&error.to_string());
+        match spec {
+            TopologySpec::File { file, .. } => {
+                cx.bad(key, format!("{}: {error}", cx.path(file).display()))
+            }
+            _ => cx.bad(key, error),
+        }
+    })?;
     imported.names.add_forwarding(&imported.spec, &built);
     let bad = |(key, message): (&str, String)| cx.bad(&format!("names.{key}"), message);
     imported.names.check(&built).map_err(bad)?;
@@ -335,11 +339,14 @@ fn capture(
     spec: &RunSpec,
     transport: &ValidTransport,
     topology: &Topology,
+    names: &NamesSpec,
     cx: &Context<'_>,
 ) -> Result<Option<CaptureConfig>, PlanError> {
     let Some(file) = &spec.capture else {
         if let Some(hosts) = &spec.capture_hosts {
-            let message = format!("expected run.capture with it, got {hosts:?} alone");
+            let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+            let hosts = hosts.join(", ");
+            let message = format!("expected run.capture with it, got [{hosts}] alone");
             return Err(cx.bad("run.capture-hosts", message));
         }
         return Ok(None);
@@ -349,17 +356,18 @@ fn capture(
         let message = "expected a transport whose packets have a format of their own";
         return Err(cx.bad("run.capture", message));
     }
-    let n_ends = topology.n_hosts() + topology.n_arbiters();
-    let mut ends = spec.capture_hosts.clone().unwrap_or_else(|| (0..n_ends).collect());
+    let station = |name: &NodeName| {
+        let station = names.station(name, topology);
+        station.map_err(|expected| cx.unexpected("run.capture-hosts", &expected, name))
+    };
+    let mut ends: Vec<u32> = match &spec.capture_hosts {
+        None => (0..topology.n_hosts() + topology.n_arbiters()).collect(),
+        Some(hosts) => hosts.iter().map(station).collect::<Result<_, _>>()?,
+    };
     ends.sort_unstable();
     ends.dedup();
-    match ends.last() {
-        None => return Err(cx.bad("run.capture-hosts", "expected hosts' numbers, got none")),
-        Some(&last) if last >= n_ends => {
-            let message = format!("expected numbers below {n_ends}, got {last}");
-            return Err(cx.bad("run.capture-hosts", message));
-        }
-        Some(_) => {}
+    if ends.is_empty() {
+        return Err(cx.bad("run.capture-hosts", "expected names or numbers of hosts, got none"));
     }
     cx.range("run.capture-packets", spec.capture_packets as f64, 1.0, 1e12)?;
     Ok(Some(CaptureConfig { file: file.clone(), ends, packets_max: spec.capture_packets }))

@@ -31,6 +31,11 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// The error of a key whose value is not what was expected.
+    pub(crate) fn unexpected(&self, key: &str, expected: &str, got: impl ToString) -> PlanError {
+        self.bad(key, format!("expected {expected}, got {}", got.to_string()))
+    }
+
     /// Checks that a plan's `file` is a name without a folder that ends in one of `suffixes`.
     pub(crate) fn file_name(
         &self,

@@ -141,10 +141,10 @@ fn outage(imported: &Imported, failure: &Failure) -> Result<String, ConvertError
 /// Writes the topology in `source` as a list of links.
 fn convert_topology(source: &Path, target: &Path) -> Result<Converted, ConvertError> {
     let imported = topology::read(source).map_err(ConvertError::Topology)?;
-    imported
-        .spec
-        .build()
-        .map_err(|error| ConvertError::Topology(format!("{}: {error}", source.display())))?;
+    imported.spec.build().map_err(|error| {
+        let error = imported.names.in_message(&error.to_string());
+        ConvertError::Topology(format!("{}: {error}", source.display()))
+    })?;
     let text = imported.to_toml().map_err(ConvertError::Topology)?;
     std::fs::write(target, &text.0)
         .map_err(|error| ConvertError::Topology(format!("{}: {error}", target.display())))?;

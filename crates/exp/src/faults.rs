@@ -111,24 +111,25 @@ impl Check<'_, '_> {
 
     fn outage(&self, i: usize, spec: &OutageSpec) -> Result<Outage, PlanError> {
         let key = |name: &str| format!("faults.outages[{i}].{name}");
-        let number = |name: &str, n: u32, count: u32| {
-            if n < count {
-                return Ok(n);
-            }
-            let of = format!("expected a number below {count}, got {n}");
-            Err(self.cx.bad(&key(name), of))
-        };
-        let topology = self.topology;
-        let target = match (&spec.link, spec.host, spec.switch, spec.arbiter) {
+        let Self { topology, names, cx } = *self;
+        let target = match (&spec.link, &spec.host, &spec.switch, spec.arbiter) {
             (Some(link), None, None, None) => Target::Link(self.link(&key("link"), link)?),
             (None, Some(host), None, None) => {
-                Target::Host(number("host", host, topology.n_hosts())?)
+                let number = names.host(host, topology);
+                let wrong = |expected: String| cx.unexpected(&key("host"), &expected, host);
+                Target::Host(number.map_err(wrong)?)
             }
             (None, None, Some(switch), None) => {
-                Target::Switch(number("switch", switch, topology.n_switches())?)
+                let number = names.switch(switch, topology);
+                let wrong = |expected: String| cx.unexpected(&key("switch"), &expected, switch);
+                Target::Switch(number.map_err(wrong)?)
             }
             (None, None, None, Some(arbiter)) => {
-                Target::Arbiter(number("arbiter", arbiter, topology.n_arbiters())?)
+                if arbiter >= topology.n_arbiters() {
+                    let expected = format!("a number below {}", topology.n_arbiters());
+                    return Err(cx.unexpected(&key("arbiter"), &expected, arbiter));
+                }
+                Target::Arbiter(arbiter)
             }
             _ => {
                 let keys = [
@@ -153,5 +154,43 @@ impl Check<'_, '_> {
             }
         };
         Ok(Outage { target, from, until })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::{Plan, Registry};
+
+    fn check(faults: &str) -> Result<String, String> {
+        let text = format!(
+            "transport = {{ name = 'dcpim' }}\n[topology]\nkind = 'links'\nhosts = ['a', 'b']\n\
+             switches = ['leaf']\nlinks = [{{ between = ['a', 'leaf'] }}, {{ between = ['b', \
+             'leaf'] }}]\n[workload]\npattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.1\nflows = 9\n\
+             [run]\ntrace = 't.pftrace'\ntrace-hosts = ['b']\n[faults]\noutages = [{faults}]"
+        );
+        let plan = Plan::from_toml(&text, "plan", &Registry::builtin());
+        let plan = plan.and_then(|plan| plan.check("plan", Path::new(".")));
+        let plan = plan.map_err(|error| error.in_text(&text).to_string())?;
+        Ok(format!("{:?}", plan.sim.faults.outages[0].target))
+    }
+
+    #[test]
+    fn hosts_switches_and_links_have_the_names_of_the_plan() {
+        for (named, numbered) in [
+            ("host = 'b'", "host = 1"),
+            ("host = 'h1'", "host = 1"),
+            ("switch = 'leaf'", "switch = 0"),
+            ("link = 'leaf-b'", "link = 1"),
+        ] {
+            let [named, numbered] =
+                [named, numbered].map(|of| check(&format!("{{ {of}, from-us = '1ms' }}")));
+            assert_eq!(named.unwrap(), numbered.unwrap());
+        }
+        let error = check("{ host = 'leaf', from-us = 1 }").unwrap_err();
+        let expected = "plan: line 16: faults.outages[0].host: expected a number below 2 or a name, a \
+                        to b, got \"leaf\"";
+        assert_eq!(error, expected);
     }
 }

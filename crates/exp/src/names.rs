@@ -11,6 +11,25 @@ use rampmeter_workload::trace::HostNames;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// A host or a switch in a plan: its name, such as `gpu0` or `h3`, or its number.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(untagged, expecting = "expected the name or the number of a node")]
+pub enum NodeName {
+    /// Its number.
+    Number(u32),
+    /// Its name.
+    Name(String),
+}
+
+impl std::fmt::Display for NodeName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Name(name) => write!(f, "{name:?}"),
+        }
+    }
+}
+
 /// The `names` table: the user's names of hosts and switches, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
@@ -47,6 +66,71 @@ impl NamesSpec {
             (Some(b's'), Some(number)) => self.node(Node::Switch(number)),
             _ => default.to_owned(),
         }
+    }
+
+    /// Returns the number of a host or an arbiter; arbiters are numbered after hosts.
+    ///
+    /// # Errors
+    /// What was expected instead.
+    pub(crate) fn station(&self, name: &NodeName, topology: &Topology) -> Result<u32, String> {
+        let n_hosts = topology.n_hosts();
+        self.number(name, n_hosts + topology.n_arbiters(), "host", |number| {
+            match number.checked_sub(n_hosts) {
+                Some(arbiter) => Node::Arbiter(arbiter),
+                None => Node::Host(number),
+            }
+        })
+    }
+
+    /// Returns the number of a host.
+    ///
+    /// # Errors
+    /// What was expected instead.
+    pub(crate) fn host(&self, name: &NodeName, topology: &Topology) -> Result<u32, String> {
+        self.number(name, topology.n_hosts(), "host", Node::Host)
+    }
+
+    /// Returns the number of a switch.
+    ///
+    /// # Errors
+    /// What was expected instead.
+    pub(crate) fn switch(&self, name: &NodeName, topology: &Topology) -> Result<u32, String> {
+        self.number(name, topology.n_switches(), "switch", Node::Switch)
+    }
+
+    /// Returns the number below `count` of a node. `node` makes a node of a number.
+    fn number(
+        &self,
+        name: &NodeName,
+        count: u32,
+        kind: &str,
+        node: impl Fn(u32) -> Node,
+    ) -> Result<u32, String> {
+        let is = |number: &u32, name: &str| {
+            let node = node(*number);
+            self.node(node) == name || node.to_string() == name
+        };
+        let found = match name {
+            NodeName::Number(number) => Some(*number).filter(|&number| number < count),
+            NodeName::Name(name) => (0..count).find(|number| is(number, name)),
+        };
+        found.ok_or_else(|| match count {
+            0 => format!("no {kind}, as there is none"),
+            _ => {
+                let (first, last) = (self.node(node(0)), self.node(node(count - 1)));
+                format!("a number below {count} or a name, {first} to {last}")
+            }
+        })
+    }
+
+    /// Returns a message about nodes `h0`, `s0` with the names of the nodes.
+    pub(crate) fn in_message(&self, message: &str) -> String {
+        let is_end = |c: char| !c.is_ascii_alphanumeric();
+        let rename = |piece: &str| {
+            let word = piece.trim_end_matches(is_end);
+            format!("{}{}", self.of_default(word), &piece[word.len()..])
+        };
+        message.split_inclusive(is_end).map(rename).collect()
     }
 
     /// Returns the name of what fails.

@@ -11,6 +11,7 @@ use thiserror::Error;
 use crate::by_port::PortBytesSpec;
 use crate::locate;
 pub use crate::names::NamesSpec;
+pub(crate) use crate::names::NodeName;
 use crate::topology;
 use crate::transport::{Registry, TransportSpec, key_of};
 pub use crate::warmup::WarmUp;
@@ -215,8 +216,9 @@ pub struct RunSpec {
     pub paranoid: bool,
     /// The file, in the folder of results, to which packets are captured.
     pub capture: Option<String>,
-    /// The hosts whose packets are captured; arbiters are numbered after hosts. All if left out.
-    pub capture_hosts: Option<Vec<u32>>,
+    /// The hosts whose packets are captured, by name or number; arbiters are numbered after hosts.
+    /// All if left out.
+    pub capture_hosts: Option<Vec<NodeName>>,
     /// How many packets are captured at most.
     pub capture_packets: u64,
     /// Record each link at every sample, not only tiers.
@@ -229,10 +231,11 @@ pub struct RunSpec {
     pub trace_until_us: Option<f64>,
     /// After how many events the timeline ends in any case.
     pub trace_events: u64,
-    /// The hosts that the timeline shows; arbiters are numbered after hosts. All if left out.
-    pub trace_hosts: Option<Vec<u32>>,
-    /// The switches whose ports the timeline shows. All if left out.
-    pub trace_switches: Option<Vec<u32>>,
+    /// The hosts that the timeline shows, by name or number; arbiters are numbered after hosts. All
+    /// if left out.
+    pub trace_hosts: Option<Vec<NodeName>>,
+    /// The switches whose ports the timeline shows, by name or number. All if left out.
+    pub trace_switches: Option<Vec<NodeName>>,
     /// Write the table of the paths that the packets of flows took.
     pub paths: bool,
 }
@@ -413,10 +416,10 @@ pub struct LinkChangeSpec {
 pub struct OutageSpec {
     /// The link that fails: its ends, such as `h0-s3`, or its place in the topology.
     pub link: Option<LinkName>,
-    /// The host that fails, by number: all its links fail, and it remembers everything.
-    pub host: Option<u32>,
-    /// The switch that fails, by number.
-    pub switch: Option<u32>,
+    /// The host that fails, by name or number: all its links fail, and it remembers everything.
+    pub host: Option<NodeName>,
+    /// The switch that fails, by name or number.
+    pub switch: Option<NodeName>,
     /// The arbiter that crashes, by number: its link fails, and it comes back knowing nothing.
     pub arbiter: Option<u32>,
     /// When it fails.

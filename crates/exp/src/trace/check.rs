@@ -5,6 +5,7 @@ use rampmeter_sim::Topology;
 
 use super::TraceConfig;
 use crate::context::Context;
+use crate::names::{NamesSpec, NodeName};
 use crate::plan::{PlanError, RunSpec};
 
 /// What the plan's timeline shows; `None` where it asks for none.
@@ -16,6 +17,7 @@ pub(crate) fn check(
     spec: &RunSpec,
     has_packets: bool,
     topology: &Topology,
+    names: &NamesSpec,
     cx: &Context<'_>,
 ) -> Result<Option<TraceConfig>, PlanError> {
     let Some(file) = &spec.trace else {
@@ -43,28 +45,28 @@ pub(crate) fn check(
     };
     cx.range("run.trace-events", spec.trace_events as f64, 1.0, 1e12)?;
     let n_stations = topology.n_hosts() + topology.n_arbiters();
-    let mut shown = chosen("run.trace-hosts", spec.trace_hosts.as_deref(), n_stations, cx)?;
-    let n_switches = topology.n_switches();
-    shown.extend(chosen("run.trace-switches", spec.trace_switches.as_deref(), n_switches, cx)?);
+    let mut shown = chosen(spec.trace_hosts.as_deref(), n_stations, |name| {
+        let station = names.station(name, topology);
+        station.map_err(|expected| cx.unexpected("run.trace-hosts", &expected, name))
+    })?;
+    shown.extend(chosen(spec.trace_switches.as_deref(), topology.n_switches(), |name| {
+        let switch = names.switch(name, topology);
+        switch.map_err(|expected| cx.unexpected("run.trace-switches", &expected, name))
+    })?);
     let (file, events_max) = (file.clone(), spec.trace_events);
     Ok(Some(TraceConfig { file, from, until, events_max, shown }))
 }
 
-/// Whether each of `count` nodes is chosen: all are where the plan leaves the key out.
+/// Returns for each of `count` nodes true if it is chosen: all are if the plan leaves the key out.
 fn chosen(
-    key: &str,
-    numbers: Option<&[u32]>,
+    names: Option<&[NodeName]>,
     count: u32,
-    cx: &Context<'_>,
+    number: impl Fn(&NodeName) -> Result<u32, PlanError>,
 ) -> Result<Vec<bool>, PlanError> {
-    let Some(numbers) = numbers else { return Ok(vec![true; count as usize]) };
+    let Some(names) = names else { return Ok(vec![true; count as usize]) };
     let mut chosen = vec![false; count as usize];
-    for &number in numbers {
-        if number >= count {
-            let message = format!("expected numbers below {count}, got {number}");
-            return Err(cx.bad(key, message));
-        }
-        chosen[number as usize] = true;
+    for name in names {
+        chosen[number(name)? as usize] = true;
     }
     Ok(chosen)
 }
