@@ -2,6 +2,7 @@
 
 import random
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -229,3 +230,19 @@ def test_lone_flows_between_slow_links(transport: str, gbps: float, tmp_path: An
     assert outcome is not None
     # Slots of cosy and Fastpass leave room for control packets.
     assert outcome[0][0] < 1.1, outcome[0]
+
+
+def test_ideals_through_shapers_count_their_bursts(tmp_path: Path) -> None:
+    """Ten packets at once, of which links that were idle carry the burst in no time."""
+    trace = tmp_path / "one.csv"
+    trace.write_text("arrival_us,src,dst,size_bytes\n10,0,1,14600\n")
+    run = rm.run(
+        topology=rm.star(4),
+        transport=rm.DcPim(),
+        workload=rm.Trace(file=trace),
+        fabric=rm.Fabric(switching="shaped", shaper_burst_us="1.2us"),
+        quiet=True,
+    )
+    [flow] = run.flows.select(["fct_ps", "ideal_ps", "ideal_is_bound"]).to_pylist()
+    # A packet on the last link, and 650 ns behind each of two links.
+    assert flow == {"fct_ps": 1_420_000, "ideal_ps": 1_420_000, "ideal_is_bound": False}

@@ -74,7 +74,7 @@ impl Ideals {
         let forwarding = match sim.fabric.switching {
             Switching::StoreAndForward => Forwarding::StoreAndForward,
             Switching::CutThrough { header } => Forwarding::CutThrough { header },
-            Switching::Shaped { .. } => Forwarding::CutThrough { header: Bytes::ZERO },
+            Switching::Shaped { burst } => Forwarding::Shaped { burst },
         };
         let Cut { payload, header: ack, last } = cut;
         let framing = Framing { payload, wire: payload + ack, last, ack };

@@ -40,6 +40,13 @@ pub enum Forwarding {
         #[serde(with = "bytes")]
         header: Bytes,
     },
+    /// At once, as shapers do. A link that was idle makes up for some of it, and only the last one
+    /// adds a packet's time.
+    Shaped {
+        /// The time that an idle link makes up for.
+        #[serde(with = "ps")]
+        burst: Span,
+    },
 }
 
 /// How long the last packet of a message is on the wire.
@@ -155,6 +162,12 @@ impl IdealModel {
             return alone;
         }
         let full = self.framing.wire;
+        if let Forwarding::Shaped { burst } = self.forwarding {
+            // The last packet leaves hop j after all others less the burst.
+            let before = |hop: &PathHop| hop.rate.tx_time(full).as_ps().saturating_mul(n - 1);
+            let longest = path.iter().map(before).max().unwrap_or(0);
+            return Span::from_ps(longest.saturating_sub(burst.as_ps())) + alone;
+        }
         // Up to hop j: the heads of full packets, then the slowest of these hops n - 2 times, then
         // one more full packet on j itself, and from there the last packet.
         let (mut heads, mut last_heads, mut slowest) = (Span::ZERO, Span::ZERO, Span::ZERO);
@@ -194,6 +207,7 @@ impl IdealModel {
                 let head = hop.rate.tx_time(header.min(wire));
                 head.max(whole.saturating_sub(next.rate.tx_time(wire)))
             }
+            Forwarding::Shaped { .. } => Span::ZERO,
         }
     }
 }
@@ -207,6 +221,19 @@ fn sum(spans: impl Iterator<Item = Span>) -> Span {
 }
 
 /// Bytes as a plain number in plans and results.
+mod ps {
+    use rampmeter_core::Span;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(span.as_ps())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Span, D::Error> {
+        u64::deserialize(d).map(Span::from_ps)
+    }
+}
+
 mod bytes {
     use rampmeter_core::Bytes;
     use serde::{Deserialize, Deserializer, Serializer};
@@ -282,6 +309,7 @@ mod tests {
                 let start = match model.forwarding {
                     Forwarding::StoreAndForward => tail.max(free[i]),
                     Forwarding::CutThrough { .. } => head.max(tail.saturating_sub(tx)).max(free[i]),
+                    Forwarding::Shaped { .. } => unreachable!("tests of ways have shapers"),
                 };
                 free[i] = start + tx;
                 tail = start + tx + hop.delay.as_ps();

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use rampmeter_core::{Bytes, Span};
 
-use crate::ideal::{IdealModel, PathHop};
+use crate::ideal::{Forwarding, IdealModel, PathHop};
 
 /// A link of a hop, and the places in the next hop of those that it leads to.
 pub type WayLink = (PathHop, Vec<usize>);
@@ -55,6 +55,8 @@ struct Carry {
     head: u64,
     tx: u64,
     rest: u64,
+    /// The time on the link that it makes up for after idle time.
+    burst: u64,
 }
 
 impl Ways {
@@ -109,9 +111,11 @@ impl Ways {
         if n == 1 {
             return Least { time: self.alone(last), is_exact: true };
         }
+        let is_shaped = matches!(self.model.forwarding, Forwarding::Shaped { .. });
         let in_order = self.model.delivered(size, &self.path).as_ps();
         let time = match last == framing.wire {
             true => self.of_full(&self.full, n),
+            false if is_shaped => self.of_shaped(n - 1, last),
             false => self.of_fulls_and_short(n - 1, last, in_order),
         };
         Least { time: Span::from_ps(time), is_exact: time == in_order }
@@ -133,6 +137,23 @@ impl Ways {
         time
     }
 
+    /// A lower bound of the least time of `n` full packets and one of `last` bytes through shapers.
+    fn of_shaped(&self, n: u64, last: Bytes) -> u64 {
+        let (full, short) = (&self.full, self.carry(last));
+        let mut time = self.of_full(full, n).max(self.alone(last).as_ps());
+        for ((lanes, full), short) in self.hops.iter().zip(full).zip(&short) {
+            if let ([Lanes { count: 1, .. }], [full], [short]) = (&lanes[..], &full[..], &short[..])
+            {
+                // The last packet on the link is a full one or the short one.
+                let fulls = full.tx.saturating_mul(n - 1);
+                let full_last = (fulls + short.tx).saturating_sub(full.burst) + full.alone();
+                let short_last = (fulls + full.tx).saturating_sub(full.burst) + short.alone();
+                time = time.max(full_last.min(short_last));
+            }
+        }
+        time
+    }
+
     /// The least time of one packet of `wire` bytes.
     pub fn alone(&self, wire: Bytes) -> Span {
         Span::from_ps(self.of_full(&self.carry(wire), 1))
@@ -141,9 +162,13 @@ impl Ways {
     /// Returns the times of packets of `wire` bytes, by hop.
     fn carry(&self, wire: Bytes) -> Vec<Vec<Carry>> {
         let tx = |lanes: &Lanes| lanes.hop.rate.tx_time(wire).as_ps();
+        let burst = match self.model.forwarding {
+            Forwarding::Shaped { burst } => burst.as_ps(),
+            Forwarding::StoreAndForward | Forwarding::CutThrough { .. } => 0,
+        };
         let mut carry: Vec<Vec<Carry>> = Vec::new();
         for hop in &self.hops {
-            let of = |lanes: &Lanes| Carry { head: u64::MAX, tx: tx(lanes), rest: u64::MAX };
+            let of = |lanes: &Lanes| Carry { head: u64::MAX, tx: tx(lanes), rest: u64::MAX, burst };
             carry.push(hop.iter().map(of).collect());
         }
         let ahead = |lanes: &Lanes, next: &Lanes| {
@@ -182,7 +207,8 @@ impl Ways {
     fn of_hop(&self, lanes: &[Lanes], carry: &[Carry], n: u64) -> u64 {
         let alone = |(lanes, carry): (&Lanes, &Carry)| {
             let rounds = n.div_ceil(lanes.count) - 1;
-            carry.head.saturating_add(carry.rest).saturating_add(carry.tx.saturating_mul(rounds))
+            let waiting = carry.tx.saturating_mul(rounds).saturating_sub(carry.burst);
+            carry.alone().saturating_add(waiting)
         };
         let most = lanes.iter().zip(carry).map(alone).min().unwrap_or(0);
         if lanes.len() == 1 {
@@ -237,10 +263,15 @@ impl Ways {
 }
 
 impl Carry {
+    /// The least time of one packet over this link.
+    fn alone(&self) -> u64 {
+        self.head.saturating_add(self.rest)
+    }
+
     /// Returns the number of packets that one link carries so that all are delivered by `time`.
     fn packets(&self, time: u64) -> u64 {
-        match time.checked_sub(self.head.saturating_add(self.rest)) {
-            Some(left) => left / self.tx.max(1) + 1,
+        match time.checked_sub(self.alone()) {
+            Some(left) => left.saturating_add(self.burst) / self.tx.max(1) + 1,
             None => 0,
         }
     }
@@ -309,178 +340,4 @@ fn classes(links: &[Vec<WayLink>], is_backward: bool) -> Vec<Vec<usize>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ideal::{Forwarding, Framing, LastPacket};
-    use proptest::prelude::*;
-    use rampmeter_core::Rate;
-
-    const MODEL: IdealModel = IdealModel {
-        forwarding: Forwarding::StoreAndForward,
-        framing: Framing { last: LastPacket::OwnSize, ..Framing::PADDED_1500 },
-    };
-
-    type Links = Vec<Vec<WayLink>>;
-
-    fn hop(gbps: u64, delay_ns: u64) -> PathHop {
-        PathHop { rate: Rate::from_gbps(gbps), delay: Span::from_ns(delay_ns) }
-    }
-
-    /// Two racks whose hosts have one link of 100 Gbit/s, over so many spines.
-    fn leaf_spine(spines: usize, core_gbps: u64) -> Links {
-        let core = |next: &dyn Fn(usize) -> Vec<usize>| {
-            (0..spines).map(|n| (hop(core_gbps, 650), next(n))).collect()
-        };
-        vec![
-            vec![(hop(100, 650), (0..spines).collect())],
-            core(&|n| vec![n]),
-            core(&|_| vec![0]),
-            vec![(hop(100, 650), vec![])],
-        ]
-    }
-
-    fn least(links: &Links, bytes: u64) -> (u64, bool) {
-        let Least { time, is_exact } = Ways::new(MODEL, links).least(Bytes::new(bytes));
-        (time.as_ps(), is_exact)
-    }
-
-    /// 10 MB between racks that four spines of 25 Gbit/s join keep the hosts' links busy.
-    #[test]
-    fn packets_spread_over_slow_links_of_the_core() {
-        let packets = 6_850;
-        let (time, is_exact) = least(&leaf_spine(4, 25), 1460 * packets);
-        let alone = 4 * 650_000 + 2 * 120_000 + 2 * 480_000;
-        assert_eq!((time, is_exact), (alone + (packets - 1) * 120_000, false));
-        // Over two spines each link of the core carries every other packet.
-        let (time, _) = least(&leaf_spine(2, 25), 1460 * packets);
-        assert_eq!(time, alone + (packets / 2 - 1) * 480_000);
-    }
-
-    #[test]
-    fn the_ideal_of_whole_packets_is_reached_on_one_path_of_a_wide_core() {
-        let alone = 4 * 650_000 + 2 * 120_000 + 2 * 30_000;
-        assert_eq!(least(&leaf_spine(4, 400), 1460), (alone, true));
-        assert_eq!(least(&leaf_spine(4, 400), 14_600), (alone + 9 * 120_000, true));
-    }
-
-    /// Two packets, the second of 41 bytes: it overtakes the first on another path.
-    #[test]
-    fn a_short_last_packet_may_overtake() {
-        let alone = 4 * 650_000 + 2 * 120_000 + 2 * 30_000;
-        assert_eq!(least(&leaf_spine(4, 400), 1461), (alone, false));
-    }
-
-    /// Two interfaces at either end carry a half each.
-    #[test]
-    fn packets_spread_over_interfaces() {
-        let rails = |next: &dyn Fn(usize) -> Vec<usize>| {
-            (0..2).map(|n| (hop(25, 1_000), next(n))).collect::<Vec<_>>()
-        };
-        let (time, _) = least(&vec![rails(&|n| vec![n]), rails(&|_| vec![])], 1460 * 100);
-        assert_eq!(time, 2 * 1_000_000 + 51 * 480_000);
-    }
-
-    /// Three links of 100 and one of 10 Gbit/s: the slow one takes a packet in 31.
-    #[test]
-    fn links_of_two_rates_carry_what_they_can() {
-        let mut links = leaf_spine(4, 100);
-        (links[0][0].0, links[3][0].0) = (hop(1_000, 650), hop(1_000, 650));
-        for hops in &mut links[1..3] {
-            hops[3].0 = hop(10, 650);
-        }
-        let (time, _) = least(&links, 1460 * 310);
-        let share = (time - 2_600_000) as f64 / (310.0 * 12_000.0 * 1_000.0 / 310.0);
-        assert!((share - 1.0).abs() < 0.03, "{share}");
-    }
-
-    prop_compose! {
-        /// Hops of one to three links each, of which every one leads to some of the next.
-        fn any_links()(
-            hops in prop::collection::vec(prop::collection::vec((1..400u64, 0..2_000u64, 1..8usize), 1..4), 1..6),
-        ) -> Links {
-            let wide = |at: usize| hops.get(at + 1).map_or(0, Vec::len);
-            let link = |at: usize, i: usize, (gbps, delay, mask): (u64, u64, usize)| {
-                let mut next: Vec<usize> = (0..wide(at)).filter(|n| mask >> n & 1 == 1).collect();
-                if next.is_empty() && wide(at) > 0 {
-                    next.push(i % wide(at));
-                }
-                // Each link of the next hop is led to.
-                if i == 0 {
-                    next = (0..wide(at)).collect();
-                }
-                (hop(gbps, delay), next)
-            };
-            let of = |(at, of): (usize, &Vec<(u64, u64, usize)>)| {
-                of.iter().enumerate().map(|(i, &it)| link(at, i, it)).collect()
-            };
-            hops.iter().enumerate().map(of).collect()
-        }
-    }
-
-    /// Delivers packets in this order, each over a path that `picks` chooses: links take packets in
-    /// the order in which they arrive. Returns when the last one is there.
-    fn simulate(links: &Links, sizes: &[u64], picks: &[usize]) -> u64 {
-        // Each packet: when it is ready for its next link, in which order it was sent, and the link.
-        let mut picks = picks.iter().copied().cycle();
-        let mut ready: Vec<(u64, usize, usize)> = sizes
-            .iter()
-            .enumerate()
-            .map(|(i, _)| (0, i, picks.next().unwrap_or(0) % links[0].len()))
-            .collect();
-        for hop in links {
-            let mut free = vec![0u64; hop.len()];
-            ready.sort_unstable();
-            for (at, packet, link) in &mut ready {
-                let (PathHop { rate, delay }, next) = &hop[*link];
-                let start = free[*link].max(*at);
-                free[*link] = start + rate.tx_time(Bytes::new(sizes[*packet])).as_ps();
-                *at = free[*link] + delay.as_ps();
-                *link =
-                    next.get(picks.next().unwrap_or(0) % next.len().max(1)).copied().unwrap_or(0);
-            }
-        }
-        ready.iter().map(|&(at, ..)| at).max().unwrap_or(0)
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
-
-        #[test]
-        fn nothing_is_faster_than_the_least_time(
-            links in any_links(),
-            full in 0..6usize,
-            last in 1..1461u64,
-            place in 0..6usize,
-            picks in prop::collection::vec(0..6usize, 40),
-        ) {
-            let mut sizes = vec![1500; full];
-            sizes.insert(place.min(full), last + 40);
-            let (time, _) = least(&links, 1460 * full as u64 + last);
-            let taken = simulate(&links, &sizes, &picks);
-            prop_assert!(time <= taken, "{time} of {taken}");
-        }
-
-        /// On one path the least time is that of the best place of the short packet.
-        #[test]
-        fn the_least_time_of_a_path_is_exact(
-            rates in prop::collection::vec((1..400u64, 0..2_000u64), 1..6),
-            full in 1..6usize,
-            last in 1..1461u64,
-        ) {
-            let n = rates.len();
-            let next = |at: usize| if at + 1 < n { vec![0] } else { vec![] };
-            let links: Links = rates.iter().enumerate().map(|(at, &(g, d))| vec![(hop(g, d), next(at))]).collect();
-            let (time, is_exact) = least(&links, 1460 * full as u64 + last);
-            let of = |place| {
-                let mut sizes = vec![1500; full];
-                sizes.insert(place, last + 40);
-                simulate(&links, &sizes, &[0])
-            };
-            let best = (0..=full).map(of).min().unwrap();
-            prop_assert!(time <= best);
-            if is_exact {
-                prop_assert_eq!(time, best);
-            }
-        }
-    }
-}
+mod tests;
